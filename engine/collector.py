@@ -16,13 +16,12 @@ import polars as pl
 from .api import Progress, score
 from .geometry.rasters import packed, unpacked
 from .ingest.geometry import wanted_fields
-from .ingest.lists import open_datums
 from .ingest.problems import listing
 from .ingest.sources.objects import FORMAT as LABEL_MAPS
 from .ingest.sources.objects import nothing_found, refuse_uneven
 from .ingest.sources.source import Source
 from .ingest.sources.tables import open_source
-from .ingest.values import paired_values, value_pair
+from .ingest.values import open_datums, paired_values, value_pair
 from .outofcore.memory import BASE, limit_of
 from .plan import planner
 from .schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE

@@ -25,12 +25,10 @@ from .schemas.option_values import FEW_CLUSTERS, LEVEL, Wanted, wanted
 from .schemas.options import FIELDS, Options
 from .schemas.wording import option, spoken
 from .scorecard.card import Scorecard
-from .statistics.compared_datums import same_kind
-from .statistics.comparing import Compared, compare_runs
+from .statistics.comparing import Compared, Margins, compare_runs
+from .statistics.comparing import margins as margins_between
 from .statistics.comparison import Comparison
-from .statistics.margins import Margins
-from .statistics.margins import margins as margins_between
-from .statistics.missing import SKIP, WORST, ZERO, too_few
+from .statistics.paired import SKIP, WORST, ZERO, same_kind, too_few
 from .statistics.resamples import does_not_vary
 from .statistics.tests import ADJUSTMENTS, RANDOMISATION, TESTS, nothing_found
 from .tasks.encoding import draw_keys

@@ -39,8 +39,7 @@ from .schemas.options import FIELDS, Options
 from .schemas.results import Finding
 from .schemas.wording import option, spoken
 from .scorecard.card import Scorecard, load
-from .scorecard.held import Paged
-from .scorecard.storage import RUN_FILE, TALLY_FILE
+from .scorecard.storage import RUN_FILE, TALLY_FILE, Paged
 from .tally import stored
 from .tally.ranked import UnmatchedError
 from .tasks.encoding import draw_keys

@@ -10,7 +10,7 @@ from refusals import refused
 from small_tables import CORNERS, ground_truths, load, predictions, refusal
 
 import evalengine as ee
-from evalengine.ingest.names import recognise
+from evalengine.ingest.infer import recognise
 from evalengine.schemas.contract import DATUM_TABLE, LABEL_TABLE
 from evalengine.schemas.errors import InputError, OptionError, did_you_mean
 from evalengine.schemas.tables import DETECTION_PREDICTIONS, table_for

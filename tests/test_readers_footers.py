@@ -14,7 +14,7 @@ import pytest
 from refusals import refused
 
 import evalengine as ee
-from evalengine.ingest.sources.footers import refuse_miscounted
+from evalengine.ingest.sources.formats import refuse_miscounted
 from evalengine.schemas.errors import ReadError
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "detection"

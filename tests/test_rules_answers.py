@@ -15,7 +15,7 @@ from evalengine.ingest import rules
 from evalengine.ingest.problems import ChecksFailed, Note, notes_of_parts
 from evalengine.ingest.rules import Rule
 from evalengine.schemas.results import Finding
-from evalengine.tasks.renamed import renamed
+from evalengine.tasks.rules import renamed
 
 LABELS = list("abcde")
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from .. import metrics
-from ..dialects import registry
+from .. import dialects, metrics
 from ..schemas.errors import OptionError, ResultError
 from ..scorecard.lookup import whole
 
@@ -237,9 +236,9 @@ def to_valor(card: Scorecard) -> list[Entry]:
     ]
 
 
-def _dialect(card: Scorecard) -> registry.Dialect | None:
+def _dialect(card: Scorecard) -> dialects.Dialect | None:
     try:
-        return registry.get(card.task, card.dialect)
+        return dialects.get(card.task, card.dialect)
     except OptionError:  # a stored result of a dialect that this version does not have
         return None
 

@@ -15,7 +15,7 @@ from ..schemas.errors import ResultError
 from ..schemas.option_values import make_options
 from ..schemas.options import Options
 from ..schemas.wording import option
-from .found import Found
+from . import Found
 
 if TYPE_CHECKING:
     from typing import Unpack

@@ -37,7 +37,7 @@ from ..schemas.options import Options
 from ..schemas.wording import option
 from ..statistics.resamples import curves_of, in_every_draw, interval, notes_on
 from ..tally.datums import Labels, keys_as_labels, named_rows
-from .found import Found
+from . import Found
 
 if TYPE_CHECKING:
     from ..report.findings import Layout

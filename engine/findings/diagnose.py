@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from ..ingest.contracts import contract
-from ..ingest.names import recognise
+from ..ingest.infer import recognise
 from ..ingest.problems import count_of
+from ..ingest.recognise import contract
 from ..ingest.sources.tables import open_source
 from ..metrics import get as metric_of
 from ..plan.paging import losses_of, shares, worst, worst_codes
@@ -25,7 +25,7 @@ from ..schemas.options import Options
 from ..schemas.tables import contracts
 from ..scorecard.card import Scorecard
 from ..tasks.scores import NotProbabilities
-from .found import Found
+from . import Found
 from .label_errors import FILTER_BY
 from .slices import found_slices
 

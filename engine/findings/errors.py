@@ -12,7 +12,7 @@ import polars as pl
 from .. import run as scoring
 from ..atomic import guarding, refuse
 from ..executors import Threads
-from ..ingest.names import recognise
+from ..ingest.infer import recognise
 from ..ingest.sources.tables import open_source
 from ..plan import planner
 from ..plan.paging import losses_of, worst
@@ -25,7 +25,7 @@ from ..schemas.options import Options
 from ..schemas.wording import in_python, option
 from ..scorecard.card import Scorecard
 from ..tasks.task import Losses
-from .found import Found
+from . import Found
 
 if TYPE_CHECKING:
     from ..report.findings import Layout

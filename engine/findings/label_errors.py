@@ -16,7 +16,7 @@ from ..schemas.label_errors import QUALITIES, REASONS, WAYS
 from ..schemas.option_values import make_options
 from ..schemas.options import Options
 from ..schemas.wording import option
-from .found import Found
+from . import Found
 
 if TYPE_CHECKING:
     from typing import Unpack

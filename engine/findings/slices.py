@@ -13,7 +13,7 @@ import polars as pl
 
 from .. import run as scoring
 from ..executors import Threads
-from ..ingest.names import recognise
+from ..ingest.infer import recognise
 from ..ingest.problems import count_of, listing
 from ..ingest.sources.tables import open_source
 from ..kernels.datums import Level, Scoring, join_slices, measure_slices
@@ -32,7 +32,7 @@ from ..scorecard.card import Scorecard
 from ..statistics.tests import Held, benjamini_hochberg, hold, leading
 from ..tally.datums import half_of
 from ..tasks.task import Losses
-from .found import Found as found_Found
+from . import Found as found_Found
 
 if TYPE_CHECKING:
     from ..report.findings import Layout

@@ -1,10 +1,11 @@
-"""``fuse``: several runs of the same queries as one."""
+"""Fusion of several runs of the same queries."""
 
 from __future__ import annotations
 
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -12,24 +13,455 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from evalengine.exports.trec import trec_lines
-from evalengine.ingest.checks import check_side
-from evalengine.ingest.dtypes import kind_of
-from evalengine.ingest.ids import encode
-from evalengine.ingest.meeting import same_kind
-from evalengine.ingest.names import recognise
-from evalengine.ingest.problems import Problem, refuse
-from evalengine.ingest.shapes import SHAPES, check_ranks
-from evalengine.ingest.sources.source import Source
-from evalengine.ingest.sources.tables import READ_FAILURES, open_source, schema_of
-from evalengine.ingest.sources.writing import write_files
-from evalengine.schemas.contract import Table
-from evalengine.schemas.errors import InputError, OptionError, invalid, unknown
-from evalengine.schemas.tables import DOC_ID, QUERY_ID, RANK, RETRIEVAL_PREDICTIONS, RETRIEVAL_SCORE
-
+from ..exports.trec import trec_lines
+from ..ingest.both_sides import same_kind
+from ..ingest.checks import check_side
+from ..ingest.dtypes import kind_of
+from ..ingest.ids import encode
+from ..ingest.infer import recognise
+from ..ingest.problems import Problem, refuse
+from ..ingest.shapes import SHAPES, check_ranks
+from ..ingest.sources.source import Source
+from ..ingest.sources.tables import READ_FAILURES, open_source, schema_of
+from ..ingest.sources.writing import write_files
 from ..schemas.arrays import Array
-from .methods import METHODS, Method, Settings
-from .pool import Pool
+from ..schemas.contract import Table
+from ..schemas.errors import InputError, OptionError, invalid, unknown
+from ..schemas.tables import DOC_ID, QUERY_ID, RANK, RETRIEVAL_PREDICTIONS, RETRIEVAL_SCORE
+
+# Runs laid out for fusion: one row per retrieved document, by run, query and rank.
+
+
+class Pool:
+    """Rows of all runs, by run, query and rank, with encoded ids.
+
+    A *list* is the ranking of one run for one query. A *candidate* is a query and a document that
+    at least one run has. Ties are broken by descending document id, as in trec_eval.
+
+    Args:
+        run: int32 [n], index of the run.
+        query: int32 [n], code of the query, ascending with its id.
+        document: int32 [n], code of the document, ascending with its id.
+        score: float64 [n]; undefined in rows ordered by rank.
+        rank: int64 [n], given ranks in rows ordered by them; 0 in rows ordered by score.
+    """
+
+    def __init__(
+        self,
+        run: Array,
+        query: Array,
+        document: Array,
+        score: Array,
+        rank: Array,
+        n_runs: int,
+    ) -> None:
+        by = np.where(rank > 0, rank.astype(np.float64), -score)
+        list_key = run.astype(np.int64) * (int(query.max(initial=0)) + 1) + query
+        order = _ordered(list_key, by, document)
+        if order is not None:
+            run, query, document, list_key = (a[order] for a in (run, query, document, list_key))
+            score = score[order]
+        self.run, self.query, self.document, self.score = run, query, document, score
+        self.n_runs = n_runs
+        self.list_start = _starts(list_key)
+        self.list_size = np.diff(np.append(self.list_start, run.size))
+
+    @cached_property
+    def list_of(self) -> Array:
+        """The list of every row, int64 [n]."""
+        return np.repeat(np.arange(self.list_start.size), self.list_size)
+
+    @cached_property
+    def rank(self) -> Array:
+        """Rank of every row in its list, float64 [n], from 1."""
+        place = np.arange(self.run.size) - np.repeat(self.list_start, self.list_size)
+        ranks: Array = (place + 1).astype(np.float64)
+        return ranks
+
+    @cached_property
+    def _grouped(self) -> tuple[Array, Array]:
+        """Return rows by candidate, then by run, and the start of each candidate."""
+        key = self.query.astype(np.int64) * (int(self.document.max(initial=0)) + 1) + self.document
+        order = np.argsort(key, kind="stable")
+        return order, _starts(key[order])
+
+    @property
+    def by_candidate(self) -> Array:
+        """Rows by candidate, then by run, int64 [n]."""
+        return self._grouped[0]
+
+    @property
+    def start(self) -> Array:
+        """Start of each candidate in :attr:`by_candidate`, int64 [m]."""
+        return self._grouped[1]
+
+    @cached_property
+    def found(self) -> Array:
+        """Number of runs that have each candidate, int64 [m]."""
+        return np.diff(np.append(self.start, self.run.size))
+
+    @cached_property
+    def candidate_query(self) -> Array:
+        """Query of each candidate, int32 [m], ascending."""
+        return self.query[self.by_candidate[self.start]]
+
+    @cached_property
+    def candidate_document(self) -> Array:
+        """Document of each candidate, int32 [m]."""
+        return self.document[self.by_candidate[self.start]]
+
+    @cached_property
+    def candidates(self) -> Array:
+        """Number of candidates per query, int64 [q], by code."""
+        return np.bincount(self.candidate_query)
+
+    def total(self, values: Array) -> Array:
+        """Sums of the rows' values by candidate, in the order of the runs, float64 [m]."""
+        return self.reduced(np.add, values)
+
+    def reduced(self, ufunc: np.ufunc, values: Array) -> Array:
+        """The rows' values reduced by candidate, float64 [m]."""
+        if not values.size:
+            return values
+        reduced: Array = ufunc.reduceat(values[self.by_candidate], self.start)
+        return reduced
+
+    def of_lists(self, ufunc: np.ufunc, values: Array) -> Array:
+        """The rows' values reduced by list, float64 [lists]."""
+        if not values.size:
+            return values
+        reduced: Array = ufunc.reduceat(values, self.list_start)
+        return reduced
+
+    def unranked(self) -> Array:
+        """Return the Borda points of each document that is missing in a list, float64 [lists].
+
+        The remaining points of the list are shared by the missing candidates of its query.
+        """
+        every = self.candidates[self.query[self.list_start]]
+        points: Array = (every - self.list_size + 1) / 2.0
+        return points
+
+    def unranked_total(self) -> Array:
+        """Return the points of missing documents summed over all runs, per query, float64 [q].
+
+        A run without the query ranks no candidate of it.
+        """
+        every = self.candidates
+        query = self.query[self.list_start]
+        missing = self.n_runs - np.bincount(query, minlength=every.size)
+        listed = np.bincount(query, self.unranked(), minlength=every.size)
+        total: Array = listed + missing * (every + 1) / 2.0
+        return total
+
+    def ranks_of_candidates(self) -> Array:
+        """Return the rank of each candidate in each run, int32 [m, runs]; 2**31 - 1 if missing."""
+        ranks = np.full((self.start.size, self.n_runs), np.iinfo(np.int32).max, np.int32)
+        candidate = np.repeat(np.arange(self.start.size), self.found)
+        rows = self.by_candidate
+        ranks[candidate, self.run[rows]] = self.rank[rows].astype(np.int32)
+        return ranks
+
+    def completed(self, values: Array) -> Pool:
+        """Return the pool in which every run has every candidate, missing ones with Borda's share.
+
+        Args:
+            values: float64 [n], values of the present rows; become ``score``.
+        """
+        every = self.candidates
+        share = np.repeat([(every + 1) / (2.0 * every)], self.n_runs, axis=0)
+        query = self.query[self.list_start]
+        share[self.run[self.list_start], query] = self.unranked() / every[query]
+        worth = share[:, self.candidate_query]
+        rows = self.by_candidate
+        worth[self.run[rows], np.repeat(np.arange(self.start.size), self.found)] = values[rows]
+        return Pool(
+            np.repeat(np.arange(self.n_runs, dtype=np.int32), self.start.size),
+            np.tile(self.candidate_query, self.n_runs),
+            np.tile(self.candidate_document, self.n_runs),
+            worth.ravel(),
+            np.zeros(worth.size, np.int64),
+            self.n_runs,
+        )
+
+
+def _starts(key: Array) -> Array:
+    """Return the starts of runs of equal values, int64."""
+    if not key.size:
+        return np.zeros(0, np.int64)
+    return np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1])))
+
+
+def _ordered(key: Array, by: Array, document: Array) -> Array | None:
+    """Rows by ascending key, then ascending ``by``, then descending document; None if they are."""
+    start = _starts(key)
+    lists = key[start]
+    same = np.ones(max(key.size - 1, 0), bool)
+    same[start[1:] - 1] = False
+    right = (by[1:] > by[:-1]) | ((by[1:] == by[:-1]) & (document[1:] < document[:-1]))
+    place = np.argsort(lists, kind="stable")
+    whole = bool((np.diff(lists[place]) > 0).all())
+    if whole and bool((right | ~same).all()):  # whole lists in order, as runs mostly are
+        if bool((np.diff(lists) > 0).all()):
+            return None
+        size = np.diff(np.append(start, key.size))[place]
+        ends = np.cumsum(size)
+        moved: Array = np.arange(key.size) + np.repeat(start[place] - (ends - size), size)
+        return moved
+    rows = pl.DataFrame({"key": key, "by": by, "document": document})
+    order = pl.arg_sort_by("key", "by", "document", descending=[False, False, True])
+    return rows.select(order).to_series().to_numpy()
+
+
+# Fusion methods: how the runs' values for a document become one score, as data.
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """Settings of methods.
+
+    Attributes:
+        weights: float64 [runs].
+        k: of rrf, above 0.
+        persistence: of rbc, in (0, 1).
+    """
+
+    weights: Array
+    k: float = 60.0
+    persistence: float = 0.8
+    gamma: float = 1.0
+
+
+class Method(msgspec.Struct, frozen=True, kw_only=True):
+    """One fusion method.
+
+    Attributes:
+        definition: one sentence with the formula; sums are over the n runs that have the document.
+        compute: from the pool, the rows' values (normalised scores; ranks if ``scores`` is False)
+            and settings to the candidates' scores, float64 [m].
+        scores: whether it takes scores; otherwise ranks.
+        weighted: whether it uses weights of runs.
+        needs_weights: whether these are required.
+    """
+
+    name: str
+    definition: str
+    source: str
+    compute: Callable[[Pool, Array, Settings], Array]
+    scores: bool = True
+    weighted: bool = False
+    needs_weights: bool = False
+    aliases: tuple[str, ...] = ()
+
+
+def _weighed(pool: Pool, values: Array, settings: Settings) -> Array:
+    """Sums of values times the weights of their runs."""
+    return pool.total(values * settings.weights[pool.run])
+
+
+def _mean(pool: Pool, values: Array, settings: Settings) -> Array:
+    mean: Array = pool.total(values) / pool.found
+    return mean
+
+
+def _many(pool: Pool, values: Array, settings: Settings) -> Array:
+    return _weighed(pool, values, settings) * pool.found
+
+
+def _powered(pool: Pool, values: Array, settings: Settings) -> Array:
+    powered: Array = _weighed(pool, values, settings) * pool.found**settings.gamma
+    return powered
+
+
+def _mixed(pool: Pool, values: Array, settings: Settings) -> Array:
+    return _weighed(pool, values, settings) * np.sqrt(pool.found)
+
+
+def _highest(pool: Pool, values: Array, settings: Settings) -> Array:
+    return pool.reduced(np.maximum, values)
+
+
+def _lowest(pool: Pool, values: Array, settings: Settings) -> Array:
+    return pool.reduced(np.minimum, values)
+
+
+def _median(pool: Pool, values: Array, settings: Settings) -> Array:
+    if not values.size:
+        return values
+    candidate = np.repeat(np.arange(pool.start.size), pool.found)
+    ascending = values[pool.by_candidate]
+    ascending = ascending[np.lexsort((ascending, candidate))]
+    low = ascending[pool.start + (pool.found - 1) // 2]
+    median: Array = (low + ascending[pool.start + pool.found // 2]) / 2.0
+    return median
+
+
+def _reciprocal(pool: Pool, ranks: Array, settings: Settings) -> Array:
+    return _weighed(pool, 1.0 / (settings.k + ranks), settings)
+
+
+def _inverse_square(pool: Pool, ranks: Array, settings: Settings) -> Array:
+    return _weighed(pool, 1.0 / (ranks * ranks), settings) * pool.found
+
+
+def _log_inverse_square(pool: Pool, ranks: Array, settings: Settings) -> Array:
+    return _weighed(pool, 1.0 / (ranks * ranks), settings) * np.log(pool.found)
+
+
+def _biased(pool: Pool, ranks: Array, settings: Settings) -> Array:
+    left = settings.persistence
+    return _weighed(pool, (1.0 - left) * left ** (ranks - 1.0), settings)
+
+
+def _borda(pool: Pool, ranks: Array, settings: Settings) -> Array:
+    points = pool.candidates[pool.query] - ranks + 1.0
+    # Points of missing documents, summed over all lists minus the lists that have them.
+    lacking = pool.total(pool.unranked()[pool.list_of])
+    given: Array = pool.unranked_total()[pool.candidate_query] - lacking
+    return pool.total(points) + given
+
+
+def _condorcet(pool: Pool, ranks: Array, settings: Settings) -> Array:
+    from evalengine.kernels.labels import majority_order
+
+    start = np.concatenate(([0], np.cumsum(pool.candidates)))
+    place = majority_order(pool.ranks_of_candidates(), start)
+    return (pool.candidates[pool.candidate_query] - place).astype(np.float64)
+
+
+_FOX = "Fox and Shaw, Combination of multiple searches, TREC-2, 1993"
+_MOURAO = "Mourao, Martins and Magalhaes, Inverse square rank fusion, CBMI 2014"
+
+METHODS: dict[str, Method] = {
+    one.name: one
+    for one in (
+        Method(
+            name="rrf",
+            definition="sum of w / (k + rank).",
+            source="Cormack, Clarke and Buettcher, Reciprocal rank fusion, SIGIR 2009",
+            compute=_reciprocal,
+            scores=False,
+            weighted=True,
+            aliases=("reciprocal_rank",),
+        ),
+        Method(
+            name="combsum",
+            definition="sum of scores.",
+            source=_FOX,
+            compute=_weighed,
+            weighted=True,
+            aliases=("comb_sum", "sum"),
+        ),
+        Method(
+            name="combmnz",
+            definition="sum of scores, times n.",
+            source=_FOX,
+            compute=_many,
+            weighted=True,
+            aliases=("comb_mnz", "mnz"),
+        ),
+        Method(
+            name="combanz",
+            definition="mean of scores.",
+            source=_FOX,
+            compute=_mean,
+            aliases=("comb_anz", "anz"),
+        ),
+        Method(
+            name="combmax",
+            definition="highest score.",
+            source=_FOX,
+            compute=_highest,
+            aliases=("comb_max", "max"),
+        ),
+        Method(
+            name="combmin",
+            definition="lowest score.",
+            source=_FOX,
+            compute=_lowest,
+            aliases=("comb_min", "min"),
+        ),
+        Method(
+            name="combmed",
+            definition="median score; the mean of the middle two where n is even.",
+            source=_FOX,
+            compute=_median,
+            aliases=("comb_med", "med"),
+        ),
+        Method(
+            name="gmnz",
+            definition="sum of scores, times n to the power of gamma.",
+            source="Lee, Analyses of multiple evidence combination, SIGIR 1997",
+            compute=_powered,
+            weighted=True,
+            aliases=("combgmnz", "comb_gmnz"),
+        ),
+        Method(
+            name="wsum",
+            definition="sum of w * score.",
+            source="Vogt and Cottrell, Fusion via a linear combination of scores, 1999",
+            compute=_weighed,
+            weighted=True,
+            needs_weights=True,
+            aliases=("weighted_sum",),
+        ),
+        Method(
+            name="mixed",
+            definition="sum of w * score, times the square root of n.",
+            source="Wu and Crestani, Data fusion with estimated weights, CIKM 2002",
+            compute=_mixed,
+            weighted=True,
+            needs_weights=True,
+        ),
+        Method(
+            name="borda",
+            definition="sum over all runs of c - rank + 1, with c documents that all runs have for"
+            " the query; a run that lacks the document gives it (c - its documents + 1) / 2.",
+            source="Aslam and Montague, Models for metasearch, SIGIR 2001",
+            compute=_borda,
+            scores=False,
+            aliases=("bordafuse",),
+        ),
+        Method(
+            name="isr",
+            definition="sum of w / rank^2, times n.",
+            source=_MOURAO,
+            compute=_inverse_square,
+            scores=False,
+            weighted=True,
+        ),
+        Method(
+            name="log_isr",
+            definition="sum of w / rank^2, times log(n): 0 for what one run alone has.",
+            source=_MOURAO,
+            compute=_log_inverse_square,
+            scores=False,
+            weighted=True,
+            aliases=("logisr", "log-isr"),
+        ),
+        Method(
+            name="rbc",
+            definition="sum of w * (1 - p) * p^(rank - 1), with the persistence p.",
+            source="Bailey, Moffat, Scholer and Thomas, Retrieval consistency in the presence of"
+            " query variations, SIGIR 2017",
+            compute=_biased,
+            scores=False,
+            weighted=True,
+        ),
+        Method(
+            name="condorcet",
+            definition="documents ordered by which of two more runs rank higher, a document that a"
+            " run lacks being last in it; the score counts the documents from the last one up.",
+            source="Montague and Aslam, Condorcet fusion for improved retrieval, CIKM 2002",
+            compute=_condorcet,
+            scores=False,
+            aliases=("condorcet_fuse",),
+        ),
+    )
+}
+"""Name -> method."""
+
+
+# ``fuse``: several runs of the same queries as one.
 
 # Runs of every kind opened, recognised and checked, and their ids as codes.
 
@@ -282,7 +714,7 @@ def _rank(pool: Pool) -> Array:
     return 1.0 - (pool.rank - 1.0) / _spread(pool, pool.list_size.astype(np.float64))
 
 
-def _borda(pool: Pool) -> Array:
+def _borda_run(pool: Pool) -> Array:
     return 1.0 - (pool.rank - 1.0) / pool.candidates[pool.query]
 
 
@@ -331,7 +763,7 @@ NORMALISATIONS: dict[str, Normalisation] = {
             " document that a list of n lacks has (c - n + 1) / (2 c) in it.",
             source="Renda and Straccia, Web metasearch: rank vs. score based rank aggregation"
             " methods, SAC 2003",
-            compute=_borda,
+            compute=_borda_run,
             scores=False,
             completes=True,
         ),

@@ -11,10 +11,10 @@ from evalengine.schemas.contract import ROW, TABLE, Table
 from evalengine.schemas.options import TASKS_OF
 from evalengine.schemas.wording import option, sql_name
 
-from .contracts import SKIPPED, TEXTS
+from .dtypes import or_measured
 from .ids import Marks, has_repeats, rows_repeat
-from .measured import or_measured
 from .problems import Note, Problem, count_of
+from .recognise import SKIPPED, TEXTS
 
 if TYPE_CHECKING:
     from .shapes import Shape

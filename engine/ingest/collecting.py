@@ -18,7 +18,7 @@ from evalengine.schemas.wording import option, sql_name, sql_text
 from . import dtypes
 from .checks import LAST, check_side, finish
 from .ids import Marks
-from .names import Naming
+from .infer import Naming
 from .problems import Note, Problem, listing
 from .shapes import SHAPES
 from .slices import SlicePlan

@@ -21,16 +21,14 @@ from evalengine.schemas.wording import option
 from .annotations.coco_writing import Writer, coco_files
 from .annotations.registry import get, look_at
 from .annotations.tracks import FORMS, KIND, track_files
-from .contracts import contract
-from .finding import Finder
-from .names import recognise
+from .infer import recognise
 from .opening import Inputs, open_inputs
 from .problems import count_of, listing, refuse
+from .recognise import Finder, contract
 from .relabel import renamed
-from .sources.annotated import open_annotations
 from .sources.coco import said_plainly
 from .sources.json_files import sniff
-from .sources.source import Source
+from .sources.source import Source, open_annotations
 from .sources.tables import open_source
 from .sources.writing import write_files
 

@@ -1,15 +1,382 @@
-"""Accepted dtypes per kind of column, and conversions to the canonical ones."""
+"""Dtypes that columns accept, and measured numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
+import msgspec
+import numpy as np
 import polars as pl
 
-from evalengine.schemas.contract import Column
-from evalengine.schemas.wording import option
+from .. import metrics
+from ..schemas.contract import TABLE, Column, Table
+from ..schemas.errors import InputError
+from ..schemas.options import TASKS_OF, Options
+from ..schemas.tables import contracts, task_names
+from ..schemas.wording import option
+from .problems import Note, count_of, listing
 
-from .measured import or_measured
+if TYPE_CHECKING:
+    from .infer import Naming
+    from .sources.source import Source
+
+# Numbers with fractions: measurements, not labels.
+
+
+def fractional(values: pl.Series) -> bool:
+    """Return whether values are floats or decimals, or lists of them, with a finite non-whole
+    one.
+    """
+    if values.dtype.is_nested() and isinstance(values.dtype, (pl.List, pl.Array)):
+        return fractional(values.explode(empty_as_null=False))
+    if values.dtype.is_decimal():
+        values = values.cast(pl.Float64)
+    return values.dtype.is_float() and (values.is_finite() & (values != values.floor())).any()
+
+
+def inferred_note(sides: Mapping[str, Any]) -> list[Note]:
+    """Note that numbers with fractions were read as measurements, if they may be labels.
+
+    Args:
+        sides: role to its contract and its recognised columns.
+    """
+    own: list[str] = []
+    others = set(task_names())
+    for side in sides.values():
+        names = {to: mine for mine, to in side.naming.recognised.items()}
+        for name in side.table.measured:
+            if name not in side.naming.exprs:
+                return []  # distributions alone are of no other task
+            own.append(names.get(name, name))
+            others = {one for one in others if _knows(one, own[-1].casefold())}
+        others -= {side.table.task} if side.table.measured else set()
+    if not own or not others:
+        return []
+    ways = " or ".join(option("task", one) for one in sorted(others))
+    tasks = dict.fromkeys(side.table.task for side in sides.values() if side.table.measured)
+    said = (
+        f"task: {listing(own)} are numbers with fractions, taken for {', '.join(tasks)}. If they"
+        f" are classes or scores, write {ways}."
+    )
+    return [Note("task_inferred", said)]
+
+
+@lru_cache(maxsize=4096)
+def _knows(task: str, name: str, role: str = TABLE) -> bool:
+    """Return whether a name is that of a required label column of a task."""
+    table = contracts(task).get(role)
+    if table is None or (role == TABLE and not table.wide):
+        return False
+    needed = (one for one in table.columns if one in table.required or one.name in table.any_of)
+    return any(name in (one.name, *one.aliases) for one in needed)
+
+
+def known_alone(task: str, role: str, names: Iterable[str]) -> bool:
+    """Return whether a table's column names belong to only one task, whatever their values."""
+    others = [one for one in task_names() if one != task]
+    return not any(
+        _knows(one, name.casefold(), at) for one in others for name in names for at in (role, TABLE)
+    )
+
+
+MISSING = (
+    r"(?i)^(#?n/?a|n\.a\.|<na>|[-+]?nan|null|none|nil|nat|-{1,3}|\?|\.|missing"
+    r"|#(value|ref|num|name|null|div/0)[!?]?)?$"
+)
+"""Texts that mean a missing value in R, pandas, SQL and Excel."""
+_FEW = 10  # of so many texts one may be no number
+
+
+class Texts(msgspec.Struct):
+    """Summary of a text column that is numeric except for a few values.
+
+    Attributes:
+        marks: the distinct missing-value marks, the first few.
+    """
+
+    missing: int
+    bad: int
+    marks: list[str]
+    rows: list[int]
+
+
+def number_of(name: str) -> pl.Expr:
+    """A column of texts as Float64, null if a text is no number."""
+    text = pl.col(name).str.strip_chars()
+    return pl.when(~text.str.contains(MISSING)).then(text.cast(pl.Float64, strict=False))
+
+
+def numbers_in(values: pl.LazyFrame, name: str) -> Texts | None:
+    """Summarise the non-numeric values of a text column; None if most are not numbers."""
+    absent = pl.col(name).str.strip_chars().str.contains(MISSING)
+    held = values.select(text=pl.col(name), absent=absent, number=number_of(name).is_not_null())
+    filled, missing, numbers = held.select(
+        pl.col("text").count(), pl.col("absent").sum(), pl.col("number").sum()
+    ).collect().row(0)  # fmt: skip
+    bad = filled - missing - numbers
+    if not numbers or bad > max(1, filled // _FEW):
+        return None
+    if not missing:
+        return Texts(0, bad, [], [])
+    rows = held.with_row_index("row").filter("absent").select("row", "text").head(1000).collect()
+    marks = rows["text"].unique(maintain_order=True).head(3).to_list()
+    return Texts(missing, bad, marks, rows["row"].head(3).to_list())
+
+
+def as_numbers(
+    values: pl.DataFrame, rows: pl.LazyFrame, *, measured: bool = False
+) -> tuple[pl.DataFrame, bool]:
+    """Convert text columns that are numeric except for a few values; also return whether there is
+    any.
+
+    Texts that are all whole numbers stay texts, as they may be labels.
+
+    Args:
+        rows: all rows; read if the first ones do not show why a column is text.
+        measured: whether another table has a column of numbers with fractions.
+    """
+    changed = []
+    measured = measured or any(map(fractional, values))
+    for one in values:
+        first = one.head(_FEW).drop_nulls() if one.dtype == pl.String else ()
+        if not any(text.strip().lstrip("+-.")[:1].isdigit() for text in first):
+            continue
+        found = numbers_in(values.lazy(), one.name)
+        if found is None:
+            continue
+        number = values.select(number_of(one.name).alias(one.name)).to_series()
+        if not (found.missing or found.bad or fractional(number)) and measured:
+            found = numbers_in(rows, one.name)
+        if found is not None and (found.missing or found.bad or fractional(number)):
+            changed.append(number)
+    return values.with_columns(changed), bool(changed)
+
+
+_NUMBERS = ("number", "whole", "flag")  # kinds of columns
+_WHOLE = ("id", "label", "whole")  # kinds of columns that whole decimals are
+
+
+def reread(source: Source, schema: dict[str, pl.DataType], table: Table, naming: Naming) -> bool:
+    """Read numeric texts and marks of missing values as numbers and nulls, and whole decimals as
+    ids.
+
+    Args:
+        source: its rows and notes are modified in place.
+        schema: its columns; modified in place.
+
+    Returns:
+        whether any column changed, so that columns must be recognised again.
+    """
+    kinds = {column.name: column.kind for column in table.columns}
+    own = {name: mine for mine, to in naming.recognised.items() for name in to.split(", ")}
+    names = {
+        own.get(problem.column, problem.column): problem.column
+        for problem in naming.problems
+        if kinds.get(problem.column) in (*_NUMBERS, *_WHOLE)
+    }
+    changed = False
+    for name, column in names.items():
+        dtype = schema.get(name)
+        if isinstance(dtype, pl.Decimal) and dtype.scale == 0 and kinds[column] in _WHOLE:
+            cast = pl.col(name).cast(pl.Int64, strict=False)
+            beyond = source.frame.select((cast.is_null() & pl.col(name).is_not_null()).any())
+            schema[name] = pl.String() if beyond.collect().item() else pl.Int64()
+            source.frame = source.frame.with_columns(pl.col(name).cast(schema[name]))
+            changed = True
+            continue
+        if kinds[column] not in _NUMBERS:
+            continue
+        found = numbers_in(source.frame, name) if schema.get(name) == pl.String else None
+        if found is None or not found.missing or found.bad:
+            continue
+        source.frame = source.frame.with_columns(number_of(name).alias(name))
+        schema[name] = pl.Float64()
+        source.missing[column] = found.marks
+        rows = ", ".join(f"{row:,}" for row in found.rows)
+        said = (
+            f"{table.side.replace('_', ' ')}: column {name!r}: {count_of(found.missing, 'text')}"
+            f" ({listing(found.marks)}) read as missing, first rows (from 0): {rows}."
+        )
+        source.notes = (*source.notes, ("texts_missing", said, found.missing))
+        changed = True
+    return changed
+
+
+_COMMAS = r"^\s*[-+]?[\d.]*(,\d+)?\s*$"
+
+
+def refuse_commas(texts: Sequence[pl.Series], task: str) -> None:
+    """Refuse text columns of numbers with decimal commas, which would be read as labels.
+
+    Raises:
+        InputError: all of them are such numbers.
+    """
+    for one in texts:
+        known = one.drop_nulls()
+        if not known.str.contains(_COMMAS).all() or not known.str.contains(",").any():
+            return
+    first = texts[0].drop_nulls()
+    shown = first.filter(first.str.contains(",")).head(3).to_list()
+    raise InputError(
+        f"columns {listing([one.name for one in texts])}: texts that look like numbers with decimal"
+        f" commas, first {listing(shown)}. Write decimal points, or read the file with"
+        " polars.read_csv(..., decimal_comma=True) and give the table; if they are labels, say"
+        f" which task it is instead of {task}: {option('task')}.",
+        code="wrong_dtype",
+        columns=[one.name for one in texts],
+    )
+
+
+def or_measured(names: Iterable[str]) -> str:
+    """Return the remedy if label columns contain numbers that a task measures.
+
+    Args:
+        names: columns in the input; the result is empty if no name is that of a measurement.
+    """
+    tasks: dict[str, str] = {}
+    for task in task_names():
+        for table in contracts(task).values():
+            columns = (one for one in table.columns if one.name in table.measured)
+            for known in (known for one in columns for known in (one.name, *one.aliases)):
+                tasks.setdefault(known, task)
+    found = {tasks[name.casefold()] for name in names if name.casefold() in tasks}
+    ways = " or ".join(option("task", task) for task in sorted(found))
+    return f" If they are measured numbers, write {ways}." if ways else ""
+
+
+def measured_pair(ours: pl.Series, theirs: pl.Series, options: Options) -> tuple[str, str] | None:
+    """Return the columns of two series of numbers, for a task that measures them; None for others.
+
+    Numeric texts on one side, except for a few, count as numbers.
+
+    Args:
+        options: with ``task``, or metrics of only one such task, whole numbers and rows of several
+            numbers count as measurements too.
+    """
+    for task in task_names():
+        table = contracts(task).get(TABLE)
+        if table is None or not table.measured or options.task not in (None, task):
+            continue
+        mended = False
+        if (ours.dtype == pl.String) != (theirs.dtype == pl.String):
+            both = pl.DataFrame([ours.alias("0"), theirs.alias("1")])
+            sides, mended = as_numbers(both, both.lazy())
+            ours, theirs = sides
+        fits = numbers(ours) and numbers(theirs)
+        if fits and options.task is None and not decided(task, options):
+            fits = fractional(ours) and fractional(theirs) and not ours.dtype.is_nested()
+            if not fits and beyond_classes(ours, theirs, options):
+                both = pl.DataFrame([ours.alias("0"), theirs.alias("1")])
+                fits = mended or incomplete(both.lazy(), both.columns)
+        return table.values[0] if fits else None
+    return None
+
+
+def decided(task: str, options: Options) -> bool:
+    """Return whether the named metrics or options belong to only this task, among those of one
+    table.
+    """
+    if options.metrics:
+        one_table = (one for one in task_names() if TABLE in contracts(one))
+        able = [one for one in one_table if all(metrics.has(one, name) for name in options.metrics)]
+        return able == [task]
+    return options.training is not None and task in TASKS_OF["training"]
+
+
+_DECIDED = 2  # distinct true values that may be the classes of scores
+
+
+def incomplete(rows: pl.LazyFrame, names: Iterable[str]) -> bool:
+    """Whether any value of some columns is missing: null, NaN, or a text that is no number."""
+    number = pl.col(*names).cast(pl.Float64, strict=False).fill_nan(None)
+    return bool(rows.select(pl.any_horizontal(number.is_null().any())).collect().item())
+
+
+def beyond_classes(ours: pl.Series, theirs: pl.Series, options: Options) -> bool:
+    """Return whether numbers are neither classes nor scores, though the true ones are whole.
+
+    Predictions have fractions and are not all within [0, 1], and there are more than two true
+    values.
+    """
+    return (
+        options.positive_label is None
+        and ours.dtype.is_numeric()
+        and theirs.dtype.is_numeric()
+        and fractional(ours)
+        and not fractional(theirs)
+        and not bool(ours.is_between(0, 1).all())
+        and theirs.n_unique() > _DECIDED
+    )
+
+
+def numbers(values: pl.Series) -> bool:
+    """Return whether values are numbers, or rows of several."""
+    if not isinstance(values.dtype, (pl.Array, pl.List)):
+        return values.dtype.is_numeric()
+    inner = values.dtype.inner
+    return isinstance(inner, pl.DataType) and inner.is_numeric()
+
+
+def several_targets(
+    ours: pl.Series, theirs: pl.Series, names: pl.Series | None, pair: tuple[str, str]
+) -> pl.DataFrame:
+    """Convert rows of several numbers to a table with one row per datum and target.
+
+    Args:
+        names: of the targets; by default their numbers.
+
+    Raises:
+        InputError: the shapes differ, or the number of names.
+    """
+    sides = [_matrix(one) for one in (ours, theirs)]
+    shapes = [side.shape for side in sides]
+    if shapes[0] != shapes[1]:
+        raise InputError(
+            f"the predictions have the shape {shapes[0]}, the ground truths {shapes[1]}. Give both"
+            " a row a datum and a column a target.",
+            code="shapes_differ",
+            shapes=shapes,
+        )
+    rows, wide = shapes[0]
+    if names is not None and len(names) != wide:
+        raise InputError(
+            f"the arrays have {count_of(wide, 'target')} a datum, and labels names {len(names):,}."
+            " Name each column's target, in their order.",
+            code="lengths_differ",
+            option="labels",
+            count=len(names),
+            of=wide,
+        )
+    digits = len(str(wide - 1))
+    keys = [f"{i:0{digits}d}" for i in range(wide)] if names is None else names.to_list()
+    key = pl.Series("label_key", keys, dtype=pl.String)
+    return pl.DataFrame(
+        {
+            "datum_id": np.repeat(np.arange(rows), wide),
+            "label_key": key.gather(np.tile(np.arange(wide), rows)),
+            pair[0]: sides[0].ravel(),
+            pair[1]: sides[1].ravel(),
+        }
+    )
+
+
+def _matrix(values: pl.Series) -> np.ndarray[Any, Any]:
+    """Rows of as many numbers each as an array of two dimensions; of single ones a column."""
+    if not values.dtype.is_nested():
+        return values.cast(pl.Float64).to_numpy().reshape(-1, 1)
+    lengths = values.list.len() if isinstance(values.dtype, pl.List) else values.arr.len()
+    if lengths.null_count() or lengths.n_unique() > 1:
+        raise InputError(
+            "rows have unlike many numbers: give each datum a number a target.",
+            code="lengths_differ",
+        )
+    flat = values.explode(empty_as_null=False).cast(pl.Float64).to_numpy()
+    return flat.reshape(len(values), -1)
+
+
+# Accepted dtypes per kind of column, and conversions to the canonical ones.
 
 _INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)
 TEXTS = (pl.String, pl.Categorical, pl.Enum)

@@ -14,11 +14,11 @@ from evalengine.schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIO
 from evalengine.schemas.options import Options
 
 from ..geometry.rasters import RasterFiles
-from . import meeting, wide
+from . import both_sides, recognise
+from .both_sides import CommonIds, check_meet, common_ids
 from .collecting import Prepared, Side, checked, collect
 from .ids import Bucket, Coded, Known, Marks, distinct, marks_in_bucket, rows_repeat
 from .infer import infer_task
-from .mismatch import CommonIds, check_meet, common_ids
 from .opening import Inputs, open_inputs
 from .preparing import prepare, speech_of, told_before
 from .problems import Note, Problem, refuse
@@ -243,12 +243,12 @@ def assemble(
         if side.table.datum != "datum_id" and side.table.datum in frames[role].columns:
             frames[role] = frames[role].rename({side.table.datum: "datum_id"})
     text = {role: side.source.text for role, side in sides.items()}
-    same = meeting.same_kind(frames, ("datum_id",), text)
-    meeting.check_kinds(frames, ("datum_id",), speech)
+    same = both_sides.same_kind(frames, ("datum_id",), text)
+    both_sides.check_kinds(frames, ("datum_id",), speech)
     for name in _common(sides):
-        same += meeting.same_kind(frames, (name,), text)
-        meeting.check_kinds(frames, (name,), speech)
-    same += meeting.same_kind(frames, meeting.LABEL_COLUMNS, text)
+        same += both_sides.same_kind(frames, (name,), text)
+        both_sides.check_kinds(frames, (name,), speech)
+    same += both_sides.same_kind(frames, both_sides.LABEL_COLUMNS, text)
     notes += same if part is None else []
     whole = None if part is None else part.labels
     _add_score_labels(sides, frames, whole, mapped=options.label_map is not None)
@@ -267,7 +267,7 @@ def assemble(
         found = check_meet(ids, speech) if ids and part is None else []
         along = sources.get(DATUMS) == sources.get(GROUND_TRUTHS)
         if ids:
-            found += meeting.datum_notes(
+            found += both_sides.datum_notes(
                 ids, speech, came_along=along, rows=frames, whole=part is None
             )
         return found
@@ -287,10 +287,12 @@ def assemble(
     score_labels = None
     for role, side in sides.items():
         if side.naming.wide:
-            score_labels = frames.pop(meeting.SCORES)["label_value"].alias("score_labels")
+            score_labels = frames.pop(both_sides.SCORES)["label_value"].alias("score_labels")
             own = [column.name for column in side.naming.wide]
-            frames[role] = wide.renamed(frames[role], own, score_labels)
-            final = dict(zip(own, (f"{wide.PREFIX}{label}" for label in score_labels), strict=True))
+            frames[role] = recognise.renamed(frames[role], own, score_labels)
+            final = dict(
+                zip(own, (f"{recognise.PREFIX}{label}" for label in score_labels), strict=True)
+            )
             named = {mine: final.get(n, n) for mine, n in side.naming.recognised.items()}
             side.naming.recognised = {mine: n for mine, n in named.items() if mine != n}
     return Frames(
@@ -365,11 +367,11 @@ def _add_score_labels(
             known = distinct(values) if len(values) else values
             if whole is not None and len(whole):
                 dtype, known = whole.dtype, whole
-            labels = wide.label_series(side.naming.labels, dtype, known)
-            frames[meeting.SCORES] = labels.to_frame()
-            meeting.same_kind(frames, meeting.LABEL_COLUMNS, {})
+            labels = recognise.label_series(side.naming.labels, dtype, known)
+            frames[both_sides.SCORES] = labels.to_frame()
+            both_sides.same_kind(frames, both_sides.LABEL_COLUMNS, {})
             if not mapped:
-                wide.check_scored(side.naming.labels, labels, known)
+                recognise.check_scored(side.naming.labels, labels, known)
 
 
 def _valid_marks(

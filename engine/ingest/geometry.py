@@ -32,8 +32,8 @@ from ..schemas.errors import unknown
 from ..schemas.options import Options
 from ..schemas.wording import option, sql_name
 from . import dtypes
-from .finding import Finder
 from .problems import Note, Problem, count_of, note_of
+from .recognise import Finder
 
 if TYPE_CHECKING:
     from .checks import Check

@@ -36,10 +36,8 @@ from ..schemas.wording import option, sql_name
 from . import rules
 from .annotations.format import FIRST
 from .collecting import Prepared, Side
-from .contracts import TEXTS, contract
-from .dtypes import canonical_dtype
+from .dtypes import canonical_dtype, inferred_note, reread
 from .files import refuse_expanding
-from .finding import Finder
 from .geometry import (
     BOX_NAMES,
     CORNER_NAMES,
@@ -50,10 +48,10 @@ from .geometry import (
     says_boxes,
 )
 from .ids import check_forms, refuse_merged
-from .measured import inferred_note, reread
-from .names import Naming, check_columns, one_way, point_out_swap, recognise, unread
+from .infer import Naming, check_columns, one_way, point_out_swap, recognise, unread
 from .opening import Inputs
 from .problems import Note, Problem, Speech, count_of, listing, refuse
+from .recognise import TEXTS, Finder, contract
 from .relabel import named_classes
 from .rules import columns, values
 from .shapes import maybe_scores

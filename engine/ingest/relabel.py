@@ -12,9 +12,9 @@ import polars as pl
 
 from ..schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE, Table
 from ..schemas.errors import InputError, OptionError, ReadError, did_you_mean
-from . import dtypes, meeting
-from .meeting import LABEL_COLUMNS
-from .names import Naming
+from . import both_sides, dtypes
+from .both_sides import LABEL_COLUMNS
+from .infer import Naming
 from .problems import Note, count_of, listing
 from .sources.explain import explain
 from .sources.source import Source
@@ -240,15 +240,15 @@ def hold_labels(
         for side in (PREDICTIONS, GROUND_TRUTHS)
     }  # fmt: skip
     if label_map is None:
-        meeting.check_kinds(frames, meeting.LABEL_COLUMNS)
-        return None, meeting.label_notes(pairs or meeting.side_pairs(frames), keyed)
-    for role, name in meeting.places(frames, meeting.LABEL_COLUMNS):
+        both_sides.check_kinds(frames, both_sides.LABEL_COLUMNS)
+        return None, both_sides.label_notes(pairs or both_sides.side_pairs(frames), keyed)
+    for role, name in both_sides.places(frames, both_sides.LABEL_COLUMNS):
         dtype = frames[role].schema[name]
         if dtypes.inner_of(dtype) == pl.Boolean:
             whole = dtypes.like(dtype, pl.Int64())
             frames[role] = frames[role].with_columns(pl.col(name).cast(whole))
     if pairs is None:
-        pairs = meeting.side_pairs(frames)
+        pairs = both_sides.side_pairs(frames)
     else:
         pairs = {side: _whole(frame) for side, frame in pairs.items()}
     mapping, notes = relabel(read_label_map(label_map), pairs)
@@ -260,11 +260,11 @@ def hold_labels(
         )
         for role, table in mapping.items()
     }
-    notes += meeting.label_notes(after, keyed)
+    notes += both_sides.label_notes(after, keyed)
     if len({frame.schema["label_value"] for frame in pairs.values()}) == 1:
         return mapping, notes
-    for role, name in meeting.places(frames, meeting.LABEL_COLUMNS):
-        if role == meeting.SCORES:
+    for role, name in both_sides.places(frames, both_sides.LABEL_COLUMNS):
+        if role == both_sides.SCORES:
             # Score columns apply to every key; the map of the first key decides.
             first = mapping[PREDICTIONS].unique("label_value", keep="first", maintain_order=True)
             plain = first.with_columns(
@@ -272,7 +272,7 @@ def hold_labels(
             )
             frames[role] = _with_new_labels(frames[role], name, plain)
         else:
-            side = meeting.SIDE_OF.get(name, role)
+            side = both_sides.SIDE_OF.get(name, role)
             frames[role] = _with_new_labels(frames[role], name, mapping[side])
     return None, notes
 
@@ -285,7 +285,7 @@ def renamed(
     Args:
         frames: role to its table; those without labels are unchanged.
     """
-    mapping, notes = relabel(read_label_map(label_map), meeting.side_pairs(frames))
+    mapping, notes = relabel(read_label_map(label_map), both_sides.side_pairs(frames))
     return {
         role: _with_new_labels(frame, "label_value", mapping[role]) if role in mapping else frame
         for role, frame in frames.items()

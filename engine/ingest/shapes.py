@@ -16,7 +16,6 @@ from ..schemas.errors import InputError
 from ..schemas.tables import VERDICT_KEY
 from ..schemas.wording import option
 from . import geometry
-from .finding import Finder
 from .geometry import (
     BOX_NAMES,
     GEOMETRY_NAMES,
@@ -29,6 +28,7 @@ from .geometry import (
 )
 from .ids import rows_repeat
 from .problems import Note, count_of, listing, note_of
+from .recognise import Finder
 
 if TYPE_CHECKING:
     from .checks import Check

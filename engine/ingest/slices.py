@@ -16,7 +16,7 @@ from evalengine.schemas.wording import option
 from ..schemas.arrays import Array
 from . import dtypes
 from .ids import Known, encode
-from .names import Naming
+from .infer import Naming
 from .problems import Note, PartRefused, Speech, listing, note_of
 
 _LOOKED_AT = (DATUMS, TABLE, GROUND_TRUTHS, PREDICTIONS)

@@ -19,9 +19,9 @@ from evalengine.schemas.wording import option
 from ..schemas.arrays import Array
 from . import dtypes
 from .dtypes import TEXTS
-from .finding import Finder
-from .names import Naming, recognise
+from .infer import Naming, recognise
 from .problems import Note, Problem, count_of, listing, note_of, refuse
+from .recognise import Finder
 from .sources.source import Source
 from .sources.tables import open_source, schema_of
 

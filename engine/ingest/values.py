@@ -1,28 +1,190 @@
-"""Plain values of both sides, row by row: lists, arrays and series instead of tables."""
+"""Arguments that are lists, arrays and series instead of tables."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from evalengine import metrics
-from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE, Column, Table
-from evalengine.schemas.errors import InputError
-from evalengine.schemas.options import Options
-from evalengine.schemas.tables import contracts, task_names
-from evalengine.schemas.wording import option
-
-from . import dtypes, wide
-from .indicators import indicator, long_truths, may_be_labels, several
-from .lists import open_labels
-from .measured import measured_pair, several_targets
+from .. import metrics
+from ..schemas.arrays import Array
+from ..schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE, Column, Table
+from ..schemas.errors import InputError
+from ..schemas.options import Options
+from ..schemas.tables import contracts, task_names
+from ..schemas.wording import option
+from . import dtypes, recognise
+from .dtypes import measured_pair, several_targets
+from .label_map_files import open_set
 from .problems import listing
-from .sources.objects import column_of
+from .sources.objects import column_of, open_label_maps
 from .sources.source import Source
 from .sources.table_formats import of_features
+from .sources.tables import open_source
+
+# Arrays of 0 and 1 with a row a datum and a column a class, as scikit-learn has several labels.
+
+_NARROW = 32
+"""Columns below which no picture is thought of."""
+_TALL = 4
+"""Rows a column above which none is."""
+
+
+def indicator(series: pl.Series) -> Array | None:
+    """Convert rows of 0 and 1 to bool [n, classes]; None for other values or unequal rows."""
+    if not isinstance(series.dtype, (pl.Array, pl.List)) or not len(series):
+        return None
+    inner = series.dtype.inner
+    lengths = series.arr.len() if isinstance(series.dtype, pl.Array) else series.list.len()
+    if isinstance(inner, (pl.Array, pl.List)) or lengths.null_count() or lengths.n_unique() > 1:
+        return None
+    flat = series.explode(empty_as_null=False, keep_nulls=False)
+    if not (flat.dtype.is_numeric() or flat.dtype == pl.Boolean) or len(flat) < len(series):
+        return None
+    values = flat.to_numpy().reshape(len(series), -1)
+    return values != 0 if bool(((values == 0) | (values == 1)).all()) else None
+
+
+def may_be_labels(options: Options) -> bool:
+    """Return whether rows of 0 and 1 may be labels, as far as the options allow."""
+    able = [task for task in task_names() if (one := contracts(task).get(TABLE)) and one.wide]
+    if options.task is not None:
+        return options.task in able
+    named = options.metrics or ()
+    return any(all(metrics.has(task, name) for name in named) for task in able)
+
+
+def several(
+    ours: Array, theirs: Array, given: tuple[Any, Any], classes: pl.Series | None, options: Options
+) -> dict[str, Source]:
+    """Convert both sides to lists of labels per datum; to pictures if they may be some.
+
+    Args:
+        ours: bool [n, classes].
+        theirs: bool [n, classes].
+        classes: names of the columns; by default their numbers.
+        options: ``multilabel`` marks them as labels.
+
+    Raises:
+        InputError: their meaning is ambiguous, or their shapes differ.
+    """
+    rows, wide = theirs.shape
+    said = f"arrays of 0 and 1 of shape ({rows:,}, {wide:,})"
+    if not options.multilabel:
+        if options.task is None and wide >= _NARROW and rows <= _TALL * wide:
+            note = (
+                f"the {said} are read as one label map of {rows:,} x {wide:,} pixels each; with"
+                f" {option('multilabel', True)} they are the labels of {rows:,} datums."
+            )
+            sides = dict(
+                zip((PREDICTIONS, GROUND_TRUTHS), map(open_label_maps, given), strict=True)
+            )
+            sides[GROUND_TRUTHS].notes = (("arrays_of_two_kinds", note, None),)
+            return sides
+        raise InputError(
+            f"{said} may be the labels of {rows:,} datums, a column a class, or a picture. Say"
+            f" which: write {option('multilabel', True)}, or {option('task', 'segmentation')}.",
+            code="task_ambiguous",
+            count=rows,
+        )
+    if ours.shape != theirs.shape:
+        raise InputError(
+            f"the predictions are an array of shape {ours.shape}, the ground truths {said}. Give"
+            " both a row for every datum and a column for every class."
+        )
+    names = _names(classes, wide)
+    table = pl.DataFrame({"actual": _lists(theirs, names), "predicted": _lists(ours, names)})
+    return {TABLE: Source(table.lazy(), f"{said}, a row a datum")}
+
+
+def long_truths(theirs: Array, classes: pl.Series | None) -> pl.DataFrame:
+    """Return one row per true label of a datum.
+
+    Args:
+        theirs: bool [n, classes].
+        classes: names of the columns, or None.
+    """
+    datum, place = np.nonzero(theirs)
+    names = _names(classes, theirs.shape[1])
+    return pl.DataFrame({"datum_id": datum, "label_value": names.gather(place)})
+
+
+def _names(classes: pl.Series | None, wide: int) -> pl.Series:
+    if classes is None:
+        return pl.Series(np.arange(wide))
+    if len(classes) != wide:
+        raise InputError(
+            f"the arrays have {wide:,} columns, and labels names {len(classes):,} classes. Name"
+            " each column's class, in their order."
+        )
+    return classes
+
+
+def _lists(flags: Array, names: pl.Series) -> pl.Series:
+    """Return the names of the set columns of each row."""
+    _, place = np.nonzero(flags)
+    ends = np.cumsum(flags.sum(axis=1))
+    taken = names.gather(place).to_list()
+    starts = np.concatenate([[0], ends[:-1]])
+    lists = [taken[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
+    return pl.Series(lists, dtype=pl.List(names.dtype))
+
+
+# ``datums=`` and ``labels=``: any table, or a plain list of ids or values.
+
+
+def open_datums(thing: Any, storage_options: dict[str, str] | None = None) -> Source:
+    """A table of datums, or a plain list of their ids."""
+    return _open(thing, "datum_id", "datums", storage_options)
+
+
+def open_labels(thing: Any, storage_options: dict[str, str] | None = None) -> Source:
+    """A table of labels, a list of their values, a dict of value and name, or a set's name."""
+    if isinstance(thing, Mapping) and thing and not any(map(_is_column, thing.values())):
+        frame = _frame({"label_value": list(thing), "label_name": list(thing.values())}, "labels")
+        return Source(frame.lazy(), f"dict of {frame.height:,} labels")
+    known = open_set(thing) if isinstance(thing, str) else None
+    return known or _open(thing, "label_value", "labels", storage_options)
+
+
+def _open(thing: Any, column: str, role: str, storage_options: dict[str, str] | None) -> Source:
+    values = _values(thing)
+    if values is None:
+        return open_source(thing, storage_options=storage_options)
+    frame = _frame({column: values}, role)
+    return Source(frame.lazy(), f"list of {frame.height:,} {role}")
+
+
+def _values(thing: Any) -> list[Any] | pl.Series | None:
+    """The thing as plain values, or None if it is a table or a path."""
+    if isinstance(thing, pl.Series):
+        return thing
+    if isinstance(thing, (str, bytes, Mapping)):
+        return None
+    if getattr(thing, "ndim", 0) == 1 and hasattr(thing, "tolist"):
+        thing = thing.tolist()
+    if isinstance(thing, (Sequence, Set)):
+        items = list(thing)
+        return items if all(isinstance(item, (str, int)) for item in items) else None
+    return None
+
+
+def _is_column(value: Any) -> bool:
+    return hasattr(value, "__len__") and not isinstance(value, (str, bytes))
+
+
+def _frame(columns: dict[str, Any], role: str) -> pl.DataFrame:
+    try:
+        return pl.DataFrame(columns)
+    except (pl.exceptions.PolarsError, TypeError) as error:
+        raise InputError(
+            f"{role}: a list must hold integers or strings, not both: {error}"
+        ) from None
+
+
+# Plain values of both sides, row by row: lists, arrays and series instead of tables.
 
 _WORDS = {PREDICTIONS: "predictions", GROUND_TRUTHS: "ground truths"}
 
@@ -76,7 +238,7 @@ def paired_values(
     if many is not None and not theirs.dtype.is_nested():
         if classes is not None and options.label_map is None:
             true = _named(theirs, classes, GROUND_TRUTHS).unique()
-            wide.check_scored(classes.to_list(), classes, true.drop_nulls())
+            recognise.check_scored(classes.to_list(), classes, true.drop_nulls())
         return _scores(many, theirs, classes, notes)
     if numbers is None and ours.dtype.is_float():
         ours = _classes_of(ours, theirs, options)
@@ -266,8 +428,8 @@ def _of_columns(names: list[str], truths: pl.Series) -> pl.Series:
         InputError: a true class has no column.
     """
     known = truths.drop_nulls().unique().sort()
-    classes = wide.label_series(names, known.dtype, known)
-    wide.check_scored(names, classes, known)
+    classes = recognise.label_series(names, known.dtype, known)
+    recognise.check_scored(names, classes, known)
     return classes
 
 

@@ -11,7 +11,7 @@ from ..schemas.contract import DATUMS, GROUND_TRUTHS, PREDICTIONS, TABLE
 from ..schemas.errors import InputError, did_you_mean, unknown
 from ..schemas.wording import option
 from .ids import distinct
-from .names import Naming
+from .infer import Naming
 from .problems import Note, count_of
 
 # Lazy mapping of filtered row numbers to source rows, for error messages.

@@ -25,10 +25,10 @@ from ..schemas.results import frame_schema
 from ..scorecard.card import Scorecard
 from ..scorecard.lookup import KEYS, SHORT, ambiguous, chosen_rows
 from ..scorecard.storage import kept_bytes
+from ..statistics.comparing import Margins, apart
 from ..statistics.comparison import Comparison
 from ..statistics.intervals import EXACT, clopper_pearson
-from ..statistics.margins import Margins, apart
-from ..statistics.missing import too_few
+from ..statistics.paired import too_few
 from ..statistics.resamples import NOT_MOVED
 from .gates import COVERAGE, Gate
 

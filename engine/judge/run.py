@@ -15,7 +15,7 @@ import polars as pl
 
 from ..endpoint.client import Budget, GivenUp, Patience, Rejected, Unsent, Usage
 from ..ingest.checks import check_side
-from ..ingest.names import Naming, check_columns, recognise
+from ..ingest.infer import Naming, check_columns, recognise
 from ..ingest.problems import Problem, count_of, listing, refuse
 from ..ingest.shapes import SHAPES
 from ..ingest.slices import split

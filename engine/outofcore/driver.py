@@ -16,10 +16,9 @@ import polars as pl
 from ..executors import Threads
 from ..executors.pools import Pool
 from ..executors.processes import pool_of
+from ..ingest.both_sides import LONE, CommonIds, hardly_met, none_listed
 from ..ingest.collecting import Prepared, Side, named_problems
 from ..ingest.frames import Frames
-from ..ingest.meeting import LONE
-from ..ingest.mismatch import CommonIds, hardly_met, none_listed
 from ..ingest.opening import Inputs
 from ..ingest.preparing import prepare, told_before
 from ..ingest.problems import (
@@ -47,7 +46,7 @@ from ..schemas.options import Options
 from ..schemas.results import frame_schema
 from ..schemas.tuning import tuning
 from ..schemas.wording import option
-from ..scorecard.held import FrameFile, Paged
+from ..scorecard.storage import FrameFile, Paged
 from ..tally import stored
 from ..tally.stored import Place
 from .label_groups import merged_by_labels

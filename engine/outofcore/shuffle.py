@@ -18,7 +18,7 @@ import polars as pl
 
 from ..atomic import fresh_name, whole_file
 from ..executors.pools import Pool
-from ..ingest import meeting, wide
+from ..ingest import both_sides, recognise
 from ..ingest.checks import Check
 from ..ingest.collecting import Prepared, Side, rows_of
 from ..ingest.ids import dealt, has_repeats
@@ -434,7 +434,7 @@ def _written(draft: Path, span: RowRange, shuffle: Shuffle) -> Shuffled:
                 few = by_rows.slice(int(start[bucket]), int(start[bucket + 1] - start[bucket]))
                 writers[bucket].write_table(few)
             if role == TABLE or "label_value" in rows.columns:
-                pairs = together([pairs, meeting.side_pairs({role: rows})])
+                pairs = together([pairs, both_sides.side_pairs({role: rows})])
             if side.naming.wide and "label_key" in rows.columns:
                 some = rows["label_key"].drop_nulls().cast(pl.String)
                 keys = (some if keys is None else keys.append(some)).unique()
@@ -706,7 +706,7 @@ def split(
     pairs |= _of_score_columns(ready, pairs, pl.concat(keys).unique() if keys else None)
     labels = _labels(ready)
     if labels is not None and pairs:
-        pairs[LABELS] = meeting.label_pairs(labels)
+        pairs[LABELS] = both_sides.label_pairs(labels)
     before = {
         role: (0, *accumulate(one.rows for one in parts[:-1])) for role, parts in told.items()
     }
@@ -741,11 +741,11 @@ def _of_score_columns(
     if names is None or GROUND_TRUTHS not in pairs:
         return {}
     known = pairs[GROUND_TRUTHS]["label_value"].unique().sort()
-    labels = wide.label_series(names, known.dtype if len(known) else None, known)
-    frames = {GROUND_TRUTHS: pairs[GROUND_TRUTHS], meeting.SCORES: labels.to_frame()}
-    meeting.same_kind(frames, meeting.LABEL_COLUMNS, {})
+    labels = recognise.label_series(names, known.dtype if len(known) else None, known)
+    frames = {GROUND_TRUTHS: pairs[GROUND_TRUTHS], both_sides.SCORES: labels.to_frame()}
+    both_sides.same_kind(frames, both_sides.LABEL_COLUMNS, {})
     own = pl.Series([DEFAULT_LABEL_KEY]) if keys is None else keys
-    scored = own.alias("label_key").to_frame().join(frames[meeting.SCORES], how="cross")
+    scored = own.alias("label_key").to_frame().join(frames[both_sides.SCORES], how="cross")
     if PREDICTIONS in pairs:
         scored = pl.concat([pairs[PREDICTIONS], scored], how="vertical_relaxed").unique()
     return {GROUND_TRUTHS: frames[GROUND_TRUTHS], PREDICTIONS: scored}
@@ -883,9 +883,9 @@ def _targets(
         if column.name in ready.sides[role].table.either and column.kind == "id"
     }
     notes: list[Note] = []
-    for names in (("datum_id",), *((name,) for name in sorted(common)), meeting.LABEL_COLUMNS):
-        notes += meeting.same_kind(named, names, text)
-        meeting.check_kinds(named, names)
+    for names in (("datum_id",), *((name,) for name in sorted(common)), both_sides.LABEL_COLUMNS):
+        notes += both_sides.same_kind(named, names, text)
+        both_sides.check_kinds(named, names)
     targets: dict[str, dict[str, pl.DataType]] = {}
     for role, frame in named.items():
         own = ready.sides[role].table.datum

@@ -15,7 +15,7 @@ from ..executors import Threads
 from ..schemas.arrays import Array
 from ..schemas.errors import OptionError, ResultError
 from ..schemas.wording import in_python, option
-from ..scorecard.held import FrameFile, Paged
+from ..scorecard.storage import FrameFile, Paged
 from ..tasks.task import Losses, PageFrame
 from . import planner, summary
 from .summary import Tallied

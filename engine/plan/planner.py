@@ -12,8 +12,8 @@ import polars as pl
 from .. import dialects, exports, metrics, tasks
 from .._version import __version__
 from ..executors import Threads
+from ..ingest.both_sides import without_labels
 from ..ingest.frames import Frames
-from ..ingest.meeting import without_labels
 from ..ingest.problems import Note, not_read
 from ..metrics import Metric
 from ..schemas.errors import InputError, OptionError

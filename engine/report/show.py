@@ -24,7 +24,7 @@ from ..metrics import registry
 from ..schemas.errors import OptionError, did_you_mean, unknown
 from ..schemas.results import FRAMES as results_FRAMES
 from ..schemas.tables import TABLES
-from ..statistics.missing import too_few
+from ..statistics.paired import too_few
 from .summary import (
     BEST,
     BINS,

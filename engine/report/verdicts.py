@@ -10,14 +10,14 @@ import polars as pl
 
 from ..ingest.problems import count_of
 from ..scorecard.lookup import KEYS
-from ..statistics.missing import too_few
+from ..statistics.paired import too_few
 from .summary import number
 from .tables import USUAL_K, at_k, chosen, fixed, layout_of, titled
 
 if TYPE_CHECKING:
     from ..scorecard.card import Scorecard
+    from ..statistics.comparing import Margins
     from ..statistics.comparison import Comparison
-    from ..statistics.margins import Margins
 
 # Sentences about the result of a comparison, and titles of its numbers.
 

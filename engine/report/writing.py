@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     import jinja2
 
     from ..scorecard.card import Scorecard
+    from ..statistics.comparing import Margins
     from ..statistics.comparison import Comparison
-    from ..statistics.margins import Margins
 
 # Counts by score threshold: the table of the report that a slider moves.
 

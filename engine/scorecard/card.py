@@ -14,7 +14,7 @@ from ..schemas.errors import ResultError, unknown
 from ..schemas.options import Options
 from ..schemas.results import FRAMES, Finding, empty_frame
 from ..schemas.wording import option
-from .held import FrameFile, Paged
+from .storage import FrameFile, Paged
 
 if TYPE_CHECKING:
     from ..report.plots import Plots

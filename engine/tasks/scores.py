@@ -10,7 +10,7 @@ import polars as pl
 
 from ..ingest.frames import Frames
 from ..ingest.problems import Note, PartRefused, listing
-from ..ingest.wide import PREFIX
+from ..ingest.recognise import PREFIX
 from ..schemas.arrays import Array
 from ..schemas.contract import PREDICTIONS, ROW, TABLE
 from ..schemas.option_values import LabelThreshold, LabelThresholds, label_text

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import evalengine as ee
-from evalengine.tasks.renamed import renamed
+from evalengine.tasks.rules import renamed
 
 VALUES = pl.Series(["a", "b", "c"])
 

@@ -10,7 +10,7 @@ import numpy as np
 from evalengine import Options, dialects
 from evalengine.executors import Threads
 from evalengine.tasks.retrieval.by_id import Lists, Ties
-from evalengine.tasks.retrieval.measures import all_measures, contexts
+from evalengine.tasks.retrieval.measures import all_measures, counts
 from evalengine.tasks.retrieval.settings import USUAL, Settings, resolve
 
 Scores = dict[str, dict[str, float]]
@@ -90,7 +90,7 @@ def every_measure(lists: Lists, chosen: Settings, threads: int = 1) -> dict[tupl
     """The same of all measures together, but those that stand on texts or sets of contexts."""
     return {
         key: values
-        for need in all_measures().keys() - contexts.MEASURES.keys()
+        for need in all_measures().keys() - counts._CONTEXTS_MEASURES.keys()
         for key, values in measured(need, lists, chosen, threads).items()
     }
 

@@ -16,7 +16,7 @@ from evalengine.executors import Threads
 from evalengine.metrics.registry import all_metrics, get
 from evalengine.tally.datums import Labels
 from evalengine.tally.stats import Stats, StatsView
-from evalengine.tasks.retrieval.measures import all_measures, contexts
+from evalengine.tasks.retrieval.measures import all_measures, counts
 
 COUNTS = ("NumRetrieved", "NumRelevant", "NumRelevantRetrieved", "Utility")
 
@@ -106,7 +106,7 @@ def test_means_over_queries_at_each_metrics_own_cut_offs() -> None:
     columns = {
         need: make(lists, chosen, Threads(1))
         for need, make in all_measures().items()
-        if need not in contexts.MEASURES
+        if need not in counts._CONTEXTS_MEASURES
     }
     stats = Stats(np.ones(3, bool), columns, (("scored",), np.zeros(3, np.int8)))
     view = StatsView(stats, Labels(pl.DataFrame(), np.empty(0, np.int32), ()))
@@ -127,7 +127,7 @@ def test_means_over_queries_at_each_metrics_own_cut_offs() -> None:
     assert rows("P", 5) == {5: pytest.approx(2 / 15)}
     assert rows("BPM", 1) == {1: pytest.approx(1 / 3)}
     for name, metric in all_metrics("retrieval").items():
-        if set(metric.needs) & contexts.MEASURES.keys():
+        if set(metric.needs) & counts._CONTEXTS_MEASURES.keys():
             continue
         cut = () if "k" not in metric.params else (5,) if metric.bare == "cut" else (5, None)
         found = rows(name, *cut)

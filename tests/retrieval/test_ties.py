@@ -12,12 +12,14 @@ from oracles.retrieval import every_value
 from retrieval.listing import lists_of, measured, settings, without_options
 
 from evalengine.metrics.registry import all_metrics
-from evalengine.tasks.retrieval.measures import all_measures, averageable, contexts
+from evalengine.tasks.retrieval.measures import all_measures, averageable, counts
 
 DOCUMENTS = [f"d{i}" for i in range(7)]
 RUN = st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(0, 2).map(float), max_size=7)
 QRELS = st.dictionaries(st.sampled_from(DOCUMENTS), st.sampled_from([-1.0, 0.0, 1.0, 1.0, 3.0]))
-KEPT = tuple(need for need in all_measures() if averageable(need) and need not in contexts.MEASURES)
+KEPT = tuple(
+    need for need in all_measures() if averageable(need) and need not in counts._CONTEXTS_MEASURES
+)
 
 
 def orders(scores: dict[str, float]) -> list[list[str]]:

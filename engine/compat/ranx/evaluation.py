@@ -16,8 +16,8 @@ import polars as pl
 
 from ...api import compare as compare_cards
 from ...api import score
+from ...fusion.fuse import METHODS
 from ...fusion.fuse import fuse as fuse_runs
-from ...fusion.methods import METHODS
 from ...schemas.arrays import Array
 from ...schemas.errors import InputError, OptionError, unknown
 from ...scorecard.card import Scorecard

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...schemas.errors import InputError, OptionError
 from ...tasks.encoding import offsets_of
-from ...tasks.text.measures.rouge import MEASURES, WORDS, Words, grams
+from ...tasks.text.measures.overlap import _ROUGE_MEASURES, WORDS, Words, grams
 from ...tasks.text.pairs import Pairs, Tokens
 from ..arrays import pairs_of, settings_of, workers_for
 from .scoring import Score
@@ -29,7 +29,7 @@ def _measure(rouge_type: str) -> Any:
         OptionError: there is no such type.
     """
     if rouge_type in _OF_SEQUENCES:
-        return MEASURES[_OF_SEQUENCES[rouge_type]]
+        return _ROUGE_MEASURES[_OF_SEQUENCES[rouge_type]]
     if re.fullmatch("rouge[1-9]", rouge_type):
         return partial(grams, int(rouge_type[-1]))
     raise OptionError(

@@ -15,10 +15,8 @@ import numpy as np
 
 from ...schemas.arrays import Array
 from ...schemas.errors import InputError, OptionError, invalid
-from ...tasks.text.measures.bleu import sentence_counts
-from ...tasks.text.measures.chrf import of_characters, of_words
-from ...tasks.text.measures.edits import MEASURES
-from ...tasks.text.metrics.chrf_formula import chrf
+from ...tasks.text.measures.ngrams import _EDITS_MEASURES, of_characters, of_words, sentence_counts
+from ...tasks.text.metrics.overlap import chrf
 from ...tasks.text.pairs import Pairs, best_reference
 from ...tasks.text.settings import MOST_ORDERS
 from ...tasks.text.tokenizers import TOKENIZERS
@@ -580,7 +578,7 @@ class TER(Metric):
         super().__init__(references)
 
     def _measured(self, pairs: Pairs) -> Array:
-        _, counts = MEASURES["ter"](pairs, self._settings, workers_for(pairs))
+        _, counts = _EDITS_MEASURES["ter"](pairs, self._settings, workers_for(pairs))
         return counts.values[:, 0]
 
     def _score(self, counts: Any) -> TERScore:

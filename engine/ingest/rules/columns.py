@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from evalengine.ingest.both_sides import LABEL_COLUMNS
 from evalengine.ingest.collecting import Prepared, Side
-from evalengine.ingest.meeting import LABEL_COLUMNS
-from evalengine.ingest.names import Naming
+from evalengine.ingest.infer import Naming
 from evalengine.ingest.problems import count_of, listing
 from evalengine.ingest.where import Condition
 from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS

@@ -10,9 +10,9 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from evalengine.ingest.both_sides import LABEL_COLUMNS, LONE
 from evalengine.ingest.collecting import Prepared, Side
-from evalengine.ingest.measured import MISSING
-from evalengine.ingest.meeting import LABEL_COLUMNS, LONE
+from evalengine.ingest.dtypes import MISSING
 from evalengine.ingest.problems import Note, count_of, listing
 from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from evalengine.schemas.options import Options

@@ -1,13 +1,19 @@
-"""Result of a reader: a lazy table, its origin, and data for error messages."""
+"""Result of a reader: a lazy table, its origin and its errors."""
 
 from __future__ import annotations
+
+import os
+from typing import Any
 
 import msgspec
 import polars as pl
 
-from evalengine.schemas.wording import without_secrets
-
+from ...schemas.wording import without_secrets
+from ..annotations.format import Format, Look
 from ..files import Held
+from ..problems import count_of
+
+# Result of a reader: a lazy table, its origin, and data for error messages.
 
 SEGMENTED = frozenset({"segmentation"})
 """Default geometry fields of COCO rows to read."""
@@ -65,3 +71,71 @@ class Source(msgspec.Struct):
     def text(self) -> bool:
         """True if ids come from untyped text (CSV)."""
         return self.format == "csv"
+
+
+# Annotations as a source of rows.
+
+
+def open_annotations(format_: Format, look: Look) -> Source:
+    """Read a format as a source, with a note on it.
+
+    Raises:
+        ReadError: a file does not fit the format; names file and line.
+        InputError: the files contradict each other.
+    """
+    read = format_.read(look)
+    rows, images = read.rows.height, read.datums.height
+    own = read.rows.select(pl.col(format_.datum).alias("datum_id"))
+    bare = images - read.datums.join(own, on="datum_id", how="semi").height
+    tracks = format_.datum == "sequence"
+    objects = count_of(rows, "box", "boxes") if tracks else count_of(rows, "object")
+    datums = count_of(images, "sequence" if tracks else "image")
+    empty = f", {bare:,} without any" if bare else ""
+    why = f", since {read.evidence}" if read.evidence else ""
+    said = f"{look.given} is read as {format_.title}{why}: {objects} in {datums}{empty}."
+    return Source(
+        read.rows.lazy(),
+        f"{format_.title} {look.given}",
+        "tracks" if tracks else "annotations",
+        look.of(*format_.suffixes),
+        datums=read.datums,
+        labels=read.labels,
+        notes=(("format_recognised", said, rows), *read.notes),
+        warnings=read.warnings,
+        shares=read.shares,
+        firsts=read.firsts,
+        points=read.points,
+        pixels=read.pixels,
+        found=None if read.found is None else read.found.lazy(),
+    )
+
+
+# Empty files of predictions: the ground truths' files decide the format.
+
+
+def nothing_tracked(predictions: Any, truths: Any) -> Any:
+    """Return the predictions; empty text files as files of the other side's format without rows."""
+    if not all(isinstance(path, (str, os.PathLike)) for path in (predictions, truths)):
+        return predictions
+    path, of_truths = os.fspath(predictions), os.fspath(truths)
+    if not _holds_nothing(path):
+        return predictions
+    from ..annotations.registry import look_at, recognised
+
+    found, look = recognised([of_truths]), look_at([path])
+    if found is None or look is None:
+        return predictions
+    source = open_annotations(found[0], look)
+    if found[0].datum != "sequence" and "score" not in source.frame.collect_schema():
+        source.frame = source.frame.with_columns(score=pl.lit(0.0))
+    return source
+
+
+def _holds_nothing(path: str) -> bool:
+    """Return whether a path is an empty text file, or a folder of only such files."""
+    if not os.path.isdir(path):
+        return path.endswith(".txt") and os.path.isfile(path) and not os.path.getsize(path)
+    files = os.listdir(path)
+    return bool(files) and all(
+        name.endswith(".txt") and _holds_nothing(os.path.join(path, name)) for name in files
+    )

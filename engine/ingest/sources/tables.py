@@ -107,7 +107,7 @@ def _open_paths(
             return table
     if all(may_be_annotations(path) or os.path.isdir(path) for path in paths):
         from ..annotations.registry import recognised
-        from .annotated import open_annotations
+        from .source import open_annotations
 
         found = recognised(paths, None if other is None else _evidence(other), box_format)
         if found is not None:

@@ -8,9 +8,9 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ...ingest.dtypes import or_measured
 from ...ingest.frames import Frames
 from ...ingest.ids import Marks, encode
-from ...ingest.measured import or_measured
 from ...schemas.arrays import Array
 from ...schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, PREDICTIONS
 from ...schemas.errors import InputError

@@ -15,9 +15,8 @@ from ...schemas.arrays import Array
 from ...tally.units import Units
 from ..contents import LABELS, Content, Labelled, LabelScore, called
 from ..task import Cuts, Losses
-from .deciding import decision_of
 from .settings import Settings
-from .tallies import Tallies
+from .tallies import Tallies, decision_of
 
 # Labels of single datums, predicted and true.
 

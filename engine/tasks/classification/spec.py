@@ -33,7 +33,7 @@ from ..counted import HUNDREDTHS
 from ..task import InParts, LateNotes, PageFrame, Ranking, Task
 from .frames import cells_per_group, drawn, one_draw, own_frames, view
 from .losses import contents, losses
-from .metrics.thresholds import curve_of, drawn_curves
+from .metrics.scores import curve_of, drawn_curves
 from .settings import Settings, default_metrics, resolve
 from .tallies import Tallies, by_rank, by_value, examine, tally, truth, weight_notes
 

@@ -1,4 +1,4 @@
-"""Match and tally: predicted labels are compared with the truth of their unit."""
+"""Tally of classification: predictions matched with the truth of their unit."""
 
 from __future__ import annotations
 
@@ -8,23 +8,228 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import polars as pl
 
 from ...ingest.frames import Frames
-from ...ingest.problems import Note, listing
+from ...ingest.problems import Note, listing, note_of, tied_notes
+from ...ingest.rules import NOTE, WARNING, Facts, Rule, apply
 from ...kernels.labels import match_labels, true_label_facts
 from ...metrics import Metric
 from ...schemas.arrays import Array
+from ...schemas.wording import option
 from ...tally.datums import Datums, Labels
 from ...tally.ranked import comparable
 from ...tally.registry import stored_as
 from ...tally.stored import Parts
-from ...tally.units import Facts, Scored, Units, best_labels, outcomes_of, scored_by_rank
+from ...tally.units import Facts as units_Facts
+from ...tally.units import Scored, Units, best_labels, outcomes_of, scored_by_rank
 from ..encoding import Workers, truth_of_labels
-from ..scores import check_probabilities
-from .apart import notes_of
-from .deciding import best_above, cut_of, tell, tell_cut
+from ..rules import renamed
+from ..scores import check_probabilities, limits_of
+from ..scores import notes_of as scores_notes_of
 from .encode import Batch, Rows, encode_batch, without_repeats
 from .settings import Settings
+
+# Warnings about labels or scores that are nearly always wrong but fit if reinterpreted.
+
+_LOOKED_AT = 10_000  # units, evenly spaced
+_LEAST = 20
+_TIES = 65_536  # rows in which a tie is looked for first
+_REVERSED = 0.1  # ROC AUC from which down scores are of the other class
+
+
+def notes_of(batch: Batch, units: Units) -> list[Note]:
+    """Return notes on labels or scores that hardly ever agree with the truth.
+
+    Args:
+        units: with predictions, if needed.
+    """
+    tied = _tied(batch, units)
+    if batch.truth_start is not None or batch.truth.size < _LEAST:
+        return tied
+    looked = np.arange(0, batch.truth.size, max(1, batch.truth.size // _LOOKED_AT))
+    if batch.rows is not None and not batch.rows.several:
+        return _reversed(batch, looked)
+    if units.hard is None:
+        return tied
+    found, truth = units.hard[looked], batch.truth[looked]
+    both = (found >= 0) & (truth >= 0)
+    pairs = pl.DataFrame({"mine": found[both], "other": truth[both]}).group_by("mine", "other")
+    values = batch.labels.frame["label_value"]
+    told = renamed(pairs.len(), values, "where both sides have a label,", 2)
+    return tied if told is None else [*tied, told]
+
+
+def _tied(batch: Batch, units: Units) -> list[Note]:
+    """Return a note on units whose highest score is shared by several labels, one of them true.
+
+    A few rows are checked first; without a tie among them the others are skipped.
+    """
+    rows = batch.rows
+    if rows is None or not (rows.several and rows.ranked) or batch.truth_start is not None:
+        return []
+    if batch.hard is None and units.hard is not None and units.hard_score is not None:
+        best, first = units.hard_score, units.hard
+    elif units.hard is None and units.facts is not None:  # ranked without a decision
+        best, first = units.facts.true_score, batch.truth
+    else:
+        return []
+    n = rows.score.size
+    for step in (max(1, n // _TIES), 1):
+        at = slice(0, n, step)
+        unit = np.arange(n)[at] if rows.unit_codes is None else rows.unit_codes[at]
+        label = _labels(rows)[at]
+        others = np.flatnonzero((rows.score[at] == best[unit]) & (label != first[unit]))
+        of, truth = unit[others], batch.truth[unit[others]]
+        tied = np.unique(of[(truth >= 0) & ((first[of] == truth) | (label[others] == truth))])
+        if not tied.size:
+            return []
+    if units.hard is None:  # ties below the highest score are none at the top
+        top = np.full(batch.truth.size, -np.inf)
+        np.maximum.at(top, unit, rows.score)
+        tied = tied[best[tied] == top[tied]]
+    known = int((batch.truth >= 0).sum())
+    words = ("datum", "datums")
+    return tied_notes(tied.size, known, words, "labels", "predicted labels and ranks")
+
+
+def _labels(rows: Rows) -> Array:
+    """Label of every row, int32 [n]."""
+    assert rows.label_codes is not None
+    return rows.label_codes
+
+
+def _reversed(batch: Batch, looked: Array) -> list[Note]:
+    """Return a warning about scores that are highest if their label is not true."""
+    rows = batch.rows
+    assert rows is not None
+    if rows.unit_codes is not None or not rows.ranked or rows.score.size != batch.truth.size:
+        return []
+    score, true = rows.score[looked], batch.truth[looked] == rows.only
+    positives, negatives = int(true.sum()), int((~true).sum())
+    if min(positives, negatives) < _LEAST // 2 or not np.isfinite(score).all():
+        return []
+    rank = pl.Series(score).rank("average").to_numpy()
+    area = (rank[true].sum() - positives * (positives + 1) / 2) / (positives * negatives)
+    if area > _REVERSED:
+        return []
+    values = batch.labels.frame["label_value"].to_list()
+    others = [value for code, value in enumerate(values) if code != rows.only]
+    way = f" {option('positive_label', others[0])} reads them so." if len(others) == 1 else ""
+    return [
+        Note(
+            "scores_reversed",
+            f"scores are lowest where {values[rows.only]!r} is true (ROC AUC {area:.3f} in"
+            f" {looked.size:,} looked at): are they scores of the other class, or distances?{way}",
+            warning=True,
+        )
+    ]
+
+
+# Predicted labels if labels have individual thresholds.
+
+
+def decision_of(settings: Settings, labels: Labels, *, single: bool = False) -> float | Array:
+    """The score from which labels count as predicted: one for all, or float64 [labels]."""
+    if not settings.thresholds:
+        return comparable(settings.decision_threshold, single=single)
+    return limits_of(
+        settings.thresholds, labels, single=single, otherwise=settings.decision_threshold
+    )
+
+
+def best_above(
+    batch: Batch, rows: Rows, settings: Settings, unit: Array, label: Array
+) -> tuple[Array, Array]:
+    """Return the best label of each unit among those that reach their threshold, -1 for none.
+
+    Labels without a threshold always do.
+
+    Args:
+        unit: int32 [n], unit of every row.
+        label: int32 [n], label of every row.
+
+    Returns:
+        int32 [u], label codes; float64 [u], their scores.
+    """
+    limits = limits_of(settings.thresholds, batch.labels, single=rows.single, otherwise=-np.inf)
+    kept = rows.score >= limits[label]
+    _, hard, score = match_labels(
+        unit[kept], label[kept], rows.score[kept], batch.truth, batch.truth_start, want_hard=True
+    )
+    return hard, score
+
+
+def cut_of(batch: Batch, rows: Rows, settings: Settings) -> float:
+    """Return the score from which the one scored label counts as predicted."""
+    return float(np.broadcast_to(decision_of(settings, batch.labels), len(batch.labels))[rows.only])
+
+
+def _say_cut(facts: Facts) -> str:
+    low, high, at = (facts.values.get(name, 0.0) for name in ("lowest", "highest", "threshold"))
+    if "threshold" not in facts.values:
+        return (
+            "scores lie outside [0, 1], cut at 0.5; a decision_threshold of 0 fits logits, 50"
+            " percent, 127.5 scores up to 255."
+        )
+    percent = 1 < at <= 100 and low >= 0 and high <= 1
+    way = f" For a percentage write {option('decision_threshold', at / 100)}." if percent else ""
+    return (
+        f"{option('decision_threshold', at)} is beyond the scores, which run from {low:g} to"
+        f" {high:g}: {'no' if at > high else 'every'} label is predicted.{way}"
+    )
+
+
+CUT_RULES: tuple[Rule[list[Facts]], ...] = tuple(
+    Rule(code, {code}, iter, _say_cut) for code in ("cut_logits", "threshold_beyond_scores")
+)
+"""Rules for notes on a default threshold, and on one outside [0, 1]."""
+
+
+def tell_cut(frames: Frames, batch: Batch, settings: Settings) -> None:
+    """Add a note on a decision threshold that does not fit the scores."""
+    rows = batch.rows
+    if rows is None or batch.hard is not None or not rows.ranked:
+        return
+    if not rows.several:
+        at = cut_of(batch, rows, settings)
+    elif settings.multilabel and not settings.thresholds:
+        at = settings.decision_threshold
+    else:
+        return
+    default = at == 0.5 and not rows.several
+    parts = [part for part in rows.parts if part.size]
+    if parts and (default or not 0 <= at <= 1):
+        low = min([float(part.min()) for part in parts])
+        high = max([float(part.max()) for part in parts])
+        found: dict[str, float] = {"lowest": low, "highest": high}
+        if default and (low < 0 or high > 1):
+            facts = Facts(severity=NOTE, values=found)
+            frames.notes += apply(CUT_RULES, "", {"cut_logits"}, [facts])[0]
+        elif not default and not low < at <= high:
+            facts = Facts(severity=WARNING, values={"threshold": at, **found})
+            frames.notes += apply(CUT_RULES, "", {"threshold_beyond_scores"}, [facts])[0]
+
+
+def tell(
+    frames: Frames, settings: Settings, labels: Labels, hard: Array | None, scored: Array | None
+) -> None:
+    """Add notes on the effect of thresholds.
+
+    Args:
+        frames: receives the notes.
+        hard: int32 [u], predicted label of each unit, -1 for none; None for multi-label data.
+        scored: bool [labels], labels that have scores; None without scores.
+    """
+    if not settings.thresholds:
+        return
+    if hard is not None and (none := int((hard < 0).sum())):
+        words = "datum has", "datums have", "no label that reaches its threshold: none is predicted"
+        frames.notes.append(note_of("undecided", none, words))
+    frames.notes += scores_notes_of(settings.thresholds, labels, scored)
+
+
+# Match and tally: predicted labels are compared with the truth of their unit.
 
 # Weights that are all zero over the whole set, a slice or a label leave its metrics undefined.
 
@@ -303,7 +508,7 @@ def _binary(
     facts = None
     if needs & {"probabilities", "ranks"}:
         true_score = np.where(hit, rows.score, 1.0 - rows.score)
-        facts = Facts(
+        facts = units_Facts(
             true_score=true_score,
             rank=((rows.score >= limit) != hit).astype(np.int32),
             squared=(rows.score - hit) ** 2,
@@ -356,7 +561,7 @@ def _listed(
         )
     facts = None
     if "probabilities" in needs or "ranks" in needs:
-        facts = Facts(
+        facts = units_Facts(
             *true_label_facts(
                 _units_of(rows, n_units),
                 _labels_of(rows),
@@ -428,9 +633,6 @@ def _note_decisions(frames: Frames, rows: Rows) -> None:
             " threshold. Give the scores before they were cut."
         )
         frames.notes.append(Note("scores_are_decisions", said, n))
-
-
-_LEAST = 20  # scores from which on it is unlikely that all are 0 or 1 by chance
 
 
 def by_rank(tallies: Tallies, settings: Settings, within: Array | None) -> Tallies:

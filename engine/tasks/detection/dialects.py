@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ...dialects.registry import Dialect
+from ...dialects import Dialect
 from ...schemas.layouts import EACH, PARTS, Entry, Layout
 
 # Rules of detection dialects: matching, arithmetic, defaults of options.

@@ -37,8 +37,8 @@ from ...schemas.tuning import tuning
 from ...schemas.wording import option
 from ...tally.datums import Datums, Labels
 from ...tally.ranked import comparable
-from ..box_agreement import apart
 from ..encoding import Workers, dataset_of, encode_datums, encode_labels, row_numbers, taken
+from ..rules import apart
 from .dialects import DetectionRules, Difficulty
 from .layers import Shapes
 from .preparing import compared

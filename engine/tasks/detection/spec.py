@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 
 from ... import dialects, metrics
-from ...ingest.annotated_sides import SIZES_OF_SOME, SIZES_UNKNOWN
 from ...ingest.collecting import Prepared
 from ...ingest.frames import Frames
 from ...ingest.geometry import GEOMETRY_NAMES
+from ...ingest.opening import SIZES_OF_SOME, SIZES_UNKNOWN
 from ...ingest.problems import Note
 from ...metrics.registry import Metric
 from ...schemas.contract import HEAD_SIZE, KEYPOINTS, PREDICTIONS
@@ -31,7 +31,7 @@ from .dialects import ANGLES, NEEDS, OF_FOUND, PCKH, READS, DetectionRules
 from .encode import angles_unknown
 from .geometry import POINTS, SOLID
 from .losses import contents, losses
-from .metrics.thresholds import curve_of
+from .metrics.calibration import curve_of
 from .settings import DISTANCE, Settings, default_metrics, resolve
 from .tallies import PLACES, Tallies, by_rank, by_value, examine, merge, tally, truth, variants
 from .views import cells_per_group, drawn, one_draw, own_frames, view

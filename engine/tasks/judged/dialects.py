@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ...dialects.registry import Dialect
+from ...dialects import Dialect
 from ...schemas.layouts import Layout
 
 Empties = dict[str, dict[str, float]]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ...dialects.registry import Dialect
+from ...dialects import Dialect
 from ...schemas.layouts import Layout, Spread
 
 # Regression dialects: divisors for targets of 0, and constant targets.

@@ -21,8 +21,7 @@ from ...tally.stats_parts import Fill, row_places
 from ..encoding import Workers
 from .dialects import INTERVALS, QUANTILES, SAMPLES, SCALES, read_of
 from .encode import STATUS, Batch, encode_batch
-from .metrics.intervals import winkler
-from .metrics.quantiles import of_quantiles, of_samples
+from .metrics.distributions import of_quantiles, of_samples, winkler
 from .settings import Settings
 
 ERROR = "AbsoluteError"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ...dialects.registry import Dialect
+from ...dialects import Dialect
 from ...schemas.layouts import Layout
 
 

@@ -17,8 +17,7 @@ from ...tally.stats import Column
 from ..task import AT_MOST, EXACT, RANGE, UNKNOWN, Bound, Facts, Given, Limit, any_of
 from .by_id import Lists
 from .encode import encode_batch
-from .measures.common import cuts_of, levels_of, log_weights
-from .measures.counts import looked_at
+from .measures.counts import cuts_of, levels_of, log_weights, looked_at
 from .measures.gains import gains_of
 from .settings import Settings
 

@@ -23,7 +23,7 @@ from ...tally.pixels import Areas, Pixels
 from ..encoding import Workers, dataset_of, encode_datums, encode_labels, taken
 from ..pixels.maps import Pair, count_maps, opened_pair
 from ..pixels.rasters import NOTHING, Pairs, Side, quiet, side_of
-from ..renamed import renamed
+from ..rules import renamed
 from . import surfaces
 from .naming import (
     IGNORED,

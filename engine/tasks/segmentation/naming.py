@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...ingest import dtypes, meeting
+from ...ingest import both_sides, dtypes
 from ...ingest.frames import Frames
 from ...ingest.label_map_files import UNKNOWN, VOID, colour_of, is_coloured, numbers_of
 from ...ingest.problems import Note, count_of, listing
@@ -230,7 +230,7 @@ def apply_map(frames: Frames, found: dict[str, pl.DataFrame], settings: Settings
     """
     keyed = {side: "label_key" in frame.columns for side, frame in frames.sides.items()}
     rows = {
-        side: meeting.label_pairs(frame)
+        side: both_sides.label_pairs(frame)
         for side, frame in frames.sides.items()
         if "label_value" in frame.columns
     }
@@ -250,7 +250,7 @@ def apply_map(frames: Frames, found: dict[str, pl.DataFrame], settings: Settings
         }
     frames.notes += [
         note
-        for note in meeting.label_notes(after, keyed)
+        for note in both_sides.label_notes(after, keyed)
         if note.kind not in {told.kind for told in frames.notes}
     ]
 

@@ -13,9 +13,11 @@ import polars as pl
 from ... import metrics
 from ...dialects import Dialect
 from ...ingest.frames import Frames
+from ...ingest.problems import Note, not_read
 from ...metrics import Metric
 from ...schemas.arrays import Array
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
+from ...schemas.wording import option
 from ...tally.pixels import PixelDraws, PixelView
 from ..contents import (
     LABELS,
@@ -32,10 +34,46 @@ from ..encoding import dataset_of, encode_datums, taken
 from ..pixels.maps import Pair, opened_pair
 from ..pixels.rasters import quiet, side_of, windows_of
 from ..task import Common, Cuts, LateNotes, Losses, PageFrame, Task
-from .fitting import fit
 from .naming import Units
 from .settings import Settings, default_metrics, resolve
 from .tallies import Tallies, common, examine, label_notes, merge, tally
+
+# The metrics of a run: any label map or mask can carry all of them.
+
+
+def fit(
+    metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, asked_for: bool
+) -> tuple[tuple[Metric, ...], list[Note]]:
+    """Return the metrics as planned, and notes on options without effect on these tables.
+
+    Args:
+        asked_for: the user named the metrics.
+    """
+    notes = []
+    if settings.ignore_index is not None and "label_value" in frames.ground_truths.columns:
+        said = option("ignore_index", settings.ignore_index)
+        notes.append(
+            not_read(
+                f"{said} is not read: the {GROUND_TRUTHS.replace('_', ' ')} are masks of labels,"
+                " which have no indices.",
+            )
+        )
+    layered = [
+        role.replace("_", " ")
+        for role, frame in frames.sides.items()
+        if "label_value" in frame.columns
+    ]
+    if settings.resample and layered:
+        notes.append(
+            not_read(
+                f"{option('resample', True)} is not read: the {' and the '.join(layered)} are masks"
+                " of labels, which must lie on one grid; only label maps are resampled.",
+            )
+        )
+    return metrics, notes
+
+
+# Semantic segmentation as a task.
 
 # Loss of single images: mean IOU over their labels.
 

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...ingest import meeting
+from ...ingest import both_sides
 from ...ingest.frames import Frames
 from ...ingest.problems import Note
 from ...schemas.arrays import Array
@@ -192,7 +192,7 @@ def label_notes(tallies: Tallies) -> list[Note]:
     }
     if seen.whole.declared is not None:
         pairs[LABELS] = frame.filter(pl.Series(seen.whole.declared))
-    return meeting.label_notes(pairs, dict.fromkeys(pairs, True))
+    return both_sides.label_notes(pairs, dict.fromkeys(pairs, True))
 
 
 def common(tallies: Sequence[Tallies], codes: Sequence[Array], fill: Fill) -> list[Tallies] | None:

@@ -14,9 +14,8 @@ from ...schemas.option_values import Embedding, Encoder
 from ...schemas.options import Options
 from ...schemas.wording import option
 from .dialects import TextDefaults, TextRules
-from .metrics.bleu_formula import misfit
-from .metrics.rouge import TYPES as ROUGE_TYPES
-from .metrics.rouge import USUAL
+from .metrics.overlap import TYPES as ROUGE_TYPES
+from .metrics.overlap import USUAL, misfit
 from .tokenizers import TOKENIZERS
 
 ROUGE_TOKENIZERS = ("ascii", "unicode")

@@ -6,7 +6,7 @@ import math
 
 import msgspec
 
-from ...dialects.registry import Dialect
+from ...dialects import Dialect
 from ...schemas.layouts import Entry, Layout
 
 

@@ -22,18 +22,8 @@ from ...tally.merging import merge_datums, merge_labels, merged_present, merged_
 from ...tally.registry import stored_as
 from ...tally.segments import TrackRows, Tracks, merge_tracks
 from ...tally.stats import Column, Stats
-from ..box_agreement import (
-    FEWEST,
-    GOOD,
-    LEAST,
-    POOR,
-    boxes_apart,
-    fit,
-    good_fit,
-    labels_apart,
-    sample,
-)
 from ..encoding import Workers
+from ..rules import FEWEST, GOOD, LEAST, POOR, boxes_apart, fit, good_fit, labels_apart, sample
 from .encode import Batch, Side, encode_batch, refuse_frames
 from .matching import Matched, match
 from .metrics.numbers import NUMBERS

@@ -1,6 +1,6 @@
 """Metrics of the task, a family a module."""
 
-MODULES = ("counts", "ranking", "thresholds", "probability", "curves", "frames")
+MODULES = ("counts", "scores")
 """Modules that define ``METRICS``, in their order."""
 
 SYMBOLS = {

@@ -1,17 +1,6 @@
 """Metrics of the task, a family a module."""
 
-MODULES = (
-    "averages",
-    "counts",
-    "errors",
-    "frames",
-    "keypoints",
-    "thresholds",
-    "calibration",
-    "box_calibration",
-    "true_positives",
-    "orientation",
-)
+MODULES = ("averages", "counts", "calibration")
 """Modules that define ``METRICS``, in their order."""
 
 SYMBOLS = {

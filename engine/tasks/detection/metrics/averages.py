@@ -1,32 +1,130 @@
-"""Average precision and average recall of detection, per label and per label key."""
+"""Average precision and average recall, per label and per label key."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
+import polars as pl
 
 from ....metrics.registry import Metric
 from ....schemas.arrays import Array
 from ....tally.cells import Cells, parameters
 from ....tally.ranked_view import RankedView
-from .members import (
-    at_ious,
-    fill,
-    key_members,
-    members,
-    present,
-    present_keys,
-    row_means,
-    sum_by_key,
-)
-from .own_thresholds import at_own, mean_of_labels, own_precision, own_thresholds
 
 if TYPE_CHECKING:
     from ..settings import Settings
 
+# Labels that enter a mean, and means over them.
+
+
+def present(view: RankedView) -> Array:
+    """Labels with a prediction or a ground truth, bool [group, label]."""
+    here: Array = (view.n_predictions + view.n_ground_truths) > 0
+    return here
+
+
+def present_keys(view: RankedView) -> Array:
+    """Label keys with a label present, bool [group, key]."""
+    here: Array = sum_by_key(view, present(view)) > 0
+    return here
+
+
+def sum_by_key(view: RankedView, array: Array) -> Array:
+    """Return sums over the labels of each key, ignoring NaN: [group, label, ...] to key."""
+    keys = key_members(view)
+    out = np.zeros((array.shape[0], len(keys), *array.shape[2:]), np.result_type(array, np.int64))
+    for k, members in enumerate(keys):
+        out[:, k] = np.nansum(array[:, members], axis=1)
+    return out
+
+
+def key_members(view: RankedView) -> list[Array]:
+    """Label codes of each key."""
+    labels = view.labels
+    return [np.flatnonzero(labels.key == k) for k in range(len(labels.key_names))]
+
+
+def at_ious(view: RankedView, ious: tuple[float, ...]) -> list[int]:
+    return [view.tally.variants.threshold_index(iou) for iou in ious]
+
+
+def fill(settings: Settings) -> float:
+    """Return the value of an unannotated label: 0, or NaN for undefined."""
+    return 0.0 if settings.rules.unannotated_labels_are_zero else np.nan
+
+
+def members(
+    view: RankedView, settings: Settings, area: int, key: Array
+) -> Iterator[tuple[Array, Array]]:
+    """Yield the labels of a key that enter its means, for groups with equally many labels.
+
+    Yields:
+        int64 [g], groups; int64 [g, labels], at least one each.
+    """
+    if settings.rules.every_label:
+        inside = np.ones((view.n_groups, key.size), bool)
+    elif settings.rules.unannotated_labels_are_zero:
+        inside = present(view)[:, key]
+    else:
+        inside = view.positives[:, key, area] > 0
+    many = inside.sum(axis=1)
+    for n in np.unique(many[many > 0]):
+        groups = np.flatnonzero(many == n)
+        yield groups, key[np.nonzero(inside[groups])[1].reshape(groups.size, n)]
+
+
+def row_means(values: Array) -> Array:
+    """Return means over the last axis, independent of the other axes.
+
+    NumPy sums non-contiguous arrays in an order that depends on the other axes: the last bit of a
+    label's mean would depend on other labels, slices or areas.
+    """
+    means: Array = np.ascontiguousarray(values).mean(axis=-1)
+    return means
+
+
+# Average precision of labels with individual IoU thresholds, as in KITTI.
+
+
+def own_thresholds(view: RankedView, settings: Settings) -> Array | None:
+    """Return the index in iou_thresholds of each label's threshold, int64 [label], or None."""
+    if not settings.label_ious:
+        return None
+    names = view.labels.frame["label_value"].cast(pl.String).to_list()
+    known = {name: settings.iou_thresholds.index(iou) for name, iou in settings.label_ious.items()}
+    return np.array([known.get(name, 0) for name in names], np.int64)
+
+
+def at_own(cells: Cells, own: Array, n_ious: int) -> Cells:
+    """Restrict cells by group, label, area and threshold to each label's threshold."""
+    assert cells.keep is not None
+    keep = cells.keep & (own[:, None, None] == np.arange(n_ious))
+    return msgspec.structs.replace(cells, keep=keep)
+
+
+def own_precision(view: RankedView, settings: Settings, own: Array, precision: Array) -> Array:
+    """Means over levels of each label's precision at its own threshold, [group, label, area]."""
+    at = at_ious(view, settings.iou_thresholds)
+    each = np.array(at)[own][None, :, None, None, None]
+    cells = np.take_along_axis(precision, each, axis=3)[:, :, :, 0]
+    return np.where(view.positives > 0, row_means(cells), fill(settings))
+
+
+def mean_of_labels(view: RankedView, settings: Settings, values: Array) -> Array:
+    """Return means over labels, [group, label, area] to key."""
+    keys = key_members(view)
+    out = np.full((view.n_groups, len(keys), values.shape[-1]), np.nan)
+    for k, a in np.ndindex(*out.shape[1:]):
+        for groups, labels in members(view, settings, a, keys[k]):
+            out[groups, k, a] = row_means(values[groups[:, None], labels, a])
+    return out
+
+
+# Average precision and average recall of detection, per label and per label key.
 
 FREQUENCIES = {"r": "rare", "c": "common", "f": "frequent"}
 """LVIS's: of fewer than 10, of 10 to 99, and of 100 or more images of its training set."""

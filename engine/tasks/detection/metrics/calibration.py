@@ -1,23 +1,117 @@
-"""Calibration of detections: whether a score of 0.8 is right four times in five."""
+"""Chosen score thresholds, calibration, errors of true positives and orientation."""
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ....metrics.averages import UNREACHED, ratio
 from ....metrics.registry import Metric
-from ....metrics.thresholds import Bins, bins_by
+from ....metrics.thresholds import NOTHING, RULES, Bins, Curve, Rule, best_of, bins_by
 from ....schemas.arrays import Array
+from ....schemas.option_values import in_name
 from ....tally.cells import Cells, parameters
+from ....tally.ranked_points import Binned, BoxBins, by_group
 from ....tally.ranked_view import RankedView
-from .members import present, present_keys
-from .thresholds import curve_of
+from ..dialects import ANGLES, ERRORS, FOUND, OF_FOUND
+from .averages import (
+    NO_TRUTH,
+    at_own,
+    cells_of,
+    key_members,
+    mean_of_labels,
+    mean_precision,
+    own_precision,
+    own_thresholds,
+    present,
+    present_keys,
+    row_means,
+    sum_by_key,
+)
 
 if TYPE_CHECKING:
     from ..settings import Settings
 
+# Metrics of optimal score thresholds at one IoU threshold.
+
+_NO_SCORE = "no prediction that counts"
+
+
+def curve_of(view: RankedView, settings: Settings, *, pooled: bool = False) -> Curve:
+    """The points of every (group, label), or of all labels of a key as one."""
+    at = settings.pr_curve_iou_threshold
+    sought = view.sought(at, pooled=pooled)
+
+    def shown() -> Array:
+        here = present(view)
+        return (sum_by_key(view, here) > 1 if pooled else here).ravel()
+
+    return Curve(
+        partial(view.point_blocks, at, pooled=pooled),
+        sought,
+        None,
+        shown,
+        cut=bool(settings.thresholds),
+    )
+
+
+def _best(view: RankedView, settings: Settings, rule: Rule) -> list[Cells]:
+    """Compute the threshold that a rule chooses for every label, and its rates."""
+    curve = curve_of(view, settings)
+    best, at, told = best_of(curve, rule, settings.aims)
+    keep = curve.shown().reshape(view.n_groups, -1)
+    sought = curve.positives.reshape(keep.shape)
+    why = np.full(keep.shape, UNREACHED, dtype=object)
+    if rule.lacking:
+        why[sought == 0] = NO_TRUTH
+    why[best.unscored.reshape(keep.shape)] = _NO_SCORE
+    why[~np.isnan(best.threshold).reshape(keep.shape)] = NO_TRUTH
+    unsure = np.where((best.tp + best.fp == 0).reshape(keep.shape), NOTHING, why)
+    named = {"threshold": best.threshold, "precision": at.precision, "recall": at.recall,
+             f"f{in_name(settings.aims.beta)}": at.f}  # fmt: skip
+    return [
+        Cells(
+            axes=("group", "label"),
+            shape=keep.shape,
+            keep=keep,
+            columns={
+                "value": value.reshape(keep.shape),
+                "statistic": statistic,
+                "support": sought,
+                "iou_threshold": settings.told(settings.pr_curve_iou_threshold),
+                "area": settings.areas[0][0],
+                "max_detections": settings.cap,
+                "parameters": told,
+            },
+            reason=unsure if statistic == "precision" else why,
+        )
+        for statistic, value in named.items()
+    ]
+
+
+def _threshold_metric(rule: Rule) -> Metric:
+    return Metric(
+        name=rule.metric,
+        task="detection",
+        frame="metrics",
+        needs=("pr_curve_iou_threshold",),
+        params=("pr_curve_iou_threshold", *rule.params, "beta"),
+        range=(-np.inf, np.inf),
+        better="neither",
+        definition=f"{rule.definition[:-1]}; per label at pr_curve_iou_threshold.",
+        formula=rule.formula,
+        source=rule.source,
+        compute=partial(_best, rule=rule),
+    )
+
+
+_THRESHOLDS_METRICS = tuple(_threshold_metric(rule) for rule in RULES if not rule.negatives)
+
+
+# Calibration of detections: whether a score of 0.8 is right four times in five.
 
 NO_ROW = "no prediction that counts"
 BEYOND = "scores lie outside [0, 1]"
@@ -101,7 +195,7 @@ _metric = partial(
 )
 
 
-METRICS = (
+_CALIBRATION_METRICS = (
     _metric(
         name="ECE",
         aliases=("D-ECE", "DECE"),
@@ -133,4 +227,375 @@ METRICS = (
         source=KUEPPERS,
         compute=_reliability,
     ),
+)
+
+
+# Calibration of detections by their position and size in the image.
+
+_TOLD = {"position": ("cx", "cy"), "size": ("width", "height"), "position and size": ()}
+"""Bin variables in addition to the score, and the names of pairs of bins."""
+
+
+def _placed(place: Array, by: str, bins: BoxBins) -> Array:
+    """Bins of position, size or both, int64."""
+    base = bins.boxes**2
+    return {"position": place // base, "size": place % base}.get(by, place)
+
+
+def _box_levels(view: RankedView, settings: Settings) -> list[tuple[str, Array, Binned]]:
+    """Return axis, row mask and bins: per label, and per key with labels pooled."""
+    at, n_scores = settings.pr_curve_iou_threshold, settings.box_bins.scores
+    by_label = view.binned(at, n_scores)
+    key, n_keys = view.labels.key, len(view.labels.key_names)
+    group, label = np.divmod(by_label.segment, max(1, key.size))
+    by_key = by_label.regrouped(group * n_keys + key[label], by_label.place, view.n_groups * n_keys)
+    return [("label", present(view), by_label), ("key", present_keys(view), by_key)]
+
+
+def _by(made: Binned, by: str, bins: BoxBins) -> Binned:
+    return made.regrouped(made.segment, _placed(made.place, by, bins), made.n)
+
+
+def _summed(of: Array, values: Array, n: int) -> Array:
+    return np.bincount(of, values, minlength=n)
+
+
+def _gaps(made: Binned, of: Array, n: int, least: int) -> tuple[Array, Array]:
+    """Return mean gaps between score and precision over bins that count, and their rows.
+
+    Args:
+        of: int64 [k], number that each bin enters.
+        n: how many numbers there are.
+        least: minimum rows of a bin that counts.
+    """
+    rows = np.where(made.sums[:, 0] >= least, made.sums[:, 0], 0)
+    counted = _summed(of, rows, n)
+    total = _summed(of, rows * np.abs(made.right - made.score), n)
+    return ratio(total, counted), counted
+
+
+def _told(bins: BoxBins) -> str:
+    return parameters(n_bins=bins.scores, box_bins=bins.boxes, least_in_bin=bins.least)
+
+
+def _box_error(view: RankedView, settings: Settings) -> list[Cells]:
+    bins, cells = settings.box_bins, []
+    for axis, keep, every in _box_levels(view, settings):
+        for by in _TOLD:
+            made = _by(every, by, bins)
+            value, counted = _gaps(made, made.segment, made.n, bins.least)
+            value[made.beyond] = np.nan
+            why = np.full(made.n, f"no bin with {bins.least} predictions that count", object)
+            why[_summed(made.segment, made.sums[:, 0], made.n) == 0] = NO_ROW
+            why[made.beyond] = BEYOND
+            cells.append(
+                Cells(
+                    axes=("group", axis),
+                    shape=keep.shape,
+                    keep=keep,
+                    columns={
+                        "value": value.reshape(keep.shape),
+                        "statistic": by,
+                        "support": counted.reshape(keep.shape),
+                        "parameters": _told(bins),
+                        **columns_of(settings, axis),
+                    },
+                    reason=why.reshape(keep.shape),
+                )
+            )
+    return cells
+
+
+def _box_reliability(view: RankedView, settings: Settings) -> list[Cells]:
+    bins, cells = settings.box_bins, []
+    n_places = bins.boxes**2
+    for axis, keep, every in _box_levels(view, settings):
+        shape = (*keep.shape, n_places)
+        for by, names in _TOLD.items():
+            if not names:
+                continue
+            made = _by(every, by, bins)
+            of, n = made.segment * n_places + made.place, made.n * n_places
+            rows = _summed(of, made.sums[:, 0], n)
+            total = np.repeat(_summed(made.segment, made.sums[:, 0], made.n), n_places)
+            told = {
+                "ece": _gaps(made, of, n, bins.least)[0],
+                "confidence": ratio(_summed(of, made.sums[:, 0] * made.score, n), rows),
+                "precision": ratio(_summed(of, made.sums[:, 1], n), rows),
+                "share": ratio(rows, total),
+            }
+            beyond = np.repeat(made.beyond, n_places)
+            why = np.where(beyond, BEYOND, f"no bin with {bins.least} predictions that count")
+            where = [
+                json.dumps({names[0]: x / bins.boxes, names[1]: y / bins.boxes})
+                for x in range(bins.boxes)
+                for y in range(bins.boxes)
+            ]
+            cells += [
+                Cells(
+                    axes=("group", axis, "level"),
+                    shape=shape,
+                    keep=(rows > 0).reshape(shape),
+                    columns={
+                        "value": np.where(
+                            beyond & (statistic in ("ece", "confidence")), np.nan, value
+                        ).reshape(shape),
+                        "statistic": statistic,
+                        "support": rows.reshape(shape),
+                        "parameters": np.array(where),
+                        **columns_of(settings, axis),
+                    },
+                    reason=why.reshape(shape),
+                )
+                for statistic, value in told.items()
+            ]
+    return cells
+
+
+_box_metric = partial(
+    Metric,
+    task="detection",
+    frame="metrics",
+    needs=("pr_curve_iou_threshold", "places"),
+    params=("pr_curve_iou_threshold", "n_bins", "box_bins", "least_in_bin"),
+    averages=("micro",),
+    source=KUEPPERS,
+)
+
+
+_BOX_CALIBRATION_METRICS = (
+    _box_metric(
+        name="BoxECE",
+        better="lower",
+        interval="recentred",
+        definition="Expected calibration error of detections by score and box: mean of |precision -"
+        " mean score| over bins of score and position (centre), of score and size, and of score,"
+        " position and size, as shares of the image, weighed by the predictions in each; bins of"
+        " fewer than least_in_bin are left out.",
+        formula=r"\frac{\sum_b n_b \left|\text{precision}_b - \text{conf}_b\right|}{\sum_b n_b}",
+        compute=_box_error,
+    ),
+    _box_metric(
+        name="BoxReliability",
+        better="neither",
+        definition="The places behind BoxECE: mean score (confidence), precision, share of the"
+        " predictions and expected calibration error of each bin of position, and of size, which"
+        " begins at what parameters says.",
+        formula=r"\text{conf}_b = \frac{1}{n_b} \sum_{p \in b} s_p, \quad \text{precision}_b ="
+        r" \frac{\text{tp}_b}{n_b}, \quad \text{share}_b = \frac{n_b}{n}",
+        compute=_box_reliability,
+    ),
+)
+
+
+# Errors of true positives of 3-D boxes, and nuScenes' detection score that is made of them.
+
+_LOWEST = 0.1
+"""Recall up to which errors do not count."""
+_NO_LABEL = "no label of which the error means something"
+_DEVKIT = "nuscenes-devkit detection.algo.calc_tp and DetectionMetrics; arXiv 1903.11027"
+
+
+def _errors(view: RankedView, settings: Settings) -> Array:
+    """Return every error of every label, [group, label, error]; NaN if meaningless."""
+    found = view.beside(FOUND)
+    assert found is not None
+    start, order = found.rows
+    tally = found.tally
+    rows = order[: start[-1]]
+    if view.weights is not None:
+        start, again = by_group(start, tally.datum[rows], None, 1, view.weights)
+        rows = rows[again]
+    _, scores, _ = view.sampled_with_scores(int(np.iinfo(np.int32).max))
+    at = view.tally.variants.threshold_index(settings.pr_curve_iou_threshold)
+    reached = np.nan_to_num(scores[:, :, 0, at])
+    levels = view.levels
+    n_groups, n_labels = reached.shape[:2]
+    out = np.ones((n_groups, n_labels, len(ERRORS)))
+    first = int(np.searchsorted(levels, _LOWEST + 1e-9))
+    for s in range(start.size - 1):
+        g, label = divmod(s, n_labels)
+        own = rows[start[s] : start[s + 1]]
+        there = np.flatnonzero(reached[g, label])
+        last = int(there[-1]) if there.size else 0
+        if not own.size or last < first:
+            continue
+        wanted, score = reached[g, label], tally.score[own]
+        for e, values in enumerate(tally.values[:, own]):
+            means = np.interp(wanted[::-1], score[::-1], _running_mean(values)[::-1])[::-1]
+            out[g, label, e] = np.mean(means[first : last + 1])
+    frame = view.labels.frame["label_value"].to_list()
+    for name, without in settings.rules.unjudged.items():
+        for label in (code for code, value in enumerate(frame) if value == name):
+            out[:, label, [ERRORS.index(error) for error in without]] = np.nan
+    return out
+
+
+def _running_mean(values: Array) -> Array:
+    """Return running means that ignore NaN; 1 if all are NaN."""
+    there = ~np.isnan(values)
+    if not there.any():
+        return np.ones(values.size)
+    many = np.cumsum(there)
+    total = np.cumsum(np.where(there, values, 0.0))
+    mean: Array = np.divide(total, many, out=np.zeros(values.size), where=many > 0)
+    return mean
+
+
+def _key_means(view: RankedView, errors: Array) -> Array:
+    """Return means over the labels of each key, [group, key, error]; NaN if undefined."""
+    out = np.full((errors.shape[0], len(key_members(view)), errors.shape[2]), np.nan)
+    for k, members in enumerate(key_members(view)):
+        there = ~np.isnan(errors[:, members])
+        many = there.sum(axis=1)
+        total = np.where(there, errors[:, members], 0.0).sum(axis=1)
+        np.divide(total, many, out=out[:, k], where=many > 0)
+    return out
+
+
+def _true_positive_error(at: int, view: RankedView, settings: Settings) -> list[Cells]:
+    errors = _errors(view, settings)
+    support = view.positives[..., 0]
+    constant = {"iou_threshold": settings.told(settings.pr_curve_iou_threshold)}
+    return [
+        Cells(
+            axes=("group", axis),
+            shape=value.shape,
+            keep=keep,
+            columns={"value": value, "support": many, **constant},
+            reason=_NO_LABEL,
+        )
+        for axis, value, many, keep in (
+            ("label", errors[..., at], support, present(view)),
+            (
+                "key",
+                _key_means(view, errors)[..., at],
+                sum_by_key(view, support),
+                present_keys(view),
+            ),
+        )
+    ]
+
+
+def _score(view: RankedView, settings: Settings) -> list[Cells]:
+    mean = mean_precision(view, settings, [settings.iou_thresholds])[:, :, 0, 0]
+    good = np.maximum(1.0 - _key_means(view, _errors(view, settings)), 0.0)
+    weight = float(len(ERRORS))
+    value = (weight * mean + good.sum(axis=-1)) / (weight + len(ERRORS))
+    return [
+        Cells(
+            axes=("group", "key"),
+            shape=value.shape,
+            keep=present_keys(view),
+            columns={"value": value, "support": sum_by_key(view, view.positives[..., 0])},
+            reason=_NO_LABEL,
+        )
+    ]
+
+
+_NEEDS = ("iou_thresholds", "pr_curve_iou_threshold", OF_FOUND)
+_MADE_OF = (
+    "distance of centres on the ground, metres",
+    "1 - IoU of the sizes alone",
+    "angle between headings, radians",
+    "distance of velocities, metres a second",
+    "share of wrong attributes",
+)
+_IN_TEX = (
+    r"\lVert c - \hat{c} \rVert",
+    r"1 - \text{IoU of sizes}",
+    r"|\theta - \hat{\theta}|",
+    r"\lVert v - \hat{v} \rVert",
+    r"[a \ne \hat{a}]",
+)
+_RUNNING = r"\frac{1}{|Q|} \sum_{r \in Q} \frac{1}{m_r} \sum_{i \le m_r} e_i, \quad e = "
+_READS = ((), (), (), ("velocities",), ("attributes",))
+_HIGHEST = (float("inf"), 1.0, np.pi, float("inf"), 1.0)
+
+_TRUE_POSITIVES_METRICS = (
+    *(
+        Metric(
+            name=name,
+            task="detection",
+            frame="metrics",
+            needs=(*_NEEDS, *reads),
+            params=("iou_thresholds", "pr_curve_iou_threshold"),
+            aliases=(f"m{name}",),
+            range=(0.0, highest),
+            better="lower",
+            definition="Mean over recalls above 0.1 of the running mean, by descending score, of"
+            f" true positives' {what}, at pr_curve_iou_threshold; 1 where recall stays below. Per"
+            " label, and the mean over labels.",
+            formula=_RUNNING + tex,
+            source=_DEVKIT,
+            compute=partial(_true_positive_error, at),
+        )
+        for at, (name, what, tex, reads, highest) in enumerate(
+            zip(ERRORS, _MADE_OF, _IN_TEX, _READS, _HIGHEST, strict=True)
+        )
+    ),
+    Metric(
+        name="NDS",
+        task="detection",
+        frame="metrics",
+        needs=(*_NEEDS, "velocities", "attributes"),
+        params=("iou_thresholds", "pr_curve_iou_threshold"),
+        definition="(5 mAP + the sum of max(1 - error, 0) over the five mean errors) / 10.",
+        formula=r"\frac{1}{10} \left(5\,\text{mAP} + \sum_{j = 1}^5 \max(1 - E_j, 0)\right)",
+        source=_DEVKIT,
+        compute=_score,
+    ),
+)
+
+
+# Average orientation similarity: KITTI's AP of boxes that must see objects at the right angle.
+
+
+def _aos(view: RankedView, settings: Settings) -> list[Cells]:
+    """Compute AOS per label and IoU threshold, and its mean at the label thresholds."""
+    own, ious = own_thresholds(view, settings), settings.iou_thresholds
+    at = [view.tally.variants.threshold_index(iou) for iou in ious]
+    similarity = view.similarity
+    each = row_means(similarity[:, :, :, at])
+    each[view.positives == 0] = np.nan
+    support = view.positives[..., None]
+    axes = ("group", "label", "area", "iou_threshold")
+    (cells,) = cells_of(view, settings, axes, each, support, ious)
+    if own is None:
+        of_labels = row_means(each)
+    else:
+        cells = at_own(cells, own, len(ious))
+        of_labels = own_precision(view, settings, own, similarity)
+    mean = mean_of_labels(view, settings, of_labels)
+    several = cells_of(view, settings, ("group", "key", "area"), mean,
+                       sum_by_key(view, view.positives))  # fmt: skip
+    return [cells, *several]
+
+
+_ORIENTATION_METRICS = (
+    Metric(
+        name="AOS",
+        task="detection",
+        frame="metrics",
+        needs=("iou_thresholds", ANGLES),
+        reads=("alpha",),
+        params=("iou_thresholds",),
+        aliases=("mAOS",),
+        definition="AP with the sum of (1 + cos(alpha - alpha')) / 2 over true positives in the"
+        " place of their number. Per label, and the mean over labels.",
+        formula=r"\frac{1}{40} \sum_{k = 1}^{40} \max_{j \ge k}"
+        r" \frac{\sum_{i = 1}^{\text{tp}_j} (1 + \cos(\phi_i - \hat{\phi}_i)) / 2}"
+        r"{\text{tp}_j + \text{fp}_j}",
+        source="KITTI evaluate_object.cpp; Geiger, Lenz, Urtasun, CVPR 2012",
+        compute=_aos,
+    ),
+)
+
+
+METRICS = (
+    *_THRESHOLDS_METRICS,
+    *_CALIBRATION_METRICS,
+    *_BOX_CALIBRATION_METRICS,
+    *_TRUE_POSITIVES_METRICS,
+    *_ORIENTATION_METRICS,
 )

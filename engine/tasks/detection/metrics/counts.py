@@ -1,8 +1,8 @@
-"""Counts of detection, and the ratios of them, at IoU and score thresholds."""
+"""Counts at thresholds, TIDE errors, frames and single keypoints."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +10,25 @@ import numpy as np
 
 from ....metrics.registry import Metric
 from ....schemas.arrays import Array
-from ....tally.cells import Cells
+from ....tally.cells import Cells, parameters
 from ....tally.ranked_view import RankedView
-from .averages import NO_TRUTH, axis_values
-from .members import present, present_keys, sum_by_key
+from ..dialects import KINDS, OF_KINDS, PCK, PCKH, POINTS, SHOWN, found, places
+from .averages import (
+    INTERPOLATED,
+    NO_LABEL,
+    NO_TRUTH,
+    axis_values,
+    key_members,
+    present,
+    present_keys,
+    row_means,
+    sum_by_key,
+)
 
 if TYPE_CHECKING:
     from ..settings import Settings
+
+# Counts of detection, and the ratios of them, at IoU and score thresholds.
 
 Ratio = Callable[[Array, Array, Array], tuple[Array, Array]]
 
@@ -162,7 +174,7 @@ def _ratio_metric(name: str, ratio: Ratio, plain: str, formula: str) -> Metric:
     )
 
 
-METRICS = (
+_COUNTS_METRICS = (
     Metric(
         name="Counts",
         task="detection",
@@ -210,3 +222,475 @@ METRICS = (
         compute=_curve,
     ),
 )
+
+
+# Cost of each kind of TIDE error: AP after fixing it minus AP.
+
+_SOURCE = "D. Bolya et al., TIDE (ECCV 2020); tidecv 1.0.1"
+_KINDS = ("Cls", "Loc", "Both", "Dupe", "Bkg")
+_MENDED = (*_KINDS, "Miss")
+_SPECIAL = ("FalsePos", "FalseNeg")
+_ALL = "as it is"
+
+
+def _place(view: RankedView, name: str) -> int:
+    return [area for area, _, _ in view.tally.variants.areas].index(name)
+
+
+def _sides(view: RankedView, settings: Settings) -> Iterator[tuple[RankedView, RankedView]]:
+    """Yield, for each threshold, the view with fixes and the view without."""
+    for t in range(len(settings.spot_ious)):
+        mended = view.beside(f"errors {t}")
+        assert mended is not None
+        yield mended, view.beside(f"unmended {t}") or mended
+
+
+def _label_precision(view: RankedView, area: int, settings: Settings) -> Array:
+    """AP by label, float64 [group, label]; 0 without ground truth."""
+    precision = view.precision[:, :, area, 0]
+    if settings.rules.first_best is None:
+        return row_means(precision)
+    total = np.zeros(precision.shape[:-1])
+    for level in range(precision.shape[-1]):  # one after the other, as Python's sum adds
+        total += precision[..., level]
+    ap: Array = total / precision.shape[-1] * 100
+    return ap
+
+
+def _false(view: RankedView, area: int) -> Array:
+    """False positives, [group, label]."""
+    false: Array = view.counts((-np.inf,))[1][:, :, area, 0, 0]
+    return false
+
+
+def _mean(view: RankedView, values: Array, inside: Array, area: int, settings: Settings) -> Array:
+    """Means over labels of each key, float64 [group, key]."""
+    keys = key_members(view)
+    out = np.full((view.n_groups, len(keys)), np.nan)
+    for g, k in np.ndindex(*out.shape):
+        some = keys[k][inside[g, keys[k]]]
+        if not some.size:
+            continue
+        if settings.rules.first_best is not None:
+            out[g, k] = np.add.accumulate(values[g, some])[-1] / some.size  # one after the other
+        elif settings.rules.mean_over_cells:  # the same mean of the same cells as mAP, to the bit
+            out[g, k] = row_means(view.precision[g, some, area, 0].T.reshape(1, -1))[0]
+        else:
+            out[g, k] = row_means(values[g, some][None])[0]
+    return out
+
+
+def _inside(view: RankedView, area: int, base: Array, settings: Settings) -> Array:
+    """Return the labels that enter means, bool [group, label].
+
+    In tidecv these have a prediction or ground truth that counts after the fix; otherwise they have
+    a
+    ground truth before it.
+    """
+    if settings.rules.first_best is None:
+        return base
+    true = view.counts((-np.inf,))[0][:, :, area, 0, 0]
+    inside: Array = (true + _false(view, area) > 0) | (view.positives[:, :, area] > 0)
+    return inside
+
+
+def _precisions(view: RankedView, settings: Settings, *, costs: bool) -> list[Cells]:
+    """Return AP, or its gain without each kind of error."""
+    found: dict[str | None, list[tuple[Array, Array]]] = {}
+    support = None
+    for mended, plain in _sides(view, settings):
+        at = _place(plain, _ALL)
+        support = plain.positives[:, :, at]
+        own = _inside(plain, at, support > 0, settings)
+        before = np.where(own, _label_precision(plain, at, settings), np.nan)
+        before_mean = _mean(plain, before, own, at, settings)
+        if not costs:
+            found.setdefault(None, []).append((before, before_mean))
+            continue
+        for name in (*_MENDED, *_SPECIAL):
+            area = _place(mended, name)
+            values = _label_precision(mended, area, settings)
+            # tidecv sets wrong predictions to score 0 here, and they still make a label count
+            some = own if name == "FalsePos" else _inside(mended, area, support > 0, settings)
+            each = values - before
+            mean = _mean(mended, values, some, area, settings) - before_mean
+            if name in _MENDED:
+                each, mean = np.maximum(each, 0.0), np.maximum(mean, 0.0)
+            found.setdefault(name, []).append((each, mean))
+    return _rows(view, settings, found, support)
+
+
+def _numbers(view: RankedView, settings: Settings) -> list[Cells]:
+    """Return the number of errors."""
+    found: dict[str | None, list[tuple[Array, Array]]] = {}
+    support = None
+    for mended, _ in _sides(view, settings):
+        base, positives = _place(mended, _ALL), mended.positives
+        support = positives[:, :, base]
+        areas = [area for area, _, _ in mended.tally.variants.areas]
+        for name in (*_MENDED, *_SPECIAL):
+            if f"counted {name}" in areas:
+                many = _false(mended, _place(mended, f"counted {name}"))
+            elif name in _KINDS:
+                many = _false(mended, base) - _false(mended, _place(mended, name))
+            elif name == "FalsePos":
+                many = _false(mended, base)
+            else:
+                many = support - positives[:, :, _place(mended, name)]
+            found.setdefault(name, []).append((many, sum_by_key(view, many)))
+    return _rows(view, settings, found, support)
+
+
+def _rows(
+    view: RankedView,
+    settings: Settings,
+    found: Mapping[str | None, Sequence[tuple[Array, Array]]],
+    support: Array | None,
+) -> list[Cells]:
+    """Return cells of each statistic, by label and by key.
+
+    Args:
+        found: statistic -> for each threshold, the numbers by label and by key.
+        support: [group, label], ground truths that count.
+    """
+    assert support is not None
+    cells = []
+    for name, each in found.items():
+        by_label, by_key = (
+            np.stack(some, axis=-1).astype(np.float64) for some in zip(*each, strict=True)
+        )
+        cells.append(_cells(view, settings, "label", by_label, support, name))
+        cells.append(_cells(view, settings, "key", by_key, sum_by_key(view, support), name))
+    return cells
+
+
+def _cells(
+    view: RankedView, settings: Settings, axis: str, value: Array, support: Array, name: str | None
+) -> Cells:
+    """Return cells per label or per key; ``support`` does not have the last axis."""
+    keep = present(view) if axis == "label" else present_keys(view)
+    return Cells(
+        axes=("group", axis, "iou_threshold"),
+        values={"iou_threshold": tuple(settings.told(iou) for iou in settings.spot_ious)},
+        shape=value.shape,
+        keep=keep[..., None],
+        columns={
+            "value": value,
+            "statistic": name,
+            "support": support[..., None],
+            "max_detections": settings.cap,
+            "parameters": parameters(background_iou=settings.background_iou),
+        },
+        reason=NO_TRUTH if axis == "label" else NO_LABEL,
+    )
+
+
+_metric = partial(
+    Metric,
+    task="detection",
+    needs=("spot_ious", "errors"),
+    params=("iou_thresholds", "pr_curve_iou_threshold", "background_iou", "max_detections"),
+    source=_SOURCE,
+    range=(0.0, float("inf")),
+    better="lower",
+)
+
+_ERRORS_METRICS = (
+    _metric(
+        name="TIDE",
+        frame="metrics",
+        definition="What AP would gain without one kind of error (statistic Cls, Loc, Both, Dupe,"
+        " Bkg, Miss; FalsePos and FalseNeg without all wrong predictions, all that was missed), per"
+        " label and as a mean.",
+        formula=r"\Delta_k = \max(0, \text{AP}_{\text{without } k} - \text{AP})",
+        compute=partial(_precisions, costs=True),
+    ),
+    _metric(
+        name="TIDEAP",
+        frame="metrics",
+        better="higher",
+        interval="recentred",
+        definition="AP as it is, from which TIDE's costs are counted: AP and mAP at the same"
+        " IoU, but in dialect tidecv, whose match is its own.",
+        formula=INTERPOLATED,
+        compute=partial(_precisions, costs=False),
+    ),
+    _metric(
+        name="TIDECounts",
+        frame="metrics",
+        counts=True,
+        definition="How many errors of each kind there are.",
+        formula=r"n_k = \sum_e [\text{kind of } e = k]",
+        compute=_numbers,
+    ),
+    _metric(
+        name="Errors",
+        frame="errors",
+        needs=("spot_ious", "errors", "shown errors"),
+        better="neither",
+        definition="One row per wrong prediction or missed ground truth: the kind of error, and"
+        " the ground truth that explains it.",
+        formula="",
+    ),
+)
+
+
+# Detection outputs with separate frames, built by the match.
+
+_FRAMES_METRICS = (
+    Metric(
+        name="DetailedPrecisionRecallCurve",
+        task="detection",
+        frame="examples",
+        needs=("pr_curve_iou_threshold", "detailed"),
+        params=("pr_curve_iou_threshold", "score_thresholds", "pr_curve_max_examples"),
+        better="neither",
+        range=(0.0, float("inf")),
+        definition="Counts of tp, of fp by misclassifications, duplicates and hallucinations, and"
+        " of fn by misclassifications and no_predictions, with examples, per label and score"
+        " threshold.",
+        formula="",
+        source="Valor metrics document, DetailedPrecisionRecallCurve",
+    ),
+    Metric(
+        name="ConfusionMatrix",
+        task="detection",
+        frame="confusion",
+        needs=("spot_ious", "confusion"),
+        params=("iou_thresholds", "pr_curve_iou_threshold", "score_thresholds"),
+        better="neither",
+        range=(0.0, float("inf")),
+        definition="Ground truths by predicted label: matches within the label first, then"
+        " leftovers greedily across the labels of the key; null for unmatched.",
+        formula=r"C_{ij} = |\{(g, p) \text{ matched} : \ell_g = i, \ell_p = j\}|",
+        source="evalengine; the diagonal is the true positives",
+    ),
+    Metric(
+        name="Outcomes",
+        task="detection",
+        frame="outcomes",
+        needs=("spot_ious", "outcomes"),
+        params=("iou_thresholds", "pr_curve_iou_threshold", "score_thresholds"),
+        better="neither",
+        range=(0.0, float("inf")),
+        definition="One row per prediction or missed ground truth: what became of it.",
+        formula="",
+        source="evalengine",
+    ),
+    Metric(
+        name="LabelErrors",
+        task="detection",
+        frame="label_errors",
+        needs=("spot_ious", "label errors"),
+        params=("iou_thresholds", "pr_curve_iou_threshold", "background_iou"),
+        better="neither",
+        range=(0.0, float("inf")),
+        definition="Ground truths that are likely wrong (other label, location, duplicate, tiny,"
+        " unfound) and objects that they likely lack (missing), by how suspicious they are.",
+        formula="",
+        source="evalengine",
+    ),
+    Metric(
+        name="PerDatum",
+        task="detection",
+        frame="per_datum",
+        needs=("pr_curve_iou_threshold", "single datums"),
+        params=("pr_curve_iou_threshold",),
+        aliases=("PerImage",),
+        better="neither",
+        definition="F1 = 2 tp / (2 tp + fp + fn) of every datum over its labels, at the IoU"
+        " threshold of the run nearest to 0.5 (distances: at pr_curve_iou_threshold) and the score"
+        " threshold at which F1 of the whole run is highest.",
+        formula="",
+        source="evalengine; the order of its worst datums",
+    ),
+)
+
+
+# Metrics of single keypoints: share found, and outcomes of those of found people.
+
+_RONCHI = "M. R. Ronchi and P. Perona (ICCV 2017); coco-analyze"
+_NO_POINT = "no labelled keypoint of a person of known size"
+
+
+def _marked(view: RankedView, marks: Sequence[str]) -> list[Array]:
+    """Return the number of points with each mark, [group, label, point]."""
+    points = view.beside(POINTS)
+    assert points is not None
+    names = [name or "" for name, _, _ in points.tally.variants.areas]
+    return [points.positives[..., places(names, mark)] for mark in marks]
+
+
+def _divided_keypoints(top: Array, bottom: Array) -> Array:
+    out = np.full(top.shape, np.nan)
+    np.divide(top, bottom, out=out, where=bottom > 0)
+    return out
+
+
+def _means(near: Array, labelled: Array) -> tuple[Array, Array]:
+    """Return, over the last axis, the mean of per-point shares, and the share of all points."""
+    share = _divided_keypoints(near, labelled)
+    there = (labelled > 0).sum(axis=-1)
+    total = np.zeros(near.shape[:-1])
+    for q in range(near.shape[-1]):  # in order, whatever the other axes
+        total += np.nan_to_num(share[..., q])
+    return _divided_keypoints(total, there), _divided_keypoints(
+        near.sum(axis=-1), labelled.sum(axis=-1)
+    )
+
+
+def _pck(need: str, view: RankedView, settings: Settings) -> list[Cells]:
+    labelled, near = _marked(view, found(need))
+    constant = {"parameters": parameters(threshold=settings.share_of(need))}
+    many = labelled.sum(axis=-1)
+    n_points = labelled.shape[-1]
+    cells = [
+        Cells(
+            axes=("group", "label", "statistic"),
+            values={"statistic": _keypoint_numbers(n_points)},
+            shape=labelled.shape,
+            keep=labelled > 0,
+            columns={"value": _divided_keypoints(near, labelled), "support": labelled, **constant},
+            reason=_NO_POINT,
+        )
+    ]
+    keys = key_members(view)
+    # The points of all labels of a key, one label after the other.
+    of_keys = [
+        [each[:, members].reshape(view.n_groups, -1) for members in keys]
+        for each in (near, labelled)
+    ]
+    by_key = [_means(*both) for both in zip(*of_keys, strict=True)]
+    for at, average in enumerate(("macro", "micro")):
+        columns = {"average": average, **constant}
+        value = _means(near, labelled)[at]
+        cells.append(
+            Cells(
+                axes=("group", "label"),
+                shape=value.shape,
+                keep=present(view),
+                columns={"value": value, "support": many, **columns},
+                reason=_NO_POINT,
+            )
+        )
+        value = (
+            np.stack([both[at] for both in by_key], axis=1)
+            if keys
+            else np.zeros((view.n_groups, 0))
+        )
+        cells.append(
+            Cells(
+                axes=("group", "key"),
+                shape=value.shape,
+                keep=present_keys(view),
+                columns={"value": value, "support": sum_by_key(view, many), **columns},
+                reason=_NO_POINT,
+            )
+        )
+    return cells
+
+
+def _keypoint_numbers(n_points: int) -> tuple[str, ...]:
+    return tuple(f"keypoint {q}" for q in range(1, n_points + 1))
+
+
+def _kinds(view: RankedView, settings: Settings) -> list[Cells]:
+    every = _marked(view, OF_KINDS)
+    judged = np.sum(every, axis=0)
+    made = parameters(background_iou=settings.background_iou)
+    cells = []
+    for name, many in zip(OF_KINDS, every, strict=True):
+        for axis, value, support, keep in (
+            ("label", many.sum(axis=-1), judged.sum(axis=-1), present(view)),
+            (
+                "key",
+                sum_by_key(view, many.sum(axis=-1)),
+                sum_by_key(view, judged.sum(axis=-1)),
+                present_keys(view),
+            ),
+        ):
+            cells.append(
+                Cells(
+                    axes=("group", axis),
+                    shape=value.shape,
+                    keep=keep,
+                    columns={
+                        "value": value.astype(np.float64),
+                        "statistic": name,
+                        "support": support,
+                        "parameters": made,
+                    },
+                )
+            )
+        cells.append(
+            Cells(
+                axes=("group", "label", "statistic"),
+                values={
+                    "statistic": [f"{name}, {one}" for one in _keypoint_numbers(many.shape[-1])]
+                },
+                shape=many.shape,
+                keep=judged > 0,
+                columns={"value": many.astype(np.float64), "support": judged, "parameters": made},
+            )
+        )
+    return cells
+
+
+_keypoint_metric = partial(Metric, task="detection")
+
+_KEYPOINTS_METRICS = (
+    _keypoint_metric(
+        name="PCK",
+        frame="metrics",
+        needs=(PCK,),
+        params=("pck_threshold",),
+        averages=("macro", "micro"),
+        definition="Share of the labelled keypoints of all people that the prediction which took"
+        " the person has within pck_threshold (0.2) of the longer side of its box; per keypoint,"
+        " and macro (mean over keypoints) and micro (over all points).",
+        formula=r"\frac{1}{m_q} \sum_i [d_{iq} \le \alpha\, h_i]",
+        source="mmpose keypoint_pck_accuracy, but that a point on the edge is found",
+        compute=partial(_pck, PCK),
+    ),
+    _keypoint_metric(
+        name="PCKh",
+        frame="metrics",
+        needs=(PCKH,),
+        params=("pck_threshold", "head_segment"),
+        averages=("macro", "micro"),
+        definition="The same of the size of the person's head, within 0.5 of it: of column"
+        " head_size, or the distance of the two keypoints of head_segment.",
+        formula=r"\frac{1}{m_q} \sum_i [d_{iq} \le \alpha\, h_i]",
+        source="MPII Human Pose evaluation (evaluatePCKh)",
+        compute=partial(_pck, PCKH),
+    ),
+    _keypoint_metric(
+        name="KeypointCounts",
+        frame="metrics",
+        needs=(KINDS,),
+        params=("background_iou", "mirrored_keypoints"),
+        range=(0.0, float("inf")),
+        better="neither",
+        counts=True,
+        definition="What became of the labelled keypoints of people that were found at OKS"
+        " background_iou (0.1): good, jitter (alike by 0.5 to 0.85), inversion (on the other side),"
+        " swap (on another person), miss; in all and per keypoint.",
+        formula=r"n_k = \sum_e [\text{kind of } e = k]",
+        source=_RONCHI,
+        compute=_kinds,
+    ),
+    _keypoint_metric(
+        name="KeypointErrors",
+        frame="errors",
+        needs=(KINDS, SHOWN),
+        params=("background_iou", "mirrored_keypoints"),
+        better="neither",
+        definition="One row per keypoint that went wrong: jitter, inversion, swap or miss, with the"
+        " prediction and the person.",
+        formula="",
+        source=_RONCHI,
+    ),
+)
+
+
+METRICS = (*_COUNTS_METRICS, *_ERRORS_METRICS, *_FRAMES_METRICS, *_KEYPOINTS_METRICS)

@@ -1,6 +1,6 @@
 """Metrics of the task, a family a module."""
 
-MODULES = ("answers", "contexts", "ragas")
+MODULES = ("means",)
 """Modules that define ``METRICS``, in their order."""
 
 SYMBOLS = {

@@ -1,4 +1,4 @@
-"""Means over judged datums, with counts of those without a value."""
+"""Means of judged metrics."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ....tally.cells import Cells
 if TYPE_CHECKING:
     from ....tally.stats import Column, StatsView
 
+# Means over judged datums, with counts of those without a value.
 
 SCORED, NOT_JUDGED = "scored", "not_judged"
 """Standing of a datum that has a value, and of one that has no row of the metric."""
@@ -100,3 +101,155 @@ def metric(name: str, need: str, *, formula: str, **rest: Any) -> Metric:
         formula=r"\frac{1}{n} \sum_d " + formula,
         **rest,
     )
+
+
+# Judged metrics of a response, by itself or compared with the question or the ground truth.
+
+_VALOR = "Valor; valor-lite 0.39"
+
+_ANSWERS_METRICS = (
+    metric(
+        "AnswerCorrectness",
+        "answer_correctness",
+        definition="highest over ground truths of TP / (TP + (FP + FN) / 2), of statements of the"
+        " response (TP, FP) and of the ground truth (FN); 0 where TP is 0",
+        formula=r"\max_g \frac{\text{TP}}{\text{TP} + \tfrac{1}{2} (\text{FP} + \text{FN})}",
+        source=_VALOR,
+        aliases=("answer_correctness",),
+    ),
+    metric(
+        "AnswerRelevance",
+        "answer_relevance",
+        definition="statements of the response that are relevant to the query / all; idk counts"
+        " against",
+        formula=r"\frac{|\{\text{relevant statements}\}|}{|\{\text{statements}\}|}",
+        source=_VALOR,
+        aliases=("answer_relevance", "AnswerRelevancy", "answer_relevancy"),
+        params=("strict_mode",),
+    ),
+    metric(
+        "Bias",
+        "bias",
+        definition="biased opinions of the text / all opinions",
+        formula=r"\frac{|\{\text{biased opinions}\}|}{|\{\text{opinions}\}|}",
+        source=_VALOR,
+        aliases=("bias",),
+        better="lower",
+        params=("strict_mode",),
+    ),
+    metric(
+        "Toxicity",
+        "toxicity",
+        definition="toxic opinions of the text / all opinions",
+        formula=r"\frac{|\{\text{toxic opinions}\}|}{|\{\text{opinions}\}|}",
+        source=_VALOR,
+        aliases=("toxicity",),
+        better="lower",
+        params=("strict_mode",),
+    ),
+    metric(
+        "Coherence",
+        "coherence",
+        definition="rating of the text alone as a whole, 1 to 5",
+        formula=r"\text{rating}_d",
+        source="Valor's document",
+        aliases=("coherence",),
+        range=(1.0, 5.0),
+    ),
+    metric(
+        "SummaryCoherence",
+        "summary_coherence",
+        definition="rating of a summary beside the text that it is of, 1 to 5",
+        formula=r"\text{rating}_d",
+        source=_VALOR,
+        aliases=("summary_coherence",),
+        range=(1.0, 5.0),
+    ),
+)
+
+
+# Judged metrics of retrieved contexts, and of responses compared with them.
+
+_CONTEXTS_METRICS = (
+    metric(
+        "ContextPrecision",
+        "context_precision",
+        definition="mean of the precision at the rank of every useful context; useful to any ground"
+        " truth; 0 where none is",
+        formula=r"\frac{1}{\sum_i u_i} \sum_i u_i \frac{\sum_{j \le i} u_j}{i}",
+        source=_VALOR,
+        aliases=("context_precision", "ContextualPrecision", "contextual_precision"),
+        params=("strict_mode",),
+    ),
+    metric(
+        "ContextRecall",
+        "context_recall",
+        definition="highest over ground truths of its statements that the contexts support / all",
+        formula=r"\max_g \frac{|\{\text{statements of g that contexts"
+        r" support}\}|}{|\{\text{statements of g}\}|}",
+        source=_VALOR,
+        aliases=("context_recall", "ContextualRecall", "contextual_recall"),
+        params=("strict_mode",),
+    ),
+    metric(
+        "ContextRelevance",
+        "context_relevance",
+        definition="contexts of which any part is relevant to the query / all contexts",
+        formula=r"\frac{|\{\text{relevant contexts}\}|}{|\{\text{contexts}\}|}",
+        source=_VALOR,
+        aliases=("context_relevance", "ContextualRelevancy", "contextual_relevancy"),
+        params=("strict_mode",),
+    ),
+    metric(
+        "Faithfulness",
+        "faithfulness",
+        definition="claims of the response that the contexts imply / all claims",
+        formula=r"\frac{|\{\text{claims that contexts imply}\}|}{|\{\text{claims}\}|}",
+        source=_VALOR,
+        aliases=("faithfulness",),
+        params=("strict_mode", "penalize_ambiguous"),
+    ),
+    metric(
+        "Hallucination",
+        "hallucination",
+        definition="contexts that the response contradicts / all contexts",
+        formula=r"\frac{|\{\text{contexts that the response"
+        r" contradicts}\}|}{|\{\text{contexts}\}|}",
+        source=_VALOR,
+        aliases=("hallucination",),
+        better="lower",
+        params=("strict_mode",),
+    ),
+)
+
+
+# Judged metrics of ragas: overlap of a reference with its contexts or the response.
+
+_RAGAS = "ragas 0.4.3"
+
+_RAGAS_METRICS = (
+    metric(
+        "LLMContextRecall",
+        "llm_context_recall",
+        definition="statements of the reference that are attributed to the contexts / all; highest"
+        " over references",
+        formula=r"\max_g \frac{|\{\text{statements of g attributed to"
+        r" contexts}\}|}{|\{\text{statements of g}\}|}",
+        source=_RAGAS,
+        aliases=("llm_context_recall",),
+    ),
+    metric(
+        "FactualCorrectness",
+        "factual_correctness",
+        definition="F-beta, precision or recall of claims: TP and FP of the response's, FN of the"
+        " reference's that the response does not hold; highest over references",
+        formula=r"\max_g \frac{(1 + \beta^2)\, \text{TP}}{(1 + \beta^2)\, \text{TP} + \beta^2\,"
+        r" \text{FN} + \text{FP}}",
+        source=_RAGAS,
+        aliases=("factual_correctness",),
+        params=("mode", "beta", "atomicity", "coverage"),
+    ),
+)
+
+
+METRICS = (*_ANSWERS_METRICS, *_CONTEXTS_METRICS, *_RAGAS_METRICS)

@@ -1,6 +1,6 @@
 """Metrics of panoptic segmentation, by family."""
 
-MODULES = ("quality", "frames")
+MODULES = ("quality",)
 
 SYMBOLS = {
     r"(g, p)": (

@@ -1,4 +1,4 @@
-"""Panoptic quality: how many segments are found, how well, and both in one number."""
+"""Panoptic quality."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from ....tally.segments import STUFF, THING, UNKNOWN, SegmentRows, SegmentView
 
 if TYPE_CHECKING:
     from ..settings import Settings
+
+# Panoptic quality: how many segments are found, how well, and both in one number.
 
 Quality = Callable[[Array, Array, Array, Array], tuple[Array, Array]]
 """From tp, fp, fn and the sum of IoU to numerator and denominator."""
@@ -161,7 +163,7 @@ def _metric(name: str, definition: str, compute: Any, **more: Any) -> Metric:
     )
 
 
-METRICS = (
+_QUALITY_METRICS = (
     _metric(
         "PQ",
         "Panoptic quality: sum of IoU over matched segments of a label / (tp + fp / 2 + fn / 2), a"
@@ -210,3 +212,37 @@ METRICS = (
         r" \text{tp}, \quad \text{fn} = |\{g\}| - \text{tp}",
     ),
 )
+
+
+# Panoptic outputs with separate frames.
+
+_FRAMES_METRICS = (
+    Metric(
+        name="ConfusionMatrix",
+        task="panoptic",
+        frame="confusion",
+        needs=("segments", "crossings"),
+        params=("iou_type", "boundary_ratio"),
+        range=(0.0, float("inf")),
+        better="neither",
+        definition="Segments by true and predicted label: matches within the label first, then"
+        " those left over whose IoU exceeds 0.5 across labels; null for unmatched.",
+        formula=r"C_{ij} = |\{(g, p) \text{ matched} : \ell_g = i, \ell_p = j\}|",
+        source="evalengine; the diagonal is the true positives",
+    ),
+    Metric(
+        name="Outcomes",
+        task="panoptic",
+        frame="outcomes",
+        needs=("segments", "outcomes"),
+        params=("iou_type", "boundary_ratio"),
+        range=(0.0, float("inf")),
+        better="neither",
+        definition="One row per predicted segment or missed ground truth: what became of it.",
+        formula="",
+        source="evalengine",
+    ),
+)
+
+
+METRICS = (*_QUALITY_METRICS, *_FRAMES_METRICS)

@@ -1,16 +1,6 @@
 """Metrics of the task, a family a module."""
 
-MODULES = (
-    "errors",
-    "relative",
-    "scaled",
-    "correlation",
-    "ranks",
-    "deviance",
-    "quantiles",
-    "intervals",
-    "shapes",
-)
+MODULES = ("errors", "distributions")
 """Modules that define ``METRICS``, in their order."""
 
 SYMBOLS = {

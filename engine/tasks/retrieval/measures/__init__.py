@@ -13,7 +13,7 @@ from ..settings import Settings
 Measure = Callable[[Lists, Settings, Workers], tuple[Column, ...]]
 """From lists to columns of float64 [n_queries, n_parameters, n_k]."""
 
-_MODULES: tuple[str, ...] = ("counts", "precision", "gains", "contexts", "users")
+_MODULES: tuple[str, ...] = ("counts", "gains")
 """Modules of this package that define ``MEASURES``: need -> measure. Optional further names:
 ``UNAVERAGED``, the needs whose mean over all orders of equal scores has no closed form, and
 ``SCALED``, those that depend on the highest relevance of the whole input.

@@ -1,6 +1,6 @@
 """Metrics of the task, a family a module."""
 
-MODULES = ("gains", "precision", "judgments", "sets", "texts", "contexts", "users")
+MODULES = ("ranked",)
 """Modules that define ``METRICS``, in their order."""
 
 SYMBOLS = {

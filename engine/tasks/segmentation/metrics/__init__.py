@@ -1,6 +1,6 @@
 """Metrics of the task, a family a module."""
 
-MODULES = ("labels", "keys", "images", "surfaces", "frames")
+MODULES = ("labels", "images")
 """Modules that define ``METRICS``, in their order."""
 
 SYMBOLS = {

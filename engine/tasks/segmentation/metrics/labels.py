@@ -1,36 +1,188 @@
-"""Segmentation metrics per label, with their averages over the labels of a key."""
+"""Metrics of pixels per label and per label key."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ....metrics.registry import Metric
 from ....schemas.arrays import Array
 from ....tally.cells import Cells
 from ....tally.pixels import PixelView
-from .parts import (
-    NO_LABEL,
-    WHY,
-    Ratio,
-    by_key,
-    dice,
-    iou,
-    key_cells,
-    label_cells,
-    mean_over,
-    members_of,
-    metric,
-    precision,
-    ratio,
-    recall,
-    rows,
-    used,
-)
+from ..dialects import DECLARED, TRUE
 
 if TYPE_CHECKING:
     from ..settings import Settings
+
+# Shared parts of segmentation metrics: labels that count, ratios, rows per label and per key.
+
+PIXEL_OPTIONS = ("ignore_index", "background", "resample")
+NO_LABEL = "no label to average over"
+NO_TRUTH = "no pixel of this label in the ground truths"
+NOT_PREDICTED = "no pixel predicted as this label"
+NO_PIXEL = "no pixel of this label on either side"
+
+
+def metric(
+    name: str,
+    definition: str,
+    source: str,
+    compute: Callable[[PixelView, Settings], list[Cells]] | None,
+    **more: Any,
+) -> Metric:
+    """Define a segmentation metric.
+
+    Args:
+        definition: one sentence with the formula.
+        source: origin of the definition.
+        compute: maps a view and settings to cells; None if the task builds the frame.
+        **more: other fields of :class:`Metric`.
+    """
+    fields: dict[str, Any] = {
+        "frame": "metrics",
+        "needs": ("areas",),
+        **more,
+        "params": PIXEL_OPTIONS + more.get("params", ()),
+    }
+    return Metric(
+        name=name,
+        task="segmentation",
+        definition=definition,
+        source=source,
+        compute=compute,
+        **fields,
+    )
+
+
+def ratio(top: Array, bottom: Array, fill: float | None = None) -> Array:
+    """Divide in float64; ``fill``, or NaN for None, for a zero denominator."""
+    out = np.full(np.broadcast_shapes(top.shape, bottom.shape), np.nan if fill is None else fill)
+    np.divide(top, bottom, out=out, where=bottom != 0)
+    return out
+
+
+def iou(right: Array, found: Array, truth: Array) -> tuple[Array, Array]:
+    """Numerator and denominator of the intersection over the union."""
+    return right, truth + found - right
+
+
+def precision(right: Array, found: Array, truth: Array) -> tuple[Array, Array]:
+    """Numerator and denominator of precision."""
+    return right, found
+
+
+def recall(right: Array, found: Array, truth: Array) -> tuple[Array, Array]:
+    """Numerator and denominator of recall."""
+    return right, truth
+
+
+def dice(right: Array, found: Array, truth: Array) -> tuple[Array, Array]:
+    """Numerator and denominator of F1, which of pixels is Dice's coefficient."""
+    return 2 * right, truth + found
+
+
+Ratio = Callable[[Array, Array, Array], tuple[Array, Array]]
+WHY: dict[Ratio, str] = {
+    iou: NO_PIXEL,
+    precision: NOT_PREDICTED,
+    recall: NO_TRUTH,
+    dice: NO_PIXEL,
+}
+"""Ratio -> why it is undefined."""
+
+
+def used(view: PixelView) -> Array:
+    """Labels with pixels on either side, bool [group, label]."""
+    here: Array = (view.truth + view.found) > 0
+    return here
+
+
+def _chosen(view: PixelView, rule: str, *, declared: bool) -> Array:
+    if rule == TRUE:
+        true: Array = view.truth > 0
+        return true
+    here = used(view)
+    if view.whole.declared is not None and (declared or rule == DECLARED):
+        here = here | view.whole.declared
+    return here
+
+
+def rows(view: PixelView, settings: Settings) -> Array:
+    """Labels that have rows, bool [group, label]."""
+    return _chosen(view, settings.rules.rows, declared=True)
+
+
+def members(view: PixelView, settings: Settings) -> Array:
+    """Labels that enter means, bool [group, label]."""
+    return _chosen(view, settings.rules.means, declared=False)
+
+
+def members_of(of: Ratio, view: PixelView, settings: Settings) -> Array:
+    """Labels that enter the averages of a ratio, bool [group, label]."""
+    inside = members(view, settings)
+    if of is iou and not settings.rules.ignored_in_iou:
+        inside = inside & ~view.whole.ignored
+    return inside
+
+
+def by_key(view: PixelView, values: Array, where: Array) -> Array:
+    """Sum over the chosen labels of each key, ignoring NaN: [group, key]."""
+    n_keys = len(view.labels.key_names)
+    chosen = np.where(where, values, 0)
+    out = np.zeros((values.shape[0], n_keys), np.result_type(values, np.int64))
+    for k in range(n_keys):
+        out[:, k] = np.nansum(chosen[:, view.labels.key == k], axis=1)
+    return out
+
+
+def mean_over(view: PixelView, values: Array, where: Array) -> Array:
+    """Means over the chosen labels of each key whose value is defined, [group, key]."""
+    defined = where & ~np.isnan(values)
+    return ratio(by_key(view, values, defined), by_key(view, defined, defined))
+
+
+def label_cells(view: PixelView, settings: Settings, value: Array, reason: str | None) -> Cells:
+    """One row per label; ``support`` is its pixels in the ground truths."""
+    return Cells(
+        axes=("group", "label"),
+        shape=value.shape,
+        keep=rows(view, settings),
+        columns={"value": value, "support": view.truth},
+        reason=reason,
+    )
+
+
+def key_cells(
+    view: PixelView,
+    value: Array,
+    reason: Array | str,
+    *,
+    average: str | None = None,
+    support: Array | None = None,
+    scored: Array | None = None,
+) -> Cells:
+    """One row per label key; ``support`` is its labelled pixels in the ground truths."""
+    every = np.ones(view.truth.shape, bool)
+    columns: dict[str, Any] = {
+        "value": value,
+        "average": average,
+        "support": by_key(view, view.truth, every) if support is None else support,
+    }
+    if scored is not None:
+        columns["scored"] = scored
+    return Cells(
+        axes=("group", "key"),
+        shape=value.shape,
+        keep=view.images > 0,
+        columns=columns,
+        reason=reason,
+    )
+
+
+# Segmentation metrics per label, with their averages over the labels of a key.
 
 _SUMS = "over the pixels of all datums"
 
@@ -82,7 +234,7 @@ def _counts(view: PixelView, settings: Settings) -> list[Cells]:
     ]
 
 
-METRICS = (
+_LABELS_METRICS = (
     metric(
         "IOU",
         f"|truth and predicted| / |truth or predicted| of a label, {_SUMS}; micro pools labels"
@@ -139,3 +291,74 @@ METRICS = (
         r" |T| - \text{tp}",
     ),
 )
+
+
+# Segmentation metrics per label key, of pixels summed over the data set.
+
+OVERLAP = "labels of one side overlap, so that a pixel has no single one"
+NO_PIXEL_OF_KEY = "no pixel that counts"
+NO_TRUTH_OF_KEY = "no labelled pixel in the ground truths"
+
+
+def _mean_iou(view: PixelView, settings: Settings) -> list[Cells]:
+    value = label_values(view, settings, iou)
+    return [key_cells(view, mean_over(view, value, members_of(iou, view, settings)), NO_LABEL)]
+
+
+def _pixel_accuracy(view: PixelView, settings: Settings) -> list[Cells]:
+    value = ratio(view.agreeing, view.counted, settings.rules.undefined)
+    value = np.where(view.overlapping > 0, np.nan, value)
+    reason = np.where(view.overlapping > 0, OVERLAP, NO_PIXEL_OF_KEY)
+    return [key_cells(view, value, reason, support=view.counted)]
+
+
+def _class_accuracy(view: PixelView, settings: Settings) -> list[Cells]:
+    value = label_values(view, settings, recall)
+    return [key_cells(view, mean_over(view, value, view.truth > 0), NO_TRUTH_OF_KEY)]
+
+
+def _frequency_weighted(view: PixelView, settings: Settings) -> list[Cells]:
+    value, true = label_values(view, settings, iou), view.truth > 0
+    weighted = by_key(view, view.truth * np.where(true, value, 0.0), true)
+    return [key_cells(view, ratio(weighted, by_key(view, view.truth, true)), NO_TRUTH_OF_KEY)]
+
+
+_KEYS_METRICS = (
+    metric(
+        "mIOU",
+        "Mean of IOU over the labels of a key that have pixels on either side (dialects differ),"
+        " pixels summed over the data set first.",
+        "Valor metrics document, Semantic Segmentation Metrics",
+        _mean_iou,
+        aliases=("mIoU", "MeanIoU"),
+        formula=r"\frac{1}{L} \sum_\ell \frac{|T_\ell \cap P_\ell|}{|T_\ell \cup P_\ell|}",
+    ),
+    metric(
+        "PixelAccuracy",
+        "Pixels with the same label on both sides, or with none on either, / all that count.",
+        "Long, Shelhamer and Darrell 2015; valor-lite 0.39 (Accuracy)",
+        _pixel_accuracy,
+        needs=("areas", "images"),
+        aliases=("Accuracy", "aAcc"),
+        formula=r"\frac{1}{N} \sum_x [\hat{y}_x = y_x]",
+    ),
+    metric(
+        "MeanClassAccuracy",
+        "Mean of Recall over labels with ground truth.",
+        "Long, Shelhamer and Darrell 2015 (mean accuracy)",
+        _class_accuracy,
+        aliases=("mAcc", "MeanAccuracy"),
+        formula=r"\frac{1}{L} \sum_\ell \frac{|T_\ell \cap P_\ell|}{|T_\ell|}",
+    ),
+    metric(
+        "FrequencyWeightedIoU",
+        "Sum over labels of (pixels in the ground truths x IOU) / all labelled pixels there.",
+        "Long, Shelhamer and Darrell 2015 (frequency weighted IU)",
+        _frequency_weighted,
+        aliases=("fwIoU", "FWIoU", "FWIOU"),
+        formula=r"\frac{\sum_\ell |T_\ell|\, \text{IOU}_\ell}{\sum_\ell |T_\ell|}",
+    ),
+)
+
+
+METRICS = (*_LABELS_METRICS, *_KEYS_METRICS)

@@ -15,16 +15,7 @@ Measure = Callable[[Pairs, Settings, Workers], tuple[Column, ...]]
 candidates of a datum; the other columns use the same candidate.
 """
 
-_MODULES: tuple[str, ...] = (
-    "rouge",
-    "bleu",
-    "chrf",
-    "edits",
-    "overlap",
-    "similarity",
-    "readability",
-    "faithfulness",
-)
+_MODULES: tuple[str, ...] = ("overlap", "ngrams", "similarity")
 """Modules of this package that define ``MEASURES``: need -> measure. Optional further names:
 ``SUMS``, the needs whose columns are summed over datums before a formula, ``VECTORS``, those
 computed from vectors, and ``ROUGE_WORDS``, those that use the tokens of ``rouge_tokenizer``.

@@ -1,6 +1,6 @@
 """Metrics of the task, a family a module."""
 
-MODULES = ("rouge", "bleu", "edits", "similarity", "readability", "faithfulness")
+MODULES = ("overlap",)
 """Modules that define ``METRICS``, in their order."""
 
 SYMBOLS = {

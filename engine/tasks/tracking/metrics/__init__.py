@@ -1,6 +1,6 @@
 """Metrics of tracking, by family."""
 
-MODULES = ("numbers", "frames")
+MODULES = ("numbers",)
 
 SYMBOLS = {
     r"A": "IoU thresholds, 0.05 to 0.95 by 0.05",

@@ -1,7 +1,8 @@
-"""Numbers of tracking: HOTA, CLEAR and identity with all their parts."""
+"""HOTA, CLEAR and identity metrics."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,201 @@ from ....metrics.registry import Metric
 from ....schemas.arrays import Array
 from ....tally.cells import Cells
 from ....tally.segments import TrackView
-from . import formulas as f
-from .formulas import Formula, Summed
 
 if TYPE_CHECKING:
     from ..settings import Settings
+
+# Formulas of HOTA, CLEAR and identity, for sums over sequences and labels.
+#
+# Each takes sums by the column names of :class:`~evalengine.tally.segments.TrackRows`. For a zero
+# denominator the value is 0 (LocA: 1), as in TrackEval.
+
+Summed = Callable[[str], Array]
+"""Column -> its sums, [...], or [..., alphas]."""
+Formula = Callable[[Summed], Array]
+
+NOTHING = "no boxes on either side"
+_LITTLE = 1e-10
+
+
+def defined(of: Summed) -> Array:
+    """Return True for groups with any boxes, bool [...]."""
+    some: Array = of("truth") + of("found") > 0
+    return some
+
+
+def share(top: Array, bottom: Array) -> Array:
+    """Divide counts, giving 0 for a zero denominator; the denominator is the larger count."""
+    out: Array = top / np.maximum(1.0, bottom)
+    return out
+
+
+def at_alphas(of: Summed, name: str) -> Array:
+    """Return sums without an alpha axis, broadcastable to those with one, [..., 1]."""
+    return of(name)[..., None]
+
+
+def det_a(of: Summed) -> Array:
+    """Matches / (matches and rows of either side without one)."""
+    tp = of("alpha_tp")
+    return share(tp, at_alphas(of, "truth") + at_alphas(of, "found") - tp)
+
+
+def det_re(of: Summed) -> Array:
+    """Matches / ground truths."""
+    return share(of("alpha_tp"), at_alphas(of, "truth"))
+
+
+def det_pr(of: Summed) -> Array:
+    """Matches / predictions."""
+    return share(of("alpha_tp"), at_alphas(of, "found"))
+
+
+def ass_a(of: Summed) -> Array:
+    """Compute the mean over matches of the shared part of object and track."""
+    return share(of("alpha_either"), of("alpha_tp"))
+
+
+def ass_re(of: Summed) -> Array:
+    """The same of the object."""
+    return share(of("alpha_truth"), of("alpha_tp"))
+
+
+def ass_pr(of: Summed) -> Array:
+    """The same of the track."""
+    return share(of("alpha_found"), of("alpha_tp"))
+
+
+def loc_a(of: Summed) -> Array:
+    """The mean IoU of matches, 1 without any."""
+    out: Array = np.maximum(_LITTLE, of("alpha_overlap")) / np.maximum(_LITTLE, of("alpha_tp"))
+    return out
+
+
+def hota(of: Summed) -> Array:
+    """The geometric mean of DetA and AssA."""
+    out: Array = np.sqrt(det_a(of) * ass_a(of))
+    return out
+
+
+def owta(of: Summed) -> Array:
+    """The geometric mean of DetRe and AssA."""
+    out: Array = np.sqrt(det_re(of) * ass_a(of))
+    return out
+
+
+def alpha_fp(of: Summed) -> Array:
+    """Predictions without a match in HOTA."""
+    return at_alphas(of, "found") - of("alpha_tp")
+
+
+def alpha_fn(of: Summed) -> Array:
+    """Ground truths without a match in HOTA."""
+    return at_alphas(of, "truth") - of("alpha_tp")
+
+
+def fp(of: Summed) -> Array:
+    """Predictions without a match in CLEAR."""
+    return of("found") - of("tp")
+
+
+def fn(of: Summed) -> Array:
+    """Ground truths without a match in CLEAR."""
+    return of("truth") - of("tp")
+
+
+def mota(of: Summed) -> Array:
+    """(Matches - false positives - switches) / ground truths."""
+    return share(of("tp") - fp(of) - of("switches"), of("truth"))
+
+
+def moda(of: Summed) -> Array:
+    """(Matches - false positives) / ground truths."""
+    return share(of("tp") - fp(of), of("truth"))
+
+
+def smota(of: Summed) -> Array:
+    """(Sum of IoU of matches - false positives - switches) / ground truths."""
+    return share(of("overlap") - fp(of) - of("switches"), of("truth"))
+
+
+def motal(of: Summed) -> Array:
+    """MOTA with the common logarithm of switches in their place."""
+    switches = of("switches")
+    few = np.log10(np.maximum(1, switches))
+    return share(of("tp") - fp(of) - few, of("truth"))
+
+
+def motp(of: Summed) -> Array:
+    """The mean IoU of matches."""
+    return share(of("overlap"), of("tp"))
+
+
+def recall(of: Summed) -> Array:
+    """Matches / ground truths."""
+    return share(of("tp"), of("truth"))
+
+
+def precision(of: Summed) -> Array:
+    """Matches / predictions."""
+    return share(of("tp"), of("found"))
+
+
+def f1(of: Summed) -> Array:
+    """The harmonic mean of both."""
+    return share(of("tp"), of("tp") + 0.5 * fn(of) + 0.5 * fp(of))
+
+
+def per_frame(of: Summed) -> Array:
+    """False positives / frames."""
+    return share(fp(of), of("frames"))
+
+
+def of_objects(name: str) -> Formula:
+    """The share of objects that are tracked to some degree."""
+
+    def formula(of: Summed) -> Array:
+        return share(of(name), of("mostly") + of("partly") + of("lost"))
+
+    return formula
+
+
+def idfp(of: Summed) -> Array:
+    """Count predictions that objects and their tracks do not share."""
+    return of("found") - of("common")
+
+
+def idfn(of: Summed) -> Array:
+    """Ground truths beyond that."""
+    return of("truth") - of("common")
+
+
+def idf1(of: Summed) -> Array:
+    """Compute shared boxes / mean of both sides."""
+    return share(of("common"), of("common") + 0.5 * idfp(of) + 0.5 * idfn(of))
+
+
+def idp(of: Summed) -> Array:
+    """Compute shared boxes / predictions."""
+    return share(of("common"), of("found"))
+
+
+def idr(of: Summed) -> Array:
+    """Compute shared boxes / ground truths."""
+    return share(of("common"), of("truth"))
+
+
+def first(formula: Formula) -> Formula:
+    """Return a formula restricted to the first alpha."""
+    return lambda of: formula(of)[..., 0]
+
+
+def plain(name: str) -> Formula:
+    """A sum as it is."""
+    return lambda of: of(name)
+
+
+# Numbers of tracking: HOTA, CLEAR and identity with all their parts.
 
 # Formulas of tracking's numbers in TeX, by name.
 
@@ -75,7 +266,7 @@ IDENTITY = "Ristani et al. 2016, Performance measures; TrackEval identity.py"
 MEAN = "mean over IoU thresholds (0.05 to 0.95 by 0.05)"
 INF = float("inf")
 REASONS = {
-    "": f.NOTHING,
+    "": NOTHING,
     "truth": "no ground truth",
     "frames": "no sequence has boxes on both sides",
 }
@@ -120,7 +311,7 @@ class Number(msgspec.Struct, frozen=True, kw_only=True):
 
     def some(self, of: Summed) -> Array:
         """Return True for groups in which the number is defined, bool [...]."""
-        some: Array = of(self.rests_on) > 0 if self.rests_on else f.defined(of)
+        some: Array = of(self.rests_on) > 0 if self.rests_on else defined(of)
         return some
 
 
@@ -158,7 +349,7 @@ def _cells(number: Number, view: TrackView, settings: Settings) -> list[Cells]:
                 Cells(
                     axes=("group", "label"),
                     shape=value.shape,
-                    keep=f.defined(of_label) | tracks.declared,
+                    keep=defined(of_label) | tracks.declared,
                     columns={
                         "value": value,
                         "support": of_label("truth"),
@@ -232,53 +423,51 @@ _BOTH: dict[str, Any] = {"wrong": ("miss", "false")}
 _BELOW: dict[str, Any] = {"range": (-INF, 1.0), "rests_on": "truth"}
 
 NUMBERS = (
-    _of_hota("HOTA", f.hota, "Higher order tracking accuracy, sqrt(DetA x AssA)"),
-    _of_hota("DetA", f.det_a, "Detection accuracy, tp / (tp + fn + fp)", **_BOTH),
+    _of_hota("HOTA", hota, "Higher order tracking accuracy, sqrt(DetA x AssA)"),
+    _of_hota("DetA", det_a, "Detection accuracy, tp / (tp + fn + fp)", **_BOTH),
     _of_hota(
         "AssA",
-        f.ass_a,
+        ass_a,
         "Association accuracy, over matches the mean of n / (boxes of the object + boxes of the"
         " track - n), n being the matches of that object and track",
     ),
-    _of_hota("DetRe", f.det_re, "Detection recall, tp / (tp + fn)", **_MISSED),
-    _of_hota("DetPr", f.det_pr, "Detection precision, tp / (tp + fp)", **_FALSE),
-    _of_hota("AssRe", f.ass_re, "Association recall, over matches n / boxes of the object"),
-    _of_hota("AssPr", f.ass_pr, "Association precision, over matches n / boxes of the track"),
-    _of_hota("LocA", f.loc_a, "Localisation accuracy, IoU of matches, 1 without any"),
-    _of_hota("OWTA", f.owta, "Open world tracking accuracy, sqrt(DetRe x AssA)"),
-    _at_first("HOTA0", f.first(f.hota), "HOTA"),
-    _at_first("LocA0", f.first(f.loc_a), "LocA"),
-    _at_first("HOTALocA0", f.first(lambda of: f.hota(of) * f.loc_a(of)), "HOTA x LocA"),
-    _of_hota("HOTATP", f.plain("alpha_tp"), "Matches of HOTA", aliases=("HOTA_TP",), **_COUNT),
+    _of_hota("DetRe", det_re, "Detection recall, tp / (tp + fn)", **_MISSED),
+    _of_hota("DetPr", det_pr, "Detection precision, tp / (tp + fp)", **_FALSE),
+    _of_hota("AssRe", ass_re, "Association recall, over matches n / boxes of the object"),
+    _of_hota("AssPr", ass_pr, "Association precision, over matches n / boxes of the track"),
+    _of_hota("LocA", loc_a, "Localisation accuracy, IoU of matches, 1 without any"),
+    _of_hota("OWTA", owta, "Open world tracking accuracy, sqrt(DetRe x AssA)"),
+    _at_first("HOTA0", first(hota), "HOTA"),
+    _at_first("LocA0", first(loc_a), "LocA"),
+    _at_first("HOTALocA0", first(lambda of: hota(of) * loc_a(of)), "HOTA x LocA"),
+    _of_hota("HOTATP", plain("alpha_tp"), "Matches of HOTA", aliases=("HOTA_TP",), **_COUNT),
+    _of_hota("HOTAFP", alpha_fp, "Predictions without one", aliases=("HOTA_FP",), **_FEW, **_FALSE),
     _of_hota(
-        "HOTAFP", f.alpha_fp, "Predictions without one", aliases=("HOTA_FP",), **_FEW, **_FALSE
-    ),
-    _of_hota(
-        "HOTAFN", f.alpha_fn, "Ground truths without one", aliases=("HOTA_FN",), **_FEW, **_MISSED
+        "HOTAFN", alpha_fn, "Ground truths without one", aliases=("HOTA_FN",), **_FEW, **_MISSED
     ),
     _of_clear(
         "MOTA",
-        f.mota,
+        mota,
         "Multiple object tracking accuracy: (tp - fp - switches) / ground truths.",
         **_BELOW,
     ),
-    _of_clear("MOTP", f.motp, "Multiple object tracking precision: mean IoU of matches."),
+    _of_clear("MOTP", motp, "Multiple object tracking precision: mean IoU of matches."),
     _of_clear(
-        "MODA", f.moda, "Detection accuracy of CLEAR: (tp - fp) / ground truths.", **_BELOW, **_BOTH
+        "MODA", moda, "Detection accuracy of CLEAR: (tp - fp) / ground truths.", **_BELOW, **_BOTH
     ),
     _of_clear(
         "sMOTA",
-        f.smota,
+        smota,
         "MOTA with the sum of IoU in the place of tp: (sum - fp - switches) / ground truths.",
         **_BELOW,
     ),
-    _of_clear("MOTAL", f.motal, "MOTA with log10(switches) in the place of switches.", **_BELOW),
-    _of_clear("Recall", f.recall, "tp / ground truths.", aliases=("CLR_Re",), **_MISSED),
-    _of_clear("Precision", f.precision, "tp / predictions.", aliases=("CLR_Pr",), **_FALSE),
-    _of_clear("F1", f.f1, "tp / (tp + fp / 2 + fn / 2).", aliases=("CLR_F1",), **_BOTH),
+    _of_clear("MOTAL", motal, "MOTA with log10(switches) in the place of switches.", **_BELOW),
+    _of_clear("Recall", recall, "tp / ground truths.", aliases=("CLR_Re",), **_MISSED),
+    _of_clear("Precision", precision, "tp / predictions.", aliases=("CLR_Pr",), **_FALSE),
+    _of_clear("F1", f1, "tp / (tp + fp / 2 + fn / 2).", aliases=("CLR_F1",), **_BOTH),
     _of_clear(
         "FPPerFrame",
-        f.per_frame,
+        per_frame,
         "False positives / frames of sequences that have boxes on both sides.",
         aliases=("FP_per_frame", "FAF"),
         better="lower",
@@ -288,17 +477,17 @@ NUMBERS = (
     ),
     _of_clear(
         "TP",
-        f.plain("tp"),
+        plain("tp"),
         "Pairs of an IoU of 0.5 or more in one frame that match, those of the frame before first.",
         aliases=("CLR_TP",),
         **_COUNT,
         **_MISSED,
     ),
-    _of_clear("FP", f.fp, "Predictions without a match.", aliases=("CLR_FP",), **_FEW, **_FALSE),
-    _of_clear("FN", f.fn, "Ground truths without a match.", aliases=("CLR_FN",), **_FEW, **_MISSED),
+    _of_clear("FP", fp, "Predictions without a match.", aliases=("CLR_FP",), **_FEW, **_FALSE),
+    _of_clear("FN", fn, "Ground truths without a match.", aliases=("CLR_FN",), **_FEW, **_MISSED),
     _of_clear(
         "IDSW",
-        f.plain("switches"),
+        plain("switches"),
         "Identity switches: matches of an object whose last track was another one.",
         aliases=("IDSwitches", "IDs"),
         wrong=("switch",),
@@ -306,37 +495,35 @@ NUMBERS = (
     ),
     _of_clear(
         "Frag",
-        f.plain("fragments"),
+        plain("fragments"),
         "Fragmentations: how often objects are matched again after frames without a match.",
         aliases=("Fragmentations", "FM"),
         wrong=("resumed",),
         **_FEW,
     ),
-    _of_clear(
-        "MT", f.plain("mostly"), "Objects matched in more than 0.8 of their frames.", **_COUNT
-    ),
+    _of_clear("MT", plain("mostly"), "Objects matched in more than 0.8 of their frames.", **_COUNT),
     _of_clear(
         "PT",
-        f.plain("partly"),
+        plain("partly"),
         "Objects matched in 0.2 to 0.8 of their frames.",
         **{**_COUNT, "better": "neither"},
     ),
-    _of_clear("ML", f.plain("lost"), "Objects matched in less than 0.2 of their frames.", **_FEW),
-    _of_clear("MTR", f.of_objects("mostly"), "MT / objects."),
-    _of_clear("PTR", f.of_objects("partly"), "PT / objects.", better="neither"),
-    _of_clear("MLR", f.of_objects("lost"), "ML / objects.", better="lower"),
-    _of_identity("IDF1", f.idf1, "IDTP / (IDTP + IDFP / 2 + IDFN / 2)."),
-    _of_identity("IDP", f.idp, "IDTP / predictions.", aliases=("IDPrecision",)),
-    _of_identity("IDR", f.idr, "IDTP / ground truths.", aliases=("IDRecall",)),
+    _of_clear("ML", plain("lost"), "Objects matched in less than 0.2 of their frames.", **_FEW),
+    _of_clear("MTR", of_objects("mostly"), "MT / objects."),
+    _of_clear("PTR", of_objects("partly"), "PT / objects.", better="neither"),
+    _of_clear("MLR", of_objects("lost"), "ML / objects.", better="lower"),
+    _of_identity("IDF1", idf1, "IDTP / (IDTP + IDFP / 2 + IDFN / 2)."),
+    _of_identity("IDP", idp, "IDTP / predictions.", aliases=("IDPrecision",)),
+    _of_identity("IDR", idr, "IDTP / ground truths.", aliases=("IDRecall",)),
     _of_identity(
         "IDTP",
-        f.plain("common"),
+        plain("common"),
         "Pairs of an IoU of 0.5 or more of objects and the one track that each is assigned in its"
         " sequence, at the most such pairs.",
         **_COUNT,
     ),
-    _of_identity("IDFP", f.idfp, "Predictions that are no IDTP.", **_FEW),
-    _of_identity("IDFN", f.idfn, "Ground truths that are no IDTP.", **_FEW),
+    _of_identity("IDFP", idfp, "Predictions that are no IDTP.", **_FEW),
+    _of_identity("IDFN", idfn, "Ground truths that are no IDTP.", **_FEW),
 )
 """All numbers, in display order."""
 
@@ -363,4 +550,41 @@ def _metric(number: Number) -> Metric:
     )
 
 
-METRICS = tuple(_metric(number) for number in NUMBERS)
+_NUMBERS_METRICS = tuple(_metric(number) for number in NUMBERS)
+
+
+# Tracking outputs with separate frames.
+
+_SOURCE = "evalengine; events as TrackEval's CLEAR counts them"
+
+_FRAMES_METRICS = (
+    Metric(
+        name="Outcomes",
+        task="tracking",
+        frame="outcomes",
+        needs=("events",),
+        params=("match_threshold",),
+        range=(0.0, float("inf")),
+        better="neither",
+        definition="One row per ground truth (match, switch, fragment or miss in CLEAR) and per"
+        " prediction without a match (false), with frame, ids and the track before a switch.",
+        formula="",
+        source=_SOURCE,
+    ),
+    Metric(
+        name="Errors",
+        task="tracking",
+        frame="errors",
+        needs=("events",),
+        params=("match_threshold",),
+        range=(0.0, float("inf")),
+        better="neither",
+        definition="One row per switch, fragment, prediction without a match (false) and missed"
+        " ground truth of CLEAR, with frame, ids, the track before a switch, and boxes.",
+        formula="",
+        source=_SOURCE,
+    ),
+)
+
+
+METRICS = (*_NUMBERS_METRICS, *_FRAMES_METRICS)

@@ -1,0 +1,720 @@
+"""Columns found by name, and contracts of tables."""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from .. import metrics
+from ..schemas import tables
+from ..schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE, Column, Table
+from ..schemas.errors import InputError, OptionError, TruthsMissingError, did_you_mean
+from ..schemas.options import Options
+from ..schemas.wording import option
+from . import dtypes
+from .problems import ChecksFailed, Problem, count_of, listing
+
+# Columns with a level in their name, such as ``q0.1``, ``p90`` and ``lo-80``.
+
+
+def with_numbered(
+    table: Table, options: Options, schema: Mapping[str, Any], *, needed: bool
+) -> Table:
+    """Replace the contract's numbered column by one column per level, ascending.
+
+    Args:
+        options: ``columns`` may assign levels.
+        needed: whether ambiguous names are refused if there are no other candidates.
+
+    Raises:
+        InputError: two columns of one level, invalid levels, or ambiguous names.
+    """
+    if not any(column.numbered for column in table.optional):
+        return table
+    optional: list[Column] = []
+    named: dict[str, tuple[str, ...]] = {name: (name,) for name in table.any_of}
+    for column in table.optional:
+        levels = _levels(column, options, schema, needed=needed) if column.numbered else [column]
+        named[column.name] = tuple(one.name for one in levels) or (column.name,)
+        optional += levels
+    return msgspec.structs.replace(
+        table,
+        optional=tuple(optional),
+        any_of=tuple(level for name in table.any_of for level in named[name]),
+    )
+
+
+def numbered_columns(column: Column, names: Iterable[str]) -> list[str]:
+    """Return the names that are such a column."""
+    if not column.numbered:
+        return []
+    return [name for name in names if re.fullmatch(column.numbered, name.casefold())]
+
+
+def levels_in(column: Column, names: Iterable[str]) -> list[str]:
+    """Return the names that are such a column; if there are none, the ambiguous ones."""
+    here = list(names)
+    return numbered_columns(column, here) or [
+        name for name in here if column.unclear and re.fullmatch(column.unclear, name.casefold())
+    ]
+
+
+def _levels(
+    column: Column, options: Options, schema: Mapping[str, Any], *, needed: bool
+) -> list[Column]:
+    said = options.columns or {}
+    found: dict[float, list[str]] = {}
+    for own in schema:
+        match = re.fullmatch(column.numbered, said.get(own, own).casefold())
+        if match is not None:
+            found.setdefault(_level(next(filter(None, match.groups())), own), []).append(own)
+    taken = {*said, *(own for names in found.values() for own in names)}
+    unclear = [
+        own
+        for own in schema
+        if column.unclear and own not in taken and re.fullmatch(column.unclear, own.casefold())
+    ]
+    if unclear and (found or needed):
+        first = unclear[0]
+        digit = int(first[-1])
+        ways = " or ".join(
+            option("columns", {first: f"{column.name}{level!r}"})
+            for level in (digit / 100, digit / 10)
+        )
+        clear = [own for names in found.values() for own in names]
+        beside = f" beside {listing(clear)}" if clear else ""
+        raise InputError(
+            f"{listing(unclear)} may be columns of {column.name}{beside}, in percent or in"
+            f" tenths. Say which level each is: write {ways}; or leave them out of the table.",
+            code="ambiguous_column",
+            columns=unclear,
+        )
+    return [
+        msgspec.structs.replace(
+            column,
+            name=f"{column.name}{level!r}",
+            aliases=(_chosen(column, level, found[level], said),),
+            numbered="",
+            below=f"{column.below}{level!r}" if column.below else "",
+        )
+        for level in sorted(found)
+    ]
+
+
+def _level(text: str, own: str) -> float:
+    """Parse a level in (0, 1); values of 1 or more are percent."""
+    number = Decimal(text)
+    level = float(number if number < 1 else number / 100)
+    if not 0 < level < 1:
+        raise InputError(
+            f"column {own!r}: levels are between 0 and 1, both excluded.",
+            code="wrong_name",
+            column=own,
+        )
+    return level
+
+
+def _chosen(column: Column, level: float, names: list[str], said: Mapping[str, str]) -> str:
+    """The one column of a level: that of ``columns``, or of the model whose column it names."""
+    for fits in (lambda own: own in said, lambda own: own.startswith(tuple(said))):
+        chosen = [own for own in names if fits(own)]
+        if len(chosen) == 1:
+            return chosen[0]
+    if len(names) == 1:
+        return names[0]
+    ways = " or ".join(option("columns", {own: f"{column.name}{level!r}"}) for own in names[:2])
+    raise InputError(
+        f"columns {listing(names)} are all of {column.name}{level!r}. Leave out all but one, or say"
+        f" which: write {ways}.",
+        code="column_twice",
+        column=column.name,
+        columns=names,
+    )
+
+
+# Lookup of canonical columns among a table's columns: exact name, user's name, aliases.
+
+
+class Finder:
+    """Columns of one table, and those already claimed.
+
+    Args:
+        said: the user's mapping, name in the input to canonical name, restricted to this table.
+    """
+
+    def __init__(
+        self, schema: Mapping[str, pl.DataType], side: str, said: Mapping[str, str]
+    ) -> None:
+        self.schema = schema
+        self.side = side
+        self.said: dict[str, str] = {}
+        self.used: set[str] = set()
+        self.problems: list[Problem] = []
+        for original, target in said.items():
+            if target in self.said:
+                self.problems.append(
+                    Problem(
+                        side,
+                        target,
+                        f"{option('columns')} names both {self.said[target]!r} and {original!r} for"
+                        f" {target!r}; keep one of them.",
+                        kind="column_twice",
+                        facts={"columns": [self.said[target], original]},
+                    )
+                )
+            else:
+                self.said[target] = original
+                self.used.add(original)
+
+    def exact(self, name: str) -> str | None:
+        """Return the column that the user mapped to a canonical name, or the column of that
+        name.
+        """
+        if name in self.said:
+            return self.said[name]
+        if name in self.schema and name not in self.used:
+            self.used.add(name)
+            return name
+        return None
+
+    def candidates(self, names: Iterable[str]) -> list[str]:
+        """Unclaimed columns that bear one of these names, whatever their case."""
+        folded = {name.casefold() for name in names}
+        return [
+            column
+            for column in self.schema
+            if column.casefold() in folded and column not in self.used
+        ]
+
+    def by_alias(self, column: Column) -> str | None:
+        """The one unclaimed column that bears an alias; two are a problem, not a guess."""
+        found = self.candidates((column.name, *column.aliases))
+        if len(found) > 1:
+            ways = " or ".join(option("columns", {name: column.name}) for name in found)
+            names = ", ".join(repr(name) for name in found[:-1]) + f" and {found[-1]!r}"
+            self.problems.append(
+                Problem(
+                    self.side,
+                    column.name,
+                    f"columns {names} could each be {column.name!r}. Say which one: write {ways}.",
+                    kind="ambiguous_column",
+                    facts={"columns": found},
+                )
+            )
+        self.used.update(found)
+        return found[0] if found else None
+
+    def find(self, column: Column) -> str | None:
+        """Return a column by the user's mapping, exact name, then alias."""
+        return self.exact(column.name) or self.by_alias(column)
+
+    def missing(self, column: Column) -> None:
+        """Record that a required column is not there, with the nearest ones that are."""
+        self.problems.append(
+            Problem(self.side, column.name, f"column {column.name!r} is missing."
+                    f" {self.offer(column)}{column.otherwise}", kind="column_missing")
+        )  # fmt: skip
+
+    def offer(self, column: Column) -> str:
+        """Return a hint on candidates for a missing column, and on how to map one."""
+        for target, mine in self.said.items():
+            if mine == column.name:
+                return f"{option('columns', {mine: target})} reads that column as {target!r}."
+        free = [name for name in self.schema if name not in self.used]
+        near = nearest((column.name, *column.aliases), free)
+        near = near or [name for name in free if name.casefold() in column.kin]
+        there = ", ".join(self.schema) or "none"
+        if len(there) > 400:
+            there = there[:400] + ", ..."
+        said = option("columns", {near[0] if near else "mine": column.name})
+        hint = f"If {near[0]!r} is it" if near else "If it has another name"
+        return f"Columns there: {there}. {hint}, write {said}."
+
+
+def nearest(words: Iterable[str], names: Iterable[str]) -> list[str]:
+    """Names that resemble one of the words, best first, whatever their case."""
+    folded = {name.casefold(): name for name in names}
+    scored: dict[str, float] = {}
+    for word in words:
+        for near in difflib.get_close_matches(word.casefold(), folded, n=2, cutoff=0.7):
+            ratio = difflib.SequenceMatcher(None, word.casefold(), near).ratio()
+            scored[folded[near]] = max(ratio, scored.get(folded[near], 0.0))
+    return sorted(scored, key=lambda name: -scored[name])
+
+
+def kin_beside(
+    schema: Mapping[str, pl.DataType], table: Table, said: Mapping[str, str]
+) -> dict[str, str]:
+    """Find columns identified by related names of other columns.
+
+    A model's forecast column is identified by its levels: ``AutoETS`` if there is
+    ``AutoETS-lo-80``.
+
+    Args:
+        said: the user's mapping, name in the input to canonical name.
+
+    Returns:
+        Name in the input to canonical name.
+    """
+    if not table.beside:
+        return {}
+    columns = {column.name: column for column in table.columns}
+    levels = {name for one in table.columns for name in numbered_columns(one, schema)}
+    known = {name for one in table.columns for name in (one.name, *one.aliases)}
+    models = {
+        mine
+        for mine in {*schema} - levels
+        if mine.casefold() not in known
+        and any(one.startswith(tuple(mine + sign for sign in "-_. ")) for one in levels)
+    }
+    here = {mine: to for mine, to in said.items() if mine in schema}
+    taken = {}
+    for name, other in table.beside:
+        find = Finder(schema, table.side, here)
+        there, wanted = (
+            find.exact(one)
+            or find.candidates((one, *columns[one].aliases))
+            or numbered_columns(columns[one], [*schema, *here.values()])
+            for one in (other, name)
+        )
+        near = [
+            mine
+            for mine in schema
+            if mine in models or (mine.casefold() in columns[name].kin and mine not in levels)
+        ]
+        if there and not wanted and len(near) == 1 and near[0] not in here:
+            taken[near[0]] = name
+    return taken
+
+
+def turned(columns: Mapping[str, str] | None, here: Iterable[str], tables: Iterable[Table]) -> str:
+    """Return a message if ``columns=`` is reversed, with the correction; otherwise "".
+
+    Args:
+        columns: as given: name in the input to canonical name.
+    """
+    known = {
+        name: column.name
+        for table in tables
+        for column in table.columns
+        for name in (*column.aliases, column.name)
+    }
+    canonical = {*known.values()}
+    wrong = {
+        mine: to
+        for mine, to in (columns or {}).items()
+        if to in {*here} and to not in canonical and mine in known
+    }
+    if not wrong:
+        return ""
+    right = {to: known[mine] for mine, to in wrong.items()}
+    return (
+        f"{option('columns', wrong)} has its names the wrong way round: the table's own name"
+        f" comes first. Write {option('columns', right)}."
+    )
+
+
+# Contract of one table of a run: the task's, modified by the options.
+
+TEXTS = ("text", "texts", "text_list")
+"""Kinds of columns whose nulls the option ``nulls`` may read as empty texts."""
+SKIPPED = (*TEXTS, "vector", "vectors")
+"""Kinds of columns whose nulls the option ``nulls`` may skip."""
+
+
+def contract(task: str, role: str, options: Options, schema: Mapping[str, Any]) -> Table:
+    """Return the contract of one table.
+
+    Args:
+        options: ``multilabel`` widens a key; ``nulls`` may allow null texts; ``score_columns``
+            replace labels and scores; ``metrics`` may make columns unnecessary.
+
+    Raises:
+        OptionError: no such task.
+        InputError: one table for a task that needs two.
+    """
+    if task in tables.task_names() and role == TABLE and TABLE not in tables.contracts(task):
+        raise needs_two(task)
+    known = tables.contracts(task)
+    if role in (PREDICTIONS, GROUND_TRUTHS) and role not in known and TABLE in known:
+        raise InputError(
+            f"{task} takes one table: leave the second one out.", code="one_table_only", task=task
+        )
+    table = tables.table_for(task, role)
+    table = _spared(_with_kin(table, options, schema), options)
+    answered = any(is_there(one, options, schema) for one in table.optional
+                   if one.name in table.any_of)  # fmt: skip
+    table = _with_stand_ins(_served(table, task, options, schema), options, schema)
+    needed = options.metrics is not None or not answered
+    table = with_numbered(table, options, schema, needed=needed)
+    table = _sliced(table, options)
+    if options.multilabel:
+        table = msgspec.structs.replace(
+            table,
+            key=table.multilabel_key or table.key,
+            shape=table.multilabel_shape or table.shape,
+        )
+    if options.nulls == "skip":
+        table = msgspec.structs.replace(
+            table,
+            required=tuple(map(_may_lack, table.required)),
+            optional=tuple(map(_may_lack, table.optional)),
+        )
+    if options.score_columns is not None and table.wide:
+        table = msgspec.structs.replace(
+            table,
+            required=tuple(c for c in table.required if c.name not in table.wide),
+            optional=tuple(c for c in table.optional if c.name not in table.wide),
+            key=tuple(name for name in table.key if name not in table.wide),
+            any_of=(),
+        )
+    return table
+
+
+def _with_kin(table: Table, options: Options, schema: Mapping[str, Any]) -> Table:
+    """The contract in which columns that are called by kin of their names are known by these."""
+    kin = {name: mine for mine, name in kin_beside(schema, table, options.columns or {}).items()}
+    if not kin:
+        return table
+
+    def known(column: Column) -> Column:
+        more = (kin[column.name],) if column.name in kin else ()
+        return msgspec.structs.replace(column, aliases=(*column.aliases, *more))
+
+    return msgspec.structs.replace(
+        table,
+        required=tuple(map(known, table.required)),
+        optional=tuple(map(known, table.optional)),
+    )
+
+
+def _spared(table: Table, options: Options) -> Table:
+    """Remove required columns that no requested metric reads."""
+    left_out = spared(table, options)
+    if not left_out:
+        return table
+    required = tuple(one for one in table.required if one.name not in left_out)
+    return msgspec.structs.replace(table, required=required)
+
+
+def spared(table: Table, options: Options) -> frozenset[str]:
+    """Return required columns of one table that no metric requested by name reads.
+
+    Args:
+        options: ``metrics`` and options that their groups depend on; unknown names read everything.
+    """
+    if table.side != TABLE or not options.metrics:
+        return frozenset()
+    if not all(metrics.has(table.task, name) for name in options.metrics):
+        return frozenset()
+    every = (
+        metrics.meant(table.task, one).spares
+        for name in options.metrics
+        for one in metrics.members(table.task, name, options)
+        if metrics.has(table.task, one)
+    )
+    return frozenset.intersection(*map(frozenset, every))
+
+
+def _served(table: Table, task: str, options: Options, schema: Mapping[str, Any]) -> Table:
+    """Remove columns that no requested metric of the task reads.
+
+    Columns that count only on request are kept if they are the only ones that satisfy an "any of"
+    requirement, or if ``columns`` names them.
+    """
+    if options.metrics is None:
+        if not any(one.named for one in table.optional):
+            return table
+        enough = [one for one in table.optional if one.name in table.any_of and not one.named]
+        if enough and not any(is_there(one, options, schema) for one in enough):
+            return table
+        usual = tuple(one for one in table.optional if not one.named or by_hand(one, options))
+        return msgspec.structs.replace(table, optional=usual)
+    readers = metrics.all_metrics(task).values()
+    spoken_for = frozenset(name for one in readers for name in one.reads)
+    if spoken_for.isdisjoint(column.name for column in table.optional):
+        return table
+    read = _read_by(task, options)
+    unread = spoken_for - read - {one.name for one in table.optional if one.sliced}
+    optional = tuple(
+        one for one in table.optional if one.name not in unread or by_hand(one, options)
+    )
+    return msgspec.structs.replace(table, optional=optional)
+
+
+def by_hand(column: Column, options: Options) -> bool:
+    """Return whether ``columns`` names a column."""
+    said = {*(options.columns or {}).values()}
+    return column.name in said or bool(numbered_columns(column, said))
+
+
+def _read_by(task: str, options: Options) -> frozenset[str]:
+    """Optional columns that metrics asked for by name read."""
+    return frozenset(
+        name
+        for given in options.metrics or ()
+        if metrics.has(task, given)
+        for member in metrics.members(task, given, options)
+        if metrics.has(task, member)
+        for name in metrics.meant(task, member).reads
+    )
+
+
+def _sliced(table: Table, options: Options) -> Table:
+    """Remove columns that only slices and metrics read, if no requested one does."""
+    if not any(one.sliced for one in table.optional):
+        return table
+    asked = {piece for entry in options.columns_of_datums for piece in entry.split("*")}
+    asked |= _read_by(table.task, options)
+    kept = tuple(
+        one
+        for one in table.optional
+        if not one.sliced or one.name in asked or by_hand(one, options)
+    )
+    return msgspec.structs.replace(table, optional=kept)
+
+
+def _with_stand_ins(table: Table, options: Options, schema: Mapping[str, Any]) -> Table:
+    """Require substitute columns instead of the originals, if only the substitutes are present."""
+    columns = {column.name: column for column in table.columns}
+    for first, second in table.stand_ins:
+        if not {first, second} <= columns.keys() or not stands_in(
+            table, (first, second), options, schema
+        ):
+            continue
+        required = [columns[second if one.name == first else one.name] for one in table.required]
+        optional = [one for one in table.optional if one.name != second]
+        table = msgspec.structs.replace(table, required=tuple(required), optional=tuple(optional))
+    return table
+
+
+def stands_in(
+    table: Table, pair: tuple[str, str], options: Options, schema: Mapping[str, Any]
+) -> bool:
+    """Return whether a table has the second column of a pair and not the first."""
+    columns = {column.name: column for column in table.columns}
+    first, second = (is_there(columns[name], options, schema) for name in pair)
+    return second and not first
+
+
+def is_there(column: Column, options: Options, schema: Mapping[str, Any]) -> bool:
+    """Return whether a table has a column under any of its names."""
+    said = {name for mine, name in (options.columns or {}).items() if mine in schema}
+    here = [name.casefold() for name in schema if name not in (options.columns or {})]
+    return (
+        column.name in said
+        or any(one.casefold() in here for one in (column.name, *column.aliases))
+        or bool(numbered_columns(column, [*here, *said]))
+    )
+
+
+def _may_lack(column: Column) -> Column:
+    """Make a text column nullable."""
+    if column.kind not in SKIPPED:
+        return column
+    return msgspec.structs.replace(column, nullable=True)
+
+
+def needs_two(task: str) -> TruthsMissingError:
+    """Return the error for one table if two are required."""
+    return TruthsMissingError(
+        f"{task} needs two tables: give the ground truths as the second one, after the"
+        " predictions.",
+        code="truths_missing",
+        task=task,
+    )
+
+
+# ``score_columns``: a column of scores per label, by names or by labels mapped to names.
+
+PREFIX = "score:"
+"""Prefix of canonical names of score columns; the label follows."""
+
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
+_BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
+
+
+def find_wide(find: Finder, given: Any) -> dict[str, tuple[Column, str, Any]]:
+    """Find the score columns of a table; missing ones are added to the finder's problems.
+
+    Args:
+        given: the option, names or a mapping of labels to names.
+
+    Returns:
+        Preliminary canonical name to contract, column and label; the label is the column name if
+        only names were given.
+    """
+    pairs = list(given.items()) if isinstance(given, Mapping) else _expanded(find, given)
+    owners = [name for _, name in pairs]
+    for name in dict.fromkeys(owners):
+        if name not in find.schema:
+            find.problems.append(
+                Problem(
+                    find.side,
+                    "score_columns",
+                    f"score_columns: there is no column {name!r}.{did_you_mean(name, find.schema)}"
+                    f" Columns there: {', '.join(find.schema) or 'none'}.",
+                    kind="column_missing",
+                    facts={"column": name},
+                )
+            )
+        elif owners.count(name) > 1:
+            find.problems.append(
+                Problem(
+                    find.side,
+                    "score_columns",
+                    f"score_columns: column {name!r} appears there more than once; each holds the"
+                    " scores of one label.",
+                    kind="column_twice",
+                    facts={"column": name},
+                )
+            )
+    find.used.update(owners)
+    wide = {}
+    for label, name in pairs:
+        if name in find.schema:
+            canonical = f"{PREFIX}{label}"
+            column = Column(canonical, "number", f"Score of {label!r}.", single=True)
+            wide[canonical] = column, name, label
+    return wide
+
+
+def _expanded(find: Finder, given: Sequence[str]) -> list[tuple[str, str]]:
+    """Names with patterns replaced by the columns they fit, in the table's order."""
+    names: list[str] = []
+    for name in given:
+        if name in find.schema or "*" not in name:
+            names.append(name)
+            continue
+        fitting = [own for own in find.schema if fnmatch.fnmatchcase(own, name)]
+        names += [own for own in fitting if own not in names] or [name]
+    return [(name, name) for name in names]
+
+
+def label_series(given: Sequence[Any], dtype: pl.DataType | None, known: pl.Series) -> pl.Series:
+    """Return the labels of score columns in the dtype of the true labels.
+
+    Args:
+        dtype: of the true labels; None if there are none.
+        known: the distinct true labels.
+
+    Raises:
+        OptionError: labels of several types.
+        InputError: names that cannot be labels of that dtype, or one label twice.
+    """
+    texts = [label for label in given if isinstance(label, str)]
+    if texts and len(texts) < len(given):
+        raise OptionError(
+            f"score_columns: labels are partly strings, partly numbers ({listing(given)}). Write"
+            " all in the type the tables have.",
+            code="types_mixed",
+            option="score_columns",
+        )
+    if not texts:
+        whole = not all(isinstance(label, bool) for label in given)
+        labels = pl.Series("label_value", [int(x) if whole else x for x in given])
+    elif dtype is None or dtype == pl.String:
+        labels = pl.Series("label_value", _met(texts, known), dtype=pl.String)
+    else:
+        labels = pl.Series("label_value", _parsed(texts, dtype, known), dtype=dtype)
+    if labels.n_unique() < len(labels):
+        twice = labels.filter(labels.is_duplicated()).unique(maintain_order=True).to_list()
+        raise InputError(
+            f"score_columns: {count_of(len(twice), 'label')} with more than one column:"
+            f" {listing(twice)}. Each label has one column of scores.",
+            code="column_twice",
+            option="score_columns",
+            count=len(twice),
+        )
+    return labels
+
+
+def check_scored(given: Sequence[Any], labels: pl.Series, known: pl.Series) -> None:
+    """Refuse score columns if a true label has none, as scikit-learn does.
+
+    A single column for two classes may be the score of the positive one.
+
+    Args:
+        labels: result of :func:`label_series`.
+        known: the distinct true labels.
+
+    Raises:
+        ChecksFailed: with code ``labels_without_scores``.
+    """
+    if known.dtype != labels.dtype:
+        return
+    unscored = known.filter(~known.is_in(labels.implode())).sort().to_list()
+    odd = [given[at] for at, label in enumerate(labels) if label not in known]
+    if not unscored or (len(labels) == 1 and len(known) <= 2 and not odd):
+        return
+    pairs = list(zip(map(str, unscored), [*map(str, odd), *["..."] * len(unscored)], strict=False))
+    example = dict(pairs[:_SHOWN]) | ({"...": "..."} if len(pairs) > _SHOWN else {})
+    are = f" ({listing(odd)} {'is' if len(odd) == 1 else 'are'} no true label)" if odd else ""
+    said = (
+        f"score_columns: {count_of(len(unscored), 'true label')} without a column of scores:"
+        f" {listing(unscored)}{are}. Give each label a column, with all others:"
+        f" {option('score_columns', example)}; or remove the rows of the label."
+    )
+    facts = {"labels": unscored, "columns": odd, "count": len(unscored), "of": len(known)}
+    problem = Problem(
+        "", "score_columns", said, len(unscored), kind="labels_without_scores", facts=facts
+    )
+    raise ChecksFailed([problem], {})
+
+
+_SHOWN = 3
+
+
+def _stripped(names: Sequence[str]) -> list[str]:
+    """Strip the common prefix of names, up to its last ``_``, ``-``, ``.``, ``:`` or similar.
+
+    A single name loses a prefix such as ``score_`` or ``prob_``.
+    """
+    if len(names) == 1:
+        return [re.sub(r"^(scores?|prob(a|ability)?|p|pred|logit)[_\-.: /]", "", names[0])]
+    low, high = min(names), max(names)
+    shared = low[
+        : next((i for i, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), len(low))
+    ]
+    cut = re.match(r".*[_\-.: /]", shared)
+    short = [name[cut.end() :] for name in names] if cut else list(names)
+    return short if all(short) else list(names)
+
+
+def _met(names: list[str], known: pl.Series) -> list[str]:
+    """Names as they are, unless only without their common beginning they are labels."""
+    there = set(known.cast(pl.String).to_list()) if len(known) else set()
+    short = _stripped(names)
+    return short if there.isdisjoint(names) and not there.isdisjoint(short) else names
+
+
+def _parsed(names: list[str], dtype: pl.DataType, known: pl.Series) -> list[Any]:
+    """Names as integers or booleans."""
+    for candidate in (names, _stripped(names), [re.sub(r"^[^0-9+-]+", "", n) for n in names]):
+        if dtype == pl.Boolean:
+            if all(name.casefold() in _BOOLEANS for name in candidate):
+                return [_BOOLEANS[name.casefold()] for name in candidate]
+        elif all(_WHOLE.fullmatch(name) for name in candidate):
+            return [int(name) for name in candidate]
+    example = dict(zip(map(str, known.head(2).to_list()), names, strict=False))
+    raise InputError(
+        f"score_columns: the true labels are {dtypes.kind_of(dtype)}"
+        f" ({listing(known.head(3).to_list())}), which {listing(names, most=3)} cannot be. Say"
+        f" which column is whose: {option('score_columns', {**example, '...': '...'})}.",
+        code="types_differ",
+        option="score_columns",
+    )
+
+
+def renamed(frame: pl.DataFrame, names: Sequence[str], labels: pl.Series) -> pl.DataFrame:
+    """The table with its score columns named after their labels, all of one dtype."""
+    if len({frame.schema[name] for name in names}) > 1:
+        frame = frame.with_columns(pl.col(names).cast(pl.Float64))
+    return frame.rename({n: f"{PREFIX}{label}" for n, label in zip(names, labels, strict=True)})
