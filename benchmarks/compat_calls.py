@@ -90,10 +90,7 @@ def sklearn_calls(module: Any, rows: int) -> Iterator[tuple[str, Call]]:
     yield "brier_score_loss", lambda: module.brier_score_loss(yes, score)
     yield "top_k_accuracy_score, k=3", lambda: module.top_k_accuracy_score(truth, wide, k=3)
     yield "accuracy_score, 5 labels a row", lambda: module.accuracy_score(tags, found)
-    yield (
-        "f1_score, 5 labels a row, macro",
-        lambda: module.f1_score(tags, found, average="macro"),
-    )
+    yield ("f1_score, 5 labels a row, macro", lambda: module.f1_score(tags, found, average="macro"))
     yield (
         "f1_score, 5 labels a row, samples",
         lambda: module.f1_score(tags, found, average="samples", zero_division=0),

@@ -33,10 +33,7 @@ def queries(rng: np.random.Generator, scale: float) -> Frames:
     }
 
 
-SECTIONS: dict[str, Maker] = {
-    "pairs": partial(text_data.made, "pairs"),
-    "queries": queries,
-}
+SECTIONS: dict[str, Maker] = {"pairs": partial(text_data.made, "pairs"), "queries": queries}
 
 
 if __name__ == "__main__":

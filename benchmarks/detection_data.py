@@ -70,10 +70,7 @@ def draw(size: Size, seed: int) -> tuple[np.ndarray, Objects, Detections]:
     # Class ranks are dealt out at random, so that frequent classes stand anywhere in id order.
     probability = rng.permutation(zipf(size.classes))
     objects = draw_objects(
-        rng,
-        spread(rng, n, size.ground_truths, shape=1.6, empty=0.01),
-        pixels,
-        probability,
+        rng, spread(rng, n, size.ground_truths, shape=1.6, empty=0.01), pixels, probability
     )
     detector = Detector()
     near = int(detector.found * (1 + detector.duplicates) * size.ground_truths)
@@ -82,14 +79,7 @@ def draw(size: Size, seed: int) -> tuple[np.ndarray, Objects, Detections]:
     background[crowded] += 120
     silent = rng.random(n) < 0.004
     detections = detect(
-        rng,
-        objects,
-        pixels,
-        probability,
-        background,
-        detector,
-        silent=silent,
-        single_class=crowded,
+        rng, objects, pixels, probability, background, detector, silent=silent, single_class=crowded
     )
     return pixels, objects, detections
 

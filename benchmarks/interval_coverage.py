@@ -142,12 +142,7 @@ def others(
                 yield (one.title, WITH, size, method), j, row, both, truth[one.metric][j]
 
 
-def agree(
-    study: Study,
-    sides: data.Tables,
-    found: dict[str, Any],
-    options: dict[str, Any],
-) -> None:
+def agree(study: Study, sides: data.Tables, found: dict[str, Any], options: dict[str, Any]) -> None:
     """Fail where the ends that follow are not those of ``method=``."""
     for method in ("recentred", "normal"):
         asked = rows_of(sides, study.numbers, **options, method=method)

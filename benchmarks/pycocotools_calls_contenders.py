@@ -22,10 +22,7 @@ sys.path.append(str(Path(__file__).resolve().parent))
 from contender import AREAS_AND_CAPS, PEERS, Lap, Run, Version, answer
 
 OURS = "evalengine.compat.pycocotools"
-HAVE = {
-    "evalengine-2": ("evalengine", f"{OURS}.coco", f"{OURS}.cocoeval", "COCOeval"),
-    **PEERS,
-}
+HAVE = {"evalengine-2": ("evalengine", f"{OURS}.coco", f"{OURS}.cocoeval", "COCOeval"), **PEERS}
 TAKE_DICTS = ("hotcoco", "ultrafast-pycocotools", "faster-coco-eval")  # in place of a file's name
 
 

@@ -111,9 +111,7 @@ def in_process_table(contenders: dict[str, Any], reference: str | None) -> str:
 
 
 def whole_table(
-    contenders: dict[str, Any],
-    peers: Collection[str] = PEERS,
-    names: dict[str, str] = NAMES,
+    contenders: dict[str, Any], peers: Collection[str] = PEERS, names: dict[str, str] = NAMES
 ) -> str:
     wall, cpu, peak = (best(contenders, "whole", k, peers) for k in ("wall", "cpu", "peak_mb"))
     rows = []

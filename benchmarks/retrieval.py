@@ -17,15 +17,7 @@ from sections import OURS, Benchmark, Section, main
 
 SECTIONS = {
     "ids": Section(
-        (
-            *OURS,
-            "polars-window",
-            "polars-sort",
-            "pytrec_eval",
-            "ir-measures",
-            "ranx",
-            "trec_eval",
-        )
+        (*OURS, "polars-window", "polars-sort", "pytrec_eval", "ir-measures", "ranx", "trec_eval")
     ),
     "texts": Section(
         (*OURS, "continuous-eval"),

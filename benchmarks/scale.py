@@ -136,12 +136,7 @@ DRAWN: dict[str, Callable[[Any, int, int], dict[str, Any]]] = {
 
 
 def score(
-    folder: Path,
-    task: str,
-    images: int,
-    limit: str,
-    executor: str | None,
-    threads: int | None,
+    folder: Path, task: str, images: int, limit: str, executor: str | None, threads: int | None
 ) -> None:
     """Score in this process and print what there was, as JSON."""
     import evalengine as ee

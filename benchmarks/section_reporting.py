@@ -21,10 +21,7 @@ from reporting import (
 )
 
 AGREE = 1e-9  # a peer whose numbers are further off is measured, but none to be measured against
-OURS = {
-    "evalengine-1": "**evalengine**, 1 thread",
-    "evalengine-2": "**evalengine**, 2 threads",
-}
+OURS = {"evalengine-1": "**evalengine**, 1 thread", "evalengine-2": "**evalengine**, 2 threads"}
 ABOUT = """\
 From Parquet to numbers, every measurement in a fresh process, contenders taking turns. CPU is
 user and system seconds over all threads. *Relative* is to the best peer's figure of the same

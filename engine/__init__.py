@@ -18,16 +18,7 @@ from . import forked as _forked  # noqa: F401  # sees forks from now on
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from .api import (
-        check,
-        compare,
-        explain,
-        find_errors,
-        find_slices,
-        metrics_table,
-        score,
-        warmup,
-    )
+    from .api import check, compare, explain, find_errors, find_slices, metrics_table, score, warmup
     from .collector import Collector
     from .compat.arrays import bleu, precision_recall_fscore, rouge
     from .findings.bounds import find_limits

@@ -180,11 +180,7 @@ _DIGITS, _DIGITS_FILE = 8, 4  # that tell drafts of one target apart; half are t
 
 @contextmanager
 def whole_file(
-    target: str | Path,
-    *,
-    lasting: bool = False,
-    draft: Path | None = None,
-    sweeps: bool = False,
+    target: str | Path, *, lasting: bool = False, draft: Path | None = None, sweeps: bool = False
 ) -> Iterator[IO[bytes]]:
     """Open a new file that replaces the target after it is written and closed; removed on any
     error.

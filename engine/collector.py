@@ -138,8 +138,13 @@ class Batches:
             ]
             for name, batches in self._tables.items()
         }
-        return {"room": self._room, "folder": self._folder, "tables": tables,
-                "columns": self._columns, "datums": self.datums}  # fmt: skip
+        return {
+            "room": self._room,
+            "folder": self._folder,
+            "tables": tables,
+            "columns": self._columns,
+            "datums": self.datums,
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         Batches.__init__(self, state["room"], state["folder"])
@@ -393,9 +398,7 @@ class Collector:
         given = {first: predictions, GROUND_TRUTHS: ground_truths}
         sources = {
             role: open_source(
-                thing,
-                box_format=self.options.box_format,
-                wanted=wanted_fields(self.options),
+                thing, box_format=self.options.box_format, wanted=wanted_fields(self.options)
             )
             for role, thing in given.items()
             if thing is not None
@@ -543,8 +546,10 @@ class Collector:
             )
         labels = self.labels if labels is None else labels
         sources = self._sources(options, labels)
-        for role, given in ((DATUMS, datums if datums is not None else self.datums),
-                            (LABELS, labels)):  # fmt: skip
+        for role, given in (
+            (DATUMS, datums if datums is not None else self.datums),
+            (LABELS, labels),
+        ):
             if given is None:
                 continue
             sources[role] = given

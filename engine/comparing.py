@@ -35,8 +35,19 @@ from .tasks.encoding import draw_keys
 
 Progress = scoring.Progress
 
-_FREE = ("threads", "memory_limit", "scratch", "intervals", "draws", "seed", "method", "cluster",
-         "metrics", "by", "task")  # fmt: skip
+_FREE = (
+    "threads",
+    "memory_limit",
+    "scratch",
+    "intervals",
+    "draws",
+    "seed",
+    "method",
+    "cluster",
+    "metrics",
+    "by",
+    "task",
+)
 """Options in which runs that are compared may differ."""
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 

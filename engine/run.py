@@ -213,8 +213,7 @@ def score_tables(
         limits.refuse(plan)
     estimates = looked or partial(_estimates, options=chosen)
     first = TABLE if TABLE in inputs.sources else PREDICTIONS
-    paths = {first: predictions, GROUND_TRUTHS: ground_truths, "datums": datums,
-             "labels": labels}  # fmt: skip
+    paths = {first: predictions, GROUND_TRUTHS: ground_truths, "datums": datums, "labels": labels}
     plan = msgspec.structs.replace(planner.showing(plan, showing), paged=paged)
     pool = executor if isinstance(executor, str) else None
     unlimited = ""
@@ -225,9 +224,13 @@ def score_tables(
         if done is not None:
             seconds = {**done.seconds, "total": time.perf_counter() - begun}
             sides = _sources(done.sources, done.rows, done.notes)
-            told = {"inputs": sides, "datums": done.n_datums,
-                    "recognised": done.recognised, "buckets": done.buckets,
-                    "columns": done.columns}  # fmt: skip
+            told = {
+                "inputs": sides,
+                "datums": done.n_datums,
+                "recognised": done.recognised,
+                "buckets": done.buckets,
+                "columns": done.columns,
+            }
             return _card(
                 done.plan,
                 chosen,
@@ -268,9 +271,13 @@ def score_tables(
     frames.notes[:] = unanswered(plan, frames.notes + notes)
     seconds = {"read": loaded - begun, **tallies.seconds, "total": time.perf_counter() - begun}
     sides = _sources(frames.sources, rows, frames.notes)
-    told = {"inputs": sides, "datums": len(tallies.datums),
-            "recognised": frames.recognised, **frames.facts,
-            "columns": frames.columns}  # fmt: skip
+    told = {
+        "inputs": sides,
+        "datums": len(tallies.datums),
+        "recognised": frames.recognised,
+        **frames.facts,
+        "columns": frames.columns,
+    }
     return _card(
         plan,
         chosen,
@@ -404,10 +411,13 @@ def _sources(
     lacking = {note.kind: note.count for note in notes if note.count is not None}
     return {
         name: {"source": sources.get(name), "rows": count}
-        | ({"lacking": lacking[f"datums_without_{name}"]}
-           if f"datums_without_{name}" in lacking else {})
+        | (
+            {"lacking": lacking[f"datums_without_{name}"]}
+            if f"datums_without_{name}" in lacking
+            else {}
+        )
         for name, count in rows.items()
-    }  # fmt: skip
+    }
 
 
 def _run(

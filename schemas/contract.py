@@ -200,9 +200,18 @@ LABEL_VALUE = Column(
     "label_value",
     "id",
     "The class.",
-    ("category_id", "label", "class", "category", "class_name", "category_name", "class_id",
-     "label_id", "name"),
-)  # fmt: skip
+    (
+        "category_id",
+        "label",
+        "class",
+        "category",
+        "class_name",
+        "category_name",
+        "class_id",
+        "label_id",
+        "name",
+    ),
+)
 LABEL_KEY = Column(
     "label_key", "text", "The kind of label, where there are several; 'label' if absent.", ()
 )
@@ -233,9 +242,11 @@ BOX_HEIGHT = Column(
     low=0.0,
 )
 BBOX = Column(
-    "bbox", "list", "Four numbers in one list or array; box_format says in which order.",
+    "bbox",
+    "list",
+    "Four numbers in one list or array; box_format says in which order.",
     ("box", "boxes", "bounding_box"),
-)  # fmt: skip
+)
 ISCROWD = Column(
     "iscrowd",
     "flag",
@@ -272,9 +283,13 @@ HEIGHT = Column(
 )
 
 WEIGHT = Column(
-    "weight", "number", "How much the datum counts; 1 if absent.", ("sample_weight", "weights"),
-    low=0.0, high=1e50,  # products of four sums of a billion of them are floats (MCC)
-)  # fmt: skip
+    "weight",
+    "number",
+    "How much the datum counts; 1 if absent.",
+    ("sample_weight", "weights"),
+    low=0.0,
+    high=1e50,  # products of four sums of a billion of them are floats (MCC)
+)
 
 
 def renamed(column: Column, *aliases: str, about: str | None = None) -> Column:
@@ -410,13 +425,17 @@ RASTER_BAND = Column(
     "raster_band", "number", "Band of the raster to read, from 1; 1 if absent.", ("band",), low=1.0
 )
 RASTER_VALUE = Column(
-    "raster_value", "number", "Pixel value that is the object; every value but 0 if absent.",
+    "raster_value",
+    "number",
+    "Pixel value that is the object; every value but 0 if absent.",
     ("pixel_value", "instance_value"),
-)  # fmt: skip
+)
 RASTER_CODING = Column(
-    "raster_coding", "text", "What pixels of the file hold where that is not the index of a label:"
+    "raster_coding",
+    "text",
+    "What pixels of the file hold where that is not the index of a label:"
     " cityscapes-ids, cityscapes-train-ids, ade20k, voc-indices, colors, ...",
-)  # fmt: skip
+)
 
 
 # Additional tables for every task: all datums, declared labels.

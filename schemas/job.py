@@ -60,8 +60,7 @@ class JobOutputs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         str, _meta("Folder of this run's result; {run_id} may be in it.", "runs/{date}")
     ] = "runs/{run_id}"
     tallies: Annotated[
-        str | None,
-        _meta("Folder of kept tallies, of jobs with partitions; .tallies.", ".tallies"),
+        str | None, _meta("Folder of kept tallies, of jobs with partitions; .tallies.", ".tallies")
     ] = None
     history: Annotated[
         str | None, _meta("Dataset to which each run's metrics are added.", "history")
@@ -70,8 +69,7 @@ class JobOutputs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         Literal["parquet", "delta"], _meta("A folder of Parquet files, or a Delta table.")
     ] = "parquet"
     lineage: Annotated[
-        str | None,
-        _meta("File or URL that OpenLineage events are written to.", "lineage.jsonl"),
+        str | None, _meta("File or URL that OpenLineage events are written to.", "lineage.jsonl")
     ] = None
     lineage_namespace: Annotated[str, _meta("Namespace of the job in those events.")] = "evalengine"
     lineage_key_env: Annotated[
@@ -121,8 +119,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         Options, _meta("Any option of `evalengine score`, with underscores for dashes.")
     ] = msgspec.field(default_factory=Options)
     gates: Annotated[
-        list[str],
-        _meta("What must hold for exit status 0.", ["mAP[iou=0.5] >= 0.42"]),
+        list[str], _meta("What must hold for exit status 0.", ["mAP[iou=0.5] >= 0.42"])
     ] = []
     fail_if: Annotated[
         list[str],

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 OTHER_LABEL, MISSING, LOCATION, DUPLICATE, UNFOUND, TINY = (
-    "other label", "missing", "location", "duplicate", "unfound", "tiny",
-)  # fmt: skip
+    "other label",
+    "missing",
+    "location",
+    "duplicate",
+    "unfound",
+    "tiny",
+)
 REASONS = (OTHER_LABEL, MISSING, LOCATION, DUPLICATE, UNFOUND, TINY)
 """Reasons why a label is likely wrong; all but the first are only for detection."""
 

@@ -417,9 +417,15 @@ _TUPLES = {
     "head_segment": int,
 }
 _AS_GIVEN = (
-    "label_map", "score_columns", "gains", "embedder", "stop_words", "keypoint_sigmas",
-    "thresholds", "training",
-)  # fmt: skip
+    "label_map",
+    "score_columns",
+    "gains",
+    "embedder",
+    "stop_words",
+    "keypoint_sigmas",
+    "thresholds",
+    "training",
+)
 """Fields kept as they are, since their keys may be labels or numbers of any type, or objects."""
 
 

@@ -117,8 +117,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = None
     box_format: Annotated[
-        str | None,
-        _meta("What a list column 'bbox' holds: xyxy, xywh or cxcywh.", "xywh"),
+        str | None, _meta("What a list column 'bbox' holds: xyxy, xywh or cxcywh.", "xywh")
     ] = None
     angle_format: Annotated[
         str | None,
@@ -175,8 +174,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     pr_curve_max_examples: Annotated[
         int | None,
         _meta(
-            "Examples per cell of detailed curves (1), and, if given, of confusion matrices.",
-            "3",
+            "Examples per cell of detailed curves (1), and, if given, of confusion matrices.", "3"
         ),
     ] = None
     max_detections: Annotated[
@@ -288,8 +286,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     n_bins: Annotated[int | None, _meta("Bins of calibration metrics; 15.", "10")] = None
     box_bins: Annotated[
-        int | None,
-        _meta("Bins of each of centre x, centre y, width and height in BoxECE; 5.", "4"),
+        int | None, _meta("Bins of each of centre x, centre y, width and height in BoxECE; 5.", "4")
     ] = None
     least_in_bin: Annotated[
         int | None, _meta("Predictions of a bin that counts in BoxECE; 8.", "1")
@@ -354,8 +351,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         _meta("Lowest relevance that counts as relevant, one or several; above 0.", "2"),
     ] = None
     gains: Annotated[
-        Any,
-        _meta("Gain of a relevance in nDCG: linear, exponential, or a mapping.", "exponential"),
+        Any, _meta("Gain of a relevance in nDCG: linear, exponential, or a mapping.", "exponential")
     ] = None
     discount: Annotated[
         str | None,
@@ -413,8 +409,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = None
     lowercase: Annotated[
-        bool | None,
-        _meta("Whether BLEU, chrF, WER, CER and edit similarity ignore case; false."),
+        bool | None, _meta("Whether BLEU, chrF, WER, CER and edit similarity ignore case; false.")
     ] = None
     stop_words: Annotated[
         Any,
@@ -446,8 +441,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = None
     similarity_threshold: Annotated[
-        float | None,
-        _meta("Cosine from which SemanticSimilarity is 1, and else 0; none.", "0.8"),
+        float | None, _meta("Cosine from which SemanticSimilarity is 1, and else 0; none.", "0.8")
     ] = None
     nulls: Annotated[
         str | None,
@@ -622,9 +616,7 @@ GROUPS: tuple[Group, ...] = (
     Group("Pixels", ("ignore_index", "background", "resample"), ("segmentation",)),
     Group("Outlines", ("pixel_spacing", "surface_tolerance"), ("segmentation",)),
     Group(
-        "Raster files",
-        ("remote_rasters", "raster_root"),
-        ("detection", "segmentation", "panoptic"),
+        "Raster files", ("remote_rasters", "raster_root"), ("detection", "segmentation", "panoptic")
     ),
     Group(
         "Ranked lists",

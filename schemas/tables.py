@@ -58,16 +58,39 @@ from .wording import option
 
 _ROW_NAMES = ("id", "sample_id", "example_id", "row_id", "document_id", "doc_id", "text_id")
 _TRUE_NAMES = (
-    "y_true", "true_label", "label_true", "actual_label", "target", "truth", "ground_truth",
-    "gold", "gold_label", "reference_label", "expected", "expected_label",
-)  # fmt: skip
+    "y_true",
+    "true_label",
+    "label_true",
+    "actual_label",
+    "target",
+    "truth",
+    "ground_truth",
+    "gold",
+    "gold_label",
+    "reference_label",
+    "expected",
+    "expected_label",
+)
 _PREDICTED_NAMES = (
-    "y_pred", "predicted_label", "pred_label", "label_pred", "predicted", "prediction", "pred",
-)  # fmt: skip
+    "y_pred",
+    "predicted_label",
+    "pred_label",
+    "label_pred",
+    "predicted",
+    "prediction",
+    "pred",
+)
 _SCORE_NAMES = (
-    "y_score", "y_prob", "y_proba", "y_scores", "pred_score", "predicted_score", "pred_prob",
-    "predicted_probability", "prediction_score",
-)  # fmt: skip
+    "y_score",
+    "y_prob",
+    "y_proba",
+    "y_scores",
+    "pred_score",
+    "predicted_score",
+    "pred_prob",
+    "predicted_probability",
+    "prediction_score",
+)
 
 
 CLASS_DATUM = renamed(DATUM_ID, *_ROW_NAMES)
@@ -82,10 +105,7 @@ ACTUAL = Column(
     kin=("label", "labels", "class", "category", "label_value", "y"),
 )
 PREDICTED = Column(
-    "predicted",
-    "label",
-    "The label predicted, or a list of them.",
-    (*_PREDICTED_NAMES, "output"),
+    "predicted", "label", "The label predicted, or a list of them.", (*_PREDICTED_NAMES, "output")
 )
 _CLASS_KEY = ("datum_id", "label_key", "label_value")
 
@@ -248,21 +268,10 @@ INPUT_TOKENS = Column(
     "input_tokens", "number", "Tokens read by the judge.", ("prompt_tokens",), nullable=True
 )
 OUTPUT_TOKENS = Column(
-    "output_tokens",
-    "number",
-    "Tokens written by the judge.",
-    ("completion_tokens",),
-    nullable=True,
+    "output_tokens", "number", "Tokens written by the judge.", ("completion_tokens",), nullable=True
 )
 
-VERDICT_KEY = (
-    "datum_id",
-    "metric",
-    "step",
-    "reference_index",
-    "item_index",
-    "judgment_index",
-)
+VERDICT_KEY = ("datum_id", "metric", "step", "reference_index", "item_index", "judgment_index")
 """Columns that together name one verdict; absent ones are equal in all rows."""
 
 JUDGED_TABLE = Table(
@@ -317,10 +326,17 @@ REFERENCE = Column(
     "reference",
     "text_list",
     "The ground truth: a string, or a list where there are several.",
-    ("ground_truth", "ground_truths", "groundtruths", "ground_truth_answers", "expected_output",
-     "references", "reference_answer"),
+    (
+        "ground_truth",
+        "ground_truths",
+        "groundtruths",
+        "ground_truth_answers",
+        "expected_output",
+        "references",
+        "reference_answer",
+    ),
     nullable=True,
-)  # fmt: skip
+)
 SOURCE = Column(
     "source",
     "text",
@@ -412,21 +428,61 @@ PANOPTIC_GROUND_TRUTHS = Table(
 
 VALUE_DATUM = renamed(DATUM_ID, "id", "sample_id", "example_id", "row_id")
 _PREDICTED_NUMBER_NAMES = (
-    "y_pred", "predicted", "pred", "forecast", "y_hat", "yhat", "predicted_value",
-    "prediction_value", "forecast_value", "predicted_mean", "estimate", "estimated", "fitted",
-)  # fmt: skip
+    "y_pred",
+    "predicted",
+    "pred",
+    "forecast",
+    "y_hat",
+    "yhat",
+    "predicted_value",
+    "prediction_value",
+    "forecast_value",
+    "predicted_mean",
+    "estimate",
+    "estimated",
+    "fitted",
+)
 _TRUE_NUMBER_NAMES = (
-    "y_true", "actual", "truth", "ground_truth", "true_value", "actual_value", "observed",
-    "observation", "expected", "gold", "y",
-)  # fmt: skip
+    "y_true",
+    "actual",
+    "truth",
+    "ground_truth",
+    "true_value",
+    "actual_value",
+    "observed",
+    "observation",
+    "expected",
+    "gold",
+    "y",
+)
 _LOWER_NAMES = (
-    "lower_bound", "lo", "yhat_lower", "y_lower", "pred_lower", "prediction_lower", "obs_ci_lower",
-    "ci_lower", "lower_ci", "pi_lower", "prediction_interval_lower_bound", "lwr",
-)  # fmt: skip
+    "lower_bound",
+    "lo",
+    "yhat_lower",
+    "y_lower",
+    "pred_lower",
+    "prediction_lower",
+    "obs_ci_lower",
+    "ci_lower",
+    "lower_ci",
+    "pi_lower",
+    "prediction_interval_lower_bound",
+    "lwr",
+)
 _UPPER_NAMES = (
-    "upper_bound", "hi", "yhat_upper", "y_upper", "pred_upper", "prediction_upper", "obs_ci_upper",
-    "ci_upper", "upper_ci", "pi_upper", "prediction_interval_upper_bound", "upr",
-)  # fmt: skip
+    "upper_bound",
+    "hi",
+    "yhat_upper",
+    "y_upper",
+    "pred_upper",
+    "prediction_upper",
+    "obs_ci_upper",
+    "ci_upper",
+    "upper_ci",
+    "pi_upper",
+    "prediction_interval_upper_bound",
+    "upr",
+)
 _BEFORE = r"(?:.*[-_. ])?"  # models stand before the level: AutoARIMA-lo-80, forecast_p10
 _SHARE = r"0?\.\d+(?:e-\d+)?"
 _PERCENT = r"\d{1,2}(?:\.\d+)?"
@@ -586,10 +642,7 @@ REGRESSION_TABLE = Table(
     values=(("prediction", "target"),),
 )
 REGRESSION_TRAINING = Table(
-    "regression",
-    TRAINING,
-    (renamed(TARGET, "value"),),
-    (SERIES, TIME, LABEL_KEY),
+    "regression", TRAINING, (renamed(TARGET, "value"),), (SERIES, TIME, LABEL_KEY)
 )
 
 
@@ -607,45 +660,89 @@ DOC_ID = Column(
     "doc_id",
     "id",
     "The document.",
-    ("docno", "docid", "corpus-id", "corpus_id", "document_id", "doc", "did", "pid", "passage_id",
-     "chunk_id", "item_id"),
+    (
+        "docno",
+        "docid",
+        "corpus-id",
+        "corpus_id",
+        "document_id",
+        "doc",
+        "did",
+        "pid",
+        "passage_id",
+        "chunk_id",
+        "item_id",
+    ),
     kin=("id", "document", "passage"),
-)  # fmt: skip
+)
 RETRIEVAL_SCORE = renamed(
     SCORE, "similarity", "sim", about="Score of the document, higher is ranked first."
 )
 RANK = Column(
-    "rank", "number", "Place in the list, lowest first; read where there is no score.",
+    "rank",
+    "number",
+    "Place in the list, lowest first; read where there is no score.",
     ("position", "ranking"),
-)  # fmt: skip
+)
 RETRIEVED_TEXT = Column(
-    "text", "text", "The chunk, passage or document itself.",
+    "text",
+    "text",
+    "The chunk, passage or document itself.",
     ("chunk", "content", "contents", "passage", "context", "body", "page_content", "document"),
-)  # fmt: skip
+)
 RELEVANCE = Column(
     "relevance",
     "number",
     "How relevant it was judged, 1 if absent; below 0 is not judged.",
-    ("rel", "relevance_score", "relevancy", "judgment", "judgement", "grade", "label", "score",
-     "gain"),
-)  # fmt: skip
+    (
+        "rel",
+        "relevance_score",
+        "relevancy",
+        "judgment",
+        "judgement",
+        "grade",
+        "label",
+        "score",
+        "gain",
+    ),
+)
 RETRIEVED = Column(
     "retrieved",
     "items",
     "What was retrieved, best first: a list of ids or texts.",
-    ("retrieved_contexts", "retrieved_context", "retrieved_chunks", "retrieved_docs",
-     "retrieved_documents", "retrieved_ids", "retrieved_context_ids", "retrieved_doc_ids"),
+    (
+        "retrieved_contexts",
+        "retrieved_context",
+        "retrieved_chunks",
+        "retrieved_docs",
+        "retrieved_documents",
+        "retrieved_ids",
+        "retrieved_context_ids",
+        "retrieved_doc_ids",
+    ),
     kin=("contexts", "predictions", "chunks"),
-)  # fmt: skip
+)
 RELEVANT = Column(
     "relevant",
     "items",
     "What should have been retrieved: a list of ids or texts.",
-    ("reference_contexts", "ground_truth_context", "ground_truth_contexts", "gold_docs",
-     "gold_documents", "gold_contexts", "relevant_docs", "relevant_documents", "relevant_ids",
-     "reference_context_ids", "relevant_doc_ids", "relevant_contexts", "gold"),
+    (
+        "reference_contexts",
+        "ground_truth_context",
+        "ground_truth_contexts",
+        "gold_docs",
+        "gold_documents",
+        "gold_contexts",
+        "relevant_docs",
+        "relevant_documents",
+        "relevant_ids",
+        "reference_context_ids",
+        "relevant_doc_ids",
+        "relevant_contexts",
+        "gold",
+    ),
     kin=("contexts", "ground_truths", "reference"),
-)  # fmt: skip
+)
 _QUERY = ("query", "queries")
 _EQUAL_QUERIES = ((WEIGHT, "retrieval has no weights; every query counts once"),)
 
@@ -781,20 +878,63 @@ SEGMENTATION_GROUND_TRUTHS = Table(
 # Tables of text: written texts, with one or more references each.
 
 TEXT_DATUM = renamed(
-    DATUM_ID, "id", "sample_id", "example_id", "row_id", "question_id", "query_id", "qid", "doc_id",
-    "document_id", "text_id", "segment_id", "sentence_id",
-)  # fmt: skip
+    DATUM_ID,
+    "id",
+    "sample_id",
+    "example_id",
+    "row_id",
+    "question_id",
+    "query_id",
+    "qid",
+    "doc_id",
+    "document_id",
+    "text_id",
+    "segment_id",
+    "sentence_id",
+)
 _WRITTEN = (
-    "prediction", "predictions", "predicted", "response", "output", "answer", "candidate",
-    "hypothesis", "actual_output", "generated", "generated_text", "generated_answer", "completion",
-    "hyp", "mt", "translation", "summary", "prediction_text", "model_output",
-)  # fmt: skip
+    "prediction",
+    "predictions",
+    "predicted",
+    "response",
+    "output",
+    "answer",
+    "candidate",
+    "hypothesis",
+    "actual_output",
+    "generated",
+    "generated_text",
+    "generated_answer",
+    "completion",
+    "hyp",
+    "mt",
+    "translation",
+    "summary",
+    "prediction_text",
+    "model_output",
+)
 _EXPECTED = (
-    "references", "reference_text", "reference_answer", "ground_truth", "ground_truths",
-    "ground_truth_answer", "ground_truth_answers", "expected", "expected_output", "target",
-    "targets", "gold", "gold_answer", "gold_text", "ref", "refs", "correct_answer", "answers",
-    "reference_summary", "highlights",
-)  # fmt: skip
+    "references",
+    "reference_text",
+    "reference_answer",
+    "ground_truth",
+    "ground_truths",
+    "ground_truth_answer",
+    "ground_truth_answers",
+    "expected",
+    "expected_output",
+    "target",
+    "targets",
+    "gold",
+    "gold_answer",
+    "gold_text",
+    "ref",
+    "refs",
+    "correct_answer",
+    "answers",
+    "reference_summary",
+    "highlights",
+)
 CANDIDATE_TEXT = Column("text", "text", "What was written.", _WRITTEN)
 TRUE_TEXT = Column("text", "text", "A reference; a row each.", ("reference", *_EXPECTED, "answer"))
 REFERENCE_TEXT = Column(
@@ -804,13 +944,26 @@ EMBEDDING = Column(
     "embedding",
     "vector",
     "The vector of what was written: a list or array of numbers.",
-    ("embeddings", "vector", "text_embedding", "prediction_embedding", "response_embedding",
-     "answer_embedding", "output_embedding", "generated_embedding", "candidate_embedding"),
-)  # fmt: skip
+    (
+        "embeddings",
+        "vector",
+        "text_embedding",
+        "prediction_embedding",
+        "response_embedding",
+        "answer_embedding",
+        "output_embedding",
+        "generated_embedding",
+        "candidate_embedding",
+    ),
+)
 _TRUE_VECTORS = (
-    "reference_embeddings", "reference_vector", "ground_truth_embedding", "expected_embedding",
-    "target_embedding", "gold_embedding",
-)  # fmt: skip
+    "reference_embeddings",
+    "reference_vector",
+    "ground_truth_embedding",
+    "expected_embedding",
+    "target_embedding",
+    "gold_embedding",
+)
 TRUE_EMBEDDING = Column(
     "embedding",
     "vector",
@@ -827,10 +980,16 @@ TEXT_CONTEXTS = Column(
     "contexts",
     "text_list",
     "What was retrieved for the text: a text or a list of texts, for DeterministicFaithfulness.",
-    ("retrieved_contexts", "retrieved_context", "retrieval_context", "context", "context_list",
-     "retrieved"),
+    (
+        "retrieved_contexts",
+        "retrieved_context",
+        "retrieval_context",
+        "context",
+        "context_list",
+        "retrieved",
+    ),
     named=True,
-)  # fmt: skip
+)
 _BY_VECTOR = (("text", "embedding"),)
 _TEXT_UNREAD = ((WEIGHT, "text has no weights; every datum counts once"),)
 

@@ -24,8 +24,7 @@ from evalengine.schemas.tuning import Tuning, take
 # compiled yet; neither says that anything is wrong. Files that an example writes are the next one's
 # to write over.
 untimed = settings(
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+    deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 )
 # A change is judged by the same random tables on every machine. Others are found by
 # `pytest -m hypothesis --hypothesis-profile=roaming`, which says how to repeat what fails.

@@ -54,8 +54,7 @@ def values(card: ee.Scorecard, metric: str) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize(
-    ("sort", "metric"),
-    [("value", "APAveragedOverIOUs"), ("AR", "AR"), ("ar", "AR")],
+    ("sort", "metric"), [("value", "APAveragedOverIOUs"), ("AR", "AR"), ("ar", "AR")]
 )
 def test_the_worst_of_a_column_stands_first(card: ee.Scorecard, sort: str, metric: str) -> None:
     expected = values(card, metric).sort("value")["label_value"].to_list()

@@ -177,10 +177,7 @@ def test_videos_of_few_lines(tmp_path: Path) -> None:
     assert ee.convert(path, out=tmp_path / "out")["groundtruths.parquet"] == 3000
 
 
-ALIASES = {
-    "merge": "k{0}: &k{0} {{<<: [{1}]}}\n",
-    "list": "k{0}: &k{0} [{1}]\n",
-}
+ALIASES = {"merge": "k{0}: &k{0} {{<<: [{1}]}}\n", "list": "k{0}: &k{0} [{1}]\n"}
 
 
 @pytest.mark.parametrize("kind", ALIASES)

@@ -48,8 +48,7 @@ def test_flags_that_are_text_are_refused(column: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "dtype",
-    [pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64],
+    "dtype", [pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64]
 )
 def test_integer_ids_become_int64(dtype: pl.DataType) -> None:
     cast = [pl.col("datum_id").cast(dtype), pl.Series("label_value", [1, 2, 1], dtype=dtype)]

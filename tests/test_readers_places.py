@@ -112,10 +112,7 @@ class Dataset:
 @pytest.mark.parametrize(
     ("thing", "said"),
     [
-        (
-            ["dog", "cat"],
-            {"code": "file_missing"},
-        ),
+        (["dog", "cat"], {"code": "file_missing"}),
         (np.array(["dog", "cat"]), {"code": "truths_missing"}),
         (np.array([0.1, 0.2]), {"code": "truths_missing"}),
         (pl.Series([1, 2]), {"code": "truths_missing"}),

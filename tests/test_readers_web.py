@@ -119,10 +119,7 @@ def test_an_answer_that_is_cut_off_is_told(folder: Path, name: str) -> None:
 def test_a_broken_file_is_told_as_such(folder: Path) -> None:
     """The connection is sound; what is wrong is the file."""
     (folder / "t.parquet").write_bytes((folder / "t.parquet").read_bytes()[:-20])
-    with (
-        web_server(folder) as server,
-        refused("file_unreadable", ee.ReadError),
-    ):
+    with web_server(folder) as server, refused("file_unreadable", ee.ReadError):
         accuracy(server.address("t.parquet"))
 
 

@@ -210,8 +210,9 @@ def score(
         click.echo(f"{', '.join(card.frames)} and run.json are in {out}{said}", err=True)
     verdicts = keeper.judge(card)
     if report is not None:
-        written(report, card, baseline=keeper.earlier, named=baseline, verdicts=verdicts,
-                images=images)  # fmt: skip
+        written(
+            report, card, baseline=keeper.earlier, named=baseline, verdicts=verdicts, images=images
+        )
     failed = told_gates(
         verdicts,
         about=_about(card),

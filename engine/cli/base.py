@@ -366,12 +366,7 @@ def progress_line() -> Iterator[Callable[[str], None] | None]:
         yield tell
 
 
-def show_found(
-    found: Any,
-    form: str,
-    layout: Layout,
-    said: Sequence[str] | None = None,
-) -> None:
+def show_found(found: Any, form: str, layout: Layout, said: Sequence[str] | None = None) -> None:
     """Print a finding; notes go to standard error if the format has no place for them.
 
     Args:

@@ -74,8 +74,9 @@ def calibration(
 @click.command(cls=WithOptions)
 @click.argument("predictions", type=click.Path())
 @click.argument("ground_truths", required=False, type=click.Path())
-@click.option("--top", type=click.IntRange(1), default=10, show_default=True,
-              help="How many to show.")  # fmt: skip
+@click.option(
+    "--top", type=click.IntRange(1), default=10, show_default=True, help="How many to show."
+)
 @with_format
 @with_tables
 def diagnose(
@@ -115,14 +116,18 @@ def diagnose(
 )
 @click.option("--rows", is_flag=True, help="Single rows that are wrong, with their boxes.")
 @click.option(
-    "--sort", type=click.Choice(("loss", "score")), default="loss", show_default=True,
+    "--sort",
+    type=click.Choice(("loss", "score")),
+    default="loss",
+    show_default=True,
     help="Order of rows: by how wrong their datums are, or by how sure predictions were.",
-)  # fmt: skip
+)
 @with_format
 @click.option(
-    "--to", type=click.Choice(("label-studio", "cvat", "coco")),
+    "--to",
+    type=click.Choice(("label-studio", "cvat", "coco")),
     help="Write the rows for a tool that shows images instead; coco is for FiftyOne.",
-)  # fmt: skip
+)
 @click.option("-o", "--out", metavar="FILE", help="The file of --to.")
 @with_tables
 def errors(
@@ -217,14 +222,26 @@ def explain(
 @click.command("label-errors", cls=WithOptions)
 @click.argument("run", type=click.Path())
 @click.argument("ground_truths", required=False, type=click.Path())
-@click.option("--top", type=click.IntRange(1), default=50, show_default=True,
-              help="How many to show.")  # fmt: skip
-@click.option("reasons", "--reason", multiple=True, metavar="REASON",
-              help="Show errors of this reason alone; repeatable.")  # fmt: skip
-@click.option("--filter-by", type=click.Choice(WAYS),
-              help="In classification, what picks datums [prune_by_noise_rate].")  # fmt: skip
-@click.option("--rank-by", type=click.Choice(QUALITIES),
-              help="In classification, what orders them [normalized_margin].")  # fmt: skip
+@click.option(
+    "--top", type=click.IntRange(1), default=50, show_default=True, help="How many to show."
+)
+@click.option(
+    "reasons",
+    "--reason",
+    multiple=True,
+    metavar="REASON",
+    help="Show errors of this reason alone; repeatable.",
+)
+@click.option(
+    "--filter-by",
+    type=click.Choice(WAYS),
+    help="In classification, what picks datums [prune_by_noise_rate].",
+)
+@click.option(
+    "--rank-by",
+    type=click.Choice(QUALITIES),
+    help="In classification, what orders them [normalized_margin].",
+)
 @with_format
 @with_tables
 def label_errors(
@@ -257,9 +274,15 @@ def label_errors(
         from ..findings.label_errors import find_label_errors
 
         found = find_label_errors(
-            run, ground_truths, top=top, reasons=reasons or None, filter_by=filter_by,
-            rank_by=rank_by, progress=progress, **given,
-        )  # fmt: skip
+            run,
+            ground_truths,
+            top=top,
+            reasons=reasons or None,
+            filter_by=filter_by,
+            rank_by=rank_by,
+            progress=progress,
+            **given,
+        )
     from ..report.findings import LABEL_ERRORS
 
     show_found(found, form, LABEL_ERRORS)
@@ -272,9 +295,11 @@ def label_errors(
 @click.argument("predictions", type=click.Path())
 @click.argument("ground_truths", required=False, type=click.Path())
 @click.option(
-    "every", "--all", is_flag=True,
+    "every",
+    "--all",
+    is_flag=True,
     help="Every row: of single labels and slices, and what does not move, too.",
-)  # fmt: skip
+)
 @with_format
 @with_tables
 def limits(
@@ -318,17 +343,25 @@ def limits(
     "--top", type=click.IntRange(1), default=20, show_default=True, help="Slices to show."
 )
 @click.option(
-    "--levels", type=click.IntRange(1), default=3, show_default=True,
+    "--levels",
+    type=click.IntRange(1),
+    default=3,
+    show_default=True,
     help="Conditions of a slice at most.",
-)  # fmt: skip
+)
 @click.option(
-    "--least", type=click.IntRange(1), metavar="N",
+    "--least",
+    type=click.IntRange(1),
+    metavar="N",
     help="Datums of a slice at least; a hundredth of all unless given.",
-)  # fmt: skip
+)
 @click.option(
-    "--alpha", type=float, default=0.95, show_default=True,
+    "--alpha",
+    type=float,
+    default=0.95,
+    show_default=True,
     help="Weight of how bad a slice is against how large; 1 for bad alone.",
-)  # fmt: skip
+)
 @click.option("--confirm", is_flag=True, help="Search one half of the datums, measure the other.")
 @with_format
 @with_tables
@@ -385,9 +418,11 @@ def slices(
 @click.argument("run", type=click.Path())
 @click.argument("ground_truths", required=False, type=click.Path())
 @click.option(
-    "-o", "--output", metavar="FILE",
+    "-o",
+    "--output",
+    metavar="FILE",
     help="Write the thresholds of one --metric for `score --thresholds`: .json, .csv or .parquet.",
-)  # fmt: skip
+)
 @with_format
 @with_tables
 def thresholds(

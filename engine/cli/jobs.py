@@ -126,14 +126,19 @@ def _tell(done: JobResult, form: str, junit: str | None, *, quiet: bool) -> None
         click.echo(_said(done), err=form == "github")
     told_gates(
         done.verdicts,
-        about={"job": done.plan.loaded.job.name, "run_id": done.plan.run_id,
-               "task": card.task, "dialect": card.dialect, **card.read},
+        about={
+            "job": done.plan.loaded.job.name,
+            "run_id": done.plan.run_id,
+            "task": card.task,
+            "dialect": card.dialect,
+            **card.read,
+        },
         junit=junit,
         form=form,
         warnings=card.warnings,
         result=lambda: markdown_of(card),
         table="" if silent else "out",
-    )  # fmt: skip
+    )
 
 
 def _end_workers() -> None:

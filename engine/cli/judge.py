@@ -30,29 +30,46 @@ def judge() -> None:
 
 _asking = (
     click.option(
-        "metrics", "--metric", "--metrics", multiple=True, required=True, metavar="NAME,...",
+        "metrics",
+        "--metric",
+        "--metrics",
+        multiple=True,
+        required=True,
+        metavar="NAME,...",
         help="Metrics to judge; repeatable. `evalengine metrics --task judged` lists them.",
     ),
     click.option("--model", required=True, metavar="NAME", help="Model, as the endpoint calls it."),
     click.option(
-        "--base-url", required=True, metavar="URL", envvar="OPENAI_BASE_URL", show_envvar=True,
+        "--base-url",
+        required=True,
+        metavar="URL",
+        envvar="OPENAI_BASE_URL",
+        show_envvar=True,
         help="OpenAI-compatible endpoint, such as http://localhost:8000/v1.",
     ),
     click.option("--cache", metavar="PATH", help="File of all answers; judge.sqlite."),
     click.option("--prompts", metavar="DIR", help="Prompts that replace those of the package."),
     click.option("--columns", multiple=True, metavar="MINE=NAME", help="Own column=its name here."),
-    click.option("--mode", type=click.Choice(("f1", "precision", "recall")),
-                 help="What FactualCorrectness is; f1."),
+    click.option(
+        "--mode",
+        type=click.Choice(("f1", "precision", "recall")),
+        help="What FactualCorrectness is; f1.",
+    ),
     click.option("--atomicity", type=_LEVELS, help="How finely its claims are split; low."),
     click.option("--coverage", type=_LEVELS, help="How much its claims are to cover; low."),
     click.option("--judgments", type=int, metavar="N", help="Verdicts an item, which vote; 1."),
     click.option("--temperature", metavar="X", help="Of the model; 0. 'none' leaves it out."),
     click.option("--max-output-tokens", type=int, metavar="N", help="Limit of one reply."),
-    click.option("--param", "parameters", multiple=True, metavar="NAME=JSON",
-                 help="Further field of each request, such as seed=1 or user=me; repeatable."),
+    click.option(
+        "--param",
+        "parameters",
+        multiple=True,
+        metavar="NAME=JSON",
+        help="Further field of each request, such as seed=1 or user=me; repeatable.",
+    ),
     click.option("--retries", type=int, metavar="N", help="Repeats of a call that failed; 3."),
     debug,
-)  # fmt: skip
+)
 
 
 def _with_asking(command: Callable[..., None]) -> Callable[..., None]:
@@ -151,7 +168,7 @@ def _temperature(text: str) -> float | None:
     help="How to print the metrics.",
 )
 @_with_asking
-def run(data: str, references: str | None, form: str, **given: Any) -> None:  # fmt: skip
+def run(data: str, references: str | None, form: str, **given: Any) -> None:
     """Judge the rows of DATA, write the verdict table and print its metrics.
 
     DATA has one row per text: query, text, contexts, reference, source, as the metrics need them.
@@ -271,7 +288,7 @@ def prompts(names: tuple[str, ...], out: str | None) -> None:
 @_with_asking
 def export(
     data: str, references: str | None, out: str, structured: str, most_requests: int, **given: Any
-) -> None:  # fmt: skip
+) -> None:
     """Write the next requests as batch files (OpenAI's Batch API, vLLM's run-batch).
 
     Metrics of several steps need several rounds: export, have the files answered, import, and
@@ -306,7 +323,7 @@ def export(
     help="File of all answers.",
 )
 @debug
-def import_(files: tuple[str, ...], cache: str) -> None:  # fmt: skip
+def import_(files: tuple[str, ...], cache: str) -> None:
     """Put the output and error files of batches into the cache.
 
     \b

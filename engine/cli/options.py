@@ -153,9 +153,10 @@ def label_map_of(ctx: click.Context, param: click.Parameter, value: Sequence[str
 def _score_columns(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> Any:
     """Names of columns, or ``label=name`` for each."""
     pieces = [
-        piece.strip() for given in value for piece in (separate(given) if "=" in given
-                                                       else given.split(","))
-    ]  # fmt: skip
+        piece.strip()
+        for given in value
+        for piece in (separate(given) if "=" in given else given.split(","))
+    ]
     pieces = [piece for piece in pieces if piece]
     pairs = [piece.partition("=") for piece in pieces]
     if pieces and all(equals and label and name for label, equals, name in pairs):

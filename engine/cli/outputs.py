@@ -26,9 +26,12 @@ if TYPE_CHECKING:
 @click.argument("run", type=click.Path())
 @click.argument("kind", required=False)
 @click.option(
-    "-o", "--out", metavar="FILE", type=click.Path(dir_okay=False),
+    "-o",
+    "--out",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
     help="An .svg, .png or .pdf file; KIND.svg unless given.",
-)  # fmt: skip
+)
 @click.option("--label", metavar="LABEL", help="The only label to draw.")
 @click.option("--iou", type=float, metavar="IOU", help="IoU threshold, of detection.")
 @click.option("--metric", metavar="NAME", help="The metric to draw, of kinds that draw one.")
@@ -99,9 +102,14 @@ def with_images(command: C) -> C:
 @click.command(cls=Command)
 @click.argument("run", type=click.Path())
 @click.option(
-    "-o", "--out", metavar="FILE", type=click.Path(dir_okay=False), default="report.html",
-    show_default=True, help="The HTML file; one that is there is replaced.",
-)  # fmt: skip
+    "-o",
+    "--out",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    default="report.html",
+    show_default=True,
+    help="The HTML file; one that is there is replaced.",
+)
 @click.option(
     "--baseline",
     metavar="DIR",
@@ -214,9 +222,12 @@ def convert() -> None:
 
 
 _TO = click.option(
-    "--to", type=click.Choice(["tables", "coco", "mot", "kitti-tracking"]), default="tables",
-    show_default=True, help="Parquet tables, COCO JSON, or text of tracks, a file a sequence.",
-)  # fmt: skip
+    "--to",
+    type=click.Choice(["tables", "coco", "mot", "kitti-tracking"]),
+    default="tables",
+    show_default=True,
+    help="Parquet tables, COCO JSON, or text of tracks, a file a sequence.",
+)
 _OUT = click.option("-o", "--out", metavar="DIR", required=True, help="Folder for the files.")
 
 
@@ -379,9 +390,10 @@ def demo(context: click.Context, name: str | None, out: str | None) -> int:
     placed = [str(folder / word) if (folder / word).is_file() else word for word in words]
     score = context.find_root().command.commands["score"]  # type: ignore[attr-defined]
     status: int = score.main(
-        [*placed, "--report", str(folder / _REPORT)], prog_name="evalengine score",
+        [*placed, "--report", str(folder / _REPORT)],
+        prog_name="evalengine score",
         standalone_mode=False,
-    )  # fmt: skip
+    )
     others = ", ".join(one for one in lines if one != wanted)
     click.echo(f"\nOther sets for `evalengine demo NAME`: {others}")
     return status

@@ -74,11 +74,7 @@ def dicts_of(card: Scorecard, key: Key, *, shape: str, undefined: float = 0.0) -
 # continuous-eval's shape: a dict of scores for every row.
 
 _DOCUMENT = {"Precision": "precision", "Recall": "recall", "F1": "f1"}
-_RELEASE = {
-    "Precision": "context_precision",
-    "Recall": "context_recall",
-    "F1": "context_f1",
-}
+_RELEASE = {"Precision": "context_precision", "Recall": "context_recall", "F1": "context_f1"}
 _RANKED = {
     "MAP": "average_precision",
     "MRR": "reciprocal_rank",

@@ -360,15 +360,23 @@ def _rows(one: Calibrated, labels: Labels, average: str | None, dtype: pl.DataTy
     n = bins.n.sum(axis=1)
     share, score = (
         np.divide(
-            np.where(bins.n > 0, bins.n * part, 0.0).sum(axis=1), n,
-            out=np.full(n.size, np.nan), where=n > 0,
+            np.where(bins.n > 0, bins.n * part, 0.0).sum(axis=1),
+            n,
+            out=np.full(n.size, np.nan),
+            where=n > 0,
         )
         for part in (bins.right, bins.score)
-    )  # fmt: skip
+    )
     columns = {
-        "n": n, "right": share, "score": score, "ece": bins.expected, "lower": one.ends[0],
-        "upper": one.ends[1], "mce": bins.largest, "temperature": one.temperature,
-    }  # fmt: skip
+        "n": n,
+        "right": share,
+        "score": score,
+        "ece": bins.expected,
+        "lower": one.ends[0],
+        "upper": one.ends[1],
+        "mce": bins.largest,
+        "temperature": one.temperature,
+    }
     columns |= {f"ece_{fit}": one.fitted[fit] for fit in FITS}
     columns |= {f"held_out_ece_{fit}": one.held_out[fit] for fit in FITS}
     numbers = {name: pl.Series(values[at], dtype=pl.Float64) for name, values in columns.items()}

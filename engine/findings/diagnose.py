@@ -144,8 +144,12 @@ def _counted(outcomes: pl.DataFrame) -> pl.DataFrame:
 def suspicious_labels(frame: pl.DataFrame) -> Iterator[Finding]:
     """Labels of which more is missed, or more is made up, than of the others."""
     rows = _counted(frame)
-    side = pl.when(pl.col("outcome").str.starts_with("fn")).then(pl.lit("missed")).when(
-        pl.col("outcome").str.starts_with("fp")).then(pl.lit("false"))  # fmt: skip
+    side = (
+        pl.when(pl.col("outcome").str.starts_with("fn"))
+        .then(pl.lit("missed"))
+        .when(pl.col("outcome").str.starts_with("fp"))
+        .then(pl.lit("false"))
+    )
     rows = rows.with_columns(side=side)
     total = rows["side"].drop_nulls().len()
     yield from _turned(rows, total)
@@ -161,8 +165,10 @@ def suspicious_labels(frame: pl.DataFrame) -> Iterator[Finding]:
                 yield Finding(
                     f"label {label!r}: {bad:,} of {n:,} {said},"
                     f" {(wrong - bad) / max(every - n, 1):.0%} of all others",
-                    min(1.0, more / max(total, 1)), bad, "explain --number",
-                )  # fmt: skip
+                    min(1.0, more / max(total, 1)),
+                    bad,
+                    "explain --number",
+                )
 
 
 def _turned(rows: pl.DataFrame, total: int) -> Iterator[Finding]:
@@ -181,8 +187,10 @@ def _turned(rows: pl.DataFrame, total: int) -> Iterator[Finding]:
             yield Finding(
                 f"label {label!r}: wrong predictions score higher than right ones (area under the"
                 f" ROC curve {wins / (n * m):.2f}); scores turned round?",
-                min(1.0, max(m / max(total, 1), 2 * below / (n * m))), m, "explain --number",
-            )  # fmt: skip
+                min(1.0, max(m / max(total, 1), 2 * below / (n * m))),
+                m,
+                "explain --number",
+            )
 
 
 def label_errors(
@@ -220,8 +228,10 @@ def label_errors(
                     yield Finding(
                         f"{name} = {value}: {n:,} of {count_of(some.height, 'ground truth')} that"
                         f" may be wrong ({reason[0]}) are there, {expected:.0f} by chance",
-                        min(1.0, share + (n - expected) / some.height * share), n, "label-errors",
-                    )  # fmt: skip
+                        min(1.0, share + (n - expected) / some.height * share),
+                        n,
+                        "label-errors",
+                    )
 
 
 def fits(outcomes: pl.DataFrame, columns: pl.DataFrame | None) -> Iterator[Finding]:
@@ -236,8 +246,10 @@ def fits(outcomes: pl.DataFrame, columns: pl.DataFrame | None) -> Iterator[Findi
             yield Finding(
                 f"{said}: boxes that hit overlap by {mean:.2f}, elsewhere by {elsewhere:.2f} (IoU);"
                 " too large, too small or beside?",
-                min(1.0, n * (elsewhere - mean) / max(lost, 1e-9)), n, "errors --rows",
-            )  # fmt: skip
+                min(1.0, n * (elsewhere - mean) / max(lost, 1e-9)),
+                n,
+                "errors --rows",
+            )
 
 
 def scored_apart(
@@ -257,8 +269,10 @@ def scored_apart(
             yield Finding(
                 f"{said}: scores lie {mean:+.2f} from the share that is right, elsewhere"
                 f" {elsewhere:+.2f}; scored by another model, or on another scale?",
-                min(1.0, n * abs(mean - elsewhere) / max(every, 1e-9)), n, "calibration --by",
-            )  # fmt: skip
+                min(1.0, n * abs(mean - elsewhere) / max(every, 1e-9)),
+                n,
+                "calibration --by",
+            )
 
 
 def _apart(
@@ -430,8 +444,10 @@ def _label_numbers(card: Scorecard) -> Iterator[Finding]:
             yield Finding(
                 f"{low['metric']} of label {low['label_value']!r} is {number(low['value'])},"
                 f" that of the others {number(middle)}",
-                min(1.0, share), int(low["support"] or 0), "explain --number",
-            )  # fmt: skip
+                min(1.0, share),
+                int(low["support"] or 0),
+                "explain --number",
+            )
             return
 
 
@@ -439,9 +455,16 @@ def _slices(card: Scorecard, datums: Any, said: list[str]) -> Iterator[Finding]:
     try:
         asked = Options(draws=_DRAWS)
         found = found_slices(
-            card, None, asked, datums=datums, top=FEW, levels=2, least=None, alpha=0.95,
+            card,
+            None,
+            asked,
+            datums=datums,
+            top=FEW,
+            levels=2,
+            least=None,
+            alpha=0.95,
             confirm=False,
-        )  # fmt: skip
+        )
     except EvalengineError as error:
         said.append(_unlooked("slices", error))
         return
@@ -458,8 +481,10 @@ def _slices(card: Scorecard, datums: Any, said: list[str]) -> Iterator[Finding]:
             continue
         yield Finding(
             f"datums with {row['slice']}: {row['metric']} {value}, elsewhere {elsewhere}",
-            max(0.0, min(1.0, share)), row["size"], "slices",
-        )  # fmt: skip
+            max(0.0, min(1.0, share)),
+            row["size"],
+            "slices",
+        )
 
 
 def _columns(
@@ -533,8 +558,10 @@ def _twice(
     yield Finding(
         f"{count_of(copies, 'datum')} with the rows of another one (duplicates), first"
         f" {first[1]!r} and {first[0]!r}",
-        min(1.0, 3 * copies / both.height), copies, "check",
-    )  # fmt: skip
+        min(1.0, 3 * copies / both.height),
+        copies,
+        "check",
+    )
 
 
 def _singles(card: Scorecard, said: list[str]) -> Iterator[Finding]:

@@ -207,9 +207,15 @@ def _judged(given: Given, tell: Progress) -> tuple[Scorecard, Losses, pl.DataFra
         parts = plan.does.in_parts
         if planner.filling(plan.task, FRAME) and (parts is None or parts.judged is not None):
             card = scoring.score_tables(
-                run, ground_truths, options, datums=datums, labels=labels,
-                storage_options=storage_options, showing=[FRAME, "per_datum"], looked=look,
-            )  # fmt: skip
+                run,
+                ground_truths,
+                options,
+                datums=datums,
+                labels=labels,
+                storage_options=storage_options,
+                showing=[FRAME, "per_datum"],
+                looked=look,
+            )
             return card, *found[0]
     card = card_of_run(*given, showing=[FRAME], settable=["columns"])
     tallied = tallied_of("the run", card, "finding errors")

@@ -70,10 +70,14 @@ def number_told(
         *_what(card, row),
         *_rules(card, row, tallied),
         *(_unkept(card) if is_scored(run) else ()),
-        *_rows(_listing(card, row, run, ground_truths, options, datums, labels, storage_options),
-               card, row, tallied),
+        *_rows(
+            _listing(card, row, run, ground_truths, options, datums, labels, storage_options),
+            card,
+            row,
+            tallied,
+        ),
         *_left_out(card),
-    ]  # fmt: skip
+    ]
     given = (card if is_scored(run) else run), ground_truths
     parts += _limits(given, row, options, datums, labels, storage_options)
     return "\n".join(parts)
@@ -190,8 +194,11 @@ def _line(title: str, text: str) -> str:
 
 
 def _what(card: Scorecard, row: dict[str, Any]) -> Iterator[str]:
-    at = [f"{key}={row[key]:g}" if isinstance(row[key], float) else f"{key}={row[key]}"
-          for key in KEYS[1:] if row[key] is not None and key != "parameters"]  # fmt: skip
+    at = [
+        f"{key}={row[key]:g}" if isinstance(row[key], float) else f"{key}={row[key]}"
+        for key in KEYS[1:]
+        if row[key] is not None and key != "parameters"
+    ]
     value = "undefined" if row["value"] is None else f"{shown(row['value'])} ({row['value']!r})"
     yield f"{row['metric']}{' [' + ', '.join(at) + ']' if at else ''} = {value}"
     if row["reason"]:
@@ -239,10 +246,7 @@ def _unkept(card: Scorecard) -> Iterator[str]:
 
 
 def _rows(
-    listed: pl.DataFrame | str | None,
-    card: Scorecard,
-    row: dict[str, Any],
-    tallied: Tallied | None,
+    listed: pl.DataFrame | str | None, card: Scorecard, row: dict[str, Any], tallied: Tallied | None
 ) -> Iterator[str]:
     inside = _inside(row, tallied)
     if isinstance(listed, str):
@@ -302,8 +306,10 @@ def _of_outcomes(
     wrong = rows.filter(pl.any_horizontal(hurts, *flags))
     surest = wrong.drop_nulls("score").sort("score", "datum_id", descending=[True, False])
     if surest.height:
-        said = (f"{one['datum_id']} {one['outcome']} {one['label_value']} {shown(one['score'])}"
-                for one in surest.head(_FEW).iter_rows(named=True))  # fmt: skip
+        said = (
+            f"{one['datum_id']} {one['outcome']} {one['label_value']} {shown(one['score'])}"
+            for one in surest.head(_FEW).iter_rows(named=True)
+        )
         yield _line("surest", f"of what is wrong: {'; '.join(said)}")
     if wrong.height and row["label_value"] is not None:
         most = wrong.group_by("datum_id").len().sort("len", "datum_id", descending=[True, False])

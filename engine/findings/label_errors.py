@@ -130,9 +130,16 @@ def find_label_errors(
     if is_scored(run):
         refuse_tables(ground_truths=ground_truths, labels=labels, datums=datums)
     card = card_of_run(
-        run, ground_truths, make_options(options, **named), datums, labels, storage_options,
-        showing=[FRAME], held=False, progress=progress,
-    )  # fmt: skip
+        run,
+        ground_truths,
+        make_options(options, **named),
+        datums,
+        labels,
+        storage_options,
+        showing=[FRAME],
+        held=False,
+        progress=progress,
+    )
     filling = planner.filling(card.task, FRAME)
     if not filling:
         able = [task for task in NAMES if planner.filling(task, FRAME)]
@@ -144,9 +151,15 @@ def find_label_errors(
     if FRAME not in card.frames:
         if not is_scored(run):
             why = refusal(
-                FRAME, card.task, make_options(options, **named), run, ground_truths,
-                datums=datums, labels=labels, storage_options=storage_options,
-            )  # fmt: skip
+                FRAME,
+                card.task,
+                make_options(options, **named),
+                run,
+                ground_truths,
+                datums=datums,
+                labels=labels,
+                storage_options=storage_options,
+            )
             raise ResultError(why, code="not_kept")
         wanted = option("metrics", [one.name for one in filling])
         raise ResultError(

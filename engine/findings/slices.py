@@ -336,10 +336,16 @@ class _Best:
             lowest = np.partition(score[some], some.size - self.most)[some.size - self.most]
             some = some[score[some] >= lowest]
         self.rows += [
-            (-float(score[i]), level.items.shape[1], tuple(level.items[i].tolist()),
-             int(level.rows[i]), float(level.size[i]), float(level.total[i]))
+            (
+                -float(score[i]),
+                level.items.shape[1],
+                tuple(level.items[i].tolist()),
+                int(level.rows[i]),
+                float(level.size[i]),
+                float(level.total[i]),
+            )
             for i in some
-        ]  # fmt: skip
+        ]
         self.rows = sorted(self.rows)[: self.most]
 
 
@@ -585,9 +591,16 @@ def worst_slices(
     most = 10 * top
     for again in range(_TRIES):
         found = search(
-            code, conditions.column, own, most=most, levels=levels, least=least, alpha=alpha,
-            weight=None if weight is None else heavy, threads=threads,
-        )  # fmt: skip
+            code,
+            conditions.column,
+            own,
+            most=most,
+            levels=levels,
+            least=least,
+            alpha=alpha,
+            weight=None if weight is None else heavy,
+            threads=threads,
+        )
         kept = _that_matter(found, code, own, heavy, conditions, top)
         if len(kept) >= top or len(found.items) < most or again == _TRIES - 1:
             break
@@ -748,9 +761,16 @@ def found_slices(
         )
     tell("searching")
     found, measured = worst_slices(
-        made, error, searched, losses.weight, top=top, levels=levels, least=least, alpha=alpha,
+        made,
+        error,
+        searched,
+        losses.weight,
+        top=top,
+        levels=levels,
+        least=least,
+        alpha=alpha,
         threads=tallied.threads,
-    )  # fmt: skip
+    )
     held = []
     for i, one in enumerate(found):
         tell(f"slice {i + 1} of {len(found)}")

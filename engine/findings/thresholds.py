@@ -125,8 +125,10 @@ class FoundThresholds(found_Found):
         """
         table, path = self.table(metric), Path(path)
         writers: dict[str, Callable[..., Any]] = {
-            ".json": table.write_json, ".csv": table.write_csv, ".parquet": table.write_parquet,
-        }  # fmt: skip
+            ".json": table.write_json,
+            ".csv": table.write_csv,
+            ".parquet": table.write_parquet,
+        }
         if path.suffix not in writers:
             raise OptionError(
                 f"{path.name}: write a file that ends in {', '.join(writers)}.",

@@ -47,13 +47,7 @@ class Pool:
     """
 
     def __init__(
-        self,
-        run: Array,
-        query: Array,
-        document: Array,
-        score: Array,
-        rank: Array,
-        n_runs: int,
+        self, run: Array, query: Array, document: Array, score: Array, rank: Array, n_runs: int
     ) -> None:
         by = np.where(rank > 0, rank.astype(np.float64), -score)
         list_key = run.astype(np.int64) * (int(query.max(initial=0)) + 1) + query

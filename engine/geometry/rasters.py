@@ -211,10 +211,7 @@ def opened(path: str, *, remote: bool = False) -> Iterator[Any]:
     # would take longer than opening it.
     name, more = (
         os.path.abspath(path),
-        {
-            "CPL_VSIL_CURL_ALLOWED_EXTENSIONS": "{none}",
-            "GDAL_DISABLE_READDIR_ON_OPEN": "TRUE",
-        },
+        {"CPL_VSIL_CURL_ALLOWED_EXTENSIONS": "{none}", "GDAL_DISABLE_READDIR_ON_OPEN": "TRUE"},
     )
     if not local:
         name, more = path, {}

@@ -264,9 +264,13 @@ class CommonIds(msgspec.Struct, frozen=True):
             pl.Series([one for part in parts for one in part[2][i]]).sort() for i in (0, 1)
         )
         known = [part[3] for part in parts]
-        ends = None if None in known else tuple(
-            (min(end[i][0] for end in known), max(end[i][1] for end in known)) for i in (0, 1)
-        )  # fmt: skip
+        ends = (
+            None
+            if None in known
+            else tuple(
+                (min(end[i][0] for end in known), max(end[i][1] for end in known)) for i in (0, 1)
+            )
+        )
         return cls(sizes, sum(part[1] for part in parts), some, ends)  # type: ignore[arg-type]
 
     @property
@@ -763,9 +767,12 @@ def same_kind(
                 _cast(frames, role, name, pl.String())
                 filled[role, name] = pl.String()
                 notes.append(
-                    Note("ids_from_text", f"{role}: {name} read from CSV as strings, since the"
-                         f" other {'column' if role == TABLE else 'side'} holds strings.")
-                )  # fmt: skip
+                    Note(
+                        "ids_from_text",
+                        f"{role}: {name} read from CSV as strings, since the"
+                        f" other {'column' if role == TABLE else 'side'} holds strings.",
+                    )
+                )
     if "strings" in _kinds(filled) and len(_kinds(filled)) > 1:
         return notes
     target = dtypes.common(list(filled.values()))
@@ -1040,10 +1047,14 @@ def label_notes(pairs: Mapping[str, pl.DataFrame], keyed: Mapping[str, bool]) ->
     if not common:
         shown = {side: listing(sorted(found)) for side, found in keys.items()}
         notes.append(
-            Note("no_common_label_key", "predictions and ground truths have no label_key in common"
-                 f" ({shown[PREDICTIONS]} against {shown[GROUND_TRUTHS]}): nothing can match.", 0,
-                 warning=True)
-        )  # fmt: skip
+            Note(
+                "no_common_label_key",
+                "predictions and ground truths have no label_key in common"
+                f" ({shown[PREDICTIONS]} against {shown[GROUND_TRUTHS]}): nothing can match.",
+                0,
+                warning=True,
+            )
+        )
     elif not ours.join(theirs, on=["label_key", "label_value"], how="semi").height:
         said = "no label of the predictions is one of the ground truths: nothing can match."
         notes.append(Note("no_common_label", said, 0, warning=True))
@@ -1070,8 +1081,11 @@ def without_labels(notes: Sequence[Note], settled: Collection[str]) -> list[Note
     for note in notes:
         if settled and note.kind == f"labels_in_{GROUND_TRUTHS}_only":
             held = [one[-1] if isinstance(one, tuple) else one for one in note.lowest]
-            named = [one for one, value in zip(note.lowest, held, strict=True)
-                     if str(value) not in settled]  # fmt: skip
+            named = [
+                one
+                for one, value in zip(note.lowest, held, strict=True)
+                if str(value) not in settled
+            ]
             many = (note.count or 0) - len(held) + len(named)
             left += [_in_one_only(GROUND_TRUTHS, named, many)] if many else []
         else:

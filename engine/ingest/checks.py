@@ -20,8 +20,15 @@ if TYPE_CHECKING:
     from .shapes import Shape
 
 _CONTEXT = (
-    "datum_id", "query_id", "doc_id", "label_value", "actual", "predicted", "score", "series"
-)  # fmt: skip
+    "datum_id",
+    "query_id",
+    "doc_id",
+    "label_value",
+    "actual",
+    "predicted",
+    "score",
+    "series",
+)
 _SHOWN = 3
 _LOOKED_AT = 1000  # labels that tell whether they repeat
 _MANY = 20  # of them at least
@@ -167,10 +174,12 @@ class Check:
             how = f", e.g. with {option('where', f'{sql_name(self.own(names[0]))} IS NOT NULL')}"
             skip = self._skip(names)
             self.add(
-                "null_values", names[0], n,
+                "null_values",
+                names[0],
+                n,
                 f"{self.named(names)} {has} {count_of(n, 'null')}, {self.rows(where, names)}."
                 f" Fill or remove these rows{how if self.selects else ''}{skip}.",
-            )  # fmt: skip
+            )
 
     def _skip(self, names: list[str]) -> str:
         """Return the remedy by the option ``nulls`` for nulls in these columns; otherwise ""."""
@@ -193,10 +202,12 @@ class Check:
                 continue
             bad = [name for name in names if self.count(~pl.col(name).is_finite())]
             self.add(
-                "not_finite", bad[0], n,
+                "not_finite",
+                bad[0],
+                n,
                 f"{self.named(bad)}: {count_of(n, 'row')} with NaN or infinity,"
                 f" {self.rows(where, bad)}. Repair or remove these rows.",
-            )  # fmt: skip
+            )
 
     def _fractions(self, seen: Mapping[str, Any]) -> None:
         for column in self.columns:
@@ -234,10 +245,12 @@ class Check:
                 where = (pl.col(column.name) != 0) & (pl.col(column.name) != 1)
                 n = self.count(where)
                 self.add(
-                    "not_a_flag", column.name, n,
+                    "not_a_flag",
+                    column.name,
+                    n,
                     f"{self.named([column.name])}: {count_of(n, 'row')} with a value other than"
                     f" 0 and 1, {self.rows(where, [column.name])}. Write 0 or 1.",
-                )  # fmt: skip
+                )
 
     def _too_low(self, seen: Mapping[str, Any]) -> None:
         for column in self.columns:
@@ -245,11 +258,14 @@ class Check:
                 where = pl.col(column.name) < column.low
                 n = self.count(where)
                 self.add(
-                    "too_low", column.name, n,
+                    "too_low",
+                    column.name,
+                    n,
                     f"{self.named([column.name])}: {count_of(n, 'row')} below {column.low:g},"
                     f" {self.rows(where, [column.name])}. Repair or remove these rows"
-                    + (self.shape.low_hint if column.name in self.shape.together else "") + ".",
-                )  # fmt: skip
+                    + (self.shape.low_hint if column.name in self.shape.together else "")
+                    + ".",
+                )
 
     def _too_high(self, seen: Mapping[str, Any]) -> None:
         for column in self.columns:
@@ -259,12 +275,14 @@ class Check:
                 n = self.count(where)
                 if n:
                     self.add(
-                        "too_high", column.name, n,
+                        "too_high",
+                        column.name,
+                        n,
                         f"{self.named([column.name])}: {count_of(n, 'row')} above"
                         f" {column.high:g}, or above 0 and below {1 / column.high:g}, whose sums"
                         f" and products a float64 may not hold, {self.rows(where, [column.name])}."
                         " Multiply or divide all values of the column by one number.",
-                    )  # fmt: skip
+                    )
 
     def _repeated(self) -> None:
         for column in self.columns:
@@ -288,12 +306,15 @@ class Check:
         """Report a key that occurs in several rows."""
         self.step = LAST
         self.add(
-            "repeated_values", names[-1], rows,
+            "repeated_values",
+            names[-1],
+            rows,
             f"{self.named(names)}: {count_of(values, 'value')} in more than one row"
             f" ({count_of(rows, 'row')}), {shown}. Each may appear once; was a file"
             f" read twice?{self._way_out(names)}",
-            values=values, key=names,
-        )  # fmt: skip
+            values=values,
+            key=names,
+        )
 
     def _way_out(self, names: list[str]) -> str:
         if self.side == TABLE and self.datum in names:
@@ -337,13 +358,14 @@ class Check:
             (
                 number,
                 f"row {number} ("
-                + ", ".join(f"{self.shape.helpers.get(key, key)}={value!r}"
-                            for key, value in row.items())
+                + ", ".join(
+                    f"{self.shape.helpers.get(key, key)}={value!r}" for key, value in row.items()
+                )
                 + ")",
             )
             for row in found.iter_rows(named=True)
             for number in (row.pop(ROW),)
-        )  # fmt: skip
+        )
         return f"first ({self.counted} count from 0): {'; '.join(row for _, row in self.shown)}"
 
     def add(self, code: str, column: str, count: int | None, message: str, **facts: Any) -> None:

@@ -142,9 +142,13 @@ def _with_groups(side: Side, problem: Problem) -> Problem:
     for own, dtype in side.schema.items():
         if own in used or not (dtype in (pl.String, pl.Categorical) or dtype.is_integer()):
             continue
-        rows, values, apart = side.source.frame.select(
-            rows=pl.len(), values=pl.col(own).n_unique(), apart=pl.struct(*key, own).n_unique()
-        ).collect().row(0)  # fmt: skip
+        rows, values, apart = (
+            side.source.frame.select(
+                rows=pl.len(), values=pl.col(own).n_unique(), apart=pl.struct(*key, own).n_unique()
+            )
+            .collect()
+            .row(0)
+        )
         if rows == apart and 1 < values <= min(_GROUPS, rows // 2):
             first = side.source.frame.select(own).head(1).collect().item()
             literal = repr(first) if dtype.is_integer() else sql_text(str(first))

@@ -253,13 +253,23 @@ def _marks(found: Table, options: Options) -> set[str]:
 
 _EVERYTHING = frozenset({"segmentation", "keypoints"})
 _EMPTY = {
-    "datum_id": pl.Int64, "label_value": pl.Int64, "score": pl.Float64,
-    "xmin": pl.Float64, "ymin": pl.Float64, "xmax": pl.Float64, "ymax": pl.Float64,
-    "box_width": pl.Float64, "box_height": pl.Float64,
-}  # fmt: skip
+    "datum_id": pl.Int64,
+    "label_value": pl.Int64,
+    "score": pl.Float64,
+    "xmin": pl.Float64,
+    "ymin": pl.Float64,
+    "xmax": pl.Float64,
+    "ymax": pl.Float64,
+    "box_width": pl.Float64,
+    "box_height": pl.Float64,
+}
 """An empty file still has its columns."""
-_FILES = {PREDICTIONS: "predictions", GROUND_TRUTHS: "groundtruths", DATUMS: "datums",
-          LABELS: "labels"}  # fmt: skip
+_FILES = {
+    PREDICTIONS: "predictions",
+    GROUND_TRUTHS: "groundtruths",
+    DATUMS: "datums",
+    LABELS: "labels",
+}
 
 
 def _tables(frames: dict[str, pl.DataFrame]) -> dict[str, tuple[Writer, int]]:

@@ -112,9 +112,11 @@ def numbers_in(values: pl.LazyFrame, name: str) -> Texts | None:
     """Summarise the non-numeric values of a text column; None if most are not numbers."""
     absent = pl.col(name).str.strip_chars().str.contains(MISSING)
     held = values.select(text=pl.col(name), absent=absent, number=number_of(name).is_not_null())
-    filled, missing, numbers = held.select(
-        pl.col("text").count(), pl.col("absent").sum(), pl.col("number").sum()
-    ).collect().row(0)  # fmt: skip
+    filled, missing, numbers = (
+        held.select(pl.col("text").count(), pl.col("absent").sum(), pl.col("number").sum())
+        .collect()
+        .row(0)
+    )
     bad = filled - missing - numbers
     if not numbers or bad > max(1, filled // _FEW):
         return None

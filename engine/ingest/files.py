@@ -18,14 +18,32 @@ from ..schemas.wording import option
 # File formats by suffix.
 
 EXTENSIONS = {
-    ".parquet": "parquet", ".pq": "parquet", ".parq": "parquet",
-    ".arrow": "ipc", ".ipc": "ipc", ".feather": "ipc", ".arrows": "ipc_stream",
-    ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".txt": "csv",
-    ".jsonl": "ndjson", ".ndjson": "ndjson", ".json": "json",
-    ".run": "trec", ".qrels": "trec", ".qrel": "trec", ".trec": "trec", ".res": "trec",
-    ".png": "raster", ".tif": "raster", ".tiff": "raster", ".bmp": "raster", ".gif": "raster",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".parq": "parquet",
+    ".arrow": "ipc",
+    ".ipc": "ipc",
+    ".feather": "ipc",
+    ".arrows": "ipc_stream",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".tab": "csv",
+    ".txt": "csv",
+    ".jsonl": "ndjson",
+    ".ndjson": "ndjson",
+    ".json": "json",
+    ".run": "trec",
+    ".qrels": "trec",
+    ".qrel": "trec",
+    ".trec": "trec",
+    ".res": "trec",
+    ".png": "raster",
+    ".tif": "raster",
+    ".tiff": "raster",
+    ".bmp": "raster",
+    ".gif": "raster",
     ".pgm": "raster",
-}  # fmt: skip
+}
 
 
 def by_extension(path: str) -> str | None:

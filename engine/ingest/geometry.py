@@ -54,13 +54,19 @@ LENGTH = "__bbox_length"
 _X0Y0X1Y1 = ("x0", "y0", "x1", "y1")
 _ORIGINS = (("x", "y"), ("bbox_x", "bbox_y"), ("box_x", "box_y"))
 _CENTRES = (
-    ("cx", "cy"), ("x_center", "y_center"), ("xcenter", "ycenter"),
-    ("center_x", "center_y"), ("xc", "yc"),
-)  # fmt: skip
+    ("cx", "cy"),
+    ("x_center", "y_center"),
+    ("xcenter", "ycenter"),
+    ("center_x", "center_y"),
+    ("xc", "yc"),
+)
 _EXTENTS = (
-    ("w", "h"), ("bbox_width", "bbox_height"), ("bbox_w", "bbox_h"), ("box_w", "box_h"),
+    ("w", "h"),
+    ("bbox_width", "bbox_height"),
+    ("bbox_w", "bbox_h"),
+    ("box_w", "box_h"),
     ("width", "height"),
-)  # fmt: skip
+)
 
 
 class Boxes(msgspec.Struct):
@@ -108,15 +114,20 @@ def find_boxes(find: Finder, box_format: str | None, *, needed: bool = True) -> 
     boxes = _from_four(find, "cxcywh" if centred else form, names)
     if centred:
         boxes.notes.append(
-            Note("centred_boxes", f"{find.side}: columns {names[0]!r} and {names[1]!r} are read as"
-                 " centres, since box_format is cxcywh.")
-        )  # fmt: skip
+            Note(
+                "centred_boxes",
+                f"{find.side}: columns {names[0]!r} and {names[1]!r} are read as"
+                " centres, since box_format is cxcywh.",
+            )
+        )
     if bbox is not None:
         used = ", ".join(names)
         boxes.notes.append(
-            Note("unused_column", f"{find.side}: column {bbox!r} is not used; the boxes are"
-                 f" those of {used}.")
-        )  # fmt: skip
+            Note(
+                "unused_column",
+                f"{find.side}: column {bbox!r} is not used; the boxes are those of {used}.",
+            )
+        )
     return boxes
 
 
@@ -279,9 +290,7 @@ def _canonical(form: str, parts: Sequence[pl.Expr]) -> dict[str, pl.Expr]:
         return exprs | dict(zip(("box_width", "box_height"), extents, strict=False))
     if form == "cxcywh":
         a, b = a - c / 2, b - d / 2
-    return {
-        "xmin": a, "ymin": b, "xmax": a + c, "ymax": b + d, "box_width": c, "box_height": d
-    }  # fmt: skip
+    return {"xmin": a, "ymin": b, "xmax": a + c, "ymax": b + d, "box_width": c, "box_height": d}
 
 
 def _from_one_column(find: Finder, bbox: str, box_format: str | None) -> Boxes:
@@ -300,9 +309,13 @@ def _from_one_column(find: Finder, bbox: str, box_format: str | None) -> Boxes:
         return Boxes()
     if isinstance(dtype, pl.Array) and dtype.shape != (4,):
         find.problems.append(
-            Problem(find.side, "bbox", f"column {bbox!r} holds arrays of shape {dtype.shape}; a"
-                    " box is four numbers.", kind="not_four_numbers")
-        )  # fmt: skip
+            Problem(
+                find.side,
+                "bbox",
+                f"column {bbox!r} holds arrays of shape {dtype.shape}; a box is four numbers.",
+                kind="not_four_numbers",
+            )
+        )
         return Boxes()
     if box_format is None:
         find.problems.append(
@@ -391,10 +404,12 @@ def check_box_lengths(check: Check, seen: Mapping[str, Any]) -> None:
     n = check.count(wrong)
     own = check.origins.get("xmin", ["bbox"])[0]
     check.add(
-        "not_four_numbers", "bbox", n,
+        "not_four_numbers",
+        "bbox",
+        n,
         f"column {own!r}: {count_of(n, 'list')} without exactly four numbers,"
         f" {check.rows(wrong, [LENGTH])}. A box is four numbers.",
-    )  # fmt: skip
+    )
 
 
 def inverted(check: Check, seen: Mapping[str, Any]) -> None:
@@ -414,11 +429,13 @@ def inverted(check: Check, seen: Mapping[str, Any]) -> None:
         if len(ends) == 1:  # a list
             way = option("box_format", "xywh")
         check.add(
-            "inverted_boxes", "xmin", n,
+            "inverted_boxes",
+            "xmin",
+            n,
             f"{check.named(CORNER_NAMES)}: {count_of(n, 'inverted box', 'inverted boxes')}"
             f" (xmax < xmin or ymax < ymin), {check.rows(wrong, CORNER_NAMES)}. Swap the"
             f" corners; if the last two numbers are width and height, name them so: {way}.",
-        )  # fmt: skip
+        )
     flat = (pl.col("xmax") == pl.col("xmin")) | (pl.col("ymax") == pl.col("ymin"))
     zero = check.count(flat & ~wrong)
     if zero:
@@ -428,10 +445,11 @@ def inverted(check: Check, seen: Mapping[str, Any]) -> None:
         zeros = check.count(empty) if check.side == GROUND_TRUTHS else 0
         if zeros:
             words = (
-                "box of 0, 0, 0, 0 counts", "boxes of 0, 0, 0, 0 count",
+                "box of 0, 0, 0, 0 counts",
+                "boxes of 0, 0, 0, 0 count",
                 "as objects that nothing can find. If they mark images without objects, leave"
                 f" these rows out and list the images: {option('datums')}",
-            )  # fmt: skip
+            )
             check.notes.append(note_of("boxes_of_zeros", zeros, words, before=f"{check.side}: "))
 
 
@@ -483,12 +501,15 @@ def oriented_box_columns(
         del find.problems[known:]
         if needed and angle_format is not None and names:
             find.problems.append(
-                Problem(find.side, ANGLE.name,
-                        f"column {angles[0]!r} is beside {', '.join(map(repr, names))}: what a"
-                        " box is turned about is only known of its centre. Give cx, cy, w, h and"
-                        f" the angle, or leave {option('angle_format')} out.",
-                        kind="angle_without_centre")
-            )  # fmt: skip
+                Problem(
+                    find.side,
+                    ANGLE.name,
+                    f"column {angles[0]!r} is beside {', '.join(map(repr, names))}: what a"
+                    " box is turned about is only known of its centre. Give cx, cy, w, h and"
+                    f" the angle, or leave {option('angle_format')} out.",
+                    kind="angle_without_centre",
+                )
+            )
     find.used = used
     return None
 
@@ -782,10 +803,12 @@ def check_boxes_3d(check: Check) -> None:
     if n:
         own = check.named([BOX3D.name])
         check.add(
-            "geometry_missing", BOX3D.name, n,
+            "geometry_missing",
+            BOX3D.name,
+            n,
             f"{own}: {count_of(n, 'row')} without a 3-D box, {check.rows(bare, [])}. Give each row"
             " one, or remove these rows.",
-        )  # fmt: skip
+        )
     numbers_of(check, BOX3D.name, NUMBERS, slice(3, 6), _BOXES_3D_WORDS)
 
 
@@ -1054,11 +1077,13 @@ def check_first(check: Check, seen: Mapping[str, Any]) -> None:
     n = check.count(bare)
     if n:
         check.add(
-            "geometry_missing", names[0], n,
+            "geometry_missing",
+            names[0],
+            n,
             f"{check.named(names)}: {count_of(n, 'row')} without any geometry,"
             f" {check.rows(bare, [])}. Give each row one, or remove these rows, e.g. with"
             f" {option('where', f'{sql_name(check.own(names[0]))} IS NOT NULL')}.",
-        )  # fmt: skip
+        )
 
 
 def check_last(check: Check, seen: Mapping[str, Any]) -> None:
@@ -1072,7 +1097,9 @@ def check_last(check: Check, seen: Mapping[str, Any]) -> None:
         n = check.count(wrong)
         if n:
             check.add(
-                "not_whole", column.name, n,
+                "not_whole",
+                column.name,
+                n,
                 f"{check.named([column.name])}: {count_of(n, 'row')} with a number that is not"
                 f" whole, {check.rows(wrong, [column.name])}. Write whole numbers.",
-            )  # fmt: skip
+            )

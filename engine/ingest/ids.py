@@ -318,10 +318,7 @@ def coded(column: pl.Series) -> Coded | None:
 
 
 def encode(
-    columns: list[pl.Series],
-    made: Sequence[Marks | Coded | None] = (),
-    *,
-    used_up: bool = False,
+    columns: list[pl.Series], made: Sequence[Marks | Coded | None] = (), *, used_up: bool = False
 ) -> tuple[pl.Series, list[Array]]:
     """Encode the distinct values of several columns, in ascending order of value.
 

@@ -315,9 +315,12 @@ def point_out_swap(
             theirs = [name for name in schemas[GROUND_TRUTHS] if name.casefold() in known]
             if theirs:
                 ours.notes.append(
-                    Note("tables_swapped", f"predictions: no {column.name!r}, but the ground truths"
-                         f" have {theirs[0]!r}: are the two tables swapped?")
-                )  # fmt: skip
+                    Note(
+                        "tables_swapped",
+                        f"predictions: no {column.name!r}, but the ground truths"
+                        f" have {theirs[0]!r}: are the two tables swapped?",
+                    )
+                )
 
 
 # Inference of the task from the columns of the tables and the contracts' signs.
@@ -684,11 +687,7 @@ def _first(find: Finder, column: Column) -> str | None:
 
 
 def _fit(
-    task: str,
-    roles: list[str],
-    inputs: Inputs,
-    options: Options,
-    measured: _Measured,
+    task: str, roles: list[str], inputs: Inputs, options: Options, measured: _Measured
 ) -> _Fit:
     contracts = tables.contracts(task)
     signs = {
@@ -913,8 +912,11 @@ def _none(inputs: Inputs, roles: list[str], options: Options) -> str:
             columns = {column.name: column for column in table.columns}
             names = [name for name in table.signs if name in columns]
             also = [alias for name in names for alias in columns[name].aliases][:4]
-            rest = [f"{name}0.1" if columns[name].numbered else name
-                    for name in table.any_of if name in columns and name not in names]  # fmt: skip
+            rest = [
+                f"{name}0.1" if columns[name].numbered else name
+                for name in table.any_of
+                if name in columns and name not in names
+            ]
             if rest and (first := [name for name in table.any_of if name in names]):
                 also.append(f"in place of {listing(first)} any of {', '.join(rest)}")
             ways.append(f"{task} needs {listing(names, most=4)} (or {', '.join(also)}, ...)")

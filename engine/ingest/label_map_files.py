@@ -212,8 +212,14 @@ GREY = "grey"
 """The coding of pictures whose three bands are the index; behind a coding's name, its value."""
 UNKNOWN = -2
 """Number of a value that a coding does not have."""
-MAPS = ("_gtFine_labelIds", "_gtFine_labelTrainIds", "_gtCoarse_labelIds",
-        "_gtCoarse_labelTrainIds", "_gtFine_color", "_gtCoarse_color")  # fmt: skip
+MAPS = (
+    "_gtFine_labelIds",
+    "_gtFine_labelTrainIds",
+    "_gtCoarse_labelIds",
+    "_gtCoarse_labelTrainIds",
+    "_gtFine_color",
+    "_gtCoarse_color",
+)
 """Ends of names of the label maps among the files of a data set that has several an image."""
 
 
@@ -656,8 +662,12 @@ def _read_list(file: str) -> Source:
         name, sign, rest = line.partition(":")
         colour = rest.split(":")[0]
         if not sign or colour_of(colour) is None:
-            raise broken(file, number, f"{line[:60]!r} is not a label and colour",
-                         "Write lines such as road:128,64,128.")  # fmt: skip
+            raise broken(
+                file,
+                number,
+                f"{line[:60]!r} is not a label and colour",
+                "Write lines such as road:128,64,128.",
+            )
         rows.append({"label_value": name, "color": colour})
     said = f"labels and their colours are those of {file}."
     return Source(pl.LazyFrame(rows), file, notes=(("labels_listed", said, len(rows)),))

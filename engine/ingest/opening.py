@@ -132,8 +132,10 @@ def in_edges(
     keeping = {name for table in TABLES for name in table.as_written}
     if options.dialect in keeping:
         known = [side is not None and side.format in _OF_EDGES for side in sides]
-        for at, called, other in ((0, "predictions", "ground truths"),
-                                  (1, "ground truths", "predictions")):  # fmt: skip
+        for at, called, other in (
+            (0, "predictions", "ground truths"),
+            (1, "ground truths", "predictions"),
+        ):
             if counted[at] and known[1 - at] and not counted[1 - at]:
                 said = (
                     f"corners of the {called} are pixels that count from 1, those of the {other}"
@@ -279,9 +281,10 @@ def _scaled(side: Source, known: pl.DataFrame, lacking: dict[int, list[str]]) ->
         .with_columns(scaled)
     )
     frame = frame.with_columns(
-        _times(column, depth) for column, depth in (("polygon", 3), ("keypoints", 2))
+        _times(column, depth)
+        for column, depth in (("polygon", 3), ("keypoints", 2))
         if column in columns
-    )  # fmt: skip
+    )
     side.frame = frame.select(columns)
     side.shares = False
     return side
@@ -748,10 +751,7 @@ def open_inputs(
     last = next(reversed(sources))
     if PREDICTIONS in sources:
         sources[PREDICTIONS] = placed(sources[PREDICTIONS], sources[last].images)
-    for role, thing, opener in (
-        (DATUMS, datums, open_datums),
-        (LABELS, labels, open_labels),
-    ):
+    for role, thing, opener in ((DATUMS, datums, open_datums), (LABELS, labels, open_labels)):
         if thing is not None:
             sources[role] = opener(thing, storage_options)
     _brought_together(sources, last, options)
@@ -900,8 +900,11 @@ def _paired(
             lengths=heights,
         )
     said = "neither table has datum ids: paired row by row."
-    strange = [f"{role.replace('_', ' ')}: {', '.join(map(repr, own[:5]))}"
-               for role, own in idle.items() if own]  # fmt: skip
+    strange = [
+        f"{role.replace('_', ' ')}: {', '.join(map(repr, own[:5]))}"
+        for role, own in idle.items()
+        if own
+    ]
     if strange:
         said += (
             f" Columns that nothing reads ({'; '.join(strange)}) are not compared: if one is"

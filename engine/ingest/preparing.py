@@ -124,9 +124,7 @@ def _firsts(source: Source, read: list[pl.Expr]) -> dict[str, set[tuple[object, 
     return found
 
 
-def _first_pair(
-    told: dict[str, set[tuple[object, ...]]],
-) -> tuple[str, str, int, int] | None:
+def _first_pair(told: dict[str, set[tuple[object, ...]]]) -> tuple[str, str, int, int] | None:
     """Two files that share at least half of the datums looked at; how many, and of how many."""
     datums = {file: {row[0] for row in rows} for file, rows in told.items()}
     for one, other in combinations(told, 2):
@@ -318,10 +316,7 @@ def _many_to_one(role: str, own: list[str], rest: list[str]) -> str:
 
 
 def _found(
-    table: Table,
-    schema: Mapping[str, pl.DataType],
-    options: Options,
-    problems: list[Problem],
+    table: Table, schema: Mapping[str, pl.DataType], options: Options, problems: list[Problem]
 ) -> dict[str, str]:
     """The columns of a table that make ids together: canonical name to own name."""
     said = {mine: to for mine, to in (options.columns or {}).items() if mine in schema}

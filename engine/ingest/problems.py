@@ -67,11 +67,7 @@ DOCUMENTS_APART = "documents_apart"
 
 
 def note_of(
-    kind: str,
-    n: int,
-    words: tuple[str, str, str],
-    lowest: Iterable[Any] = (),
-    before: str = "",
+    kind: str, n: int, words: tuple[str, str, str], lowest: Iterable[Any] = (), before: str = ""
 ) -> Note:
     """Make a note on a number of datums or rows, with the lowest ids.
 

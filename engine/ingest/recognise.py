@@ -218,9 +218,13 @@ class Finder:
     def missing(self, column: Column) -> None:
         """Record that a required column is not there, with the nearest ones that are."""
         self.problems.append(
-            Problem(self.side, column.name, f"column {column.name!r} is missing."
-                    f" {self.offer(column)}{column.otherwise}", kind="column_missing")
-        )  # fmt: skip
+            Problem(
+                self.side,
+                column.name,
+                f"column {column.name!r} is missing. {self.offer(column)}{column.otherwise}",
+                kind="column_missing",
+            )
+        )
 
     def offer(self, column: Column) -> str:
         """Return a hint on candidates for a missing column, and on how to map one."""
@@ -349,8 +353,9 @@ def contract(task: str, role: str, options: Options, schema: Mapping[str, Any]) 
         )
     table = tables.table_for(task, role)
     table = _spared(_with_kin(table, options, schema), options)
-    answered = any(is_there(one, options, schema) for one in table.optional
-                   if one.name in table.any_of)  # fmt: skip
+    answered = any(
+        is_there(one, options, schema) for one in table.optional if one.name in table.any_of
+    )
     table = _with_stand_ins(_served(table, task, options, schema), options, schema)
     needed = options.metrics is not None or not answered
     table = with_numbered(table, options, schema, needed=needed)

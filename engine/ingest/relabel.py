@@ -216,9 +216,7 @@ def _without_contradiction(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def hold_labels(
-    frames: dict[str, pl.DataFrame],
-    label_map: Any,
-    pairs: Mapping[str, pl.DataFrame] | None = None,
+    frames: dict[str, pl.DataFrame], label_map: Any, pairs: Mapping[str, pl.DataFrame] | None = None
 ) -> tuple[dict[str, pl.DataFrame] | None, list[Note]]:
     """Check the labels of all tables against each other, after the label map.
 
@@ -235,10 +233,13 @@ def hold_labels(
         InputError: integers on one side and strings on the other.
     """
     keyed = {
-        side: any("label_key" in frame.columns for frame in (frames.get(side), frames.get(TABLE))
-                  if frame is not None)
+        side: any(
+            "label_key" in frame.columns
+            for frame in (frames.get(side), frames.get(TABLE))
+            if frame is not None
+        )
         for side in (PREDICTIONS, GROUND_TRUTHS)
-    }  # fmt: skip
+    }
     if label_map is None:
         both_sides.check_kinds(frames, both_sides.LABEL_COLUMNS)
         return None, both_sides.label_notes(pairs or both_sides.side_pairs(frames), keyed)
@@ -398,9 +399,7 @@ def _fitting(mapping: pl.DataFrame, side: str, filled: Mapping[str, pl.DataFrame
 
 
 def _check_fit(
-    mapping: pl.DataFrame,
-    fitted: Mapping[str, pl.DataFrame],
-    filled: Mapping[str, pl.DataFrame],
+    mapping: pl.DataFrame, fitted: Mapping[str, pl.DataFrame], filled: Mapping[str, pl.DataFrame]
 ) -> None:
     """Refuse a map of which no side can use an entry."""
     if not fitted or not mapping.height or any(frame.height for frame in fitted.values()):

@@ -47,10 +47,12 @@ def check_ends(check: Check, seen: Mapping[str, Any]) -> None:
         n = check.count(wrong)
         if n:
             check.add(
-                "bounds_inverted", column.name, n,
+                "bounds_inverted",
+                column.name,
+                n,
                 f"{check.named(ends)}: {count_of(n, 'row')} with {' above '.join(ends)},"
                 f" {check.rows(wrong, ends)}. Swap the ends, or remove these rows.",
-            )  # fmt: skip
+            )
     rising = [column.name for column in check.columns if column.rising]
     if len(rising) > 1:
         crossed = pl.any_horizontal(_above(*pair) for pair in pairwise(rising))
@@ -104,19 +106,23 @@ def check_sets(check: Check, seen: Mapping[str, Any]) -> None:
     ]
     if single:
         check.add(
-            "not_lists", single[0], None,
+            "not_lists",
+            single[0],
+            None,
             f"{check.named(single[:1])} holds one value a row. With {option('multilabel', True)}"
             " one table has lists of labels in 'actual', and in 'predicted' or in place of it a"
             f" column of scores for every label ({option('score_columns')}). Or give two tables,"
             " predictions and ground truths, with a row for each label of a datum.",
-        )  # fmt: skip
+        )
         return
     if "label_key" in check.frame.columns:
         check.add(
-            "label_key_beside_lists", "label_key", None,
+            "label_key_beside_lists",
+            "label_key",
+            None,
             f"{check.named(['label_key'])} beside lists of labels: these are of one key. Give two"
             " tables, predictions and ground truths, with a row for each label of a datum.",
-        )  # fmt: skip
+        )
     for name in _SIDES:
         if name not in check.frame.columns:
             continue
@@ -125,20 +131,24 @@ def check_sets(check: Check, seen: Mapping[str, Any]) -> None:
         n = check.count(wrong)
         if n:
             check.add(
-                "repeated_in_list", name, n,
+                "repeated_in_list",
+                name,
+                n,
                 f"{check.named([name])}: {count_of(n, 'row')} with a label twice in the list,"
                 f" {check.rows(wrong, [name])}. Each label of a datum may appear once.",
-            )  # fmt: skip
+            )
 
 
 def _alone(check: Check, name: str, others: list[str]) -> None:
     beside = f"{check.named(others[:1])} holds one value a row" if others else "no other does"
     check.add(
-        "lists_on_one_side", name, None,
+        "lists_on_one_side",
+        name,
+        None,
         f"{check.named([name])} holds lists of labels, but {beside}. Either both 'actual' and"
         " 'predicted' hold lists, of equal length in each row and without scores, or neither"
         " does.",
-    )  # fmt: skip
+    )
 
 
 def _uneven(check: Check) -> None:
@@ -146,11 +156,13 @@ def _uneven(check: Check) -> None:
     wrong = actual != predicted
     n = check.count(wrong)
     check.add(
-        "unequal_lists", "predicted", n,
+        "unequal_lists",
+        "predicted",
+        n,
         f"{check.named(_SIDES)}: {count_of(n, 'row')} with lists of unequal length,"
         f" {check.rows(wrong, _SIDES)}. Each place of one list is compared with the same place of"
         " the other; cut or fill them to equal length.",
-    )  # fmt: skip
+    )
 
 
 def _elements(check: Check, name: str) -> None:
@@ -163,20 +175,24 @@ def _elements(check: Check, name: str) -> None:
         where = pl.col(name).list.eval(element.is_null()).list.any()
         n = check.count(where)
         check.add(
-            "null_in_list", name, n,
+            "null_in_list",
+            name,
+            n,
             f"{check.named([name])}: {count_of(n, 'row')} with a null in the list,"
             f" {check.rows(where, [name])}. Fill or remove these.",
-        )  # fmt: skip
+        )
     if not values.dtype.is_float():
         return
     if not values.is_finite().all():
         where = pl.col(name).list.eval(~element.is_finite()).list.any()
         n = check.count(where)
         check.add(
-            "not_finite", name, n,
+            "not_finite",
+            name,
+            n,
             f"{check.named([name])}: {count_of(n, 'row')} with NaN or infinity,"
             f" {check.rows(where, [name])}. Repair or remove these rows.",
-        )  # fmt: skip
+        )
     found = values.to_frame("x").select((not_whole(pl.col("x")) & pl.col("x").is_finite()).any())
     if found.item():
         where = pl.col(name).list.eval(not_whole(element) & element.is_finite()).list.any()
@@ -194,10 +210,12 @@ def check_order(check: Check, seen: Mapping[str, Any]) -> None:
     columns = check.frame.columns
     if "doc_id" in columns and "score" not in columns and "rank" not in columns:
         check.add(
-            "column_missing", "score", None,
+            "column_missing",
+            "score",
+            None,
             "neither 'score' nor 'rank' is there: documents are ranked by one of them. If a column"
             f" is it, write {option('columns', {'mine': 'score'})}.",
-        )  # fmt: skip
+        )
 
 
 def check_items(check: Check, seen: Mapping[str, Any]) -> None:
@@ -210,10 +228,12 @@ def check_items(check: Check, seen: Mapping[str, Any]) -> None:
             where = pl.col(name).list.eval(pl.element().is_null()).list.any()
             n = check.count(where)
             check.add(
-                "null_in_list", name, n,
+                "null_in_list",
+                name,
+                n,
                 f"{check.named([name])}: {count_of(n, 'row')} with a null in the list,"
                 f" {check.rows(where, [name])}. Fill or remove these.",
-            )  # fmt: skip
+            )
 
 
 # Row checks of segments, beyond single columns.
@@ -267,9 +287,12 @@ def check_segments(check: Check, seen: Mapping[str, Any]) -> None:
         n = check.count(where)
         if n:
             check.add(
-                code, name, n, f"{check.named([name])}: {count_of(n, 'row')} {said},"
+                code,
+                name,
+                n,
+                f"{check.named([name])}: {count_of(n, 'row')} {said},"
                 f" {check.rows(where, [])}. {way}",
-            )  # fmt: skip
+            )
     if "segment_id" not in columns:
         return
     key = pl.struct("datum_id", "segment_id")
@@ -277,11 +300,13 @@ def check_segments(check: Check, seen: Mapping[str, Any]) -> None:
     n = check.count(twice)
     if n:
         check.add(
-            "repeated_values", "segment_id", n,
+            "repeated_values",
+            "segment_id",
+            n,
             f"{check.named(['segment_id'])}: {count_of(n, 'row')} of an image in which their id"
             f" appears more than once, {check.rows(twice, ['segment_id'])}. An id is of one"
             " segment: merge these rows, or give each its own.",
-        )  # fmt: skip
+        )
 
 
 # Vectors of texts: numbers, all of them finite, and as many in every row.
@@ -371,12 +396,7 @@ def _tell(
     flags[rows] = True
     shown = check.rows(pl.lit(pl.Series(flags)), []).replace(" ()", "")
     n = int(flags.sum())
-    check.add(
-        code,
-        name,
-        n,
-        f"{check.named([name])}: {count_of(n, 'row')} {what}, {shown}. {way}",
-    )
+    check.add(code, name, n, f"{check.named([name])}: {count_of(n, 'row')} {what}, {shown}. {way}")
 
 
 # References and contexts of texts: one a row, or a list of them.
@@ -400,11 +420,13 @@ def _check_column(check: Check, name: str) -> None:
         where = pl.col(name).list.eval(pl.element().is_null()).list.any()
         n = check.count(where)
         check.add(
-            "null_in_list", name, n,
+            "null_in_list",
+            name,
+            n,
             f"{check.named([name])}: {count_of(n, 'row')} with a null in the list,"
             f" {check.rows(where, [name])}. Fill or remove these, or write"
             f" {option('nulls', 'skip')}, or {option('nulls', 'empty')} if they are empty texts.",
-        )  # fmt: skip
+        )
 
 
 # Tables of verdicts: every one once.
@@ -426,12 +448,14 @@ def check_verdicts(check: Check, seen: Mapping[str, Any]) -> None:
     n = check.count(where)
     if n:
         check.add(
-            "repeated_values", "item_index", n,
+            "repeated_values",
+            "item_index",
+            n,
             f"{check.named(key)}: {count_of(n, 'row')} of which another has the same values,"
             f" {check.rows(where, key)}. Each verdict may appear once; was a file read twice?"
             f" Several"
             " judgments of one item are distinguished by judgment_index.",
-        )  # fmt: skip
+        )
 
 
 def _check_holes(check: Check, key: list[str]) -> None:
@@ -444,11 +468,13 @@ def _check_holes(check: Check, key: list[str]) -> None:
     n = check.count(where)
     if n:
         check.add(
-            "null_values", "item_index", n,
+            "null_values",
+            "item_index",
+            n,
             f"{check.named(['item_index'])}: {count_of(n, 'row')} without an index beside verdicts"
             f" of the same set that have one, {check.rows(where, together)}. Give all of them"
             " their places, or none: then the rows' order counts.",
-        )  # fmt: skip
+        )
 
 
 # Row checks of label maps, masks and polygons, beyond single columns.
@@ -466,11 +492,13 @@ def check_rows(check: Check, seen: Mapping[str, Any]) -> None:
         _filled(check, forms)
     elif "raster" not in forms:
         check.add(
-            "column_missing", "label_value", None,
+            "column_missing",
+            "label_value",
+            None,
             f"column 'label_value' is missing: a {' or '.join(forms)} is of one label. If a column"
             f" says which, write {option('columns', {'mine': 'label_value'})}; indices of"
             f" labels go into a column 'raster'.",
-        )  # fmt: skip
+        )
     else:
         _filled(check, ["raster"])
         _once(check)
@@ -515,10 +543,12 @@ def _filled(check: Check, forms: list[str]) -> None:
     n = check.count(where)
     if n:
         check.add(
-            "geometry_missing", forms[0], n,
+            "geometry_missing",
+            forms[0],
+            n,
             f"{check.named(forms)}: {count_of(n, 'row')} without any pixels,"
             f" {check.rows(where, [])}. Fill or remove these rows.",
-        )  # fmt: skip
+        )
 
 
 def _once(check: Check) -> None:
@@ -530,11 +560,13 @@ def _once(check: Check) -> None:
     n = check.count(where)
     if n:
         check.add(
-            "repeated_values", key[-1], n,
+            "repeated_values",
+            key[-1],
+            n,
             f"{check.named(key)}: {count_of(n, 'row')} of a datum that has several label maps,"
             f" {check.rows(where, key)}. One label map says it all: give one row a"
             f" {' and '.join(key)}, or a column 'label_value' if each row is of one label.",
-        )  # fmt: skip
+        )
 
 
 # Shapes: groups of a contract's columns with common checks, such as boxes or a pair of labels.

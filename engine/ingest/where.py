@@ -291,9 +291,13 @@ def keep_datums(
         if role in frames and (role in where or frames[role].height < height[role]):
             gone = height[role] - frames[role].height
             notes.append(
-                Note("where", f"where {text} removed {gone:,} of"
-                     f" {count_of(height[role], 'row')} of the {role.replace('_', ' ')}.", gone)
-            )  # fmt: skip
+                Note(
+                    "where",
+                    f"where {text} removed {gone:,} of"
+                    f" {count_of(height[role], 'row')} of the {role.replace('_', ' ')}.",
+                    gone,
+                )
+            )
     return notes
 
 

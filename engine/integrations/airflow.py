@@ -53,8 +53,18 @@ class EvaluateOperator(BaseOperator):  # type: ignore[misc]  # untyped where Air
             AirflowException: a temporary failure.
         """
         changes = [f"--set={name}={value}" for name, value in self.variables.items()]
-        command = [sys.executable, "-m", "evalengine", "run", self.job, *changes,
-                   "--wait", str(self.wait), "--log-format", "json"]  # fmt: skip
+        command = [
+            sys.executable,
+            "-m",
+            "evalengine",
+            "run",
+            self.job,
+            *changes,
+            "--wait",
+            str(self.wait),
+            "--log-format",
+            "json",
+        ]
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         ) as process:

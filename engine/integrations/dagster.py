@@ -44,9 +44,7 @@ def evaluation_asset(
         check_specs=[dg.AssetCheckSpec("gates", asset=name)],
         **{"retry_policy": dg.RetryPolicy(max_retries=3, delay=600), **asset},
     )
-    def evaluation(
-        context: dg.AssetExecutionContext,
-    ) -> dg.MaterializeResult:
+    def evaluation(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
         try:
             result = ee.run_job(job, variables=of_run(context), wait=wait)
         except ee.EvalengineError as error:

@@ -53,5 +53,8 @@ def log_card(
 def _options(card: Scorecard) -> dict[str, str]:
     """Return the given options as text, for tags: a run may have several scorecards."""
     given = {name: getattr(card.options, name) for name in FIELDS}
-    return {name: str(value)[:_LONGEST] for name, value in given.items()
-            if value is not None and name not in ("task", "dialect")}  # fmt: skip
+    return {
+        name: str(value)[:_LONGEST]
+        for name, value in given.items()
+        if value is not None and name not in ("task", "dialect")
+    }

@@ -145,8 +145,10 @@ def _in_pixels(target: Mapping[str, Any], height: int, width: int) -> dict[str, 
     """Centres and sizes in shares of the image as corners in pixels."""
     x, y, w, h = as_array(target["boxes"]).reshape(-1, 4).astype(np.float64).T
     corners = np.stack([x - w / 2, y - h / 2, x + w / 2, y + h / 2], axis=1)
-    one = {"boxes": corners * [width, height, width, height],
-           "labels": as_array(target["class_labels"])}  # fmt: skip
+    one = {
+        "boxes": corners * [width, height, width, height],
+        "labels": as_array(target["class_labels"]),
+    }
     # Their area is one of the resized image, and no area of the original's pixels.
     return one | {key: as_array(target[key]) for key in ("iscrowd",) if key in target}
 

@@ -77,8 +77,10 @@ def locked(
             _acquire(file, folder, wait, tell)
             before = _holder(file)
             if before is not None:
-                tell(f"took over from a run that died: process {before.pid} on {before.host},"
-                     f" begun {before.since}")  # fmt: skip
+                tell(
+                    f"took over from a run that died: process {before.pid} on {before.host},"
+                    f" begun {before.since}"
+                )
             holder = Holder(job, os.getpid(), socket.gethostname(), now)
             _write(file, b"\n" + msgspec.json.encode(holder))
         except OSError as error:
@@ -364,8 +366,9 @@ class Lineage:
     def _about(self, found: Found, folder: Path) -> None:
         self._inputs = [
             _dataset(file.path, local=file.stamp is not None)
-            for own in found.files.values() for file in own
-        ]  # fmt: skip
+            for own in found.files.values()
+            for file in own
+        ]
         self._outputs = [_dataset(str(folder), local=True)]
 
     def never_began(self, message: str) -> None:
@@ -398,18 +401,24 @@ class Lineage:
                 "dataQualityAssertions": {
                     **_facet("1-0-1", "DataQualityAssertionsDatasetFacet"),
                     "assertions": [
-                        {"assertion": f"{one.gate} [{one.row}]" if one.row else one.gate,
-                         "success": one.status != FAILED}
-                        for one in verdicts if one.status != SKIPPED
+                        {
+                            "assertion": f"{one.gate} [{one.row}]" if one.row else one.gate,
+                            "success": one.status != FAILED,
+                        }
+                        for one in verdicts
+                        if one.status != SKIPPED
                     ],
                 }
-            }  # fmt: skip
+            }
         return self._event(COMPLETE, {}, inputs)
 
     def stop(self, kind: str, message: str) -> None:
         """Report a run without a result: ``FAIL``, or ``ABORT`` if it was interrupted."""
-        facet = {**_facet("1-0-0", "ErrorMessageRunFacet"), "message": message,
-                 "programmingLanguage": "python"}  # fmt: skip
+        facet = {
+            **_facet("1-0-0", "ErrorMessageRunFacet"),
+            "message": message,
+            "programmingLanguage": "python",
+        }
         self._event(kind, {"errorMessage": facet})
 
     def _event(
@@ -417,8 +426,11 @@ class Lineage:
     ) -> bool:
         if self._send is None:
             return True
-        engine = {**_facet("1-1-1", "ProcessingEngineRunFacet"), "version": __version__,
-                  "name": "evalengine"}  # fmt: skip
+        engine = {
+            **_facet("1-1-1", "ProcessingEngineRunFacet"),
+            "version": __version__,
+            "name": "evalengine",
+        }
         event = {
             "eventType": kind,
             "eventTime": datetime.now(UTC).isoformat(),
@@ -447,10 +459,7 @@ def _dataset(path: str, *, local: bool) -> dict[str, Any]:
 
 
 def _facet(version: str, name: str) -> dict[str, str]:
-    return {
-        "_producer": _PRODUCER,
-        "_schemaURL": f"{_FACETS}/{version}/{name}.json#/$defs/{name}",
-    }
+    return {"_producer": _PRODUCER, "_schemaURL": f"{_FACETS}/{version}/{name}.json#/$defs/{name}"}
 
 
 def _sender(target: str, key: str | None) -> Send:

@@ -135,9 +135,11 @@ def last_partitions(pattern: str, job: str, run_id: str) -> tuple[list[str], str
     Returns:
         their values, and its end time; empty if no run recorded any.
     """
-    found = [(success.finished, name) for name in glob.glob(pattern)
-             if (success := read_success(Path(name)))
-             and success.job == job and success.run_id != run_id]  # fmt: skip
+    found = [
+        (success.finished, name)
+        for name in glob.glob(pattern)
+        if (success := read_success(Path(name))) and success.job == job and success.run_id != run_id
+    ]
     finished, folder = max(found, default=("", ""))
     try:
         told = msgspec.json.decode((Path(folder) / JOB_FILE).read_bytes(), type=_Partitions)

@@ -64,8 +64,7 @@ def sentence(one: Verdict) -> str:
 def ordered(verdicts: Sequence[Verdict]) -> list[Verdict]:
     """Verdicts, failed ones first."""
     return sorted(
-        verdicts,
-        key=lambda one: _ORDER.index(one.status) if one.status in _ORDER else len(_ORDER),
+        verdicts, key=lambda one: _ORDER.index(one.status) if one.status in _ORDER else len(_ORDER)
     )
 
 
@@ -84,9 +83,7 @@ def _frame(verdicts: Sequence[Verdict]) -> pl.DataFrame:
         }
         for one in ordered(verdicts)
     ]
-    columns = (
-        "status", "gate", "row", "value", "bound", "baseline", "interval", "n", "reason",
-    )  # fmt: skip
+    columns = ("status", "gate", "row", "value", "bound", "baseline", "interval", "n", "reason")
     return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String))
 
 

@@ -313,8 +313,12 @@ def run_job(
         lineage.never_began(str(error))
         raise
     _refuse_inputs(loaded, [file.path for files in plan.found.files.values() for file in files])
-    tell("planned", run_id=plan.run_id, folder=plan.shown,
-         files=sum(map(len, plan.found.files.values())))  # fmt: skip
+    tell(
+        "planned",
+        run_id=plan.run_id,
+        folder=plan.shown,
+        files=sum(map(len, plan.found.files.values())),
+    )
     with locked(plan.folder, job.name, wait=wait, tell=partial(tell, level=WARNING)):
         cleared = mend(real_folder(plan.folder))
         if cleared:
@@ -408,12 +412,7 @@ def _complete(plan: JobPlan, success: Success, verdicts: list[Verdict], lineage:
 
 
 def _score(
-    plan: JobPlan,
-    before: Success | None,
-    started: str,
-    force: bool,
-    tell: Tell,
-    lineage: Lineage,
+    plan: JobPlan, before: Success | None, started: str, force: bool, tell: Tell, lineage: Lineage
 ) -> tuple[list[Verdict], EvalengineError | None]:
     """Score, judge, and move the result into place; return verdicts, or the error in the gates."""
     target = check_target(plan.folder, overwrite=True)
@@ -606,14 +605,19 @@ def _details(plan: JobPlan, verdicts: list[Verdict]) -> dict[str, object]:
         "partitions": plan.found.partitions,
         "inputs": {
             role: [
-                {"name": file.name, "bytes": file.bytes, "sha256": file.sha256,
-                 "partition": file.partition, **_rasters(file)}
+                {
+                    "name": file.name,
+                    "bytes": file.bytes,
+                    "sha256": file.sha256,
+                    "partition": file.partition,
+                    **_rasters(file),
+                }
                 for file in own
             ]
             for role, own in plan.found.files.items()
         },
         "gates": verdicts,
-    }  # fmt: skip
+    }
 
 
 def _rasters(file: File) -> dict[str, object]:

@@ -526,10 +526,7 @@ def score_parts(
     }
     told_of_parts = [(part.name, one.told) for part, (one, _) in zip(parts, kept, strict=True)]
     whole = Told(
-        notes=(
-            *damaged,
-            *(f"{name}: {note}" for name, one in told_of_parts for note in one.notes),
-        ),
+        notes=(*damaged, *(f"{name}: {note}" for name, one in told_of_parts for note in one.notes)),
         warnings=tuple(f"{name}: {note}" for name, one in told_of_parts for note in one.warnings),
         findings=tuple(
             msgspec.structs.replace(finding, message=f"{name}: {finding.message}")
@@ -595,10 +592,7 @@ def _tallied(
         try:
             part.tally.parent.mkdir(parents=True, exist_ok=True)
             stored.save(
-                tallies,
-                part.tally,
-                fingerprint=plan.fingerprint,
-                about=msgspec.to_builtins(about),
+                tallies, part.tally, fingerprint=plan.fingerprint, about=msgspec.to_builtins(about)
             )
         except OSError as error:
             raise WriteError(

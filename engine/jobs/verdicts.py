@@ -381,9 +381,13 @@ def _of_difference(
         return _with(about, reason=why)
     status = _status(gate, gate.end(lower, upper), gate.margin)
     return _with(
-        about, status=status, lower=lower, upper=upper, interval_of="difference",
+        about,
+        status=status,
+        lower=lower,
+        upper=upper,
+        interval_of="difference",
         level=margins.level,
-    )  # fmt: skip
+    )
 
 
 def _gone(asked: _Asked, baseline: Numbers) -> Iterable[Verdict]:

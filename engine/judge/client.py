@@ -180,9 +180,16 @@ class Cache(AnswerFile):
             the answer that counts: the first, if another process has stored one meanwhile.
         """
         values = (
-            key, prompt, model, answer.text, answer.finish, answer.refusal, answer.input_tokens,
-            answer.output_tokens, time.time(),
-        )  # fmt: skip
+            key,
+            prompt,
+            model,
+            answer.text,
+            answer.finish,
+            answer.refusal,
+            answer.input_tokens,
+            answer.output_tokens,
+            time.time(),
+        )
         with self._lock:
             new = self._base.execute(
                 "INSERT INTO answers VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING", values

@@ -118,12 +118,7 @@ def key_cells(
         axes=KEY,
         shape=value.shape,
         keep=view.plain.every > 0,
-        columns={
-            "value": value,
-            "average": average,
-            "support": support,
-            **columns,
-        },
+        columns={"value": value, "average": average, "support": support, **columns},
         reason=reason,
     )
 

@@ -248,9 +248,13 @@ def _where(heads: list[dict[str, Any]], ready: Prepared, whole: Whole) -> list[N
         gone = before - rows[role]
         if role in ready.where or gone:
             notes.append(
-                Note("where", f"where {' and '.join(texts)} removed {gone:,} of"
-                     f" {count_of(before, 'row')} of the {role.replace('_', ' ')}.", gone)
-            )  # fmt: skip
+                Note(
+                    "where",
+                    f"where {' and '.join(texts)} removed {gone:,} of"
+                    f" {count_of(before, 'row')} of the {role.replace('_', ' ')}.",
+                    gone,
+                )
+            )
     return notes
 
 
@@ -485,9 +489,15 @@ def run(
         tell("making frames")
         if options.limits:
             moved = limits_of(
-                here, parts, [head["limits"] for head in heads], plan, makers["metrics"](), pool,
-                digest, lambda home: merged(home)[0],
-            )  # fmt: skip
+                here,
+                parts,
+                [head["limits"] for head in heads],
+                plan,
+                makers["metrics"](),
+                pool,
+                digest,
+                lambda home: merged(home)[0],
+            )
             makers = {**makers, limits.FRAME: lambda: moved}
         frames = frames_of(makers, tallies, plan, options.scratch, found.limit)
         page = _page(plan, tallies, threads) if plan.paged else Paged()
@@ -632,9 +642,11 @@ def _told(options: Options, plan: planner.Plan) -> Options:
     names = []
     for metric in plan.metrics:
         cuts = plan.cuts.get(metric.name)
-        own = [metric.name] if cuts is None else [
-            metric.name if k is None else f"{metric.name}@{k}" for k in cuts
-        ]  # fmt: skip
+        own = (
+            [metric.name]
+            if cuts is None
+            else [metric.name if k is None else f"{metric.name}@{k}" for k in cuts]
+        )
         names += own
     return msgspec.structs.replace(options, metrics=tuple(names) if names else None)
 
@@ -658,10 +670,7 @@ def _without_sources(ready: Prepared) -> Prepared:
     sides = {}
     for role, side in ready.sides.items():
         source = Source(
-            pl.LazyFrame(),
-            side.source.description,
-            side.source.format,
-            side.source.files[:1],
+            pl.LazyFrame(), side.source.description, side.source.format, side.source.files[:1]
         )
         sides[role] = unheld(Side(source, side.table, side.schema, side.naming))
     bare = Prepared(sides, ready.plan, ready.where)

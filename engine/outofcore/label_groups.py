@@ -286,11 +286,7 @@ def merged_by_labels(
     )
     return (
         msgspec.structs.replace(
-            whole,
-            datums=datums,
-            ranked=ranked,
-            crossed=met,
-            seconds=merged_seconds(tallies),
+            whole, datums=datums, ranked=ranked, crossed=met, seconds=merged_seconds(tallies)
         ),
         total,
     )

@@ -140,11 +140,7 @@ class Writer:
     """Shuffle the values of one range of a table's rows."""
 
     def __init__(
-        self,
-        folder: Path,
-        names: Sequence[str],
-        n: int,
-        hashes: Callable[[pl.Series], Array],
+        self, folder: Path, names: Sequence[str], n: int, hashes: Callable[[pl.Series], Array]
     ) -> None:
         self._folder, self._names, self._n = folder, names, n
         self._hashes = hashes
@@ -339,8 +335,7 @@ def told_of(folder: str | Path, role: str, span: int) -> Shuffled:
     """Load the summary of a finished range."""
     home = range_folder(folder, role, span)
     names, rest = msgspec.json.decode((home / _TOLD).read_bytes(), type=tuple[list[str], Any])
-    frames = {name: pl.read_ipc(home / f"{_TOLD}-{at}")
-              for at, name in enumerate(names)}  # fmt: skip
+    frames = {name: pl.read_ipc(home / f"{_TOLD}-{at}") for at, name in enumerate(names)}
     ahead, keys = frames.pop(_AHEAD, None), frames.pop(_KEYS, None)
     return Shuffled(pairs=frames, keys=None if keys is None else keys[_KEYS], ahead=ahead, **rest)
 

@@ -281,9 +281,7 @@ def _apart(tallies: Any, job: Job) -> tuple[dict[str, Any], dict[str, Any]]:
     datums = tallies.datums if is_named(tallies) else Datums(None, pl.DataFrame(), None, len(ids))
     whole = msgspec.structs.replace(tallies, ranked=without_rows(ranked), datums=datums)
     rows = msgspec.structs.replace(
-        ranked,
-        row=np.zeros(ranked.row.size, np.int8),
-        gt_row=np.zeros(ranked.gt_row.size, np.int8),
+        ranked, row=np.zeros(ranked.row.size, np.int8), gt_row=np.zeros(ranked.gt_row.size, np.int8)
     )
     things: dict[str, Any] = {stored.WHOLE: whole, ROWS: rows}
     blocks = []

@@ -78,9 +78,13 @@ def ends_of(
         tallies = run(frames, plan.settings)
     for limit, facts in known:
         given = Given(
-            frames=frames, settings=plan.settings, facts=facts, tallies=tallies, run=run,
+            frames=frames,
+            settings=plan.settings,
+            facts=facts,
+            tallies=tallies,
+            run=run,
             workers=workers,
-        )  # fmt: skip
+        )
         for n, made in enumerate(limit.ends(given)):
             yield name_of(limit, n), made
 
@@ -152,10 +156,13 @@ def _joined(
     ranges = [metrics.get(plan.task, name).range for name in known["metric"]]
     found = made.with_columns(lowest=pl.min_horizontal(names), highest=pl.max_horizontal(names))
     return found.with_columns(
-        pl.when(bound=RANGE).then(_finite([range[end] for range in ranges]))
-        .when(pl.col("bound") != UNKNOWN).then(pl.col(name)).alias(name)
+        pl.when(bound=RANGE)
+        .then(_finite([range[end] for range in ranges]))
+        .when(pl.col("bound") != UNKNOWN)
+        .then(pl.col(name))
+        .alias(name)
         for end, name in enumerate(("lowest", "highest"))
-    ).select(*LIMITS)  # fmt: skip
+    ).select(*LIMITS)
 
 
 def _finite(values: list[float]) -> pl.Series:

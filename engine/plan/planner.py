@@ -270,10 +270,7 @@ def _unread(plan: Plan, notes: Sequence[Note]) -> list[Note]:
     more = f" and {len(plan.metrics) - _NAMED} more" if len(plan.metrics) > _NAMED else ""
     by = f"by any of the metrics ({asked}{more})" if plan.named else "here"
     return [
-        not_read(
-            f"{option(name, getattr(plan.options, name))} is not read {by}.",
-        )
-        for name in idle
+        not_read(f"{option(name, getattr(plan.options, name))} is not read {by}.") for name in idle
     ]
 
 

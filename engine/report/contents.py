@@ -615,9 +615,17 @@ def _wrong(
     height, width = (float(size) for size in shape)
     scaled = _scaled(rings, width / whole[1], height / whole[0])
     return (
-        Mark(x=0.0, y=0.0, width=width, height=height, label="wrong pixels", outcome="wrong",
-             score=None, rings=scaled),
-    )  # fmt: skip
+        Mark(
+            x=0.0,
+            y=0.0,
+            width=width,
+            height=height,
+            label="wrong pixels",
+            outcome="wrong",
+            score=None,
+            rings=scaled,
+        ),
+    )
 
 
 def _scaled(rings: tuple[Ring, ...], across: float, down: float) -> tuple[Ring, ...]:

@@ -153,8 +153,19 @@ def calibration_heading(found: FoundCalibration) -> str:
 
 
 def _calibration_table(found: FoundCalibration) -> tuple[list[str], list[list[str]]]:
-    header = ["label", "rows", "score", "right", "ECE", f"{100 * found.level:g} % interval",
-              "temperature", "ECE then", "held out", "isotonic: ECE then", "held out"]  # fmt: skip
+    header = [
+        "label",
+        "rows",
+        "score",
+        "right",
+        "ECE",
+        f"{100 * found.level:g} % interval",
+        "temperature",
+        "ECE then",
+        "held out",
+        "isotonic: ECE then",
+        "held out",
+    ]
 
     def told(row: dict[str, Any], *names: str) -> list[str]:
         return [UNDEFINED if row[name] is None else number(row[name]) for name in names]
@@ -310,9 +321,11 @@ def as_columns(found: FoundLimits) -> pl.DataFrame:
 
 
 BOUNDS = Layout(
-    "limits", bounds_heading, of_frame(as_columns),
+    "limits",
+    bounds_heading,
+    of_frame(as_columns),
     lambda found: found.frame if found.every else found.moving,
-)  # fmt: skip
+)
 
 
 # The worst slices as text, Markdown, HTML, or rows for programs.
@@ -331,12 +344,25 @@ def slices_heading(found: FoundSlices) -> str:
 
 
 def _slices_table(found: FoundSlices) -> tuple[list[str], list[list[str]]]:
-    header = ["slice", "datums", found.metric, f"{100 * found.level:g} % interval", "elsewhere",
-              "p adjusted"]  # fmt: skip
-    rows = [[plain(row["slice"]), f"{row['size']:,}", number(row["value"]),
-             interval(row["lower"], row["upper"]), number(row["elsewhere"]),
-             probability(row["p_adjusted"])]
-            for row in found.frame.iter_rows(named=True)]  # fmt: skip
+    header = [
+        "slice",
+        "datums",
+        found.metric,
+        f"{100 * found.level:g} % interval",
+        "elsewhere",
+        "p adjusted",
+    ]
+    rows = [
+        [
+            plain(row["slice"]),
+            f"{row['size']:,}",
+            number(row["value"]),
+            interval(row["lower"], row["upper"]),
+            number(row["elsewhere"]),
+            probability(row["p_adjusted"]),
+        ]
+        for row in found.frame.iter_rows(named=True)
+    ]
     return header, rows
 
 
@@ -356,8 +382,20 @@ def thresholds_heading(found: FoundThresholds) -> str:
 
 def _thresholds_table(found: FoundThresholds) -> tuple[list[str], list[list[str]]]:
     f = f"F{in_name(found.beta)}"
-    header = ["label", "threshold", f"{100 * found.level:g} % interval", "tp", "fp", "fn",
-              "precision", "recall", f, "held out: precision", "recall", f]  # fmt: skip
+    header = [
+        "label",
+        "threshold",
+        f"{100 * found.level:g} % interval",
+        "tp",
+        "fp",
+        "fn",
+        "precision",
+        "recall",
+        f,
+        "held out: precision",
+        "recall",
+        f,
+    ]
     several = len(found.metrics) > 1
     held = found.frame["kept"].count() > 0
     header = [*(["rule"] if several else []), *header, *(["kept"] if held else [])]

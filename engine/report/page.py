@@ -127,16 +127,30 @@ def parts(
             ],
             labels=None
             if section.labels is None
-            else _of_grid(card, _worst_first(card, section.labels), differences, most,
-                          f"labels-{i}", "Labels", searched=True),
+            else _of_grid(
+                card,
+                _worst_first(card, section.labels),
+                differences,
+                most,
+                f"labels-{i}",
+                "Labels",
+                searched=True,
+            ),
             slices=[
-                _of_grid(card, grid, differences, most, f"slices-{i}-{j}",
-                         f"By {plain(' and '.join(grid.names))}", searched=len(grid.rows) > _MANY)
+                _of_grid(
+                    card,
+                    grid,
+                    differences,
+                    most,
+                    f"slices-{i}-{j}",
+                    f"By {plain(' and '.join(grid.names))}",
+                    searched=len(grid.rows) > _MANY,
+                )
                 for j, grid in enumerate(section.slices)
             ],
         )
         for i, section in enumerate(found)
-    ]  # fmt: skip
+    ]
 
 
 _MANY = 15
@@ -267,8 +281,10 @@ def _notes(grid: Grid, shown: int) -> list[str]:
     notes = [grid.note] if grid.note else []
     if shown < len(grid.rows):
         left = len(grid.rows) - shown
-        notes.append(f"{left:,} more of {len(grid.rows):,} rows are not on this page: the metrics"
-                     " frame of the run has all of them.")  # fmt: skip
+        notes.append(
+            f"{left:,} more of {len(grid.rows):,} rows are not on this page: the metrics"
+            " frame of the run has all of them."
+        )
     if grid.hidden:
         notes.append(f"{grid.hidden:,} more columns are in the metrics frame of the run.")
     for reason, names in grid.undefined.items():

@@ -376,8 +376,9 @@ def _bars(axes: Axes, chart: Bars) -> None:
     if any(bar.baseline is not None for bar in chart.bars):
         axes.scatter([], [], marker="D", facecolors="none", edgecolors="black", label="baseline")
     if axes.get_legend_handles_labels()[1]:
-        axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2, fontsize="small",
-                    frameon=False)  # fmt: skip
+        axes.legend(
+            loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2, fontsize="small", frameon=False
+        )
 
 
 _SAID = {"better": ("^", COLOURS[2]), "worse": ("v", COLOURS[1])}
@@ -397,8 +398,15 @@ def _bar(axes: Axes, chart: Bars, bar: Bar, place: int) -> None:
     if bar.baseline is not None:
         axes.scatter(bar.baseline, place, marker="D", facecolors="none", edgecolors="black", s=24)
     said = f" {bar.value:.4g}" + (f" {bar.says}" if bar.says else "")
-    axes.annotate(said, (1, place), (2, 0), ("axes fraction", "data"), "offset points",
-                  va="center", fontsize="x-small")  # fmt: skip
+    axes.annotate(
+        said,
+        (1, place),
+        (2, 0),
+        ("axes fraction", "data"),
+        "offset points",
+        va="center",
+        fontsize="x-small",
+    )
 
 
 def _histogram(axes: Axes, chart: Bars) -> None:
@@ -409,8 +417,13 @@ def _histogram(axes: Axes, chart: Bars) -> None:
     axes.stairs(values, edges, fill=True, color=COLOURS[0], alpha=0.75, label="this run")
     before = [bar.baseline for bar in chart.bars]
     if any(value is not None for value in before):
-        axes.stairs([value or 0.0 for value in before], edges, color="black", linestyle="--",
-                    label="baseline")  # fmt: skip
+        axes.stairs(
+            [value or 0.0 for value in before],
+            edges,
+            color="black",
+            linestyle="--",
+            label="baseline",
+        )
         axes.legend(fontsize="small", frameon=False)
     axes.set(xlabel=chart.across.title, ylabel=chart.axis.title)
     axes.grid(axis="y", color="0.9")

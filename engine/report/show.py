@@ -535,11 +535,7 @@ def _all_columns() -> pl.DataFrame:
             ]
     for frame, schema in results_FRAMES.items():
         rows += [
-            {
-                "table": frame,
-                "column": name,
-                "type": "as input" if dtype is None else str(dtype),
-            }
+            {"table": frame, "column": name, "type": "as input" if dtype is None else str(dtype)}
             for name, dtype in schema.items()
         ]
     keys = ("task", "table", "column", "type", "need", "about", "also")

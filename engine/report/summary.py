@@ -619,12 +619,7 @@ def markdown(
             parts.append(f"### label key {_escaped(section.label_key or '')}")
         if section.headline:
             rows = [
-                [
-                    line.title,
-                    figure(line),
-                    *([_digits(line.value)] if exact else []),
-                    line.note,
-                ]
+                [line.title, figure(line), *([_digits(line.value)] if exact else []), line.note]
                 for line in section.headline
             ]
             header = ["metric", "value", *(["exact"] if exact else []), "at"]

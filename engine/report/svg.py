@@ -26,16 +26,7 @@ _ROW = 20
 _CELL = (34, 64)
 _FEW = 25
 """A line of so many points has a mark at each."""
-COLOURS = (
-    "#2a78c8",
-    "#c8501e",
-    "#1a8a5f",
-    "#b0459c",
-    "#8a6d00",
-    "#6b62d0",
-    "#c2384f",
-    "#4f7d8c",
-)
+COLOURS = ("#2a78c8", "#c8501e", "#1a8a5f", "#b0459c", "#8a6d00", "#6b62d0", "#c2384f", "#4f7d8c")
 """Each has a contrast of 3 to 1 or more to white and to black."""
 _GRID = "var(--grid,#8888884d)"
 _TEXT = "var(--text,currentColor)"

@@ -514,10 +514,7 @@ def slice_grid(
     sign = -1 if card.directions.get(columns[0][1]) == "lower" else 1
     ranked = sorted(
         cells.items(),  # the worst first; undefined ones behind
-        key=lambda item: (
-            item[1][0].numbers[0] is None,
-            sign * (item[1][0].numbers[0] or 0.0),
-        ),
+        key=lambda item: (item[1][0].numbers[0] is None, sign * (item[1][0].numbers[0] or 0.0)),
     )
     keys = [value.split(_BETWEEN) if names[1:] else [str(value)] for value, _ in ranked]
     return Grid(

@@ -107,10 +107,12 @@ def counts(
         id="counts",
         caption="True positives, false positives and what was missed",
         header=["label", "TP", "FP", "FN", "precision", "recall", "F1"],
-        rows=[[Cell(name, kind="name"), *_cells([c[at] for c in columns])]
-              for (name, _), columns in zip(rows, data, strict=True)],
+        rows=[
+            [Cell(name, kind="name"), *_cells([c[at] for c in columns])]
+            for (name, _), columns in zip(rows, data, strict=True)
+        ],
         notes=notes,
-    )  # fmt: skip
+    )
     said = [f"{threshold:.6g}" for threshold in chosen.tolist()]
     return Counts(said, at, table, {"thresholds": said, "rows": data})
 
@@ -415,10 +417,26 @@ def _contents(has: dict[str, bool], drawn: dict[str, Any], first: str) -> list[t
     """Return the existing sections as (anchor, name); the first has a special title."""
     curves = drawn["charts"] or drawn["counts"] or drawn["missing_charts"]
     errors = drawn["errors"] or drawn["error_charts"]
-    there = {"verdict": True, **has, "curves": curves, "errors": errors,
-             "examples": drawn["examples"], "notes": True, "provenance": True}  # fmt: skip
-    order = ("verdict", "numbers", "labels", "curves", "slices", "errors", "examples", "notes",
-             "provenance")  # fmt: skip
+    there = {
+        "verdict": True,
+        **has,
+        "curves": curves,
+        "errors": errors,
+        "examples": drawn["examples"],
+        "notes": True,
+        "provenance": True,
+    }
+    order = (
+        "verdict",
+        "numbers",
+        "labels",
+        "curves",
+        "slices",
+        "errors",
+        "examples",
+        "notes",
+        "provenance",
+    )
     titles = {"verdict": first}
     return [(name, titles.get(name, name.capitalize())) for name in order if there[name]]
 

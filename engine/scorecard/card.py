@@ -117,8 +117,16 @@ class Scorecard:
         made = {name: self.frame(name) for name in self.frames}
         every = {name: self.page_frame(name) for name in self.paged}
         page = {name: frame for name, frame in every.items() if frame is not None}
-        return {**self.__dict__, "_made": made, "_providers": None, "_exports": None, "_page": page,
-                "tallied": None, "_run": self.run, "exported": tuple(self._exports)}  # fmt: skip
+        return {
+            **self.__dict__,
+            "_made": made,
+            "_providers": None,
+            "_exports": None,
+            "_page": page,
+            "tallied": None,
+            "_run": self.run,
+            "exported": tuple(self._exports),
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         exported = state.pop("exported")
@@ -335,9 +343,14 @@ class Scorecard:
 
         refuse_cut_off()
         return as_dict(
-            self, prefix, step, labels=labels, slices=slices, intervals=intervals,
+            self,
+            prefix,
+            step,
+            labels=labels,
+            slices=slices,
+            intervals=intervals,
             undefined=undefined,
-        )  # fmt: skip
+        )
 
     def to_valor(self) -> list[dict[str, Any]]:
         """Return Valor's list of ``{"type", "value", "parameters"}``, some with ``"label"``."""

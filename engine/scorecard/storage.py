@@ -320,9 +320,7 @@ def kept_bytes(directory: str | Path) -> int:
 
 
 REPORT_FILE = "report.html"
-BESIDE = (
-    "_SUCCESS", "_SUCCESS.new", "job.json", "baseline.parquet", "baseline", REPORT_FILE,
-)  # fmt: skip
+BESIDE = ("_SUCCESS", "_SUCCESS.new", "job.json", "baseline.parquet", "baseline", REPORT_FILE)
 """Additional files that a job writes into a result's folder."""
 
 
@@ -375,8 +373,11 @@ def _read_run(folder: Path) -> tuple[_Run, dict[str, Any]]:
             f"{folder} was written in result format {said.get('format')!r}; this version reads"
             f" {FORMAT}."
         )
-    missing = [field.name for field in msgspec.structs.fields(_Run)
-               if field.required and field.name not in said]  # fmt: skip
+    missing = [
+        field.name
+        for field in msgspec.structs.fields(_Run)
+        if field.required and field.name not in said
+    ]
     if missing:
         raise ResultError(f"{path} is incomplete: it has no {', '.join(missing)}.")
     try:

@@ -522,12 +522,7 @@ def _moved(a: Array, b: Array, direction: str) -> tuple[Array, Array]:
 
 
 def _flips(
-    ids: pl.Series,
-    first: Single,
-    second: Single,
-    directions: Mapping[str, str],
-    a: str,
-    b: str,
+    ids: pl.Series, first: Single, second: Single, directions: Mapping[str, str], a: str, b: str
 ) -> pl.DataFrame:
     """Datums whose aggregates differ between two runs, the largest changes first."""
     label = IDENTITY.index("label_value")
@@ -646,9 +641,7 @@ def margins(first: Tallied, second: Tallied, differing: int, asked: Wanted) -> M
     both = (first, second)
     columns = coverage_of(rows, both, whole, compared, skip, gapped=gapped)
     return Margins(
-        rows.with_columns(columns),
-        asked.level,
-        _told(first, second, differing, int(lone[1].sum())),
+        rows.with_columns(columns), asked.level, _told(first, second, differing, int(lone[1].sum()))
     )
 
 

@@ -465,11 +465,7 @@ class _Collector:
         return []
 
 
-def numbers(
-    run: Tallied,
-    blocks: Blocks,
-    within: Array | None = None,
-) -> Numbers:
+def numbers(run: Tallied, blocks: Blocks, within: Array | None = None) -> Numbers:
     """Compute all numbers of a run, over some datums, in every resample.
 
     Args:

@@ -197,9 +197,11 @@ def leading(tallied: Tallied) -> Metric:
     able = [
         metric
         for metric in plan.metrics
-        if metric.frame == "metrics" and metric.compute is not None and not metric.counts
+        if metric.frame == "metrics"
+        and metric.compute is not None
+        and not metric.counts
         and plan.dialect.better.get(metric.name, metric.better) != "neither"
-    ]  # fmt: skip
+    ]
     if able:
         view = plan.does.view(tallied.tallies, plan.settings, group, 1, threads=tallied.threads)
     for metric in able:

@@ -154,9 +154,12 @@ def merge_labels(parts: Sequence[Labels]) -> tuple[Labels, list[Array]]:
         return parts[0], [same] * len(parts)
     key = ["label_key", "label_value"]
     value = _one_dtype([part.frame["label_value"] for part in parts], "labels")
-    frames = [_told(part).with_columns(part.frame["label_value"].cast(value.dtype))
-              if len(part) else _told(part).clear().cast({"label_value": value.dtype})
-              for part in parts]  # fmt: skip
+    frames = [
+        _told(part).with_columns(part.frame["label_value"].cast(value.dtype))
+        if len(part)
+        else _told(part).clear().cast({"label_value": value.dtype})
+        for part in parts
+    ]
     # Parts without labelled rows only have declared labels, under the default key.
     told = [frame for frame, part in zip(frames, parts, strict=True) if not part.bare] or frames
     every_one = pl.concat(told, how="diagonal")
@@ -355,8 +358,10 @@ def merge_units(
     filled = [part for part in parts if len(part)] or [parts[0]]
     for name in ("hard", "facts", "by_row"):
         if len({_state(getattr(part, name)) for part in filled}) > 1:
-            raise InputError("partitions were read in different ways: as one table and as two,"
-                             " or with and without predicted labels.")  # fmt: skip
+            raise InputError(
+                "partitions were read in different ways: as one table and as two,"
+                " or with and without predicted labels."
+            )
     datum = np.concatenate(
         [code[part.datum_of()] for part, code in zip(parts, datums, strict=True)]
     )
@@ -461,10 +466,7 @@ def _facts(parts: Sequence[Units], order: Array) -> Facts | None:
 
 
 def merge_scored(
-    parts: Sequence[Scored | None],
-    units: Sequence[Array],
-    labels: Sequence[Array],
-    n_labels: int,
+    parts: Sequence[Scored | None], units: Sequence[Array], labels: Sequence[Array], n_labels: int
 ) -> Scored | None:
     """Merge scored labels.
 
@@ -572,8 +574,9 @@ def merge_stats(parts: Sequence[Stats], datums: Sequence[Array]) -> Stats:
         InputError: the parts were measured differently.
     """
     order = _order(datums)
-    shapes = [[_shape(column) for need in part.columns.values() for column in need]
-              for part in parts]  # fmt: skip
+    shapes = [
+        [_shape(column) for need in part.columns.values() for column in need] for part in parts
+    ]
     if any(list(part.columns) != list(parts[0].columns) for part in parts):
         raise InputError("partitions were measured by different metrics.")
     for shape in shapes:

@@ -110,9 +110,12 @@ class Pixels(msgspec.Struct, frozen=True):
     def bare(self) -> Pixels:
         """Return the shared fields, without rows."""
         return msgspec.structs.replace(
-            self, areas=no_rows(self.areas), crossings=no_rows(self.crossings),
-            images=no_rows(self.images), surfaces=no_surfaces(),
-        )  # fmt: skip
+            self,
+            areas=no_rows(self.areas),
+            crossings=no_rows(self.crossings),
+            images=no_rows(self.images),
+            surfaces=no_surfaces(),
+        )
 
     def blocks(self, group: Array | None) -> Iterator[tuple[Pixels, Array | None, Array | None]]:
         """As :meth:`evalengine.tally.stats.Stats.blocks` has them."""

@@ -145,10 +145,16 @@ def pooled_rows(pieces: Iterable[CountedRows], key: Array, n_keys: int) -> Count
         n_keys: number of keys.
     """
     parts = [
-        (key[segment_of(one.start)], one.score, one.datum, one.right,
-         key[segment_of(one.gt_start)], one.gt_datum)
+        (
+            key[segment_of(one.start)],
+            one.score,
+            one.datum,
+            one.right,
+            key[segment_of(one.gt_start)],
+            one.gt_datum,
+        )
         for one in pieces
-    ]  # fmt: skip
+    ]
     of, score, datum, right, gt_of, gt_datum = (
         np.concatenate(column) for column in zip(*parts, strict=True)
     )

@@ -20,38 +20,15 @@ Changes = Mapping[int, Mapping[str, str | None]]
 
 MODULES = {
     "tally.counted_rows": ("counts.pairs",),
-    "tally.datums": (
-        "datums",
-        "labels",
-    ),
+    "tally.datums": ("datums", "labels"),
     "tally.paired_values": ("regression.rows",),
-    "tally.pixels": (
-        "pixels.areas",
-        "pixels.surfaces",
-        "pixels.images",
-        "pixels",
-    ),
-    "tally.ranked": (
-        "detection.confusion",
-        "ranked.variants",
-        "ranked",
-    ),
+    "tally.pixels": ("pixels.areas", "pixels.surfaces", "pixels.images", "pixels"),
+    "tally.ranked": ("detection.confusion", "ranked.variants", "ranked"),
     "tally.scored_parts": ("bucket.scores",),
-    "tally.segments": (
-        "segments.rows",
-        "segments",
-        "tracks.rows",
-        "tracks",
-    ),
-    "tally.stats": (
-        "values.column",
-        "values",
-    ),
+    "tally.segments": ("segments.rows", "segments", "tracks.rows", "tracks"),
+    "tally.stats": ("values.column", "values"),
     "tally.stats_parts": ("bucket.datums",),
-    "tally.stored": (
-        "bucket.head",
-        "bucket.rows",
-    ),
+    "tally.stored": ("bucket.head", "bucket.rows"),
     "tally.units": (
         "classification.grid",
         "classification.facts",
@@ -154,10 +131,7 @@ _WRITTEN: dict[type, str] = {}
 
 
 def stored_as(
-    written: str,
-    *,
-    oldest: int | None = None,
-    changes: Changes | None = None,
+    written: str, *, oldest: int | None = None, changes: Changes | None = None
 ) -> Callable[[K], K]:
     """Declare the name and version that a struct has in files.
 

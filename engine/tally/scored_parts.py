@@ -60,8 +60,11 @@ def merge_runs(runs: Iterable[tuple[Sorted, bool]], segments: int, place: Place)
     for first, last in _ranges(np.diff(start), place.rows):
         parts = [_rows_of(run, first, last, weighted=weighted) for run in kept]
         begin, end = int(start[first]), int(start[last])
-        into = Sorted(start[first : last + 1] - begin, score[begin:end],
-                      None if out.weight is None else out.weight[begin:end])  # fmt: skip
+        into = Sorted(
+            start[first : last + 1] - begin,
+            score[begin:end],
+            None if out.weight is None else out.weight[begin:end],
+        )
         if last - first == 1:
             for part, run, ascending in zip(parts, kept, order, strict=True):
                 if not ascending and end - begin > place.rows:  # to be cut by score

@@ -296,9 +296,19 @@ def _aligned(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
 
 
 _DAMAGE = (
-    zipfile.BadZipFile, EOFError, OSError, KeyError, TypeError, ValueError, IndexError,
-    AttributeError, RecursionError, RuntimeError, struct.error, OverflowError,
-)  # fmt: skip
+    zipfile.BadZipFile,
+    EOFError,
+    OSError,
+    KeyError,
+    TypeError,
+    ValueError,
+    IndexError,
+    AttributeError,
+    RecursionError,
+    RuntimeError,
+    struct.error,
+    OverflowError,
+)
 """Exceptions from reading a file that :func:`save` did not write."""
 _LENGTHS = 26  # where the header of a member tells the lengths of its name and of what is extra
 _ZIP64 = 20  # bytes that a member without a known size takes in the latter

@@ -445,9 +445,15 @@ def declared_sizes(frames: Frames, datums: Datums) -> Array:
     ids = table["datum_id"]
     sizes = sizes_in(table, "datums", lambda i: f"datum_id={ids[i]!r}")
     rows = pl.DataFrame({"datum_id": ids.cast(datums.id.dtype), "row": np.arange(ids.len())})
-    at = datums.id.alias("datum_id").to_frame().join(
-        rows.unique("datum_id", keep="first"), on="datum_id", how="left", maintain_order="left"
-    )["row"].fill_null(-1).to_numpy()  # fmt: skip
+    at = (
+        datums.id.alias("datum_id")
+        .to_frame()
+        .join(
+            rows.unique("datum_id", keep="first"), on="datum_id", how="left", maintain_order="left"
+        )["row"]
+        .fill_null(-1)
+        .to_numpy()
+    )
     return np.where((at >= 0)[:, None], np.concatenate([sizes, [[0, 0]]])[at], 0)
 
 

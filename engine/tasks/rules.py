@@ -89,9 +89,13 @@ class Pairs(msgspec.Struct, frozen=True):
             severity=WARNING,
             count=int(chosen["len"].sum()),
             of=self.whole,
-            values={"labels": [list(pair) for pair in named.iter_rows()], "met": self.met,
-                    "same": self.same, **values},
-        )  # fmt: skip
+            values={
+                "labels": [list(pair) for pair in named.iter_rows()],
+                "met": self.met,
+                "same": self.same,
+                **values,
+            },
+        )
 
 
 def renamed(

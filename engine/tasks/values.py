@@ -486,8 +486,9 @@ def values(tallies: StatsTallies, every: Sequence[Judging], codes: Array) -> lis
     words, standing = shown[0].column.status or tallies.stats.status
     sentences = []
     for code in codes.tolist():
-        said = ", ".join(f"{one.title} {one.value[code]:.3g}" for one in shown
-                         if not np.isnan(one.value[code]))  # fmt: skip
+        said = ", ".join(
+            f"{one.title} {one.value[code]:.3g}" for one in shown if not np.isnan(one.value[code])
+        )
         word = words[standing[code]]
         sentences.append(said if word == "scored" else f"{word.replace('_', ' ')}: {said}")
     return sentences

@@ -91,12 +91,7 @@ def write(path: Path, ids: np.ndarray) -> None:
 def annotation(image: int, name: str, ids: np.ndarray, segments: list[Segment]) -> dict:
     """What stands in the JSON of one image; segments that others hide are left out."""
     infos = [
-        {
-            "id": one,
-            "category_id": category,
-            "iscrowd": int(crowd),
-            "area": int((ids == one).sum()),
-        }
+        {"id": one, "category_id": category, "iscrowd": int(crowd), "area": int((ids == one).sum())}
         for category, one, crowd in segments
     ]
     here = [info for info in infos if info["area"]]

@@ -61,8 +61,7 @@ def test_rows_are_those_that_why_counts(found: FoundErrors, card: ee.Scorecard) 
     """Each false positive has a row, and each missed object but for those that are hit below."""
     assert found.rows is not None
     each = found.rows.group_by("datum_id").agg(
-        wrong=pl.col("score").count(),
-        missed=(pl.col("score").is_null() | pl.col("mended")).sum(),
+        wrong=pl.col("score").count(), missed=(pl.col("score").is_null() | pl.col("mended")).sum()
     )
     told = found.datums.join(each, on="datum_id", how="left").select(
         pl.col("why").str.extract(r"(\d+) false").cast(pl.Int64).fill_null(0).alias("false"),

@@ -53,11 +53,7 @@ def _classification(seed: int) -> Tables:
     n, labels = 60, ["a", "b", 'it\'s "c"']
     scores = r.dirichlet(np.ones(3), n).round(2)
     ours = pl.DataFrame(
-        {
-            "datum_id": np.repeat(np.arange(n), 3),
-            "label_value": labels * n,
-            "score": scores.ravel(),
-        }
+        {"datum_id": np.repeat(np.arange(n), 3), "label_value": labels * n, "score": scores.ravel()}
     )
     return ours, pl.DataFrame({"datum_id": np.arange(n), "label_value": r.choice(labels, n)})
 
@@ -108,9 +104,7 @@ def _judged(seed: int) -> Tables:
 def _segmentation(seed: int) -> Tables:
     r = np.random.default_rng(seed)
     sides = [
-        pl.DataFrame(
-            {"datum_id": range(12), "raster": r.integers(0, 3, (12, 6, 6)).tolist()},
-        )
+        pl.DataFrame({"datum_id": range(12), "raster": r.integers(0, 3, (12, 6, 6)).tolist()})
         for _ in range(2)
     ]
     return sides[0], sides[1]

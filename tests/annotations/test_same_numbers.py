@@ -62,8 +62,7 @@ def test_a_format_alone(name: str, want: list[float], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs"),
-    [(a, b) for a, b in product(WRITERS, WITH_SIZES) if a != b and a != "coco"],
+    ("ours", "theirs"), [(a, b) for a, b in product(WRITERS, WITH_SIZES) if a != b and a != "coco"]
 )
 def test_any_pair(ours: str, theirs: str, want: list[float], tmp_path: Path) -> None:
     """Numbers of classes have names beside them."""

@@ -187,8 +187,7 @@ def test_kitti(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
-    [("1,2,x,10,20,40,1,1,1", "'x' is not a"), ("1,2,3", "3 fields")],
+    ("line", "said"), [("1,2,x,10,20,40,1,1,1", "'x' is not a"), ("1,2,3", "3 fields")]
 )
 def test_a_line_that_is_wrong(tmp_path: Path, line: str, said: str) -> None:
     found, truth = mot(tmp_path)
@@ -255,8 +254,7 @@ def test_mots(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
-    [("1 x 2 20 30 aa", "'x' is not a"), ("1 2 20 30 aa", "5 fields")],
+    ("line", "said"), [("1 x 2 20 30 aa", "'x' is not a"), ("1 2 20 30 aa", "5 fields")]
 )
 def test_a_line_of_mots_that_is_wrong(tmp_path: Path, line: str, said: str) -> None:
     found, truth = mots(tmp_path)

@@ -10,14 +10,7 @@ import msgspec
 import polars as pl
 import pytest
 from classification.known_answers import by_name, close, plain
-from classification.rows import (
-    DEFAULT,
-    Sides,
-    counts_by_cell,
-    one_table,
-    score,
-    two_tables,
-)
+from classification.rows import DEFAULT, Sides, counts_by_cell, one_table, score, two_tables
 
 import evalengine as ee
 

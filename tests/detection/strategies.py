@@ -103,11 +103,7 @@ def _rows(
     keys: Sequence[str],
     labels: Sequence[Any],
 ) -> dict[str, list[Any]]:
-    columns = {
-        "datum_id": pick(datums),
-        "label_key": pick(keys),
-        "label_value": pick(labels),
-    }
+    columns = {"datum_id": pick(datums), "label_key": pick(keys), "label_value": pick(labels)}
     boxes = pick(_BOXES)
     for i, name in enumerate(("xmin", "ymin", "xmax", "ymax")):
         columns[name] = [box[i] for box in boxes]

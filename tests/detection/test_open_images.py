@@ -223,11 +223,7 @@ def test_files_as_they_come(tmp_path: Path) -> None:
     rows, images = ee.expand_hierarchy(tmp_path / "truth", tree)
     assert rows["label_value"].to_list().count("/m/animal") == rows.height / 2 == 3
     assert images is not None
-    assert images["positive_labels"].to_list() == [
-        [],
-        [],
-        ["/m/dog", "/m/animal"],
-    ]
+    assert images["positive_labels"].to_list() == [[], [], ["/m/dog", "/m/animal"]]
     (tmp_path / "truth" / "labels.csv").write_text("ImageID,LabelName,Confidence\na,/m/x,2\n")
     with refused("file_malformed", ee.ReadError):
         ee.score(*sides, dialect="openimages")

@@ -75,10 +75,7 @@ def test_where(dialect: str) -> None:
     drawn = crowded_tables(15, datums=10)
     cases: list[tuple[Any, Tables]] = [
         ("score > 0.4", Tables(drawn.predictions.filter(pl.col("score") > 0.4), drawn.truths)),
-        (
-            "xmax - xmin >= 20",
-            drawn.where(pl.col("xmax") - pl.col("xmin") >= 20),
-        ),
+        ("xmax - xmin >= 20", drawn.where(pl.col("xmax") - pl.col("xmin") >= 20)),
         (
             {"ground_truths": "iscrowd = 0"},
             Tables(drawn.predictions, drawn.truths.filter(pl.col("iscrowd") == 0)),

@@ -22,10 +22,7 @@ def _written(path: Path, epsg: int | None, west: float = 5e5, pixel: float = 10.
     pixels[3:9, 4:12] = 1
     place: Any = {}
     if epsg is not None:
-        place = {
-            "crs": f"EPSG:{epsg}",
-            "transform": Affine(pixel, 0.0, west, 0.0, -pixel, 5e6),
-        }
+        place = {"crs": f"EPSG:{epsg}", "transform": Affine(pixel, 0.0, west, 0.0, -pixel, 5e6)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
         with rasterio.open(

@@ -23,7 +23,7 @@ LITE_DIFFERS: dict[str, tuple[str, dict[str, float]]] = {
     "od_recall_29_of_100/k": (
         FLOATING_BIN,
         dict.fromkeys(("AP", "APAveragedOverIOUs", "mAP", "mAPAveragedOverIOUs"), 30 / 101),
-    ),
+    )
 }
 """Case -> reason, and what we give for a metric instead."""
 

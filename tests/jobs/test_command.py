@@ -125,10 +125,7 @@ def test_strict_jobs_fail_on_warnings(
 
 
 def test_a_folder_that_is_the_jobs_own(
-    write: Write,
-    folder: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    write: Write, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(("runs/{date}", "."))
     monkeypatch.chdir(folder)

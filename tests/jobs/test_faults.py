@@ -70,10 +70,7 @@ class TestLocks:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(process, "_write", lambda file, text: (_ for _ in ()).throw(FULL))
-        with (
-            refused("write_failed", WriteError),
-            locked(tmp_path / "run", "a"),
-        ):
+        with refused("write_failed", WriteError), locked(tmp_path / "run", "a"):
             pass
 
     def test_a_device_that_is_full(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -273,9 +273,9 @@ def classification(seed: int) -> Case:
     scored = cells.join(pl.DataFrame({"label_value": labels}), how="cross")
     scored = scored.filter(pl.Series(rng.random(scored.height) < 0.8))
     scored = scored.with_columns(score=pl.Series(rng.integers(0, 5, scored.height) / 4))
-    truths = cells.with_columns(
-        label_value=pl.Series(rng.choice(labels, cells.height)),
-    ).filter(pl.Series(rng.random(cells.height) < 0.8))
+    truths = cells.with_columns(label_value=pl.Series(rng.choice(labels, cells.height))).filter(
+        pl.Series(rng.random(cells.height) < 0.8)
+    )
     if rng.random() < 0.6:
         weight = ids.to_frame("datum_id").with_columns(weight=pl.Series(rng.random(len(ids))))
         truths = truths.join(weight, on="datum_id", how="left", maintain_order="left")

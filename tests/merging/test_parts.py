@@ -41,8 +41,7 @@ KINDS = [one for one in CASES if one not in _ALIKE]
 """A case of each kind of tally."""
 
 every_case = pytest.mark.parametrize(
-    "name",
-    [pytest.param(one, marks=[pytest.mark.slow] * (one in _ALIKE)) for one in CASES],
+    "name", [pytest.param(one, marks=[pytest.mark.slow] * (one in _ALIKE)) for one in CASES]
 )
 
 

@@ -23,10 +23,7 @@ def match_locked(sides: Sides, iou: float, limits: tuple[float, float] | None = 
     ignored, as is what is false and has an area outside it.
     """
     locked = {p.row: _lock(p, truths) for predictions, truths in groups(sides) for p in predictions}
-    ordered = sorted(
-        sides.predictions,
-        key=lambda p: (-p.score, -locked[p.row][1], p.datum, p.row),
-    )
+    ordered = sorted(sides.predictions, key=lambda p: (-p.score, -locked[p.row][1], p.datum, p.row))
     fates = []
     taken: set[int] = set()
     seen: dict[object, int] = {}

@@ -104,9 +104,7 @@ def _dataset(frame: pl.DataFrame, datums: list[Any], labels: list[Any]) -> Any:
 
 
 def run(
-    predictions: pl.DataFrame,
-    truths: pl.DataFrame,
-    alike: Callable[[Any, Any, bool], float] = iou,
+    predictions: pl.DataFrame, truths: pl.DataFrame, alike: Callable[[Any, Any, bool], float] = iou
 ) -> OrientedEval:
     """The evaluation after ``summarize``.
 

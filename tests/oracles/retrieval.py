@@ -72,8 +72,7 @@ def inferred(docs: List, golds: list[float], relevant) -> float:
 def interpolated(docs: list[bool], many: int, recall: float) -> float:
     needed = math.floor(recall * many + 0.5)
     return max(
-        (sum(docs[:r]) / r for r in range(1, len(docs) + 1) if sum(docs[:r]) >= needed),
-        default=0.0,
+        (sum(docs[:r]) / r for r in range(1, len(docs) + 1) if sum(docs[:r]) >= needed), default=0.0
     )
 
 

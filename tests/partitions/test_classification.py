@@ -63,10 +63,7 @@ def listed(seed: int, kind: str) -> Case:
 )
 @given(seed=st.integers(0, 2**32 - 1))
 def test_buckets_make_the_whole(
-    kind: str,
-    dialect: str,
-    seed: int,
-    tmp_path_factory: pytest.TempPathFactory,
+    kind: str, dialect: str, seed: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     case = listed(seed, kind)
     case.options["dialect"] = dialect

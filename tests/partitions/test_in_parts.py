@@ -92,12 +92,7 @@ def one_table(seed: int, *, weighted: bool, named: bool) -> pl.DataFrame:
     ],
 )
 def test_one_table(
-    average: str,
-    weighted: bool,
-    named: bool,
-    seed: int,
-    tmp_path: Path,
-    merged: list[int],
+    average: str, weighted: bool, named: bool, seed: int, tmp_path: Path, merged: list[int]
 ) -> None:
     """Rows in no order of ids; log loss, calibration, curves at every score and chosen thresholds
     among all that is asked for.
@@ -147,12 +142,7 @@ def two_tables(
     ],
 )
 def test_two_tables(
-    average: str,
-    weighted: bool,
-    dialect: str,
-    seed: int,
-    tmp_path: Path,
-    merged: list[int],
+    average: str, weighted: bool, dialect: str, seed: int, tmp_path: Path, merged: list[int]
 ) -> None:
     options = {"metrics": IN_FILES, "average": average, "by": ["part"], "dialect": dialect}
     case = Case(two_tables(seed, weighted=weighted), options)
@@ -165,11 +155,7 @@ def test_two_tables(
     [("macro", True), ("micro", False), ("weighted", False), ("samples", True)],
 )
 def test_several_labels_a_datum(
-    average: str,
-    weighted: bool,
-    seed: int,
-    tmp_path: Path,
-    merged: list[int],
+    average: str, weighted: bool, seed: int, tmp_path: Path, merged: list[int]
 ) -> None:
     options = {"metrics": OF_SEVERAL, "average": average, "by": ["part"], "multilabel": True}
     case = Case(two_tables(seed, weighted=weighted, several=True), options)
@@ -280,8 +266,7 @@ ODD: dict[str, tuple[Any, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize(
-    ("name", "weighted"),
-    [*((name, True) for name in ODD), (next(iter(ODD)), False)],
+    ("name", "weighted"), [*((name, True) for name in ODD), (next(iter(ODD)), False)]
 )
 def test_odd_tables(name: str, weighted: bool, tmp_path: Path, merged: list[int]) -> None:
     draw, options = ODD[name]
@@ -317,11 +302,7 @@ def named_in_no_order(weighted: bool) -> pl.DataFrame:
 @pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize("most", [0, 2])
 def test_details_of_several_labels_a_datum(
-    most: int,
-    several: bool,
-    seed: int,
-    tmp_path: Path,
-    merged: list[int],
+    most: int, several: bool, seed: int, tmp_path: Path, merged: list[int]
 ) -> None:
     """Labels that few datums have are counted among all others, too."""
     rows, truths = two_tables(seed, weighted=False, several=several)

@@ -89,13 +89,7 @@ def test_draws_at_once(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert_frame_equal(again.metrics, usual, check_exact=True)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "detection",
-        pytest.param("panoptic", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize("name", ["detection", pytest.param("panoptic", marks=pytest.mark.slow)])
 def test_of_workers(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_buckets(monkeypatch, WIDE)
     same_as_in_memory(asked(name, 24), CASES[name][0], tmp_path, executor="processes", threads=2)

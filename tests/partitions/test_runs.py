@@ -228,11 +228,7 @@ def test_more_rows_make_more_buckets(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     heads = heads_of(ready)
     found = [
         memory.bucket_count(
-            ready,
-            heads,
-            {"predictions": rows, "ground_truths": rows},
-            2 * 10**9,
-            task="detection",
+            ready, heads, {"predictions": rows, "ground_truths": rows}, 2 * 10**9, task="detection"
         )
         for rows in (50_000_000, 100_000_000)
     ]

@@ -29,11 +29,7 @@ def test_negative_ids_never_meet_ids_beyond_signed_integers() -> None:
 @pytest.mark.parametrize("match", [None, "exact_chunk"])
 def test_queries_that_only_a_table_of_datums_knows(match: str | None) -> None:
     table = pl.DataFrame(
-        {
-            "query_id": ["b", "a"],
-            "retrieved": [["x", "y"], ["z"]],
-            "relevant": [["y"], ["w"]],
-        }
+        {"query_id": ["b", "a"], "retrieved": [["x", "y"], ["z"]], "relevant": [["y"], ["w"]]}
     )
     datums = pl.DataFrame({"query_id": ["a", "b", "c"], "kind": ["u", "v", "v"]})
     card = ee.score(table, datums=datums, by="kind", metrics="MRR", match=match)

@@ -188,11 +188,7 @@ def test_an_empty_side() -> None:
 
 def test_label_keys() -> None:
     maps = pl.DataFrame(
-        {
-            "datum_id": [1, 1],
-            "label_key": ["ground", "sky"],
-            "raster": [[[0, 1]], [[1, 1]]],
-        }
+        {"datum_id": [1, 1], "label_key": ["ground", "sky"], "raster": [[[0, 1]], [[1, 1]]]}
     )
     labels = pl.DataFrame(
         {

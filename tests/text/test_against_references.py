@@ -54,8 +54,7 @@ def cases(draw: Any) -> tuple[list[str], list[list[str]]]:
         draw(
             st.lists(
                 st.one_of(
-                    TEXT,
-                    st.sampled_from([text, text + " cat", "x" + text, text.upper(), text[3:]]),
+                    TEXT, st.sampled_from([text, text + " cat", "x" + text, text.upper(), text[3:]])
                 ),
                 min_size=1,
                 max_size=3,

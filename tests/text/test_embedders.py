@@ -201,38 +201,17 @@ def test_faults_that_pass() -> None:
     ("answer", "refusal"),
     [
         ((404, {}, {"error": "unknown model"}), {"code": "endpoint_refused", "status": 404}),
-        (
-            (500, {"Retry-After": "0"}, b"down"),
-            {"code": "server_error", "count": 0, "of": 9},
-        ),
+        ((500, {"Retry-After": "0"}, b"down"), {"code": "server_error", "count": 0, "of": 9}),
         (
             (400, {}, {"error": {"message": "not a model of embeddings"}}),
             {"code": "texts_refused", "count": 0, "of": 9},
         ),
-        (
-            (200, {}, {"data": [{"embedding": [1.0]}]}),
-            {"code": "bad_answer", "count": 0, "of": 9},
-        ),
-        (
-            (200, {}, numbered(range(10), [1.0])),
-            {"code": "bad_answer", "count": 0, "of": 9},
-        ),
-        (
-            (200, {}, numbered([*range(9), 0], [1.0])),
-            {"code": "bad_answer", "count": 0, "of": 9},
-        ),
-        (
-            (200, {}, numbered([0, *range(8)], [1.0])),
-            {"code": "bad_answer", "count": 0, "of": 9},
-        ),
-        (
-            (200, {}, numbered(range(-9, 0), [1.0])),
-            {"code": "bad_answer", "count": 0, "of": 9},
-        ),
-        (
-            (200, {}, numbered(range(9), [])),
-            {"code": "bad_answer", "count": 0, "of": 9},
-        ),
+        ((200, {}, {"data": [{"embedding": [1.0]}]}), {"code": "bad_answer", "count": 0, "of": 9}),
+        ((200, {}, numbered(range(10), [1.0])), {"code": "bad_answer", "count": 0, "of": 9}),
+        ((200, {}, numbered([*range(9), 0], [1.0])), {"code": "bad_answer", "count": 0, "of": 9}),
+        ((200, {}, numbered([0, *range(8)], [1.0])), {"code": "bad_answer", "count": 0, "of": 9}),
+        ((200, {}, numbered(range(-9, 0), [1.0])), {"code": "bad_answer", "count": 0, "of": 9}),
+        ((200, {}, numbered(range(9), [])), {"code": "bad_answer", "count": 0, "of": 9}),
         (
             (200, {}, numbered(range(9), [float("inf")])),
             {"code": "bad_answer", "count": 0, "of": 9},

@@ -66,9 +66,7 @@ def test_ragas_vectors() -> None:
         st.tuples(
             st.lists(st.floats(-1e150, 1e150), min_size=3, max_size=3),
             st.lists(
-                st.lists(st.floats(-1e-150, 1e-150), min_size=3, max_size=3),
-                min_size=1,
-                max_size=3,
+                st.lists(st.floats(-1e-150, 1e-150), min_size=3, max_size=3), min_size=1, max_size=3
             ),
         ),
         min_size=1,

@@ -192,10 +192,7 @@ def choose(
     rows, image_ids, ids = _rows(coco, images, what)
     datum, label = (
         _coded(values, places)
-        for values, places in (
-            (image_ids, images),
-            (column(rows, "category_id", what), categories),
-        )
+        for values, places in ((image_ids, images), (column(rows, "category_id", what), categories))
     )
     number = np.flatnonzero((datum >= 0) & (label >= 0))
     if not apart:

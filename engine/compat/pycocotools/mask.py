@@ -58,11 +58,7 @@ def masks_of(
     listed = np.fromiter(map(_is_list, regions), np.bool_, len(regions))
     counted = np.fromiter(map(_is_counted, regions), np.bool_, len(regions))
     parts = []
-    for kind, read in (
-        (listed, _drawn),
-        (counted, _counted),
-        (~listed & ~counted, _coded),
-    ):
+    for kind, read in ((listed, _drawn), (counted, _counted), (~listed & ~counted, _coded)):
         rows = np.flatnonzero(kind)
         if rows.size:
             some = [regions[i] for i in rows.tolist()]

@@ -25,8 +25,14 @@ from ...schemas.errors import InputError, OptionError, unknown
 Nested = Mapping[Any, Mapping[Any, Any]]
 _Own = TypeVar("_Own", bound="Results")
 
-_KINDS = {".json": "json", ".trec": "trec", ".txt": "trec", ".gz": "gz", ".parq": "parquet",
-          ".parquet": "parquet"}  # fmt: skip
+_KINDS = {
+    ".json": "json",
+    ".trec": "trec",
+    ".txt": "trec",
+    ".gz": "gz",
+    ".parq": "parquet",
+    ".parquet": "parquet",
+}
 """Ending of a path -> kind of file."""
 _IDS = ("query_id", "doc_id")
 

@@ -41,8 +41,9 @@ def corpus_bleu(
     use_effective_order: bool = False,
 ) -> Any:
     """BLEU of all texts together; see :class:`BLEU`."""
-    metric = BLEU(lowercase, force, tokenize, smooth_method, smooth_value,
-                  effective_order=use_effective_order)  # fmt: skip
+    metric = BLEU(
+        lowercase, force, tokenize, smooth_method, smooth_value, effective_order=use_effective_order
+    )
     return metric.corpus_score(hypotheses, references)
 
 
@@ -63,8 +64,9 @@ def sentence_bleu(
     use_effective_order: bool = True,
 ) -> Any:
     """BLEU of one text; see :class:`BLEU`."""
-    metric = BLEU(lowercase, False, tokenize, smooth_method, smooth_value,
-                  effective_order=use_effective_order)  # fmt: skip
+    metric = BLEU(
+        lowercase, False, tokenize, smooth_method, smooth_value, effective_order=use_effective_order
+    )
     return metric.sentence_score(hypothesis, references)
 
 

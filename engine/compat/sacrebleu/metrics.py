@@ -53,11 +53,7 @@ class Score:
             is_json: JSON with the parts of the signature as members; requires a signature.
         """
         shown = f"{self.score:.{width}f}"
-        members: dict[str, Any] = {
-            "name": self.name,
-            "score": float(shown),
-            "signature": signature,
-        }
+        members: dict[str, Any] = {"name": self.name, "score": float(shown), "signature": signature}
         if self._mean > 0:
             mean, spread = f"{self._mean:.{width}f}", f"{self._ci:.{width}f}"
             members |= {"confidence_mean": float(mean), "confidence_var": float(spread)}

@@ -155,8 +155,9 @@ def roc_auc_score(
     table, options = _wide(truth, scores, classes, sample_weight)
     said = "one class alone is in y_true, so that its area is undefined."
     if multi_class == "ovo":
-        return _number(_card(table, "mROCAUCOneVsOne", **options), "mROCAUCOneVsOne", said,
-                       average=average)  # fmt: skip
+        return _number(
+            _card(table, "mROCAUCOneVsOne", **options), "mROCAUCOneVsOne", said, average=average
+        )
     if average is None:
         return _of_labels(_card(table, "ROCAUC", **options), len(classes), said)
     card = _card(table, "mROCAUC", average=average, **options)
@@ -483,12 +484,7 @@ def top_k_accuracy_score(
 
 
 def calibration_curve(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    pos_label: Any = None,
-    n_bins: int = 5,
-    strategy: str = "uniform",
+    y_true: Any, y_prob: Any, *, pos_label: Any = None, n_bins: int = 5, strategy: str = "uniform"
 ) -> tuple[Array, Array]:
     """Compute the share of positives and the mean probability of every non-empty bin.
 
@@ -543,7 +539,12 @@ def ndcg_score(
     run = pl.DataFrame(ids | {"score": scores.ravel().astype(np.float64)}).reverse()
     judged = pl.DataFrame(ids | {"relevance": gains.ravel().astype(np.float64)})
     card = score(
-        run, judged, task="retrieval", metrics=["nDCG"], k=[k or gains.shape[1]],
-        ties="input" if ignore_ties else "average", complete=True,
-    )  # fmt: skip
+        run,
+        judged,
+        task="retrieval",
+        metrics=["nDCG"],
+        k=[k or gains.shape[1]],
+        ties="input" if ignore_ties else "average",
+        complete=True,
+    )
     return float(card.value("nDCG", k=k or gains.shape[1]) or 0.0)

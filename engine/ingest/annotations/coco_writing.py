@@ -14,8 +14,20 @@ from evalengine.ingest.geometry import BOX_NAMES
 from evalengine.schemas.errors import InputError
 from evalengine.schemas.wording import option
 
-_OWN = {"datum_id", "label_value", "label_key", "score", "polygon", "mask", "segmentation",
-        "iscrowd", "ignore", "area", "annotation_id", *BOX_NAMES}  # fmt: skip
+_OWN = {
+    "datum_id",
+    "label_value",
+    "label_key",
+    "score",
+    "polygon",
+    "mask",
+    "segmentation",
+    "iscrowd",
+    "ignore",
+    "area",
+    "annotation_id",
+    *BOX_NAMES,
+}
 """Columns with a fixed place in COCO; others keep their names."""
 _SHOWN = 3
 _SEEN = 2  # visibility of a point that is labelled and seen

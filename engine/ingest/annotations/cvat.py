@@ -87,7 +87,7 @@ def _read(look: Look) -> Annotations:
             schema=IMAGES | {"subset": pl.String},
         ),
         notes=skipped_note(skipped),
-    )  # fmt: skip
+    )
 
 
 def _images(
@@ -101,9 +101,11 @@ def _images(
     name = image.get("name", "").replace("\\", "/")
     if not name or name in datums:
         raise broken(
-            file, None, f"two images {name!r}" if name else "an image without a name",
+            file,
+            None,
+            f"two images {name!r}" if name else "an image without a name",
             "Images need names of their own: correct it.",
-        )  # fmt: skip
+        )
     size = {side: _whole(image, side, file) for side in ("width", "height")}
     datums[name] = {"file_name": name, **size, "subset": image.get("subset")}
     for shape in image:
@@ -158,9 +160,11 @@ def _refuse_long(tree: Element, frames: int, file: str, room: Room | None) -> No
     what = "cut the video into parts"
     if frames > _MOST:
         raise broken(
-            file, None, f"{frames:,} frames and objects in them, and {_MOST:,} are the most",
+            file,
+            None,
+            f"{frames:,} frames and objects in them, and {_MOST:,} are the most",
             f"{what[0].upper()}{what[1:]}.",
-        )  # fmt: skip
+        )
     if room is not None:
         room.refuse(frames * _ROW, file, f"has {frames:,} frames and objects in them", what)
 
@@ -266,9 +270,11 @@ def _mask(shape: Element, size: dict[str, int | None], file: str) -> dict[str, A
         )
     if sum(runs) != width * height or min(runs, default=0) < 0:
         raise broken(
-            file, None, f"a mask whose runs are of {sum(runs):,} pixels, not {width * height:,}",
+            file,
+            None,
+            f"a mask whose runs are of {sum(runs):,} pixels, not {width * height:,}",
             "Write it again.",
-        )  # fmt: skip
+        )
     values = np.repeat(np.arange(len(runs)) % 2 == 1, runs).reshape(height, width)
     return mask_row(values, left, top, size["width"], size["height"])
 

@@ -57,9 +57,15 @@ def _read(look: Look) -> Annotations:
             if not _is_header(fields):
                 rows.append({"datum_id": datum, **_object(file, line, fields)})
     schema: dict[str, Any] = {
-        "datum_id": pl.String, "label_value": pl.String, "xmin": pl.Float64, "ymin": pl.Float64,
-        "xmax": pl.Float64, "ymax": pl.Float64, "polygon": RINGS, "difficult": pl.Int64,
-    }  # fmt: skip
+        "datum_id": pl.String,
+        "label_value": pl.String,
+        "xmin": pl.Float64,
+        "ymin": pl.Float64,
+        "xmax": pl.Float64,
+        "ymax": pl.Float64,
+        "polygon": RINGS,
+        "difficult": pl.Int64,
+    }
     frame = pl.DataFrame(rows, schema=schema)
     if frame["difficult"].null_count() == frame.height:
         frame = frame.drop("difficult")
@@ -69,18 +75,23 @@ def _read(look: Look) -> Annotations:
 def _object(file: str, line: int, fields: list[str]) -> dict[str, Any]:
     if len(fields) not in (_CORNERS + 1, _CORNERS + 2):
         raise broken(
-            file, line, f"{len(fields)} fields: {shown(fields)}",
+            file,
+            line,
+            f"{len(fields)} fields: {shown(fields)}",
             "Needed are eight coordinates, a class, and the difficulty if there is one.",
-        )  # fmt: skip
+        )
     numbers = numbers_in(file, line, fields[:_CORNERS])
     xs, ys = numbers[::2], numbers[1::2]
     difficult = fields[_CORNERS + 1 :]
     return {
         "label_value": fields[_CORNERS],
-        "xmin": min(xs), "ymin": min(ys), "xmax": max(xs), "ymax": max(ys),
+        "xmin": min(xs),
+        "ymin": min(ys),
+        "xmax": max(xs),
+        "ymax": max(ys),
         "polygon": [[[x, y] for x, y in zip(xs, ys, strict=True)]],
         "difficult": int(numbers_in(file, line, difficult)[0]) if difficult else None,
-    }  # fmt: skip
+    }
 
 
 DOTA = Format("dota", (".txt",), _detect, _read)

@@ -32,8 +32,11 @@ FIRST = 500
 RINGS = pl.List(pl.List(pl.List(pl.Float64())))
 """Dtype of polygons: rings of points x and y."""
 IMAGES: dict[str, Any] = {
-    "datum_id": pl.String, "file_name": pl.String, "width": pl.Int64, "height": pl.Int64,
-}  # fmt: skip
+    "datum_id": pl.String,
+    "file_name": pl.String,
+    "width": pl.Int64,
+    "height": pl.Int64,
+}
 """Schema of images."""
 NAMELESS = "classes_without_names"
 """Kind of the note that no file names the classes of a side."""
@@ -338,8 +341,10 @@ def mask_row(pixels: Array, left: int, top: int, width: int, height: int) -> dic
     inside = (columns >= 0) & (columns < width) & (rows >= 0) & (rows < height)
     columns, rows = columns[inside], rows[inside]
     if not rows.size:
-        return {**box_row(0.0, 0.0, 0.0, 0.0), "mask": {"size": [height, width],
-                "counts": [height * width]}}  # fmt: skip
+        return {
+            **box_row(0.0, 0.0, 0.0, 0.0),
+            "mask": {"size": [height, width], "counts": [height * width]},
+        }
     at = columns * height + rows
     last = np.flatnonzero(np.diff(at, append=-2) != 1)
     ends = at[last] + 1
@@ -347,8 +352,9 @@ def mask_row(pixels: Array, left: int, top: int, width: int, height: int) -> dic
     counts = np.diff(np.stack([first, ends], axis=1).reshape(-1), prepend=0).tolist()
     if ends[-1] < height * width:
         counts.append(height * width - int(ends[-1]))
-    box = box_row(float(columns.min()), float(rows.min()), float(columns.max() + 1),
-                  float(rows.max() + 1))  # fmt: skip
+    box = box_row(
+        float(columns.min()), float(rows.min()), float(columns.max() + 1), float(rows.max() + 1)
+    )
     return {**box, "mask": {"size": [height, width], "counts": counts}}
 
 
@@ -459,8 +465,19 @@ def shown(fields: list[str]) -> str:
 # files use GDAL. JPEG: ITU-T T.81, annex B; orientation: Exif 2.32, tag 0x0112; PNG: W3C, section
 # 5.
 
-IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".gif", ".jp2", ".pgm",
-            ".ppm")  # fmt: skip
+IMAGE_SUFFIXES = (
+    ".jpg",
+    ".jpeg",
+    ".png",
+    ".bmp",
+    ".webp",
+    ".tif",
+    ".tiff",
+    ".gif",
+    ".jp2",
+    ".pgm",
+    ".ppm",
+)
 _TURNED = (5, 6, 7, 8)  # orientations of EXIF in which width is height
 _IMAGE_HEADERS_HEAD = 4096  # bytes in which most headers end
 _PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR"

@@ -135,9 +135,9 @@ def _lists(datums: pl.DataFrame, name: str, more: Mapping[str, list[str]]) -> pl
     lists = full.group_by("row", maintain_order=True).agg(pl.col(name).unique(maintain_order=True))
     joined = datums.drop(name).with_row_index("row").join(lists, on="row", how="left")
     empty = pl.lit([], datums.schema[name])
-    return joined.sort("row").select(*(
-        pl.col(one).fill_null(empty) if one == name else one for one in datums.columns
-    ))  # fmt: skip
+    return joined.sort("row").select(
+        *(pl.col(one).fill_null(empty) if one == name else one for one in datums.columns)
+    )
 
 
 def _refuse(labels: Iterable[Any], known: Mapping[str, Any], what: str) -> None:

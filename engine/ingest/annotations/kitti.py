@@ -55,9 +55,11 @@ def _read(look: Look) -> Annotations:
     bare = frame["score"].null_count()
     if 0 < bare < frame.height:
         raise broken(
-            look.given, None, f"{bare:,} of {frame.height:,} lines have no score",
+            look.given,
+            None,
+            f"{bare:,} of {frame.height:,} lines have no score",
             "Write it on every line, or on none.",
-        )  # fmt: skip
+        )
     many = sum(map(len, regions.values())) // len(_CORNERS)
     said = (
         f"{many:,} regions {_REGION!r} are left out: detections in them count as false"
@@ -76,9 +78,11 @@ def _read(look: Look) -> Annotations:
 def _object(file: str, line: int, fields: list[str]) -> dict[str, Any]:
     if len(fields) not in _COUNTS:
         raise broken(
-            file, line, f"{len(fields)} fields: {shown(fields)}",
+            file,
+            line,
+            f"{len(fields)} fields: {shown(fields)}",
             "Needed are a class and 14 numbers, and a score of detections.",
-        )  # fmt: skip
+        )
     numbers = numbers_in(file, line, fields[1:])
     return {
         "label_value": fields[0],

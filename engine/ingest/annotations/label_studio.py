@@ -32,8 +32,17 @@ from .format import (
 
 _BOXES, _POLYGONS = "rectanglelabels", "polygonlabels"
 _LABELS = "labels"  # of a region that another result of its id is: <Labels> beside <Rectangle>
-_PLACELESS = ("choices", "rating", "textarea", "taxonomy", "number", "datetime", "pairwise",
-              "ranker", "relation")  # fmt: skip
+_PLACELESS = (
+    "choices",
+    "rating",
+    "textarea",
+    "taxonomy",
+    "number",
+    "datetime",
+    "pairwise",
+    "ranker",
+    "relation",
+)
 _SHOWN = 3
 _UPLOAD = re.compile(r"^[0-9a-f]{8}-")  # before the name of a file that was uploaded
 
@@ -121,9 +130,11 @@ def _read(look: Look) -> Annotations:
             name = _name(task, file, number)
             if name in images:
                 raise broken(
-                    file, None, f"task {number:,} (counted from 0): another one has the image"
-                    f" {name!r}", "Export each image once.",
-                )  # fmt: skip
+                    file,
+                    None,
+                    f"task {number:,} (counted from 0): another one has the image {name!r}",
+                    "Export each image once.",
+                )
             images[name] = [None, None]
             kept = [answer for answer in task.annotations if not answer.was_cancelled]
             counts.cancelled += len(task.annotations) - len(kept)
@@ -144,12 +155,10 @@ def _read(look: Look) -> Annotations:
         rows=frame_of(found if alone else truths),
         found=frame_of(found) if found and not alone else None,
         datums=pl.DataFrame(
-            [(ids[name], name, *size) for name, size in images.items()],
-            schema=IMAGES,
-            orient="row",
+            [(ids[name], name, *size) for name, size in images.items()], schema=IMAGES, orient="row"
         ),
         notes=_notes(counts),
-    )  # fmt: skip
+    )
 
 
 def _notes(counts: _Counts) -> tuple[tuple[str, str, int | None], ...]:
@@ -199,11 +208,7 @@ def _base(path: str) -> str:
 
 
 def _rows(
-    answer: _Answer,
-    name: str,
-    size: list[int | None],
-    counts: _Counts,
-    place: tuple[str, int],
+    answer: _Answer, name: str, size: list[int | None], counts: _Counts, place: tuple[str, int]
 ) -> list[dict[str, Any]]:
     """The regions of one annotation or prediction; the image's size is filled in."""
     rows: list[dict[str, Any]] = []
@@ -218,9 +223,12 @@ def _rows(
             continue
         if not one.original_width or not one.original_height:
             raise broken(
-                place[0], None, f"task {place[1]:,} (counted from 0): a region without"
-                " original_width and original_height", "Export it with them: places are percent.",
-            )  # fmt: skip
+                place[0],
+                None,
+                f"task {place[1]:,} (counted from 0): a region without"
+                " original_width and original_height",
+                "Export it with them: places are percent.",
+            )
         try:
             made = _shape(one.value, kind, one.original_width / 100, one.original_height / 100)
             labels = [str(label) for label in one.value[one.type]]
@@ -228,9 +236,12 @@ def _rows(
                 raise ValueError
         except (KeyError, TypeError, ValueError):
             raise broken(
-                place[0], None, f"task {place[1]:,} (counted from 0): a region of type"
-                f" {one.type!r} without its place or label", "Export it again.",
-            ) from None  # fmt: skip
+                place[0],
+                None,
+                f"task {place[1]:,} (counted from 0): a region of type"
+                f" {one.type!r} without its place or label",
+                "Export it again.",
+            ) from None
         score = one.score if one.score is not None else answer.score
         counts.labels += len(labels) > 1
         row = {"datum_id": name, "score": score, **made}

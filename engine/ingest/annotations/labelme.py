@@ -93,9 +93,11 @@ def _read(look: Look) -> Annotations:
             found = msgspec.json.decode(text_of(file), type=_File)
         except (msgspec.DecodeError, RecursionError) as error:
             raise broken(
-                file, None, f"no file of LabelMe ({error})",
+                file,
+                None,
+                f"no file of LabelMe ({error})",
                 "Write it again, or move it away if it is of something else.",
-            ) from None  # fmt: skip
+            ) from None
         name = (found.imagePath or "").replace("\\", "/").rsplit("/", 1)[-1]
         datums.append((datum, name or None, found.imageWidth, found.imageHeight))
         groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
@@ -105,8 +107,13 @@ def _read(look: Look) -> Annotations:
                 skipped[shape.shape_type] += 1
                 continue
             group = None if shape.group_id is None else str(shape.group_id)
-            row = {"datum_id": datum, "label_value": shape.label, "score": shape.score, **made,
-                   "group_id": group}  # fmt: skip
+            row = {
+                "datum_id": datum,
+                "label_value": shape.label,
+                "score": shape.score,
+                **made,
+                "group_id": group,
+            }
             rows.append(row)
             if group is not None:
                 groups.setdefault((shape.label, group), []).append(row)
@@ -121,13 +128,9 @@ def _read(look: Look) -> Annotations:
         frame = frame.with_columns(polygon=pl.Series(flat, dtype=_PARTS))
     return Annotations(
         rows=frame,
-        datums=pl.DataFrame(
-            datums,
-            schema=IMAGES,
-            orient="row",
-        ),
+        datums=pl.DataFrame(datums, schema=IMAGES, orient="row"),
         notes=(*skipped_note(skipped), *joined),
-    )  # fmt: skip
+    )
 
 
 def _joined(
@@ -193,9 +196,11 @@ def _made(shape: _Shape, found: _File, file: str) -> dict[str, Any] | None:
         return None
     if len(points) < wanted:
         raise broken(
-            file, None, f"a {kind} {shape.label!r} of {len(points)} points", "Correct it, or take"
-            " it out.",
-        )  # fmt: skip
+            file,
+            None,
+            f"a {kind} {shape.label!r} of {len(points)} points",
+            "Correct it, or take it out.",
+        )
     if kind == "mask":
         return _mask(shape, found, file)
     if kind == "circle":
@@ -217,9 +222,11 @@ def _mask(shape: _Shape, found: _File, file: str) -> dict[str, Any]:
 
     if shape.mask is None or found.imageWidth is None or found.imageHeight is None:
         raise broken(
-            file, None, f"a mask {shape.label!r} without its pixels or the image's size",
+            file,
+            None,
+            f"a mask {shape.label!r} without its pixels or the image's size",
             "Write it again.",
-        )  # fmt: skip
+        )
     try:
         data = base64.b64decode(shape.mask, validate=True)
         with silenced(), MemoryFile(data) as memory, memory.open(driver="PNG") as image:

@@ -23,9 +23,12 @@ from .yolo import HIGH, LOW
 _CORNERS = {"xmin": "xmin", "ymin": "ymin", "xmax": "xmax", "ymax": "ymax"}
 _SCORES = ("score", "conf")
 _FLAGS = {
-    "isoccluded": "is_occluded", "istruncated": "is_truncated", "isgroupof": "is_group_of",
-    "isdepiction": "is_depiction", "isinside": "is_inside",
-}  # fmt: skip
+    "isoccluded": "is_occluded",
+    "istruncated": "is_truncated",
+    "isgroupof": "is_group_of",
+    "isdepiction": "is_depiction",
+    "isinside": "is_inside",
+}
 _GROUPS = "is_group_of"
 _EACH = 6  # fields of a detection in a PredictionString
 
@@ -128,9 +131,11 @@ def _labels(file: str) -> pl.DataFrame:
     if odd.any():
         row = int(odd.arg_true()[0])
         raise broken(
-            file, row + 2, f"column {own['confidence']!r} holds {frame[own['confidence']][row]!r}",
+            file,
+            row + 2,
+            f"column {own['confidence']!r} holds {frame[own['confidence']][row]!r}",
             "1 says that the image shows the label, 0 that it does not.",
-        )  # fmt: skip
+        )
     made = frame.select(
         pl.col(own["imageid"]).alias("datum_id"),
         pl.col(own["labelname"]).alias("label_value"),
@@ -175,9 +180,11 @@ def _boxes(file: str) -> pl.DataFrame:
     if nameless.any():
         row = int(nameless.arg_true()[0])
         raise broken(
-            file, row + 2, f"a box without a class ({int(nameless.sum()):,} such lines)",
+            file,
+            row + 2,
+            f"a box without a class ({int(nameless.sum()):,} such lines)",
             "Write its class, or no corners if the image has no objects.",
-        )  # fmt: skip
+        )
     for to, name in numbers.items():
         odd = read[to].is_null() & ~bare
         if to in _FLAGS.values():  # which some exporters leave empty
@@ -186,10 +193,13 @@ def _boxes(file: str) -> pl.DataFrame:
         if odd.any():
             row = int(odd.arg_true()[0])
             raise broken(
-                file, row + 2, f"column {name!r} holds {frame[name][row]!r}, which is not a number"
+                file,
+                row + 2,
+                f"column {name!r} holds {frame[name][row]!r}, which is not a number"
                 f"{' from -1 to 1' if to in _FLAGS.values() else ''} ({int(odd.sum()):,} such"
-                " lines)", "Correct it.",
-            )  # fmt: skip
+                " lines)",
+                "Correct it.",
+            )
     _refuse_pixels(read, file, read.with_row_index()["index"])
     flags = [pl.col(to).cast(pl.Int64) for to in numbers if to in _FLAGS.values()]
     if _GROUPS in numbers:  # -1 is unknown, of old sets: no group for all that is known
@@ -215,11 +225,12 @@ def _refuse_pixels(read: pl.DataFrame, file: str, rows: pl.Series) -> None:
         i = int(odd.arg_max() or 0)
         shown = dict(zip(corners, read.select(corners).row(i), strict=True))
         raise broken(
-            file, int(rows[i]) + 2, f"corners that are not shares of the image: {shown}"
-            f" ({int(odd.sum()):,} such boxes)",
+            file,
+            int(rows[i]) + 2,
+            f"corners that are not shares of the image: {shown} ({int(odd.sum()):,} such boxes)",
             "Divide x by the image's width and y by its height; a table with pixels has columns"
             " datum_id, label_value, xmin, ymin, xmax and ymax.",
-        )  # fmt: skip
+        )
 
 
 def _uneven(file: str, error: Exception) -> ReadError:
@@ -245,9 +256,11 @@ def _submission(file: str) -> pl.DataFrame:
     if wrong.any():
         row = int(wrong.arg_true()[0])
         raise broken(
-            file, row + 2, f"{pieces['said'].list.len()[row]} fields in a PredictionString",
+            file,
+            row + 2,
+            f"{pieces['said'].list.len()[row]} fields in a PredictionString",
             "Every detection has six: label, confidence, XMin, YMin, XMax, YMax.",
-        )  # fmt: skip
+        )
     names = ("label_value", "score", *_CORNERS.values())
     flat = pieces.with_row_index().filter(pl.col("said").list.len() > 0).explode("said")
     rows = flat.height // _EACH

@@ -225,9 +225,11 @@ def _read_classes(look: Look) -> Annotations:
 def _object(file: str, line: int, fields: list[str]) -> dict[str, Any]:
     if len(fields) not in _COUNTS:
         raise broken(
-            file, line, f"{len(fields)} fields: {shown(fields)}",
+            file,
+            line,
+            f"{len(fields)} fields: {shown(fields)}",
             "Needed are an image, a score, and two or four corners.",
-        )  # fmt: skip
+        )
     score, *numbers = numbers_in(file, line, fields[1:])
     xs, ys = numbers[::2], numbers[1::2]
     return {
@@ -235,9 +237,12 @@ def _object(file: str, line: int, fields: list[str]) -> dict[str, Any]:
         if fields[0].lower().endswith(IMAGE_SUFFIXES)
         else fields[0],
         "score": score,
-        "xmin": min(xs), "ymin": min(ys), "xmax": max(xs), "ymax": max(ys),
+        "xmin": min(xs),
+        "ymin": min(ys),
+        "xmax": max(xs),
+        "ymax": max(ys),
         "polygon": [[[x, y] for x, y in zip(xs, ys, strict=True)]] if len(xs) > 2 else None,
-    }  # fmt: skip
+    }
 
 
 # A file per image
@@ -252,9 +257,11 @@ def _read_images(look: Look) -> Annotations:
             line = _Line.of(fields)
             if line is None or len(line.numbers) > 5:
                 raise broken(
-                    file, number, f"{len(fields)} fields: {shown(fields)}",
+                    file,
+                    number,
+                    f"{len(fields)} fields: {shown(fields)}",
                     "Needed are a class, a score of detections, and xmin, ymin, xmax and ymax.",
-                )  # fmt: skip
+                )
             score, *box = line.numbers if len(line.numbers) > 4 else (None, *line.numbers)
             rows.append((datum, line.name, score, *box, int(line.hard)))
     schema: dict[str, Any] = {"datum_id": pl.String, "label_value": pl.String}
@@ -263,9 +270,11 @@ def _read_images(look: Look) -> Annotations:
     bare = frame["score"].null_count()
     if 0 < bare < frame.height:
         raise broken(
-            look.given, None, f"{bare:,} of {frame.height:,} lines have no score",
+            look.given,
+            None,
+            f"{bare:,} of {frame.height:,} lines have no score",
             "Write it on every line, or on none.",
-        )  # fmt: skip
+        )
     frame = frame.drop([*["score"] * bool(bare), *[_HARD] * (not frame[_HARD].sum())])
     if frame.height and frame["label_value"].str.contains("^[0-9]+$").all():
         frame = frame.with_columns(pl.col("label_value").cast(pl.Int64))

@@ -22,8 +22,23 @@ from .visdrone import VISDRONE, VISDRONE_TRACKS
 from .voc import VOC
 from .yolo import YOLO
 
-_ALL = (VOC, CVAT, LABELME, LABEL_STUDIO, OPEN_IMAGES, DOTA, KITTI, MOT, MOTS, KITTI_TRACKS, YOLO,
-        IMAGE_BOXES, CLASS_RESULTS, VISDRONE, VISDRONE_TRACKS)  # fmt: skip
+_ALL = (
+    VOC,
+    CVAT,
+    LABELME,
+    LABEL_STUDIO,
+    OPEN_IMAGES,
+    DOTA,
+    KITTI,
+    MOT,
+    MOTS,
+    KITTI_TRACKS,
+    YOLO,
+    IMAGE_BOXES,
+    CLASS_RESULTS,
+    VISDRONE,
+    VISDRONE_TRACKS,
+)
 FORMATS = {name: next(one for one in _ALL if one.name == name) for name in TITLES}
 """By name, in the order in which they are tried."""
 

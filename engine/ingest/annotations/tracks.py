@@ -40,10 +40,20 @@ from .format import (
 # https://www.cvlibs.net/datasets/kitti/eval_tracking.php
 
 MOT_CLASSES = (
-    "pedestrian", "person_on_vehicle", "car", "bicycle", "motorbike", "non_mot_vehicle",
-    "static_person", "distractor", "occluder", "occluder_on_ground", "occluder_full", "reflection",
+    "pedestrian",
+    "person_on_vehicle",
+    "car",
+    "bicycle",
+    "motorbike",
+    "non_mot_vehicle",
+    "static_person",
+    "distractor",
+    "occluder",
+    "occluder_on_ground",
+    "occluder_full",
+    "reflection",
     "crowd",
-)  # fmt: skip
+)
 """MOTChallenge's classes, from 1."""
 _MOT_FIELDS = range(7, 11)
 _NAMED = (["frame", "id"], ["frame", "track_id"], ["frame", "object_id"])
@@ -217,27 +227,35 @@ def _wrong_line(file: str) -> Exception:
             continue
         if len(fields) == 1 and len(fields[0].split()) in _MOT_FIELDS:
             return broken(
-                file, number, f"blanks between the fields: {shown(fields)}",
+                file,
+                number,
+                f"blanks between the fields: {shown(fields)}",
                 "Write commas between them.",
-            )  # fmt: skip
+            )
         if [field.lower() for field in fields[:2]] in _NAMED:
             return broken(
-                file, number, f"a line of names: {shown(fields)}",
+                file,
+                number,
+                f"a line of names: {shown(fields)}",
                 "Remove it, or give a table with a column of the sequence.",
-            )  # fmt: skip
+            )
         if len(fields) not in _MOT_FIELDS:
             return broken(
-                file, number, f"{len(fields)} fields: {shown(fields)}",
+                file,
+                number,
+                f"{len(fields)} fields: {shown(fields)}",
                 "Needed are frame, id, x, y, width, height and confidence, and up to three more.",
-            )  # fmt: skip
+            )
         numbers = numbers_in(file, number, fields)
         whole_in(file, number, fields[:2] + (fields[7:8] if len(fields) < 10 else []))
         for name, value in zip(("width", "height"), numbers[4:6], strict=True):
             if value < 0:
                 raise broken(
-                    file, number, f"{name} {value:g} is negative: {shown(fields)}",
+                    file,
+                    number,
+                    f"{name} {value:g} is negative: {shown(fields)}",
                     "Correct the line, or remove it.",
-                )  # fmt: skip
+                )
     return broken(file, None, "lines of different lengths", "Write as many fields on each.")
 
 
@@ -258,9 +276,11 @@ def _kitti_rows(file: str) -> pl.DataFrame:
     for line, fields in lines_of(file):
         if len(fields) not in _KITTI_FIELDS:
             raise broken(
-                file, line, f"{len(fields)} fields: {shown(fields)}",
+                file,
+                line,
+                f"{len(fields)} fields: {shown(fields)}",
                 "Needed are a frame, an id, a class and 14 numbers, and a score of results.",
-            )  # fmt: skip
+            )
         frame, own = whole_in(file, line, fields[:2])
         numbers = numbers_in(file, line, fields[3:])
         region = fields[2] == REGION
@@ -300,8 +320,11 @@ KITTI_TRACKS = Format("kitti-tracking", (".txt",), _kitti, _read_kitti, datum="s
 Writer = Callable[[IO[bytes]], object]
 
 _TRUTHS, _FOUND = "groundtruths", "predictions"
-_MARKED = (pl.col("ignored").cast(pl.Boolean), pl.col("region").cast(pl.Boolean),
-           ~pl.col("considered").cast(pl.Boolean))  # fmt: skip
+_MARKED = (
+    pl.col("ignored").cast(pl.Boolean),
+    pl.col("region").cast(pl.Boolean),
+    ~pl.col("considered").cast(pl.Boolean),
+)
 _UNSAID = {MOT.name: _MARKED[:2], KITTI_TRACKS.name: _MARKED[::2]}
 """Marks on rows that the format cannot represent."""
 
@@ -565,15 +588,19 @@ def _wrong_mots_line(file: str) -> Exception:
     for line, fields in lines_of(file):
         if len(fields) != _FIELDS:
             return broken(
-                file, line, f"{len(fields)} fields: {shown(fields)}",
+                file,
+                line,
+                f"{len(fields)} fields: {shown(fields)}",
                 "Needed are time_frame, id, class_id, height, width and the run-length code, with"
                 " one blank between them.",
-            )  # fmt: skip
+            )
         whole_in(file, line, fields[:-1])
     return broken(
-        file, None, "lines that are not masks of tracks", "Write one blank between fields, and none"
-        " at the ends of lines.",
-    )  # fmt: skip
+        file,
+        None,
+        "lines that are not masks of tracks",
+        "Write one blank between fields, and none at the ends of lines.",
+    )
 
 
 def _read(look: Look) -> Annotations:

@@ -31,9 +31,19 @@ from .tracks import MOT_CLASSES, sequences_of, without_ids
 from .yolo import may_be_label
 
 CLASSES = (
-    "ignored-regions", "pedestrian", "people", "bicycle", "car", "van", "truck", "tricycle",
-    "awning-tricycle", "bus", "motor", "others",
-)  # fmt: skip
+    "ignored-regions",
+    "pedestrian",
+    "people",
+    "bicycle",
+    "car",
+    "van",
+    "truck",
+    "tricycle",
+    "awning-tricycle",
+    "bus",
+    "motor",
+    "others",
+)
 _OTHERS = len(CLASSES) - 1
 _BOX, _TRACK = 8, 10  # fields of a line
 _NAMES = ("left", "top", "width", "height", "score", "category", "truncation", "occlusion")
@@ -117,10 +127,12 @@ def _wrong(file: str, lines: list[str], width: int) -> Exception:
             or not 0 <= float(fields[-3]) <= _OTHERS
         ):
             return broken(
-                file, number, f"no line of VisDrone: {shown(fields)}",
+                file,
+                number,
+                f"no line of VisDrone: {shown(fields)}",
                 f"Needed are {'frame, id, ' * (width == _TRACK)}{', '.join(_NAMES)}, the category"
                 f" from 0 to {_OTHERS}.",
-            )  # fmt: skip
+            )
     return broken(file, None, "lines that are not VisDrone's", "Write it again.")
 
 
@@ -130,17 +142,24 @@ def _rows(tables: list[pl.DataFrame], names: list[str], datum: str) -> pl.DataFr
         one.select(pl.lit(name, pl.String).alias(datum), pl.all())
         for one, name in zip(tables, names, strict=True)
     )
-    corners = {"xmin": pl.col("left"), "ymin": pl.col("top"),
-               "xmax": pl.col("left") + pl.col("width"),
-               "ymax": pl.col("top") + pl.col("height")}  # fmt: skip
+    corners = {
+        "xmin": pl.col("left"),
+        "ymin": pl.col("top"),
+        "xmax": pl.col("left") + pl.col("width"),
+        "ymax": pl.col("top") + pl.col("height"),
+    }
     known = dict(enumerate(CLASSES))
     label = pl.col("category").cast(pl.Int64).replace_strict(known, return_dtype=pl.String)
     rows = table.select(
-        datum, *(name for name in ("frame", "id") if name in table.columns),
-        label_value=label, score="score", **corners,
-        truncated=pl.col("truncation").cast(pl.Int64), occluded=pl.col("occlusion").cast(pl.Int64),
+        datum,
+        *(name for name in ("frame", "id") if name in table.columns),
+        label_value=label,
+        score="score",
+        **corners,
+        truncated=pl.col("truncation").cast(pl.Int64),
+        occluded=pl.col("occlusion").cast(pl.Int64),
         region=pl.col("category") == 0,
-    )  # fmt: skip
+    )
     truths = (table["truncation"] >= 0).all() and table["score"].is_in([0.0, 1.0]).all()
     if not truths:
         return rows.drop("truncated", "occluded")

@@ -58,13 +58,10 @@ def _read(look: Look) -> Annotations:
     edges = _edges(frame, decimal)
     return Annotations(
         rows=frame,
-        datums=pl.DataFrame(
-            datums,
-            schema=IMAGES,
-        ),
+        datums=pl.DataFrame(datums, schema=IMAGES),
         notes=(*edges, *_masks_beside(look)),
         pixels="" if edges or not frame.height else "yes",
-    )  # fmt: skip
+    )
 
 
 def _edges(frame: pl.DataFrame, decimal: int) -> tuple[Note, ...]:

@@ -37,9 +37,20 @@ from .titles import PACKED
 YAML = (".yaml", ".yml")
 _DARKNET = "obj.names"
 _NAMES = ("classes.txt", _DARKNET, "names.txt", "labels.txt", "_darknet.labels")
-_OTHERS = (*_NAMES, "readme.txt", "readme.roboflow.txt", "readme.dataset.txt", "train.txt",
-           "val.txt", "test.txt", "requirements.txt", "license.txt", "autosplit_train.txt",
-           "autosplit_val.txt", "autosplit_test.txt")  # fmt: skip
+_OTHERS = (
+    *_NAMES,
+    "readme.txt",
+    "readme.roboflow.txt",
+    "readme.dataset.txt",
+    "train.txt",
+    "val.txt",
+    "test.txt",
+    "requirements.txt",
+    "license.txt",
+    "autosplit_train.txt",
+    "autosplit_val.txt",
+    "autosplit_test.txt",
+)
 """Text files in such folders that contain no labels."""
 LOW, HIGH = -0.5, 1.5  # where shares lie, however far an object reaches over the edge
 _SPLITS = ("train", "val", "valid", "test")
@@ -536,10 +547,12 @@ class _Lines(msgspec.Struct):
         if many < _MANY_BEYOND * len(at) or len(at) < _LEAST:
             file, line = self.place(int(at[np.argmax(last)]))
             raise broken(
-                file, line, f"{self._shown(int(at[np.argmax(last)]))}: {said}",
+                file,
+                line,
+                f"{self._shown(int(at[np.argmax(last)]))}: {said}",
                 "Write the confidence last, as Ultralytics does (awk '{print $1, $3, $4, $5, $6,"
                 " $2}' for each file), or clip the boxes to the image.",
-            )  # fmt: skip
+            )
         said = f"the second field of each line is read as the confidence: {said}."
         return numbers[:, [0, 2, 3, 4, 5, 1]], (("confidence_first", said, len(at)),)
 
@@ -548,10 +561,12 @@ class _Lines(msgspec.Struct):
         if count < 4:
             file, line = self.place(int(at[0]))
             raise broken(
-                file, line, f"{count + 1} fields: {self._shown(int(at[0]))}",
+                file,
+                line,
+                f"{count + 1} fields: {self._shown(int(at[0]))}",
                 "An object is a class number and a box (cx cy w h) or a polygon (x y, three times"
                 " or more). A file without labels belongs elsewhere.",
-            )  # fmt: skip
+            )
         words = [self.fields[i] for i in at]
         try:
             return np.array(words).astype(np.float64)
@@ -563,10 +578,12 @@ class _Lines(msgspec.Struct):
                     except ValueError:
                         file, line = self.place(i)
                         raise broken(
-                            file, line, f"{word.decode('utf-8', 'replace')!r} is not a number:"
+                            file,
+                            line,
+                            f"{word.decode('utf-8', 'replace')!r} is not a number:"
                             f" {self._shown(i)}",
                             "Correct the line, or move the file away if it has no labels.",
-                        ) from None  # fmt: skip
+                        ) from None
             raise
 
     def _hold(self, at: Array, numbers: Array) -> None:
@@ -639,10 +656,12 @@ class _Lines(msgspec.Struct):
             if inside.all(axis=-1).mean() > 0.9:
                 file, line = self.place(int(at[0]))
                 raise broken(
-                    file, line, f"{count + 1} fields may be a polygon, or a box and key points",
+                    file,
+                    line,
+                    f"{count + 1} fields may be a polygon, or a box and key points",
                     "Say which in a data.yaml beside the labels: 'names', and of key points"
                     " 'kpt_shape: [number, 2 or 3]'.",
-                )  # fmt: skip
+                )
 
     def _scored(self, found: _Objects) -> tuple[Note, ...]:
         """Refuse confidences on only some lines; note boxes among polygons."""
@@ -651,9 +670,12 @@ class _Lines(msgspec.Struct):
             first = int(np.argmin(scored))
             file, line = self.place(first)
             raise broken(
-                file, line, f"no confidence, and {int(scored.sum()):,} other lines have one:"
-                f" {self._shown(first)}", "Write it on every line, or on none.",
-            )  # fmt: skip
+                file,
+                line,
+                f"no confidence, and {int(scored.sum()):,} other lines have one:"
+                f" {self._shown(first)}",
+                "Write it on every line, or on none.",
+            )
         bare = sum(ring is None for ring in found.rings)
         if 0 < bare < len(found.rings):
             said = (
@@ -676,11 +698,7 @@ class _Objects(msgspec.Struct):
     @classmethod
     def empty(cls, n: int) -> _Objects:
         return cls(
-            np.zeros(n, np.int64),
-            np.full(n, np.nan),
-            np.zeros((n, 4)),
-            [None] * n,
-            [None] * n,
+            np.zeros(n, np.int64), np.full(n, np.nan), np.zeros((n, 4)), [None] * n, [None] * n
         )
 
     def frame(self, file: Array) -> pl.DataFrame:

@@ -377,8 +377,10 @@ def columns_told(columns: Mapping[str, Mapping[str, Any]]) -> list[str]:
     for role, found in columns.items():
         guessed = [f"{own} as {canonical}" for own, canonical in found["guessed"].items()]
         for title, names in (
-            ("read", found["read"]), ("guessed", guessed), ("not read", found["unread"])
-        ):  # fmt: skip
+            ("read", found["read"]),
+            ("guessed", guessed),
+            ("not read", found["unread"]),
+        ):
             if names:
                 more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
                 said = ", ".join(names[:_SHOWN])

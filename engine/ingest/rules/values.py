@@ -158,9 +158,7 @@ def _models(evidence: Values) -> Iterator[Facts]:
             severity = PROBLEM if key else WARNING
             if not n or (not key and n < _SHARED * of):
                 continue
-        elif (
-            own in evidence.ready.plan.pieces or not table.values or own.casefold() in _UNSURE
-        ):  # fmt: skip
+        elif own in evidence.ready.plan.pieces or not table.values or own.casefold() in _UNSURE:
             continue
         else:  # each row is a datum: models of the same rows have the same true values
             truth = exprs.get(table.values[0][1])
@@ -248,9 +246,11 @@ def _labels(evidence: Values) -> Iterator[Facts]:
             rows = _rows(evidence, role, text=text).with_row_index("row").drop_nulls()
             missing = pl.col("text").str.contains(MISSING)
             whole = pl.col("text").str.contains(r"^[-+]?\d+$")
-            n, of, odd = rows.select(
-                n=missing.sum(), of=pl.len(), odd=(~missing & ~whole).sum()
-            ).collect().row(0)  # fmt: skip
+            n, of, odd = (
+                rows.select(n=missing.sum(), of=pl.len(), odd=(~missing & ~whole).sum())
+                .collect()
+                .row(0)
+            )
             first = rows.filter(missing).head(1000).collect()
             marks[role, name] = set(first["text"])
             if n and not odd and n <= max(1, of // _FEW):

@@ -475,10 +475,7 @@ class _LooseAnnotation(_LooseResult, gc=False):
 _ROWS = {"result": (_Result, _LooseResult), "annotation": (_Annotation, _LooseAnnotation)}
 _FIELDS: dict[str, tuple[Any, ...]] = {
     "segmentation": (("segmentation", msgspec.Raw, msgspec.Raw()),),  # as text
-    "keypoints": (
-        ("keypoints", msgspec.Raw, msgspec.Raw()),
-        ("num_keypoints", float | None, None),
-    ),
+    "keypoints": (("keypoints", msgspec.Raw, msgspec.Raw()), ("num_keypoints", float | None, None)),
     "obb": (("obb", msgspec.Raw, msgspec.Raw()), ("bbox", msgspec.Raw, msgspec.Raw())),
 }
 _ANYHOW = frozenset({"obb"})
@@ -760,8 +757,9 @@ def _ids(
     found = list(values)
     kinds = [type(value) for value in found if value is not None]
     if kinds and (str in kinds) and (int in kinds):
-        odd = next(i for i, value in enumerate(found) if value is not None
-                   and type(value) is not kinds[0])  # fmt: skip
+        odd = next(
+            i for i, value in enumerate(found) if value is not None and type(value) is not kinds[0]
+        )
         usual = next(value for value in found if value is not None)
         raise _mixed(name, what, done + odd, field, found[odd], usual)
     if kinds and kinds[0] is int:
@@ -801,9 +799,7 @@ def _flags(rows: Sequence[Any], field: str, name: str, what: str, done: int) -> 
     )
 
 
-def _tidy(
-    frame: pl.DataFrame,
-) -> tuple[pl.DataFrame, tuple[tuple[str, str, int | None], ...]]:
+def _tidy(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[tuple[str, str, int | None], ...]]:
     """Drop columns without values; fill missing flags and areas."""
     notes: list[tuple[str, str, int | None]] = []
     empty = [
@@ -825,9 +821,13 @@ def _tidy(
         frame = frame.with_columns(pl.col("area").fill_null(area * share))
         part = "" if share == 1.0 else f"{share:g} times "
         notes.append(
-            ("area_filled", f"ground truths: {lacking:,} without area, filled with {part}width"
-             " times height of the box.", lacking)
-        )  # fmt: skip
+            (
+                "area_filled",
+                f"ground truths: {lacking:,} without area, filled with {part}width"
+                " times height of the box.",
+                lacking,
+            )
+        )
     return frame, tuple(notes)
 
 

@@ -271,8 +271,10 @@ def _boxes(row: _Row, index: int, name: str, what: str) -> Iterator[tuple[Any, .
             row=index,
             field="track_id",
         )
-    flags = (None if row.iscrowd is None else int(row.iscrowd),
-             None if row.ignore is None else int(row.ignore))  # fmt: skip
+    flags = (
+        None if row.iscrowd is None else int(row.iscrowd),
+        None if row.ignore is None else int(row.ignore),
+    )
     if not listed:
         number = row.frame_id if row.frame_id is not None else row.frame_index
         if row.image_id is None and number is None:

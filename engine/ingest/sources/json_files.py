@@ -65,8 +65,17 @@ class _Box(msgspec.Struct):
         away = self.ego_translation
         far = None if away is None else math.hypot(away[0], away[1])
         numbers = [*self.translation, long, wide, tall, yaw]
-        return (sample, self.detection_name, score, numbers, vx, vy, self.attribute_name, far,
-                self.num_pts)  # fmt: skip
+        return (
+            sample,
+            self.detection_name,
+            score,
+            numbers,
+            vx,
+            vy,
+            self.attribute_name,
+            far,
+            self.num_pts,
+        )
 
 
 class _File(msgspec.Struct):
@@ -74,10 +83,16 @@ class _File(msgspec.Struct):
 
 
 _SCHEMA: dict[str, Any] = {
-    "datum_id": pl.String, "label_value": pl.String, "score": pl.Float64,
-    SAID: pl.List(pl.Float64), "vx": pl.Float64, "vy": pl.Float64, "attribute": pl.String,
-    "ego_distance": pl.Float64, "num_points": pl.Int64,
-}  # fmt: skip
+    "datum_id": pl.String,
+    "label_value": pl.String,
+    "score": pl.Float64,
+    SAID: pl.List(pl.Float64),
+    "vx": pl.Float64,
+    "vy": pl.Float64,
+    "attribute": pl.String,
+    "ego_distance": pl.Float64,
+    "num_points": pl.Int64,
+}
 _OPTIONAL = ("score", "vx", "vy", "attribute", "ego_distance", "num_points")
 
 

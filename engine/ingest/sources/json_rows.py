@@ -211,9 +211,12 @@ def source_of(
     notes = _rounded(nested, frame["score"], description)
     if empty:
         notes += (
-            ("queries_without_documents", f"{description}: {empty:,} queries without any document,"
-             " left out.", empty),
-        )  # fmt: skip
+            (
+                "queries_without_documents",
+                f"{description}: {empty:,} queries without any document, left out.",
+                empty,
+            ),
+        )
     return Source(frame.lazy(), description, "mapping", files, notes=notes)
 
 

@@ -292,16 +292,19 @@ def _frame(
     else:
         made["bbox"] = pl.Series(boxes, dtype=pl.Array(pl.Float64, 4))
     for name, column, dtype in (
-        ("scores", "score", None), ("iscrowd", "iscrowd", pl.Int64), ("area", "area", pl.Float64),
+        ("scores", "score", None),
+        ("iscrowd", "iscrowd", pl.Int64),
+        ("area", "area", pl.Float64),
         ("masks", "mask", _MASK),
-    ):  # fmt: skip
+    ):
         if name in columns:
             values = columns[name]
             scored = dtype is None and values and isinstance(values[0], np.floating)
             made[column] = (
-                pl.Series(np.asarray(values)) if scored
+                pl.Series(np.asarray(values))
+                if scored
                 else pl.Series(values, dtype=dtype or pl.Float64, strict=False)
-            )  # fmt: skip
+            )
     return pl.DataFrame(made)
 
 

@@ -246,23 +246,39 @@ def _values(file: str) -> dict[str, str | None]:
 _BOXES = "a table of datum_id, label_value, xmin, ymin, xmax, ymax (and score), or COCO JSON"
 _TEXTS = "a table of datum_id and text"
 _KNOWN = (
-    ("GeoJSON", rb'^\{[^{}]{0,200}?"type"\s*:\s*"(FeatureCollection|Feature)"',
-     "a table of datum_id, label_value and polygon (WKT or GeoJSON texts; GeoPandas: to_wkt())"),
-    ("VGG Image Annotator's JSON",
-     rb'^\{\s*"(_via_\w+"\s*:|[^"]+"\s*:\s*\{\s*("fileref"\s*:|"filename"\s*:\s*"[^"]*",\s*"size"\s*:))',
-     f"its export as COCO JSON, or {_BOXES}"),
-    ("MegaDetector's JSON",
-     rb'^\{.*("(detection_categories|max_detection_conf)"\s*:|"detections"\s*:\s*\[\s*\{\s*"category")',
-     _BOXES),
+    (
+        "GeoJSON",
+        rb'^\{[^{}]{0,200}?"type"\s*:\s*"(FeatureCollection|Feature)"',
+        "a table of datum_id, label_value and polygon (WKT or GeoJSON texts; GeoPandas: to_wkt())",
+    ),
+    (
+        "VGG Image Annotator's JSON",
+        rb'^\{\s*"(_via_\w+"\s*:|[^"]+"\s*:\s*\{\s*("fileref"\s*:|"filename"\s*:\s*"[^"]*",\s*"size"\s*:))',
+        f"its export as COCO JSON, or {_BOXES}",
+    ),
+    (
+        "MegaDetector's JSON",
+        rb'^\{.*("(detection_categories|max_detection_conf)"\s*:|"detections"\s*:\s*\[\s*\{\s*"category")',
+        _BOXES,
+    ),
     ("odgt (CrowdHuman)", rb'^\{.*"(gtboxes|dtboxes)"\s*:\s*\[', _BOXES),
-    ("run-length codes of a competition", rb"^[^\n]*\bEncodedPixels\b[^\n]*[\r\n]",
-     "a table of datum_id, label_value and mask (COCO's run lengths)"),
+    (
+        "run-length codes of a competition",
+        rb"^[^\n]*\bEncodedPixels\b[^\n]*[\r\n]",
+        "a table of datum_id, label_value and mask (COCO's run lengths)",
+    ),
     ("a competition's PredictionString", rb"^[^\n]*\bPredictionString\b", _BOXES),
-    ("hubverse model output", rb"^[^\n]*\boutput_type_id\b",
-     "a table with a row per forecast: series, time, target, a column per quantile (q0.1, ...)"),
-    ("UTF-16 text", rb"^(\xff\xfe|\xfe\xff|[^\0]\0[^\0]\0|\0[^\0]\0[^\0])",
-     "the same as UTF-8 (Excel: CSV UTF-8; iconv -f UTF-16 -t UTF-8)"),
-)  # fmt: skip
+    (
+        "hubverse model output",
+        rb"^[^\n]*\boutput_type_id\b",
+        "a table with a row per forecast: series, time, target, a column per quantile (q0.1, ...)",
+    ),
+    (
+        "UTF-16 text",
+        rb"^(\xff\xfe|\xfe\xff|[^\0]\0[^\0]\0|\0[^\0]\0[^\0])",
+        "the same as UTF-8 (Excel: CSV UTF-8; iconv -f UTF-16 -t UTF-8)",
+    ),
+)
 """Name, first bytes, and alternative."""
 _NAMED = {
     ".trn": ("trn transcripts", _TEXTS),
@@ -490,9 +506,12 @@ def _scan(
 ) -> pl.LazyFrame:
     if format_ == "parquet":
         return pl.scan_parquet(
-            paths, glob=remote, storage_options=storage_options, include_file_paths=path,
+            paths,
+            glob=remote,
+            storage_options=storage_options,
+            include_file_paths=path,
             hive_partitioning=remote and any("=" in one or "**" in one for one in paths),
-        )  # fmt: skip
+        )
     if format_ == "ipc":
         # Older Polars has no such option; it is needed only for names that look like patterns.
         literal: dict[str, Any] = {} if remote or not looks_wild(paths) else {"glob": False}

@@ -156,8 +156,10 @@ def _inside(path: str, names: Iterable[str], given: str) -> list[str]:
         ReadError: one of them is outside.
     """
     root = os.path.realpath(path)
-    files = [os.path.join(path, unquote(urlsplit(name).path) if "://" in name else name)
-             for name in names]  # fmt: skip
+    files = [
+        os.path.join(path, unquote(urlsplit(name).path) if "://" in name else name)
+        for name in names
+    ]
     for name, file in zip(names, files, strict=True):
         if "\0" in file or os.path.commonpath([root, os.path.realpath(file)]) != root:
             raise ReadError(
@@ -213,8 +215,10 @@ def _duckdb(path: str, part: str | None) -> pl.LazyFrame:
             "SELECT table_schema, table_name FROM information_schema.tables"
             " WHERE table_type = 'BASE TABLE' ORDER BY ALL"
         ).fetchall()
-        names = {name if schema == "main" else f"{schema}.{name}": (schema, name)
-                 for schema, name in rows}  # fmt: skip
+        names = {
+            name if schema == "main" else f"{schema}.{name}": (schema, name)
+            for schema, name in rows
+        }
         if part is None and len(names) == 1:
             part = next(iter(names))
         if part not in names:
@@ -305,15 +309,17 @@ def _holds(*names: str) -> Callable[[str], bool]:
 _FORMATS = (
     TableFormat("delta", "a Delta table", "deltalake", "delta", _holds("_delta_log"), _delta),
     TableFormat(
-        "iceberg", "an Iceberg table", "pyiceberg", "iceberg", _holds("metadata/*.metadata.json"),
+        "iceberg",
+        "an Iceberg table",
+        "pyiceberg",
+        "iceberg",
+        _holds("metadata/*.metadata.json"),
         _iceberg,
     ),
     TableFormat("duckdb", "a DuckDB file", "duckdb", "duckdb", _is_duckdb, _duckdb),
-    TableFormat(
-        "lance", "a Lance table", "lance", "lance", _holds("_versions/*.manifest"), _lance
-    ),
+    TableFormat("lance", "a Lance table", "lance", "lance", _holds("_versions/*.manifest"), _lance),
     TableFormat("saved", "a data set of Hugging Face", "", "", _is_saved, _saved),
-)  # fmt: skip
+)
 
 
 def _one_split(splits: Any) -> pl.LazyFrame:

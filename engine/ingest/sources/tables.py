@@ -68,14 +68,7 @@ def open_source(
     if not single and not _paths(thing):
         return open_object(thing, box_format, wanted=wanted)
     paths = [*map(os.fspath, [thing] if single else thing)]
-    source = _open_paths(
-        paths,
-        storage_options,
-        box_format,
-        wanted=wanted,
-        room=room,
-        other=other,
-    )
+    source = _open_paths(paths, storage_options, box_format, wanted=wanted, room=room, other=other)
     reads(source.files or [paths[0].partition("::")[0], *paths[1:]])
     return source
 

@@ -196,9 +196,13 @@ def open_trec(files: list[str], description: str) -> Source:
     if first is not None and "rank" in first.columns and unplaced:
         pieces = [piece.drop("rank", strict=False) for piece in pieces]
         notes.append(
-            ("ranks_not_read", f"{description}: ranks that are not whole numbers are not read; the"
-             " scores decide the order.", unplaced)
-        )  # fmt: skip
+            (
+                "ranks_not_read",
+                f"{description}: ranks that are not whole numbers are not read; the"
+                " scores decide the order.",
+                unplaced,
+            )
+        )
     frame = pieces[0] if len(pieces) == 1 else pl.concat(pieces)
     facts = {}
     if "run_id" in frame.columns and frame.height:
@@ -243,9 +247,13 @@ def _rows(
         rows = [line for line in comments if _misfit(line.lstrip("\ufeff"), layout) is None]
         if rows:
             notes.append(
-                ("comments_not_read", f"{file}: {len(rows):,} lines that begin with {COMMENT!r} are"
-                 f" not read though they look like rows, first {_short(rows[0])}.", len(rows))
-            )  # fmt: skip
+                (
+                    "comments_not_read",
+                    f"{file}: {len(rows):,} lines that begin with {COMMENT!r} are"
+                    f" not read though they look like rows, first {_short(rows[0])}.",
+                    len(rows),
+                )
+            )
     before = 1
     if layout.header:
         rest = data.lstrip().partition(b"\n")[2]
@@ -261,9 +269,12 @@ def _rows(
             whole = _parse(spaced, layout, " ") if longer else None
             if longer:
                 notes.append(
-                    ("fields_not_read", f"{file}: what follows the tag of {longer:,} lines is"
-                     " not read.", longer)
-                )  # fmt: skip
+                    (
+                        "fields_not_read",
+                        f"{file}: what follows the tag of {longer:,} lines is not read.",
+                        longer,
+                    )
+                )
         if whole is None and layout.unplaced is not None:
             whole = _parse(spaced, layout.unplaced, " ")
     if whole is None:

@@ -527,15 +527,7 @@ def _binary(
         by_row=batch.by_row,
         decided=decided,
     )
-    scored = Scored(
-        rows.parts,
-        hit.view(np.uint8),
-        None,
-        rows.unit,
-        rows.only,
-        labels,
-        rows.single,
-    )
+    scored = Scored(rows.parts, hit.view(np.uint8), None, rows.unit, rows.only, labels, rows.single)
     return units, scored
 
 
@@ -595,15 +587,7 @@ def _listed(
     )
     labels = np.ones(len(batch.labels), bool)
     scored = Scored(
-        rows.parts,
-        outcome,
-        rows.label,
-        rows.unit,
-        -1,
-        labels,
-        rows.single,
-        rows.ranked,
-        rows.grid,
+        rows.parts, outcome, rows.label, rows.unit, -1, labels, rows.single, rows.ranked, rows.grid
     )
     return units, scored
 

@@ -278,9 +278,11 @@ def detailed_examples(
     reached = {
         name: np.searchsorted(grid, scores, side="right")
         for name, scores in (
-            ("score", ranked.score), ("taken", facts.gt_taken), ("other", facts.gt_other)
+            ("score", ranked.score),
+            ("taken", facts.gt_taken),
+            ("other", facts.gt_other),
         )
-    }  # fmt: skip
+    }
     wrong = ~facts.hit & ~facts.ignored
     near, own = facts.near_other, facts.near_own
     kinds = {

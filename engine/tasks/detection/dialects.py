@@ -288,8 +288,7 @@ _KITTI_RULES = DetectionRules(
 )
 _UNPREDICTED = frozenset({"DontCare", *_KITTI_RULES.unscored})
 _KITTI_DEFAULTS = DetectionDefaults(
-    metrics=("AP", "mAPAveragedOverIOUs", "AOS"),
-    iou_thresholds=(0.5, 0.7),
+    metrics=("AP", "mAPAveragedOverIOUs", "AOS"), iou_thresholds=(0.5, 0.7)
 )
 _VALOR_RULES = DetectionRules(matching="locked", from_extent=False, crowd=False, integer_grid=True)
 _VALOR_DEFAULTS = DetectionDefaults(
@@ -304,9 +303,7 @@ DIALECTS = {
             task="detection",
             about="Valor's metric set and grouping on COCO's matching and arithmetic; no caps.",
             rules=msgspec.structs.replace(
-                _COCO_RULES,
-                ignore=True,
-                compares=(*_COCO_RULES.compares, "keypoints", "3d", "bev"),
+                _COCO_RULES, ignore=True, compares=(*_COCO_RULES.compares, "keypoints", "3d", "bev")
             ),
             defaults=DetectionDefaults(
                 metrics=(*_AVERAGES, "PrecisionRecallCurve"), iou_thresholds=_COCO_IOUS
@@ -459,11 +456,7 @@ DIALECTS = {
             iou_type="obb",
             about="DOTA's development kit: oriented boxes, 11 recall levels, IoU above t.",
             rules=msgspec.structs.replace(
-                _VOC_RULES,
-                levels=_NUMPY_TENTHS,
-                above=True,
-                compares=("obb",),
-                crossing=True,
+                _VOC_RULES, levels=_NUMPY_TENTHS, above=True, compares=("obb",), crossing=True
             ),
             defaults=_VOC_DEFAULTS,
         ),
@@ -473,10 +466,7 @@ DIALECTS = {
             iou_type="obb",
             about="mmrotate's eval_rbbox_map: mmcv's IoU of oriented boxes, 11 recall levels.",
             rules=msgspec.structs.replace(
-                _VOC_RULES,
-                levels=_NUMPY_TENTHS,
-                compares=("obb",),
-                alike="mmcv",
+                _VOC_RULES, levels=_NUMPY_TENTHS, compares=("obb",), alike="mmcv"
             ),
             defaults=_VOC_DEFAULTS,
         ),
@@ -485,11 +475,7 @@ DIALECTS = {
             task="detection",
             iou_type="obb",
             about="detectron2's RotatedCOCOEvaluator: COCO's numbers on its IoU of oriented boxes.",
-            rules=msgspec.structs.replace(
-                _OWN_COCO_RULES,
-                compares=("obb",),
-                alike="detectron2",
-            ),
+            rules=msgspec.structs.replace(_OWN_COCO_RULES, compares=("obb",), alike="detectron2"),
             defaults=_COCO_DEFAULTS,
             undefined=-1.0,
             export="coco",
@@ -649,10 +635,7 @@ _DIFFICULTIES = Layout(
         Entry("mAPAveragedOverIOUs", "mAP {area}", area=PARTS),
         Entry("AOS", "AOS {area}", area=PARTS),
     ),
-    label_columns=(
-        Entry("AP", "AP {area}", area=PARTS),
-        Entry("AOS", "AOS {area}", area=PARTS),
-    ),
+    label_columns=(Entry("AP", "AP {area}", area=PARTS), Entry("AOS", "AOS {area}", area=PARTS)),
     slice_columns=(Entry("mAPAveragedOverIOUs", "mAP {area}", area=PARTS),),
 )
 

@@ -232,9 +232,14 @@ def find(
     regular = regular_ground_truths(matched)
     if settings.rules.first_best is not None:
         pairs = find_pairs(
-            matched, batch.labels, len(batch.datums), settings.background_iou, threads, near,
+            matched,
+            batch.labels,
+            len(batch.datums),
+            settings.background_iou,
+            threads,
+            near,
             crowd=matched.ground_truths.laid(batch.crowd),
-        )  # fmt: skip
+        )
     overlaps = _by_prediction(pairs, ranked.score.size)
     found = [
         _errors_at(batch, matched, pairs, overlaps, regular, settings, iou, threads) for iou in ious
@@ -278,9 +283,15 @@ def _errors_at(
     if settings.rules.first_best is not None:
         order = np.lexsort((ranked.row, -ranked.score, ranked.datum)).astype(np.int32)
         state, taker = match_first_best(
-            order, ranked.datum, overlaps, labels, ranked.gt_row, ~regular, positive=iou,
+            order,
+            ranked.datum,
+            overlaps,
+            labels,
+            ranked.gt_row,
+            ~regular,
+            positive=iou,
             cap=settings.rules.first_best,
-        )  # fmt: skip
+        )
         hit, ignored, wrong = state == 1, state >= 2, (state == 0) | (state == 2)
         own = regular[overlaps.truth]
         counted = np.r_[0, np.cumsum(own)]
@@ -299,9 +310,14 @@ def _errors_at(
     anything[ranked.gt_datum[regular]] = True
     judged = np.where(wrong, np.where(anything[ranked.datum], 2, 1), 0).astype(np.uint8)
     kind, target, best = find_errors(
-        overlaps, judged, labels, ranked.gt_row, taken,
-        background=settings.background_iou, positive=iou,
-    )  # fmt: skip
+        overlaps,
+        judged,
+        labels,
+        ranked.gt_row,
+        taken,
+        background=settings.background_iou,
+        positive=iou,
+    )
     open_targets: Array = np.flatnonzero(target >= 0)
     open_targets = open_targets[~taken[target[open_targets]]]
     near_miss: Array = np.zeros(taken.size, bool)
@@ -516,10 +532,7 @@ def merge_errors(
 
 
 def merge_rows(
-    frames: Sequence[pl.DataFrame | None],
-    before: Sequence[tuple[int, int]],
-    *,
-    named_by_row: bool,
+    frames: Sequence[pl.DataFrame | None], before: Sequence[tuple[int, int]], *, named_by_row: bool
 ) -> pl.DataFrame | None:
     """Concatenate rows that refer to predictions and ground truths.
 
@@ -648,8 +661,12 @@ def _contradicted(
         at: IoU from which predictions overlap a ground truth.
     """
     p, g, iou, same, n = (
-        pairs.prediction, pairs.ground_truth, pairs.iou, pairs.same_label, regular.size
-    )  # fmt: skip
+        pairs.prediction,
+        pairs.ground_truth,
+        pairs.iou,
+        pairs.same_label,
+        regular.size,
+    )
     on = iou >= at
     given = np.zeros(n)
     np.maximum.at(given, g[on & same], score[p[on & same]])

@@ -222,12 +222,16 @@ class HullLayer(Reaching, frozen=True):
                     threads.over,
                     np.arange(rows.size + 1),
                     lambda i, j: rotated_ious(
-                        self.numbers, other.numbers, rows[i:j], other_rows[i:j],
-                        margin=self.margin, insertion=self.insertion,
+                        self.numbers,
+                        other.numbers,
+                        rows[i:j],
+                        other_rows[i:j],
+                        margin=self.margin,
+                        insertion=self.insertion,
                     ),
                 ),
             ]
-        )  # fmt: skip
+        )
         wide = np.nan_to_num(iou.astype(np.float64))
         return wide + np.where(wide > 0, 0.49 * np.spacing(iou), 0.0)
 

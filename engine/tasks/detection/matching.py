@@ -528,8 +528,13 @@ def match_anew(
             frozen(near.iou[pairs], np.float64),
         )
         size = word.n_areas * word.n_thresholds
-        out = Gains(rank, hit[w], ignored[w], np.full((size, n), -1, np.int32),
-                    np.zeros((len(gains), size, n)))  # fmt: skip
+        out = Gains(
+            rank,
+            hit[w],
+            ignored[w],
+            np.full((size, n), -1, np.int32),
+            np.zeros((len(gains), size, n)),
+        )
         jobs.append((both, frozen([*variants.thresholds[ious]] * word.n_areas, np.float64), out))
 
     def run(first: int, last: int) -> None:

@@ -240,12 +240,7 @@ def cross_match(
                 (start, p, g, iou),
                 threshold,
                 bit,
-                (
-                    ranked.hit[word],
-                    ranked.ignored[word],
-                    reached[w],
-                    pairs.p_label,
-                ),
+                (ranked.hit[word], ranked.ignored[word], reached[w], pairs.p_label),
                 pairs.g_label,
                 free,
             )

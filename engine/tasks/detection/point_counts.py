@@ -55,11 +55,7 @@ class PointCounts(msgspec.Struct, frozen=True):
 
 
 def count_points(
-    batch: Batch,
-    matched: Matched,
-    settings: Settings,
-    needs: frozenset[str],
-    notes: list[Note],
+    batch: Batch, matched: Matched, settings: Settings, needs: frozenset[str], notes: list[Note]
 ) -> tuple[PointCounts, pl.DataFrame | None]:
     """Mark the points of all people that count.
 
@@ -85,10 +81,7 @@ def count_points(
     n_points = int(people.n_points.max(initial=1))
     bits = np.zeros((-(-n_points * len(marks) // BITS), regular.size), np.uint64)
     points, truth = ours.points, theirs.points
-    for need, size in (
-        (PCK, np.fmax(people.boxes[:, 2], people.boxes[:, 3])),
-        (PCKH, theirs.head),
-    ):
+    for need, size in ((PCK, np.fmax(people.boxes[:, 2], people.boxes[:, 3])), (PCKH, theirs.head)):
         if need in needs:
             assert size is not None
             unsized = regular & ~(size[laid.row] > 0)
@@ -100,9 +93,17 @@ def count_points(
             given = _found(matched, ANY)[0]
             first = marks.index(found(need)[0])
             mark_near(
-                given, regular, laid, points, truth, frozen(size, np.float64),
-                settings.share_of(need), first, len(marks), bits,
-            )  # fmt: skip
+                given,
+                regular,
+                laid,
+                points,
+                truth,
+                frozen(size, np.float64),
+                settings.share_of(need),
+                first,
+                len(marks),
+                bits,
+            )
     frame = None
     if KINDS in needs:
         given, taker = _found(matched, settings.background_iou)

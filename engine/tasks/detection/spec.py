@@ -72,8 +72,7 @@ def samples() -> Iterator[Sample]:
     yield predicted, truth, {"intervals": 0.95, "draws": 20}
     square = {"size": [9, 9], "counts": [9, 36, 36]}
     shapes = truth.select("datum_id", "label_value").with_columns(
-        polygon=pl.Series([[[0.0, 0.0, 9.0, 0.0, 9.0, 8.0]], None]),
-        mask=pl.Series([None, square]),
+        polygon=pl.Series([[[0.0, 0.0, 9.0, 0.0, 9.0, 8.0]], None]), mask=pl.Series([None, square])
     )
     found = predicted.select("datum_id", "label_value", "score").with_columns(
         mask=pl.Series([square, square])
@@ -86,8 +85,11 @@ def samples() -> Iterator[Sample]:
     solid = pl.Series("box3d", [[4.5, 4.5, 1.0, 9.0, 5.0, 2.0, 0.3]] * 2)
     one, other = (side.drop(*box).with_columns(solid) for side in (predicted, truth))
     yield one, other, {"iou_type": "3d", "angle_format": "radians-z-up"}
-    yield one, other, {"iou_type": "distance", "angle_format": "radians-z-up",
-                       "dialect": "nuscenes"}  # fmt: skip
+    yield (
+        one,
+        other,
+        {"iou_type": "distance", "angle_format": "radians-z-up", "dialect": "nuscenes"},
+    )
     size = pl.DataFrame({"datum_id": [1], "height": [9], "width": [9]})
     yield found, shapes, {"iou_type": "boundary", "datums": size}
     person = [5.0, 5.0, 2.0, 6.0, 6.0, 0.0]
@@ -119,9 +121,16 @@ def warm_large() -> None:
 
 _PRECISIONS = {"AP", "mAP", "APAveragedOverIOUs", "mAPAveragedOverIOUs"}
 _COUNTED = {
-    "Counts", "Precision", "Recall", "F1", "Accuracy", "AR", "mAR", "ARAveragedOverScores",
+    "Counts",
+    "Precision",
+    "Recall",
+    "F1",
+    "Accuracy",
+    "AR",
+    "mAR",
+    "ARAveragedOverScores",
     "mARAveragedOverScores",
-}  # fmt: skip
+}
 """Metrics of how much is right from a score on, whatever the order of equal ones."""
 
 

@@ -113,14 +113,21 @@ _EXACT = Words(counts={"yes": 1.0, "no": 0.0})
 _VALOR_WORDS: dict[str, Words] = {
     **_STANDARD,
     **dict.fromkeys(
-        ("bias", "toxicity", "context_precision", "context_recall", "context_relevance",
-         "faithfulness"), _EXACT
+        (
+            "bias",
+            "toxicity",
+            "context_precision",
+            "context_recall",
+            "context_relevance",
+            "faithfulness",
+        ),
+        _EXACT,
     ),
     "answer_correctness.response": Words(counts={"TP": 1.0, "FP": 0.0}),
     "answer_correctness.reference": Words(counts={"FN": 0.0}),
     "answer_relevance": Words(counts={"yes": 1.0, "no": 0.0, "idk": 0.0}),
     "hallucination": Words(counts={"yes": 1.0, "no": 0.0, **_CONTRADICTED}),
-}  # fmt: skip
+}
 _BOTH = {"contexts+references": 1.0, "contexts": 0.0, "references": 0.0}
 _VALOR_EMPTY: Empties = {
     "answer_correctness": {"references": 0.0},
@@ -149,8 +156,7 @@ _DECIDED = ("borderline", "idk")
 _DEEPEVAL_WORDS: dict[str, Words] = {
     **_STANDARD,
     **dict.fromkeys(
-        ("bias", "toxicity", "context_precision", "context_recall", "context_relevance"),
-        _YES_ALONE,
+        ("bias", "toxicity", "context_precision", "context_recall", "context_relevance"), _YES_ALONE
     ),
     "answer_relevance": Words(counts={"no": 0.0}, other=1.0),
     "faithfulness": Words(counts={"no": 0.0}, other=1.0, ambiguous=("idk",)),
@@ -225,9 +231,7 @@ DIALECTS: dict[str, Dialect] = {
             "deepeval 4.1: every word counts; Bias, Toxicity and Hallucination are shares of"
             " violations.",
             JudgedRules(
-                words=_DEEPEVAL_WORDS,
-                fold_of={"context_recall": "lower"},
-                empty=_DEEPEVAL_EMPTY,
+                words=_DEEPEVAL_WORDS, fold_of={"context_recall": "lower"}, empty=_DEEPEVAL_EMPTY
             ),
         ),
         _dialect(

@@ -257,10 +257,7 @@ def _coverage(need: str, standings: Mapping[str, int]) -> Note:
         else ""
     )
     return Note(
-        "coverage",
-        said,
-        rows - scored,
-        facts={"metric": metric_of(need).name, "rows": rows},
+        "coverage", said, rows - scored, facts={"metric": metric_of(need).name, "rows": rows}
     )
 
 

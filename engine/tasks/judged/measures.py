@@ -158,10 +158,7 @@ def values_of(need: str, rows: pl.DataFrame, settings: Settings) -> pl.DataFrame
         expr
         for part in measure.parts
         for mine in (column.filter(pl.col("part") == part),)
-        for expr in (
-            mine.sum().alias(f"{part}.yes"),
-            (mine.len() - mine.sum()).alias(f"{part}.no"),
-        )
+        for expr in (mine.sum().alias(f"{part}.yes"), (mine.len() - mine.sum()).alias(f"{part}.no"))
     )
     arrays = {name: counts[name].to_numpy() for name in counts.columns if name not in PLACE}
     return counts.select(PLACE).with_columns(

@@ -84,8 +84,7 @@ def voted(
         alike, other = _of_the_same(keyed, stances, _WHERE, pl.col("wanted") != "", most)
     counted = alike.filter(real, ~pl.col("listed"))
     lengths = counted.group_by(*_WHERE, "scope", "judgment").agg(
-        pl.col("kind").is_null().any().alias("usable"),
-        pl.col("none").null_count().alias("said"),
+        pl.col("kind").is_null().any().alias("usable"), pl.col("none").null_count().alias("said")
     )
     alike, longer = _of_the_same(alike, lengths, [*_WHERE, "scope"], pl.col("wanted") == 0, most)
     apart = pl.concat([other, longer]).filter(pl.col("kind").is_null())

@@ -36,10 +36,19 @@ class RegressionDefaults(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     metrics: tuple[str, ...] = (
-        "MAE", "RMSE", "R2", "MedianAE", "MeanError",
-        "CRPS", "CRPSFromQuantiles", "QuantileLoss", "QuantileCoverage",
-        "Coverage", "IntervalWidth", "Winkler",
-    )  # fmt: skip
+        "MAE",
+        "RMSE",
+        "R2",
+        "MedianAE",
+        "MeanError",
+        "CRPS",
+        "CRPSFromQuantiles",
+        "QuantileLoss",
+        "QuantileCoverage",
+        "Coverage",
+        "IntervalWidth",
+        "Winkler",
+    )
 
 
 DIALECTS: dict[str, Dialect] = {

@@ -116,9 +116,7 @@ DIALECTS: dict[str, Dialect] = {
         about="ir-measures 0.4.3: queries without results count as 0; RR@k and Judged@k break ties"
         " the other way",
         rules=RetrievalRules(
-            complete=True,
-            missing_zero=True,
-            ascending_ties=("reciprocal_rank_cut", "judged"),
+            complete=True, missing_zero=True, ascending_ties=("reciprocal_rank_cut", "judged")
         ),
         defaults=RetrievalDefaults(metrics=_RANKED, text_metrics=_RANKED, persistence=0.8),
         undefined=0.0,
@@ -138,9 +136,7 @@ DIALECTS: dict[str, Dialect] = {
             reference_rouge=True,
         ),
         defaults=RetrievalDefaults(
-            metrics=("PrecisionRecallF1",),
-            text_metrics=("PrecisionRecallF1",),
-            match="rouge_chunk",
+            metrics=("PrecisionRecallF1",), text_metrics=("PrecisionRecallF1",), match="rouge_chunk"
         ),
         undefined=0.0,
         export="continuous_eval",

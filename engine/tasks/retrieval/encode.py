@@ -385,11 +385,7 @@ def refuse_for_texts(settings: Settings, rule: str, needs: frozenset[str]) -> No
 
 
 def _one_table(
-    frames: Frames,
-    table: pl.DataFrame,
-    settings: Settings,
-    needs: frozenset[str],
-    workers: Workers,
+    frames: Frames, table: pl.DataFrame, settings: Settings, needs: frozenset[str], workers: Workers
 ) -> Batch:
     """One row a query, both sides in lists."""
     height = table.height

@@ -212,19 +212,34 @@ _FORMULAS = {
 }
 
 
-_BY_ORDER = frozenset({
-    "nDCG", "DCG", "MAP", "GMAP", "MRR", "P", "Recall", "Success", "RPrecision", "F1", "RBP",
-})  # fmt: skip
+_BY_ORDER = frozenset(
+    {"nDCG", "DCG", "MAP", "GMAP", "MRR", "P", "Recall", "Success", "RPrecision", "F1", "RBP"}
+)
 """Metrics that no relevant document lowers by moving up."""
-_RISING = frozenset({
-    "P", "MRR", "Success", "DCG", "RBP", "SDCG", "INSQ", "SetPrecision", "Utility", "NumRetrieved",
-    "NumRelevantRetrieved",
-})  # fmt: skip
+_RISING = frozenset(
+    {
+        "P",
+        "MRR",
+        "Success",
+        "DCG",
+        "RBP",
+        "SDCG",
+        "INSQ",
+        "SetPrecision",
+        "Utility",
+        "NumRetrieved",
+        "NumRelevantRetrieved",
+    }
+)
 """Metrics that no relevant document lowers."""
 _DIVIDED = {
-    "Recall": "recall", "F1": "f1", "MAP": "average_precision", "GMAP": "average_precision",
-    "RPrecision": "r_precision", "nDCG": "ndcg",
-}  # fmt: skip
+    "Recall": "recall",
+    "F1": "f1",
+    "MAP": "average_precision",
+    "GMAP": "average_precision",
+    "RPrecision": "r_precision",
+    "nDCG": "ndcg",
+}
 """Metrics that are bounded one query after the other, and their needs."""
 
 
@@ -284,10 +299,7 @@ def _unjudged(frames: Frames, settings: Settings) -> Facts | None:
         return None
     qrels, more = _judgments(frames)
     grades = qrels["relevance"].filter(qrels["relevance"] > 0).unique().sort()
-    return {
-        "grades": [*grades.head(1), *grades[1:].tail(1)],
-        "twice": more.is_duplicated().any(),
-    }
+    return {"grades": [*grades.head(1), *grades[1:].tail(1)], "twice": more.is_duplicated().any()}
 
 
 def _of_all(facts: Sequence[Facts]) -> Facts:

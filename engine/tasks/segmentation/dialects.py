@@ -47,15 +47,7 @@ class SegmentationDefaults(msgspec.Struct, frozen=True, kw_only=True):
         metrics: default set.
     """
 
-    metrics: tuple[str, ...] = (
-        "IOU",
-        "mIOU",
-        "Precision",
-        "Recall",
-        "F1",
-        "PixelAccuracy",
-        "Dice",
-    )
+    metrics: tuple[str, ...] = ("IOU", "mIOU", "Precision", "Recall", "F1", "PixelAccuracy", "Dice")
 
 
 _VALOR = ("IOU", "mIOU", "Precision", "Recall", "F1")

@@ -292,11 +292,7 @@ def _label_maps(
 
 
 def _decoded(
-    counted: Pairs,
-    sides: tuple[Side, Side],
-    units: Units,
-    names: Names | None,
-    settings: Settings,
+    counted: Pairs, sides: tuple[Side, Side], units: Units, names: Names | None, settings: Settings
 ) -> Pairs:
     """Return pairs of label indices for pairs of values in files."""
     both = []
@@ -364,11 +360,7 @@ def pixels_of(
     joint = (unit * many + codes[0] + 1) * many + codes[1] + 1
     place, inverse = distinct(joint, units.datum.size * many * many)
     pixels = summed(inverse, count, place.size)
-    unit, actual, predicted = (
-        place // (many * many),
-        place // many % many - 1,
-        place % many - 1,
-    )
+    unit, actual, predicted = (place // (many * many), place // many % many - 1, place % many - 1)
     same = actual == predicted
     crossing = np.flatnonzero(~same | (actual >= 0))
     images = images_of(
@@ -406,9 +398,5 @@ def _areas(
     same = (actual == predicted)[one_side[0]]
     right = summed(at[0][same], count[one_side[0]][same], place.size)
     return Areas(
-        units.datum[place // many],
-        (place % many).astype(np.int32),
-        sums[0],
-        sums[1],
-        right,
+        units.datum[place // many], (place % many).astype(np.int32), sums[0], sums[1], right
     )

@@ -118,9 +118,12 @@ def index_names(frames: Frames, settings: Settings) -> Names | None:
         taken = [known[ignored] for known in of_key.values() if ignored in known]
         if taken:
             frames.notes.append(
-                Note("ignored_index_named", f"labels: in order of index, {taken[0]!r} is index"
-                     f" {ignored}, which is ignored. A column 'index' says otherwise.")
-            )  # fmt: skip
+                Note(
+                    "ignored_index_named",
+                    f"labels: in order of index, {taken[0]!r} is index"
+                    f" {ignored}, which is ignored. A column 'index' says otherwise.",
+                )
+            )
     return Names(of_key, dtype, colours)
 
 

@@ -55,7 +55,7 @@ def fit(
         notes.append(
             not_read(
                 f"{said} is not read: the {GROUND_TRUTHS.replace('_', ' ')} are masks of labels,"
-                " which have no indices.",
+                " which have no indices."
             )
         )
     layered = [
@@ -67,7 +67,7 @@ def fit(
         notes.append(
             not_read(
                 f"{option('resample', True)} is not read: the {' and the '.join(layered)} are masks"
-                " of labels, which must lie on one grid; only label maps are resampled.",
+                " of labels, which must lie on one grid; only label maps are resampled."
             )
         )
     return metrics, notes
@@ -188,9 +188,7 @@ def with_regions(
             wrong[name] = wrong[name] | here if same else here
     return [
         msgspec.structs.replace(
-            content,
-            rings=of_pixels(wrong[one], most=_POINTS, cells=_CELLS),
-            size=wrong[one].shape,
+            content, rings=of_pixels(wrong[one], most=_POINTS, cells=_CELLS), size=wrong[one].shape
         )
         if isinstance(content, PixelsWrong) and one in wrong
         else content

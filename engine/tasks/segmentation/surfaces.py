@@ -124,8 +124,10 @@ def of_maps(
     place, columns = counted.place[kept], (counted.truth[kept], counted.found[kept])
     order = np.argsort(place, kind="stable")
     ends = np.searchsorted(place[order], np.arange(len(pairs) + 1))
-    lost = {int(unit): counted.truth[~kept & (counted.place == unit)]
-            for unit in np.unique(counted.place[~kept])}  # fmt: skip
+    lost = {
+        int(unit): counted.truth[~kept & (counted.place == unit)]
+        for unit in np.unique(counted.place[~kept])
+    }
 
     def labels_of(unit: int) -> Iterator[Labelled]:
         rows = order[ends[unit] : ends[unit + 1]]

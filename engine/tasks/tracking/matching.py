@@ -327,8 +327,7 @@ def _staying(
     marks = ignored[laid.truth_row]
     least = rules.overlap - EPSILON
     workers.over(
-        laid.offsets,
-        lambda first, last: absorbed(laid.frames, first, last, marks, least, state),
+        laid.offsets, lambda first, last: absorbed(laid.frames, first, last, marks, least, state)
     )
     of_row = np.zeros_like(state)
     of_row[laid.found_row] = state

@@ -348,8 +348,13 @@ def _best(view: ScoredView, settings: Settings, rule: Rule) -> list[Cells]:
     chosen = ~np.isnan(best.threshold).reshape(view.shape)
     why = _unchosen(view, best.unscored, rule.lacking)
     keep = curve.shown().reshape(view.shape)
-    named = {"threshold": best.threshold, "precision": at.precision, "recall": at.recall,
-             "fpr": at.fpr, f"f{in_name(settings.beta)}": at.f}  # fmt: skip
+    named = {
+        "threshold": best.threshold,
+        "precision": at.precision,
+        "recall": at.recall,
+        "fpr": at.fpr,
+        f"f{in_name(settings.beta)}": at.f,
+    }
     cells = []
     for statistic, value in named.items():
         reason = why.copy()
@@ -480,11 +485,7 @@ def _reliability(view: ScoredView, settings: Settings) -> list[Cells]:
             values={"score_threshold": _edges(settings, upper=upper)[:-1]},
             shape=n.shape,
             keep=_bins(view.plain, settings, upper=upper)[0] > 0,
-            columns={
-                "value": value,
-                "statistic": statistic,
-                "support": n,
-            },
+            columns={"value": value, "statistic": statistic, "support": n},
             reason=NO_TRUTH,
         )
         for statistic, value in (

@@ -70,8 +70,12 @@ def _best(view: RankedView, settings: Settings, rule: Rule) -> list[Cells]:
     why[best.unscored.reshape(keep.shape)] = _NO_SCORE
     why[~np.isnan(best.threshold).reshape(keep.shape)] = NO_TRUTH
     unsure = np.where((best.tp + best.fp == 0).reshape(keep.shape), NOTHING, why)
-    named = {"threshold": best.threshold, "precision": at.precision, "recall": at.recall,
-             f"f{in_name(settings.aims.beta)}": at.f}  # fmt: skip
+    named = {
+        "threshold": best.threshold,
+        "precision": at.precision,
+        "recall": at.recall,
+        f"f{in_name(settings.aims.beta)}": at.f,
+    }
     return [
         Cells(
             axes=("group", "label"),
@@ -567,8 +571,9 @@ def _aos(view: RankedView, settings: Settings) -> list[Cells]:
         cells = at_own(cells, own, len(ious))
         of_labels = own_precision(view, settings, own, similarity)
     mean = mean_of_labels(view, settings, of_labels)
-    several = cells_of(view, settings, ("group", "key", "area"), mean,
-                       sum_by_key(view, view.positives))  # fmt: skip
+    several = cells_of(
+        view, settings, ("group", "key", "area"), mean, sum_by_key(view, view.positives)
+    )
     return [cells, *several]
 
 

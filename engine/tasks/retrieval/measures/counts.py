@@ -308,10 +308,7 @@ _SETS: dict[str, tuple[str, Callable[[Array, Array, Array, Array], Array]]] = {
     ),
     "utility": ("Utility", lambda hits, found, retrieved, golds: hits - (retrieved - hits)),
     "num_relevant": ("NumRelevant", lambda hits, found, retrieved, golds: golds),
-    "num_relevant_retrieved": (
-        "NumRelevantRetrieved",
-        lambda hits, found, retrieved, golds: hits,
-    ),
+    "num_relevant_retrieved": ("NumRelevantRetrieved", lambda hits, found, retrieved, golds: hits),
 }
 """Need -> metric and formula."""
 
@@ -420,15 +417,7 @@ def _first(lists: Lists, settings: Settings, cuts: Array, workers: Workers) -> t
 
         def run(begin: int, end: int) -> None:
             first_relevant(
-                lists.start,
-                places.first,
-                places.size,
-                relevant,
-                cuts,
-                begin,
-                end,
-                out[0],
-                out[1],
+                lists.start, places.first, places.size, relevant, cuts, begin, end, out[0], out[1]
             )
 
         workers.over(lists.start, run)

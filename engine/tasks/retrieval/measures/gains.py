@@ -400,13 +400,7 @@ def _scaled(lists: Lists, settings: Settings) -> tuple[Array, tuple[str, ...]]:
 
 
 def _user(
-    name: str,
-    user: int,
-    wish: float,
-    cut: bool,
-    lists: Lists,
-    settings: Settings,
-    workers: Workers,
+    name: str, user: int, wish: float, cut: bool, lists: Lists, settings: Settings, workers: Workers
 ) -> tuple[Column, ...]:
     """Expected gain of a kind of user, at cut-offs or at one depth for all."""
     ks, cuts = cuts_of(settings)

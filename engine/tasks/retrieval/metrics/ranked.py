@@ -517,10 +517,7 @@ _CONTEXTS_METRICS = (
         definition="mean of the precision at the rank of every retrieved text that matches",
         formula=r"\frac{1}{R_m} \sum_{i \le m} \text{rel}_i \frac{R_i}{i}",
         source=_RAGAS,
-        aliases=(
-            "NonLLMContextPrecisionWithReference",
-            "non_llm_context_precision_with_reference",
-        ),
+        aliases=("NonLLMContextPrecisionWithReference", "non_llm_context_precision_with_reference"),
     ),
     metric(
         "NonLLMContextRecall",

@@ -85,12 +85,7 @@ def dice(right: Array, found: Array, truth: Array) -> tuple[Array, Array]:
 
 
 Ratio = Callable[[Array, Array, Array], tuple[Array, Array]]
-WHY: dict[Ratio, str] = {
-    iou: NO_PIXEL,
-    precision: NOT_PREDICTED,
-    recall: NO_TRUTH,
-    dice: NO_PIXEL,
-}
+WHY: dict[Ratio, str] = {iou: NO_PIXEL, precision: NOT_PREDICTED, recall: NO_TRUTH, dice: NO_PIXEL}
 """Ratio -> why it is undefined."""
 
 
@@ -204,21 +199,14 @@ def _per_label(
     inside = members_of(of, view, settings)
     counts = (view.right, view.found, view.truth)
     pooled = of(*(by_key(view, count, inside) for count in counts))
-    made = {
-        "macro": lambda: mean_over(view, value, inside),
-        "micro": lambda: ratio(*pooled, fill),
-    }
+    made = {"macro": lambda: mean_over(view, value, inside), "micro": lambda: ratio(*pooled, fill)}
     why = {"macro": f"{NO_LABEL}: each has {WHY[of]}", "micro": "no labelled pixel that it is of"}
     cells += [key_cells(view, made[name](), why[name], average=name) for name in averages]
     return cells
 
 
 def _counts(view: PixelView, settings: Settings) -> list[Cells]:
-    counts = {
-        "tp": view.right,
-        "fp": view.found - view.right,
-        "fn": view.truth - view.right,
-    }
+    counts = {"tp": view.right, "fp": view.found - view.right, "fn": view.truth - view.right}
     return [
         Cells(
             axes=("group", "label"),

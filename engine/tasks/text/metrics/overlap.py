@@ -20,12 +20,7 @@ MEAN = r"\frac{1}{n} \sum_d "
 
 
 def metric(
-    name: str,
-    *needs: str,
-    definition: str,
-    formula: str,
-    source: str,
-    **rest: Any,
+    name: str, *needs: str, definition: str, formula: str, source: str, **rest: Any
 ) -> Metric:
     """Define a metric, by default the mean over datums of its single need."""
     if "compute" not in rest:
@@ -531,12 +526,7 @@ _SIMILARITY_METRICS = (
 
 def _readability(name: str, need: str, **rest: Any) -> Metric:
     return metric(
-        name,
-        need,
-        spares=("reference",),
-        range=(-math.inf, math.inf),
-        better="neither",
-        **rest,
+        name, need, spares=("reference",), range=(-math.inf, math.inf), better="neither", **rest
     )
 
 

@@ -265,11 +265,7 @@ CLEAR = "Bernardin and Stiefelhagen 2008, CLEAR MOT; TrackEval clear.py"
 IDENTITY = "Ristani et al. 2016, Performance measures; TrackEval identity.py"
 MEAN = "mean over IoU thresholds (0.05 to 0.95 by 0.05)"
 INF = float("inf")
-REASONS = {
-    "": NOTHING,
-    "truth": "no ground truth",
-    "frames": "no sequence has boxes on both sides",
-}
+REASONS = {"": NOTHING, "truth": "no ground truth", "frames": "no sequence has boxes on both sides"}
 """Reasons for undefined numbers, by the column they require."""
 
 
@@ -350,11 +346,7 @@ def _cells(number: Number, view: TrackView, settings: Settings) -> list[Cells]:
                     axes=("group", "label"),
                     shape=value.shape,
                     keep=defined(of_label) | tracks.declared,
-                    columns={
-                        "value": value,
-                        "support": of_label("truth"),
-                        "iou_threshold": alpha,
-                    },
+                    columns={"value": value, "support": of_label("truth"), "iou_threshold": alpha},
                     reason=number.reason,
                 )
             )
@@ -395,16 +387,25 @@ def _mean_of_labels(value: Array, counted: Array) -> Array:
 
 def _of_hota(name: str, formula: Formula, about: str, **more: Any) -> Number:
     return Number(
-        name=name, need="hota", formula=formula, about=f"{about}: {MEAN}.", source=HOTA,
-        alphas=True, **more,
-    )  # fmt: skip
+        name=name,
+        need="hota",
+        formula=formula,
+        about=f"{about}: {MEAN}.",
+        source=HOTA,
+        alphas=True,
+        **more,
+    )
 
 
 def _at_first(name: str, formula: Formula, of: str) -> Number:
     return Number(
-        name=name, need="hota", formula=formula, source=HOTA,
-        about=f"{of} at the first IoU threshold (0.05).", aliases=(f"{name[:-1]}(0)",),
-    )  # fmt: skip
+        name=name,
+        need="hota",
+        formula=formula,
+        source=HOTA,
+        about=f"{of} at the first IoU threshold (0.05).",
+        aliases=(f"{name[:-1]}(0)",),
+    )
 
 
 def _of_clear(name: str, formula: Formula, about: str, **more: Any) -> Number:
