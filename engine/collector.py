@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, Unpack
+from typing import Any, NamedTuple, Self, Unpack
 
 import msgspec
 import polars as pl
@@ -26,14 +26,12 @@ from .outofcore.memory import BASE, limit_of
 from .plan import planner
 from .schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from .schemas.errors import InputError, OptionError, ScratchError, invalid
+from .schemas.named import Named
 from .schemas.option_values import make_options
 from .schemas.options import Options
 from .schemas.tables import contracts
 from .schemas.wording import option
 from .scorecard.card import Scorecard
-
-if TYPE_CHECKING:
-    from .schemas.named import Named
 
 # Tables that grow by batches, in memory or, above a limit, on disk.
 

@@ -6,24 +6,21 @@ import shlex
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from .comparing import compared, refuse_other_rules
 from .comparing import margins as margins_of
+from .plan.summary import Tallied
 from .progress import heard, silent
-from .report.page import Gate
+from .report.page import Examples, Gate
 from .report.writing import as_page, write_page
 from .run import tallied_of
 from .schemas.errors import InputError, OptionError, ResultError
 from .schemas.options import Options
 from .schemas.wording import in_python
 from .scorecard.card import Scorecard
-
-if TYPE_CHECKING:
-    from .plan.summary import Tallied
-    from .report.page import Examples
 
 _ENDINGS = (".html", ".htm")
 

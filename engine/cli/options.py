@@ -11,18 +11,15 @@ import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import click
 import msgspec
 
 from ..schemas.options import FIELDS, Options
 
-if TYPE_CHECKING:
-    # Generic in the types only: click 8.1 has no subscript at run time.
-    _ParamType = click.ParamType[Any]
-else:
-    _ParamType = click.ParamType
+# click 8.1 has no subscript at run time.
+_ParamType = click.ParamType
 
 SHORT: dict[str, tuple[str, ...]] = {
     "metrics": ("--metric",),
@@ -40,7 +37,7 @@ _COMMA = re.compile(r",(?![^(\[{]*[)\]}])")
 """Comma outside brackets: inside, it belongs to a regular expression or a name."""
 
 
-class Listed(_ParamType):
+class Listed(_ParamType):  # type: ignore[type-arg]
     """One or several values separated by commas."""
 
     def __init__(self, kind: type) -> None:
@@ -62,7 +59,7 @@ class Listed(_ParamType):
             self.fail(f"{value!r} holds something that is not {wanted}.", param, ctx)
 
 
-class Pairs(_ParamType):
+class Pairs(_ParamType):  # type: ignore[type-arg]
     """``key=value``; several separated by commas if each of them has an equals sign."""
 
     name = "key=value"

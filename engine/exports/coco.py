@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from ..schemas.arrays import Array
 from ..schemas.errors import ResultError
+from ..scorecard.card import Scorecard
+from ..tally.ranked_view import RankedView
 from ..tasks.detection.dialects import DIALECTS
 from ..tasks.detection.geometry import POINTS
 from ..tasks.detection.metrics.averages import (
@@ -19,11 +21,7 @@ from ..tasks.detection.metrics.averages import (
     mean_recall,
     of_frequency,
 )
-
-if TYPE_CHECKING:
-    from ..scorecard.card import Scorecard
-    from ..tally.ranked_view import RankedView
-    from ..tasks.detection.settings import Settings
+from ..tasks.detection.settings import Settings
 
 # COCO's shape: its numbers, twelve or ten, and the precision, recall and score arrays.
 

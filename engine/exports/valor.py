@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from .. import dialects, metrics
 from ..schemas.errors import OptionError, ResultError
+from ..scorecard.card import Scorecard
 from ..scorecard.lookup import whole
-
-if TYPE_CHECKING:
-    from ..scorecard.card import Scorecard
 
 # Valor's shape of semantic segmentation: valor-lite's entries, plus the service's label.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -32,11 +32,9 @@ from ..schemas.errors import unknown
 from ..schemas.options import Options
 from ..schemas.wording import option, sql_name
 from . import dtypes
+from .checks import Check
 from .problems import Note, Problem, count_of, note_of
 from .recognise import Finder
-
-if TYPE_CHECKING:
-    from .checks import Check
 
 # Boxes in all accepted forms: corners, corner and extent, centre and extent, one list.
 #

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -16,6 +16,7 @@ from ..schemas.errors import InputError
 from ..schemas.tables import VERDICT_KEY
 from ..schemas.wording import option
 from . import geometry
+from .checks import Check
 from .geometry import (
     BOX_NAMES,
     GEOMETRY_NAMES,
@@ -29,9 +30,6 @@ from .geometry import (
 from .ids import rows_repeat
 from .problems import Note, count_of, listing, note_of
 from .recognise import Finder
-
-if TYPE_CHECKING:
-    from .checks import Check
 
 # Checks that bounds of predicted intervals and quantiles are ordered.
 

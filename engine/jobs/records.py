@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from glob import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import polars as pl
@@ -31,9 +31,6 @@ from .verdicts import (
     needing_margins,
     unkept,
 )
-
-if TYPE_CHECKING:
-    from deltalake import DeltaTable
 
 # Files of a run's folder in addition to the scorecard, and lookup of earlier runs.
 #
@@ -345,7 +342,7 @@ def _commit(delta: Any, rows: pl.DataFrame, run_id: str, target: str, again: boo
     return True
 
 
-def _stands(table: DeltaTable, run_id: str, rows: pl.DataFrame) -> bool:
+def _stands(table: Any, run_id: str, rows: pl.DataFrame) -> bool:
     stands = pl.scan_delta(table).filter(pl.col("run_id") == run_id).collect()
     times = [one["finished"].unique() for one in (stands, rows) if "finished" in one.columns]
     return stands.height > 0 and all(time.equals(times[0]) for time in times)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import polars as pl
 
+from ..scorecard.card import Scorecard
+from .contents import AllShown, Picture, Pictures, Shown
 from .summary import (
     UNDEFINED,
     Line,
@@ -22,10 +24,6 @@ from .summary import (
 )
 from .tables import USUAL_K, Grid
 from .verdicts import BETTER, SAME, UNSURE, WORSE, Difference, Differences, signed
-
-if TYPE_CHECKING:
-    from ..scorecard.card import Scorecard
-    from .contents import AllShown, Picture, Pictures, Shown
 
 # Content of the report page as plain data; the template only renders it.
 #

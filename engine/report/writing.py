@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -19,18 +19,14 @@ import polars as pl
 from .._version import __version__
 from ..atomic import whole_file
 from ..schemas.errors import WriteError
+from ..scorecard.card import Scorecard
 from ..scorecard.lookup import whole
+from ..statistics.comparing import Margins
+from ..statistics.comparison import Comparison
 from .page import Cell, Examples, Gate, Part, Table, lead, parts
 from .provenance import command, facts
 from .summary import UNDEFINED, heading, number, plain, sections, told
 from .verdicts import BETTER, WORSE, Differences, signed
-
-if TYPE_CHECKING:
-    import jinja2
-
-    from ..scorecard.card import Scorecard
-    from ..statistics.comparing import Margins
-    from ..statistics.comparison import Comparison
 
 # Counts by score threshold: the table of the report that a slider moves.
 
@@ -140,7 +136,7 @@ FAILED = "failed"
 
 
 @cache
-def _template() -> jinja2.Template:
+def _template() -> Any:
     import jinja2
 
     loader = jinja2.PackageLoader("evalengine.report")

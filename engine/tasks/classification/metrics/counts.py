@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -29,9 +29,7 @@ from ....schemas.arrays import Array
 from ....schemas.option_values import in_name
 from ....tally.cells import Cells
 from ....tally.scored_view import ScoredView
-
-if TYPE_CHECKING:
-    from ..settings import Settings
+from ..settings import Settings
 
 # Shared parts of classification metrics: guards for missing scores and for zero weights.
 

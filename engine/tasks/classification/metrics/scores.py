@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -32,10 +32,8 @@ from ....tally.ranked_points import first_of, last_of, segment_of
 from ....tally.scored_parts import PartsDraws, PartsView
 from ....tally.scored_view import ScoredView
 from ....tally.sorted_scores import delong_variance, partial_area
+from ..settings import Settings
 from .counts import metric
-
-if TYPE_CHECKING:
-    from ..settings import Settings
 
 # Classification by the order of scores: ROC areas and average precision.
 

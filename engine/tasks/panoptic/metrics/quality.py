@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +12,7 @@ from ....metrics.registry import Metric
 from ....schemas.arrays import Array
 from ....tally.cells import Cells
 from ....tally.segments import STUFF, THING, UNKNOWN, SegmentRows, SegmentView
-
-if TYPE_CHECKING:
-    from ..settings import Settings
+from ..settings import Settings
 
 # Panoptic quality: how many segments are found, how well, and both in one number.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ....schemas.arrays import Array
 from ....tally.cells import Cells, parameters
 from ....tally.paired_values import Paired, PairedView, Scaled
 from ..dialects import INTERVALS, QUANTILES, SAMPLES, intervals_of, quantiles_of
+from ..settings import Settings
 from .errors import (
     CONSTANT,
     FLAT,
@@ -34,9 +35,6 @@ from .errors import (
     weighted_quantile,
     weighted_sum,
 )
-
-if TYPE_CHECKING:
-    from ..settings import Settings
 
 # Explained variation of the target, and correlation of targets and predictions.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -15,9 +15,7 @@ from ....schemas.arrays import Array
 from ....tally.cells import Cells, parameters
 from ....tally.paired_values import Paired, PairedView, Scaled
 from ..dialects import SERIES
-
-if TYPE_CHECKING:
-    from ..settings import Settings
+from ..settings import Settings
 
 # Shared parts of regression metrics: rows per target, their mean, reasons for undefined values.
 

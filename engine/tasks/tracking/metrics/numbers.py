@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -13,9 +13,7 @@ from ....metrics.registry import Metric
 from ....schemas.arrays import Array
 from ....tally.cells import Cells
 from ....tally.segments import TrackView
-
-if TYPE_CHECKING:
-    from ..settings import Settings
+from ..settings import Settings
 
 # Formulas of HOTA, CLEAR and identity, for sums over sequences and labels.
 #
