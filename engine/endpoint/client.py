@@ -11,15 +11,12 @@ import time
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
 from ..schemas.errors import EndpointError, OptionError
-
-if TYPE_CHECKING:
-    import httpx
 
 # Keys: read from the environment, sent in one header, and taken out of everything else.
 
@@ -196,7 +193,7 @@ class Client:
         self._answered = self.worked = False
         self._refused = 0
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._http: httpx.Client = httpx.Client(
+        self._http = httpx.Client(
             headers=headers,
             timeout=httpx.Timeout(timeout),
             limits=httpx.Limits(max_connections=connections, max_keepalive_connections=connections),
@@ -242,7 +239,7 @@ class Client:
             return found
         raise self._failure(response, body)
 
-    def _failure(self, response: httpx.Response, body: dict[str, Any]) -> Exception:
+    def _failure(self, response: Any, body: dict[str, Any]) -> Exception:
         status = response.status_code
         told, code = _error_of(response)
         told = self._clean(told)
@@ -271,7 +268,7 @@ class Client:
         return sound(redacted(" ".join(text.split()), self._key)[:_SHOWN])
 
 
-def _error_of(response: httpx.Response) -> tuple[str, str]:
+def _error_of(response: Any) -> tuple[str, str]:
     """Message and code of an error's body, whatever form it has."""
     try:
         return error_in(response.json()) or (response.text, "")
