@@ -1084,7 +1084,7 @@ def oks_means(start: Array, values: Array) -> Any:
 # What became of single keypoints of people that were found: how near they lie, and to what.
 #
 # A point of a prediction is as alike to a labelled point of a person as exp(-e) says, e as in
-# :mod:`.keypoints`. That of its own person is held against that of its own person's other side, and
+# OKS above. That of its own person is held against that of its own person's other side, and
 # against those of the other people of its datum and label. Source: M. R. Ronchi and P. Perona,
 # "Benchmarking and Error Diagnosis in Multi-Instance Pose Estimation" (ICCV 2017), and its code
 # coco-analyze.

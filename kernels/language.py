@@ -621,7 +621,7 @@ def _stem(w: Array, n: int) -> int:
 
 @kernel
 def stem_hashes(data: U8, place: I64, stop: I64, shortest: int = 4) -> tuple[Array, Array]:
-    """Hashes of the stems of tokens as :func:`.rouge_words.rouge_words` finds them.
+    """Hashes of the stems of tokens as :func:`.words.rouge_words` finds them.
 
     Args:
         data: uint8, UTF-8.

@@ -186,7 +186,7 @@ def add_block(
     Args:
         values: float64 [n or more]; what is not finite goes to ``odd``.
         n: how many, at most :data:`BLOCK`.
-        chunks: int64 [cells, width]; see :func:`.chunks.add_bits`.
+        chunks: int64 [cells, width]; see :func:`add_bits`.
         odd: float64 [cells].
         cell: which sum.
         first: which of all chunks ``chunks[:, 0]`` is.

@@ -73,7 +73,7 @@ def union_hits(
 ) -> None:
     """Count the different words in longest common subsequences of any two sentences.
 
-    Of several longest subsequences it is the one that :mod:`.union_lcs` walks along.
+    Of several longest subsequences take the one that ROUGE-Lsum takes (see the comment above :func:`_mark`).
 
     Args:
         first: first reference.
@@ -535,7 +535,7 @@ def ngram_matches(
 # otherwise the walk goes back in the candidate where table[i, j-1] > table[i-1, j], else in the
 # reference.
 #
-# The table stands as columns of bits (see :mod:`.lcs`): bit i - 1 of column j is zero where
+# The table stands as columns of bits (see :func:`lcs_lengths`): bit i - 1 of column j is zero where
 # table[i, j] > table[i-1, j], which is all that the walk asks for.
 
 

@@ -251,7 +251,7 @@ def find_calibration(
     after, also on held-out data. They are never applied.
 
     Args:
-        run: a :class:`Scorecard`, the folder of a saved one, or predictions, as :func:`score` takes
+        run: a :class:`evalengine.Scorecard`, the folder of a saved one, or predictions, as :func:`evalengine.score` takes
             them.
         ground_truths: if the run is predictions.
         y_true: scikit-learn's name for ``ground_truths``.

@@ -88,7 +88,7 @@ def find_label_errors(
     ground truths, and outliers among the ground truths.
 
     Args:
-        run: predictions, as :func:`score` takes them, or a :class:`Scorecard` or the folder of a
+        run: predictions, as :func:`evalengine.score` takes them, or a :class:`evalengine.Scorecard` or the folder of a
             saved one that has the metric ``LabelErrors``.
         ground_truths: if the run is predictions.
         top: maximum number; by default all.

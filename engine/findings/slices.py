@@ -512,7 +512,7 @@ class Slice(msgspec.Struct, frozen=True):
         size: datums in it that have a loss.
         loss: their mean loss, weighted if datums have weights.
         elsewhere: mean loss of all others.
-        score: see :mod:`.slice_search`.
+        score: see :func:`scores`.
     """
 
     items: tuple[int, ...]

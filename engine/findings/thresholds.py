@@ -315,7 +315,7 @@ def find_thresholds(
     other, then the reverse.
 
     Args:
-        run: a :class:`Scorecard`, the folder of a saved one, or predictions, as :func:`score` takes
+        run: a :class:`evalengine.Scorecard`, the folder of a saved one, or predictions, as :func:`evalengine.score` takes
             them.
         ground_truths: if the run is predictions.
         y_true: scikit-learn's name for ``ground_truths``.
@@ -331,7 +331,7 @@ def find_thresholds(
 
     Returns:
         :class:`evalengine.findings.thresholds.FoundThresholds`, whose ``frame`` has one row
-        per rule and label, and whose ``save`` writes a file for ``thresholds`` of :func:`score`.
+        per rule and label, and whose ``save`` writes a file for ``thresholds`` of :func:`evalengine.score`.
 
     Raises:
         OptionError: metrics that choose no threshold, a task without scores; options that do not

@@ -88,7 +88,7 @@ class Bars(msgspec.Struct, frozen=True):
     """Bars, one below the other; vertical over ``across`` in a histogram.
 
     Attributes:
-        kind: one of :data:`KINDS`, or ``differences``.
+        kind: one of :data:`.charts.KINDS`, or ``differences``.
         bars: in order.
         note: omitted content, and how to get it.
     """

@@ -65,7 +65,7 @@ class UnitClasses(UnitView):
         units: every unit.
         scored: its scored labels, or None without scores.
         labels: meaning of label codes.
-        **grouping: see :class:`View`.
+        **grouping: see :class:`.ranked_view.View`.
     """
 
     def __init__(
@@ -297,7 +297,7 @@ class ScoredView(UnitClasses):
         order: int32 [l], position of each label among the declared ones, -1 for others; or None.
         decision: score from which a label counts as predicted, if argmax does not decide; float64
             [label] if labels differ.
-        **grouping: see :class:`View`.
+        **grouping: see :class:`.ranked_view.View`.
     """
 
     def __init__(

@@ -675,7 +675,7 @@ READS = {"velocities": ("vx", "vy"), "attributes": ("attribute",), ANGLES: ("alp
 FOUND = "found"
 """Name of their tally among the additional tallies of a view."""
 ERRORS = ("ATE", "ASE", "AOE", "AVE", "AAE")
-"""The errors, in the order of :attr:`..tally.ranked.Ranked.values`."""
+"""The errors, in the order of :attr:`...tally.ranked.Ranked.values`."""
 
 
 # Names of the marks of single keypoints.
