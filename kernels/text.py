@@ -73,7 +73,8 @@ def union_hits(
 ) -> None:
     """Count the different words in longest common subsequences of any two sentences.
 
-    Of several longest subsequences take the one that ROUGE-Lsum takes (see the comment above :func:`_mark`).
+    Of several longest subsequences the one of ROUGE-Lsum is taken: see the comment above
+    :func:`_mark`.
 
     Args:
         first: first reference.

@@ -127,8 +127,8 @@ def find_limits(
     judgments, or no grade.
 
     Args:
-        run: predictions, as :func:`evalengine.score` takes them, or a :class:`evalengine.Scorecard` or the folder of a
-            saved one that was scored with ``limits``.
+        run: predictions, as :func:`evalengine.score` takes them, or a :class:`evalengine.Scorecard`
+            or the folder of a saved one that was scored with ``limits``.
         ground_truths: if the run is predictions.
         datums: table of all datums, if the run is predictions.
         labels: table or list of declared classes, if the run is predictions.

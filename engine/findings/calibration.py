@@ -251,8 +251,8 @@ def find_calibration(
     after, also on held-out data. They are never applied.
 
     Args:
-        run: a :class:`evalengine.Scorecard`, the folder of a saved one, or predictions, as :func:`evalengine.score` takes
-            them.
+        run: a :class:`evalengine.Scorecard`, the folder of a saved one, or predictions, as
+            :func:`evalengine.score` takes them.
         ground_truths: if the run is predictions.
         y_true: scikit-learn's name for ``ground_truths``.
         y_score: scikit-learn's name for predictions, in place of ``run``.

@@ -335,7 +335,8 @@ def diagnose(
     which searches were not possible, and why.
 
     Args:
-        run: predictions, as :func:`evalengine.score` takes them; a scored run, or the folder of a saved one.
+        run: predictions, as :func:`evalengine.score` takes them; a scored run, or the folder of a
+            saved one.
         ground_truths: if the run is predictions.
         datums: table of all datums; its columns are searched for slices.
         labels: table or list of declared classes.

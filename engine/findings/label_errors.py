@@ -88,8 +88,8 @@ def find_label_errors(
     ground truths, and outliers among the ground truths.
 
     Args:
-        run: predictions, as :func:`evalengine.score` takes them, or a :class:`evalengine.Scorecard` or the folder of a
-            saved one that has the metric ``LabelErrors``.
+        run: predictions, as :func:`evalengine.score` takes them, or a :class:`evalengine.Scorecard`
+            or the folder of a saved one that has the metric ``LabelErrors``.
         ground_truths: if the run is predictions.
         top: maximum number; by default all.
         reasons: one or several to include: ``other label``, and in detection ``missing``,

@@ -315,8 +315,8 @@ def find_thresholds(
     other, then the reverse.
 
     Args:
-        run: a :class:`evalengine.Scorecard`, the folder of a saved one, or predictions, as :func:`evalengine.score` takes
-            them.
+        run: a :class:`evalengine.Scorecard`, the folder of a saved one, or predictions, as
+            :func:`evalengine.score` takes them.
         ground_truths: if the run is predictions.
         y_true: scikit-learn's name for ``ground_truths``.
         y_score: scikit-learn's name for predictions, in place of ``run``.
@@ -331,7 +331,8 @@ def find_thresholds(
 
     Returns:
         :class:`evalengine.findings.thresholds.FoundThresholds`, whose ``frame`` has one row
-        per rule and label, and whose ``save`` writes a file for ``thresholds`` of :func:`evalengine.score`.
+        per rule and label, and whose ``save`` writes a file for ``thresholds`` of
+        :func:`evalengine.score`.
 
     Raises:
         OptionError: metrics that choose no threshold, a task without scores; options that do not

@@ -615,7 +615,7 @@ def _tell(check: Check, code: str, name: str, wrong: Array, what: str, way: str)
 # 3-D boxes in tables: centre, extent and yaw, in one list or in separate columns.
 #
 # Tables do not define the up axis, the position of a box's centre and the measurement of yaw;
-# ``angle_format`` selects one of :data:`FORMATS`. Rows are converted to the first of them.
+# ``angle_format`` selects one of :data:`BOX_3D_FORMATS`. Rows are converted to the first of them.
 
 # 3-D boxes from their eight corners in any order.
 #
