@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import msgspec
 import polars as pl
@@ -13,8 +13,6 @@ import polars as pl
 from . import dialects, metrics, tasks
 from . import run as scoring
 from .executors import Threads
-from .findings.errors import FoundErrors
-from .findings.slices import FoundSlices
 from .ingest.frames import Frames, checked_frames
 from .ingest.problems import count_of
 from .ingest.rules.columns import columns_told
@@ -22,12 +20,16 @@ from .ingest.values import sides_by_name
 from .plan import planner
 from .schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from .schemas.errors import OptionError
-from .schemas.named import Named
 from .schemas.option_values import make_options
 from .schemas.options import Options
 from .schemas.results import Finding
 from .scorecard.card import Scorecard
-from .statistics.comparison import Comparison
+
+if TYPE_CHECKING:
+    from .findings.errors import FoundErrors
+    from .findings.slices import FoundSlices
+    from .schemas.named import Named
+    from .statistics.comparison import Comparison
 
 Progress = Callable[[str], None]
 

@@ -123,23 +123,15 @@ def _given(hint: Any, name: str, scope: dict[str, Any]) -> str:
         parts = [*get_type_hints(hint, include_extras=True).values()]
         head = f"_{hint.__name__}"
         scope[head] = hint
-    given = [_given(part, f"{name}[{i}]", scope) for i, part in enumerate(parts)]
-    if given == [f"{name}[{i}]" for i in range(len(parts))]:
+    given = []
+    plain = True
+    for i, part in enumerate(parts):
+        item = f"{name}[{i}]"
+        given.append(_given(part, item, scope))
+        plain = plain and given[-1] == item
+    if plain:
         return name
     return f"{head}({', '.join(given)}{'' if head else ','})"
-
-
-def _entry(function: Callable[..., Any], made: Any) -> Callable[..., Any]:
-    """Make the function that Python code calls: it converts arguments, then runs the kernel."""
-    scope: dict[str, Any] = {"_frozen": frozen, "_kernel": made}
-    hints = get_type_hints(function, include_extras=True)
-    code = function.__code__
-    names = code.co_varnames[: code.co_argcount]
-    given = ", ".join(_given(hints.get(name), name, scope) for name in names)
-    exec(f"def entry({', '.join(names)}): return _kernel({given})", scope)
-    entry: Callable[..., Any] = scope["entry"]
-    entry.__defaults__ = function.__defaults__
-    return entry
 
 
 class Kernel:
@@ -161,7 +153,17 @@ class Kernel:
         return (self._entry or self._enter())(*args, **named)
 
     def _enter(self) -> Callable[..., Any]:
-        entry = _entry(self._function, self.compiled)
+        """Make the function that Python code calls: it converts arguments, then runs the kernel."""
+        scope: dict[str, Any] = {"_frozen": frozen, "_kernel": self.compiled}
+        hints = get_type_hints(self._function, include_extras=True)
+        code = self._function.__code__
+        names = code.co_varnames[: code.co_argcount]
+        given = []
+        for name in names:
+            given.append(_given(hints.get(name), name, scope))  # noqa: PERF401
+        exec(f"def entry({', '.join(names)}): return _kernel({', '.join(given)})", scope)
+        entry: Callable[..., Any] = scope["entry"]
+        entry.__defaults__ = self._function.__defaults__
         self._entry = entry
         return entry
 

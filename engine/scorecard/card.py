@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from ..exports import makers, who_has
 from ..forked import refuse_cut_off
-from ..report.plots import Plots
 from ..schemas.errors import ResultError, unknown
 from ..schemas.options import Options
 from ..schemas.results import FRAMES, Finding, empty_frame
 from ..schemas.wording import option
 from .storage import FrameFile, Paged
+
+if TYPE_CHECKING:
+    from ..report.plots import Plots
 
 
 class Scorecard:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 import polars as pl
@@ -13,7 +13,6 @@ from ..ingest.collecting import Prepared
 from ..ingest.frames import Frames
 from ..ingest.problems import Note
 from ..metrics import Metric
-from ..metrics.thresholds import Curve
 from ..schemas.arrays import Array
 from ..schemas.options import Options
 from ..tally.draws import Draws
@@ -21,6 +20,9 @@ from ..tally.stats_parts import Fill
 from ..tally.stored import Place
 from .contents import Contents
 from .encoding import Workers
+
+if TYPE_CHECKING:
+    from ..metrics.thresholds import Curve
 
 # Bounds: how far the numbers of a task could move under choices that tables do not specify.
 

@@ -9,7 +9,7 @@ import os
 import struct
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any, BinaryIO
 
 import msgspec
@@ -484,16 +484,6 @@ _PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR"
 _FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # markers that say an image's size
 _EXIF = 0xE1
 _ORIENTATION = 0x0112
-
-
-def images_by_stem(files: Iterable[str]) -> dict[str, str]:
-    """Image files by their names without folder and extension; of several the first."""
-    found: dict[str, str] = {}
-    for file in files:
-        stem, suffix = os.path.splitext(os.path.basename(file))
-        if suffix.lower() in IMAGE_SUFFIXES:
-            found.setdefault(stem, file)
-    return found
 
 
 def sizes_of(images: Mapping[str, str]) -> dict[str, tuple[int, int]]:
