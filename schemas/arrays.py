@@ -1,4 +1,4 @@
-"""Type alias of arrays. A module of its own, because other contracts do not import NumPy."""
+"""Type alias of arrays, in a separate module because other contracts do not import NumPy."""
 
 from typing import Any
 

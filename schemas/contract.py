@@ -158,7 +158,7 @@ class Table(msgspec.Struct, frozen=True):
     wide: tuple[str, ...] = ()
     datum: str = "datum_id"
     unit: tuple[str, str] = ("datum", "datums")
-    lack: str = "nothing was predicted"
+    lack: str = "no column of predictions"
     either: tuple[str, ...] = ()
     instead: tuple[tuple[str, str], ...] = ()
     long: bool = False
@@ -213,7 +213,7 @@ LABEL_VALUE = Column(
     ),
 )
 LABEL_KEY = Column(
-    "label_key", "text", "The kind of label, where there are several; 'label' if absent.", ()
+    "label_key", "text", "The kind of label, if there are several; 'label' if absent.", ()
 )
 SCORE = Column(
     "score",
@@ -230,21 +230,21 @@ YMAX = Column("ymax", "number", "Bottom edge, pixels.", ("y_max", "y2", "bottom"
 BOX_WIDTH = Column(
     "box_width",
     "number",
-    "Width as annotated, beside xmax: exact where xmax - xmin rounds.",
+    "Width as annotated, next to xmax: exact if xmax - xmin rounds.",
     (),
     low=0.0,
 )
 BOX_HEIGHT = Column(
     "box_height",
     "number",
-    "Height as annotated, beside ymax: exact where ymax - ymin rounds.",
+    "Height as annotated, next to ymax: exact if ymax - ymin rounds.",
     (),
     low=0.0,
 )
 BBOX = Column(
     "bbox",
     "list",
-    "Four numbers in one list or array; box_format says in which order.",
+    "Four numbers in one list or array, in the order of box_format.",
     ("box", "boxes", "bounding_box"),
 )
 ISCROWD = Column(
@@ -255,10 +255,7 @@ ISCROWD = Column(
 )
 AREA = Column("area", "number", "Annotated area in squared pixels, for area ranges.", (), low=0.0)
 IGNORE = Column(
-    "ignore",
-    "flag",
-    "1 for a ground truth that is left out, where the dialect says so.",
-    ("difficult",),
+    "ignore", "flag", "1 for a ground truth to skip, in dialects that do so.", ("difficult",)
 )
 ANNOTATION_ID = Column(
     "annotation_id",
@@ -313,8 +310,8 @@ POLYGON = Column(
 OBB = Column(
     "obb",
     "vector",
-    "Oriented box: centre x and y, width, height and angle of the width; angle_format says in which"
-    " unit and direction. Or columns cx, cy, w, h, angle.",
+    "Oriented box: centre x and y, width, height and angle of the width, in the unit and "
+    "direction of angle_format. Or columns cx, cy, w, h, angle.",
     ("oriented_box", "rotated_box", "rotated_bbox", "rbox", "rbbox", "xywhr"),
     way_out="Give each row one list of five numbers, or write columns cx, cy, w, h and angle.",
 )
@@ -322,9 +319,9 @@ ANGLE = Column("angle", "number", "Turn of a box.", ("theta", "rotation", "yaw")
 BOX3D = Column(
     "box3d",
     "vector",
-    "3-D box: centre x, y and z, length (along its heading), width, height and yaw; angle_format"
-    " says which axis is up and how yaw is measured. Or its eight corners, points in any order; or"
-    " columns cx, cy, cz, length, width, height, yaw.",
+    "3-D box: centre x, y and z, length (along its heading), width, height and yaw; angle_format "
+    "gives the up axis and the measure of yaw. Or its eight corners, points in any order; or "
+    "columns cx, cy, cz, length, width, height, yaw.",
     ("box_3d", "bbox_3d", "bbox3d", "boxes_3d", "cuboid"),
     nullable=True,
     way_out="Give each row one list of seven numbers, or write columns cx, cy, cz, length, width,"
@@ -335,7 +332,7 @@ VX, VY = (
     Column(
         f"v{axis}",
         "number",
-        f"Velocity along {axis} of a 3-D box, metres a second; null where it is unknown.",
+        f"Velocity along {axis} of a 3-D box, metres per second; null if unknown.",
         (f"velocity_{axis}",),
         nullable=True,
     )
@@ -344,15 +341,15 @@ VX, VY = (
 ATTRIBUTE = Column(
     "attribute",
     "text",
-    "What a 3-D box is doing (nuScenes' attribute); null or empty where there is none.",
+    "Activity of a 3-D box (nuScenes' attribute); null or empty if there is none.",
     ("attribute_name",),
     nullable=True,
 )
 EGO_DISTANCE = Column(
     "ego_distance",
     "number",
-    "How far the centre of a 3-D box lies from the vehicle on the ground, metres: beyond the range"
-    " of its label it does not count (nuScenes).",
+    "Distance of a 3-D box's centre from the vehicle on the ground, metres: beyond the range of "
+    "its label it does not count (nuScenes).",
     ("ego_dist",),
     low=0.0,
 )
@@ -375,7 +372,7 @@ HEIGHT_2D = Column(
 ALPHA = Column(
     "alpha",
     "number",
-    "Angle at which an object is seen, radians; -10 where it is unknown (KITTI).",
+    "Angle at which an object is seen, radians; -10 if unknown (KITTI).",
     ("observation_angle",),
     nullable=True,
 )
@@ -393,23 +390,23 @@ OF_BOX = 0.53
 KEYPOINTS = Column(
     "keypoints",
     "keypoints",
-    "x, y, visibility of every keypoint, one after the other; of ground truths a point counts where"
-    " visibility is above 0, of predictions the third number is not read. Or columns x_1, y_1, v_1,"
-    " x_2, ...",
+    "x, y, visibility of every keypoint, one after the other. A ground-truth point counts if "
+    "visibility is above 0; the third number of predictions is not read. Or columns x_1, y_1, "
+    "v_1, x_2, ...",
     ("keypoint", "pose", "landmarks"),
 )
 NUM_KEYPOINTS = Column(
     "num_keypoints",
     "number",
-    "Labelled keypoints; a ground truth of 0 is left out, as a crowd is. Counted if absent.",
+    "Labelled keypoints; a ground truth of 0 is skipped, as a crowd is. Counted if absent.",
     (),
     low=0.0,
 )
 HEAD_SIZE = Column(
     "head_size",
     "number",
-    "Size of a person's head, that PCKh holds distances against; MPII's is 0.6 of the diagonal of"
-    " the head's box.",
+    "Size of a person's head, the unit of distances in PCKh; MPII's is 0.6 of the diagonal of "
+    "the head's box.",
     ("headsize", "head_length"),
     nullable=True,
     low=0.0,
@@ -433,8 +430,8 @@ RASTER_VALUE = Column(
 RASTER_CODING = Column(
     "raster_coding",
     "text",
-    "What pixels of the file hold where that is not the index of a label:"
-    " cityscapes-ids, cityscapes-train-ids, ade20k, voc-indices, colors, ...",
+    "Coding of the file's pixels, if they are not indices of labels: cityscapes-ids, "
+    "cityscapes-train-ids, ade20k, voc-indices, colors, ...",
 )
 
 
@@ -476,7 +473,7 @@ LABEL_ROW = Column(
 LABEL_NAME = Column(
     "label_name",
     "text",
-    "Shown beside the value.",
+    "Shown next to the value.",
     ("category_name", "class_name", "name"),
     nullable=True,
 )
@@ -510,7 +507,7 @@ _LISTS = "Give one list of labels a row, an empty one for none."
 POSITIVE_LABELS = Column(
     "positive_labels",
     "items",
-    "Labels that the datum is known to show, with or without a row of their own.",
+    "Labels that the datum is known to show, with or without a row.",
     ("pos_category_ids", "positive_category_ids"),
     way_out=_LISTS,
 )
@@ -531,8 +528,8 @@ PARTIAL_LABELS = Column(
 REGIONS = Column(
     "regions",
     "vector",
-    "Boxes (xmin, ymin, xmax, ymax, one after the other) of regions in which objects are"
-    " not annotated: predictions there count for nothing (KITTI's DontCare).",
+    "Boxes (xmin, ymin, xmax, ymax, one after the other) of regions in which objects are not "
+    "annotated: predictions there are ignored (KITTI's DontCare).",
     ("dontcare",),
     nullable=True,
 )

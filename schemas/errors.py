@@ -167,8 +167,8 @@ def unknown(
     """Return the error for a name that does not exist, with the nearest and others that do.
 
     Args:
-        kind: what the word was meant to be, e.g. ``"metric"``.
-        word: what the user wrote.
+        kind: noun for the word, e.g. ``"metric"``.
+        word: the user's name.
         known: every valid name.
         before: start of the message.
         after: its end.

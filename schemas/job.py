@@ -28,10 +28,7 @@ class JobInputs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     ] = None
     labels: Annotated[str | None, _meta("Table of the declared labels.", "labels.csv")] = None
     partition: Annotated[
-        str | None,
-        _meta(
-            "Variable in the paths that stands for every value found on disk, not for one.", "date"
-        ),
+        str | None, _meta("Variable in the paths that matches every value found on disk.", "date")
     ] = None
     first: Annotated[
         str | None, _meta("Least value of the partition variable, as text.", "2026-11-01")
@@ -49,7 +46,7 @@ class JobInputs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     ] = None
     version: Annotated[
         str | None,
-        _meta("What identifies the content of remote paths, which are not read twice.", "{date}"),
+        _meta("Identifier of the content of remote paths, which are not read twice.", "{date}"),
     ] = None
 
 
@@ -80,7 +77,9 @@ class JobOutputs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class JobReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The page about each run, ``report.html`` in its folder."""
 
-    title: Annotated[str, _meta("Of the page; job and folder unless given.", "Boxes, {date}")] = ""
+    title: Annotated[
+        str, _meta("Title of the page; job and folder unless given.", "Boxes, {date}")
+    ] = ""
     images: Annotated[
         str | None, _meta("Folder of pictures by datum id, shown small for the worst.", "images")
     ] = None
@@ -110,7 +109,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ] = None
     executor: Annotated[
         Literal["threads", "processes", "dask"] | None,
-        _meta("Where the work runs; threads. The numbers are the same.", "processes"),
+        _meta("Executor of the work; threads. The numbers are the same.", "processes"),
     ] = None
     address: Annotated[
         str | None, _meta("Scheduler of executor dask; a local one if none.", "tcp://host:8786")
@@ -119,13 +118,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         Options, _meta("Any option of `evalengine score`, with underscores for dashes.")
     ] = msgspec.field(default_factory=Options)
     gates: Annotated[
-        list[str], _meta("What must hold for exit status 0.", ["mAP[iou=0.5] >= 0.42"])
+        list[str], _meta("Conditions for exit status 0.", ["mAP[iou=0.5] >= 0.42"])
     ] = []
     fail_if: Annotated[
-        list[str],
-        _meta(
-            "Gates the other way round: the run fails where one holds.", ["AP < baseline surely"]
-        ),
+        list[str], _meta("Inverse gates: the run fails if one is true.", ["AP < baseline surely"])
     ] = []
     strict: Annotated[bool, _meta("Whether a warning fails the job as a gate does; false.")] = False
     baseline: Annotated[

@@ -221,7 +221,7 @@ class HeldTable:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, HeldTable):
             return False
-        if self.digest or other.digest:  # a name says no more than how many rows there are
+        if self.digest or other.digest:  # a name only gives the number of rows
             return self.digest == other.digest
         return self.name == other.name
 
@@ -640,8 +640,8 @@ def wanted(options: Options) -> Wanted | None:
         raise unknown("method", method, METHOD_NAMES)
     if method in BY_THEORY and options.cluster is not None:
         raise OptionError(
-            f"{option('method', method)} takes every datum for independent of the others: leave"
-            f" {option('cluster')} out, or take another method.",
+            f"{option('method', method)} treats datums as independent: omit {option('cluster')}, "
+            "or take another method.",
             code="options_conflict",
             options=["method", "cluster"],
         )

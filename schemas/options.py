@@ -117,7 +117,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = None
     box_format: Annotated[
-        str | None, _meta("What a list column 'bbox' holds: xyxy, xywh or cxcywh.", "xywh")
+        str | None, _meta("Content of a list column 'bbox': xyxy, xywh or cxcywh.", "xywh")
     ] = None
     angle_format: Annotated[
         str | None,
@@ -148,9 +148,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     iou_type: Annotated[
         str | None,
         _meta(
-            "What to compare: bbox, obb or probiou (oriented boxes), segm (masks), boundary or,"
-            " where it is given, keypoints, 3d or bev (3-D boxes, or their ground planes); by the"
-            " tables unless given.",
+            "Geometry to compare: bbox, obb or probiou (oriented boxes), segm (masks), boundary "
+            "or, only if given, keypoints, 3d or bev (3-D boxes, or their ground planes); by the "
+            "tables unless given.",
             "bbox",
         ),
     ] = None
@@ -158,8 +158,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         tuple[float, ...] | None, _meta("IoU thresholds, in (0, 1]; 0.50 to 0.95 by 0.05.", "0.5")
     ] = None
     iou_thresholds_to_return: Annotated[
-        tuple[float, ...] | None,
-        _meta("Those of them that get AP and mAP rows of their own; 0.5 and 0.75.", "0.5"),
+        tuple[float, ...] | None, _meta("Those with separate AP and mAP rows; 0.5 and 0.75.", "0.5")
     ] = None
     score_thresholds: Annotated[
         tuple[float, ...] | None,
@@ -198,8 +197,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         _meta("Self-crossing or empty polygons: refuse or repair; refuse unless given.", "repair"),
     ] = None
     background_iou: Annotated[
-        float | None,
-        _meta("IoU up to which a wrong detection lies on the background, of TIDE; 0.1.", "0.2"),
+        float | None, _meta("IoU up to which a wrong detection is background in TIDE; 0.1.", "0.2")
     ] = None
     boundary_ratio: Annotated[
         float | None,
@@ -231,7 +229,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     surface_tolerance: Annotated[
         float | None,
-        _meta("How far outlines may lie apart in NSD and BoundaryF1; 1, of pixel_spacing.", "2"),
+        _meta("Distance allowed between outlines in NSD and BoundaryF1; 1, of pixel_spacing.", "2"),
     ] = None
     ignore_index: Annotated[
         int | None, _meta("Index of ground-truth pixels that count nowhere.", "255")
@@ -252,7 +250,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     raster_root: Annotated[
         str | None,
-        _meta("Folder that a table's raster files have to lie in; anywhere.", "data/masks"),
+        _meta("Folder that must contain a table's raster files; anywhere.", "data/masks"),
     ] = None
     beta: Annotated[float | None, _meta("Weight of recall in F; 1.", "0.5")] = None
     average: Annotated[
@@ -264,7 +262,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         _meta("The positive of two labels; 1 or true unless given.", "spam"),
     ] = None
     zero_division: Annotated[
-        float | None, _meta("What a ratio without denominator is; null unless given.", "0")
+        float | None, _meta("Value of a ratio without denominator; null unless given.", "0")
     ] = None
     k: Annotated[tuple[int, ...] | None, _meta("Cut-offs of the metrics that have one.", "1,5")] = (
         None
@@ -272,8 +270,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     score_columns: Annotated[
         Any,
         _meta(
-            "Columns that hold one label's score each: their names (a * stands for anything), or a"
-            " mapping of labels to names.",
+            "Columns with one label's score each: their names (* matches any text), or a mapping "
+            "of labels to names.",
             "'prob_*'",
         ),
     ] = None
@@ -295,14 +293,12 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         float | None, _meta("False-positive rate up to which PartialROCAUC runs; 0.1.", "0.1")
     ] = None
     target_precision: Annotated[
-        float | None, _meta("What ThresholdAtPrecision keeps; 0.9.", "0.9")
+        float | None, _meta("Precision of ThresholdAtPrecision; 0.9.", "0.9")
     ] = None
-    target_recall: Annotated[float | None, _meta("What ThresholdAtRecall reaches; 0.9.", "0.9")] = (
-        None
-    )
-    target_fpr: Annotated[float | None, _meta("What ThresholdAtFPR stays below; 0.1.", "0.01")] = (
-        None
-    )
+    target_recall: Annotated[float | None, _meta("Recall of ThresholdAtRecall; 0.9.", "0.9")] = None
+    target_fpr: Annotated[
+        float | None, _meta("False-positive rate of ThresholdAtFPR; 0.1.", "0.01")
+    ] = None
     thresholds: Annotated[
         Any,
         _meta(
@@ -316,7 +312,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     miss_cost: Annotated[float | None, _meta("Cost of a miss in ThresholdAtCost; 1.", "20")] = None
     thin_curves: Annotated[
-        bool | None, _meta("Leave out points of ROCCurve that lie on a straight line; true.")
+        bool | None, _meta("Skip points of ROCCurve on a straight line; true.")
     ] = None
     match: Annotated[
         str | None,
@@ -330,9 +326,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     match_threshold: Annotated[
         float | None,
         _meta(
-            "What a match must exceed: ROUGE-L recall (0.7 chunks, 0.8 sentences), fuzzy ratio"
-            " (0.9) or Levenshtein similarity (0.5); of tracks the IoU from which on CLEAR and"
-            " identity match (0.5).",
+            "Lower limit of a match: ROUGE-L recall (0.7 chunks, 0.8 sentences), fuzzy ratio "
+            "(0.9) or Levenshtein similarity (0.5); of tracks the IoU from which on CLEAR and "
+            "identity match (0.5).",
             "0.7",
         ),
     ] = None
@@ -344,7 +340,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         bool | None, _meta("Average over all judged queries, absent ones as 0; false.")
     ] = None
     judged_only: Annotated[
-        bool | None, _meta("Leave documents without a judgment out of every list; false.")
+        bool | None, _meta("Skip documents without a judgment in every list; false.")
     ] = None
     relevance_levels: Annotated[
         tuple[float, ...] | None,
@@ -358,17 +354,17 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         _meta("Discount of a rank in nDCG: 'log2(rank+1)', or 'log2(rank)' from rank 2 on."),
     ] = None
     ideal: Annotated[
-        str | None, _meta("What nDCG is compared with: all judged documents, or the retrieved.")
+        str | None, _meta("Ideal order of nDCG: all judged documents, or the retrieved.")
     ] = None
     persistence: Annotated[float | None, _meta("Chance of looking on, in RBP; 0.9.", "0.8")] = None
     ignore_identical_ids: Annotated[
-        bool | None, _meta("Leave a query's own id out of what it retrieved (BEIR); false.")
+        bool | None, _meta("Remove a query's id from its results (BEIR); false.")
     ] = None
     mode: Annotated[
-        str | None, _meta("What FactualCorrectness is: f1, precision or recall; f1.", "recall")
+        str | None, _meta("FactualCorrectness as f1, precision or recall; f1.", "recall")
     ] = None
     atomicity: Annotated[
-        str | None, _meta("How finely FactualCorrectness takes claims apart: low or high; low.")
+        str | None, _meta("How finely FactualCorrectness splits claims: low or high; low.")
     ] = None
     coverage: Annotated[
         str | None, _meta("How much of a text its claims are to cover: low or high; low.")
@@ -381,7 +377,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     rouge_types: Annotated[
         tuple[str, ...] | None,
-        _meta("What ROUGE stands for; rouge1, rouge2, rougeL and rougeLsum.", "rouge1,rougeL"),
+        _meta("Variants of ROUGE; rouge1, rouge2, rougeL and rougeLsum.", "rouge1,rougeL"),
     ] = None
     use_stemmer: Annotated[
         bool | None, _meta("Whether ROUGE stems tokens of four letters and more (Porter); false.")
@@ -414,19 +410,19 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     stop_words: Annotated[
         Any,
         _meta(
-            "Words left out of token overlap, instead of articles (or continuous-eval's function"
-            " words): a list of them, or a file with one a line.",
+            "Words skipped in token overlap, instead of articles (or continuous-eval's function "
+            "words): a list, or a file with one per line.",
             "stop_words.txt",
         ),
     ] = None
     faithfulness_threshold: Annotated[
         float | None,
-        _meta("Precision from which a sentence counts as drawn from the contexts; 0.5.", "0.7"),
+        _meta("Precision from which a sentence counts as supported by the contexts; 0.5.", "0.7"),
     ] = None
     ter_normalized: Annotated[
-        bool | None, _meta("Whether TER parts punctuation from words; false.")
+        bool | None, _meta("Whether TER separates punctuation from words; false.")
     ] = None
-    ter_no_punct: Annotated[bool | None, _meta("Whether TER leaves punctuation out; false.")] = None
+    ter_no_punct: Annotated[bool | None, _meta("Whether TER removes punctuation; false.")] = None
     ter_asian_support: Annotated[
         bool | None,
         _meta("Whether these two treat Chinese and Japanese characters as well; false."),
@@ -435,8 +431,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     embedder: Annotated[
         Any,
         _meta(
-            "What turns texts into vectors for SemanticSimilarity: a model at an OpenAI-compatible"
-            " endpoint (model, base_url and more by name), or in Python an object with encode.",
+            "Source of vectors for SemanticSimilarity: a model at an OpenAI-compatible endpoint "
+            "(model, base_url and more by name), or in Python an object with encode.",
             "model=my-model,base_url=http://localhost:8000/v1",
         ),
     ] = None
@@ -457,7 +453,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         float | None, _meta("Which quantile predictions are, for Pinball; 0.5.", "0.9")
     ] = None
     interval_level: Annotated[
-        float | None, _meta("Share of targets that predicted intervals should hold; 0.9.", "0.8")
+        float | None, _meta("Share of targets that predicted intervals should contain; 0.9.", "0.8")
     ] = None
     n_features: Annotated[int | None, _meta("Features of the model, for AdjustedR2.", "12")] = None
     training: Annotated[
@@ -467,22 +463,21 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         int | None, _meta("Steps back that the naive forecast of training looks; 1.", "7")
     ] = None
     limits: Annotated[
-        bool | None,
-        _meta("Also find how far numbers could move by what is left open, in frame limits; false."),
+        bool | None, _meta("Add frame limits: how far numbers could move by open choices; false.")
     ] = None
     intervals: Annotated[
         float | None,
-        _meta("Confidence of intervals beside every metric: 0.95, or 95 percent; none.", "95"),
+        _meta("Confidence of intervals of every metric: 0.95, or 95 percent; none.", "95"),
     ] = None
     draws: Annotated[
-        int | None, _meta("Bootstrap draws that intervals and comparisons rest on; 1,000.", "10000")
+        int | None,
+        _meta("Number of bootstrap resamples for intervals and comparisons; 1,000.", "10000"),
     ] = None
-    seed: Annotated[int | None, _meta("Seed of the draws; 0.", "1")] = None
+    seed: Annotated[int | None, _meta("Seed of the resamples; 0.", "1")] = None
     cluster: Annotated[
         str | None,
         _meta(
-            "Column that says what is drawn together, as the video of a frame; single datums.",
-            "video",
+            "Column of the clusters to resample, as the video of a frame; single datums.", "video"
         ),
     ] = None
     method: Annotated[
@@ -497,16 +492,16 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     memory_limit: Annotated[
         str | int | None,
         _meta(
-            "Memory to stay within: bytes or '2GB'; a share of what is free unless given. Inputs"
-            " that need more go through files.",
+            "Memory limit: bytes or '2GB'; a share of free memory unless given. Larger inputs "
+            "use files.",
             "2GB",
         ),
     ] = None
     scratch: Annotated[
         str | None,
         _meta(
-            "Folder for files of a run that memory does not hold; the system's temporary one"
-            " unless given.",
+            "Folder for files of a run larger than memory; the system's temporary one unless "
+            "given.",
             "/mnt/large",
         ),
     ] = None
@@ -560,7 +555,7 @@ class Group(msgspec.Struct, frozen=True):
 
 
 GROUPS: tuple[Group, ...] = (
-    Group("What is computed", ("task", "dialect", "metrics", "by", "where")),
+    Group("Task, metrics and slices", ("task", "dialect", "metrics", "by", "where")),
     Group(
         "Matching and thresholds",
         (
@@ -667,9 +662,9 @@ GROUPS: tuple[Group, ...] = (
         ("text",),
     ),
     Group("Names", ("columns", "label_map", "id_format", "label_format")),
-    Group("What tables leave open", ("limits",), ("detection", "retrieval")),
+    Group("Open choices", ("limits",), ("detection", "retrieval")),
     Group("Intervals", ("intervals", "draws", "seed", "cluster", "method")),
-    Group("Where it runs", ("threads", "memory_limit", "scratch")),
+    Group("Execution", ("threads", "memory_limit", "scratch")),
 )
 """Every option, in the order of the help."""
 

@@ -210,15 +210,15 @@ METRIC = Column("metric", "text", "The metric that the verdict is for.", ("metri
 VERDICT = Column(
     "verdict",
     "verdict",
-    "The judge's word: yes, no, ...; TP, FP, FN; a rating; null where there is none.",
+    "The judge's word: yes, no, ...; TP, FP, FN; a rating; null if there is none.",
     ("verdicts",),
     nullable=True,
 )
 STEP = Column(
     "step",
     "text",
-    "What was judged: response or reference where a metric judges both; in a row of status empty"
-    " what there was none of.",
+    "Judged text: response or reference if a metric judges both; in a row of status empty the "
+    "missing one.",
     nullable=True,
 )
 REFERENCE_INDEX = Column(
@@ -254,16 +254,16 @@ ITEMS = Column(
     low=0.0,
 )
 STATEMENT = Column(
-    "statement", "text", "What was judged, in words.", ("claim", "opinion"), nullable=True
+    "statement", "text", "The judged statement.", ("claim", "opinion"), nullable=True
 )
-REASON = Column("reason", "text", "Why the judge says so.", ("analysis",), nullable=True)
+REASON = Column("reason", "text", "The judge's reason.", ("analysis",), nullable=True)
 STATUS = Column(
     "status",
     "text",
-    "ok or null; empty where there was nothing to judge; else the kind of error.",
+    "ok or null; empty if there was no text to judge; otherwise the kind of error.",
     nullable=True,
 )
-ERROR = Column("error", "text", "What went wrong, in words.", ("error_message",), nullable=True)
+ERROR = Column("error", "text", "Message of the error.", ("error_message",), nullable=True)
 INPUT_TOKENS = Column(
     "input_tokens", "number", "Tokens read by the judge.", ("prompt_tokens",), nullable=True
 )
@@ -303,29 +303,27 @@ JUDGED_TABLE = Table(
     ),
 )
 
-QUERY = Column(
-    "query", "text", "What was asked.", ("user_input", "question", "input"), nullable=True
-)
+QUERY = Column("query", "text", "The question.", ("user_input", "question", "input"), nullable=True)
 TEXT = Column(
     "text",
     "text",
-    "What was answered or written: the text to judge.",
+    "The answer or text to judge.",
     ("response", "answer", "actual_output", "output", "prediction", "summary"),
     nullable=True,
 )
 CONTEXTS = Column(
     "contexts",
     "items",
-    "What was retrieved, best first.",
+    "Retrieved texts, best first.",
     ("retrieved_contexts", "retrieval_context", "context", "context_list", "retrieved"),
     nullable=True,
-    way_out="Give each row a list of strings, as Parquet and JSON Lines hold them; of one string,"
-    " as CSV has it, pl.col('contexts').str.split('|') makes a list.",
+    way_out="Give each row a list of strings, as in Parquet and JSON Lines; for one string, as "
+    "in CSV, pl.col('contexts').str.split('|') makes a list.",
 )
 REFERENCE = Column(
     "reference",
     "text_list",
-    "The ground truth: a string, or a list where there are several.",
+    "The ground truth: a string, or a list of several.",
     (
         "ground_truth",
         "ground_truths",
@@ -352,7 +350,7 @@ JUDGE_ROWS = Table(
     (JUDGED_DATUM, QUERY, TEXT, CONTEXTS, REFERENCE, SOURCE),
     key=("datum_id",),
     any_of=("query", "text", "contexts", "reference", "source"),
-    lack="there is nothing to judge",
+    lack="no column to judge",
     filtered=False,
 )
 """Input of the judge stage; the metrics determine the required columns."""
@@ -390,8 +388,7 @@ _LABEL = msgspec.structs.replace(
 _MASK = msgspec.structs.replace(MASK, nullable=True)
 _BAND = msgspec.structs.replace(RASTER_BAND, nullable=True)
 _CROWD = msgspec.structs.replace(
-    ISCROWD,
-    about="1 for a region of many objects, in which predictions of its label count for nothing.",
+    ISCROWD, about="1 for a region of many objects, in which predictions of its label are ignored."
 )
 _AREA = msgspec.structs.replace(
     AREA, about="Annotated area in pixels, which dialect coco goes by.", nullable=True
@@ -483,7 +480,7 @@ _UPPER_NAMES = (
     "prediction_interval_upper_bound",
     "upr",
 )
-_BEFORE = r"(?:.*[-_. ])?"  # models stand before the level: AutoARIMA-lo-80, forecast_p10
+_BEFORE = r"(?:.*[-_. ])?"  # models precede the level: AutoARIMA-lo-80, forecast_p10
 _SHARE = r"0?\.\d+(?:e-\d+)?"
 _PERCENT = r"\d{1,2}(?:\.\d+)?"
 PREDICTION = Column(
@@ -565,7 +562,11 @@ HORIZON = Column(
     sliced=True,
 )
 GROUP = Column(
-    "group_id", "id", "What rows are ranked within, for GroupSpearman.", ("group",), named=True
+    "group_id",
+    "id",
+    "Group within which rows are ranked, for GroupSpearman.",
+    ("group",),
+    named=True,
 )
 QUANTILES = Column(
     "q",
@@ -580,7 +581,7 @@ QUANTILES = Column(
 SAMPLES = Column(
     "samples",
     "vector",
-    "Draws of the predicted distribution: a list of as many numbers in every row, for CRPS.",
+    "Samples of the predicted distribution: equally many numbers in every row, for CRPS.",
     ("ensemble", "draws"),
     named=True,
     way_out="Give every row a list of as many finite numbers, or remove the row.",
@@ -681,7 +682,7 @@ RETRIEVAL_SCORE = renamed(
 RANK = Column(
     "rank",
     "number",
-    "Place in the list, lowest first; read where there is no score.",
+    "Place in the list, lowest first; read if there is no score.",
     ("position", "ranking"),
 )
 RETRIEVED_TEXT = Column(
@@ -709,7 +710,7 @@ RELEVANCE = Column(
 RETRIEVED = Column(
     "retrieved",
     "items",
-    "What was retrieved, best first: a list of ids or texts.",
+    "Retrieved documents, best first: a list of ids or texts.",
     (
         "retrieved_contexts",
         "retrieved_context",
@@ -725,7 +726,7 @@ RETRIEVED = Column(
 RELEVANT = Column(
     "relevant",
     "items",
-    "What should have been retrieved: a list of ids or texts.",
+    "Relevant documents: a list of ids or texts.",
     (
         "reference_contexts",
         "ground_truth_context",
@@ -757,7 +758,7 @@ RETRIEVAL_PREDICTIONS = Table(
     shape="ranked",
     datum="query_id",
     unit=_QUERY,
-    lack="nothing was retrieved",
+    lack="no column of retrieved documents",
     either=("doc_id", "text"),
     instead=(("score", "rank"),),
     unread=_EQUAL_QUERIES,
@@ -772,7 +773,7 @@ RETRIEVAL_GROUND_TRUTHS = Table(
     formats=("trec", "mapping"),
     datum="query_id",
     unit=_QUERY,
-    lack="nothing was judged",
+    lack="no column of judged documents",
     either=("doc_id", "text"),
     unread=_EQUAL_QUERIES,
 )
@@ -796,8 +797,8 @@ RETRIEVAL_TABLE = Table(
 LABEL_MAP = Column(
     "raster",
     "raster",
-    "Label indices: a path of a raster file (PNG, TIFF, GeoTIFF), or rows of pixels; one row a"
-    " datum and label key. Beside label_value, a file or pixels of that label alone.",
+    "Label indices: a path of a raster file (PNG, TIFF, GeoTIFF), or rows of pixels; one row per "
+    "datum and label key. With label_value, a file or pixels of only that label.",
     RASTER.aliases,
     nullable=True,
 )
@@ -836,7 +837,7 @@ _OPTIONAL = (
     DATASET,
 )
 _ONE_OF = ("raster", "mask", "polygon")
-_OBJECTS = (SCORE, ISCROWD)  # what only tables of objects have
+_OBJECTS = (SCORE, ISCROWD)  # columns only of tables of objects
 _EQUAL_PIXELS = ((WEIGHT, "pixels have no weights; every pixel counts once"),)
 _NO_MASK_SCORES = (
     (
@@ -935,15 +936,15 @@ _EXPECTED = (
     "reference_summary",
     "highlights",
 )
-CANDIDATE_TEXT = Column("text", "text", "What was written.", _WRITTEN)
+CANDIDATE_TEXT = Column("text", "text", "The generated text.", _WRITTEN)
 TRUE_TEXT = Column("text", "text", "A reference; a row each.", ("reference", *_EXPECTED, "answer"))
 REFERENCE_TEXT = Column(
-    "reference", "texts", "What should have been written: a text or a list of texts.", _EXPECTED
+    "reference", "texts", "The reference: a text or a list of texts.", _EXPECTED
 )
 EMBEDDING = Column(
     "embedding",
     "vector",
-    "The vector of what was written: a list or array of numbers.",
+    "The vector of the generated text: a list or array of numbers.",
     (
         "embeddings",
         "vector",
@@ -973,13 +974,13 @@ TRUE_EMBEDDING = Column(
 REFERENCE_EMBEDDING = Column(
     "reference_embedding",
     "vectors",
-    "The vector of what should have been written, or a list of several.",
+    "The vector of the reference, or a list of several.",
     _TRUE_VECTORS,
 )
 TEXT_CONTEXTS = Column(
     "contexts",
     "text_list",
-    "What was retrieved for the text: a text or a list of texts, for DeterministicFaithfulness.",
+    "Retrieved contexts of the text: a text or a list of texts, for DeterministicFaithfulness.",
     (
         "retrieved_contexts",
         "retrieved_context",
@@ -1063,21 +1064,20 @@ TRACK_ID = Column(
 IGNORED = Column(
     "ignored",
     "flag",
-    "1 for a ground truth that need not be found; a prediction that matches it counts for nothing.",
+    "1 for a ground truth that need not be found; a prediction that matches it is ignored.",
     ("ignore", "difficult"),
 )
 CONSIDERED = Column(
     "considered",
     "flag",
-    "0 for a ground truth that is left out, and takes no prediction along (MOTChallenge).",
+    "0 for a ground truth to skip, without its predictions (MOTChallenge).",
     (),
 )
 REGION = Column(
     "region",
     "flag",
-    "1 for a region of objects that are not annotated one by one: a prediction without a match"
-    " counts for"
-    " nothing if more than half of it lies within.",
+    "1 for a region of objects that are not annotated one by one: a prediction without a match "
+    "is ignored if more than half of it is inside.",
     ("iscrowd", "is_crowd", "crowd"),
 )
 FRAMES = Column(

@@ -29,9 +29,9 @@ _ASKED = "evalengine.help"
 _OWN = {
     "datums": "Names",
     "labels": "Names",
-    "storage": "Where it runs",
-    "executor": "Where it runs",
-    "address": "Where it runs",
+    "storage": "Execution",
+    "executor": "Execution",
+    "address": "Execution",
     **dict.fromkeys(("gates", "fail_if", "junit", "baseline", "warned"), "Gates"),
     **dict.fromkeys(("out", "overwrite", "form", "frame", "export", "sort", "wide"), "Output"),
     **dict.fromkeys(("top", "report", "images", "debug", "_help"), "Output"),

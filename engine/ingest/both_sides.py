@@ -19,12 +19,12 @@ from .geometry import CORNER_NAMES
 from .ids import FORMS, Known, Lone, distinct, stepped, written
 from .problems import MANY, PLAIN, Note, Speech, count_of, listing, note_of
 
-# Labels of two sides that seem to be the same and are written or numbered in two ways.
+# Labels that seem equal but are written or numbered differently on both sides.
 
 _MOST = 2_000  # labels of a side that are compared letter by letter
 _NEAR = 0.8  # similarity from which names may be one
 _SHOWN = 5
-_LEAST = 3  # numbered classes of a side from which their range tells something
+_LEAST = 3  # numbered classes of a side from which their range is evidence
 
 
 def spelling_notes(ours: pl.DataFrame, theirs: pl.DataFrame) -> list[Note]:
@@ -55,10 +55,10 @@ def spelling_notes(ours: pl.DataFrame, theirs: pl.DataFrame) -> list[Note]:
         notes.append(
             Note(
                 "labels_spelt_apart",
-                f"{count_of(len(same), 'label')} of the predictions"
-                f" {'differs' if len(same) == 1 else 'differ'} from one of the ground truths in"
-                " capitals, blanks, hyphens or plural alone, and so cannot match:"
-                f" {_pairs(same)}. If they are the same: {_mapped(same)}.",
+                f"{count_of(len(same), 'label')} of the predictions "
+                f"{'differs' if len(same) == 1 else 'differ'} from one of the ground truths only "
+                f"in capitals, blanks, hyphens or plural, and so cannot match: {_pairs(same)}. "
+                f"If they are the same: {_mapped(same)}.",
                 len(same),
                 warning=True,
             )
@@ -229,14 +229,14 @@ def _mapped(found: dict[str, str]) -> str:
 
 # Diagnosis of datum ids that do not match: cause, evidence, remedy.
 
-_HARDLY = 0.1  # share of the smaller side below which common ids are looked into
+_HARDLY = 0.1  # share of the smaller side below which common ids are diagnosed
 _LOOKED_AT = 5_000  # ids of the smaller side
 _PAIRED = 200_000  # ids of the larger side up to which forms are tried two at a time
 _MENDED = 0.5  # share of the ids looked at that a form has to bring together
 _SURE = 0.95  # share from which no further form is tried
-_CHANCE = 4.0  # standard deviations above what chance gives
-_LEAST_IDS = 10  # ids of a side from which a range tells something
-_LOWEST = 100  # ids of a part that are kept to say why sides do not meet
+_CHANCE = 4.0  # standard deviations above chance
+_LEAST_IDS = 10  # ids of a side from which a range is evidence
+_LOWEST = 100  # ids of a bucket kept to diagnose ids that do not match
 _SAID = {PREDICTIONS: "predictions", GROUND_TRUTHS: "ground truths"}
 
 
@@ -352,8 +352,9 @@ def none_listed(some: pl.Series, datums: pl.Series | None, speech: Speech = PLAI
     there = "" if datums is None else f" ({samples(datums)})"
     why = "" if datums is None else mend(some, datums, speech, (_SAID[GROUND_TRUTHS], "datums"))
     return InputError(
-        f"datums: no {speech.column} of the table{there} is one of the predictions or ground truths"
-        f" ({samples(some)}), so that nothing is scored.{why or ' Is it a table of these data?'}",
+        f"datums: no {speech.column} of the table{there} is one of the predictions or ground "
+        f"truths ({samples(some)}), so no datum is "
+        f"scored.{why or ' Does it describe these data?'}",
         code="no_common_id",
         column=speech.column,
     )
@@ -372,14 +373,14 @@ def hardly_met(met: CommonIds, *, listed: bool, speech: Speech = PLAIN) -> list[
         return []
     why = mend(*met.some, speech) or _below_folders(*met.some)
     said = (
-        f"predictions hold {count_of(met.sizes[0], speech.one, speech.many)}"
-        f" ({samples(met.some[0])}), ground truths {met.sizes[1]:,} ({samples(met.some[1])})."
-        f"{why or _alike(*met.some)}"
+        f"predictions have {count_of(met.sizes[0], speech.one, speech.many)} "
+        f"({samples(met.some[0])}), ground truths {met.sizes[1]:,} "
+        f"({samples(met.some[1])}).{why or _alike(*met.some)}"
     )
     if not why:
         said += (
-            " Are both of the same dataset, and is the right column the id?"
-            f" {option('columns', {'mine': speech.column})} says which."
+            " Are both of the same dataset, and is the right column the id? To name it: "
+            f"{option('columns', {'mine': speech.column})}."
         )
     if not met.common:
         raise InputError(
@@ -769,8 +770,8 @@ def same_kind(
                 notes.append(
                     Note(
                         "ids_from_text",
-                        f"{role}: {name} read from CSV as strings, since the"
-                        f" other {'column' if role == TABLE else 'side'} holds strings.",
+                        f"{role}: {name} read from CSV as strings, since the other "
+                        f"{'column' if role == TABLE else 'side'} has strings.",
                     )
                 )
     if "strings" in _kinds(filled) and len(_kinds(filled)) > 1:
@@ -795,8 +796,8 @@ def refuse_negative(values: pl.Series, named: str) -> None:
     lowest = flat.min() if flat.dtype.is_signed_integer() else None
     if isinstance(lowest, int) and lowest < 0:
         raise InputError(
-            f"{named} holds negative ids (lowest {lowest}), and other ids are 2**63 or more: no"
-            " integer type holds both. Cast both sides to String.",
+            f"{named} has negative ids (lowest {lowest}), and other ids are 2**63 or more: no "
+            "integer type fits both. Cast both sides to String.",
             code="ids_too_wide",
             lowest=lowest,
         )
@@ -896,7 +897,7 @@ def _numbers_for_names(
     first = {str(n): name for n, name in sorted(known.items())[:_NAMED]}
     more = {"...": ""} if len(known) > _NAMED else {}
     missing = len(numbers - known.keys())
-    lone = f" {count_of(missing, 'number')} occurs in none of them." if missing else ""
+    lone = f" {count_of(missing, 'number')} occurs in no table." if missing else ""
     return (
         f" Map the numbers to the names, as {count_of(pairs, 'pair')} of predictions and ground"
         f" truths show them: {option('label_map', {**first, **more})}.{lone}"
@@ -1049,14 +1050,14 @@ def label_notes(pairs: Mapping[str, pl.DataFrame], keyed: Mapping[str, bool]) ->
         notes.append(
             Note(
                 "no_common_label_key",
-                "predictions and ground truths have no label_key in common"
-                f" ({shown[PREDICTIONS]} against {shown[GROUND_TRUTHS]}): nothing can match.",
+                "predictions and ground truths have no label_key in common "
+                f"({shown[PREDICTIONS]} against {shown[GROUND_TRUTHS]}): no row can match.",
                 0,
                 warning=True,
             )
         )
     elif not ours.join(theirs, on=["label_key", "label_value"], how="semi").height:
-        said = "no label of the predictions is one of the ground truths: nothing can match."
+        said = "no label of the predictions is one of the ground truths: no row can match."
         notes.append(Note("no_common_label", said, 0, warning=True))
     if common:
         notes += spelling_notes(ours, theirs)
@@ -1127,9 +1128,8 @@ def _one_keyed(keyed: Mapping[str, bool], keys: Mapping[str, set[str]], meets: b
     )
     if not meets:
         raise InputError(
-            f"label_key: {text}, so that nothing can match. Give the {plain} a label_key column,"
-            f" drop it from the {side.replace('_', ' ')}, or map labels with"
-            f" {option('label_map')}.",
+            f"label_key: {text}, so no row can match. Give the {plain} a label_key column, drop "
+            f"it from the {side.replace('_', ' ')}, or map labels with {option('label_map')}.",
             code="label_key_one_side",
         )
     return Note("label_key_one_side", f"{text}.")

@@ -30,9 +30,9 @@ _CONTEXT = (
     "series",
 )
 _SHOWN = 3
-_LOOKED_AT = 1000  # labels that tell whether they repeat
+_LOOKED_AT = 1000  # labels inspected for repetitions
 _MANY = 20  # of them at least
-LAST = 1000  # step of what is looked for when all else is done
+LAST = 1000  # step of the last checks
 _INT64_END = float(2**63)
 _WHOLE = {
     "label": "Labels are integers, strings or booleans; numbers between them are scores, or"
@@ -167,7 +167,7 @@ class Check:
                     "null_values",
                     names[0],
                     n,
-                    f"{self.named(names)}: {said}. Add them, or leave them out.",
+                    f"{self.named(names)}: {said}. Add them, or remove these columns.",
                 )
                 continue
             has = "has" if len(names) == 1 else "have"
@@ -186,7 +186,7 @@ class Check:
         kinds = {column.kind for column in self.columns if column.name in names}
         if self.task not in TASKS_OF["nulls"] or not kinds <= set(SKIPPED):
             return ""
-        skip = f", or write {option('nulls', 'skip')} to leave out their datums"
+        skip = f", or write {option('nulls', 'skip')} to skip their datums"
         if not kinds <= set(TEXTS):
             return skip
         return f"{skip}, or {option('nulls', 'empty')} if they are empty texts"
@@ -278,10 +278,10 @@ class Check:
                         "too_high",
                         column.name,
                         n,
-                        f"{self.named([column.name])}: {count_of(n, 'row')} above"
-                        f" {column.high:g}, or above 0 and below {1 / column.high:g}, whose sums"
-                        f" and products a float64 may not hold, {self.rows(where, [column.name])}."
-                        " Multiply or divide all values of the column by one number.",
+                        f"{self.named([column.name])}: {count_of(n, 'row')} above "
+                        f"{column.high:g}, or above 0 and below {1 / column.high:g}, whose sums "
+                        f"and products may overflow float64, {self.rows(where, [column.name])}. "
+                        "Multiply or divide all values of the column by one number.",
                     )
 
     def _repeated(self) -> None:
@@ -291,7 +291,7 @@ class Check:
                 self._repeats([column.name], pl.col(column.name).is_duplicated() & known)
         key = [name for name in self.key if name in self.frame.columns]
         if self.datum in self.key and self.datum not in key:
-            return  # every row is a datum of its own, or ids are refused already
+            return  # every row is a separate datum, or ids are refused already
         if key and rows_repeat(self.frame, key, self.made):
             self._repeats(key, pl.struct(key).is_duplicated())
 
@@ -318,7 +318,7 @@ class Check:
 
     def _way_out(self, names: list[str]) -> str:
         if self.side == TABLE and self.datum in names:
-            return f" Without a {self.datum} column every row is a {self.unit} of its own."
+            return f" Without a {self.datum} column every row is a separate {self.unit}."
         if self.several is not None and "label_value" not in names:
             return (
                 " If a datum may have several labels, write"

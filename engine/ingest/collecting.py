@@ -132,7 +132,7 @@ def _with_marks(problem: Problem, source: Source) -> Problem:
     return msgspec.structs.replace(problem, message=said)
 
 
-_GROUPS = 50  # distinct values of a column of which each may have a table of its own
+_GROUPS = 50  # distinct values of a column that may each get a separate table
 
 
 def _with_groups(side: Side, problem: Problem) -> Problem:
@@ -181,7 +181,7 @@ def _with_texts(side: Side, problem: Problem) -> Problem:
         return problem
     first = rows.filter("strange").head(3).collect()
     shown = "; ".join(f"row {row}: {said[:40]!r}" for row, said, _ in first.iter_rows())
-    few = " For values that are missing, leave the field empty, or leave the rows out."
+    few = " For missing values, use empty fields, or remove the rows."
     point = " Write decimal points, not commas." if decimal == counted else ""
     message = (
         f"{problem.message} {counted} of {filled} texts are not numbers, first (rows count from 0):"

@@ -104,9 +104,9 @@ def convert(
     for source in inputs.sources.values():
         if source.shares:
             raise InputError(
-                f"{source.description}: coordinates are shares of images whose sizes are not"
-                " known, and tables and COCO have pixels. Keep the images beside the labels, or"
-                f" give a table of datum_id, width and height as {option('datums', 'TABLE')}.",
+                f"{source.description}: coordinates are shares of images of unknown size, but "
+                "tables and COCO have pixels. Keep the images next to the labels, or give a "
+                f"table of datum_id, width and height as {option('datums', 'TABLE')}.",
                 code="image_size_missing",
             )
     with said_plainly():
@@ -174,11 +174,11 @@ def _sure(path: str | os.PathLike[str], kinds: tuple[str, ...], wanted: str) -> 
     """Refuse a file of another kind."""
     local = Path(path).expanduser()
     if not local.is_file():
-        open_source(path)  # says what is there instead
+        open_source(path)  # raises the error that names the content
     found = sniff(local)
     if found not in kinds:
         raise ReadError(
-            f"{local}: {wanted} are needed, but this file holds {_NAMES[found]}.",
+            f"{local}: {wanted} are needed, but this file contains {_NAMES[found]}.",
             code="wrong_format",
             file=str(local),
             format=found,
@@ -188,7 +188,7 @@ def _sure(path: str | os.PathLike[str], kinds: tuple[str, ...], wanted: str) -> 
 _NAMES = {
     "coco": "one object, as COCO ground truths do",
     "coco_results": "COCO results",
-    "coco_annotations": "COCO annotations alone",
+    "coco_annotations": "only COCO annotations",
     "videos": "objects followed through videos",
     "video_results": "results of videos",
     "records": "other records",
@@ -202,7 +202,7 @@ def _of_format(name: str, path: Any) -> Source:
     format_ = get(name)
     open_source_of = look_at([os.fspath(path)])
     if open_source_of is None:
-        open_source(path)  # says what is there instead
+        open_source(path)  # raises the error that names the content
         raise ReadError(f"{path}: no {format_.title}.")
     return open_annotations(format_, open_source_of)
 

@@ -48,7 +48,7 @@ def inferred_note(sides: Mapping[str, Any]) -> list[Note]:
         names = {to: mine for mine, to in side.naming.recognised.items()}
         for name in side.table.measured:
             if name not in side.naming.exprs:
-                return []  # distributions alone are of no other task
+                return []  # only distributions: no other task
             own.append(names.get(name, name))
             others = {one for one in others if _knows(one, own[-1].casefold())}
         others -= {side.table.task} if side.table.measured else set()
@@ -222,10 +222,10 @@ def refuse_commas(texts: Sequence[pl.Series], task: str) -> None:
     first = texts[0].drop_nulls()
     shown = first.filter(first.str.contains(",")).head(3).to_list()
     raise InputError(
-        f"columns {listing([one.name for one in texts])}: texts that look like numbers with decimal"
-        f" commas, first {listing(shown)}. Write decimal points, or read the file with"
-        " polars.read_csv(..., decimal_comma=True) and give the table; if they are labels, say"
-        f" which task it is instead of {task}: {option('task')}.",
+        f"columns {listing([one.name for one in texts])}: texts that look like numbers with "
+        f"decimal commas, first {listing(shown)}. Write decimal points, or read the file with "
+        "polars.read_csv(..., decimal_comma=True) and give the table; if they are labels, name "
+        f"the task instead of {task}: {option('task')}.",
         code="wrong_dtype",
         columns=[one.name for one in texts],
     )
@@ -623,7 +623,7 @@ def _id(dtype: pl.DataType) -> pl.DataType | None:
         return pl.String()
     if dtype == pl.UInt64:
         return pl.UInt64()
-    if dtype == pl.Int128:  # what CSV gives for integers beyond 64 bits: names, by their digits
+    if dtype == pl.Int128:  # integers beyond 64 bits in CSV: names, by their digits
         return pl.String()
     return pl.Int64() if dtype in _INTEGERS else None
 
@@ -672,7 +672,7 @@ def wrong_type(column: Column, original: str, dtype: pl.DataType) -> str:
     if column.single and dtype == pl.Boolean:
         advice = "True and false are not scores; predicted labels need none."
     if column.single and dtype.is_nested():
-        advice = f"Give each label a column of its own and name these in {option('score_columns')}."
+        advice = f"Give each label a separate column and name these in {option('score_columns')}."
     if column.kind == "id" and dtype.is_float():
         advice = (
             "Ids and labels stay as they are, so that 1.0 never matches 1 by accident: cast it to"
@@ -680,11 +680,11 @@ def wrong_type(column: Column, original: str, dtype: pl.DataType) -> str:
         )
     held = _WORDS[column.kind]
     if dtype in (pl.Int128, _UNSIGNED):
-        held, advice = "numbers of at most 64 bits", "Cast it to Int64 or UInt64 where they fit"
+        held, advice = "numbers of at most 64 bits", "Cast it to Int64 or UInt64 if they fit"
         advice += ", else to String." if column.kind in ("id", "label") else "."
     if column.kind in ("id", "label") and (dtype.is_float() or dtype.is_decimal()):
         advice += or_measured([original])
-    return f"column {column.name!r}{seen} has dtype {dtype}; it must hold {held}. {advice}"
+    return f"column {column.name!r}{seen} has dtype {dtype}; it must contain {held}. {advice}"
 
 
 def fit_integers(frame: pl.DataFrame) -> pl.DataFrame:

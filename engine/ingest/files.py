@@ -226,7 +226,7 @@ _PACKINGS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
 def _packed_held(file: str, packing: str) -> Held:
-    import pyarrow as pa  # for this alone
+    import pyarrow as pa  # only here
 
     long, size, line = [0], 0, 0
     try:

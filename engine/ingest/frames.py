@@ -29,7 +29,7 @@ from .slices import build_slices, slices_by_row
 from .where import SIDES, Condition, Kept, filtered, keep_datums, no_rows
 from .where import Table as Named
 
-# Steps that do not need each other: one after the other, or however the caller has them run.
+# Run independent callables, serially or in an executor.
 
 R = TypeVar("R")
 S = TypeVar("S")
@@ -235,7 +235,7 @@ def assemble(
     for role, (found, told, frames[role]) in zip(sides, looked_at, strict=True):
         problems += found
         notes += told if part is None or role != LABELS else []
-    if problems:  # what looks like swapped tables explains the rest
+    if problems:  # swapped tables explain the rest
         swapped = [note.message for note in notes if note.kind == "tables_swapped"]
         problems += [Problem(PREDICTIONS, "", said, kind="tables_swapped") for said in swapped]
     refuse(problems, sources)

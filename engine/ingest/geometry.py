@@ -195,9 +195,9 @@ def _extent(find: Finder) -> tuple[str, ...] | None:
             Problem(
                 find.side,
                 "box_width",
-                f"columns {first[0]!r}, {first[1]!r} and {second[0]!r}, {second[1]!r} could each"
-                f" be the box's extent. Say which: write {option('columns', extent)} or the same"
-                f" with {second[0]!r}, {second[1]!r}.",
+                f"columns {first[0]!r}, {first[1]!r} and {second[0]!r}, {second[1]!r} could each "
+                f"be the box's extent. To choose, write {option('columns', extent)} or the same "
+                f"with {second[0]!r}, {second[1]!r}.",
                 kind="ambiguous_column",
                 facts={"columns": [*first, *second]},
             )
@@ -229,11 +229,10 @@ def _nothing(find: Finder) -> None:
         Problem(
             find.side,
             "xmin",
-            "no boxes: columns 'xmin', 'ymin', 'xmax', 'ymax' are missing. Needed are these four,"
-            " or x, y, width, height, or one list column bbox with"
-            f" {option('box_format')}; or a column polygon, mask or raster. Columns there:"
-            f" {there}. If they have other names, write"
-            f" {option('columns', {'mine': 'xmin', '...': ''})}.{more}",
+            "no boxes: columns 'xmin', 'ymin', 'xmax', 'ymax' are missing. Expected these four, "
+            f"or x, y, width, height, or one list column bbox with {option('box_format')}; or a "
+            f"column polygon, mask or raster. Columns there: {there}. If they have other names, "
+            f"write {option('columns', {'mine': 'xmin', '...': ''})}.{more}",
             kind="geometry_missing",
         )
     )
@@ -243,8 +242,8 @@ def _unread(find: Finder, name: str) -> Note:
     """Make a note on a list of four numbers next to polygons or masks, with unknown format."""
     return Note(
         "unread_column",
-        f"{find.side.replace('_', ' ')}: column {name!r} is not read, since"
-        f" {option('box_format')} does not say what it holds; the polygons or masks are.",
+        f"{find.side.replace('_', ' ')}: column {name!r} is not read, since "
+        f"{option('box_format')} does not give its order; the polygons or masks are.",
     )
 
 
@@ -310,7 +309,7 @@ def _from_one_column(find: Finder, bbox: str, box_format: str | None) -> Boxes:
             Problem(
                 find.side,
                 "bbox",
-                f"column {bbox!r} holds arrays of shape {dtype.shape}; a box is four numbers.",
+                f"column {bbox!r} contains arrays of shape {dtype.shape}; a box is four numbers.",
                 kind="not_four_numbers",
             )
         )
@@ -339,10 +338,10 @@ def _numbers(dtype: pl.List | pl.Array) -> bool:
 
 def _ambiguous(bbox: str) -> str:
     return (
-        f"column {bbox!r} holds four numbers without saying which: write"
-        f" {option('box_format', 'xywh')} (left, top, width, height, as in COCO),"
-        f" {option('box_format', 'xyxy')} (left, top, right, bottom) or"
-        f" {option('box_format', 'cxcywh')} (centre and extent, as in YOLO)."
+        f"column {bbox!r} contains four numbers of unknown order: write "
+        f"{option('box_format', 'xywh')} (left, top, width, height, as in COCO), "
+        f"{option('box_format', 'xyxy')} (left, top, right, bottom) or "
+        f"{option('box_format', 'cxcywh')} (centre and extent, as in YOLO)."
     )
 
 
@@ -445,8 +444,8 @@ def inverted(check: Check, seen: Mapping[str, Any]) -> None:
             words = (
                 "box of 0, 0, 0, 0 counts",
                 "boxes of 0, 0, 0, 0 count",
-                "as objects that nothing can find. If they mark images without objects, leave"
-                f" these rows out and list the images: {option('datums')}",
+                "as objects that cannot be found. If they mark images without objects, remove "
+                f"these rows and list the images: {option('datums')}",
             )
             check.notes.append(note_of("boxes_of_zeros", zeros, words, before=f"{check.side}: "))
 
@@ -502,9 +501,9 @@ def oriented_box_columns(
                 Problem(
                     find.side,
                     ANGLE.name,
-                    f"column {angles[0]!r} is beside {', '.join(map(repr, names))}: what a"
-                    " box is turned about is only known of its centre. Give cx, cy, w, h and"
-                    f" the angle, or leave {option('angle_format')} out.",
+                    f"column {angles[0]!r} occurs with {', '.join(map(repr, names))}, but boxes "
+                    "turn about their centre. Give cx, cy, w, h and the angle, or omit "
+                    f"{option('angle_format')}.",
                     kind="angle_without_centre",
                 )
             )
@@ -528,10 +527,10 @@ def ask(
         Problem(
             find.side,
             column,
-            f"{'columns' if len(names) > 1 else 'column'} {', '.join(map(repr, names))}: oriented"
-            " boxes, and nothing says how their angle is measured, which tools do differently."
-            f" Write one of {ways} (as the image is seen, y running down);"
-            f" {option('iou_type', 'bbox')} compares upright boxes.",
+            f"{'columns' if len(names) > 1 else 'column'} {', '.join(map(repr, names))}: "
+            "oriented boxes whose angle convention is unknown, and tools differ. Write one of "
+            f"{ways} (as the image is seen, y running down); {option('iou_type', 'bbox')} "
+            "compares upright boxes.",
             kind="angle_format_missing",
         )
     )
@@ -749,8 +748,8 @@ def _of_corners(find: Finder, name: str, angle_format: str | None) -> Boxes:
         lambda column: of_corners(column, camera=camera), return_dtype=_LIST, is_elementwise=True
     )
     said = (
-        f"{find.side.replace('_', ' ')}: column {name!r} holds corners, which do not show where the"
-        " front of a box is: its length is the longer side."
+        f"{find.side.replace('_', ' ')}: column {name!r} contains corners, which do not show the "
+        "front of a box: its length is the longer side."
     )
     recognised = {} if name == BOX3D.name else {name: BOX3D.name}
     return Boxes({BOX3D.name: made}, recognised, [Note(FRONT_UNKNOWN, said)])
@@ -782,11 +781,11 @@ def _ask(find: Finder, angle_format: str | None, names: Sequence[str]) -> None:
         Problem(
             find.side,
             BOX3D.name,
-            f"{'columns' if len(names) > 1 else 'column'} {', '.join(map(repr, names))}: 3-D boxes,"
-            " and nothing says which axis points up and how yaw is measured, which tools do"
-            f" differently. Write {option('angle_format', Z_UP)} (the centre in the middle, yaw"
-            f" from x towards y; degrees-z-up likewise) or {option('angle_format', CAMERA)}"
-            " (KITTI's location and rotation_y: y down, the centre at the bottom).",
+            f"{'columns' if len(names) > 1 else 'column'} {', '.join(map(repr, names))}: 3-D "
+            "boxes whose up axis and yaw convention are unknown, and tools differ. Write "
+            f"{option('angle_format', Z_UP)} (the centre in the middle, yaw from x towards y; "
+            f"degrees-z-up for degrees) or {option('angle_format', CAMERA)} (KITTI's location "
+            "and rotation_y: y down, the centre at the bottom).",
             kind="angle_format_missing",
         )
     )
@@ -1037,7 +1036,7 @@ def _named(find: Finder, column: Column) -> str | None:
             Problem(
                 find.side,
                 column.name,
-                f"columns {names} could each be {column.name!r}. Say which one: write {ways}.",
+                f"columns {names} could each be {column.name!r}. To choose, write {ways}.",
                 kind="ambiguous_column",
             )
         )

@@ -163,7 +163,7 @@ def marks_of(column: pl.Series, room: int, bucket: Bucket = ALL) -> Marks | None
     low, end = low // bucket.of, (end - 1) // bucket.of + 1
     if end - low > room:
         return None
-    if end - low <= 2:  # the lowest and the highest are there, and nothing else can be
+    if end - low <= 2:  # only the lowest and the highest fit
         return Marks(low, np.ones(end - low, np.bool_), len(column), bucket)
     flags = np.zeros(end - low, np.bool_)
     for _, block in _blocks(column, bucket.of):
@@ -248,7 +248,7 @@ def text_order(values: pl.Series) -> Array:
         left = binary.gather(rows)
         if (
             places.size < tuning().few_texts or at >= longest
-        ):  # at the end, zeros alone tell them apart
+        ):  # at the end, only zeros distinguish them
             table = pl.DataFrame({"run": run, "value": left})
             by = table.select(pl.arg_sort_by("run", "value")).to_series().to_numpy()
             order[places] = rows[by]
@@ -719,7 +719,7 @@ def _hashes_differ(columns: Sequence[pl.Series]) -> bool:
     return pl.DataFrame(columns).hash_rows().n_unique() == len(columns[0])
 
 
-# Ways of writing ids and labels alike on both sides: ``id_format`` and ``label_format``.
+# Normalisation of ids and labels: ``id_format`` and ``label_format``.
 
 
 class Form(NamedTuple):
@@ -800,8 +800,8 @@ def check_forms(name: str, forms: Sequence[str] | None) -> None:
             continue
         if "(" not in form:
             after = (
-                " Or a step that is added to the predictions' (+1), or a regular expression whose"
-                " first group is what counts: 'frame_([0-9]+)'."
+                " Or a step that is added to the predictions' (+1), or a regular expression "
+                "whose first group is the id: 'frame_([0-9]+)'."
             )
             raise unknown(name, form, FORMS, after=after)
         try:
@@ -844,8 +844,8 @@ def formed(
             values = stepped(values, int(form)) if predicted else values
         elif not dtype.is_integer():
             raise InputError(
-                f"{form} is added to integers, and the {table.side.replace('_', ' ')} have"
-                f" {dtype} in {column.name}. Cast it, or leave the step out.",
+                f"{form} is added to integers, and the {table.side.replace('_', ' ')} have "
+                f"{dtype} in {column.name}. Cast it, or omit the step.",
                 code="wrong_dtype",
                 side=table.side,
                 column=column.name,
@@ -875,10 +875,10 @@ def refuse_merged(
         n = met["new"].n_unique()
         first = met.filter(pl.col("new") == met["new"][0])["old"].head(3).to_list()
         raise InputError(
-            f"{table.side.replace('_', ' ')}: {option('id_format', list(forms))} makes one"
-            f" {table.datum} of several, {count_of(n, 'time')}, first {met['new'][0]!r} of"
-            f" {', '.join(map(repr, first))}: these would be scored as one. Choose a form"
-            " that keeps them apart.",
+            f"{table.side.replace('_', ' ')}: {option('id_format', list(forms))} makes one "
+            f"{table.datum} of several, {count_of(n, 'time')}, first {met['new'][0]!r} of "
+            f"{', '.join(map(repr, first))}: these would be scored as one. Choose a form that "
+            "keeps them distinct.",
             code="ids_merged",
             side=table.side,
             count=n,

@@ -222,8 +222,8 @@ def _none_of(find: Finder, table: Table) -> Problem:
     return Problem(
         find.side,
         table.any_of[0],
-        f"{table.lack}: needed is {', or '.join(ways)}. Columns there: {there}. If one of"
-        f" them is it, write {option('columns', {'mine': table.any_of[0]})}.",
+        f"{table.lack}: expected {', or '.join(ways)}. Columns there: {there}. To use one of "
+        f"them, write {option('columns', {'mine': table.any_of[0]})}.",
         kind="column_missing",
     )
 
@@ -325,7 +325,7 @@ def point_out_swap(
 
 # Inference of the task from the columns of the tables and the contracts' signs.
 
-_LOOKED_AT = 1000  # rows that tell whether numbers have fractions
+_LOOKED_AT = 1000  # rows inspected for fractional numbers
 _Measured = Mapping[str, frozenset[str]]
 """Role -> own columns of numbers that a contract measures."""
 
@@ -353,7 +353,7 @@ class _Fit(msgspec.Struct, eq=False):
 
 
 def infer_task(inputs: Inputs, options: Options | None = None) -> str:
-    """The task that tables are for: :func:`_by_columns`, or text where labels are sentences."""
+    """Infer the task of tables: by :func:`_by_columns`, or text if labels are sentences."""
     options = options or Options()
     task = _by_columns(inputs, options)
     named = options.task or options.columns or options.score_columns or options.positive_label
@@ -366,9 +366,9 @@ def infer_task(inputs: Inputs, options: Options | None = None) -> str:
     own = _sentences(task, inputs, options)
     if unknown := {name: to for name, (to, known) in own.items() if not known}:
         raise InputError(
-            f"task: columns {listing(own)} hold sentences, nearly all distinct. To compare them as"
-            f" texts: {option('task', 'text')} with {option('columns', unknown)}; if each"
-            f" is a class: {option('task', task)}.",
+            f"task: columns {listing(own)} contain sentences, nearly all distinct. To compare "
+            f"them as texts: {option('task', 'text')} with {option('columns', unknown)}; if each "
+            f"is a class: {option('task', task)}.",
             code="task_unclear",
             columns=list(own),
         )
@@ -376,18 +376,17 @@ def infer_task(inputs: Inputs, options: Options | None = None) -> str:
 
 
 def _by_columns(inputs: Inputs, options: Options) -> str:
-    """The task that columns suggest.
+    """Infer the task from the columns.
 
-    A task fits if the predictions, or the one table, have a column that its contract names as a
-    sign, and none that tells against it. Of two that fit, one whose signs the other knows as well
-    gives way: boxes have labels, labels have no boxes; but tables that lack nothing of one task
-    stay with it though a guest finds its columns beside. Of several that are left, those win
-    whose required columns are all there. Tasks that lack a metric asked for give way to those
-    that have them all.
+    A task fits if the predictions, or the one table, have one of its contract's ``signs`` and none
+    of its ``unless``. If two fit, the one whose signs are all signs of the other is dropped (boxes
+    have labels, labels have no boxes), unless the table is complete for one task and the other task
+    only accepts its columns. If several remain, those with all required columns win. Tasks without
+    a requested metric give way to those that have them all.
 
     Args:
         inputs: opened tables.
-        options: ``task`` wins, then ``columns`` if one task alone has all columns they name;
+        options: ``task`` wins, then ``columns`` if only one task has all columns they name;
             ``score_columns``, ``metrics`` and ``training`` count.
 
     Raises:
@@ -407,7 +406,7 @@ def _by_columns(inputs: Inputs, options: Options) -> str:
     fits = [_fit(task, filled, inputs, options, measured) for task in tables.task_names()]
     for refuted in (fit.refuted for fit in fits if fit.refuted):
         if any(fit.complete and fit.here and refuted <= fit.known for fit in fits):
-            continue  # a task that takes all of that for what it is
+            continue  # a task that reads all of these
         # The predictions are missing columns of the other task; its contract gives the best
         # message.
         meant = [fit.task for fit in fits if fit.there and refuted & fit.known and not fit.here]
@@ -440,7 +439,7 @@ def _by_columns(inputs: Inputs, options: Options) -> str:
     if left:
         names = " or ".join(repr(fit.task) for fit in left)
         raise InputError(
-            f"task: the columns fit {names}. Say which: write {option('task', left[0].task)}."
+            f"task: the columns fit {names}. To choose, write {option('task', left[0].task)}."
         )
     if filled == [TABLE] and len(meant := _by_kin(inputs, options)) == 1:
         return meant[0]
@@ -455,7 +454,7 @@ def _sentences(labelled: str, inputs: Inputs, options: Options) -> dict[str, tup
     """Columns of labels that are sentences, nearly all distinct, and few equal on both sides.
 
     Returns:
-        Own name to the column of texts, and whether texts are known by that name; else nothing.
+        User's name to the column of texts, and whether texts are known by that name; may be empty.
     """
     found: dict[str, tuple[str, bool]] = {}
     seen: list[set[str]] = []
@@ -855,8 +854,8 @@ def _shared(fit: _Fit, guest: _Fit) -> bool:
 def _torn(fit: _Fit, other: _Fit, roles: list[str]) -> str:
     first, rest = (role.replace("_", " ") for role in (roles[0], roles[-1]))
     return (
-        f"task: the {first} look like {fit.task}, the {rest} like {other.task}. Say which it is:"
-        f" write {option('task', fit.task)} or {option('task', other.task)}."
+        f"task: the {first} look like {fit.task}, the {rest} like {other.task}. To choose, write "
+        f"{option('task', fit.task)} or {option('task', other.task)}."
     )
 
 
@@ -898,9 +897,9 @@ def _none(inputs: Inputs, roles: list[str], options: Options) -> str:
     if not any(inputs.schemas[role] for role in roles):
         what = "the table has" if roles == [TABLE] else "both tables have"
         return (
-            f"task: it cannot be inferred from the columns: {what} neither columns nor rows."
-            f" Check what was"
-            f" read, or say which of {listing(tables.task_names())} it is: write {option('task')}."
+            f"task: it cannot be inferred from the columns: {what} neither columns nor rows. "
+            f"Check the input, or choose one of {listing(tables.task_names())}: write "
+            f"{option('task')}."
         )
     there = "; ".join(
         f"{role.replace('_', ' ')}: {', '.join(inputs.schemas[role]) or 'none'}" for role in roles
@@ -922,13 +921,13 @@ def _none(inputs: Inputs, roles: list[str], options: Options) -> str:
             ways.append(f"{task} needs {listing(names, most=4)} (or {', '.join(also)}, ...)")
     if len(left) == 1:
         raise TruthsMissingError(
-            f"task: the table has the columns of {left[0].task} predictions alone: give the ground"
-            f" truths as a second table. Columns there: {there}. With both sides in one table"
-            f" {ways[0]}. Name the columns with {option('columns')}.",
+            f"task: the table has only the columns of {left[0].task} predictions: give the "
+            f"ground truths as a second table. Columns there: {there}. With both sides in one "
+            f"table {ways[0]}. Name the columns with {option('columns')}.",
             code="truths_missing",
             task=left[0].task,
         )
-    second = " A table of predictions alone needs the ground truths as a second one."
+    second = " A table with only predictions needs the ground truths as a second one."
     return (
         f"task: it cannot be inferred from the columns. Columns there: {there}. {'; '.join(ways)}."
         f"{second if roles == [TABLE] else ''} Name the columns with"

@@ -321,7 +321,7 @@ class _Side:
                 with opened(files[one]) as dataset:
                     pixels = dataset.read()
             except OSError:
-                continue  # told of once all are read
+                continue  # reported once all are read
             if pixels.dtype.kind not in "iub":
                 continue
             step = max(1, math.isqrt(pixels[0].size // _PIXELS))
@@ -418,9 +418,9 @@ def read_alike(sources: dict[str, Source], options: Options) -> None:
         codings = {side.role: _plain(side, coloured) for side in sides}
         if known is not None and known.labels and labels is None:
             said = (
-                f"these seem to be label maps of {known.title}, and indices are read as they are,"
-                f" since ignore_index or background says so. {option('labels', known.name)} names"
-                " its labels."
+                f"these seem to be label maps of {known.title}, and indices are read as they "
+                f"are, because of ignore_index or background. {option('labels', known.name)} "
+                "names its labels."
             )
     else:
         codings, said = _chosen(known, sides)
@@ -501,9 +501,9 @@ def _lone_pair(sides: list[_Side]) -> tuple[str, str, int | None]:
     """The warning of one file on each side, of two names, that were found in folders."""
     truth, found = (side.table["raster"][0] for side in sides)
     said = (
-        f"each side holds one label map, and their names differ: {found!r} of the predictions is"
-        f" compared with {truth!r} of the ground truths as if both were of one image. If they are,"
-        " name the files instead of their folders."
+        f"each side has one label map, and their names differ: {found!r} of the predictions is "
+        f"compared with {truth!r} of the ground truths as if both were of one image. If they "
+        "are, name the files instead of their folders."
     )
     return "one_file_each", said, 1
 
@@ -569,13 +569,13 @@ def _plain(side: _Side, coloured: bool) -> str:
         f"They have {n:,} colours: are they pictures rather than label maps, resized with"
         " interpolation, or once JPEG?"
         if n > _COLOURS
-        else "If they are the colours of labels, say so:"
+        else "If they are the colours of labels, list them:"
     )
     raise InputError(
-        f"{side.called}: {file!r} holds colours ({count_of(len(odd), 'colour')} of no known"
-        f" palette, first {first}), and label maps hold indices of labels. {why}"
-        f" {option('labels')} with a table of label_value and color (#804080 or 128,64,128), or"
-        f" {LISTED} beside the folder, as CVAT writes it, with lines such as road:128,64,128.",
+        f"{side.called}: {file!r} contains colours ({count_of(len(odd), 'colour')} of no known "
+        f"palette, first {first}), but label maps contain indices of labels. {why} "
+        f"{option('labels')} with a table of label_value and color (#804080 or 128,64,128), or "
+        f"{LISTED} next to the folder, as CVAT writes it, with lines such as road:128,64,128.",
         code="values_unlabelled",
         side=side.role,
         count=len(odd),
@@ -589,7 +589,7 @@ def _chosen(known: LabelSet, sides: list[_Side]) -> tuple[dict[str, str], str]:
     evidence = ""
     for side in sides:
         fitting = side.codings(known)
-        if not fitting:  # told with the values, once all are counted
+        if not fitting:  # reported with the values, once all are counted
             fitting = [one.name for one in known.codings if one.colours == side.picture]
         if side.role == GROUND_TRUTHS or len(fitting) == 1:
             files = side.table["raster"].head(1).to_list()
@@ -602,7 +602,7 @@ def _chosen(known: LabelSet, sides: list[_Side]) -> tuple[dict[str, str], str]:
         shown = ", ".join(f"{_title(name)} {share:.1%}" for name, share in shares.items())
         evidence = f" (pixels of {count_of(len(side.some), 'image')} that agree: {shown})"
     read = "; ".join(
-        f"{role.replace('_', ' ')} hold {_title(coding)}"
+        f"{role.replace('_', ' ')} contain {_title(coding)}"
         + (evidence if role == PREDICTIONS else "")
         for role, coding in codings.items()
     )

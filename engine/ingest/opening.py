@@ -97,9 +97,9 @@ def classes_told(
     first = ", ".join(repr(stems.get(image.rsplit("/", 1)[-1], image)) for image in images)
     classes = count_of(len(values), "class", "classes")
     said = (
-        f"{odd.height:,} of {rows.height:,} predictions are of {classes} that the ground truths'"
-        f" list of {len(declared):,} lacks ({listing(values)}), first in {first}: were they made"
-        f" with another list of classes? If so, map them with {option('label_map')}."
+        f"{odd.height:,} of {rows.height:,} predictions are of {classes} missing in the ground "
+        f"truths' list of {len(declared):,} ({listing(values)}), first in {first}: were they "
+        f"made with another list of classes? If so, map them with {option('label_map')}."
     )
     told = (*predictions.warnings, ("classes_not_declared", said, odd.height))
     return msgspec.structs.replace(predictions, warnings=told), truths
@@ -200,16 +200,16 @@ def _unsized(
     lone = sorted({name for names in lacking.values() for name in names})
     if not known.height:
         said = "coordinates are shares of the images, whose sizes are not known"
-        return SIZES_UNKNOWN, f"{said}: numbers by area of objects mean nothing. {_WAY}", None
+        return SIZES_UNKNOWN, f"{said}: numbers by area of objects are meaningless. {_WAY}", None
     files: list[str] = []
     for side in sides:
         if side.datums is not None and {"file_name", *_SIZE} <= {*side.datums.columns}:
             there = pl.col("file_name").is_not_null() & pl.col("width").is_null()
             files += side.datums.filter(there)["file_name"].to_list()
     said = (
-        f"the sizes of {count_of(len(lone), 'image')} are not known"
-        f" ({listing(lone[:5], len(lone))}), and those of {known.height:,} are, so that"
-        " coordinates stay shares and numbers by area of objects mean nothing."
+        f"the sizes of {count_of(len(lone), 'image')} are not known "
+        f"({listing(lone[:5], len(lone))}), and those of {known.height:,} are, so coordinates "
+        "stay shares and numbers by area of objects are meaningless."
     )
     if files:
         broken = [*dict.fromkeys(files)]
@@ -220,8 +220,8 @@ def _unsized(
 SIZES_UNKNOWN, SIZES_OF_SOME = "sizes_unknown", "sizes_of_some_unknown"
 """Kinds of notes: areas are shares of images, of which none, or not all, have a known size."""
 _WAY = (
-    "Keep the images beside the labels, or give a table of datum_id, width and height as"
-    f" {option('datums', 'TABLE')}."
+    "Keep the images next to the labels, or give a table of datum_id, width and height as "
+    f"{option('datums', 'TABLE')}."
 )
 
 
@@ -239,8 +239,8 @@ def _sizes(tables: list[pl.DataFrame | None]) -> pl.DataFrame:
             if odd.fill_null(value=True).any():
                 row = int(odd.fill_null(value=True).arg_true()[0])
                 raise InputError(
-                    f"datums: column {name!r} holds {table[name][row]!r} in row {row} (rows count"
-                    " from 0), which is not a size in pixels. Correct it, or leave it empty.",
+                    f"datums: column {name!r} has {table[name][row]!r} in row {row} (rows count "
+                    "from 0), which is not a size in pixels. Correct it, or make it null.",
                     code="not_a_size",
                     column=name,
                     rows=[row],
@@ -662,9 +662,9 @@ def _new_ids(
 
     def refuse(why: str) -> None:
         raise InputError(
-            f"{_said(kind, wrong)} They cannot be matched by {kind.by}: {why}. Number both files"
-            f" alike; or, if ids are right as they are, leave {kind.by} out of the predictions'"
-            f" {kind.what}.",
+            f"{_said(kind, wrong)} They cannot be matched by {kind.by}: {why}. Number both files "
+            f"alike; or, if ids are right as they are, remove {kind.by} from the predictions' "
+            f"{kind.what}.",
             code="ids_differ",
             count=len(wrong),
         )
@@ -884,18 +884,18 @@ def _paired(
     both = [name for name in schemas[0] if name in schemas[1]]
     if both:
         raise InputError(
-            f"two tables without datum ids are paired row by row, and both have the columns"
-            f" {both[:5]}. If one of these is the id of the datums, say so: {way}; else leave them"
-            " out of one of the tables.",
+            "two tables without datum ids are paired row by row, and both have the columns "
+            f"{both[:5]}. If one of these is the id of the datums, write {way}; otherwise remove "
+            "them from one of the tables.",
             code="no_id",
             columns=both,
         )
     heights = [int(side.frame.select(pl.len()).collect().item()) for side in sides]
     if heights[0] != heights[1]:
         raise InputError(
-            f"two tables without datum ids are paired row by row, but the predictions have"
-            f" {heights[0]:,} rows and the ground truths {heights[1]:,}: give both a datum_id, or"
-            f" say which column it is: {way}.",
+            "two tables without datum ids are paired row by row, but the predictions have "
+            f"{heights[0]:,} rows and the ground truths {heights[1]:,}: give both a datum_id, or "
+            f"name that column: {way}.",
             code="no_id",
             lengths=heights,
         )
@@ -907,8 +907,8 @@ def _paired(
     ]
     if strange:
         said += (
-            f" Columns that nothing reads ({'; '.join(strange)}) are not compared: if one is"
-            f" an id, say so: {way}."
+            f" Unread columns ({'; '.join(strange)}) are not compared: if one is an id, write "
+            f"{way}."
         )
     told = ("paired_by_row", said, heights[0])
     paired = Source(

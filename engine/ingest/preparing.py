@@ -119,7 +119,7 @@ def _firsts(source: Source, read: list[pl.Expr]) -> dict[str, set[tuple[object, 
                 else scan([file], source.format, partitions=source.partitions).head(FIRST)
             )
             found[file] = {*rows.select(columns).drop_nulls().unique().collect().iter_rows()}
-    except READ_FAILURES:  # said, with the reason, when all rows are read
+    except READ_FAILURES:  # reported with the reason when all rows are read
         return {}
     return found
 
@@ -174,9 +174,9 @@ def without_predictions(
     n = int(bare["n"].sum())
     which = f"= '{rest[0]}'" if len(rest) == 1 else f"in ({', '.join(map(repr, rest))})"
     said = (
-        f"no datum of the split{'s' * (bare.height > 1)} {listing(bare['split'].to_list())} has a"
-        f" prediction ({n:,} of {count_of(table.height, 'datum')}): all objects there count as"
-        f" missed. To score the rest alone: {option('where', f'{sql_name(_SPLIT)} {which}')}."
+        f"no datum of the split{'s' * (bare.height > 1)} {listing(bare['split'].to_list())} has "
+        f"a prediction ({n:,} of {count_of(table.height, 'datum')}): all objects there count as "
+        f"missed. To score only the rest: {option('where', f'{sql_name(_SPLIT)} {which}')}."
     )
     return [Note("splits_without_predictions", said, n, warning=True)]
 
@@ -285,7 +285,7 @@ def ids_together(
         if not names or not any(_repeat(sources[r], namings[r], contracts[r]) for r in sides):
             return
     elif sides == [TABLE]:
-        return  # every row is a datum of its own
+        return  # every row is a separate datum
     refuse([problem for problem in problems if problem.column in names], {})
     for role in sides:
         naming = namings[role]
@@ -309,9 +309,9 @@ def _many_to_one(role: str, own: list[str], rest: list[str]) -> str:
     """
     first, second = (listing(names) for names in (own, rest))
     return (
-        f"{role.replace('_', ' ')}: several rows have one {first}, and the other table lacks"
-        f" {second}. Join the ground truths to the predictions by {first}, and give one table of"
-        " both."
+        f"{role.replace('_', ' ')}: several rows have one {first}, and the other table has no "
+        f"{second}. Join the ground truths to the predictions by {first}, and give one table of "
+        "both."
     )
 
 
@@ -358,16 +358,16 @@ _OWN = (
         (KEYPOINTS.name, NUM_KEYPOINTS.name, HEAD_SIZE.name),
         (POINTS,),
         "keypoints",
-        "Needed is a list column keypoints (x, y, visibility of each), or columns x_1, y_1, v_1,"
-        " x_2, ...",
+        "Expected a list column keypoints (x, y, visibility of each), or columns x_1, y_1, v_1, "
+        "x_2, ...",
     ),
     (
         BOX3D.name,
         (BOX3D.name, *(column.name for column in OF_SOLIDS)),
         IOU_TYPES,
         "3-D boxes",
-        "Needed is a list column box3d (cx, cy, cz, length, width, height, yaw), or a column"
-        " of each.",
+        "Expected a list column box3d (cx, cy, cz, length, width, height, yaw), or a column of "
+        "each.",
     ),
 )
 """Geometry that cannot be converted: its column, columns read with it, its ``iou_type``, and its
@@ -440,8 +440,8 @@ def leave_unread(
             if not asked:
                 other = next(name for name in sides if name != role)
                 said = (
-                    f"boxes are compared, since the {_words(other)} have nothing else; column"
-                    f" {there[0]!r} of the {_words(role)} is not read."
+                    f"boxes are compared, since the {_words(other)} have only boxes; column "
+                    f"{there[0]!r} of the {_words(role)} is not read."
                 )
                 naming.notes.append(Note("geometry", said))
 
@@ -458,7 +458,7 @@ def _of_their_own(sides: Mapping[str, Naming], options: Options) -> bool:
             if options.iou_type == DISTANCE and any(
                 one.kind == FRONT_UNKNOWN for one in naming.notes
             ):
-                said = "corners do not show where the front of a box is, which"
+                said = "corners do not show the front of a box, which"
                 said += f" {option('iou_type', DISTANCE)} needs. Give centre, extent and yaw."
                 naming.problems.append(Problem(role, name, said, kind="front_unknown"))
             if wanted and not there and not naming.problems:
@@ -473,7 +473,7 @@ def _of_their_own(sides: Mapping[str, Naming], options: Options) -> bool:
                 )
                 if name == BOX3D.name:
                     own_alone = [one for one in naming.problems if one.column == name]
-                    naming.problems = own_alone  # that there are no boxes in pixels is said
+                    naming.problems = own_alone  # missing boxes in pixels are reported
             if not wanted:
                 if others & naming.exprs.keys():
                     _forget(naming, {*own})
@@ -500,7 +500,7 @@ def _every_row_has_a_box(frame: pl.LazyFrame, naming: Naming) -> bool:
     try:
         missing: bool = frame.select(pl.any_horizontal(corners)).collect().item()
     except READ_FAILURES:
-        return True  # what is wrong is told when the rows are read
+        return True  # errors are reported when the rows are read
     return not missing
 
 
@@ -595,7 +595,7 @@ def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
     check_columns(options.columns, {role: (schemas[role], contracts[role]) for role in contracts})
     if options.score_columns is not None and not any(t.wide for t in contracts.values()):
         raise InputError(
-            f"score_columns: {task} has none; leave the option out.",
+            f"score_columns: {task} has none; omit the option.",
             code="option_unfit",
             option="score_columns",
         )
@@ -624,8 +624,8 @@ def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
         datum = contracts[TABLE].datum
         if datum not in namings[TABLE].exprs:
             raise InputError(
-                f"datums: the table has no {datum} that they could be found by. Give it one, or"
-                f" say which column it is: {option('columns', {'mine': datum})}.",
+                f"datums: the table has no {datum}. Add it, or name its column: "
+                f"{option('columns', {'mine': datum})}.",
                 code="no_id",
                 column=datum,
             )

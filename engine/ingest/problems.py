@@ -56,7 +56,7 @@ class Note(msgspec.Struct, frozen=True):
 
 
 def not_read(said: str) -> Note:
-    """Return the note about an option that nothing reads, the first that the text names."""
+    """Return the note about an unread option, the first that the text names."""
     return Note("option_not_read", said, facts={"option": options_in(said)[0]})
 
 
@@ -97,9 +97,9 @@ def tied_notes(
         n: datums in which a right and a wrong answer share the highest score.
         of: datums with a right answer.
         words: word for one datum, and for several.
-        answers: what is ranked, in the plural.
-        numbers: what depends on the order of rows.
-        order: what breaks ties.
+        answers: noun for the ranked items, in the plural.
+        numbers: the numbers that depend on the order of rows.
+        order: the tie-breaker.
         beyond: share of datums beyond which the note is a warning.
     """
     if not n:
@@ -203,10 +203,10 @@ class Problem(msgspec.Struct, frozen=True):
     """Something that stops the run.
 
     Attributes:
-        side: the table, e.g. ``predictions``; empty where the message says which.
+        side: the table, e.g. ``predictions``; empty if the message names it.
         column: canonical column it concerns, empty if none.
-        message: what is wrong, where, and the way out.
-        count: how many rows, where there is a number.
+        message: the fault, its place and the remedy.
+        count: number of rows, if known.
         shown: the rows named in the message: number in the table, and how it is written.
         step: of the check that found it, from 1; problems of parts are in the order of these.
             0 for rules and for columns, whose problems are of the whole.
@@ -303,13 +303,13 @@ class ChecksFailed(InputError):
 
 
 class PartRefused(InputError):
-    """A problem of one kind that each part of an input has of its own, counted over all.
+    """A problem of one kind, counted over all partitions of an input.
 
     Attributes:
-        step: where in the order of all that is looked for it is found.
+        step: place in the order of all checks.
         count: how many there are.
-        first: where the one that is named stands: a row, or an id.
-        message: what stands before the count, its words for one and for several, and the rest.
+        first: place of the named one: a row, or an id.
+        message: text before the count, its words for one and for several, and the rest.
         about: the code, and facts besides count and first.
     """
 

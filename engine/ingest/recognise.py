@@ -89,10 +89,10 @@ def _levels(
             for level in (digit / 100, digit / 10)
         )
         clear = [own for names in found.values() for own in names]
-        beside = f" beside {listing(clear)}" if clear else ""
+        beside = f" next to {listing(clear)}" if clear else ""
         raise InputError(
-            f"{listing(unclear)} may be columns of {column.name}{beside}, in percent or in"
-            f" tenths. Say which level each is: write {ways}; or leave them out of the table.",
+            f"{listing(unclear)} may be columns of {column.name}{beside}, in percent or in "
+            f"tenths. To give each level, write {ways}; or remove them from the table.",
             code="ambiguous_column",
             columns=unclear,
         )
@@ -131,8 +131,8 @@ def _chosen(column: Column, level: float, names: list[str], said: Mapping[str, s
         return names[0]
     ways = " or ".join(option("columns", {own: f"{column.name}{level!r}"}) for own in names[:2])
     raise InputError(
-        f"columns {listing(names)} are all of {column.name}{level!r}. Leave out all but one, or say"
-        f" which: write {ways}.",
+        f"columns {listing(names)} are all of {column.name}{level!r}. Remove all but one, or "
+        f"choose: write {ways}.",
         code="column_twice",
         column=column.name,
         columns=names,
@@ -203,7 +203,7 @@ class Finder:
                 Problem(
                     self.side,
                     column.name,
-                    f"columns {names} could each be {column.name!r}. Say which one: write {ways}.",
+                    f"columns {names} could each be {column.name!r}. To choose, write {ways}.",
                     kind="ambiguous_column",
                     facts={"columns": found},
                 )
@@ -238,7 +238,7 @@ class Finder:
         if len(there) > 400:
             there = there[:400] + ", ..."
         said = option("columns", {near[0] if near else "mine": column.name})
-        hint = f"If {near[0]!r} is it" if near else "If it has another name"
+        hint = f"To use {near[0]!r}" if near else "If it has another name"
         return f"Columns there: {there}. {hint}, write {said}."
 
 
@@ -349,7 +349,7 @@ def contract(task: str, role: str, options: Options, schema: Mapping[str, Any]) 
     known = tables.contracts(task)
     if role in (PREDICTIONS, GROUND_TRUTHS) and role not in known and TABLE in known:
         raise InputError(
-            f"{task} takes one table: leave the second one out.", code="one_table_only", task=task
+            f"{task} takes one table: remove the second one.", code="one_table_only", task=task
         )
     table = tables.table_for(task, role)
     table = _spared(_with_kin(table, options, schema), options)
@@ -575,8 +575,8 @@ def find_wide(find: Finder, given: Any) -> dict[str, tuple[Column, str, Any]]:
                 Problem(
                     find.side,
                     "score_columns",
-                    f"score_columns: column {name!r} appears there more than once; each holds the"
-                    " scores of one label.",
+                    f"score_columns: column {name!r} appears there more than once; each has the "
+                    "scores of one label.",
                     kind="column_twice",
                     facts={"column": name},
                 )
@@ -710,9 +710,9 @@ def _parsed(names: list[str], dtype: pl.DataType, known: pl.Series) -> list[Any]
             return [int(name) for name in candidate]
     example = dict(zip(map(str, known.head(2).to_list()), names, strict=False))
     raise InputError(
-        f"score_columns: the true labels are {dtypes.kind_of(dtype)}"
-        f" ({listing(known.head(3).to_list())}), which {listing(names, most=3)} cannot be. Say"
-        f" which column is whose: {option('score_columns', {**example, '...': '...'})}.",
+        f"score_columns: the true labels are {dtypes.kind_of(dtype)} "
+        f"({listing(known.head(3).to_list())}), which {listing(names, most=3)} cannot be. Assign "
+        f"columns to labels: {option('score_columns', {**example, '...': '...'})}.",
         code="types_differ",
         option="score_columns",
     )

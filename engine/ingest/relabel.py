@@ -106,7 +106,7 @@ def _from_text(text: str) -> Entry:
     old, separator, new = text.partition("=")
     if not separator or not old.strip() or not new.strip():
         raise OptionError(
-            f"label_map: {text!r} does not say what becomes what. {_WAYS}",
+            f"label_map: {text!r} is not a mapping. {_WAYS}",
             code="option_value",
             option="label_map",
             value=text,
@@ -307,9 +307,9 @@ def _same_keys(mapping: Mapping[str, pl.DataFrame]) -> None:
         if moved.height:
             key, value, new, _ = moved.row(0)
             raise InputError(
-                f"label_map: label {value!r} moves from label_key {key!r} to {new!r}, but in one"
-                " table both sides of a row share their label_key. Map values alone, or give two"
-                " tables.",
+                f"label_map: label {value!r} moves from label_key {key!r} to {new!r}, but in one "
+                "table both sides of a row share their label_key. Map only values, or give two "
+                "tables.",
                 code="map_moves_keys",
                 value=value,
             )
@@ -407,9 +407,9 @@ def _check_fit(
     kind = dtypes.kind_of(mapping.schema["label_value"])
     held = next(iter(filled.values()))["label_value"]
     raise InputError(
-        f"label_map: it maps {kind} ({listing(mapping['label_value'].to_list(), most=3)}), but the"
-        f" tables hold {dtypes.kind_of(held.dtype)} ({listing(held.to_list(), most=3)}). Write the"
-        " labels in the tables' type.",
+        f"label_map: it maps {kind} ({listing(mapping['label_value'].to_list(), most=3)}), but "
+        f"the tables have {dtypes.kind_of(held.dtype)} ({listing(held.to_list(), most=3)}). "
+        "Write the labels in the tables' type.",
         code="types_differ",
         column="label_map",
     )

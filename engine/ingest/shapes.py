@@ -107,10 +107,10 @@ def check_sets(check: Check, seen: Mapping[str, Any]) -> None:
             "not_lists",
             single[0],
             None,
-            f"{check.named(single[:1])} holds one value a row. With {option('multilabel', True)}"
-            " one table has lists of labels in 'actual', and in 'predicted' or in place of it a"
-            f" column of scores for every label ({option('score_columns')}). Or give two tables,"
-            " predictions and ground truths, with a row for each label of a datum.",
+            f"{check.named(single[:1])} has one value per row. With {option('multilabel', True)} "
+            "one table has lists of labels in 'actual', and in 'predicted' or in place of it a "
+            f"column of scores for every label ({option('score_columns')}). Or give two tables, "
+            "predictions and ground truths, with a row for each label of a datum.",
         )
         return
     if "label_key" in check.frame.columns:
@@ -118,8 +118,8 @@ def check_sets(check: Check, seen: Mapping[str, Any]) -> None:
             "label_key_beside_lists",
             "label_key",
             None,
-            f"{check.named(['label_key'])} beside lists of labels: these are of one key. Give two"
-            " tables, predictions and ground truths, with a row for each label of a datum.",
+            f"{check.named(['label_key'])} next to lists of labels: these are of one key. Give "
+            "two tables, predictions and ground truths, with a row for each label of a datum.",
         )
     for name in _SIDES:
         if name not in check.frame.columns:
@@ -138,14 +138,13 @@ def check_sets(check: Check, seen: Mapping[str, Any]) -> None:
 
 
 def _alone(check: Check, name: str, others: list[str]) -> None:
-    beside = f"{check.named(others[:1])} holds one value a row" if others else "no other does"
+    beside = f"{check.named(others[:1])} has one value per row" if others else "no other does"
     check.add(
         "lists_on_one_side",
         name,
         None,
-        f"{check.named([name])} holds lists of labels, but {beside}. Either both 'actual' and"
-        " 'predicted' hold lists, of equal length in each row and without scores, or neither"
-        " does.",
+        f"{check.named([name])} has lists of labels, but {beside}. Either both 'actual' and "
+        "'predicted' have lists, of equal length in each row and without scores, or neither does.",
     )
 
 
@@ -211,8 +210,8 @@ def check_order(check: Check, seen: Mapping[str, Any]) -> None:
             "column_missing",
             "score",
             None,
-            "neither 'score' nor 'rank' is there: documents are ranked by one of them. If a column"
-            f" is it, write {option('columns', {'mine': 'score'})}.",
+            "no 'score' and no 'rank': documents are ranked by one of them. To use another "
+            f"column, write {option('columns', {'mine': 'score'})}.",
         )
 
 
@@ -245,7 +244,7 @@ def check_segments(check: Check, seen: Mapping[str, Any]) -> None:
     """
     columns = check.frame.columns
     forms = [name for name in _FORMS if name in columns]
-    if not forms or "datum_id" not in columns:  # told by now
+    if not forms or "datum_id" not in columns:  # already reported
         return
     none = pl.lit(None, pl.Int64)
     segment = pl.col("segment_id") if "segment_id" in columns else none
@@ -278,7 +277,7 @@ def check_segments(check: Check, seen: Mapping[str, Any]) -> None:
             "null_values",
             raster & ~mask & label.is_not_null() & segment.is_null(),
             "segment_id",
-            "with a label and no segment_id, so that nothing says which pixels of the map it has",
+            "with a label and no segment_id, so its pixels in the map are unknown",
             "Give each segment its id.",
         ),
     ):
@@ -301,9 +300,9 @@ def check_segments(check: Check, seen: Mapping[str, Any]) -> None:
             "repeated_values",
             "segment_id",
             n,
-            f"{check.named(['segment_id'])}: {count_of(n, 'row')} of an image in which their id"
-            f" appears more than once, {check.rows(twice, ['segment_id'])}. An id is of one"
-            " segment: merge these rows, or give each its own.",
+            f"{check.named(['segment_id'])}: {count_of(n, 'row')} of an image in which their id "
+            f"appears more than once, {check.rows(twice, ['segment_id'])}. An id is of one "
+            "segment: merge these rows, or give them distinct ids.",
         )
 
 
@@ -352,7 +351,7 @@ def _check(check: Check, name: str, way: str, *, nulls: bool) -> None:
             "wrong_length",
             name,
             row[wrong],
-            f"with vectors of {others} numbers, where the others have {usual}",
+            f"with vectors of {others} numbers, but the others have {usual}",
             way or "All must come from one model.",
         )
     values = vectors.explode(empty_as_null=False, keep_nulls=True)
@@ -469,9 +468,9 @@ def _check_holes(check: Check, key: list[str]) -> None:
             "null_values",
             "item_index",
             n,
-            f"{check.named(['item_index'])}: {count_of(n, 'row')} without an index beside verdicts"
-            f" of the same set that have one, {check.rows(where, together)}. Give all of them"
-            " their places, or none: then the rows' order counts.",
+            f"{check.named(['item_index'])}: {count_of(n, 'row')} without an index, although "
+            f"verdicts of the same set have one, {check.rows(where, together)}. Give all of them "
+            "their places, or none: then the rows' order counts.",
         )
 
 
@@ -484,7 +483,7 @@ FORMS = ("raster", "mask", "polygon")
 def check_rows(check: Check, seen: Mapping[str, Any]) -> None:
     """Every row has pixels; rows with a label have any form of them, others a label map."""
     forms = [name for name in FORMS if name in check.frame.columns]
-    if not forms:  # missing, or of a dtype that holds no pixels: told by now
+    if not forms:  # missing, or not a dtype of pixels: already reported
         return
     if "label_value" in check.frame.columns:
         _filled(check, forms)
@@ -493,9 +492,9 @@ def check_rows(check: Check, seen: Mapping[str, Any]) -> None:
             "column_missing",
             "label_value",
             None,
-            f"column 'label_value' is missing: a {' or '.join(forms)} is of one label. If a column"
-            f" says which, write {option('columns', {'mine': 'label_value'})}; indices of"
-            f" labels go into a column 'raster'.",
+            f"column 'label_value' is missing: a {' or '.join(forms)} is of one label. If "
+            f"another column has it, write {option('columns', {'mine': 'label_value'})}; indices "
+            "of labels go into a column 'raster'.",
         )
     else:
         _filled(check, ["raster"])
@@ -528,9 +527,9 @@ def maybe_scores(sides: Mapping[str, Any], sliced: Sequence[str]) -> list[Note]:
         return []
     named = option("columns", {found[0]: "score"})
     said = (
-        f"predictions: column {found[0]!r} is not read: masks are scored as labels of pixels"
-        f" (segmentation). If it scores objects, write {named} for detection; if not,"
-        f" {option('task', 'segmentation')} says so."
+        f"predictions: column {found[0]!r} is not read: masks are scored as labels of pixels "
+        f"(segmentation). If it scores objects, write {named} for detection; if not, "
+        f"{option('task', 'segmentation')}."
     )
     return [Note("maybe_scores", said, len(found))]
 
@@ -551,7 +550,7 @@ def _filled(check: Check, forms: list[str]) -> None:
 
 def _once(check: Check) -> None:
     """Refuse a second label map of one datum and label key."""
-    if "datum_id" not in check.frame.columns:  # told by now
+    if "datum_id" not in check.frame.columns:  # already reported
         return
     key = [name for name in ("datum_id", "label_key") if name in check.frame.columns]
     where = pl.struct(key).is_duplicated()
@@ -561,9 +560,9 @@ def _once(check: Check) -> None:
             "repeated_values",
             key[-1],
             n,
-            f"{check.named(key)}: {count_of(n, 'row')} of a datum that has several label maps,"
-            f" {check.rows(where, key)}. One label map says it all: give one row a"
-            f" {' and '.join(key)}, or a column 'label_value' if each row is of one label.",
+            f"{check.named(key)}: {count_of(n, 'row')} of a datum that has several label maps, "
+            f"{check.rows(where, key)}. One label map is enough: give one row per "
+            f"{' and '.join(key)}, or a column 'label_value' if each row is of one label.",
         )
 
 
@@ -573,7 +572,7 @@ def _once(check: Check) -> None:
 
 
 def _nothing(check: Check, seen: Mapping[str, Any]) -> None:
-    """A shape without a check of its own."""
+    """Accept a shape without checks."""
 
 
 class Shape(msgspec.Struct, frozen=True):

@@ -95,8 +95,8 @@ def plan_slices(
                 continue
             if piece in names and entry not in by:
                 raise InputError(
-                    f"cluster: {piece!r} is the {speech.one} itself, which is drawn anyway: leave"
-                    f" {option('cluster')} out."
+                    f"cluster: {piece!r} is the {speech.one} itself, which is resampled anyway: "
+                    f"omit {option('cluster')}."
                 )
             if piece in names:
                 raise InputError(

@@ -25,8 +25,8 @@ def read_stop_words(given: tuple[str, ...] | str | None) -> tuple[str, ...] | No
     wide = [word for word in found if len(word.split()) > 1]
     if wide:
         raise OptionError(
-            f"stop_words: {len(wide):,} of {len(found):,} hold white space, first {wide[0]!r}, and"
-            " no token does: write one word a line, or a list of single words.",
+            f"stop_words: {len(wide):,} of {len(found):,} contain white space, first "
+            f"{wide[0]!r}, but tokens do not: write one word per line, or a list of single words.",
             code="option_value",
             option="stop_words",
             count=len(wide),

@@ -25,7 +25,7 @@ from .recognise import Finder
 from .sources.source import Source
 from .sources.tables import open_source, schema_of
 
-# The rows of a training table: in order of time, and how far their series step.
+# Rows of a training table in order of time, and the steps of their series.
 
 
 _BY = ("series", "label_key")
@@ -87,7 +87,7 @@ def key_of(columns: Sequence[pl.Expr]) -> pl.Expr:
 
 
 def read_steps(contract: Table, options: Options, told: Naming) -> Steps:
-    """Return the steps of a training table, one season apart.
+    """Return the steps of a training table over one season.
 
     Args:
         options: ``training``, ``seasonality`` and ``columns``.
@@ -222,7 +222,7 @@ def scored_in_training(
         made = _moments(times)
         if made.dtype == dtype:
             return made
-        return pl.Series(times.name, [None], dtype).new_from_index(0, len(times))  # none is met
+        return pl.Series(times.name, [None], dtype).new_from_index(0, len(times))  # no match
 
     ours = ours.with_columns(
         pl.col("time").map_batches(moments, return_dtype=dtype, is_elementwise=True)
@@ -254,8 +254,8 @@ def _refuse_rows(wrong: pl.DataFrame, description: str) -> None:
 _LACKING = "series that the training table does not have"
 _LACKING_TARGETS = "series and targets that the training table does not have"
 _BEYOND = (
-    "series whose steps in training, or the squares of these, are beyond what doubles hold ({}:"
-    " measure all values in another unit)"
+    "series whose steps in training, or the squares of these, overflow float64 ({}: measure all "
+    "values in another unit)"
 )
 
 
@@ -290,8 +290,8 @@ def step_columns(
     for role, column in made:
         if column.name in namings[role].exprs:
             raise InputError(
-                f"{option('training')} and the column {column.name!r} of the"
-                f" {role.replace('_', ' ')} say the same thing: leave one of them out.",
+                f"{option('training')} and the column {column.name!r} of the "
+                f"{role.replace('_', ' ')} give the same information: omit one of them.",
                 code="options_conflict",
                 option="training",
                 column=column.name,
@@ -408,8 +408,8 @@ def _one_side(role: str, *, has: bool) -> str:
     where, other = ("training table", role.replace("_", " "))
     lacks, with_it = (where, other) if has else (other, where)
     return (
-        f"training: the {with_it} has a column of series and the {lacks} has none. Give both the"
-        f" series, or say which column it is: {option('columns', {'mine': 'series'})}."
+        f"training: the {with_it} has a column of series and the {lacks} has none. Give both the "
+        f"series, or name that column: {option('columns', {'mine': 'series'})}."
     )
 
 

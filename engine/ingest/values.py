@@ -24,7 +24,7 @@ from .sources.source import Source
 from .sources.table_formats import of_features
 from .sources.tables import open_source
 
-# Arrays of 0 and 1 with a row a datum and a column a class, as scikit-learn has several labels.
+# Arrays of 0 and 1, one row per datum and one column per class, as in scikit-learn.
 
 _NARROW = 32
 """Columns below which no picture is thought of."""
@@ -84,8 +84,8 @@ def several(
             sides[GROUND_TRUTHS].notes = (("arrays_of_two_kinds", note, None),)
             return sides
         raise InputError(
-            f"{said} may be the labels of {rows:,} datums, a column a class, or a picture. Say"
-            f" which: write {option('multilabel', True)}, or {option('task', 'segmentation')}.",
+            f"{said} may be the labels of {rows:,} datums, one column per class, or an image. To "
+            f"choose, write {option('multilabel', True)}, or {option('task', 'segmentation')}.",
             code="task_ambiguous",
             count=rows,
         )
@@ -180,7 +180,7 @@ def _frame(columns: dict[str, Any], role: str) -> pl.DataFrame:
         return pl.DataFrame(columns)
     except (pl.exceptions.PolarsError, TypeError) as error:
         raise InputError(
-            f"{role}: a list must hold integers or strings, not both: {error}"
+            f"{role}: a list must contain integers or strings, not both: {error}"
         ) from None
 
 
@@ -402,7 +402,7 @@ def _framed(predictions: Any, truths: Any) -> tuple[np.ndarray, list[str] | None
         scores, names of the columns (None if they are only numbered), and classes.
     """
     if not hasattr(predictions, "to_numpy") or not hasattr(type(predictions), "columns"):
-        return None  # no frame that is held
+        return None  # no frame in memory
     values = column_of(truths)
     if values is None or values.dtype.is_nested():
         return None
@@ -525,7 +525,7 @@ def _fitting(table: Table, ours: pl.DataType, theirs: pl.DataType) -> tuple[str,
 
 def _fits(column: Column, dtype: pl.DataType) -> bool:
     if column.kind in ("text", "texts") and dtype.is_integer():
-        return False  # classes, unless a table says otherwise
+        return False  # classes, unless a table has scores
     if column.kind == "number" and not dtype.is_float():
         return False
     if column.kind == "label" and _innermost(dtype).is_float():
@@ -675,9 +675,9 @@ def _classes_of(ours: pl.Series, theirs: pl.Series, options: Options) -> pl.Seri
         reason = "all are 0 or 1"
     first = listing(ours.head(3).to_list(), len(ours), most=3)
     raise InputError(
-        f"the predictions are whole floats ({first}; {reason}), which may be classes or scores of"
-        f" the positive class. Say which: {PREDICTED}=... (with {TRUE}=...), or integers in place"
-        f" of floats, for classes; {SCORED}=..., or {option('positive_label', 1)}, for scores."
+        f"the predictions are whole floats ({first}; {reason}), which may be classes or scores "
+        f"of the positive class. Choose: {PREDICTED}=... (with {TRUE}=...), or integers in place "
+        f"of floats, for classes; {SCORED}=..., or {option('positive_label', 1)}, for scores."
     )
 
 
@@ -727,8 +727,8 @@ def _indexes(predictions: Any, truths: Any) -> tuple[tuple[str, str, int | None]
     if first.equals(second):  # type: ignore[union-attr]
         return ()
     said = (
-        "the two series have different indexes, and are paired place by place. If the index says"
-        " what belongs together, write predictions.loc[ground_truths.index]."
+        "the two series have different indexes, and are paired by position. To pair by index, "
+        "write predictions.loc[ground_truths.index]."
     )
     return (("indexes_differ", said, None),)
 

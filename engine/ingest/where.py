@@ -143,8 +143,8 @@ def _one_each(where: Mapping[str, str], tables: Mapping[str, Table]) -> dict[str
             raise unknown("table", side, (*SIDES, DATUMS), before="where: ")
         if side not in tables and TABLE in tables and side != DATUMS:
             raise InputError(
-                f"where: a condition on {side.replace('_', ' ')}, but one table holds both sides:"
-                f" write {text!r} alone.",
+                f"where: a condition on {side.replace('_', ' ')}, but one table has both sides: "
+                f"write only {text!r}.",
                 code="where_side",
                 side=side,
             )
@@ -190,9 +190,9 @@ def _conflict(condition: Condition, sides: list[str], tables: Mapping[str, Table
         for name in condition.names:
             if name in tables[side].naming.recognised and name in tables[DATUMS].naming.exprs:
                 raise InputError(
-                    f"{option('where', condition.text)}: {name!r} is a column of the {side} and,"
-                    " with another meaning, of the datums. Say which:"
-                    f" {option('where', {side: '...'})} or {option('where', {'datums': '...'})}.",
+                    f"{option('where', condition.text)}: {name!r} is a column of the {side} and, "
+                    "with another meaning, of the datums. To choose: "
+                    f"{option('where', {side: '...'})} or {option('where', {'datums': '...'})}.",
                     code="ambiguous_column",
                     column=name,
                 )
@@ -310,5 +310,5 @@ def no_rows(frames: dict[str, pl.DataFrame], where: dict[str, Condition]) -> lis
     """
     if any(frame.height for role, frame in frames.items() if role in SIDES):
         return []
-    said = "no table has a row" + (" that the conditions leave" if where else "")
+    said = "no table has a row" + (" that remain after filtering" if where else "")
     return [Note("no_rows", f"{said}: there are no numbers.", 0, warning=True)]

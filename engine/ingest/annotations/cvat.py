@@ -104,7 +104,7 @@ def _images(
             file,
             None,
             f"two images {name!r}" if name else "an image without a name",
-            "Images need names of their own: correct it.",
+            "Image names must be unique: correct it.",
         )
     size = {side: _whole(image, side, file) for side in ("width", "height")}
     datums[name] = {"file_name": name, **size, "subset": image.get("subset")}

@@ -78,7 +78,7 @@ def _object(file: str, line: int, fields: list[str]) -> dict[str, Any]:
             file,
             line,
             f"{len(fields)} fields: {shown(fields)}",
-            "Needed are eight coordinates, a class, and the difficulty if there is one.",
+            "Expected eight coordinates, a class and, optionally, the difficulty.",
         )
     numbers = numbers_in(file, line, fields[:_CORNERS])
     xs, ys = numbers[::2], numbers[1::2]

@@ -226,7 +226,7 @@ UNPACKED = (OSError, EOFError, zlib.error)
 def plain(file: str) -> IO[bytes]:
     """Open a file for reading, decompressed if gzipped."""
     if file.lower().endswith(PACKED):
-        return _Inflated(file)  # type: ignore[return-value]  # of bytes, whatever its stub says
+        return _Inflated(file)  # type: ignore[return-value]  # binary, despite its stub
     return open(file, "rb")  # closed by who asked for it
 
 
@@ -393,7 +393,7 @@ def skipped_note(skipped: Counter[str]) -> tuple[Note, ...]:
     if not skipped:
         return ()
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in skipped.most_common())
-    said = f"objects that are neither boxes nor areas are left out: {kinds}."
+    said = f"objects that are neither boxes nor areas are skipped: {kinds}."
     return (("objects_left_out", said, skipped.total()),)
 
 
@@ -481,7 +481,7 @@ IMAGE_SUFFIXES = (
 _TURNED = (5, 6, 7, 8)  # orientations of EXIF in which width is height
 _IMAGE_HEADERS_HEAD = 4096  # bytes in which most headers end
 _PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR"
-_FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # markers that say an image's size
+_FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # markers of an image's size
 _EXIF = 0xE1
 _ORIENTATION = 0x0112
 
@@ -516,7 +516,7 @@ def _size(path: str) -> tuple[int, int] | None:
                     else (width, height)
                 )
             return _of_jpeg(file) if head.startswith(b"\xff\xd8\xff") else None
-        except (struct.error, IndexError):  # cut off, or nothing that is known
+        except (struct.error, IndexError):  # cut off, or unknown
             return None
 
 

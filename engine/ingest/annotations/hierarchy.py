@@ -63,7 +63,7 @@ def expand_hierarchy(
         look = look_at([path])
         if look is None or not OPEN_IMAGES.detect(look):
             raise ReadError(
-                f"{path}: holds no CSV of Open Images. Give a table for anything else.",
+                f"{path}: contains no CSV of Open Images. Give a table for anything else.",
                 code="format_unknown",
                 file=path,
             )

@@ -62,8 +62,8 @@ def _read(look: Look) -> Annotations:
         )
     many = sum(map(len, regions.values())) // len(_CORNERS)
     said = (
-        f"{many:,} regions {_REGION!r} are left out: detections in them count as false"
-        " positives here, where dialect kitti ignores them."
+        f"{many:,} regions {_REGION!r} are skipped: detections in them count as false positives "
+        "here; dialect kitti ignores them."
     )
     datums = {"datum_id": ids, "regions": [*regions.values()]} if many else {"datum_id": ids}
     return Annotations(
@@ -81,7 +81,7 @@ def _object(file: str, line: int, fields: list[str]) -> dict[str, Any]:
             file,
             line,
             f"{len(fields)} fields: {shown(fields)}",
-            "Needed are a class and 14 numbers, and a score of detections.",
+            "Expected a class and 14 numbers; detections also a score.",
         )
     numbers = numbers_in(file, line, fields[1:])
     return {

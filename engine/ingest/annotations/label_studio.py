@@ -31,7 +31,7 @@ from .format import (
 )
 
 _BOXES, _POLYGONS = "rectanglelabels", "polygonlabels"
-_LABELS = "labels"  # of a region that another result of its id is: <Labels> beside <Rectangle>
+_LABELS = "labels"  # label of a region of another result with its id: <Labels> with <Rectangle>
 _PLACELESS = (
     "choices",
     "rating",
@@ -164,7 +164,7 @@ def _read(look: Look) -> Annotations:
 def _notes(counts: _Counts) -> tuple[tuple[str, str, int | None], ...]:
     notes = [*skipped_note(counts.skipped)]
     if counts.cancelled:
-        said = f"{counts.cancelled:,} cancelled annotations are left out."
+        said = f"{counts.cancelled:,} cancelled annotations are skipped."
         notes.append(("annotations_cancelled", said, counts.cancelled))
     if counts.labels:
         said = f"{count_of(counts.labels, 'region')} with several labels count once for each."

@@ -172,8 +172,8 @@ def _joined(
         notes = (("shapes_joined", said, shapes),)
     if mixed:
         said = (
-            f"{count_of(mixed, 'group')} of masks and other shapes stay several objects. Draw all"
-            " shapes of a group as polygons, or all as masks."
+            f"{count_of(mixed, 'group')} of masks and other shapes stay several objects. Make "
+            "all shapes of a group polygons, or all masks."
         )
         notes = (*notes, ("groups_not_joined", said, mixed))
     return [row for row in rows if id(row) not in dropped], notes

@@ -78,7 +78,7 @@ def _read(look: Look) -> Annotations:
             f"{look.given}: some files have scores and others none. Give one side.",
             code="scores_missing",
         )
-    rows = pl.concat(frames, how="diagonal")  # flags that some files lack are null there
+    rows = pl.concat(frames, how="diagonal")  # flags missing in some files become null
     if _GROUPS in rows.columns:
         rows = rows.with_columns(pl.col(_GROUPS).fill_null(0))
     return Annotations(
@@ -133,8 +133,8 @@ def _labels(file: str) -> pl.DataFrame:
         raise broken(
             file,
             row + 2,
-            f"column {own['confidence']!r} holds {frame[own['confidence']][row]!r}",
-            "1 says that the image shows the label, 0 that it does not.",
+            f"column {own['confidence']!r} contains {frame[own['confidence']][row]!r}",
+            "1 means that the image shows the label, 0 that it does not.",
         )
     made = frame.select(
         pl.col(own["imageid"]).alias("datum_id"),
@@ -187,7 +187,7 @@ def _boxes(file: str) -> pl.DataFrame:
         )
     for to, name in numbers.items():
         odd = read[to].is_null() & ~bare
-        if to in _FLAGS.values():  # which some exporters leave empty
+        if to in _FLAGS.values():  # some exporters write them empty
             odd &= frame[name].is_not_null()
             odd |= ~read[to].is_between(-1, 1).fill_null(value=True)
         if odd.any():
@@ -195,9 +195,9 @@ def _boxes(file: str) -> pl.DataFrame:
             raise broken(
                 file,
                 row + 2,
-                f"column {name!r} holds {frame[name][row]!r}, which is not a number"
-                f"{' from -1 to 1' if to in _FLAGS.values() else ''} ({int(odd.sum()):,} such"
-                " lines)",
+                f"column {name!r} contains {frame[name][row]!r}, which is not a "
+                f"number{' from -1 to 1' if to in _FLAGS.values() else ''} ({int(odd.sum()):,} "
+                "such lines)",
                 "Correct it.",
             )
     _refuse_pixels(read, file, read.with_row_index()["index"])
@@ -239,7 +239,7 @@ def _uneven(file: str, error: Exception) -> ReadError:
     wide = len(next(rows, []))
     line = next((n for n, row in enumerate(rows, 2) if len(row) > wide), None)
     said = f"more fields than the header's {wide}" if line else str(error).split("\n")[0]
-    return broken(file, line, said.rstrip("."), "Quote fields that hold a comma.")
+    return broken(file, line, said.rstrip("."), "Quote fields that contain a comma.")
 
 
 def _stems(frame: pl.DataFrame) -> pl.DataFrame:

@@ -228,7 +228,7 @@ def _object(file: str, line: int, fields: list[str]) -> dict[str, Any]:
             file,
             line,
             f"{len(fields)} fields: {shown(fields)}",
-            "Needed are an image, a score, and two or four corners.",
+            "Expected an image, a score, and two or four corners.",
         )
     score, *numbers = numbers_in(file, line, fields[1:])
     xs, ys = numbers[::2], numbers[1::2]
@@ -260,7 +260,7 @@ def _read_images(look: Look) -> Annotations:
                     file,
                     number,
                     f"{len(fields)} fields: {shown(fields)}",
-                    "Needed are a class, a score of detections, and xmin, ymin, xmax and ymax.",
+                    "Expected a class, a score (detections only), xmin, ymin, xmax and ymax.",
                 )
             score, *box = line.numbers if len(line.numbers) > 4 else (None, *line.numbers)
             rows.append((datum, line.name, score, *box, int(line.hard)))

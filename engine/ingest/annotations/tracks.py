@@ -57,8 +57,8 @@ MOT_CLASSES = (
 """MOTChallenge's classes, from 1."""
 _MOT_FIELDS = range(7, 11)
 _NAMED = (["frame", "id"], ["frame", "track_id"], ["frame", "object_id"])
-_NOWHERE = " -1 -1 -1"  # three numbers that say nothing, as results have
-_SEEN = 9  # fields, of which the last says how much of an object is seen
+_NOWHERE = " -1 -1 -1"  # three unused numbers of results
+_SEEN = 9  # fields if the last is the visible share of an object
 _WHOLE = (0, 1)
 _KITTI_FIELDS = (17, 18)
 REGION = "DontCare"
@@ -121,7 +121,7 @@ def sequences_of(files: tuple[str, ...], look: Look) -> list[str]:
 def without_ids(rows: pl.DataFrame, datums: pl.DataFrame, *, negative: pl.Expr) -> Annotations:
     """Drop rows without a track id, with a note."""
     many = rows.select(negative.sum()).item()
-    said = f"{many:,} lines without an id (-1), such as detections, are not tracks and left out."
+    said = f"{many:,} lines without an id (-1), such as detections, are not tracks and are skipped."
     notes = (("boxes_without_id", said, many),) if many else ()
     return Annotations(rows=rows.filter(~negative), datums=datums, notes=notes)
 
@@ -244,7 +244,7 @@ def _wrong_line(file: str) -> Exception:
                 file,
                 number,
                 f"{len(fields)} fields: {shown(fields)}",
-                "Needed are frame, id, x, y, width, height and confidence, and up to three more.",
+                "Expected frame, id, x, y, width, height and confidence, and up to three more.",
             )
         numbers = numbers_in(file, number, fields)
         whole_in(file, number, fields[:2] + (fields[7:8] if len(fields) < 10 else []))
@@ -279,7 +279,7 @@ def _kitti_rows(file: str) -> pl.DataFrame:
                 file,
                 line,
                 f"{len(fields)} fields: {shown(fields)}",
-                "Needed are a frame, an id, a class and 14 numbers, and a score of results.",
+                "Expected a frame, an id, a class and 14 numbers; results also a score.",
             )
         frame, own = whole_in(file, line, fields[:2])
         numbers = numbers_in(file, line, fields[3:])
@@ -430,13 +430,13 @@ def _sayable(
         gone = side.filter(marked).height if column in side.columns else 0
         if gone:
             warn(
-                f"{name}: {count_of(gone, 'row')} marked in {column!r} left out: the format has no"
-                " place for that, and predictions that lie there will count as wrong."
+                f"{name}: {count_of(gone, 'row')} marked in {column!r} skipped: the format has "
+                "no place for them, and predictions there will count as wrong."
             )
             side = side.filter(~marked)
     shapes = [one for one in ("mask", "polygon") if one in side.columns]
     if shapes:
-        warn(f"{name}: {listing(shapes)} not written: the format has boxes alone.")
+        warn(f"{name}: {listing(shapes)} not written: the format has only boxes.")
     return side
 
 
@@ -490,9 +490,9 @@ def _classes(side: pl.DataFrame, name: str) -> pl.Series:
     odd = side["label_value"].filter(kind.is_null()).unique().sort().to_list()
     if odd:
         raise InputError(
-            f"{name}: MOTChallenge has no class for the labels {listing(odd[:5], len(odd))}; it has"
-            f" {', '.join(MOT_CLASSES)}. Say which of them each is:"
-            f" {option('label_map', {odd[0]: MOT_CLASSES[0]})}.",
+            f"{name}: MOTChallenge has no class for the labels {listing(odd[:5], len(odd))}; it "
+            f"has {', '.join(MOT_CLASSES)}. Map each to one of them: "
+            f"{option('label_map', {odd[0]: MOT_CLASSES[0]})}.",
             code="unknown_label",
             value=odd[0],
         )
@@ -591,8 +591,8 @@ def _wrong_mots_line(file: str) -> Exception:
                 file,
                 line,
                 f"{len(fields)} fields: {shown(fields)}",
-                "Needed are time_frame, id, class_id, height, width and the run-length code, with"
-                " one blank between them.",
+                "Expected time_frame, id, class_id, height, width and the run-length code, with "
+                "one blank between them.",
             )
         whole_in(file, line, fields[:-1])
     return broken(

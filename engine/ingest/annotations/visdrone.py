@@ -130,8 +130,8 @@ def _wrong(file: str, lines: list[str], width: int) -> Exception:
                 file,
                 number,
                 f"no line of VisDrone: {shown(fields)}",
-                f"Needed are {'frame, id, ' * (width == _TRACK)}{', '.join(_NAMES)}, the category"
-                f" from 0 to {_OTHERS}.",
+                f"Expected {'frame, id, ' * (width == _TRACK)}{', '.join(_NAMES)}, the category "
+                f"from 0 to {_OTHERS}.",
             )
     return broken(file, None, "lines that are not VisDrone's", "Write it again.")
 
@@ -172,8 +172,8 @@ def _others(rows: pl.DataFrame) -> tuple[Note, ...]:
     if not many or "score" in rows.columns:
         return ()
     said = (
-        f"{count_of(many, 'object')} of class 'others' are scored, which VisDrone's own evaluation"
-        " leaves out."
+        f"{count_of(many, 'object')} of class 'others' are scored; VisDrone's evaluation skips "
+        "them."
     )
     return (("class_others_counts", said, many),)
 
@@ -192,9 +192,8 @@ def _read_boxes(look: Look) -> Annotations:
         datums = datums.join(lists, on="datum_id", how="left", maintain_order="left")
         datums = datums.with_columns(pl.col("regions").fill_null([]))
         said = (
-            f"{count_of(regions.height, 'region')} to ignore (category 0) left out:"
-            " detections in them count as false positives, where VisDrone's own evaluation"
-            " ignores them."
+            f"{count_of(regions.height, 'region')} to ignore (category 0) skipped: detections in "
+            "them count as false positives; VisDrone's evaluation ignores them."
         )
         notes = (*notes, ("regions_left_out", said, regions.height))
     return Annotations(rows=rows, datums=datums, notes=notes, evidence=_WHY)

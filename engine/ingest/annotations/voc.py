@@ -87,8 +87,9 @@ def _masks_beside(look: Look) -> tuple[Note, ...]:
     if not maps:
         return ()
     said = (
-        f"of {look.given} the boxes are read; the {len(maps):,} label maps of {_MAPS} are read if"
-        f" that folder is given: {os.path.dirname(maps[0])}, beside a folder of predicted ones."
+        f"of {look.given} the boxes are read; the {len(maps):,} label maps of {_MAPS} are read "
+        f"if that folder is given: {os.path.dirname(maps[0])}, next to a folder of predicted "
+        "ones."
     )
     return (("label_maps_beside", said, len(maps)),)
 

@@ -79,7 +79,7 @@ def number(text: str, called: str, file: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise broken(file, None, f"{called} holds {text!r}, which is not a number", "Correct it.")
+        raise broken(file, None, f"{called} is {text!r}, which is not a number", "Correct it.")
     return value
 
 
@@ -94,5 +94,5 @@ def whole(text: str, called: str, file: str) -> int:
     """
     value = number(text, called, file)
     if abs(value) > _LARGEST:
-        raise broken(file, None, f"{called} holds {text!r}, which is too large", "Correct it.")
+        raise broken(file, None, f"{called} is {text!r}, which is too large", "Correct it.")
     return int(value)

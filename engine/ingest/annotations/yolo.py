@@ -52,7 +52,7 @@ _OTHERS = (
     "autosplit_test.txt",
 )
 """Text files in such folders that contain no labels."""
-LOW, HIGH = -0.5, 1.5  # where shares lie, however far an object reaches over the edge
+LOW, HIGH = -0.5, 1.5  # range of shares, for objects that cross the edge too
 _SPLITS = ("train", "val", "valid", "test")
 _UP = 3  # folders above the labels in which names of classes are looked for
 
@@ -116,7 +116,7 @@ def _yaml(file: str) -> dict[str, Any] | None:
         said = None if node is None else loader.construct_document(node)
     except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as error:
         if not any(line.startswith("names:") for line in text.splitlines()):
-            return None  # some other tool's, with tags of its own
+            return None  # another tool's, with custom tags
         mark = getattr(error, "problem_mark", None)
         line = None if mark is None else mark.line + 1
         raise broken(file, line, "no YAML that can be read", "Correct the line.") from None
@@ -203,8 +203,8 @@ def gathered(look: Look) -> Files:
         images += look.of(*IMAGE_SUFFIXES)
     if not images and not labels:
         raise ReadError(
-            f"{file}: neither images nor labels are where train, val and test say. Correct 'path'"
-            " there, or give the folder of the labels.",
+            f"{file}: train, val and test name no existing images or labels. Correct 'path' "
+            "there, or give the folder of the labels.",
             code="file_missing",
             file=file,
         )
@@ -425,15 +425,15 @@ def _read(look: Look) -> Annotations:
 
 def _other_sides(points: tuple[int, int]) -> Note:
     said = (
-        f"lines are read as a box and {points[0]:,} key points of {points[1]} numbers each, as the"
-        f" other side's kpt_shape says: [{points[0]}, {points[1]}]."
+        f"lines are read as a box and {points[0]:,} key points of {points[1]} numbers each, by "
+        f"the other side's kpt_shape: [{points[0]}, {points[1]}]."
     )
     return "key_points_of_other_side", said, None
 
 
 _NAMELESS = (
     NAMELESS,
-    "there are no class names beside the labels (data.yaml, classes.txt), so classes are numbers.",
+    "no class names next to the labels (data.yaml, classes.txt), so classes are numbers.",
     None,
 )
 
@@ -659,8 +659,8 @@ class _Lines(msgspec.Struct):
                     file,
                     line,
                     f"{count + 1} fields may be a polygon, or a box and key points",
-                    "Say which in a data.yaml beside the labels: 'names', and of key points"
-                    " 'kpt_shape: [number, 2 or 3]'.",
+                    "Add a data.yaml next to the labels: 'names', and for key points 'kpt_shape: "
+                    "[number, 2 or 3]'.",
                 )
 
     def _scored(self, found: _Objects) -> tuple[Note, ...]:
@@ -719,15 +719,15 @@ class _Objects(msgspec.Struct):
 
 
 _OR_POINTS = (
-    " If they are a box and key points, say so in a data.yaml beside the labels: 'names', and"
-    " 'kpt_shape: [number, 2 or 3]'."
+    " If they are a box and key points, add a data.yaml next to the labels: 'names', and "
+    "'kpt_shape: [number, 2 or 3]'."
 )
 
 
 def _guessed(points: tuple[int, int], n: int) -> Note:
     said = (
-        f"every line is read as a box and {points[0]:,} key points, by flags of 0, 1 or 2: a"
-        " data.yaml beside the labels with 'names', and 'kpt_shape' if that is so, decides it."
+        f"every line is read as a box and {points[0]:,} key points, by flags of 0, 1 or 2. To "
+        "decide it, add a data.yaml with 'names' and, if so, 'kpt_shape' next to the labels."
     )
     return "key_points_guessed", said, n
 

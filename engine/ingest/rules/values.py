@@ -39,7 +39,7 @@ _OTHERS = re.compile(
 """Names of columns that are features, ends of intervals or spreads, not other models."""
 _PREDICTED = words("pred preds predicted prediction forecast yhat estimate")
 _FEW = 10  # of so many labels one may be a missing value
-_UNSURE = frozenset(["method", "system"])  # names that say as much of the rows themselves
+_UNSURE = frozenset(["method", "system"])  # names that may also describe the rows
 _EACH = 10  # rows of each model whose rows are datums
 _SIDES = (TABLE, PREDICTIONS, GROUND_TRUTHS)
 
@@ -338,7 +338,7 @@ def _say_constant(facts: Facts) -> str:
     way = ""
     if "literal" in facts.values:
         condition = f"{sql_name(facts.columns[0])} <> {facts.values['literal']}"
-        way = f" To leave one out: {option('where', condition)}."
+        way = f" To exclude one: {option('where', condition)}."
     return (
         f"{facts.side.replace('_', ' ')}: {count_of(facts.count or 0, 'row')} of"
         f" {count_of(many, 'series', 'series')} that do not change in training:"

@@ -142,7 +142,7 @@ def _masks(texts: pl.Series, rows: pl.Series, name: str, what: str) -> pl.Series
 
 def _compressed(runs: pl.Series, rows: pl.Series, what: str) -> pl.Series:
     """Masks with listed counts, their counts as COCO's strings."""
-    from evalengine.geometry.masks import read_masks, to_rle  # NumPy and kernels: only where used
+    from evalengine.geometry.masks import read_masks, to_rle  # NumPy and kernels: only if used
 
     return to_rle(read_masks(runs, side=f"{what}s", rows=rows.to_numpy())).cast(MASK)
 
@@ -156,9 +156,9 @@ def _broken(texts: pl.Series, rows: pl.Series, kind: Any, name: str, what: str) 
         except (msgspec.DecodeError, RecursionError) as error:
             reason = re.sub(r" - at `\$.*`$", "", str(error)).replace("`", "'")
             return ReadError(
-                f"{name}: {what} {row:,} (counted from 0), field 'segmentation': {reason}."
-                " Needed are polygons [[x, y, ...], ...] or"
-                " {'size': [height, width], 'counts': ...}.",
+                f"{name}: {what} {row:,} (counted from 0), field 'segmentation': {reason}. "
+                "Expected polygons [[x, y, ...], ...] or {'size': [height, width], 'counts': "
+                "...}.",
                 code="file_malformed",
                 file=name,
                 row=row,
@@ -175,9 +175,9 @@ def _refuse(frame: pl.DataFrame, odd: pl.Series, name: str, what: str) -> None:
     row = odd.arg_true()[0]
     text = bytes(frame["segmentation"][row])[:40].decode("utf-8", "replace")
     raise ReadError(
-        f"{name}: {odd.sum():,} {what}s whose segmentation is neither polygons nor a mask, first"
-        f" {what} {row:,} (counted from 0): {text}. Needed are polygons [[x, y, ...], ...] or"
-        " {'size': [height, width], 'counts': ...}.",
+        f"{name}: {odd.sum():,} {what}s whose segmentation is neither polygons nor a mask, first "
+        f"{what} {row:,} (counted from 0): {text}. Expected polygons [[x, y, ...], ...] or "
+        "{'size': [height, width], 'counts': ...}.",
         code="file_malformed",
         file=str(name),
         field="segmentation",
@@ -331,7 +331,7 @@ def read_categories(raw: msgspec.Raw, name: str) -> pl.DataFrame | None:
             try:
                 columns[field] = pl.Series(values, dtype=dtype)
             except (TypeError, pl.exceptions.PolarsError, OverflowError):
-                continue  # nothing is computed of them
+                continue  # unused
     return pl.DataFrame(columns)
 
 
@@ -407,8 +407,8 @@ def _coco_rows_broken(
         except msgspec.DecodeError as error:
             reason = re.sub(r" - at `\$.*`$", "", str(error)).replace("`", "'")
             return ReadError(
-                f"{name}: {what} {done + row:,} (counted from 0), field {field!r}: {reason}."
-                f" Needed is one list {_NEEDED[field]}.",
+                f"{name}: {what} {done + row:,} (counted from 0), field {field!r}: {reason}. "
+                f"Expected one list {_NEEDED[field]}.",
                 code="file_malformed",
                 file=name,
                 row=done + row,
@@ -426,8 +426,8 @@ Box = tuple[float, float, float, float]
 _NO_BOX = (math.nan,) * 4
 
 
-_LISTED = 4  # pieces as large as this many others, where lists of a piece are read together
-_LARGEST = 2**53  # to which floats hold integers exactly
+_LISTED = 4  # pieces as large as this many others, if lists of a piece are read together
+_LARGEST = 2**53  # floats are exact for integers up to here
 
 _MAY_LACK = (
     *("score", "iscrowd", "ignore", "area", "annotation_id"),
@@ -565,9 +565,9 @@ def _federated(file: _File, name: str) -> tuple[tuple[str, str, int | None], ...
     if not _mentions(memoryview(file.images), b'"neg_category_ids"'):
         return ()
     said = (
-        f"{name} is an LVIS file: its images are annotated with some categories alone"
-        " (neg_category_ids, not_exhaustive_category_ids), and the rules here take every other"
-        " detection for a false positive. The numbers are not LVIS's, and lower."
+        f"{name} is an LVIS file: its images are annotated with only some categories "
+        "(neg_category_ids, not_exhaustive_category_ids), but here every other detection is a "
+        "false positive. The numbers are lower than LVIS's."
     )
     return (("federated", said, None),)
 

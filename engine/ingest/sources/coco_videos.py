@@ -431,8 +431,8 @@ def _segment_ids(values: list[Any], name: str, field: str) -> pl.Series:
     kinds = {type(value) for value in values}
     if len(kinds) > 1:
         raise InputError(
-            f"{name}: field {field!r} holds integers and strings. Ids are all integers or all"
-            " strings."
+            f"{name}: field {field!r} contains integers and strings. Ids must be all integers or "
+            "all strings."
         )
     refuse_large(values, name, "annotation", field)
     return pl.Series(field, values, dtype=pl.String if kinds == {str} else pl.Int64)
@@ -452,6 +452,6 @@ def _folder(name: str, images: list[_Annotation]) -> str:
         if os.path.isfile(os.path.join(folder, first)):
             return folder
     raise ReadError(
-        f"{name}: its PNGs are not there: {first!r} lies neither in {own!r} nor in"
-        f" {beside or '.'!r}. Put them into a folder of the file's name without .json."
+        f"{name}: its PNGs are missing: {first!r} is neither in {own!r} nor in "
+        f"{beside or '.'!r}. Put them into a folder of the file's name without .json."
     )

@@ -96,7 +96,7 @@ def _unreadable(name: str, format_: str, error: BaseException) -> ReadError:
         )
     if name.endswith(_COMPRESSED) and _CUT_OFF in said:
         repair = "The compressed file is cut off: copy or write it anew."
-    if said.startswith(_STORE):  # which says nothing of the file's content
+    if said.startswith(_STORE):  # unrelated to the file's content
         said = said.removeprefix(_STORE)
         # Whole words: a port number may contain the 404 of a status.
         repair = next(
@@ -135,8 +135,8 @@ def _misfit(name: str) -> str:
             for row in rows:
                 if len(row) > width:
                     return (
-                        f"line {last + 1} has {len(row)} fields, and the header {width}. Quote"
-                        " fields that hold the separator, or name the others in the header."
+                        f"line {last + 1} has {len(row)} fields, and the header {width}. Quote "
+                        "fields that contain the separator, or name the others in the header."
                     )
                 last = rows.line_num
         except csv.Error as error:

@@ -59,14 +59,14 @@ def refuse_miscounted(path: str) -> dict[str, Held]:
             told, _ = _struct(file.read(length), 0)
             wrong = _wrong(file, told)
         except _NOT_WHOLE:
-            wrong = "its footer lacks parts that every footer has"
+            wrong = "its footer is incomplete"
         if wrong:
             said = f"{path}: cannot be read as Parquet: {wrong}. Write or copy it again."
             raise ReadError(said, code="file_damaged", file=path)
         return _held(file, told)
 
 
-_FEW = 1 << 24  # bytes of a row group in memory, of which nothing is to be feared
+_FEW = 1 << 24  # bytes of a row group that always fit into memory
 _WIDTHS = (1, 4, 8, 8, 4, 8, 16, 16)  # bytes of a value in memory, by physical type
 _BYTES = 6  # the physical type of texts
 
@@ -142,7 +142,7 @@ def _wrong_group(
             )
     held = _values(file, min(known, key=lambda chunk: int(chunk[7]))) if known else None
     if held is not None and held != count:
-        return f"its footer counts {count:,} rows{where}, but its pages hold {held:,}"
+        return f"its footer counts {count:,} rows{where}, but its pages contain {held:,}"
     return ""
 
 
@@ -425,10 +425,10 @@ def _not_what_it_says(path: str, format_: str, head: bytes, magic: str | None) -
     if packed:
         seen = f"it is {packed}-compressed; decompress it first"
     elif magic:
-        seen = f"it holds {NAMES[magic]}; rename it"
+        seen = f"it contains {NAMES[magic]}; rename it"
     else:
         seen = f"it begins with {head[:8]!r}; write it again, or give it its format's extension"
-    return f"{path}: not a {NAMES[format_]} file though its name says so: {seen}."
+    return f"{path}: not a {NAMES[format_]} file despite its name: {seen}."
 
 
 def _truncated(path: str, name: str, why: str) -> str:

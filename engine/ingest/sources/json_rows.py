@@ -134,7 +134,7 @@ def malformed(error: Exception, piece: bytes, offset: int, name: str) -> ReadErr
 # Mappings ``{"q1": {"d1": 1.5}}``, as many retrieval tools keep runs and qrels, to columns.
 
 _COCO = (b"info", b"images", b"annotations", b"categories", b"licenses", b"type")
-EXACT = 2.0**53  # floats hold every integer up to here
+EXACT = 2.0**53  # floats are exact for integers up to here
 _OPENING = re.compile(
     rb'\{\s*"(?P<key>(?:[^"\\]|\\.)*)"\s*:\s*\{\s*(?:\}|"(?:[^"\\]|\\.)*"\s*:\s*[-0-9])'
 )
@@ -192,8 +192,8 @@ def source_of(
     for query, own in nested.items():
         if not isinstance(own, Mapping):
             raise InputError(
-                f"{description}: query {query!r} holds {own!r:.60} where a mapping of"
-                ' documents to numbers is needed, as in {"q1": {"d1": 1.5}}.',
+                f"{description}: query {query!r} has {own!r:.60}, but needs a mapping of "
+                'documents to numbers, as in {"q1": {"d1": 1.5}}.',
                 code="wrong_type",
                 query=query,
             )
@@ -213,7 +213,7 @@ def source_of(
         notes += (
             (
                 "queries_without_documents",
-                f"{description}: {empty:,} queries without any document, left out.",
+                f"{description}: {empty:,} queries without documents are skipped.",
                 empty,
             ),
         )
@@ -230,8 +230,8 @@ def _ids(found: list[Any], what: str, description: str) -> pl.Series:
             if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max:
                 return pl.Series(np.fromiter(found, dtype, len(found)))
         raise InputError(
-            f"{description}: {what} ids go from {low} to {high}, which no integer of 64 bits"
-            " holds. Write str(id) for each of them.",
+            f"{description}: {what} ids go from {low} to {high}, which exceeds 64-bit integers. "
+            "Write str(id) for each of them.",
             code="number_too_large",
             what=what,
         )
@@ -254,8 +254,8 @@ def _numbers(nested: Mapping[Any, Mapping[Any, Any]], description: str) -> pl.Se
         except OverflowError:
             large = max(values, key=abs)
             raise InputError(
-                f"{description}: a value is beyond what a float64 holds: {str(large)[:20]}..., of"
-                f" {len(str(abs(large)))} digits. Leave such documents out, or divide all values.",
+                f"{description}: a value is too large for float64: {str(large)[:20]}..., of "
+                f"{len(str(abs(large)))} digits. Remove such documents, or divide all values.",
                 code="number_too_large",
             ) from None
     bad = [
@@ -266,8 +266,8 @@ def _numbers(nested: Mapping[Any, Mapping[Any, Any]], description: str) -> pl.Se
     ]
     query, document, value = bad[0]
     raise InputError(
-        f"{description}: {len(bad):,} values are not numbers, first {value!r:.60} of query"
-        f" {query!r}, document {document!r}. Leave such documents out.",
+        f"{description}: {len(bad):,} values are not numbers, first {value!r:.60} of query "
+        f"{query!r}, document {document!r}. Remove such documents.",
         code="wrong_type",
         count=len(bad),
         query=query,

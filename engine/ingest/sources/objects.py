@@ -91,10 +91,10 @@ def open_images(thing: Sequence[Any], box_format: str | None = None) -> Source:
         InputError: an image whose columns differ in length or type; names the first.
     """
     form = _form(thing)
-    assert form is not None  # are_images says so
+    assert form is not None  # checked by are_images
     title, read = form
     if isinstance(thing[0], Mapping) and "box" in thing[0]:
-        thing = [thing]  # what a pipeline gives of one image
+        thing = [thing]  # a pipeline's output for one image
     images = [read(image) for image in thing]
     names = dict.fromkeys(name for image in images for name in image)
     columns: dict[str, list[Any]] = {name: [] for name in names}
@@ -265,9 +265,9 @@ def _masks(masks: Any) -> list[dict[str, Any]]:
         low, high = (pixels.min(), pixels.max()) if pixels.size else (0.0, 0.0)
         if not (low >= 0 and high <= 1) and not (low >= 0 and (pixels == pixels.round()).all()):
             raise InputError(
-                f"masks hold values from {low:g} to {high:g}, and shares of a pixel are 0 to 1. If"
-                " these are logits, give masks > 0; otherwise compare them with your threshold, and"
-                " give the result."
+                f"masks have values from {low:g} to {high:g}, but shares of a pixel are 0 to 1. "
+                "If these are logits, give masks > 0; otherwise compare them with your "
+                "threshold, and give the result."
             )
         pixels = pixels > _HALF
     else:
@@ -354,9 +354,9 @@ def open_label_maps(thing: Any) -> Source:
     for place, one in enumerate(maps):
         if one.dtype.kind not in "iub":
             raise InputError(
-                f"label maps: {'datum ' + repr(ids[place]) if ids else f'map {place}'} holds"
-                f" {one.dtype}, and pixels are indices of labels. Write .astype('int64'), or take"
-                " the argmax over classes first.",
+                f"label maps: {'datum ' + repr(ids[place]) if ids else f'map {place}'} is "
+                f"{one.dtype}, but pixels are indices of labels. Write .astype('int64'), or take "
+                "the argmax over classes first.",
                 code="wrong_dtype",
                 value=ids[place] if ids else place,
                 dtype=one.dtype,
@@ -434,9 +434,9 @@ def _refuse_other_axes(array: np.ndarray[Any, Any]) -> None:
     least = 1.0 if n == 2 else _COVERED  # two maps may be each other's complement
     if classes.max() == 1 and classes.mean() >= least:
         raise InputError(
-            f"label maps: an array of shape {array.shape} holds at most one {high} per pixel along"
-            f" its first axis, so that it looks like one image with an axis of {n} classes. Write"
-            f" .argmax(0) to get its label map. {way.format(n)}",
+            f"label maps: an array of shape {array.shape} has at most one {high} per pixel along "
+            f"its first axis, like one image with an axis of {n} classes. Write .argmax(0) to "
+            f"get its label map. {way.format(n)}",
             code="wrong_shape",
             shape=array.shape,
         )
@@ -525,7 +525,7 @@ def _kind(value: Any) -> type | None:
     if isinstance(value, float) and value != value:
         return None
     if hasattr(value, "item") and not hasattr(value, "__len__"):
-        return type(value.item())  # NumPy's scalars stand for Python's
+        return type(value.item())  # NumPy's scalars count as Python's
     return type(value)
 
 
@@ -580,8 +580,8 @@ def open_object(
         if len(set(lengths.values())) > 1:
             told = ", ".join(f"{key!r} {count}" for key, count in list(lengths.items())[:_COLUMNS])
             raise InputError(
-                f"{name}: columns of a table have one length, and these have {told}. Give each the"
-                " same number of values, None where one is missing.",
+                f"{name}: columns of a table have one length, and these have {told}. Give each "
+                "the same number of values, with None for missing ones.",
                 code="lengths_differ",
                 lengths=lengths,
             ) from error
@@ -653,7 +653,7 @@ COLUMNS = (
     " {'actual': [...], 'predicted': [...]}."
 )
 _AXES = 3  # of a stack of label maps
-_COLUMNS = 6  # whose lengths are told
+_COLUMNS = 6  # whose lengths are shown
 _TEXTS = 1000  # distinct ones of a list that are looked at
 
 
@@ -781,8 +781,8 @@ def _convert(thing: Any) -> pl.DataFrame:
         if all(isinstance(row, Mapping) for row in thing):
             return frame_of_rows(thing)
         raise ReadError(
-            "a list given as a table must hold rows as dicts, or paths; this one holds"
-            f" {_name(next(row for row in thing if not isinstance(row, Mapping)))}. {COLUMNS}",
+            "a list given as a table must contain rows as dicts, or paths; this one contains "
+            f"{_name(next(row for row in thing if not isinstance(row, Mapping)))}. {COLUMNS}",
             code="not_a_table",
         )
     raise ReadError(
@@ -809,8 +809,8 @@ def _narrow(table: Any) -> Any:
     for one in wide:
         if one.type.precision > _DIGITS:
             raise ReadError(
-                f"column {one.name!r} is {one.type}, and decimals have {_DIGITS} digits at most."
-                " Cast it, e.g. to float64, or leave it out."
+                f"column {one.name!r} is {one.type}, and decimals have {_DIGITS} digits at most. "
+                "Cast it, e.g. to float64, or omit it."
             )
         place = table.schema.get_field_index(one.name)
         narrow = table.column(place).cast(pa.decimal128(one.type.precision, one.type.scale))

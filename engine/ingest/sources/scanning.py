@@ -137,7 +137,7 @@ def _dtype(kinds: int) -> pl.DataType:
     if kinds == _WHOLE:
         return pl.Int64()
     if kinds & _NUMBER and not kinds & (_BOOL | _TEXT):
-        return pl.Float64()  # leading zeros beside fractions are no names
+        return pl.Float64()  # leading zeros next to fractions are no names
     return pl.Boolean() if kinds == _BOOL else pl.String()
 
 
@@ -196,9 +196,9 @@ def partitions_of(files: Sequence[str], description: str) -> dict[str, pl.DataTy
     if odd is not None:
         there = ", ".join(own[odd]) or "none"
         raise ReadError(
-            f"{description}: {files[first]} lies in partitions ({', '.join(own[first])}), and"
-            f" {files[odd]} in others ({there}). Give the files of one table, whose folders name"
-            " the same columns.",
+            f"{description}: {files[first]} is in partitions ({', '.join(own[first])}), and "
+            f"{files[odd]} in others ({there}). Give the files of one table, whose folders name "
+            "the same columns.",
             code="partitions_differ",
             files=[files[first], files[odd]],
         )
@@ -374,7 +374,7 @@ def _kept(path: str) -> str:
         if path != "-":
             stream.close()
     if not os.path.getsize(name):
-        raise ReadError(f"{path}: nothing came from it.")
+        raise ReadError(f"{path}: it is empty.")
     return name
 
 
@@ -386,10 +386,10 @@ def _in_folder(path: str) -> list[str]:
     hive = sorted(entry.name for entry in there if entry.is_dir() and "=" in entry.name)
     if readable and hive:
         raise ReadError(
-            f"{path}: the folder holds both files ({os.path.basename(readable[0])!r}, ...) and"
-            f" partitions ({hive[0]!r}, ...). Name one of them:"
-            f" {os.path.join(path, '*' + os.path.splitext(readable[0])[1])!r} or"
-            f" {os.path.join(path, '*=*', '**', '*.parquet')!r}.",
+            f"{path}: the folder contains both files ({os.path.basename(readable[0])!r}, ...) "
+            f"and partitions ({hive[0]!r}, ...). Name one of them: "
+            f"{os.path.join(path, '*' + os.path.splitext(readable[0])[1])!r} or "
+            f"{os.path.join(path, '*=*', '**', '*.parquet')!r}.",
             code="partitions_differ",
         )
     readable = readable or _of_one_kind(list(files_below(path, _HIDDEN)))
@@ -400,14 +400,14 @@ def _in_folder(path: str) -> list[str]:
         raise ReadError(
             _foreign(found)
             or _lossy(path, found)
-            or f"{path}: the folder holds no readable file.{_near(path + os.sep)}",
+            or f"{path}: the folder contains no readable file.{_near(path + os.sep)}",
             code="format_unknown",
             file=path,
         )
     some = ", ".join(repr(os.path.relpath(name, path)) for name in readable[:5])
     raise ReadError(
-        f"{path}: the folder holds several formats ({some}); name the files, e.g."
-        f" {os.path.join(path, '*.parquet')!r}.",
+        f"{path}: the folder contains several formats ({some}); name the files, e.g. "
+        f"{os.path.join(path, '*.parquet')!r}.",
         code="formats_differ",
         files=readable,
     )
@@ -416,7 +416,7 @@ def _in_folder(path: str) -> list[str]:
 def _of_one_kind(files: Sequence[str]) -> list[str]:
     """Return the tables among files, or the label maps if there is no table."""
     readable = [name for name in files if by_extension(name) and os.path.basename(name) != LISTED]
-    for end in MAPS:  # what a data set has beside them is not a table, nor another map
+    for end in MAPS:  # other files of a data set are neither tables nor maps
         maps = [name for name in readable if os.path.splitext(name)[0].endswith(end)]
         if maps:
             return maps
@@ -424,7 +424,7 @@ def _of_one_kind(files: Sequence[str]) -> list[str]:
     if maps:
         return maps
     tables = [name for name in readable if by_extension(name) != "raster"]
-    return tables or readable  # a chart beside tables is not a label map
+    return tables or readable  # a chart next to tables is not a label map
 
 
 _HIDDEN = (".", "_")
@@ -447,8 +447,8 @@ def _lossy(path: str, files: Sequence[str]) -> str | None:
     if not found:
         return None
     return (
-        f"{path}: the folder holds JPEG files ({os.path.basename(found[0])!r}, ...). They lose"
-        " values of pixels: label maps are written as PNG or TIFF."
+        f"{path}: the folder contains JPEG files ({os.path.basename(found[0])!r}, ...). They "
+        "lose values of pixels: label maps are written as PNG or TIFF."
     )
 
 
@@ -526,7 +526,7 @@ def _scan(
         return pl.concat([stream.lazy() for stream in streams])
     if format_ == "csv":
         return scan_csv(paths, storage_options, remote=remote, path=path, held=held)
-    assert format_ == "ndjson", format_  # others are opened by readers of their own
+    assert format_ == "ndjson", format_  # others have separate readers
     return pl.scan_ndjson(
         paths, infer_schema_length=None, storage_options=storage_options, include_file_paths=path
     )

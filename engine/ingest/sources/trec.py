@@ -271,7 +271,7 @@ def _rows(
                 notes.append(
                     (
                         "fields_not_read",
-                        f"{file}: what follows the tag of {longer:,} lines is not read.",
+                        f"{file}: text after the tag of {longer:,} lines is not read.",
                         longer,
                     )
                 )
