@@ -137,7 +137,7 @@ def test_segmentations_of_no_form_are_named(segmentation: Any, write: Write) -> 
     )
     assert message.has("file_malformed", field="segmentation")
     assert "annotation 1 (" in message
-    assert "Needed are polygons" in message
+    assert "Expected polygons" in message
 
 
 @pytest.mark.parametrize("cut", [0.1, 0.5, 0.99])

@@ -84,7 +84,7 @@ def test_mixtures_are_refused(tmp_path: Path) -> None:
     with refused("partitions_differ", ee.ReadError, match=r"x\.parquet|\(year, city\)"):
         ee.score(folder, TRUTHS)
     (folder / "month=1" / "x.parquet").rename(folder / "month=1" / "x.csv")
-    with pytest.raises(ee.ReadError, match="holds several formats"):
+    with pytest.raises(ee.ReadError, match="contains several formats"):
         ee.score(folder, TRUTHS)
 
 

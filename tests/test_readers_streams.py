@@ -53,7 +53,7 @@ def test_a_named_pipe(tmp_path: Path) -> None:
 
 
 def test_nothing_comes(tmp_path: Path) -> None:
-    with pytest.raises(ReadError, match="nothing came"):
+    with pytest.raises(ReadError, match="it is empty"):
         ee.score("/dev/null", TRUTHS)
 
 

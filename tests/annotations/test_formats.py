@@ -92,11 +92,8 @@ def test_voc_polygons(tmp_path: Path) -> None:
     ("text", "said"),
     [
         (VOC.format(size="", box=""), "object 'cat' has no xmin in a bndbox"),
-        (
-            VOC.format(size="", box=BOX.replace("2.5", "x")),
-            "<ymin> holds 'x', which is not a number",
-        ),
-        (VOC.format(size="", box=BOX.replace("2.5", "nan")), "<ymin> holds 'nan'"),
+        (VOC.format(size="", box=BOX.replace("2.5", "x")), "<ymin> is 'x', which is not a number"),
+        (VOC.format(size="", box=BOX.replace("2.5", "nan")), "<ymin> is 'nan'"),
         (VOC.format(size="", box=BOX).replace("<name>cat", "<name> "), "an object without a name"),
         (VOC.format(size="\n", box=BOX)[:-20], r"line 2: broken XML"),
         ("<!DOCTYPE a [<!ENTITY b 'c'>]>" + VOC.format(size="", box=BOX), "a document type"),
@@ -193,7 +190,7 @@ def test_cvat_videos(tmp_path: Path) -> None:
     [
         ('<box occluded="0" xtl="1" ytl="1" xbr="5" ybr="3"/>', "a <box> without a label"),
         ('<box label="a" xtl="1" ytl="1" xbr="5"/>', "a <box> without 'ybr'"),
-        ('<box label="a" xtl="1" ytl="1" xbr="5" ybr="w"/>', "'ybr' of <box> holds 'w'"),
+        ('<box label="a" xtl="1" ytl="1" xbr="5" ybr="w"/>', "'ybr' of <box> is 'w'"),
         ('<polygon label="a" points="1,1;2"/>', "points '2' of a polygon"),
         ('<polygon label="a" points="1,1;2,2"/>', "a polygon of 2 points"),
         ('<mask label="a" rle="1,2" left="0" top="0" width="3" height="2"/>', "of 3 pixels, not 6"),
@@ -400,8 +397,8 @@ def test_open_images_files_with_other_flags(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("ImageID,LabelName,XMin,XMax,YMin,YMax\ni,l,0,1,0,1\ni,l,0,x,0,1\n",
-         r"line 3: column 'XMax' holds 'x'"),
-        ("ImageID,LabelName,XMin,XMax,YMin,YMax\ni,l,0,1,0\n", r"line 2: column 'YMax' holds None"),
+         r"line 3: column 'XMax' contains 'x'"),
+        ("ImageID,LabelName,XMin,XMax,YMin,YMax\ni,l,0,1,0\n", r"line 2: column 'YMax' contains None"),
         ("ImageId,PredictionString\ni1,/m/01 0.9 0.1 0.2 0.3\n", r"line 2: 5 fields in a Pred"),
         ("ImageId,PredictionString\ni1,/m/01 0.9 0.1 0.2 0.3 x\n", r"a PredictionString: "),
         ("ImageId,PredictionString\ni1,c .5 .1 .1 .2 .2\ni2,c .5 .1 .1 .2 .2,x\n",

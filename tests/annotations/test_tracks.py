@@ -93,7 +93,7 @@ def test_tracks_without_scores(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        (["1,7,0,10,20,40", "3,7,0,10,20,40"], "line 1: 6 fields: '1 7 0 10 20 40'. Needed are"),
+        (["1,7,0,10,20,40", "3,7,0,10,20,40"], "line 1: 6 fields: '1 7 0 10 20 40'. Expected"),
         (["1 7 0 10 20 40 0.9 -1 -1 -1"], "line 1: blanks between the fields: '1 7 0 10"),
         (["frame,id,x,y,w,h,conf", "1,7,0,10,20,40,0.9"], "line 1: a line of names: 'frame id"),
     ],

@@ -79,7 +79,7 @@ def test_classes_beyond_the_list_are_a_warning(truth: Path, tmp_path: Path) -> N
     )
     said = told.message
     assert "2 of 6 predictions" in said
-    assert "lacks (7)" in said
+    assert "list of 2 (7)" in said
     assert f"first in '{found / 'val1.txt'}', '{found / 'val2.txt'}'" in said
 
 

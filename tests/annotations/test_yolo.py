@@ -99,7 +99,7 @@ def test_key_points_as_the_other_side_describes_them(tmp_path: Path) -> None:
     card = ee.score(found, truth)
     assert card.value("mAP", iou_threshold=0.5) == pytest.approx(1.0)
     said = (
-        "lines are read as a box and 2 key points of 3 numbers each, as the other side's kpt_shape"
+        "lines are read as a box and 2 key points of 3 numbers each, by the other side's kpt_shape"
     )
     assert [note for note in card.notes if note.startswith(said)]
     pose = ee.score(found, truth, iou_type="keypoints", keypoint_sigmas=[0.05, 0.05])

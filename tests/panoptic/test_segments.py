@@ -209,7 +209,7 @@ def test_pictures_that_are_not_there(tmp_path: Path) -> None:
     for name, content in (("gt", whole), ("pred", [image])):
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
     sides = [str(tmp_path / f"{name}.json") for name in ("pred", "gt")]
-    with pytest.raises(ee.ReadError, match="lies neither in"):
+    with pytest.raises(ee.ReadError, match="is neither in"):
         ee.score(*sides)
     write_png(tmp_path / "gt" / "a.png", [[1, 1]])
     write_png(tmp_path / "pred" / "a.png", [[1, 0]])

@@ -156,7 +156,7 @@ def test_forecasts_by_names_that_stand_beside_a_distribution(name: str) -> None:
     assert ee.score(rows, metrics=asked).metrics.equals(want.metrics)
     named = rows.with_columns(yhat=pl.Series(MIDDLE))
     assert ee.score(named).value("MAE") == pytest.approx(0.125)
-    with pytest.raises(InputError, match="nothing was predicted"):
+    with pytest.raises(InputError, match="no column of predictions"):
         ee.score(rows.select(name, "target"), task="regression")
 
 
