@@ -513,7 +513,6 @@ def _as_ranges(value: Any) -> dict[str, tuple[float, float]]:
 
 
 def _as_stop_words(value: Any) -> tuple[str, ...] | str:
-    """Words, or the path of a file of them."""
     if isinstance(value, (str, PathLike)):
         return fspath(value)
     if hasattr(value, "tolist"):
@@ -551,7 +550,6 @@ def _as_sigmas(value: Any) -> Any:
 
 
 def _as_score_columns(value: Any) -> tuple[str, ...] | dict[str | int | bool, str]:
-    """Names of columns, or a mapping of labels to them."""
     if isinstance(value, Mapping):
         mapped = {
             label.item() if hasattr(label, "item") else label: name for label, name in value.items()

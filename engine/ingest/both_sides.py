@@ -560,7 +560,6 @@ def _ends(ids: pl.Series) -> tuple[str, str]:
 
 
 def _begin(one: str, other: str) -> str:
-    """Return the common prefix."""
     same = 0
     for mine, theirs in zip(one, other, strict=False):
         if mine != theirs:
@@ -808,7 +807,6 @@ def _kinds(found: Mapping[Place, pl.DataType]) -> set[str]:
 
 
 def _filled_labels(frames: Mapping[str, pl.DataFrame], place: Place) -> bool:
-    """Return whether a column has any value."""
     values = frames[place[0]][place[1]]
     if isinstance(values.dtype, pl.List):
         return bool(values.list.len().sum())

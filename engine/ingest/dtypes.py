@@ -507,7 +507,6 @@ def _within(dtype: pl.DataType) -> tuple[int, pl.DataType]:
 
 
 def _is_mask(dtype: pl.DataType) -> bool:
-    """A run-length struct, or rows of pixels."""
     if isinstance(dtype, pl.Struct):
         names = {field.name for field in dtype.fields}
         return "size" in names and len(names) > 1
@@ -520,7 +519,6 @@ def _verdict(dtype: pl.DataType) -> pl.DataType | None:
 
 
 def _text_list(dtype: pl.DataType) -> pl.DataType | None:
-    """One text, or lists of them."""
     if isinstance(dtype, TEXTS):
         return pl.List(pl.String())
     found = _items(dtype)
@@ -546,7 +544,6 @@ def _vector(dtype: pl.DataType) -> pl.DataType | None:
 
 
 def _vectors(dtype: pl.DataType) -> pl.DataType | None:
-    """A vector, or a list of them."""
     if isinstance(dtype, pl.Array) and len(dtype.shape) > 1:
         dtype = pl.List(pl.Array(_within(dtype)[1], dtype.shape[1:]))
     inner = dtype.inner if isinstance(dtype, pl.List) else None
@@ -584,7 +581,6 @@ def _label(dtype: pl.DataType) -> pl.DataType | None:
 
 
 def _items(dtype: pl.DataType) -> pl.DataType | None:
-    """Lists of ids or texts."""
     if not isinstance(dtype, (pl.List, pl.Array)):
         return None
     inner = dtype.inner if isinstance(dtype.inner, pl.DataType) else dtype.inner()
@@ -610,7 +606,6 @@ def _raster(dtype: pl.DataType) -> pl.DataType | None:
 
 
 def _texts(dtype: pl.DataType) -> pl.DataType | None:
-    """A text, or a list of them."""
     if not isinstance(dtype, (pl.List, pl.Array)):
         return pl.String() if isinstance(dtype, TEXTS) or dtype.is_integer() else None
     inner = dtype.inner if isinstance(dtype.inner, pl.DataType) else dtype.inner()

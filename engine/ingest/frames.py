@@ -415,7 +415,6 @@ def _same_order(frames: dict[str, pl.DataFrame]) -> bool:
 def _ids(
     frames: dict[str, pl.DataFrame], marks: dict[str, Marks], *, same_order: bool
 ) -> dict[str, Known]:
-    """Every table's distinct datum ids."""
     ids = {
         role: Known(frame["datum_id"], marks.get(role))
         for role, frame in frames.items()

@@ -37,9 +37,7 @@ from .problems import Note, Problem, count_of, note_of
 from .recognise import Finder
 
 # Boxes in all accepted forms: corners, corner and extent, centre and extent, one list.
-#
-# The result is ``xmin, ymin, xmax, ymax``. Given extents are also kept as ``box_width,
-# box_height``, since ``xmax - xmin`` may round.
+# Given extents are kept too (``box_width, box_height``), since ``xmax - xmin`` may round.
 
 BOX_FORMATS = ("xyxy", "xywh", "cxcywh")
 CORNERS = (contract.XMIN, contract.YMIN, contract.XMAX, contract.YMAX)
@@ -451,9 +449,7 @@ def inverted(check: Check, seen: Mapping[str, Any]) -> None:
 
 
 # Oriented boxes in tables: centre, extent and angle, in one list or in separate columns.
-#
-# Tools disagree on the direction and unit of the angle, and tables do not define them: one of
-# :data:`ANGLES` is required before reading.
+# Tools disagree on direction and unit of the angle, so one of :data:`ANGLES` is required.
 
 ANGLES = {
     "radians-clockwise": 1.0,
@@ -875,9 +871,7 @@ def _report_keypoints(
 
 
 # Objects in all accepted forms: boxes, polygons, masks, raster files, or a mixture.
-#
-# Each row has at least one. The compared one is chosen once both sides are known
-# (:mod:`.preparing`), and row by row when the task encodes them.
+# The compared one is chosen once both sides are known (:mod:`.preparing`), then row by row.
 
 SHAPED = (POLYGON, OBB, MASK, RASTER)
 """Columns that each describe a whole object."""

@@ -21,9 +21,7 @@ from . import dtypes
 from .problems import count_of
 
 # Bitmap of the integers in a column, built once.
-#
-# Repetitions, equality of both sides, and codes of ids all follow from the bitmap, so a column in
-# random order causes scattered memory access only once.
+# Repetitions, equality of both sides and codes of ids follow from it: one scattered pass.
 
 
 class Bucket(NamedTuple):
@@ -211,10 +209,7 @@ def _blocks(column: pl.Series, of: int) -> Iterator[tuple[int, Array]]:
 
 
 # Byte order of many strings by integer sorting.
-#
-# Eight bytes at a time form a big-endian integer, which compares as the bytes do. The common
-# prefix of all strings is skipped, and only tied strings are refined. This is much faster than
-# comparing strings scattered in memory.
+# Eight bytes form a big-endian integer. The common prefix is skipped; only ties are refined.
 
 _WORD = 8
 
@@ -613,9 +608,7 @@ class Lone:
 
 
 # Detection of repeated keys by the cheapest sufficient proof of uniqueness.
-#
-# Most keys are proved unique by their order or by a bitmap, others by distinct hashes. The exact
-# check, several times slower, runs only if these fail.
+# Order or a bitmap first, then distinct hashes; the exact check, slower, runs only if these fail.
 
 
 def rows_repeat(

@@ -26,10 +26,8 @@ from .problems import count_of
 from .sources.source import Source
 
 # Known data sets of label maps: labels, values and colours.
-#
-# A set has several codings, since tools write its labels in several ways. Sources: Cityscapes'
-# scripts (labels.py), the 150 classes of ADE20K's scene parsing benchmark, Pascal VOC's
-# development kit, whose colours are the interleaved bits of an index.
+# Sources: Cityscapes' labels.py, ADE20K's 150 scene parsing classes, Pascal VOC's development kit
+# (colours: interleaved bits of an index). A set has several codings, by tool.
 
 VOID = -1
 """Number of unlabelled pixels, which are ignored in ground truths; named labels count from 1, as 0

@@ -316,13 +316,8 @@ def _times(column: str, depth: int) -> pl.Expr:
     return both.map_batches(of_rows, return_dtype=dtype).alias(column)
 
 
-# Every table of a run opened once: sources by role, and the columns they have.
-
 # Matching of two sides with different image and class ids by name.
-#
-# Tools that export predictions as a complete COCO file renumber images and categories: ids differ,
-# while file names and category names still agree. Other formats have only names; COCO has numbers
-# too.
+# Complete COCO files of predictions often renumber images and categories, but keep the names.
 
 _SUFFIXES = (*format.IMAGE_SUFFIXES, *SUFFIXES, ".heic", ".avif", ".jxl", ".dcm")
 _DIGITS = re.compile(r"[0-9]+$")

@@ -521,7 +521,6 @@ def is_there(column: Column, options: Options, schema: Mapping[str, Any]) -> boo
 
 
 def _may_lack(column: Column) -> Column:
-    """Make a text column nullable."""
     if column.kind not in SKIPPED:
         return column
     return msgspec.structs.replace(column, nullable=True)
@@ -701,7 +700,6 @@ def _met(names: list[str], known: pl.Series) -> list[str]:
 
 
 def _parsed(names: list[str], dtype: pl.DataType, known: pl.Series) -> list[Any]:
-    """Names as integers or booleans."""
     for candidate in (names, _stripped(names), [re.sub(r"^[^0-9+-]+", "", n) for n in names]):
         if dtype == pl.Boolean:
             if all(name.casefold() in _BOOLEANS for name in candidate):

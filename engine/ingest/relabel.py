@@ -294,7 +294,6 @@ def renamed(
 
 
 def _whole(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Boolean labels as 0 and 1."""
     if pairs.schema["label_value"] != pl.Boolean:
         return pairs
     return pairs.with_columns(pl.col("label_value").cast(pl.Int64))

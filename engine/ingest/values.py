@@ -734,7 +734,6 @@ def _indexes(predictions: Any, truths: Any) -> tuple[tuple[str, str, int | None]
 
 
 def _kind(series: pl.Series) -> str:
-    """Describe the values of a series."""
     many = "lists of " if series.dtype.is_nested() else ""
     dtype = _innermost(series.dtype)
     for word, fits in _KINDS:

@@ -398,7 +398,8 @@ def test_open_images_files_with_other_flags(tmp_path: Path) -> None:
     [
         ("ImageID,LabelName,XMin,XMax,YMin,YMax\ni,l,0,1,0,1\ni,l,0,x,0,1\n",
          r"line 3: column 'XMax' contains 'x'"),
-        ("ImageID,LabelName,XMin,XMax,YMin,YMax\ni,l,0,1,0\n", r"line 2: column 'YMax' contains None"),
+        ("ImageID,LabelName,XMin,XMax,YMin,YMax\ni,l,0,1,0\n",
+         r"line 2: column 'YMax' contains None"),
         ("ImageId,PredictionString\ni1,/m/01 0.9 0.1 0.2 0.3\n", r"line 2: 5 fields in a Pred"),
         ("ImageId,PredictionString\ni1,/m/01 0.9 0.1 0.2 0.3 x\n", r"a PredictionString: "),
         ("ImageId,PredictionString\ni1,c .5 .1 .1 .2 .2\ni2,c .5 .1 .1 .2 .2,x\n",

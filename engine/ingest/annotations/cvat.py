@@ -97,7 +97,6 @@ def _images(
     datums: dict[str, dict[str, Any]],
     skipped: Counter[str],
 ) -> None:
-    """One image's shapes."""
     name = image.get("name", "").replace("\\", "/")
     if not name or name in datums:
         raise broken(
@@ -202,7 +201,6 @@ def _frames(
 def _row(
     shape: Element, label: str | None, size: dict[str, int | None], file: str
 ) -> dict[str, Any]:
-    """The columns of one shape."""
     if not label:
         raise broken(file, None, f"a <{shape.tag}> without a label", "Give it one.")
     occluded = shape.get("occluded")

@@ -750,7 +750,6 @@ def _beyond(boxes: Array) -> Array:
 
 
 def _corners(boxes: Array) -> Array:
-    """Centres and extents as corners."""
     half = boxes[:, 2:] / 2
     return np.concatenate([boxes[:, :2] - half, boxes[:, :2] + half], axis=1)
 

@@ -277,7 +277,6 @@ def _rows(side: Side, keys: list[str], names: list[str], ready: Prepared) -> pl.
 
 
 def _plain(name: str, dtype: pl.DataType) -> pl.Expr:
-    """A column as numbers or as text."""
     if dtype.is_numeric():
         return pl.col(name)
     if dtype.is_nested():

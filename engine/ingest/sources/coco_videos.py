@@ -427,7 +427,6 @@ def read_panoptic(buffer: Any, name: str) -> Source:
 
 
 def _segment_ids(values: list[Any], name: str, field: str) -> pl.Series:
-    """Ids of one kind."""
     kinds = {type(value) for value in values}
     if len(kinds) > 1:
         raise InputError(
