@@ -1136,7 +1136,7 @@ TRACKING_DATUMS = msgspec.structs.replace(
 
 # Input contracts of every task, by task and side.
 #
-# ``contract`` defines their structure; each task's tables are in a separate module.
+# ``contract`` defines their structure.
 
 TABLES: tuple[Table, ...] = (
     DETECTION_PREDICTIONS,

@@ -1,9 +1,9 @@
 """Judge stage: a language model judges texts, and its verdicts become a table.
 
-``judging`` contains the calls; ``steps`` the calls of each metric, ``prompts`` the prompts,
-``parsing`` the parsers of replies, ``client`` the chat, ``cache`` every answer, ``run`` the
-concurrent execution, ``batch`` files for batch endpoints; requests, retries, budgets and keys are
-in ``evalengine.endpoint``. The task ``judged`` scores the verdict table independently.
+``judging`` contains the public calls and the files of batch endpoints, ``run`` the steps of each
+metric and their concurrent execution, ``prompts`` the prompts and the parsers of replies,
+``client`` the chat and the cache of answers. Requests, retries, budgets and keys are in
+``evalengine.endpoint``. The task ``judged`` scores the verdict table independently.
 
 The package itself is callable: ``evalengine.judge(...)`` is a function, even if one of these
 modules was imported before.

@@ -377,8 +377,8 @@ REPLIES: dict[str, Reply] = {
 # Prompts: versioned files that can be printed, copied and replaced.
 #
 # A prompt is a TOML file: ``version``, ``about``, ``reply`` (the kind of answer, see
-# ``parsing``), ``reads`` (inputs of the message), ``instructions``, and properties of the kind of
-# answer: ``key`` of the list, or ``words`` and the name of the judged ``items``. The instructions
+# :data:`REPLIES`), ``reads`` (inputs of the message), ``instructions``, and properties of the kind
+# of answer: ``key`` of the list, or ``words`` and the name of the judged ``items``. Instructions
 # are the system message. All user texts go into the user message as one JSON object, so that no
 # text can end the data and become an instruction.
 
