@@ -371,7 +371,7 @@ def check(
     report = _report(frames)
     planner.examine(plan, frames, Threads(chosen.threads))
     frames.notes[:] = scoring.unanswered(plan, frames.notes)
-    said = scoring.told_of_notes(frames.notes)  # what only examining told is among it now
+    said = scoring.told_of_notes(frames.notes)  # includes the notes of examine
     return msgspec.structs.replace(
         report, notes=[*said.notes], warnings=[*said.warnings], findings=[*said.findings]
     )
@@ -404,7 +404,7 @@ def _task_of(options: Options) -> str:
         and all(metrics.has(task, name) for name in options.metrics or ())
     ]
     if len(fitting) > 1:
-        raise OptionError(f"task: say which, one of {', '.join(fitting)}; or give the tables.")
+        raise OptionError(f"task: choose one of {', '.join(fitting)}, or give the tables.")
     return fitting[0] if fitting else tasks.NAMES[0]
 
 

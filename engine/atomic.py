@@ -175,7 +175,7 @@ def _listed(values: Iterable[Any]) -> list[str]:
 NEW, OLD = ".new", ".old"
 _LONGEST, _LONGEST_FILE = 200, 220
 """Bytes of a name, beyond which its draft's would be longer than a name may be."""
-_DIGITS, _DIGITS_FILE = 8, 4  # that tell drafts of one target apart; half are the machine's
+_DIGITS, _DIGITS_FILE = 8, 4  # of a draft's suffix; half identify the machine
 
 
 @contextmanager
@@ -203,7 +203,7 @@ def whole_file(
     try:
         with open(fresh, "wb") as file:
             if lasting:
-                with suppress(OSError):  # where there are no locks
+                with suppress(OSError):  # locks may be unsupported
                     try_lock(file)
             yield file
             if lasting:
@@ -320,7 +320,7 @@ def _drafts_of(target: Path) -> str:
 
 
 def _warn(said: str) -> None:
-    import logging  # for this alone
+    import logging
 
     logging.getLogger("evalengine").warning("note: %s.", said)
 
@@ -354,8 +354,8 @@ def swap(fresh: Path, target: Path, tell: Callable[[str], None] = _warn) -> None
         _sync_names(target.parent)
     except OSError as error:
         tell(
-            f"{target} stands, but that {target.parent} has its name is not known to be on the"
-            f" disk: {error}. After a power failure the earlier state may be back"
+            f"{target} is written, but its name in {target.parent} may not be on disk: {error}. A"
+            " power failure may restore the earlier state"
         )
     if replaced:
         shutil.rmtree(old, ignore_errors=True)
@@ -455,7 +455,7 @@ def exchange(one: Path, other: Path) -> bool:
     """
     if sys.platform == "win32":
         return False
-    import ctypes  # for this alone
+    import ctypes
 
     names = os.fsencode(one), os.fsencode(other)
     library = ctypes.CDLL(None, use_errno=True)

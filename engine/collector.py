@@ -241,7 +241,7 @@ def _joined(batches: list[Batch]) -> pl.LazyFrame:
 VALUES = "values"
 IDS = "ids"
 _REPEATED = ("refuse", "first")
-_SHARE = 4  # of a memory limit what batches may take until they are scored
+_SHARE = 4  # batches may take this fraction of a memory limit before scoring
 
 
 class Form(msgspec.Struct, frozen=True):
@@ -310,7 +310,7 @@ class Collector:
         self.options = make_options(options, **named)
         if task is not None:
             self.options = make_options(self.options, task=task)
-        if self.options.task is not None:  # a mistyped name is told before an epoch, not after it
+        if self.options.task is not None:  # report a mistyped name before an epoch
             planner.make_plan(self.options, self.options.task)
         self.ground_truths, self.datums, self.labels = ground_truths, datums, labels
         self.repeated = repeated
@@ -351,7 +351,7 @@ class Collector:
         """
         if ground_truths is not None and self.ground_truths is not None:
             raise InputError(
-                "this collector has all ground truths already: add predictions alone.",
+                "this collector already has all ground truths: add predictions only.",
                 code="truths_given",
             )
         if _empty(predictions) and (ground_truths is None or _empty(ground_truths)):
@@ -534,13 +534,13 @@ class Collector:
             OptionError: an option that does not exist, or with which batches were already read.
         """
         if not self._forms:
-            raise InputError("Collector.score: nothing was added yet.", code="empty")
+            raise InputError("Collector.score: no batch was added yet.", code="empty")
         options = make_options(self.options, **named)
         if options.box_format != self.options.box_format:
             raise invalid(
                 "box_format",
                 str(options.box_format),
-                "batches are read by it; write it where the collector is made.",
+                "batches are read by it; give it to the Collector.",
             )
         labels = self.labels if labels is None else labels
         sources = self._sources(options, labels)
@@ -589,7 +589,7 @@ class Collector:
             frame = self._batches.scan(role)
             if form.numbered and names is not None:
                 frame = _by_id(frame, names)
-            if form.format == LABEL_MAPS:  # at last: Polars mixes objects up where it joins
+            if form.format == LABEL_MAPS:  # last, because joins in Polars mix up objects
                 rows = frame.collect()
                 frame = rows.with_columns(unpacked(rows["raster"])).lazy()
             said = f"{form.format} of {len(self):,} datums in batches"
@@ -632,7 +632,7 @@ class Collector:
     def _left_out(self, names: pl.DataFrame | None) -> Sequence[tuple[str, str, int | None]]:
         n = 0 if names is None else self._batches.datums - names.height
         word = "datum" if n == 1 else "datums"
-        said = f"{n:,} {word} added again under an id that was there, left out."
+        said = f"skipped {n:,} {word} whose id was added before."
         return [("repeated_left_out", said, n)] if n else []
 
 

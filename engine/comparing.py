@@ -77,13 +77,13 @@ def compared(
         raise unknown("test", test, TESTS)
     if test != RANDOMISATION and options.cluster is not None:
         raise OptionError(
-            f"{option('test', test)} assumes that datums are independent: leave"
-            f" {option('cluster')} out, or take {option('test', RANDOMISATION)}."
+            f"{option('test', test)} assumes that datums are independent: omit"
+            f" {option('cluster')}, or use {option('test', RANDOMISATION)}."
         )
     if options.method is not None:
         raise OptionError(
             f"{option('method', options.method)} is for the numbers of one run; intervals of"
-            " differences are always percentiles of their draws. Leave it out."
+            " differences are always percentiles of resamples. Omit it."
         )
     options = options if options.drawn else options.replace(intervals=LEVEL)
     asked = wanted(options)
@@ -102,7 +102,7 @@ def compared(
             last = runs[-1] if len(runs) > 2 and isinstance(runs[-1], (str, Path)) else None
             way = option("ground_truths", *([str(last)] if last is not None else []))
             raise InputError(
-                f"{name} holds predictions alone, and every argument is a run: give the ground"
+                f"{name} contains only predictions, and every argument is a run: give the ground"
                 f" truths as {way}."
             ) from None
     tallied = {name: tallied_of(name, card) for name, card in cards.items()}
@@ -135,18 +135,18 @@ def compared(
     )
     if found.left_out:
         notes.append(
-            f"left out: {count_of(found.left_out, 'datum')} that not all runs have; {found.n:,} of"
-            " them are compared."
+            f"skipped: {count_of(found.left_out, 'datum')} that not all runs have; {found.n:,} are"
+            " compared."
         )
     if found.lone:
         some = listing(dict.fromkeys(found.lone))
         notes.append(
-            f"left out: {count_of(len(found.lone), 'number')} that one run alone has: {some}."
+            f"skipped: {count_of(len(found.lone), 'number')} that only one run has: {some}."
         )
     if found.uncounted:
         notes.append(
-            f"wins, ties, losses and flips of {count_of(found.uncounted, 'number')} are left out:"
-            " their values of single datums are too many to hold."
+            f"wins, ties, losses and flips of {count_of(found.uncounted, 'number')} are skipped:"
+            " they have too many values per datum to keep."
         )
     notes += [f"no test of {count_of(n, 'number')}: {why}." for why, n in found.failed.items()]
     notes += _weak(found, asked, adjust, drawn=TESTS[test] is None)
@@ -230,9 +230,9 @@ def _lacking(
     if rule is not None and found.unanswered:
         shown = ", ".join(f"{name} {count:,}" for name, count in found.unanswered.items())
         return [
-            f"compared are the {count_of(found.n, 'datum')} that all runs have predictions of,"
-            f" since means are over these (lacking: {shown}){rule.way}. A run that leaves out what"
-            " is hard is not the better for it."
+            f"only the {count_of(found.n, 'datum')} predicted by all runs are compared, since"
+            f" means are over these (missing: {shown}){rule.way}. Skipping hard datums does not"
+            " make a run better."
         ], max(found.unanswered.values()) >= MANY * found.n
     if rule is not None and rule.leaves(plan.settings):
         return [], False
@@ -303,7 +303,7 @@ def _cluster(cards: Mapping[str, Scorecard], options: Options, test: str) -> str
     if len(set(told.values())) > 1:
         said = ", ".join(f"{name} {one or 'none'}" for name, one in told.items())
         raise OptionError(
-            f"the runs were scored by other clusters ({said}): say which with"
+            f"the runs were scored by different clusters ({said}): choose one with"
             f" {option('cluster', next(filter(None, told.values())))}.",
             code="runs_differ",
             option="cluster",
@@ -325,9 +325,7 @@ def _all_read(runs: Sequence[Any], **tables: Any) -> None:
         return
     for name, given in tables.items():
         if given is not None:
-            raise OptionError(
-                f"{option(name)} is given, but all runs are scored already: leave it out."
-            )
+            raise OptionError(f"{option(name)} is given, but all runs are scored already: omit it.")
 
 
 def _weak(found: Compared, asked: Wanted, adjust: str, *, drawn: bool) -> list[str]:
@@ -350,7 +348,9 @@ def _weak(found: Compared, asked: Wanted, adjust: str, *, drawn: bool) -> list[s
         notes.append(f"{what}: {does_not_vary(asked.cluster)}.")
     if found.unmoved:
         what = f"no interval for {count_of(found.unmoved, 'number')}"
-        notes.append(f"{what}: no draw moves the difference, though the runs are not identical.")
+        notes.append(
+            f"{what}: no resample changes the difference, though the runs are not identical."
+        )
     # Smallest p of a single number; bh reaches it if all others are as small.
     together = found.most if adjust == "holm" else 1
     least = together / (asked.draws + 1)
@@ -363,8 +363,8 @@ def _weak(found: Compared, asked: Wanted, adjust: str, *, drawn: bool) -> list[s
         if adjust == "holm":
             way = ", or ask for fewer metrics."
         notes.append(
-            f"{asked.draws:,} draws are too few to find anything {among}: no {which} is below"
-            f" {min(least, 1.0):.2g}. Draw more, {option('draws', enough)}{way}"
+            f"{asked.draws:,} draws are too few for any finding {among}: no {which} is below"
+            f" {min(least, 1.0):.2g}. Use more: {option('draws', enough)}{way}"
         )
     return notes
 
@@ -407,7 +407,7 @@ def refuse_other_rules(cards: Mapping[str, Scorecard], asked: Options | None = N
             if field not in (*_FREE, "columns") and given not in (getattr(plain, field), theirs):
                 raise InputError(
                     f"{name} was scored {with_or_without(field, theirs)}, not with"
-                    f" {option(field, given)}: score it so, or leave the option out."
+                    f" {option(field, given)}: score it so, or omit the option."
                 )
     (name, first), *rest = cards.items()
     for other, card in rest:
@@ -443,7 +443,7 @@ def _same_metrics(runs: Mapping[str, Tallied], options: Options) -> dict[str, Ta
         first = next(iter(runs.values()))
         plan = planner.make_plan(options, first.plan.task)
         asked = [metric.name for metric in plan.metrics]
-        for run in runs.values():  # what it was asked for, and its tables do not carry
+        for run in runs.values():  # skip requested metrics that its tables do not support
             planned = planner.make_plan(run.plan.options, run.plan.task).metrics
             carried = {metric.name for metric in run.plan.metrics}
             unfit = {metric.name for metric in planned} - carried
@@ -486,7 +486,7 @@ def _same_slices(
     every = [run.plan.options.by for run in runs.values()]
     shared = tuple(by for by in every[0] if all(by in other for other in every[1:]))
     lone = sorted({by for some in every for by in some} - set(shared))
-    said = f"slices by {listing(lone)} are left out: not all runs have them."
+    said = f"slices by {listing(lone)} are skipped: not all runs have them."
     return shared, [said] if lone else []
 
 

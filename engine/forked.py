@@ -64,7 +64,7 @@ def _has_threads() -> bool:
             return True
         own = names.get(str(os.getpid()))
         unnamed = {task for task, name in names.items() if name == own} - _plain
-        if len(unnamed) <= 1:  # the main thread alone
+        if len(unnamed) <= 1:  # only the main thread
             return False
         if time.monotonic() > until:
             _plain.update(unnamed)
@@ -96,5 +96,5 @@ def _in_child() -> None:
     _cut_off, _read = _threads_at_fork, False
 
 
-with suppress(AttributeError):  # where processes cannot fork
+with suppress(AttributeError):  # absent if processes cannot fork
     os.register_at_fork(before=_before, after_in_child=_in_child)

@@ -112,7 +112,7 @@ def one_done() -> None:
 
 
 def _nothing(n: int = 1) -> None:
-    """Nobody listens."""
+    """Discard all calls."""
 
 
 def silent(step: str) -> None:

@@ -149,7 +149,7 @@ def _examples(
 
     held = card.tallied
     if held is None and card.folder is not None:
-        with suppress(ResultError):  # what only the tally tells is not shown
+        with suppress(ResultError):  # sections that need the tally are omitted
             held = tallied_of("", card)
     lists: list[pl.DataFrame | None] = []
     if baseline is not None and held is not None:

@@ -118,14 +118,14 @@ def open_tables(
         first.notes = (*first.notes, ("points_alone", _POINTS_ALONE, None))
         task = infer_task(inputs, options)
     plan = planned(task, options)
-    if wanted_fields(plan.options) != wanted_fields(options):  # as the dialect says
+    if wanted_fields(plan.options) != wanted_fields(options):  # the dialect changed them
         inputs = opened(options=plan.options)
     return plan, inputs
 
 
 _POINTS_ALONE = (
-    "keypoints are compared, since one side has nothing else: what"
-    f" {option('iou_type', POINTS)} says."
+    "keypoints are compared, since one side has only keypoints (like"
+    f" {option('iou_type', POINTS)})."
 )
 
 
@@ -155,7 +155,7 @@ def _recognised(recognised: dict[str, dict[str, str]]) -> list[str]:
     ]
 
 
-_HASHED_BYTES = 1 << 30  # larger files are told apart by size and time alone
+_HASHED_BYTES = 1 << 30  # larger files are identified by size and time
 
 
 def _digest(source: Any) -> dict[str, Any]:
@@ -199,7 +199,7 @@ def score_tables(
         looked: callback that receives the tallies, also those on disk; disables intervals.
         metrics: overrides the metrics of the options.
     """
-    wanted_intervals(chosen)  # what is wrong with them is told before anything is read
+    wanted_intervals(chosen)  # raises before any table is read
     tell = progress if callable(progress) else silent
     begun = time.perf_counter()
     tell("reading and checking")
@@ -251,7 +251,7 @@ def score_tables(
     usual = chosen.metrics is None and not held
     plan = planner.fitted(msgspec.structs.replace(plan, paged=paged or usual), frames)
     if unlimited:
-        said = f"all rows are held in the memory of one process: {unlimited}."
+        said = f"all rows are kept in the memory of one process: {unlimited}."
         frames.notes.append(Note("not_in_parts", said))
     rows = rows_of(frames)
     loaded = time.perf_counter()
@@ -376,7 +376,7 @@ def unanswered(plan: planner.Plan, notes: Sequence[Note], truths: int | None = N
         return [*notes]
     way = " Their ground truths count as missed."
     if rule is not None:
-        way = f" Means are over the rest alone, so that they may be too high{rule.way}."
+        way = f" Means skip them, so they may be too high{rule.way}."
     told = []
     for note in notes:
         if note.kind in _EXPLAINED:
@@ -585,7 +585,7 @@ def refuse_tables(**tables: Any) -> None:
     for name, given in tables.items():
         if given is not None:
             raise OptionError(
-                f"{option(name)} is given, but the run is scored already: leave it out.",
+                f"{option(name)} is given, but the run is scored already: omit it.",
                 code="option_unread",
                 option=name,
             )
@@ -615,8 +615,8 @@ def refuse_options(card: Scorecard, options: Options, settable: Collection[str])
             continue
         told = "without it" if _unset(theirs) else f"with {option(field, theirs)}"
         raise OptionError(
-            f"{option(field, given)} is given, but the run is scored already, {told}: leave it out,"
-            " or give the tables.",
+            f"{option(field, given)} is given, but the run is scored already, {told}: omit it, or"
+            " give the tables.",
             code="option_unread",
             option=field,
             value=given,
@@ -694,16 +694,16 @@ def tallied_of(
     )
     if card.folder is None:
         raise ResultError(
-            f"{name}: this scorecard does not hold what {step} needs, as none does that was copied,"
-            f" or whose tally was too large to keep. {way}",
+            f"{name}: this scorecard has no tally, which {step} needs: it is a copy, or the tally"
+            f" was too large to keep. {way}",
             code="not_kept",
             step=step,
         )
     path = card.folder / TALLY_FILE
     if not path.is_file():
         raise ResultError(
-            f"{card.folder} does not keep what {step} needs: its tally was too large, or it was"
-            f" made of a copied scorecard or by an earlier version. {way}",
+            f"{card.folder} has no tally, which {step} needs: it was too large, or the folder was"
+            f" written from a copied scorecard or by an earlier version. {way}",
             code="not_kept",
             step=step,
         )
@@ -742,8 +742,7 @@ def intervals_of(options: Options) -> Wanted:
     assert asked is not None
     if asked.method is not None:
         raise OptionError(
-            f"{option('method', asked.method)}: found numbers have intervals of one kind; leave it"
-            " out.",
+            f"{option('method', asked.method)}: findings have intervals of one kind; omit it.",
             code="option_unread",
             option="method",
             value=asked.method,

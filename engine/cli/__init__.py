@@ -70,8 +70,8 @@ def cli() -> None:
     "form",
     "--format",
     type=click.Choice(_FORMATS),
-    help="How to print: a table for people (what there is without --frame), the metrics frame, or"
-    " annotations and a step summary for GitHub Actions.",
+    help="Output format; default: table, or csv with --frame. github: annotations and a step"
+    " summary for GitHub Actions.",
 )
 @click.option(
     "frame",
@@ -104,7 +104,7 @@ def cli() -> None:
 @click.option(
     "--executor",
     type=click.Choice(("threads", "processes", "dask")),
-    help="Where the work runs; threads unless given.",
+    help="Executor; default: threads.",
 )
 @click.option("--address", metavar="URL", help="Scheduler of --executor dask; a local one if none.")
 @click.option("--strict", "warned", is_flag=True, help="Exit with 1 if there is a warning.")
@@ -150,9 +150,9 @@ def score(
     """
     given = arguments(storage, datums, labels, fields)
     if export is not None and (form or frame):
-        raise click.UsageError("--export has a form of its own: leave --format and --frame out.")
+        raise click.UsageError("--export has a fixed format: omit --format and --frame.")
     if form == "github" and frame:
-        raise click.UsageError("--format github is of the whole result: leave --frame out.")
+        raise click.UsageError("--format github prints the whole result: omit --frame.")
     form = form or ("table" if frame is None else "csv")
     if form == "parquet" and out is None and sys.stdout.isatty():
         raise click.UsageError("--format parquet on a terminal needs --out DIR, or a pipe.")
@@ -297,11 +297,15 @@ cli.add_command(explain)
 @cli.command()
 @click.argument("runs", nargs=-1, required=True, metavar="RUN RUN ...")
 @click.option("--method", default="rrf", show_default=True, metavar="NAME", help="See below.")
-@click.option("--normalisation", metavar="NAME", help="Of scores, for methods that take them.")
+@click.option(
+    "--normalisation", metavar="NAME", help="Normalisation of scores, for methods that use them."
+)
 @click.option("--weights", metavar="X,...", help="One number for each run.")
-@click.option("--k", type=float, default=60.0, show_default=True, help="Of rrf.")
-@click.option("--persistence", type=float, default=0.8, show_default=True, help="Of rbc.")
-@click.option("--gamma", type=float, default=1.0, show_default=True, help="Of gmnz.")
+@click.option("--k", type=float, default=60.0, show_default=True, help="Constant of rrf.")
+@click.option(
+    "--persistence", type=float, default=0.8, show_default=True, help="Persistence of rbc."
+)
+@click.option("--gamma", type=float, default=1.0, show_default=True, help="Exponent of gmnz.")
 @click.option("--columns", multiple=True, metavar="MINE=NAME", help="Own column=its name here.")
 @click.option("--tag", default="evalengine", show_default=True, help="Last field of TREC's lines.")
 @click.option("-o", "--out", metavar="PATH", help="A .parquet or .run file; else lines of a run.")
@@ -486,5 +490,5 @@ def _report(error: BaseException) -> int:
     click.echo(f"evalengine: {kind}{said}", err=True)
     told_error(f"{kind}{said}")
     if not ours and not STATE["debug"]:
-        click.echo("This should not happen; --debug shows where it did.", err=True)
+        click.echo("This should not happen; --debug shows the traceback.", err=True)
     return BAD_INPUT if ours and not isinstance(error, PASSING) else FAILED

@@ -323,11 +323,7 @@ FOR_PEOPLE = (FORMATS[0], FORMATS[-1])
 """Formats that show notes."""
 
 with_format = click.option(
-    "form",
-    "--format",
-    type=click.Choice(FORMATS),
-    default="table",
-    help="How to print what was found.",
+    "form", "--format", type=click.Choice(FORMATS), default="table", help="Output format."
 )
 
 

@@ -29,16 +29,16 @@ _OPTIONS = (
         "--fail-under",
         multiple=True,
         metavar="GATE",
-        help="Exit with 1 unless it holds; repeatable. E.g. 'mAP[iou=0.5] >= 0.42',"
-        " 'recall[label=cat] >= baseline - 0.01', 'F1[weather=*] > 0.8',"
-        " 'mAP >= baseline - 0.01 surely'.",
+        help="Exit with 1 unless it is true; repeatable. E.g. 'mAP[iou=0.5] >= 0.42',"
+        " 'recall[label=cat] >= baseline - 0.01', 'F1[weather=*] > 0.8', 'mAP >= baseline -"
+        " 0.01 surely'.",
     ),
     click.option(
         "fail_if",
         "--fail-if",
         multiple=True,
         metavar="GATE",
-        help="Exit with 1 if it holds; repeatable. E.g. 'mAP < baseline surely'.",
+        help="Exit with 1 if it is true; repeatable. E.g. 'mAP < baseline surely'.",
     ),
 )
 _junit = click.option(
@@ -115,7 +115,7 @@ class Keeper:
         needing = [gate for gate in self._gates if gate.needs_baseline]
         if needing and baseline is None:
             raise click.UsageError(
-                f"gate {needing[0].text!r} speaks of a baseline: say which earlier result with"
+                f"gate {needing[0].text!r} needs a baseline: name an earlier result with"
                 " --baseline DIR."
             )
         if baseline is not None:
@@ -282,10 +282,10 @@ _FORMATS = ("table", "markdown", "latex", "json", "csv", "parquet", "github")
     "--qrels",
     metavar="PATH",
     type=click.Path(),
-    help="Ground truths, where runs are tables of predictions alone.",
+    help="Ground truths, if runs are tables of predictions only.",
 )
-@click.option("names", "--name", multiple=True, help="What a run is called; once for each.")
-@click.option("--common", is_flag=True, help="Leave out datums that not all runs have.")
+@click.option("names", "--name", multiple=True, help="Name of a run; once per run.")
+@click.option("--common", is_flag=True, help="Skip datums that not all runs have.")
 @click.option(
     "--adjust",
     type=click.Choice(("holm", "bh", "none")),
@@ -298,7 +298,7 @@ _FORMATS = ("table", "markdown", "latex", "json", "csv", "parquet", "github")
     type=click.Choice(("randomisation", "t", "mcnemar")),
     default="randomisation",
     show_default=True,
-    help="Where p-values come from: any number, means over datums, shares of datums.",
+    help="Test: of any number, means over datums, shares of datums.",
 )
 @click.option(
     "--missing",
@@ -357,7 +357,7 @@ def compare(
     if len(runs) < 2:
         raise click.UsageError("compare needs two runs or more.")
     if form == "github" and frame:
-        raise click.UsageError("--format github is of the comparison: leave --frame out.")
+        raise click.UsageError("--format github prints the comparison: omit --frame.")
     judge = compared_gates(gates, fail_if, runs, given["options"], junit)
     with progress_line() as progress:
         from ..api import compare as run

@@ -89,7 +89,7 @@ def diagnose(
     storage: tuple[str, ...],
     **fields: Any,
 ) -> None:
-    """Name what is most likely wrong in a run or its tables.
+    """Name the most likely faults of a run or its tables.
 
     Warnings, labels that are confused, labels and slices worse than the rest, ground truths that
     are likely wrong, and duplicate datums, by how much of the error each explains.
@@ -171,7 +171,7 @@ def errors(
 
     if rows and found.rows is None:
         asked = "--rows" if to is None else "--to"
-        raise click.UsageError(in_shell(f"{asked}: {found.rowless}; leave {asked} out."))
+        raise click.UsageError(in_shell(f"{asked}: {found.rowless}; omit {asked}."))
     said = (*found.said, *(found.said_of_rows if rows else ()))
     if to is not None and out is not None and found.rows is not None:
         images = found.write(to, out)
@@ -230,17 +230,17 @@ def explain(
     "--reason",
     multiple=True,
     metavar="REASON",
-    help="Show errors of this reason alone; repeatable.",
+    help="Show only errors of this reason; repeatable.",
 )
 @click.option(
     "--filter-by",
     type=click.Choice(WAYS),
-    help="In classification, what picks datums [prune_by_noise_rate].",
+    help="In classification, the rule that picks datums [prune_by_noise_rate].",
 )
 @click.option(
     "--rank-by",
     type=click.Choice(QUALITIES),
-    help="In classification, what orders them [normalized_margin].",
+    help="In classification, the score that orders them [normalized_margin].",
 )
 @with_format
 @with_tables
@@ -298,7 +298,7 @@ def label_errors(
     "every",
     "--all",
     is_flag=True,
-    help="Every row: of single labels and slices, and what does not move, too.",
+    help="Every row: also single labels, slices and numbers that do not move.",
 )
 @with_format
 @with_tables
@@ -360,7 +360,7 @@ def limits(
     type=float,
     default=0.95,
     show_default=True,
-    help="Weight of how bad a slice is against how large; 1 for bad alone.",
+    help="Weight of how bad a slice is against how large; 1: only how bad.",
 )
 @click.option("--confirm", is_flag=True, help="Search one half of the datums, measure the other.")
 @with_format

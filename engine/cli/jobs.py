@@ -27,7 +27,7 @@ _SIGNALLED = 128
     metavar="NAME=VALUE",
     help="Value of one of the job's variables; repeatable.",
 )
-@click.option("--force", is_flag=True, help="Score again what is finished.")
+@click.option("--force", is_flag=True, help="Score again even if finished.")
 @click.option(
     "--wait",
     type=float,
@@ -35,7 +35,7 @@ _SIGNALLED = 128
     metavar="SECONDS",
     help="Wait for another run that writes the same folder; 0.",
 )
-@click.option("--dry-run", is_flag=True, help="Say what would be read and written, and do nothing.")
+@click.option("--dry-run", is_flag=True, help="Only print which files would be read and written.")
 @click.option(
     "--log-format",
     type=click.Choice(("text", "json")),
@@ -52,7 +52,7 @@ _SIGNALLED = 128
     help="Gates as a table, or as annotations and a step summary for GitHub Actions.",
 )
 @with_junit
-@click.option("--quiet", is_flag=True, help="Print warnings, errors and failed gates alone.")
+@click.option("--quiet", is_flag=True, help="Print only warnings, errors and failed gates.")
 @debug
 def run(
     job: str,

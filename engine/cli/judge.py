@@ -53,12 +53,14 @@ _asking = (
     click.option(
         "--mode",
         type=click.Choice(("f1", "precision", "recall")),
-        help="What FactualCorrectness is; f1.",
+        help="Score of FactualCorrectness; f1.",
     ),
     click.option("--atomicity", type=_LEVELS, help="How finely its claims are split; low."),
     click.option("--coverage", type=_LEVELS, help="How much its claims are to cover; low."),
     click.option("--judgments", type=int, metavar="N", help="Verdicts an item, which vote; 1."),
-    click.option("--temperature", metavar="X", help="Of the model; 0. 'none' leaves it out."),
+    click.option(
+        "--temperature", metavar="X", help="Temperature of the model; 0. 'none' omits it."
+    ),
     click.option("--max-output-tokens", type=int, metavar="N", help="Limit of one reply."),
     click.option(
         "--param",
@@ -126,7 +128,7 @@ def _temperature(text: str) -> float | None:
     metavar="NAME",
     default="OPENAI_API_KEY",
     show_default=True,
-    help="Environment variable that holds the key.",
+    help="Environment variable with the key.",
 )
 @click.option(
     "--concurrency",
@@ -156,7 +158,7 @@ def _temperature(text: str) -> float | None:
 @click.option("--max-tokens", type=int, metavar="N", help="Stop after so many tokens.")
 @click.option("--max-cost", type=float, metavar="X", help="Stop at this cost; needs --prices.")
 @click.option("--prices", metavar="PATH", help="TOML: a table per model with input and output.")
-@click.option("--offline", is_flag=True, help="Use the cache alone and send nothing.")
+@click.option("--offline", is_flag=True, help="Use only the cache; send no requests.")
 @click.option("--dialect", metavar="NAME", help="Rules by which verdicts are scored.")
 @click.option("--beta", type=float, metavar="X", help="Of FactualCorrectness; 1.")
 @click.option(
@@ -215,7 +217,7 @@ def run(data: str, references: str | None, form: str, **given: Any) -> None:
     if judged.verdicts.height and not judged.card.metrics["scored"].fill_null(0).sum():
         from ..schemas.errors import EndpointError
 
-        raise EndpointError(f"no row could be scored; {given['out']} says why, row by row.")
+        raise EndpointError(f"no row could be scored; {given['out']} has the reason per row.")
 
 
 @contextmanager
@@ -307,7 +309,7 @@ def export(
     with BatchFiles(out, structured=structured, most_requests=most_requests) as files:
         collect_into(files.add, data, references, asks, columns=columns)
     if not files.written:
-        click.echo("nothing is left to ask; `judge run --offline` makes the verdict table")
+        click.echo("no request is open; `judge run --offline` makes the verdict table")
         return
     for path, lines in files.written.items():
         click.echo(f"{path}: {lines} requests")

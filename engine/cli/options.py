@@ -56,7 +56,7 @@ class Listed(_ParamType):  # type: ignore[type-arg]
         except ValueError:
             words = {float: "a number", int: "a whole number"}
             wanted = words.get(self.kind, self.kind.__name__)
-            self.fail(f"{value!r} holds something that is not {wanted}.", param, ctx)
+            self.fail(f"{value!r} contains something that is not {wanted}.", param, ctx)
 
 
 class Pairs(_ParamType):  # type: ignore[type-arg]
@@ -275,7 +275,7 @@ def _option(name: str, hint: Any) -> click.Option:
         declared,
         help=said,
         shell_complete=complete,
-        is_eager=name == "task",  # --help tells of it
+        is_eager=name == "task",  # --help depends on it
         **_reading(name, base),
     )
 

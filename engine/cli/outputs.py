@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     type=click.Path(dir_okay=False),
     help="An .svg, .png or .pdf file; KIND.svg unless given.",
 )
-@click.option("--label", metavar="LABEL", help="The only label to draw.")
+@click.option("--label", metavar="LABEL", help="The only label to plot.")
 @click.option("--iou", type=float, metavar="IOU", help="IoU threshold, of detection.")
-@click.option("--metric", metavar="NAME", help="The metric to draw, of kinds that draw one.")
-@click.option("--baseline", metavar="DIR", help="Earlier result, drawn dashed.")
+@click.option("--metric", metavar="NAME", help="The metric to plot, for kinds that plot one.")
+@click.option("--baseline", metavar="DIR", help="Earlier result, shown dashed.")
 @debug
 def plot(
     run: str,
@@ -66,7 +66,9 @@ def plot(
     target = Path(out or f"{kind}.svg")
     if target.suffix.lower().lstrip(".") not in FORMATS:
         endings = ", ".join(f".{one}" for one in FORMATS)
-        raise click.UsageError(f"-o {target}: the ending says the format, one of {endings}.")
+        raise click.UsageError(
+            f"-o {target}: the file ending selects the format, one of {endings}."
+        )
     earlier = None if baseline is None else scored_in(baseline)
     chosen: dict[str, Any] = {"label_value": label, "iou_threshold": iou, "metric": metric}
     figure = plots.figure(kind, earlier, **chosen)
@@ -115,10 +117,12 @@ def with_images(command: C) -> C:
     metavar="DIR",
     help="Earlier result; that of the job that made the run unless given.",
 )
-@click.option("--title", metavar="TEXT", help="Of the page; the folder's name unless given.")
+@click.option("--title", metavar="TEXT", help="Title of the page; default: the folder's name.")
 @with_images
-@click.option("--draws", type=click.IntRange(1), metavar="N", help="Draws of the comparison; 1000.")
-@click.option("--seed", type=click.IntRange(0), metavar="N", help="Of those draws; 0.")
+@click.option(
+    "--draws", type=click.IntRange(1), metavar="N", help="Resamples of the comparison; 1000."
+)
+@click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed of those resamples; 0.")
 @debug
 def report(
     run: str,
@@ -245,8 +249,8 @@ def _annotations(name: str, title: str) -> click.Command:
         cls=Command,
         help=f"""{title[0].upper()}{title[1:]}, as tables or COCO JSON.
 
-        Ground truths come first, predictions of any format after them; alone, files with scores
-        are predictions.
+        Ground truths come first, predictions of any format second. A single table with scores
+        has only predictions.
 
         \b
         Example:
@@ -261,7 +265,7 @@ def _annotations(name: str, title: str) -> click.Command:
         "--datums", metavar="TABLE", help="Table of datum_id, width and height of the images."
     )
     @click.option(
-        "--box-format", metavar="NAME", help="What a list of four numbers holds, in a table."
+        "--box-format", metavar="NAME", help="Meaning of a list of four numbers in a table."
     )
     @click.option(
         "--label-map",

@@ -70,7 +70,7 @@ def leave(status: int) -> None:
     a debugger or profiler), or a stream cannot be flushed, return and let Python exit normally.
     """
     handlers = getattr(atexit, "_run_exitfuncs", None)
-    if "evalengine.executors.pools" in sys.modules:  # not imported for this alone
+    if "evalengine.executors.pools" in sys.modules:  # not imported only for this
         sys.modules["evalengine.executors.pools"].dismiss()
     if handlers is None or _busy():
         return
@@ -78,7 +78,7 @@ def leave(status: int) -> None:
         handlers()
         sys.stdout.flush()
         sys.stderr.flush()
-    except Exception:  # told, with its own exit status, when Python meets it again
+    except Exception:  # Python raises and reports it again at exit
         return
     os._exit(status)
 

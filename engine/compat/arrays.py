@@ -195,9 +195,7 @@ def weights(values: Any, rows: int) -> dict[str, Array]:
         return {}
     array = numbers("sample_weight", values, rows=rows).astype(np.float64, copy=False)
     if not array.any():
-        raise InputError(
-            "sample_weight: all weights are 0, so that nothing counts.", code="zero_weights"
-        )
+        raise InputError("sample_weight: all weights are 0, so no row counts.", code="zero_weights")
     return {"weight": array}
 
 

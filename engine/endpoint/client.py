@@ -35,8 +35,8 @@ def key_from(variable: str) -> str | None:
     key = os.environ.get(variable, "").strip()
     if not key and variable != KEY_VARIABLE:
         raise OptionError(
-            f"api_key_env={variable!r}: this environment variable is not set. Set it, or leave the"
-            f" option out for an endpoint without a key ({KEY_VARIABLE} is read if it is set).",
+            f"api_key_env={variable!r}: this environment variable is not set. Set it, or omit the"
+            f" option for an endpoint without a key ({KEY_VARIABLE} is read if it is set).",
             code="variable_missing",
             value=variable,
         )
@@ -44,8 +44,8 @@ def key_from(variable: str) -> str | None:
         return None
     if not key.isascii() or not key.isprintable() or " " in key:
         raise OptionError(
-            f"the environment variable {variable} holds characters that no key has (spaces, line"
-            " ends, letters beyond ASCII); was more copied into it than the key?",
+            f"the environment variable {variable} contains characters that no key has (spaces,"
+            " line ends, letters beyond ASCII); was more copied into it than the key?",
             code="key_malformed",
             value=variable,
         )
@@ -87,8 +87,8 @@ def checked_url(base_url: str) -> str:
         )
     if parts.username or parts.password or parts.query or parts.fragment:
         raise OptionError(
-            "base_url holds a user, password or query. Keys come from the environment variable"
-            " that api_key_env names; write the plain address alone.",
+            "base_url contains a user, password or query. Keys come from the environment variable"
+            " that api_key_env names; write only the plain address.",
             code="secret_in_address",
             option="base_url",
         )
@@ -429,7 +429,7 @@ class Budget:
     ) -> None:
         if limits.cost is not None and price is None:
             raise OptionError(
-                "max_cost needs prices: a table of what the model's tokens cost.",
+                "max_cost needs prices: a table of the cost of the model's tokens.",
                 code="option_missing",
                 option="prices",
             )

@@ -189,8 +189,8 @@ def embed(texts: Sequence[str], embedding: Embedding) -> Embedded:
     given = embedding.base_url or os.environ.get(URL_VARIABLE, "")
     if not given.strip():
         raise OptionError(
-            f"{option('embedder')}: say where the endpoint is: base_url=http://localhost:8000/v1,"
-            f" or the environment variable {URL_VARIABLE}.",
+            f"{option('embedder')}: give the endpoint's address:"
+            f" base_url=http://localhost:8000/v1, or the environment variable {URL_VARIABLE}.",
             code="option_missing",
             option="base_url",
         )
@@ -291,9 +291,7 @@ class _Source:
                 self._batch(batch[half:])
                 return
             if not self._accepted and not self._made:
-                raise self._stopped(
-                    f"it takes none of the texts: {error}", "texts_refused"
-                ) from None
+                raise self._stopped(f"it refuses every text: {error}", "texts_refused") from None
             self._rejected[batch[0]] = str(error)
             return
         except Unsent as error:
@@ -303,8 +301,8 @@ class _Source:
         asked, made = self._embedding.dimensions, answer.vectors.shape[1]
         if asked is not None and made != asked:
             raise self._stopped(
-                f"it gives vectors of {made} numbers, where dimensions={asked} asked for {asked}."
-                " Leave dimensions out, or take a model that can shorten its vectors",
+                f"it returns vectors of {made} numbers instead of dimensions={asked}. Omit"
+                " dimensions, or use a model that can shorten its vectors",
                 "wrong_length",
             )
         self._accepted = True
@@ -343,11 +341,13 @@ def _read(body: Any, n: int) -> _Answer:
             vectors[place] = _vector(one["embedding"])
         stacked = np.stack(vectors)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
-        raise Transient("bad_answer", f"the answer holds no {n} vectors of one length") from None
+        raise Transient(
+            "bad_answer", f"the answer does not contain {n} vectors of one length"
+        ) from None
     if stacked.ndim != 2 or stacked.shape[1] == 0 or sorted(places) != list(range(n)):
-        raise Transient("bad_answer", f"the answer holds no {n} vectors of one length")
+        raise Transient("bad_answer", f"the answer does not contain {n} vectors of one length")
     if not np.isfinite(stacked).all():
-        raise Transient("bad_answer", "the answer holds vectors with NaN or infinity")
+        raise Transient("bad_answer", "the answer contains vectors with NaN or infinity")
     return _Answer(stacked, token_counts(body)[0])
 
 

@@ -25,7 +25,7 @@ from ..schemas.errors import OptionError
 
 R = TypeVar("R")
 
-_PIECES_PER_WORKER = 4  # more pieces than workers, so that an uneven one does not hold up the rest
+_PIECES_PER_WORKER = 4  # so that an uneven piece does not delay the rest
 
 _idle: defaultdict[int, list[ThreadPoolExecutor]] = defaultdict(list)
 """Threads that wait for a run, by how many help it; each is started when no other waits."""
@@ -130,7 +130,7 @@ class Threads:
                 except BaseException as error:
                     waiting.clear()
                     future.set_exception(error)
-                    del future, call  # which the error's frames would hold, and it them
+                    del future, call  # break the cycle with the error's frames
 
         pool = self._taken()
         try:
@@ -194,8 +194,8 @@ def dismiss() -> None:
             pools.pop().shutdown()
 
 
-with suppress(AttributeError):  # where processes cannot fork
-    os.register_at_fork(after_in_child=_idle.clear)  # which have none of their parent's threads
+with suppress(AttributeError):  # absent if processes cannot fork
+    os.register_at_fork(after_in_child=_idle.clear)  # children have none of their parent's threads
 
 
 # Pools that run stages over files: serially, in local processes, or on Dask.

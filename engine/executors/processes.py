@@ -31,8 +31,8 @@ LEAST_SHARE = 512 << 20
 """Bytes below which a process has no room for rows in addition to interpreter and libraries."""
 
 GUARD = (
-    "Started from a script, each process imports that script: put what it does under"
-    " `if __name__ == '__main__':`, in a file rather than on standard input."
+    "Started from a script, each process imports that script: put its code under `if __name__ =="
+    " '__main__':`, in a file rather than on standard input."
 )
 
 _READY = "ready"
@@ -53,7 +53,7 @@ class _Worker:
 
     def give(self, number: int, function: Callable[..., None], call: Call) -> None:
         self.call = number
-        with suppress(OSError):  # it died meanwhile: its pipe tells
+        with suppress(OSError):  # it died meanwhile, and its pipe reports that
             self.pipe.send((function, call))
 
     def prepare(self, function: Callable[..., None]) -> None:
@@ -171,7 +171,7 @@ def _mourn(worker: _Worker, deaths: list[int], waiting: deque[int], unborn: int)
     code = worker.process.exitcode
     if not worker.ready:
         if code is not None and code < 0 and unborn < ATTEMPTS:
-            return  # killed, by no fault of what it imports: another takes its place
+            return  # killed, not by a fault of its imports: replace it
         raise ExecutorError(
             f"executor 'processes': a process ended as it started (exit code {code}). {GUARD}",
             code="workers_died",
@@ -244,7 +244,7 @@ def _end_with_parent() -> None:
 
 TICK = 5.0  # seconds after which it is looked whether all workers of a cluster made here are alive
 _LOOPBACK = "127.0.0.1"
-PATIENCE = 30.0  # seconds without a finished stage after which a cluster without workers is told of
+PATIENCE = 30.0  # seconds without a finished stage after which missing workers are reported
 
 
 class OnDask:
@@ -290,8 +290,7 @@ class OnDask:
             except (OSError, TimeoutError) as error:
                 raise ExecutorError(
                     f"{option('address', address)}: no Dask scheduler answers: {error}. Start one"
-                    " with `dask scheduler`, or leave the address out for a cluster of this"
-                    " machine.",
+                    " with `dask scheduler`, or omit the address for a cluster of this machine.",
                     code="scheduler_unreachable",
                     address=address,
                 ) from error
@@ -365,7 +364,8 @@ class OnDask:
         left, since, told = set(futures), time.monotonic(), False
         while left:
             if self._cluster is not None:
-                self._cluster.scale(self._workers)  # what its nannies did not restart in time
+                # Replace workers that nannies did not restart in time.
+                self._cluster.scale(self._workers)
             try:
                 done = wait(left, timeout=TICK, return_when="FIRST_COMPLETED").done
             except TimeoutError:
@@ -393,7 +393,7 @@ class OnDask:
     def _gone(self) -> ExecutorError:
         return ExecutorError(
             f"executor 'dask': the scheduler{f' at {self._address}' if self._address else ''} went"
-            " away in the middle of the run, of which nothing is left. Run it again.",
+            " away during the run, and its results are lost. Run it again.",
             code="scheduler_lost",
         )
 
@@ -424,13 +424,14 @@ class OnDask:
                     # keeps other users of this machine out.
                     protocol="tls://",
                     security=True,
-                    memory_limit=0,  # the run has its own, by which nobody is paused
+                    memory_limit=0,  # the run has its own limit, which pauses no worker
                     silence_logs=logging.ERROR,
                 )
         except ImportError as error:
             raise ExecutorError(
-                f"executor 'dask': {error}. The cluster of this machine is reached with a throw-"
-                "away certificate: pip install 'evalengine[dask]' brings what makes one."
+                f"executor 'dask': {error}. The cluster of this machine is reached with a"
+                " throw-away certificate: pip install 'evalengine[dask]' installs the library for"
+                " it."
             ) from error
         except RuntimeError as error:
             raise ExecutorError(

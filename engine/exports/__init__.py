@@ -78,7 +78,7 @@ def who_has(name: str) -> str:
     """Words for the tasks and dialects that have an export, e.g. ``task detection``."""
     export = REGISTRY.get(name)
     if export is None:
-        return "nothing yet"
+        return "none yet"
     said = f"task {' or '.join(export.tasks)}"
     return said + (f" with dialect {' or '.join(export.dialects)}" if export.dialects else "")
 

@@ -121,7 +121,7 @@ def arrays_of(view: RankedView, iou_thresholds: Sequence[float]) -> dict[str, Ar
     made["recall"] = np.full((shape[0], *shape[2:]), -1.0)
     for m, cap in enumerate(caps):
         q, s, true = (array[0] for array in view.sampled_with_scores(cap))
-        np.nan_to_num(s, copy=False)  # pycocotools has 0 where a level is not reached
+        np.nan_to_num(s, copy=False)  # pycocotools has 0 if a level is not reached
         with np.errstate(invalid="ignore", divide="ignore"):
             r = true[:, 0] / view.positives[0][..., None]
         for name, array in (("precision", q), ("scores", s), ("recall", r)):
@@ -188,7 +188,7 @@ def coco_from_frames(card: Scorecard) -> CocoResult:
 
     def missing() -> Any:
         raise ResultError(
-            "A stored scorecard holds frames, not COCO's arrays: score again to have them."
+            "A stored scorecard has frames, but not COCO's arrays: score again to get them."
         )
 
     return CocoResult(
@@ -272,7 +272,7 @@ def lvis_from_frames(card: Scorecard) -> CocoResult:
 
     def missing() -> Any:
         raise ResultError(
-            "A stored scorecard holds frames, not LVIS's arrays: score again to have them."
+            "A stored scorecard has frames, but not LVIS's arrays: score again to get them."
         )
 
     return CocoResult(
@@ -354,8 +354,8 @@ def to_kitti(card: Scorecard) -> dict[str, float]:
         raise ResultError("to_kitti() shows AP, and this run has none: ask for AP.")
     if rows.select("label_key", "label_value", "metric", "area").is_duplicated().any():
         raise ResultError(
-            "to_kitti() shows one IoU threshold a label, and this run has several: leave"
-            " iou_thresholds out, or give one."
+            "to_kitti() shows one IoU threshold per label, and this run has several: omit"
+            " iou_thresholds, or give one."
         )
     kinds = {"AP": _COMPARED[card.options.iou_type or "bbox"], "AOS": "aos"}
     made = {}

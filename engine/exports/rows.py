@@ -67,7 +67,7 @@ def dicts_of(card: Scorecard, key: Key, *, shape: str, undefined: float = 0.0) -
         some = True
     if not some and found:
         asked = ", ".join(card.frame("per_datum")["metric"].unique(maintain_order=True))
-        raise ResultError(f"to_{shape}() shows none of the metrics of this run: {asked}.")
+        raise ResultError(f"to_{shape}() supports no metric of this run: {asked}.")
     return Rows(found)
 
 

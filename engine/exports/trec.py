@@ -199,8 +199,8 @@ def trec_lines(run: pl.DataFrame, tag: str = "evalengine") -> str:
         blank = ids.filter(pl.col(name).str.contains(r"\s|^$"))
         if blank.height:
             raise InputError(
-                f"column {name!r}: {blank.height:,} ids are empty or hold blanks, first"
-                f" {blank[name][0]!r}; lines of a TREC run cannot hold them. Write Parquet.",
+                f"column {name!r}: {blank.height:,} ids are empty or contain blanks, first"
+                f" {blank[name][0]!r}; TREC runs do not support these. Write Parquet.",
                 code="label_unwritable",
                 column=name,
                 count=blank.height,

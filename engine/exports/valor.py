@@ -221,8 +221,7 @@ def to_valor(card: Scorecard) -> list[Entry]:
         if not entries and card.task == "text" and card.frame("per_datum").height:
             asked = ", ".join(card.frame("per_datum")["metric"].unique(maintain_order=True))
             raise ResultError(
-                f"to_valor() shows none of the metrics of this run: {asked}.",
-                code="no_metric_shown",
+                f"to_valor() supports no metric of this run: {asked}.", code="no_metric_shown"
             )
         return entries
     return [

@@ -1,4 +1,4 @@
-"""Bounds of each number under choices that the tables leave open."""
+"""Bounds of each number under choices that the tables do not fix."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _shown(rows: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
     single = pl.col("label_value").is_not_null() | pl.col("slice").is_not_null()
     if rows.filter(~single).height and (left := rows.filter(single).height):
         rows = rows.filter(~single)
-        said.append(f"{count_of(left, 'number')} of single labels and slices left out.")
+        said.append(f"skipped {count_of(left, 'number')} of single labels and slices.")
     blind = pl.col("bound").is_in(["range", "unknown"])
     for (limit,), group in rows.filter(blind).group_by("limit", maintain_order=True):
         names = list(dict.fromkeys(group["metric"]))

@@ -279,7 +279,7 @@ def find_calibration(
     chosen = make_options(options, **named)
     if chosen.metrics is not None:
         raise OptionError(
-            f"{option('metrics', list(chosen.metrics))}: leave it out here.",
+            f"{option('metrics', list(chosen.metrics))}: omit it here.",
             code="option_unread",
             option="metrics",
         )

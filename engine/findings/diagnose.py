@@ -79,8 +79,8 @@ SURE = 4.0
 """Standard deviations above chance from which a finding is reported."""
 FEW = 5
 _SUSPICIOUS = 0.5
-_VALUES = 50  # of a column, at most, where its values are looked at one by one
-_OVERLAP, _GAP = 0.05, 0.1  # least differences in IoU and in score that are told
+_VALUES = 50  # limit of a column whose values are tested one by one
+_OVERLAP, _GAP = 0.05, 0.1  # least reported differences in IoU and in score
 
 
 class Finding(NamedTuple):
@@ -244,8 +244,8 @@ def fits(outcomes: pl.DataFrame, columns: pl.DataFrame | None) -> Iterator[Findi
     for said, n, mean, elsewhere in _apart(rows, pl.col("iou"), columns, by_label=True):
         if elsewhere - mean >= _OVERLAP:
             yield Finding(
-                f"{said}: boxes that hit overlap by {mean:.2f}, elsewhere by {elsewhere:.2f} (IoU);"
-                " too large, too small or beside?",
+                f"{said}: boxes that hit overlap by {mean:.2f}, elsewhere by {elsewhere:.2f}"
+                " (IoU); too large, too small or shifted?",
                 min(1.0, n * (elsewhere - mean) / max(lost, 1e-9)),
                 n,
                 "errors --rows",
@@ -267,7 +267,7 @@ def scored_apart(
     for said, n, mean, elsewhere in _apart(rows, gap, columns, by_label=False):
         if abs(mean - elsewhere) >= _GAP and not any(one.startswith(said) for one in known):
             yield Finding(
-                f"{said}: scores lie {mean:+.2f} from the share that is right, elsewhere"
+                f"{said}: scores are {mean:+.2f} from the share that is right, elsewhere"
                 f" {elsewhere:+.2f}; scored by another model, or on another scale?",
                 min(1.0, n * abs(mean - elsewhere) / max(every, 1e-9)),
                 n,
@@ -362,7 +362,7 @@ def diagnose(
     said: list[str] = []
     try:
         card = card_of_run(*given, showing=list(_FRAMES), held=held)
-    except NotProbabilities as error:  # the rest can be told without judging labels
+    except NotProbabilities as error:  # the rest does not need label errors
         card = card_of_run(*given, showing=list(_FRAMES)[:-1], held=held)
         said.append(_unlooked(_FRAMES["label_errors"], error))
     columns = _columns(datums, chosen, storage_options, card.task)

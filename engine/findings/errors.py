@@ -93,7 +93,7 @@ class FoundErrors(Found):
 
         refuse(path, self.inputs)
         if self.rows is None:
-            raise ResultError(f"there is nothing to draw: {self.rowless}.", code="not_kept")
+            raise ResultError(f"there are no rows to plot: {self.rowless}.", code="not_kept")
         images = None if self._images is None else self._images()
         return write(self.rows, images, form, path)
 
@@ -165,7 +165,7 @@ def found_errors(
     if rowless is not None:
         if sort != "loss":
             raise OptionError(
-                f"{option('sort', sort)}: {rowless}; leave it out.",
+                f"{option('sort', sort)}: {rowless}; omit it.",
                 code="option_unread",
                 option="sort",
                 value=sort,
@@ -197,7 +197,7 @@ def _judged(given: Given, tell: Progress) -> tuple[Scorecard, Losses, pl.DataFra
     found: list[tuple[Losses, pl.DataFrame]] = []
 
     def look(plan: planner.Plan, tallies: Any, threads: Threads) -> None:
-        tell("looking for what is wrong")
+        tell("searching for errors")
         tallied = Tallied(plan, judged_of(plan, tallies), threads)
         losses = losses_of(tallied)
         found.append((losses, worst(tallied, len(tallies.datums), losses)))

@@ -147,7 +147,7 @@ def _row(card: Scorecard, name: str, conditions: Mapping[str, str]) -> dict[str,
     elif (rated := metrics.at_threshold(card.task, name)) is not None:
         name, filters = rated[0], {"iou_threshold": rated[1], **filters}
         labels = rows.filter(metric=name)["label_value"]
-        mean = f"m{name}"  # of all labels, where the number of each has the plain name
+        mean = f"m{name}"  # mean over labels; the plain name is per label
         if "label_value" not in filters and not labels.null_count() and mean in {*rows["metric"]}:
             name = mean
     found = chosen_rows(rows, card.labels, name, filters)
@@ -297,9 +297,7 @@ def _of_outcomes(
         where = f" at IoU {_listed(at)}" if at else ""
         yield _line("rows", ", ".join(f"{n:,} {kind}" for kind, n in counts.rows()) + where)
     if rows.height < before:
-        yield _line(
-            "left out", f"{count_of(before - rows.height, 'row')} below the score threshold"
-        )
+        yield _line("skipped", f"{count_of(before - rows.height, 'row')} below the score threshold")
     outcome = pl.col("outcome")
     hurts = outcome.is_in(against) if against else ~outcome.is_in(RIGHT)
     flags = [name for name in against if rows.schema.get(name) == pl.Boolean]
@@ -310,7 +308,7 @@ def _of_outcomes(
             f"{one['datum_id']} {one['outcome']} {one['label_value']} {shown(one['score'])}"
             for one in surest.head(_FEW).iter_rows(named=True)
         )
-        yield _line("surest", f"of what is wrong: {'; '.join(said)}")
+        yield _line("surest", f"of the errors: {'; '.join(said)}")
     if wrong.height and row["label_value"] is not None:
         most = wrong.group_by("datum_id").len().sort("len", "datum_id", descending=[True, False])
         said = (f"{one} ({n} wrong)" for one, n in most.head(_FEW).rows())

@@ -168,16 +168,14 @@ def find_label_errors(
     rows = card.frame(FRAME)
     notes = [] if is_scored(run) else list(card.notes)
     if card.options.multilabel:
-        notes.append(
-            "datums may have several labels: label errors are looked for where each has one."
-        )
+        notes.append("datums may have several labels: label errors need exactly one per datum.")
     several_ways = rows["found_by"].null_count() < rows.height
     if rows.height and not several_ways:
         for name, value in (("filter_by", filter_by), ("rank_by", rank_by)):
             if value is not None:
                 raise OptionError(
-                    f"{option(name, value)}: label errors of {card.task} are found in one way, the"
-                    f" most suspicious first: leave it out, or choose by {option('reasons')}.",
+                    f"{option(name, value)}: label errors of {card.task} have one order, the most"
+                    f" suspicious first: omit it, or choose by {option('reasons')}.",
                     code="option_unread",
                     option=name,
                     value=value,

@@ -113,7 +113,7 @@ class FoundSlices(found_Found):
 
 BINS = 10
 _OTHER = (pl.Binary, pl.Object, pl.Null, pl.Duration)  # that conditions in SQL cannot be made of
-_FEW = 20  # distinct whole numbers up to which each is a value of its own
+_FEW = 20  # up to this many distinct integers, each is one value
 
 
 class Condition(msgspec.Struct, frozen=True):
@@ -186,12 +186,12 @@ def conditions_of(table: pl.DataFrame, least: int, bins: int = BINS) -> Conditio
         notes.append(f"cut at quantiles into up to {bins} ranges: {listing(cut)}.")
     if rare:
         notes.append(
-            f"left out, since no value parts at least {least:,} datums from others:"
+            f"skipped, since no value separates at least {least:,} datums from others:"
             f" {listing(rare)}."
         )
     if other:
         notes.append(
-            f"left out: {count_of(len(other), 'column')} without plain values: {listing(other)}."
+            f"skipped: {count_of(len(other), 'column')} without plain values: {listing(other)}."
         )
     return Conditions(
         every,
@@ -499,7 +499,7 @@ def _grown(
 
 
 _SURE = 1.6448536269514722  # standard errors that luck passes one time in twenty
-_TRIES = 4  # times that more slices are looked for where too many add nothing
+_TRIES = 4  # times that more slices are searched if too many are redundant
 _ALIKE = 0.95  # share of datums from which two slices are one
 
 
@@ -781,7 +781,7 @@ def found_slices(
     worse = frame.filter(~(gain > 0).fill_null(value=False))
     if fewer := frame.height - worse.height:
         notes.append(
-            f"left out: {count_of(fewer, 'slice')} with a higher mean loss whose {metric.name} is"
+            f"skipped: {count_of(fewer, 'slice')} with a higher mean loss whose {metric.name} is"
             " better than elsewhere."
         )
     return FoundSlices(
@@ -909,7 +909,7 @@ def _columns(
         values = values.select(options.by)
     if not values.width:
         raise InputError(
-            "the run knows nothing of its datums to part them by: give a table with a row for each"
+            "the run has no columns of its datums to slice by: give a table with one row per datum"
             f" in {option('datums')}, or score with {option('by')}.",
             code="nothing_to_slice",
         )
@@ -949,7 +949,7 @@ def _joined(frame: pl.DataFrame, datums: Any, description: str) -> tuple[pl.Data
     lacking = joined.filter(pl.col("__there").is_null())["datum_id"]
     if len(lacking) == len(ids):
         raise InputError(
-            f"{description}: none of the run's {len(ids):,} datums is in it; ids there"
+            f"{description}: no id is among the run's {len(ids):,} datums; ids there"
             f" {listing(frame['datum_id'].head(3).to_list())}, in the run"
             f" {listing(ids.head(3).to_list())}.",
             code="ids_unmatched",
@@ -988,7 +988,7 @@ def _one_row_a_datum(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     said = []
     if torn:
         told = listing([name.removeprefix("_") for name in torn])
-        said.append(f"left out, since their values differ within a datum: {told}.")
+        said.append(f"skipped, since their values differ within a datum: {told}.")
     kept = frame.drop(torn).unique("datum_id", keep="first", maintain_order=True)
     return kept, said
 

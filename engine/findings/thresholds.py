@@ -375,9 +375,7 @@ def _rules(task: str, options: Options) -> list[Rule]:
     rules = {rule.metric: rule for rule in RULES if rule.metric in own}
     if not rules:
         raise OptionError(
-            f"{option('task', task)}: nothing in {task} is decided by a threshold.",
-            code="task_unfit",
-            task=task,
+            f"{option('task', task)}: {task} has no thresholds.", code="task_unfit", task=task
         )
     named = [asked(task, name)[0].name for name in options.metrics or rules]
     if wrong := [name for name in named if name not in rules]:
@@ -444,9 +442,9 @@ def _notes(
     said += notes_on(tallies, cut=level.cut)
     if level.exclusive and frame["average"].count():
         said.append(
-            "labels exclude each other here, and counts are of each label against the rest: of"
-            f" labels that reach their threshold {option('thresholds')} predicts the best alone, so"
-            " that a run which is held to them counts otherwise."
+            "labels exclude each other here, and each label is counted against the rest. A run"
+            f" with {option('thresholds')} predicts only the best label that reaches its"
+            " threshold, so its counts differ."
         )
     without = frame.filter(pl.col("threshold").is_null())
     for reason, rows in without.group_by("reason", maintain_order=True):
@@ -455,8 +453,8 @@ def _notes(
     broken = frame.filter(~pl.col("kept"))
     if broken.height:
         said.append(
-            f"{broken.height} of {frame['kept'].count()} thresholds do not keep held out what they"
-            " are held to; see the column kept."
+            f"{broken.height} of {frame['kept'].count()} thresholds miss their target on held-out"
+            " data: see column 'kept'."
         )
     return said
 

@@ -376,7 +376,7 @@ METHODS: dict[str, Method] = {
         ),
         Method(
             name="combmed",
-            definition="median score; the mean of the middle two where n is even.",
+            definition="median score; the mean of the middle two if n is even.",
             source=_FOX,
             compute=_median,
             aliases=("comb_med", "med"),
@@ -409,7 +409,8 @@ METHODS: dict[str, Method] = {
         Method(
             name="borda",
             definition="sum over all runs of c - rank + 1, with c documents that all runs have for"
-            " the query; a run that lacks the document gives it (c - its documents + 1) / 2.",
+            " the query; a run without the document gives it (c - its documents + 1) /"
+            " 2.",
             source="Aslam and Montague, Models for metasearch, SIGIR 2001",
             compute=_borda,
             scores=False,
@@ -425,7 +426,7 @@ METHODS: dict[str, Method] = {
         ),
         Method(
             name="log_isr",
-            definition="sum of w / rank^2, times log(n): 0 for what one run alone has.",
+            definition="sum of w / rank^2, times log(n): 0 for a document in only one run.",
             source=_MOURAO,
             compute=_log_inverse_square,
             scores=False,
@@ -443,8 +444,8 @@ METHODS: dict[str, Method] = {
         ),
         Method(
             name="condorcet",
-            definition="documents ordered by which of two more runs rank higher, a document that a"
-            " run lacks being last in it; the score counts the documents from the last one up.",
+            definition="documents ordered by majority of pairwise ranks; a run ranks missing"
+            " documents last. The score counts the documents from the last one up.",
             source="Montague and Aslam, Condorcet fusion for improved retrieval, CIKM 2002",
             compute=_condorcet,
             scores=False,
@@ -560,7 +561,7 @@ def _fractional(frame: pl.DataFrame, table: Table) -> list[Problem]:
         Problem(
             table.side,
             "rank",
-            f"column 'rank' holds {bad.height:,} numbers that are not whole, first {bad.row(0)}."
+            f"column 'rank' has {bad.height:,} numbers that are not whole, first {bad.row(0)}."
             ' Ranks count from 1; name a column of scores with columns={"mine": "score"}.',
             bad.height,
             kind="not_whole",
@@ -720,7 +721,7 @@ NORMALISATIONS: dict[str, Normalisation] = {
     for one in (
         Normalisation(
             name="min-max",
-            definition="(s - min) / (max - min); 1 where all scores of a list are equal.",
+            definition="(s - min) / (max - min); 1 if all scores of a list are equal.",
             source=_LEE,
             compute=_min_max,
             aliases=("min_max", "minmax"),
@@ -733,13 +734,13 @@ NORMALISATIONS: dict[str, Normalisation] = {
         ),
         Normalisation(
             name="sum",
-            definition="(s - min) / sum(s - min); 1 / n where all n scores of a list are equal.",
+            definition="(s - min) / sum(s - min); 1 / n if all n scores of a list are equal.",
             source=_MONTAGUE,
             compute=_sum,
         ),
         Normalisation(
             name="zmuv",
-            definition="(s - mean) / standard deviation, over n; 0 where all scores are equal.",
+            definition="(s - mean) / standard deviation, over n; 0 if all scores are equal.",
             source=_MONTAGUE,
             compute=_zmuv,
             aliases=("z", "z-score", "zscore"),
@@ -754,7 +755,7 @@ NORMALISATIONS: dict[str, Normalisation] = {
         Normalisation(
             name="borda",
             definition="1 - (rank - 1) / c of the c documents that all runs have for the query; a"
-            " document that a list of n lacks has (c - n + 1) / (2 c) in it.",
+            " document that is not in a list of n gets (c - n + 1) / (2 c).",
             source="Renda and Straccia, Web metasearch: rank vs. score based rank aggregation"
             " methods, SAC 2003",
             compute=_borda_run,
@@ -837,8 +838,8 @@ def fuse(
         score = how.compute(pool, values, settings)
     if not bool(np.isfinite(score).all()):
         raise InputError(
-            f"method {how.name!r}: {int((~np.isfinite(score)).sum()):,} fused scores are beyond"
-            f" what a float64 holds. Divide the scores of the runs (the largest is"
+            f"method {how.name!r}: {int((~np.isfinite(score)).sum()):,} fused scores exceed the"
+            " range of float64. Divide the scores of the runs (the largest is"
             f" {np.abs(found.pool.score).max():g}), normalise them, or fuse by ranks.",
             code="too_high",
             method=how.name,
@@ -909,8 +910,8 @@ def _settings(
     """Check the options against the method, before any file is read."""
     if norm is not None and not how.scores:
         raise OptionError(
-            f"method {how.name!r} takes the ranks of the runs, which no normalisation changes:"
-            " leave normalisation= out.",
+            f"method {how.name!r} uses the ranks of the runs, which no normalisation changes: omit"
+            " normalisation=.",
             code="options_conflict",
             option="normalisation",
         )
@@ -953,10 +954,9 @@ def _check_scores(how: Method, norm: Normalisation | None, found: Runs) -> None:
     first = found.unscored[0]
     by_rank = ", ".join(one.name for one in METHODS.values() if not one.scores)
     raise InputError(
-        f"method {how.name!r} takes scores, and {len(found.unscored)} of"
-        f" {found.pool.n_runs} runs have ranks alone, the first one run {first + 1}"
-        f" ({found.names[first]}). Take a method of ranks ({by_rank}), or normalisation='rank' or"
-        " 'borda'.",
+        f"method {how.name!r} uses scores, and {len(found.unscored)} of {found.pool.n_runs} runs"
+        f" have only ranks, the first one run {first + 1} ({found.names[first]}). Use a method of"
+        f" ranks ({by_rank}), or normalisation='rank' or 'borda'.",
         code="scores_missing",
         method=how.name,
         count=len(found.unscored),

@@ -15,7 +15,7 @@ _STAYS = (1, 2)
 """Exit statuses that trying again does not change: a gate failed, or wrong input."""
 
 
-class EvaluateOperator(BaseOperator):  # type: ignore[misc]  # untyped where Airflow is not there
+class EvaluateOperator(BaseOperator):  # type: ignore[misc]  # untyped if Airflow is not installed
     """Operator that runs a job, see docs/jobs.md, in a separate process: Airflow's workers are
     forks.
 

@@ -20,7 +20,7 @@ from evalengine.scorecard.card import Scorecard
 PREDICTIONS, TARGETS, IDS = "preds", "target", "ids"
 
 
-class Evaluate(Callback):  # type: ignore[misc]  # untyped where Lightning is not installed
+class Evaluate(Callback):  # type: ignore[misc]  # untyped if Lightning is not installed
     """Callback that scores all batches of a validation or test epoch together, over all processes.
 
     A step returns a dict with ``preds`` and ``target``, in any form that
@@ -51,7 +51,7 @@ class Evaluate(Callback):  # type: ignore[misc]  # untyped where Lightning is no
         **options: Any,
     ) -> None:
         self._new = partial(Collector, task, **{"repeated": "first", **options})
-        self._new()  # wrong options are told before training begins
+        self._new()  # refuses wrong options before training begins
         self.prefix, self.flat = prefix, dict(flat or {})
         self._collectors: dict[int, Collector] = {}
         self.cards: dict[int, Scorecard] = {}
@@ -61,7 +61,7 @@ class Evaluate(Callback):  # type: ignore[misc]  # untyped where Lightning is no
             told = ", ".join(outputs) if isinstance(outputs, Mapping) else type(outputs).__name__
             raise InputError(
                 f"the step returned {told or 'an empty dict'}: return a dict with {PREDICTIONS!r}"
-                f" and {TARGETS!r}, and {IDS!r} where datums have ids.",
+                f" and {TARGETS!r}, and {IDS!r} if datums have ids.",
                 code="column_missing",
                 columns=[PREDICTIONS, TARGETS],
             )

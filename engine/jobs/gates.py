@@ -203,7 +203,7 @@ def _can_be_sure(gate: Gate) -> None:
             " baseline - 0.01 surely"
         )
     elif gate.metric.casefold() == COVERAGE:
-        why = f"{COVERAGE} is a count of this run's rows, without an interval: leave surely out"
+        why = f"{COVERAGE} is a count of this run's rows, without an interval: omit surely"
     if why:
         raise OptionError(f"gate {gate.text!r}: {why}.", code="gate_unfit")
 

@@ -68,7 +68,7 @@ def expanded(text: str, lookup: Lookup, known: Collection[str]) -> str:
         if answer is None and name.startswith(_ENVIRONMENT):
             raise OptionError(
                 f"{text!r}: the environment has no {name[len(_ENVIRONMENT) :]}; set it, or write"
-                f" {{{name}:value}} for what to take otherwise.",
+                f" {{{name}:value}} to give a default.",
                 code="variable_missing",
                 value=name[len(_ENVIRONMENT) :],
             )
@@ -132,7 +132,7 @@ def for_records(
         key for key, used in uses.items() if any(name.startswith(_ENVIRONMENT) for name in used)
     }
     told_by, todo = {*secret} & {*uses}, [*secret]
-    while todo:  # what a credential is made of, and what that is made of
+    while todo:  # parts of a credential, recursively
         for name in uses.get(todo.pop(), set()) & {*uses} - told_by:
             told_by.add(name)
             todo.append(name)
@@ -246,8 +246,8 @@ def _loaded(raw: dict[str, Any], path: Path, changes: dict[str, str]) -> LoadedJ
     partition = raw.get("inputs", {}).get("partition")
     if partition in variables:
         raise OptionError(
-            f"inputs.partition: {partition!r} stands for every value found on disk; take it out of"
-            " [variables], or give the partition another name.",
+            f"inputs.partition: {partition!r} matches every value on disk; remove it from"
+            " [variables], or rename the partition.",
             code="reserved_name",
             value=partition,
         )
@@ -324,8 +324,8 @@ def _check_together(job: Job, gates: tuple[Gate, ...]) -> None:
         )
     if job.executor not in (None, "threads") and inputs.partition is not None:
         raise OptionError(
-            f"executor: partitions are matched by threads, one after the other; leave"
-            f" executor = {job.executor!r} out, or inputs.partition.",
+            "executor: partitions are matched by threads, one after the other; omit executor ="
+            f" {job.executor!r} or inputs.partition.",
             code="options_conflict",
             options=["executor", "inputs.partition"],
         )
@@ -390,7 +390,7 @@ def _values(
     for key, value in variables.items():
         if key in found or "." in key or key == RUN_ID:
             raise OptionError(
-                f"variables: {key!r} has a meaning of its own; choose another name.",
+                f"variables: {key!r} is reserved; choose another name.",
                 code="reserved_name",
                 value=key,
             )
@@ -409,7 +409,7 @@ def _now_in(zone: Any) -> datetime:
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, TypeError, OSError):
         raise OptionError(
             f"time_zone: there is no {zone!r} here; write a name of the IANA database, such as"
-            ' "Europe/Berlin", or leave it out for UTC.',
+            ' "Europe/Berlin", or omit it for UTC.',
             code="option_value",
             option="time_zone",
             value=zone,

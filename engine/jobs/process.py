@@ -38,8 +38,8 @@ from .verdicts import FAILED, SKIPPED, Verdict
 # processes cannot read the locked first byte.
 
 _POLL = 0.2
-_LONGEST_NAME = 240  # bytes of a folder's name that stand in its lock's
-_LONGEST = 1 << 16  # bytes that are read of what a lock says
+_LONGEST_NAME = 240  # bytes of a folder's name that its lock's name contains
+_LONGEST = 1 << 16  # bytes that are read of a lock
 
 
 class LockedError(EvalengineError):
@@ -95,7 +95,7 @@ def locked(
             try:
                 _write(file, b"")
             except OSError as error:  # the lock itself goes with the file's last handle
-                tell(f"{path} still says who held it: {error}")
+                tell(f"{path} still names the former owner: {error}")
 
 
 def _opened(path: Path, folder: Path) -> RawIOBase:
@@ -119,7 +119,8 @@ def _of_writers(path: str, flags: int) -> int:
     would be emptied.
     """
     parent = os.stat(os.path.dirname(path)).st_mode
-    writers = 0 if parent & stat.S_ISVTX else parent & 0o022  # of a sticky one each has their own
+    # In a sticky folder, everybody owns their files.
+    writers = 0 if parent & stat.S_ISVTX else parent & 0o022
     mode = 0o600 | writers | writers << 1
     opened = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), mode)
     told = os.fstat(opened)
@@ -212,7 +213,7 @@ def stoppable() -> Iterator[None]:
         yield
         return
     numbers = [signal.SIGTERM, signal.SIGINT]
-    hangup = getattr(signal, "SIGHUP", None)  # of POSIX alone
+    hangup = getattr(signal, "SIGHUP", None)  # only on POSIX
     if hangup is not None and signal.getsignal(hangup) != signal.SIG_IGN:
         numbers.append(hangup)
     before: dict[int, Any] = {number: signal.signal(number, _handle) for number in numbers}

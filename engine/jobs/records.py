@@ -258,7 +258,7 @@ def check_history(target: str, form: str) -> None:
         _deltalake()
     elif "://" in target:
         raise OptionError(
-            f"outputs.history: {target} is remote, where files cannot be renamed: take"
+            f"outputs.history: {target} is remote, and remote files cannot be renamed: use"
             ' history_format = "delta", or a local folder.',
             code="remote_folder",
             option="outputs.history",

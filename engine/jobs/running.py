@@ -76,7 +76,7 @@ from .verdicts import (
 
 FOLDER = ".tallies"
 _DAY = 86400.0  # seconds
-_LONGEST = 190  # bytes of a partition's name that stand in its tally's and its draft's
+_LONGEST = 190  # bytes of a partition's name that the names of its tally and draft contain
 
 
 def parts_of(loaded: LoadedJob, found: Found, *, again: bool) -> list[Part]:
@@ -130,8 +130,8 @@ def told_gone(loaded: LoadedJob, found: Found, run_id: str) -> str | None:
         return None
     many = "partition" if len(gone) == 1 else "partitions"
     return (
-        f"{len(gone)} {many} of {inputs.partition} that the run of {finished[:19]} UTC had, gone"
-        f" since and left out: {listed(gone)}. inputs.required names those that must be there."
+        f"{len(gone)} {many} of {inputs.partition} that the run of {finished[:19]} UTC had are"
+        f" missing now and skipped: {listed(gone)}. Require partitions with inputs.required."
     )
 
 
@@ -196,8 +196,8 @@ def planned(loaded: LoadedJob) -> JobPlan:
     outputs = loaded.job.outputs
     if "://" in outputs.folder:
         raise OptionError(
-            f"{loaded.path}: outputs.folder: {outputs.folder} is remote, where nothing can be"
-            " renamed; write to a local folder, and copy it from there.",
+            f"{loaded.path}: outputs.folder: {outputs.folder} is remote, and remote files cannot"
+            " be renamed; write to a local folder, and copy it from there.",
             code="remote_folder",
             option="outputs.folder",
         )
@@ -322,7 +322,7 @@ def run_job(
     with locked(plan.folder, job.name, wait=wait, tell=partial(tell, level=WARNING)):
         cleared = mend(real_folder(plan.folder))
         if cleared:
-            tell("cleared away what a run that died left behind", level=WARNING, folders=cleared)
+            tell("deleted files of a run that died", level=WARNING, folders=cleared)
         # Waiting may have taken long enough for other tables to come.
         plan = planned_again(plan) if wait else plan
         before = read_success(plan.folder)
@@ -360,7 +360,7 @@ def _again(plan: JobPlan, tell: Tell, lineage: Lineage) -> JobResult:
     """
     success = finished_as(plan.folder, plan.run_id)
     assert success is not None
-    tell("finished before; nothing to do", finished=success.finished)
+    tell("finished before; no work to do", finished=success.finished)
     card = load(plan.folder)
     verdicts = _before(plan, success)
     if verdicts is None:
@@ -448,7 +448,7 @@ def _score(
             kept = baseline.kept if keeping(plan.loaded.gates, card.task) else None
             write_records(fresh, _details(plan, verdicts), baseline.metrics, success, kept)
             swap(fresh, target, partial(tell, level=WARNING))
-            _remember(plan, card, success, again=True)  # as of now, whatever stands there
+            _remember(plan, card, success, again=True)  # replaces an entry
             _complete(plan, success, verdicts, lineage)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise WriteError(
@@ -508,7 +508,7 @@ def _read_and_scored(
     loaded, inputs, found = plan.loaded, plan.loaded.job.inputs, plan.found
     if found.partitions:
         if options.memory_limit is not None:
-            said = "memory_limit is not held to: the rows of a partition are read at once"
+            said = "memory_limit is ignored: the rows of a partition are read at once"
             tell(said, level=WARNING)
         parts = parts_of(loaded, found, again=force)
         card = score_parts(

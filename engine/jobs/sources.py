@@ -285,7 +285,7 @@ def _in_partitions(loaded: LoadedJob, found: dict[str, list[File]]) -> Found:
         if every - own:
             raise InputError(
                 f"{role}: {len(every - own)} of {len(every)} partitions of {inputs.partition} are"
-                f" missing: {listed(sorted(every - own))}. Wait for them, or leave them out with"
+                f" missing: {listed(sorted(every - own))}. Wait for them, or skip them with"
                 " inputs.first and inputs.last.",
                 code="partitions_missing",
                 values=sorted(every - own),
@@ -321,7 +321,7 @@ def _files(loaded: LoadedJob, pattern: str, version: str | None) -> list[File]:
         if version is None:
             raise OptionError(
                 f"inputs: {pattern.replace(variable, '*')} is remote, and its content is not read"
-                " twice: say with inputs.version what identifies it, such as a date or a snapshot.",
+                " twice: identify it with inputs.version, such as a date or a snapshot.",
                 code="option_missing",
                 option="inputs.version",
             )
@@ -471,8 +471,7 @@ def score_parts(
         raise invalid(
             "limits",
             True,
-            "parts that are kept hold no rows to match again; leave it out, or score the"
-            " tables in one run.",
+            "kept partitions have no rows to match again; omit it, or score the tables in one run.",
         )
     threads = Threads(options.threads)
     kept: list[tuple[Kept, Any]] = []
@@ -499,7 +498,7 @@ def score_parts(
     for part, (one, _) in zip(parts, kept, strict=True):
         if (one.task, one.metrics) != (first.task, first.metrics):
             raise InputError(
-                f"parts differ in what they can carry: {parts[0].name} is {first.task} with"
+                f"partitions support different metrics: {parts[0].name} is {first.task} with"
                 f" {', '.join(first.metrics)}; {part.name} is {one.task} with"
                 f" {', '.join(one.metrics)}. Give them the same columns, or name the metrics.",
                 code="parts_differ",

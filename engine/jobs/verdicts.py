@@ -102,7 +102,7 @@ Compare = Callable[[Collection[str], Collection[str]], Margins | str]
 def numbers_of(card: Scorecard) -> Numbers:
     """The numbers of a scorecard, and the coverage of those whose rows could not all be scored.
 
-    If means leave out datums without a prediction, it is the share of datums that have one.
+    If means skip datums without a prediction, it is the share of datums that have one.
     """
     part, of = pl.col("scored") / pl.col("support"), card.read.get("datums")
     if of and tasks.get(card.task).unanswered is not None:
@@ -148,7 +148,7 @@ def judge_gates(
     baseline: Numbers | None = None,
     *,
     first: bool = False,
-    compare: Compare = lambda metrics, slices: "there is nothing to compare with",
+    compare: Compare = lambda metrics, slices: "there is no run to compare with",
     apart: bool | None = False,
 ) -> list[Verdict]:
     """Evaluate gates on a run.
@@ -215,8 +215,8 @@ class _Asked(msgspec.Struct, frozen=True):
 def _asked(gate: Gate, numbers: Numbers, baseline: Numbers | None, first: bool) -> _Asked:
     if gate.needs_baseline and baseline is None and not first:
         raise OptionError(
-            f"gate {gate.text!r} speaks of a baseline, and there is none: say which earlier run,"
-            ' with --baseline DIR in the shell or baseline = "last" in a job.',
+            f"gate {gate.text!r} needs a baseline, and there is none: name an earlier run with"
+            ' --baseline DIR in the shell or baseline = "last" in a job.',
             code="option_missing",
             option="baseline",
         )
@@ -375,7 +375,7 @@ def _of_difference(
             return _with(about, reason="undefined over the datums that both runs answer")
         return _with(about, status=_status(gate, about.value, about.bound))
     if lower is None or upper is None:
-        still = ": no draw moves it" * (found["difference"] is not None)
+        still = ": no resample changes it" * (found["difference"] is not None)
         told = f"the difference has no interval{still}"
         why = "; ".join(filter(None, (told, about.reason)))
         return _with(about, reason=why)
@@ -421,7 +421,7 @@ def _for_example(gate: Gate, rows: pl.DataFrame, each: tuple[str, ...]) -> str:
 
 
 _NEW = "not in the baseline"
-_MISSING = "in the baseline alone"
+_MISSING = "only in the baseline"
 
 
 def _earlier(
@@ -581,8 +581,8 @@ def refuse_workers(gates: Sequence[Gate], executor: str | None) -> None:
     needing = needing_margins(gates)
     if needing and executor not in (None, "threads"):
         raise OptionError(
-            f"gate {needing[0].text!r}: with executor {executor!r} what comparing needs is not"
-            " kept: score in memory, or leave surely out.",
+            f"gate {needing[0].text!r}: executor {executor!r} does not keep the tally, which"
+            " comparing needs: score in memory, or omit surely.",
             code="options_conflict",
             options=["executor", "surely"],
         )
@@ -637,9 +637,8 @@ def unkept(earlier: Scorecard | None) -> str:
     """Why a baseline has no difference with an interval, and the way out."""
     where = f" {earlier.folder}" if earlier is not None and earlier.folder is not None else ""
     return (
-        f"the baseline{where} keeps nothing to compare"
-        " with (its tally was too large, or an earlier version made it): score"
-        " it again, or leave surely out."
+        f"the baseline{where} has no tally to compare with (it was too large, or an earlier"
+        " version wrote it): score it again, or omit surely."
     )
 
 
@@ -655,8 +654,8 @@ def compare_with(earlier: Scorecard | None, card: Scorecard) -> Compare:
             return unkept(earlier)
         if not can_be_compared(card):
             raise ResultError(
-                "a gate with baseline and surely: this run does not keep what comparing needs, as"
-                " its tally is too large: score it in memory, or leave surely out.",
+                "a gate with baseline and surely: this run has no tally, which comparing needs, as"
+                " it is too large: score it in memory, or omit surely.",
                 code="not_kept",
             )
         return margins(earlier, card, metrics=metrics, by=slices)
@@ -673,8 +672,8 @@ def refuse_own_intervals(gates: Sequence[Gate]) -> None:
     for gate in gates:
         if gate.surely and not gate.needs_baseline:
             raise OptionError(
-                f"gate {gate.text!r}: a comparison has intervals of differences alone: write"
-                f" {gate.operator} baseline - 0.01 surely, or gate the number where the run is"
+                f"gate {gate.text!r}: a comparison has only intervals of differences: write"
+                f" {gate.operator} baseline - 0.01 surely, or gate the number when the run is"
                 " scored.",
                 code="gate_unfit",
             )

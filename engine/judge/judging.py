@@ -122,8 +122,8 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
             json.dumps(value, allow_nan=False)
         except (TypeError, ValueError, RecursionError):
             raise OptionError(
-                f"parameters: {name}={value!r} is nothing that JSON can hold; write a finite"
-                " number, string, boolean, list or dict of those.",
+                f"parameters: {name}={value!r} is not JSON; write a finite number, string,"
+                " boolean, list or dict of those.",
                 code="option_value",
                 option="parameters",
                 value=name,
@@ -250,7 +250,7 @@ def make_asking(metrics: Sequence[str] | str, **given: Any) -> Asking:
     names = [metrics] if isinstance(metrics, str) else list(metrics)
     if not names:
         raise OptionError(
-            f"metrics: name what is to be judged, of {', '.join(PLANS)}.",
+            f"metrics: choose one or more of {', '.join(PLANS)}.",
             code="option_missing",
             option="metrics",
         )
@@ -390,7 +390,7 @@ def judge(
     options = make_options(scored, task="judged", metrics=asks.metrics)
     if out is not None:
         check_out(out)
-    make_plan(options, "judged")  # refuses what cannot be scored before anything is paid for
+    make_plan(options, "judged")  # refuses invalid options before requests cost money
     rows, carried, notes = read_rows(
         data, references, metrics=asks.metrics, columns=columns, storage_options=storage_options
     )
@@ -576,7 +576,7 @@ class BatchFiles:
         self._open = ExitStack()
         if any(self._folder.glob("*.jsonl")):
             raise InputError(
-                f"{folder} holds JSONL files already; give an empty folder.", code="folder_used"
+                f"{folder} already contains JSONL files; give an empty folder.", code="folder_used"
             )
 
     def __enter__(self) -> BatchFiles:

@@ -229,7 +229,7 @@ def _verdicts(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]
     found = []
     for value, item in zip(values, items, strict=True):
         word = _word(value.get("verdict"))
-        if word.casefold() not in prompt.words:  # the dialect decides what a YES is worth
+        if word.casefold() not in prompt.words:  # the dialect defines the value of a YES
             allowed = ", ".join(prompt.words)
             raise BadReply(
                 "wrong_vocabulary", f"verdict {value.get('verdict')!r} is none of {allowed}."

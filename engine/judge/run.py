@@ -273,7 +273,7 @@ def _look_ahead(plan: Plan, row: Row, asked: Asked, ask: Ask) -> None:
     for extract in plan.extracts:
         if extract.of == REFERENCE and extract.wanted(asked.mode):
             for reference in row.references or ():
-                with suppress(Failed):  # told when the row's turn comes
+                with suppress(Failed):  # raised again by the row itself
                     _extracted(extract, reference, asked, ask)
 
 
@@ -465,8 +465,8 @@ def _joined(frame: pl.DataFrame, references: pl.DataFrame) -> pl.DataFrame:
     )
     if "reference" in frame.columns:
         raise InputError(
-            "references: the rows have ground truths of their own in column 'reference'. Leave out"
-            " that column or the second table.",
+            "references: the rows already have ground truths in column 'reference'. Omit that"
+            " column or the second table.",
             code="given_twice",
             column="reference",
         )
@@ -617,14 +617,14 @@ class Endpoint:
             except GivenUp as error:
                 if error.last.unreachable:
                     raise JudgeError(
-                        f"nobody answers at the judge's address: {error.last}.",
+                        f"no endpoint answers at the judge's address: {error.last}.",
                         code="endpoint_unreachable",
                     ) from None
                 if error.down:
                     raise JudgeError(
-                        f"the judge's endpoint answers no more: {error.down} calls in a row failed"
-                        f" every time, the last with {error}. What was answered is in the cache:"
-                        " run again when the endpoint works.",
+                        f"the judge's endpoint stopped answering: {error.down} calls in a row"
+                        f" failed, the last with {error}. Answers are in the cache: run again when"
+                        " the endpoint works.",
                         code="endpoint_failing",
                         count=error.down,
                     ) from None
@@ -778,7 +778,7 @@ def _whole(answer: Completion) -> str:
         BadReply: it was truncated, or refused.
     """
     if answer.refusal is not None or answer.finish == "content_filter":
-        said = answer.refusal or "the endpoint's filter held the answer back"
+        said = answer.refusal or "the endpoint's filter blocked the answer"
         raise BadReply("refused", " ".join(said.split())[:200])
     if answer.finish == "length":
         raise BadReply("truncated", "the reply was cut off at the limit of its tokens")

@@ -124,7 +124,7 @@ def frames_beyond(frames: Mapping[str, Maker], limit: int) -> list[Note]:
     return [
         Note(
             "frames_beyond_limit",
-            f"the frames take {gigabytes(sum(sizes.values()))} of memory beside the"
+            f"the frames take {gigabytes(sum(sizes.values()))} of memory in addition to the"
             f" {gigabytes(BASE)} of the process, more than the limit of {gigabytes(limit)}; the"
             f" largest is {largest!r}: ask for fewer metrics or slices that fill it.",
             facts={"largest": largest},
@@ -192,7 +192,7 @@ def check_met(heads: list[dict[str, Any]], ready: Prepared) -> list[Note]:
         return []
     found = CommonIds.of_parts(met)
     if not all(found.sizes):
-        return []  # a condition may leave nothing of a side, which is no strange one
+        return []  # a condition may remove every row of a side
     unlisted = sum(
         note["count"]
         for head in heads
@@ -483,7 +483,8 @@ def run(
             kept = [note for note in notes if note.kind not in late.kinds]
             notes = kept + late.notes(tallies)
         too_many_labels(plan, tallies, options)
-        threads = Threads(1 if in_parts else options.threads)  # views of parts hold one at a time
+        # Views in files read one bucket at a time.
+        threads = Threads(1 if in_parts else options.threads)
         estimate = estimate_of(plan, tallies, threads)
         makers, _ = summary.summarise(plan, tallies, threads=threads, estimate=estimate)
         tell("making frames")
@@ -504,9 +505,9 @@ def run(
         tallied = _kept(here, parts, plan, options, job.kept)
         if held and tallied is None:
             raise ResultError(
-                f"{option('memory_limit', options.memory_limit)}: what is looked for needs the"
-                f" tally of all datums in memory, which takes more than {gigabytes(job.kept)}, the"
-                " share that this limit leaves for it. Raise it, or leave it out.",
+                f"{option('memory_limit', options.memory_limit)}: this search needs the tally of"
+                " all datums in memory, which takes more than its share of the limit,"
+                f" {gigabytes(job.kept)}. Raise it, or omit it.",
                 code="memory_limit_too_small",
             )
         notes += frames_beyond({**frames, **page.makers}, found.limit)
@@ -546,8 +547,8 @@ def _merged(
     return tallies, len(tallies.datums)
 
 
-_ENDS = 3  # times as much room for the tallies at the ends of what tables leave open
-_MERGED = 4  # bytes held of a byte of kept tallies while they are merged
+_ENDS = 3  # times as much room for tallies if bounds are computed
+_MERGED = 4  # bytes of memory per byte of kept tallies during their merge
 
 
 def _room(limit: int, *, held: bool) -> int:

@@ -252,7 +252,7 @@ def merged_by_labels(
     for group, labels in enumerate(pairwise(bounds)):
         rows = int(per_label[slice(*labels)].sum())
         ranges: Sequence[ScoreRange | None] = [None]
-        if rows > sizes.group_rows:  # one label, which alone is more
+        if rows > sizes.group_rows:  # a single label that exceeds the limit
             ranges = cut(folder, labels, sizes.group_rows // 4, parts)
         calls += [(rows // len(ranges), (folder, group, labels, span, parts)) for span in ranges]
         files.append(tuple(str(group_file(folder, group, at)) for at in range(len(ranges))))

@@ -112,7 +112,7 @@ def scratch_folder(base: str | None, needed: int) -> Iterator[Path]:
         ScratchError: the folder cannot be written, its disk has no room or runs full, or the folder
             is deleted meanwhile.
     """
-    home = Path(base or tempfile.gettempdir()).absolute()  # workers stand in folders of their own
+    home = Path(base or tempfile.gettempdir()).absolute()  # workers have other working folders
     folder = home / f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
     with ExitStack() as stack:
         try:
@@ -136,9 +136,9 @@ def scratch_folder(base: str | None, needed: int) -> Iterator[Path]:
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                 raise ScratchError(
-                    f"{home}: the disk ran full while scratch was written, of which about"
-                    f" {gigabytes(needed)} are needed; nothing is left behind. Name a folder on a"
-                    f" larger disk: {option('scratch', '/mnt/large')}.",
+                    f"{home}: the disk is full; scratch needs about {gigabytes(needed)}. All"
+                    " scratch files were deleted. Name a folder on a larger disk:"
+                    f" {option('scratch', '/mnt/large')}.",
                     code="scratch_full",
                 ) from error
             _refuse_deleted(folder, error)
@@ -159,8 +159,8 @@ def _refuse_deleted(folder: Path, error: Exception) -> None:
     read = isinstance(error, ReadError) and str(folder) in str(error)
     if named or read or (not other and not (folder / OWNER).exists()):
         raise ScratchError(
-            f"{folder}: files of this run were deleted while it was at work ({error}). Run it"
-            " again, and leave its scratch folder alone; it is deleted when the run ends.",
+            f"{folder}: files of this run were deleted during the run ({error}). Run it again, and"
+            " do not touch its scratch folder; the run deletes it at its end.",
             code="scratch_deleted",
         ) from error
 
@@ -208,7 +208,7 @@ def look_for_room(home: Path, needed: int) -> None:
 def _mark(folder: Path, stack: ExitStack) -> None:
     """Write the owner of a folder to a mark file, and keep it locked until the run is over."""
     mark = stack.enter_context((folder / OWNER).open("w"))
-    with suppress(OSError):  # where there are no locks, nobody sweeps it
+    with suppress(OSError):  # without locks, it is never swept
         try_lock(mark)
     json.dump({"pid": os.getpid(), "host": socket.gethostname()}, mark)
     mark.flush()
@@ -295,16 +295,16 @@ BASE = 400 << 20
 LEAST = 448 << 20
 """Smallest memory limit of a process that allows any rows."""
 
-MOST_BUCKETS = 400  # files held open at once
-_HELD_FULL = 3  # bytes held of a byte of a bucket of few datums while it is matched
-_GROWTH = 6  # bytes held while a bucket is matched, of a byte of its columns
+MOST_BUCKETS = 400  # files open at once
+_HELD_FULL = 3  # bytes of memory per byte of a bucket of few datums during matching
+_GROWTH = 6  # bytes of memory per byte of a bucket's columns during matching
 _HELD_SCORE = 72
 """Bytes per score of classification, in addition to its columns, while a part's scores are sorted
 by label and then by label key.
 """
 _SHARE = 0.6  # of the memory beyond BASE that one bucket or label group may take
-_RANKED_ROW = 220  # bytes held of a ranked row while label groups are merged
-_RUN_ROW = 96  # bytes held of a row of a run while runs are merged
+_RANKED_ROW = 220  # bytes of memory per ranked row during the merge of label groups
+_RUN_ROW = 96  # bytes of memory per row during the merge of runs
 _SCRATCH_ROW = 120  # bytes on disk of a row beyond its columns: values of every metric
 _CELL, _CELL_ROW = 8, 350  # bytes of a number, and of a row of a frame while it is made
 _STEP = 64 << 20  # to which limits in messages are rounded up
@@ -384,7 +384,7 @@ def refused(ready: Prepared, options: Options) -> str:
     """Return why these tables cannot be shuffled to buckets; empty if they can."""
     schemas = {role: side.schema for role, side in ready.sides.items()}
     if any(dtype == pl.Object for schema in schemas.values() for dtype in schema.values()):
-        return "the tables hold arrays, which are in memory already"
+        return "the tables contain arrays, which are in memory already"
     wide = any(side.naming.wide for side in ready.sides.values())
     if wide and options.label_map is not None:
         return "score columns under a label map depend on all rows"
@@ -509,11 +509,10 @@ def too_many_labels(plan: planner.Plan, tallies: Any, options: Options) -> None:
         return
     enough = -(-(BASE + held) // _STEP) * _STEP >> 20
     raise OptionError(
-        f"{option('memory_limit', options.memory_limit)}: {len(tallies.labels):,} labels make"
-        f" frames that take about {gigabytes(held)} while they are made, beside the"
-        f" {gigabytes(BASE)} of the process. Give at least"
-        f" {option('memory_limit', f'{enough}MiB')}, or ask for fewer metrics, thresholds or"
-        " slices.",
+        f"{option('memory_limit', options.memory_limit)}: {len(tallies.labels):,} labels need"
+        f" frames of about {gigabytes(held)}, in addition to the {gigabytes(BASE)} of the process."
+        f" Give at least {option('memory_limit', f'{enough}MiB')}, or ask for fewer metrics,"
+        " thresholds or slices.",
         code="memory_limit_too_small",
         least=f"{enough}MiB",
         count=len(tallies.labels),

@@ -47,12 +47,12 @@ def ends_of(files: Sequence[str]) -> list[int] | None:
     Args:
         files: local Parquet files, in row order.
     """
-    import pyarrow as pa  # only where workers read tables
+    import pyarrow as pa  # only if workers read tables
     import pyarrow.parquet as pq
 
     try:
         return [*accumulate(pq.read_metadata(file).num_rows for file in files)]
-    except (pa.ArrowException, OSError):  # of a type that is not known there; or told by Polars
+    except (pa.ArrowException, OSError):  # unknown types; Polars reports other faults
         return None
 
 
@@ -354,7 +354,7 @@ def _tell(folder: Path, told: Shuffled) -> None:
 
 
 _TOLD = "told"
-_KEYS, _AHEAD = "label keys", "ahead"  # beside the sides of tables
+_KEYS, _AHEAD = "label keys", "ahead"  # in addition to the sides of tables
 
 
 def shuffle_range(folder: str, span: RowRange, shuffle: bytes) -> None:
@@ -413,7 +413,7 @@ def _written(draft: Path, span: RowRange, shuffle: Shuffle) -> Shuffled:
                 ids = rows[side.table.datum]
                 found = dealt(ids, n)
                 start, order = by_bucket(hashes_of(ids) if found is None else found, n)
-            else:  # rows are datums of their own, and stand by bucket
+            else:  # each row is a datum, and rows are sorted by bucket
                 order = slice(None)
                 start = np.clip(np.arange(n + 1) * shuffle.per - span[1] - done, 0, rows.height)
                 start[n] = rows.height
@@ -513,7 +513,7 @@ def batches(
         yield from query.collect_batches(chunk_size=rows, maintain_order=True)
     except READ_FAILURES as error:
         if isinstance(error, OSError) and error.errno is not None and error.filename is None:
-            raise  # of what is written meanwhile
+            raise  # the fault is in an output file
         raise explain(side.source, error) from error
 
 
@@ -553,9 +553,7 @@ def read_rows(files: Sequence[Path], before: Sequence[int]) -> pl.DataFrame:
 # (:mod:`~evalengine.outofcore.shuffle`). Each range reports its number of rows and its
 # labels; merged, these are the facts about the whole that buckets need.
 
-PER_BUCKET = (
-    4  # ranges for each bucket worth having, so that an uneven one does not hold up the rest
-)
+PER_BUCKET = 4  # ranges per bucket, so that an uneven one does not delay the rest
 MOST_FILES = 1 << 15  # of rows dealt out: ranges of all tables by buckets, about
 
 
@@ -816,14 +814,14 @@ def _cuts(files: Sequence[str], height: int, size: int) -> list[int]:
     cuts = list(range(0, max(height, 1), size))
     if len(cuts) == 1 or not files or height // len(files) < size // 8:
         return cuts
-    import pyarrow as pa  # only where tables are large
+    import pyarrow as pa  # only if tables are large
     import pyarrow.parquet as pq
 
     ends, at = [0], 0
     for file in files:
         try:
             footer = pq.read_metadata(file)
-        except (pa.ArrowException, OSError):  # of a type that is not known there; or told below
+        except (pa.ArrowException, OSError):  # unknown types; other faults are reported below
             return cuts
         for group in range(footer.num_row_groups):
             at += footer.row_group(group).num_rows

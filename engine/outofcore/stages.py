@@ -60,8 +60,8 @@ def taken(path: Path, digest: str) -> Any:
     found = path.read_bytes()
     if sha256(found).hexdigest() != digest:
         raise ScratchError(
-            f"{path}: not what this run wrote there; somebody else can write to the folder. Name a"
-            " scratch folder of your own.",
+            f"{path}: this run did not write this content; another process can write to the"
+            " folder. Name a private scratch folder.",
             code="scratch_unsafe",
             file=str(path),
         )
@@ -244,8 +244,8 @@ def rows_of_bucket(
         if target.exists():  # another worker, taken for dead, has done it meanwhile
             return None, []
         raise ScratchError(
-            f"{error.filename or folder}: rows of bucket {bucket} were deleted while the run was at"
-            " work. Run it again, and leave its scratch folder alone.",
+            f"{error.filename or folder}: rows of bucket {bucket} were deleted during the run. Run"
+            " it again, and do not touch its scratch folder.",
             code="scratch_deleted",
             bucket=bucket,
         ) from error

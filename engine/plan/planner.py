@@ -44,7 +44,7 @@ def make_plan(options: Options, task: str) -> Plan:
     wanted = options.metrics
     if wanted is not None and not wanted:
         raise OptionError(
-            "metrics is empty: name one, or leave it out for the usual ones.",
+            "metrics is empty: name one, or omit it for the usual ones.",
             code="option_value",
             option="metrics",
         )
@@ -367,8 +367,8 @@ def _told_of_intervals(options: Options) -> list[str]:
     what = "datums" if asked.cluster is None else f"clusters of {asked.cluster!r}"
     kind = asked.method or "by metric"
     return [
-        f"intervals {100 * asked.level:g} %, {asked.draws:,} draws of {what}, seed {asked.seed},"
-        f" method {kind}"
+        f"intervals {100 * asked.level:g} %, {asked.draws:,} resamples of {what}, seed"
+        f" {asked.seed}, method {kind}"
     ]
 
 

@@ -266,7 +266,7 @@ def _codes_within(group: Any, first: int, last: int, n: int) -> Any:
     Args:
         group: int32 [n_datums], codes of all ``n`` groups, -1 for none; or files of them.
     """
-    if last - first == n:  # all of them, in one view: nothing is masked and nothing copied
+    if last - first == n:  # all of them: one view without masks or copies
         return group
     if not isinstance(group, np.ndarray):  # in files
         return group.within(first, last)

@@ -207,7 +207,7 @@ def more(n: int, what: str) -> str:
 
 def more_metrics(n: int) -> str:
     """Return the note on metrics that are not shown."""
-    return f"{more(n, 'metric')} not drawn" if n > 0 else ""
+    return f"{more(n, 'metric')} not shown" if n > 0 else ""
 
 
 def described(chart: Drawn) -> str:
@@ -519,7 +519,7 @@ def _other_ious(run: Numbers, source: Source, want: Want, rows: pl.DataFrame) ->
         return ""
     every = run.frames[source.frame].filter(pl.col("curve") == source.curve)
     said = more(every["iou_threshold"].n_unique() - 1, "IoU threshold")
-    return f"{said} not drawn" if said else ""
+    return f"{said} not shown" if said else ""
 
 
 def thresholds(run: Numbers, base: Numbers | None, want: Want) -> list[Drawn]:
@@ -645,7 +645,7 @@ ACTUAL = Binned(
     "actual",
     "parameters",
     "mean target",
-    "What is true by what is predicted",
+    "Truth by prediction",
     ("mean prediction of the bin", "mean target of the bin"),
     "a point a bin of predictions, as large as the bin has rows; below the diagonal the predictions"
     " are too high",

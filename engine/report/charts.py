@@ -187,8 +187,8 @@ def costs(metric: str, run: Numbers, base: Numbers | None, want: Want) -> list[D
         for kind, value, low, high in rows.select("statistic", "value", "lower", "upper").rows()
     ]
     ends = [end for b in bars for end in (b.value, b.low, b.high, b.baseline) if end is not None]
-    heading = want.titled("What each kind of error costs", f"IoU {at(rows, 'iou_threshold')}")
-    note = "FalsePos and FalseNeg sum up what the others separate"
+    heading = want.titled("Cost of each kind of error", f"IoU {at(rows, 'iou_threshold')}")
+    note = "FalsePos and FalseNeg summarise the others"
     return [
         Bars(
             "costs",
@@ -239,7 +239,7 @@ def distribution(run: Numbers, base: Numbers | None, want: Want) -> list[Drawn]:
         n = bins["count"].sum()
         note = more_metrics(kinds.height - _DISTRIBUTIONS)
         if then is not None and then.height and all(bar.baseline is None for bar in bars):
-            note = joined("the baseline's values are in other bins, and not drawn", note)
+            note = joined("the baseline's values are in other bins, and not shown", note)
         across = Axis(f"{called} of a datum", bins["low"][0], bins["high"][-1])
         axis = Axis("datums", 0.0, max(1.0, *tops))
         heading = f"{called} of {n:,} datums"
@@ -298,7 +298,7 @@ def confusion(run: Numbers, base: Numbers | None, want: Want) -> list[Drawn]:
             joined(
                 "rows are actual labels, the most frequent first; columns predicted ones; the"
                 " stronger a cell's colour, the larger its share of the row",
-                "below a count, what it changed by since the baseline" if then else "",
+                "below a count, its change since the baseline" if then else "",
             ),
             [[then.get((str(a), str(p)), 0) for p in predicted] for a in actual] if then else None,
         )
@@ -412,7 +412,7 @@ def _forest(comparison: Comparison, heading: str, lines: list[Titled], b: str) -
     level = comparison.level
     left = more(len(lines) - len(bars), "difference")
     note = joined(
-        f"right of 0 {plain(b)} has the larger number; better or worse where the p-value, adjusted"
+        f"right of 0 {plain(b)} has the larger number; better or worse if the p-value, adjusted"
         f" for all numbers, is at most {1 - level:.3g}",
         f"{left}: --frame differences" if left else "",
     )

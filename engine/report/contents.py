@@ -37,7 +37,7 @@ from ..tasks.contents import Boxes, Content, PixelsWrong, Ring, by_datum, copied
 COLUMNS = 20
 """Other columns of a datum's row that are shown."""
 _VALUE = 200  # characters of their values
-_ID = "id of the datum"  # beside the columns of a table
+_ID = "id of the datum"  # in addition to the columns of a table
 _SIDES = (TABLE, PREDICTIONS, GROUND_TRUTHS, DATUMS)
 
 
@@ -171,7 +171,7 @@ def _given(card: Any, tables: Any) -> dict[str, Any]:
             continue
         found[role] = _unchanged(role, facts)
     if not found:
-        raise _Gone("the run does not say which files it was made from.")
+        raise _Gone("the run does not record its input files.")
     return found
 
 
@@ -185,8 +185,7 @@ def _unchanged(role: str, facts: dict[str, Any]) -> str:
     if "bytes" not in facts:
         raise _Gone(
             f"{called}: {facts.get('path') or facts.get('source') or 'a table'} is not a single"
-            f" file"
-            " that could be compared with what was scored; hand the tables over."
+            " file that can be compared with the scored one; give the tables."
         )
     path = Path(facts.get("path", facts["source"]))
     if not path.is_file():
@@ -225,7 +224,7 @@ def _read(card: Any, ids: pl.Series, given: dict[str, Any]) -> tuple[Frames, lis
         own = side.source.frame
         if role in ready.where:
             own = filtered(own, Named(side.schema, side.naming), ready.where[role])
-            before[role] = 0  # of rows before the condition notes tell, which nobody reads
+            before[role] = 0  # notes count rows before the condition; these are unused
         datum = side.naming.exprs.get(side.table.datum)
         if role != LABELS:
             own = own.with_row_index(_ID) if datum is None else own.with_columns(datum.alias(_ID))

@@ -195,10 +195,10 @@ CALIBRATION = Layout(
 def diagnosis_heading(found: Diagnosis) -> str:
     """Return a one-sentence summary."""
     if not len(found):
-        return "nothing stands out"
+        return "no findings"
     left = len(found) - found.shown.height
     shown = f", the first {found.shown.height:,}" if left else ""
-    return f"{count_of(len(found), 'finding')}{shown}, by how much of what is wrong each explains"
+    return f"{count_of(len(found), 'finding')}{shown}, by the share of errors each explains"
 
 
 DIAGNOSIS = Layout(
@@ -211,7 +211,7 @@ DIAGNOSIS = Layout(
 
 def errors_heading(found: FoundErrors) -> str:
     if not len(found):
-        return f"nothing is wrong in {count_of(found.n, 'datum')}"
+        return f"no errors in {count_of(found.n, 'datum')}"
     first = found.datums.row(0, named=True)
     made_with = msgspec.json.decode(first["parameters"]) if first["parameters"] else {}
     at = ", ".join(
@@ -307,9 +307,9 @@ def bounds_heading(found: FoundLimits) -> str:
     moved, others = found.moved, found.unmoved
     said = f"{count_of(moved, 'number')} could move, the widest first"
     if not moved:
-        said = "no number could move" if not others else "no number was moved by what was tried"
+        said = "no number could move" if not others else "no number moved"
     elif others:
-        said += f"; {others:,} more {'was' if others == 1 else 'were'} not moved by what was tried"
+        said += f"; {others:,} more did not move"
     return said
 
 

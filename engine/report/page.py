@@ -392,7 +392,7 @@ def examples(
             *(plain(name) for name in (slices.columns if slices is not None else ())),
             metric,
             *(("baseline", "change") if since else ()),
-            "what is wrong",
+            "errors",
         ],
         rows,
         [],

@@ -31,7 +31,7 @@ _WIDE, _TALL = 6.4, 4.4  # inches
 _ROW = 0.28  # inches of a bar, and of a row of a matrix
 _DPI = 150
 _CHARACTERS = 110  # of a line of notes
-_TICKS = 8  # up to so many places, each has its own
+_TICKS = 8  # up to this many places, each has a tick
 
 
 class Plots:
@@ -255,13 +255,13 @@ def _lacking(card: Scorecard, kind: str, given: dict[str, Any]) -> str:
             return f"this run has no {kind} plot of {said}."
     for why in card.lacking.values():
         if any(why.startswith(f"{name!r}:") for name in KINDS[kind].fills):
-            return f"this run has nothing to plot {kind} from: {why}"
+            return f"this run has no data to plot {kind}: {why}"
     fills = [name for name in KINDS[kind].fills if has(card.task, name)]
     if fills:
         asked = option("metrics", [*(card.options.metrics or ()), fills[0]])
-        return f"this run has nothing to plot {kind} from: score again with {asked}."
+        return f"this run has no data to plot {kind}: score again with {asked}."
     way = KINDS[kind].otherwise
-    return f"this run has nothing to plot {kind} from" + (f": {way}." if way else ".")
+    return f"this run has no data to plot {kind}" + (f": {way}." if way else ".")
 
 
 def figure_of(charts: list[Drawn]) -> Figure:
@@ -290,7 +290,7 @@ def figure_of(charts: list[Drawn]) -> Figure:
     every = made.subplots(len(charts), squeeze=False, height_ratios=heights)
     for axes, chart in zip(every[:, 0], charts, strict=True):
         _DRAW[type(chart)](axes, chart)
-        pad = 22 if isinstance(chart, Bars) and chart.across is None else 6  # a legend lies between
+        pad = 22 if isinstance(chart, Bars) and chart.across is None else 6  # room for a legend
         axes.set_title(chart.title, loc="left", fontsize="medium", wrap=True, pad=pad)
     notes = list(dict.fromkeys(chart.note for chart in charts if chart.note))
     if notes:

@@ -187,7 +187,7 @@ def show_frame(
                 " write a folder with --out."
             )
         out.flush()
-        packed = io.BytesIO()  # Polars would hide what the stream says
+        packed = io.BytesIO()  # Polars would hide errors of the stream
         frame.write_parquet(packed)
         cast(TextIO, out).buffer.write(packed.getbuffer())
     else:
@@ -288,7 +288,7 @@ class _Headline:
         notes = [line.note for line in lines]
         wide = max(map(len, numbers))
         least = min(_LEAST_NAME, max(map(len, titles)))
-        room = options.max_width - wide - 4  # of titles and what stands behind the numbers
+        room = options.max_width - wide - 4  # of titles and the text behind the numbers
         exact = self._exact and max(map(len, digits)) <= room - least
         if exact:
             notes = [note or every for note, every in zip(notes, digits, strict=True)]
@@ -572,7 +572,7 @@ def checked(report: CheckReport, form: str) -> str:
     lines += [
         f"{'warning' if note in report.warnings else 'note'}: {note}" for note in report.notes
     ]
-    lines.append("not ok: the numbers would mean nothing" if report.warnings else "ok")
+    lines.append("not ok: the numbers would be meaningless" if report.warnings else "ok")
     return "\n".join(lines)
 
 
@@ -715,7 +715,7 @@ def _details(comparison: Comparison, runs: Sequence[str]) -> list[Table]:
         if not every.height:
             continue
         whole = every.filter(pl.col("label_value").is_null())
-        some = whole if whole.height else every  # of slices, labels only where nothing else is
+        some = whole if whole.height else every  # of slices; labels only if there is no other row
         order = some.sort("p_adjusted", "p", nulls_last=True, maintain_order=True).head(_MOST)
         lines = [
             (f"{_where(row, comparison.names, keyed=keyed)} {title_of(row)}", row)

@@ -422,7 +422,7 @@ def limited(grid: Grid, best: int, worst: int, look: Look = USUAL) -> tuple[list
     if len(grid.rows) <= best + worst:
         return grid.rows, 0, 0
     rows = [row for row in grid.rows if row.numbers[0] is not None] or grid.rows
-    if len(rows) < best + worst:  # all that are defined; the gap is where the others would be
+    if len(rows) < best + worst:  # all defined rows; a gap marks the others
         after = len(rows) if grid.rows[0].numbers[0] is not None else 0
         return rows, after, len(grid.rows) - len(rows)
     tail = rows[len(rows) - worst :] if worst else []

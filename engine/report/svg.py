@@ -239,7 +239,7 @@ def _drawn(
     out = f'<path d="{way}"{dashes} stroke-linecap="round" stroke-linejoin="round"/>'
     if len(known) <= _FEW:
         shown = known
-    else:  # marks of several lines lie side by side
+    else:  # marks of several lines are side by side
         shown = (
             [] if line.baseline or line.whole else known[5 + 3 * place :: max(1, len(known) // 4)]
         )

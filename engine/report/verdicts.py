@@ -187,7 +187,7 @@ def _of_covered(comparison: Comparison, name: str, row: dict[str, Any], told: st
         return f"{b} has {told}; whether that is luck is not known."
     beside = [line for line in _there(comparison, a, b) if line[1]["metric"] == row["metric"]]
     if all(_equal(one) for _, one in beside):
-        return f"{a} and {b} are equal: {name} is {number(row['a'])} in both, in every draw."
+        return f"{a} and {b} are equal: {name} is {number(row['a'])} in both, in every resample."
     reach = [signed(row["difference"])]
     if row["lower"] is not None:
         ends = f"{signed(row['lower'])} to {signed(row['upper'])}"

@@ -101,7 +101,7 @@ def counts(
     notes = [f"{left:,} labels of less support are not in this table."] if left else []
     table = Table(
         id="counts",
-        caption="True positives, false positives and what was missed",
+        caption="True positives, false positives and false negatives",
         header=["label", "TP", "FP", "FN", "precision", "recall", "F1"],
         rows=[
             [Cell(name, kind="name"), *_cells([c[at] for c in columns])]
@@ -205,7 +205,7 @@ def _about(card: Scorecard, title: str, baseline_name: str) -> dict[str, Any]:
         "style": _safe((folder / "report.css").read_text(encoding="utf-8")),
         "script": _safe((folder / "report.js").read_text(encoding="utf-8")),
         "command": command(card.task, card.options, card.run.get("inputs", {})),
-        "provenance": Table("facts", "What was scored, with what", ["what", "value"], rows, []),
+        "provenance": Table("facts", "Inputs and settings", ["what", "value"], rows, []),
     }
 
 
@@ -275,9 +275,8 @@ def _reading(comparison: Comparison | None, margins: Margins | None) -> str:
         else ""
     )
     return (
-        f"{said} ▲ better and ▼ worse: significant at {sure}{adjusted}. ≈ not"
-        " significant, although the interval of a single number may exclude 0. = same: equal in"
-        " every draw."
+        f"{said} ▲ better and ▼ worse: significant at {sure}{adjusted}. ≈ not significant,"
+        " although the interval of a single number may exclude 0. = same: equal in every resample."
     )
 
 
@@ -368,7 +367,7 @@ _CALLED = {
     "thresholds": "counts by score threshold",
     "confusion": "confusion matrix",
     "reliability": "calibration curve",
-    "actual_by_prediction": "curve of what is true by what is predicted",
+    "actual_by_prediction": "curve of the truth by the prediction",
     "worst": "examples",
 }
 """Names of report frames, for messages about missing ones."""
@@ -404,7 +403,7 @@ def observed(card: Scorecard) -> list[Table]:
     ]
     left = rows.height - len(shown)
     notes = [f"{left:,} more rows are in the examples frame of the run."] if left else []
-    caption = f"What went wrong, by label, at score {nearest:g}, the most frequent first"
+    caption = f"Errors by label at score {nearest:g}, the most frequent first"
     header = ["label", "outcome", "observation", "count"]
     return [Table("observations", caption, header, shown, notes)] if shown else []
 

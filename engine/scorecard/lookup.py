@@ -187,7 +187,7 @@ def _by_value(filters: Mapping[str, Any], labels: pl.DataFrame) -> dict[str, Any
         )
     if len(values) > 1:
         raise ResultError(
-            f"label_name={name!r} stands for several labels; choose one by label_value:"
+            f"label_name={name!r} is the name of several labels; choose one by label_value:"
             f" {_listed(values)}.",
             code="ambiguous",
             columns=["label_value"],
@@ -237,7 +237,7 @@ def ambiguous(rows: pl.DataFrame, metric: str, after: str = "") -> ResultError:
     """Return the error for several rows where one is wanted, with the columns that differ."""
     columns = [name for name in KEYS if rows[name].n_unique() > 1]
     parts = [f"{name}= {_listed(_values(rows, name))}" for name in columns]
-    said = f"{metric} is in {rows.height} rows that nothing distinguishes."
+    said = f"{metric} is in {rows.height} rows with equal columns."
     if parts:
         said = f"{metric} has {rows.height} such rows; choose one by {'; and by '.join(parts)}."
     return ResultError(said + after, code="ambiguous", columns=columns, count=rows.height)

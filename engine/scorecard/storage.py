@@ -70,8 +70,8 @@ class FrameFile:
             return pl.read_parquet(self.path, glob=False)
         except FileNotFoundError as error:
             raise ScratchError(
-                f"{self.path}: the file of this frame, which was too large to be held, was deleted."
-                " Save results before scratch folders are emptied, or run again."
+                f"{self.path}: the file of this frame, which was too large for memory, was"
+                " deleted. Save results before scratch folders are emptied, or run again."
             ) from error
 
     def copy_to(self, target: Path) -> None:
@@ -176,7 +176,7 @@ def check_target(directory: str | Path, *, overwrite: bool = False) -> Path:
         return target
     if not _is_result(target):
         raise ResultError(
-            f"cannot write {directory}: the folder holds something else than an evalengine"
+            f"cannot write {directory}: the folder contains something other than an evalengine"
             " result; choose a new folder.",
             code="folder_used",
         )
@@ -191,7 +191,7 @@ def check_target(directory: str | Path, *, overwrite: bool = False) -> Path:
         )
     if not overwrite:
         raise ResultError(
-            f"{directory} already holds a result; choose another folder, or replace it with"
+            f"{directory} already contains a result; choose another folder, or replace it with"
             f" {option('overwrite', True)}."
         )
     return target
@@ -572,8 +572,8 @@ def save_comparison(comparison: Any, directory: str | Path, *, overwrite: bool =
             )
         if not overwrite:
             raise ResultError(
-                f"{directory} already holds a comparison; choose another folder, or replace it with"
-                f" {option('overwrite', True)}.",
+                f"{directory} already contains a comparison; choose another folder, or replace it"
+                f" with {option('overwrite', True)}.",
                 code="folder_used",
             )
     fresh = fresh_name(target)

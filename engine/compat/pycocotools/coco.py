@@ -457,11 +457,13 @@ class COCO:
 
     def showAnns(self, anns: Any, draw_bbox: bool = False) -> None:
         """Raise NotImplementedError: there is no plotting here."""
-        raise NotImplementedError("showAnns draws; nothing here does. annToMask gives the pixels.")
+        raise NotImplementedError(
+            "showAnns plots, which is not supported. annToMask returns the pixels."
+        )
 
     def download(self, tarDir: Any = None, imgIds: Any = ()) -> None:
         """Raise NotImplementedError: images are not downloaded."""
-        raise NotImplementedError("download fetches images; nothing here does.")
+        raise NotImplementedError("download fetches images, which is not supported.")
 
 
 def _of_boxes(rows: Sequence[Annotation]) -> Iterator[Annotation]:
@@ -498,7 +500,7 @@ _COMPLETED = {
 def _decoded(path: str | Path) -> Any:
     text = Path(path).read_bytes()
     collecting = gc.isenabled()
-    gc.disable()  # nothing of what is made here is garbage, and looking for some takes as long
+    gc.disable()  # decoding makes no garbage, and collection would double its time
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
@@ -510,7 +512,7 @@ def _decoded(path: str | Path) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputError(
-            f"{path} holds no JSON: {error}.", code="file_unreadable", file=path
+            f"{path} is not JSON: {error}.", code="file_unreadable", file=path
         ) from None
 
 

@@ -126,7 +126,7 @@ def thresholds(params: Params) -> list[float]:
     wrong = [iou for iou in found if not iou > 0]
     if wrong or not found:
         raise OptionError(
-            f"params.iouThrs={found}: IoU thresholds lie above 0.",
+            f"params.iouThrs={found}: IoU thresholds are above 0.",
             code="option_value",
             option="iouThrs",
             value=found,
@@ -226,7 +226,7 @@ def _rows(
 ) -> tuple[Sequence[Annotation], Sequence[Any], Sequence[Any]]:
     """Rows, their images and their ids; of those with one id the last counts for each."""
     rows, image_ids = coco.rows(images, what)
-    if coco.results:  # nobody has looked at them: their ids are still to be written
+    if coco.results:  # ids are assigned on first access
         return rows, image_ids, range(1, len(rows) + 1)
     ids = column(rows, "id", what)
     several = len(ids) - len({*ids})
@@ -559,7 +559,7 @@ def ranked_of(cells: Sequence[Any], grid: Grid, area: int) -> Ranked:
     n_cells = n_images * n_ranges * len(grid.categories)
     if len(cells) != n_cells:
         raise InputError(
-            f"evalImgs holds {len(cells):,} entries, and {len(grid.categories):,} categories x"
+            f"evalImgs has {len(cells):,} entries, and {len(grid.categories):,} categories x"
             f" {n_ranges} area ranges x {n_images:,} images are {n_cells:,}: set params and"
             " _paramsEval to those that the entries are of.",
             code="lengths_differ",

@@ -243,9 +243,7 @@ def iou(dt: Any, gt: Any, pyiscrowd: Sequence[Any]) -> Any:
         )
     coded = {isinstance(one, dict) for one in (*dt, *gt)}
     if len(coded) > 1:
-        raise InputError(
-            "iou: one side holds boxes, the other codes of masks.", code="forms_differ"
-        )
+        raise InputError("iou: one side has boxes, the other codes of masks.", code="forms_differ")
     if True in coded:
         masks = [_runs_of([*side]) for side in (dt, gt)]
         _refuse_sizes(concat(masks))

@@ -156,12 +156,12 @@ def _refuse_others(queries: list[Any], run: Run, name: str) -> None:
     if lacking or more:
         said = [
             f"{what}, first {', '.join(map(repr, some))}"
-            for what, some in (("lacks judged queries", lacking), ("has unjudged ones", more))
+            for what, some in (("misses judged queries", lacking), ("has unjudged ones", more))
             if some
         ]
         raise InputError(
-            f"{name} {' and '.join(said)}. Pass make_comparable=True to leave the unjudged out and"
-            " to count the others as answered by nothing.",
+            f"{name} {' and '.join(said)}. Pass make_comparable=True to skip unjudged queries and"
+            " to count missing ones as empty.",
             code="queries_differ",
         )
 
@@ -415,7 +415,7 @@ def compare(
     if len(set(models)) < len(models):
         twice = next(name for name in models if models.count(name) > 1)
         raise InputError(
-            f"two runs are named {twice!r}: give each a name of its own.",
+            f"two runs are named {twice!r}: give each a different name.",
             code="repeated_names",
             value=twice,
         )

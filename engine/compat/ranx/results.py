@@ -51,7 +51,7 @@ class Results:
         self.name = name
         self._nested: dict[Any, dict[Any, Any]] | None = {}
         self._rows: pl.DataFrame | None = None
-        self._bare: list[Any] = []  # queries without documents, which rows do not tell
+        self._bare: list[Any] = []  # queries without documents, which have no rows
         if results:
             self._take(_rows_of(results, type(self).__name__), _bare(results))
 
@@ -210,7 +210,7 @@ class Results:
         """
         if pd_kwargs:
             raise OptionError(
-                "pd_kwargs: pandas does not read the file here; leave it out.",
+                "pd_kwargs: pandas does not read the file here; omit it.",
                 code="option_unfit",
                 option="pd_kwargs",
             )

@@ -191,7 +191,6 @@ def _nltk_sentences() -> Callable[[str], list[str]]:
     except ImportError:
         raise OptionError(
             "split_summaries=True splits sentences by NLTK, which is not installed: pip install"
-            " nltk and its data punkt_tab; or put a line break behind every sentence and leave it"
-            " out."
+            " nltk and its data punkt_tab; or put a line break behind every sentence and omit it."
         ) from None
     return split

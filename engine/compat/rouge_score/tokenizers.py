@@ -26,6 +26,6 @@ class DefaultTokenizer(Tokenizer):
     def tokenize(self, text: str) -> list[str]:
         """Raise NotImplementedError: the engine has only hashes of tokens, not strings."""
         raise NotImplementedError(
-            "DefaultTokenizer is for RougeScorer(tokenizer=...) alone; for tokens as strings use"
+            "DefaultTokenizer is only for RougeScorer(tokenizer=...); for tokens as strings use"
             " rouge_score.tokenizers.DefaultTokenizer."
         )

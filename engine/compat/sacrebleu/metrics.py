@@ -73,7 +73,7 @@ class Score:
         """Store the mean of resampled scores and half the width of their 95% interval."""
         values: list[Any] = sorted(one.score for one in scores)
         if any(isinstance(value, np.float32) for value in values):
-            values = [np.float32(value) for value in values]  # those of nothing are floats
+            values = [np.float32(value) for value in values]  # scores of empty resamples are floats
         beyond = len(values) // 40
         self._ci = 0.5 * (values[-1 - beyond] - values[beyond])
         self._mean = statistics.mean(values)
@@ -221,7 +221,7 @@ class Metric(ABC):
             self.seed = self.seed.lower()
             rng = np.random.default_rng(None if self.seed == "none" else int(self.seed))
             places = rng.choice(len(counts), size=(n_bootstrap, len(counts)), replace=True)
-            single = counts.astype(np.float32)  # sacrebleu draws in single precision
+            single = counts.astype(np.float32)  # sacrebleu resamples in single precision
             found.estimate_ci(self._score(single[row].sum(0)) for row in places)
         return found
 

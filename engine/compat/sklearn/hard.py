@@ -177,7 +177,7 @@ def indicator(name: str, values: Any) -> Array | None:
         return None
     try:
         array = np.asarray(values)
-    except ValueError:  # rows of different lengths, which `column` tells of
+    except ValueError:  # rows of different lengths, which `column` reports
         return None
     if array.ndim != 2 or array.shape[1] < 2:
         return None
@@ -185,8 +185,8 @@ def indicator(name: str, values: Any) -> Array | None:
         array = np.array(array.tolist())
     if array.dtype.kind not in "biuf" or not ((array == 0) | (array == 1)).all():
         raise InputError(
-            f"{name} has the shape {array.shape}: of several labels a row each column says with 0"
-            " and 1 whether the row has its label.",
+            f"{name} has the shape {array.shape}: several labels per row are columns of 0 and 1,"
+            " one per label.",
             code="wrong_shape",
             option=name,
             shape=array.shape,
@@ -436,7 +436,7 @@ def _ratios(
         asked = both.subset(labels)
         if pos_label not in (None, 1):
             warnings.warn(
-                f"pos_label={pos_label!r} is ignored where average is not 'binary'; write"
+                f"pos_label={pos_label!r} is ignored if average is not 'binary'; write"
                 " labels=[...] for a single label.",
                 stacklevel=3,
             )
@@ -444,8 +444,8 @@ def _ratios(
     shown = None if average == "binary" else average
     for metric in sorted(found.undefined if warn_for is None else found.undefined & set(warn_for)):
         undefined(
-            f"{metric} is undefined (0 / 0) for a label, and set to 0; zero_division= says what"
-            " it shall be."
+            f"{metric} is undefined (0 / 0) for a label, and set to 0; zero_division= sets the"
+            " value."
         )
     values = [found.of(metric, shown) for metric in metrics]
     return [float(one[0]) for one in values] if average == "binary" else values, found
@@ -465,7 +465,7 @@ def _positive(both: Sides, pos_label: Any) -> Any:
     label = column("pos_label", [pos_label]).values[0]
     if label not in both.present and len(both.present) == 2:
         raise InputError(
-            f"pos_label={pos_label!r} is none of the labels {both.present}.",
+            f"pos_label={pos_label!r} is not among the labels {both.present}.",
             code="unknown_label",
             option="pos_label",
             value=pos_label,

@@ -87,7 +87,7 @@ class _Truth:
                 raise InputError(f"labels must be unique and in order: {classes}.")
             strange = sorted(set(self.classes) - set(classes))
             if strange:
-                raise InputError(f"y_true has labels that labels= lacks: {strange[:10]}.")
+                raise InputError(f"y_true has labels that are not in labels=: {strange[:10]}.")
         if len(classes) != n_columns:
             raise InputError(
                 f"{len(classes)} labels{'' if labels is None else ' in labels='}, but {n_columns}"
@@ -128,7 +128,7 @@ def roc_auc_score(
     several = indicator("y_true", y_true)
     if several is not None:
         if max_fpr not in (None, 1) and average is not None:
-            raise OptionError("max_fpr: of several labels a row with average=None alone.")
+            raise OptionError("max_fpr: with several labels per row, only with average=None.")
         partial = max_fpr not in (None, 1)
         names = ("PartialROCAUC" if partial else "ROCAUC", "mROCAUC")
         said = "a label that no row has, or every row, has no area."
@@ -138,7 +138,7 @@ def roc_auc_score(
     if len(truth.classes) <= 2 and (scores.ndim == 1 or scores.shape[1] < 3):
         return _binary_area(truth, scores, sample_weight, max_fpr)
     if max_fpr not in (None, 1):
-        raise OptionError("max_fpr: areas up to a rate are of two labels alone.")
+        raise OptionError("max_fpr: areas up to a rate need exactly two labels.")
     if multi_class == "raise":
         raise OptionError(
             "multi_class: write 'ovr' or 'ovo'.", code="option_missing", option="multi_class"
@@ -153,7 +153,7 @@ def roc_auc_score(
     if multi_class == "ovo" and sample_weight is not None:
         raise OptionError("sample_weight: areas of pairs of labels (ovo) take none.")
     table, options = _wide(truth, scores, classes, sample_weight)
-    said = "one class alone is in y_true, so that its area is undefined."
+    said = "y_true has only one class, so its area is undefined."
     if multi_class == "ovo":
         return _number(
             _card(table, "mROCAUCOneVsOne", **options), "mROCAUCOneVsOne", said, average=average
@@ -239,7 +239,7 @@ def average_precision_score(
         if scores.ndim != 1:
             raise InputError(f"y_score has the shape {scores.shape}, but y_true two labels.")
         if len(truth.classes) == 2 and pos_label not in truth.classes:
-            raise InputError(f"pos_label={pos_label!r} is none of the labels {truth.classes}.")
+            raise InputError(f"pos_label={pos_label!r} is not among the labels {truth.classes}.")
         positive = truth.positive(pos_label)
         card = _card(_binary_table(positive, scores, sample_weight), "AP")
         if not positive.any():
@@ -494,7 +494,7 @@ def calibration_curve(
     scores = numbers("y_prob", y_prob)
     if ((scores < 0) | (scores > 1)).any():
         raise InputError(
-            "y_prob: probabilities lie between 0 and 1.", code="not_probabilities", option="y_prob"
+            "y_prob: probabilities are between 0 and 1.", code="not_probabilities", option="y_prob"
         )
     card = of_positive("Reliability", y_true, scores.astype(np.float64), pos_label, n_bins=n_bins)
     found = card.metrics.pivot("statistic", index="score_threshold", values="value")
@@ -523,7 +523,7 @@ def ndcg_score(
     """Mean over rows of nDCG of the columns' gains in ``y_true`` in the order of ``y_score``."""
     if sample_weight is not None:
         raise OptionError(
-            "sample_weight: rows count alike here; leave it None.",
+            "sample_weight: all rows count the same here; use None.",
             code="option_unfit",
             option="sample_weight",
         )

@@ -30,8 +30,8 @@ class Metric(ABC):
     def __init__(self, **unknown: Any) -> None:
         if unknown:
             raise OptionError(
-                f"{type(self).__name__}: {', '.join(unknown)} cannot be honoured here. To add up"
-                " what several processes saw: metric.merge_state(other)."
+                f"{type(self).__name__}: {', '.join(unknown)} is not supported. Merge the states"
+                " of several processes with metric.merge_state(other)."
             )
         self.reset()
 
@@ -83,7 +83,7 @@ class Metric(ABC):
             InputError: there was no batch.
         """
         if side not in self._kept:
-            raise InputError(f"{type(self).__name__}.compute: nothing was updated yet.")
+            raise InputError(f"{type(self).__name__}.compute: update was not called yet.")
         return self._kept.table(side)
 
 
@@ -366,7 +366,7 @@ class _Area(_Classification):
     ) -> None:
         if thresholds is not None:
             raise OptionError(
-                "thresholds: areas are exact here; leave it None.",
+                "thresholds: areas are exact here; use None.",
                 code="option_unfit",
                 option="thresholds",
             )
@@ -590,7 +590,7 @@ class MeanAveragePrecision(Metric):
         keys = [_GEOMETRY[one][0] for one in self.iou_type]
         lacking = [key for key in (*keys, "labels", *more) if key not in item]
         if lacking:
-            raise InputError(f"{name} lacks {', '.join(lacking)}; it has {', '.join(item)}.")
+            raise InputError(f"{name} has no {', '.join(lacking)}; it has {', '.join(item)}.")
         labels = array(f"{name}['labels']", item["labels"]).reshape(-1)
         n = len(labels)
         if labels.dtype.kind not in "iub" and n:
