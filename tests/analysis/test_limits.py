@@ -256,8 +256,8 @@ def test_command():
     assert {line.split(",")[-4] for line in done.output.splitlines()[1:]} == {"cap", "ties"}
     shown = CliRunner().invoke(cli, asked).output
     assert "[0.5,0.55" not in shown
-    assert "not moved" in shown
-    assert "left out" in shown
+    assert "did not move" in shown
+    assert "skipped" in shown
     shown = CliRunner().invoke(cli, ["limits", *LISTS, "--metric", "P@5,MAP,bpref"]).output
     widths = [float(line.split()[5]) - float(line.split()[4]) for line in shown.splitlines()[3:7]]
     assert widths == sorted(widths, reverse=True)

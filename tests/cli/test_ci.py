@@ -154,7 +154,7 @@ class TestScore:
             assert (status, said in err) == (2, True), err
         gate = ("--fail-if", "Accuracy < baseline surely", "--baseline", "gone")
         status, _, err = run(*SCORE, *gate, "--executor", "processes")
-        assert (status, "is not kept" in err) == (2, True), err
+        assert (status, "does not keep" in err) == (2, True), err
         assert not seen
 
     def test_github(self, run: Run, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -131,8 +131,8 @@ def test_other_datums_and_other_truths_are_named(run, runs, tmp_path):
     status, out, _ = run("compare", runs[0], fewer, *FAST, "--common")
     assert status == 0
     assert "against few, 37 datums" in out
-    assert "out: 3 datums that" in out
-    assert "have; 37 of them" in out
+    assert "skipped: 3 datums that" in out
+    assert "have; 37 are" in out
     status, _, err = run("compare", runs[0], other, *FAST)
     assert status == 2
     assert "1 datums differ, first 'm7'" in err
@@ -170,13 +170,13 @@ def test_few_clusters_and_few_draws_are_told(run, runs):
     assert "hardly ever below 0.5" in flat
     _, out, _ = run("compare", *runs[:2], "--draws", "30", "--metric", "Accuracy,Recall")
     assert "30 draws are" in " ".join(out.split())
-    assert "anything among 4 numbers" in " ".join(out.split())
+    assert "finding among 4 numbers" in " ".join(out.split())
     for adjust in ("bh", "none"):
         few = ("compare", *runs[:2], "--metric", "Accuracy", "--intervals", "99")
         few = (*few, "--adjust", adjust, "--draws")
         _, out, _ = run(*few, "50")
         assert "50 draws are" in " ".join(out.split())
-        assert "anything among 1 number" in " ".join(out.split())
+        assert "finding among 1 number" in " ".join(out.split())
         assert "below 0.02." in " ".join(out.split())
         _, out, _ = run(*few, "100")
         assert "draws are too" not in " ".join(out.split())

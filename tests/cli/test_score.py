@@ -243,4 +243,4 @@ def test_a_shape_that_a_task_does_not_have_is_refused(run: Run) -> None:
     assert "to_ragas() has no" in err
     status, _, err = run("score", *tables, "--export", "coco", "--format", "json")
     assert status == 2
-    assert "--format and --frame" in err
+    assert "omit --format and --frame" in err

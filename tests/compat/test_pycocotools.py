@@ -340,7 +340,7 @@ def test_refused_calls(tmp_path: Any) -> None:
         mine.computeIoU(-5, mine.params.catIds[0])
     mine.evalImgs = mine.evalImgs[1:]
     mine.params.iouThrs = np.linspace(0.5, 0.95, 10)
-    with pytest.raises(ee.InputError, match="evalImgs holds"):
+    with pytest.raises(ee.InputError, match="evalImgs has"):
         mine.accumulate()
     fresh = OURS.COCOeval(mine.cocoGt, mine.cocoDt, "bbox")
     with pytest.raises(ee.ResultError, match=r"run accumulate\(\) first"):

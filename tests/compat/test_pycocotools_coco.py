@@ -111,7 +111,7 @@ def test_nothing_found() -> None:
 
 def test_what_is_not_there() -> None:
     truth, _ = loaded(OURS, truths(annotation()), [])
-    with pytest.raises(NotImplementedError, match="annToMask gives the pixels"):
+    with pytest.raises(NotImplementedError, match="annToMask returns the pixels"):
         truth.showAnns([])
     with pytest.raises(NotImplementedError, match="fetches images"):
         truth.download()

@@ -132,7 +132,7 @@ def test_calls_merging_and_reset() -> None:
     metric.merge_state(other)
     assert metric.compute() == 0.75
     metric.reset()
-    with pytest.raises(ValueError, match="nothing was updated"):
+    with pytest.raises(ValueError, match="update was not called"):
         metric.compute()
     with pytest.raises(ValueError, match="other arguments"):
         metric.merge_state(tm.Accuracy("binary", threshold=0.1))

@@ -14,7 +14,7 @@ import evalengine as ee
 
 FOLDER = Path(__file__).parents[2] / "examples" / "keypoints"
 TRUTH = FOLDER / "people.json"
-SAID = "keypoints are compared, since one side has nothing else: what iou_type='keypoints' says."
+SAID = "keypoints are compared, since one side has only keypoints (like iou_type='keypoints')."
 
 
 @pytest.fixture

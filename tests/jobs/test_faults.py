@@ -156,11 +156,11 @@ def test_a_full_scratch_disk_ends_the_command_with_3(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def full(*_: object, **__: object) -> None:
-        raise ee.ScratchError("the disk ran full while scratch was written.")
+        raise ee.ScratchError("the disk is full")
 
     monkeypatch.setattr(run, "score_tables", full)
     assert main(["score", str(folder / "x"), str(folder / "y")]) == 3
-    assert "ran full" in capsys.readouterr().err
+    assert "disk is full" in capsys.readouterr().err
 
 
 def test_files_that_are_nested_too_deep_are_named(write: Write, folder: Path) -> None:

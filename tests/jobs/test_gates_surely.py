@@ -417,7 +417,7 @@ class TestNights:
         (first.plan.folder / "tally.zip").unlink()
         second = job("2", planted.WRONG["same"])
         assert statuses(second) == ["skipped", "skipped"]
-        assert "keeps nothing" in second.verdicts[0].reason
+        assert "no tally" in second.verdicts[0].reason
         assert statuses(job("3", planted.WRONG["same"])) == ["passed", "passed"]
 
 

@@ -108,9 +108,9 @@ class TestGone:
         assert not ee.run_job(path).card.warnings
         self.gone(folder, DAYS[1])
         result = ee.run_job(path)
-        (said,) = [note for note in result.card.warnings if "gone since" in note]
+        (said,) = [note for note in result.card.warnings if "missing now" in note]
         assert said.startswith("1 partition of")
-        assert f"left out: {DAYS[1]}." in said
+        assert f"skipped: {DAYS[1]}." in said
         assert said in result.card.notes
         assert ee.run_job(path).card.warnings == (said,)  # as it stands there
         write_day(folder, DAYS[1], first=100)
@@ -126,8 +126,8 @@ class TestGone:
         path.write_text(path.read_text().replace("runs/all", "runs/{run_id}"))
         ee.run_job(path)
         self.gone(folder, DAYS[0])
-        assert any("gone since" in said for said in ee.run_job(path).card.warnings)
-        assert any("gone since" in said for said in ee.run_job(path, force=True).card.warnings)
+        assert any("missing now" in said for said in ee.run_job(path).card.warnings)
+        assert any("missing now" in said for said in ee.run_job(path, force=True).card.warnings)
 
     def test_one_outside_the_window_is_not_missed(self, path: Path, folder: Path) -> None:
         text = path.read_text()

@@ -117,12 +117,12 @@ class TestOnce:
         said: list[str] = []
         ee.run_job(path, tell=lambda text, **facts: said.append(text))
         assert not left.exists()
-        assert any(one.startswith("cleared away") for one in said)
+        assert any(one.startswith("deleted files") for one in said)
 
     def test_something_else_is_never_replaced(self, write: Write, folder: Path) -> None:
         (folder / "runs" / "2026-11-20").mkdir(parents=True)
         (folder / "runs" / "2026-11-20" / "thesis.txt").write_text("dear")
-        with pytest.raises(ResultError, match="something else"):
+        with pytest.raises(ResultError, match="something other"):
             ee.run_job(write())
         assert content(folder / "runs" / "2026-11-20") == {"thesis.txt": b"dear"}
 

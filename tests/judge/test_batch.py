@@ -162,7 +162,7 @@ def test_the_commands(tmp_path, monkeypatch, capsys):
     printed = capsys.readouterr().out
     assert "opinions-001.jsonl: 3 requests" in printed
     assert "3 answers and 0" in printed
-    assert "nothing is left" in printed
+    assert "no request is open" in printed
     assert main(["judge", "run", *asking, "--offline", "--out", "v.parquet"]) == 0
     assert "Bias  0.6667" in capsys.readouterr().out
 

@@ -280,7 +280,7 @@ def test_an_empty_account_stops_at_once(tmp_path):
 def test_nobody_there_is_said_at_once(tmp_path):
     with serving() as server:
         pass
-    with pytest.raises(ee.JudgeError, match="nobody answers"):
+    with pytest.raises(ee.JudgeError, match="no endpoint answers"):
         judge(server, tmp_path, retries=1)
 
 

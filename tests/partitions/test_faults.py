@@ -86,7 +86,7 @@ def test_a_disk_that_runs_full_leaves_nothing(
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
     try:
-        with pytest.raises(ScratchError, match="ran full"):
+        with pytest.raises(ScratchError, match="disk is full"):
             ee.score(*sides, task="detection", memory_limit="1GB", scratch=str(tmp_path / "s"))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -63,7 +63,7 @@ def test_labels_whose_frames_take_more_than_there_is(rows: int) -> None:
          "ymin": x, "xmax": x + 5, "ymax": x + 5}
     )  # fmt: skip
     given = boxes.with_columns(score=pl.lit(0.5)), boxes
-    with pytest.raises(ee.OptionError, match="20,000 labels make frames") as raised:
+    with pytest.raises(ee.OptionError, match="20,000 labels need frames") as raised:
         ee.score(*given, memory_limit="480MiB")
     enough = ee.score(*given, memory_limit=limit_named(raised.value), metrics=["mAP"])
     assert enough.value("mAP", iou=0.5) is not None

@@ -269,7 +269,7 @@ class TestCommand:
 
     def test_mistakes(self, run: str, capsys: pytest.CaptureFixture[str]) -> None:
         for words, said in (
-            (["roc"], "nothing to plot roc"),
+            (["roc"], "no data to plot roc"),
             (["labels", "-o", "a.gif"], ".svg, .png, .pdf"),
             (["labels", "--metric", "nothing"], "nothing"),
         ):

@@ -124,7 +124,7 @@ def test_an_input_of_another_time_and_the_same_bytes_is_unchanged(tmp_path: Path
 def test_tables_in_memory_can_be_handed_over() -> None:
     tables = texts()
     card = ee.score(*tables, metrics=["WER"])
-    assert "hand the tables" in shown(card).lacking
+    assert "give the tables" in shown(card).lacking
     for given in (tables, dict(zip(("predictions", "ground_truths"), tables, strict=True))):
         assert isinstance(shown(card, given).datums[0].content, Texts)
 

@@ -147,7 +147,7 @@ class TestForms:
     def test_empty_batches_and_none(self) -> None:
         collector = ee.Collector("detection")
         collector.add([], [])
-        with pytest.raises(ee.InputError, match="nothing was added"):
+        with pytest.raises(ee.InputError, match="no batch"):
             collector.score()
         nothing = {"boxes": np.zeros((0, 4)), "labels": []}
         collector.add([{**nothing, "scores": []}], [nothing])
