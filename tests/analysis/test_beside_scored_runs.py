@@ -104,13 +104,13 @@ def test_the_shell_refuses_them_too(command: str, saved: Path) -> None:
 def test_a_run_that_keeps_too_little_says_for_what(
     find: Callable[..., Any], step: str, card: ee.Scorecard
 ) -> None:
-    said = f"no tally, which {step} needsb.*without memory_limit= and executor="
+    said = f"no tally, which {step} needs.*without memory_limit= and executor="
     with pytest.raises(ee.ResultError, match=said):
         find(copy.copy(card))
 
 
 def test_a_saved_run_without_its_tally_says_so(card: ee.Scorecard, tmp_path: Path) -> None:
     copy.copy(card).save(tmp_path / "run")
-    said = r"no tally, which finding slices needsb.*without memory_limit="
+    said = r"no tally, which finding slices needs.*without memory_limit="
     with pytest.raises(ee.ResultError, match=said):
         ee.find_slices(tmp_path / "run")
