@@ -328,7 +328,7 @@ def _warn(said: str) -> None:
 def swap(fresh: Path, target: Path, tell: Callable[[str], None] = _warn) -> None:
     """Replace a folder by a finished one, in one step if the system supports that.
 
-    Otherwise there is a moment without a folder of that name. If the second rename fails, the
+    Otherwise, briefly, no folder has that name. If the second rename fails, the
     earlier folder is restored; if the process dies there, :func:`mend` restores it.
 
     Args:

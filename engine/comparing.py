@@ -363,7 +363,7 @@ def _weak(found: Compared, asked: Wanted, adjust: str, *, drawn: bool) -> list[s
         if adjust == "holm":
             way = ", or ask for fewer metrics."
         notes.append(
-            f"{asked.draws:,} draws are too few for any finding {among}: no {which} is below"
+            f"{asked.draws:,} resamples are too few for any finding {among}: no {which} is below"
             f" {min(least, 1.0):.2g}. Use more: {option('draws', enough)}{way}"
         )
     return notes

@@ -41,7 +41,7 @@ class Step(str):
 
 
 class _Counter:
-    """Counts what is done of a step, by any thread."""
+    """Counter of the finished work of a step, from any thread."""
 
     def __init__(self, tell: Tell, name: str, total: int, unit: str) -> None:
         self._tell, self._name, self._total, self._unit = tell, name, total, unit

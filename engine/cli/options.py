@@ -320,5 +320,5 @@ def _reading(name: str, kind: Any) -> dict[str, Any]:
         return {"type": pairs, "multiple": True, "callback": _mapping}
     if kind is bool:
         return {"is_flag": True, "default": None}
-    metavars = {int: "N", float: "X"}
-    return {"type": kind, "metavar": metavars.get(kind, "NAME")}
+    metavars = {"memory_limit": "SIZE", "scratch": "DIR", "raster_root": "DIR", "cluster": "COLUMN"}
+    return {"type": kind, "metavar": metavars.get(name) or {int: "N", float: "X"}.get(kind, "NAME")}

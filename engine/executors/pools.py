@@ -284,10 +284,10 @@ class InTurn:
         return found
 
     def prepare(self, function: Callable[..., None]) -> None:
-        """Do nothing: there are no workers."""
+        """Skip: there are no workers."""
 
     def close(self) -> None:
-        """Do nothing: there are no workers."""
+        """Skip: there are no workers."""
 
 
 def caught(function: Callable[..., None], call: Call) -> BaseException | None:

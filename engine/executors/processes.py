@@ -340,7 +340,7 @@ class OnDask:
         return found
 
     def prepare(self, function: Callable[..., None]) -> None:
-        """Do nothing: a local cluster is started by its first stage."""
+        """Skip: the first stage starts a local cluster."""
 
     def _check_packages(self) -> None:
         """Refuse workers without evalengine: unpickling our calls would kill them one by one."""

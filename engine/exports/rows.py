@@ -93,7 +93,7 @@ def to_continuous_eval(card: Scorecard) -> list[dict[str, float]]:
         card: a scorecard of retrieval.
 
     Raises:
-        ResultError: the scorecard has none of these metrics.
+                ResultError: the scorecard has no such metric.
     """
     names = (_RELEASE if card.dialect == "continuous-eval" else _DOCUMENT) | _RANKED
     return dicts_of(
@@ -117,13 +117,13 @@ _NAMES = {
 
 
 def to_ragas(card: Scorecard) -> list[dict[str, float]]:
-    """Convert to one dict per row, by ragas' names; NaN where ragas has NaN.
+    """Convert to one dict per row, by ragas' names; NaN as in ragas.
 
     Args:
         card: a scorecard of retrieval, of texts (SemanticSimilarity) or of judged metrics.
 
     Raises:
-        ResultError: the scorecard has none of ragas' metrics.
+                ResultError: the scorecard has no metric of ragas.
     """
     mode = card.options.mode or "f1"
     return dicts_of(
@@ -155,7 +155,7 @@ def to_remem(card: Scorecard) -> tuple[dict[str, float], list[dict[str, float]]]
         card: a scorecard of retrieval.
 
     Raises:
-        ResultError: the scorecard has none of REMem's metrics.
+                ResultError: the scorecard has no metric of REMem.
     """
     examples = dicts_of(card, _key, shape="remem")
     rows = card.metrics.filter(pl.col("slice").is_null()).select("metric", "k", "value")

@@ -213,7 +213,7 @@ def _fit(
 def _drawn(
     plan: Plan, tallies: Any, whole: Any, threads: Threads, n_bins: int, asked: Wanted, n: list[int]
 ) -> list[Array] | None:
-    """Return ECE per resample, float64 [draws, s] for each level of ``n`` segments, or None."""
+    """Return ECE per resample, float64 [resamples, s] for each level of ``n`` segments, or None."""
     out = [np.full((asked.draws, one), np.nan) for one in n]
 
     def see(d: int, curves: tuple[Curve, Curve]) -> None:

@@ -266,10 +266,7 @@ def _drawn(
     asked: Wanted,
     chosen: list[list[Chosen]],
 ) -> list[Array] | None:
-    """Return threshold and rates per resample, float64 [draws, rules, 1 + rates, s] for each level.
-
-    None without resamples.
-    """
+    """Return threshold and rates per level, float64 [resamples, rules, 1 + rates, s], or None."""
     fixed = [[one.threshold for one in level] for level in chosen]
     shape = asked.draws, len(rules), 1 + len(RATES)
     out = [np.full((*shape, level[0].size), np.nan) for level in fixed]

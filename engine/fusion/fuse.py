@@ -633,7 +633,7 @@ def checked(name: str, values: Array, pool: Pool) -> Array:
     """Return the values of rows if all are finite.
 
     Raises:
-        InputError: names the first run with scores that are too far apart for float64.
+        InputError: names the first run whose range of scores exceeds float64.
     """
     bad = np.flatnonzero(~np.isfinite(values))
     if not bad.size:

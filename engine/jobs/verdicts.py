@@ -398,7 +398,7 @@ def _gone(asked: _Asked, baseline: Numbers) -> Iterable[Verdict]:
     try:
         before = chosen_rows(baseline.metrics, baseline.labels, asked.metric, asked.filters, each)
     except ResultError:
-        return  # none of them
+        return
     keys = pl.col(list(each)).cast(pl.String)
     there = set(asked.rows.select(keys).iter_rows())
     for row, key in zip(before.iter_rows(named=True), before.select(keys).iter_rows(), strict=True):

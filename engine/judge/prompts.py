@@ -232,7 +232,7 @@ def _verdicts(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]
         if word.casefold() not in prompt.words:  # the dialect defines the value of a YES
             allowed = ", ".join(prompt.words)
             raise BadReply(
-                "wrong_vocabulary", f"verdict {value.get('verdict')!r} is none of {allowed}."
+                "wrong_vocabulary", f"verdict {value.get('verdict')!r} is not one of {allowed}."
             )
         found.append(Verdict(word, item, _why(value)))
     return found

@@ -234,7 +234,7 @@ def _nothing_left(
 
 
 def ambiguous(rows: pl.DataFrame, metric: str, after: str = "") -> ResultError:
-    """Return the error for several rows where one is wanted, with the columns that differ."""
+    """Return the error for several rows instead of one, with the columns that differ."""
     columns = [name for name in KEYS if rows[name].n_unique() > 1]
     parts = [f"{name}= {_listed(_values(rows, name))}" for name in columns]
     said = f"{metric} is in {rows.height} rows with equal columns."

@@ -169,17 +169,17 @@ def test_few_clusters_and_few_draws_are_told(run, runs):
     assert "of fewer than 20" in flat
     assert "hardly ever below 0.5" in flat
     _, out, _ = run("compare", *runs[:2], "--draws", "30", "--metric", "Accuracy,Recall")
-    assert "30 draws are" in " ".join(out.split())
+    assert "30 resamples are" in " ".join(out.split())
     assert "finding among 4 numbers" in " ".join(out.split())
     for adjust in ("bh", "none"):
         few = ("compare", *runs[:2], "--metric", "Accuracy", "--intervals", "99")
         few = (*few, "--adjust", adjust, "--draws")
         _, out, _ = run(*few, "50")
-        assert "50 draws are" in " ".join(out.split())
+        assert "50 resamples are" in " ".join(out.split())
         assert "finding among 1 number" in " ".join(out.split())
         assert "below 0.02." in " ".join(out.split())
         _, out, _ = run(*few, "100")
-        assert "draws are too" not in " ".join(out.split())
+        assert "resamples are too" not in " ".join(out.split())
 
 
 def test_a_narrow_terminal_loses_columns_and_says_which(runs):
