@@ -208,7 +208,7 @@ def test_refused_arguments(options: Any, said: str) -> None:
     ("preds", "target", "said"),
     [
         ([], [{}], "same length"),
-        ([{"boxes": [[0, 0, 1, 1]], "labels": [1]}], [{}], r"preds\[0\] lacks scores"),
+        ([{"boxes": [[0, 0, 1, 1]], "labels": [1]}], [{}], r"preds\[0\] has no scores"),
         ([{"boxes": [[0, 0, 1]], "scores": [0.1], "labels": [1]}], [{}], r"not \(1, 4\)"),
         ([{"boxes": [[0, 0, 1, 1]], "scores": [0.1, 0.2], "labels": [1]}], [{}], "1 labels, but 2"),
         ([{"boxes": [[0, 0, 1, 1]], "scores": [0.1], "labels": [0.5]}], [{}], "integers"),

@@ -48,7 +48,7 @@ class TestNamesThatMayNotBeOnTheDisk:
         path = write()
         result = ee.run_job(path, tell=lambda text, **told: said.append((text, told.get("level"))))
         assert result.ran
-        (told,) = [one for one in said if "on the disk" in one[0]]
+        (told,) = [one for one in said if "on disk" in one[0]]
         assert told[1] == WARNING
         assert str(folder / "runs") in told[0]
         assert os.strerror(errno.EIO) in told[0]
@@ -61,7 +61,7 @@ class TestNamesThatMayNotBeOnTheDisk:
         card = ee.run_job(write()).card
         failing_sync(monkeypatch, tmp_path, number)
         card.save(tmp_path / "other")
-        assert caplog.text.count("on the disk") == times
+        assert caplog.text.count("on disk") == times
         assert ee.load(tmp_path / "other").metrics.equals(card.metrics)
 
 

@@ -102,7 +102,7 @@ class TestIds:
                 continue
             card = collector.score()
             assert card.value("Accuracy") == 2 / 3
-            assert any("1 datum added again" in note for note in card.notes)
+            assert any("skipped 1 datum" in note for note in card.notes)
         with pytest.raises(ee.OptionError, match="repeated='last'"):
             ee.Collector(repeated="last")
 
