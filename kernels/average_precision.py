@@ -1,4 +1,17 @@
-"""Average precision and counts by threshold over ranked rows, also per resample."""
+"""Average precision and counts by threshold over ranked rows, also per resample.
+
+Arguments of these names are the same everywhere:
+
+    first, last: range [first, last) of segments, of which outputs are written.
+    start: int64 [s + 1], segment offsets into ``order``; rows of a segment have descending scores.
+    order: int32 [n], rows of the outcomes by segment.
+    weight: int64 [n], how often each row counts.
+    shape: (t, a), thresholds and area ranges; variant v = area * t + threshold is bit v.
+    levels: float64 [r], ascending recall levels; [0] for the sum of the envelope over all true
+    positives, which is written as one level.
+    integer_grid: reach level j at (r - 1) * tp >= j * n, instead of tp / n >= levels[j].
+    epsilon: added to the denominator of precision.
+"""
 
 from __future__ import annotations
 
@@ -8,55 +21,32 @@ import numpy as np
 
 from .jit import F64, I32, I64, U8, U64, Array, frozen, inner, kernel
 
-# Interpolated average precision and recall from ranked outcomes.
-#
-# Precision is sampled at R recall levels as the largest precision at that recall or beyond. Only
-# true positives move the envelope, so a first walk keeps the rows that hit something and how many
-# plain misses came before each, and a second walk, from the worst of those rows up, carries the
-# envelope and fills each recall level when its true positive is reached: no curve is stored.
-# Without levels it adds up the envelope over all true positives instead: n times the area under it.
-# Source: pycocotools ``COCOeval.accumulate``; with the integer grid, Valor's 101-point rule (level
-# j of R - 1 is reached once (R - 1) * tp >= j * n); without levels, Pascal VOC's development kits
-# since 2010.
-#
-# Rows of a segment that do not fit into memory come in parts, the best scores first. Counts of
-# better parts go into both walks of a part, and what the second walk holds goes on from the worst
-# part up.
+# Interpolated average precision and recall: the largest precision at each recall level or beyond.
+# Only true positives move the envelope, so the first pass keeps these and the number of false
+# positives before each; the second pass goes up from the worst row.
+# Source: pycocotools ``COCOeval.accumulate``; with the integer grid Valor's 101-point rule; without
+# levels Pascal VOC's development kits since 2010.
 
 
 class Carried(NamedTuple):
-    """State of the passes over one part of the rows, taken over from other parts.
+    """State of the passes, passed from part to part if the rows of a segment come in several parts.
 
-    Attributes:
-        wrong: int64 [s, t * a], false positives of better parts, but for plain ones; a first walk
-            adds its own.
-        plain: int64 [s, a], those of better parts that meet nothing; likewise.
-        right: int64 [s, t * a], true positives of better parts under the last cap; not written.
-        envelope: float64 [s, t * a], the best precision of worse parts; the second walk raises it.
-        level: int64 [s, t * a], the highest recall level that is still open.
-        needed: int64 [s, t * a], true positives at which it is reached; -1 before the worst part.
+    Parts come best scores first. In the second pass they come worst scores first.
     """
 
-    wrong: Array
-    plain: Array
-    right: Array
-    envelope: Array
-    level: Array
-    needed: Array
+    wrong: Array  # int64 [s, t * a], other false positives of better parts; the first pass adds
+    plain: Array  # int64 [s, a], false positives without a match; the first pass adds
+    right: Array  # int64 [s, t * a], true positives of better parts under the last cap; read only
+    envelope: Array  # float64 [s, t * a], best precision of worse parts; the second pass raises it
+    level: Array  # int64 [s, t * a], highest recall level that is still open
+    needed: Array  # int64 [s, t * a], true positives that reach it; -1 before the worst part
 
     def within(self, first: int, last: int) -> Carried:
-        """State of some segments."""
         return Carried(*(array[first:last] for array in self))
 
 
 def nothing_carried(n_segments: int, shape: tuple[int, int], n_levels: int) -> Carried:
-    """State before the first part.
-
-    Args:
-        n_segments: how many segments.
-        shape: thresholds and area ranges.
-        n_levels: recall levels.
-    """
+    """State before the first part."""
     variants = (n_segments, shape[0] * shape[1])
     return Carried(
         wrong=np.zeros(variants, np.int64),
@@ -70,7 +60,7 @@ def nothing_carried(n_segments: int, shape: tuple[int, int], n_levels: int) -> C
 
 @inner
 def _needed(level: int, positives: int, levels: Array, integer_grid: bool) -> int:
-    """The fewest true positives of ``positives`` that reach a recall level; at least 1."""
+    """Fewest true positives of ``positives`` that reach a recall level; at least 1."""
     last = levels.size - 1
     if integer_grid:
         return max(1, -((-level * positives) // last))
@@ -131,8 +121,8 @@ def _sampled(
                 top = r
             missed = every & ~hit[r] & ~ignored[r]
             pattern = missed & lows
-            # A prediction that meets nothing is missed at every threshold of an area range or
-            # at none: one bit an area range says it all, and spread again gives ``missed`` back.
+            # A prediction without a match is a miss at all thresholds of an area range or at none:
+            # one bit per area range stores it, and spreading the bits restores ``missed``.
             if hit[r] == 0 and pattern * of_area == missed:
                 for a in range(n_areas):
                     plain[a] += w & -np.int64(pattern & one)
@@ -172,8 +162,9 @@ def _sampled(
             for v in range(n_variants):
                 if bits & one and positives[s, v] > 0:
                     wrong = fp[v] + before[i, v // n_thresholds]
-                    # Levels are due once the true positives left no longer reach them; those
-                    # that all of them do not reach stay at 0.
+                    # A level is written once the remaining true positives no longer reach it;
+                    # levels that
+                    # all of them do not reach stay 0.
                     while level[v] >= 0 and tp[v] < needed[v]:
                         needed[v] = _needed(level[v], positives[s, v], levels, integer_grid)
                         if tp[v] < needed[v]:
@@ -219,27 +210,15 @@ def sample_precision(
     """Precision at every recall level, and true positives, per segment and variant.
 
     Args:
-        first: first segment.
-        last: one past the last segment.
-        start: int64 [s + 1], segment offsets into ``order``; within a segment rows stand by
-            descending score.
-        order: int32 [n], rows of the outcomes by segment.
         outcomes: hit uint64 [n], ignored uint64 [n], rank int32 [n], score float64 [n].
-        weight: int64 [n], how often each row counts; 0 leaves it out. Rows of rank >= the last
-            cap must be left out.
-        shape: (t, a), thresholds and area ranges; variant v = area * t + threshold is bit v.
+        weight: 0 skips a row. Rows of rank >= the last cap must have 0.
         positives: int64 [s, t * a], (weighted) ground truths that are not ignored.
         caps: int64 [m], ascending caps on rank within (datum, label); precision is at the last.
-        levels: float64 [r], ascending recall levels; [0] for the sum of the envelope over all true
-            positives, which is written as that of one level.
-        out: zeros, written for segments [first, last): precision float64 [s, t * a, r], 0 at
-            levels never reached, or empty where it is not wanted; the score at which each level
-            is reached, likewise; true positives int64 [s, m, t * a].
-        integer_grid: reach level j at (r - 1) * tp >= j * n, instead of tp / n >= levels[j].
-        epsilon: added to the denominator of precision.
-        carried: what other parts of the rows hand over, and what is handed on; None where the rows
-            are all there are. Of several parts ``out`` gets precision and scores of all where they
-            come worst first, and the true positives of each alone.
+        out: zeros: precision float64 [s, t * a, r], 0 at levels never reached, or empty to skip it;
+            the score at which each level is reached, or empty; true positives int64 [s, m, t * a].
+        carried: state from other parts of the rows; None if the rows are complete. Over several
+            parts, worst scores first, ``out`` gets precision and scores of all parts, but true
+            positives of each part separately.
     """
     n_variants = shape[0] * shape[1]
     start = start[first : last + 1]
@@ -272,77 +251,44 @@ def sample_precision(
     )
 
 
-# Interpolated average precision and true positives under the weights of many draws.
-#
-# The same two walks as :mod:`.average_precision` makes, for a block of draws whose weights lie side
-# by side: every row is visited once for all of them. No row is kept between the walks: the second
-# takes back what the first has added, from the worst row up, so that rows in several files need but
-# be given in order, and then in the opposite order.
-#
-# Precision is not sampled but added up: each row that hits something raises the envelope of each
-# draw and counts it once for every recall level that only the true positives down to this row
-# reach, or where there are no levels, as often as the row counts. All counts are whole numbers in
-# doubles, and a draw's additions are made in the order of the rows, whatever block it is in.
+# Interpolated average precision and true positives under the weights of many resamples, stored side
+# by side: the same two passes, with each row visited once for a block of resamples.
+# The second pass subtracts the additions of the first, from the worst row up, so rows in several
+# files need only be read in order and then in the opposite order. Counts are whole numbers in
+# doubles, and additions follow the order of the rows, so blocks do not change results.
 
 
 class Rows(NamedTuple):
-    """Rows by segment, best scores first.
+    """Rows by segment, best scores first."""
 
-    Attributes:
-        begin: int64 [s], place in ``order`` at which each segment begins.
-        end: int64 [s], one past its last.
-        order: int32 [n], rows of the arrays below.
-        hit: uint64 [n], variants at which a row is a true positive.
-        ignored: uint64 [n], at which it is neither that nor a false positive.
-        rank: int32 [n], within (datum, label).
-        datum: int32 [n].
-        left_out: bool [n] or [0], rows that do not count.
-    """
-
-    begin: Array
-    end: Array
-    order: Array
-    hit: Array
-    ignored: Array
-    rank: Array
-    datum: Array
-    left_out: Array
+    begin: Array  # int64 [s], place in ``order`` at which each segment begins
+    end: Array  # int64 [s], one past its last
+    order: Array  # int32 [n], rows of the arrays below
+    hit: Array  # uint64 [n], variants at which a row is a true positive
+    ignored: Array  # uint64 [n], variants at which it is neither a true nor a false positive
+    rank: Array  # int32 [n], within (datum, label)
+    datum: Array  # int32 [n]
+    left_out: Array  # bool [n] or [0], rows that do not count
 
     def within(self, first: int, last: int) -> tuple[Any, ...]:
-        """Those of some segments, as kernels take them."""
         dtypes: Any = (*[np.int64] * 2, np.int32, *[np.uint64] * 2, *[np.int32] * 2, np.bool_)
         some = (self.begin[first:last], self.end[first:last], *self[2:])
         return tuple(map(frozen, some, dtypes))
 
 
 class Counted(NamedTuple):
-    """Counts of the first pass, which the second takes back, of b resamples; variant v is bit v.
+    """Counts of the first pass, which the second subtracts again, of b resamples."""
 
-    Attributes:
-        plain: float64 [s, a, b], false positives of rows that meet nothing, by area range.
-        wrong: float64 [s, t * a, b], the other false positives.
-        right: float64 [s, m, t * a, b], true positives whose rank is below a cap and not below the
-            one before.
-    """
-
-    plain: Array
-    wrong: Array
-    right: Array
+    plain: Array  # float64 [s, a, b], false positives of rows without a match, by area range
+    wrong: Array  # float64 [s, t * a, b], other false positives
+    right: Array  # float64 [s, m, t * a, b], true positives of rank below a cap, not the previous
 
     def within(self, first: int, last: int) -> tuple[Any, ...]:
-        """That of some segments."""
         return tuple(array[first:last] for array in self)
 
 
 def nothing_counted(n_segments: int, shape: tuple[int, int], n_caps: int, n_draws: int) -> Counted:
-    """Counts before the first pass.
-
-    Args:
-        n_segments: how many segments.
-        shape: thresholds and area ranges.
-        n_caps: caps on rank.
-        n_draws: how many draws.
-    """
+    """Counts before the first pass."""
     size = shape[0] * shape[1]
     return Counted(
         np.zeros((n_segments, shape[1], n_draws)),
@@ -353,7 +299,7 @@ def nothing_counted(n_segments: int, shape: tuple[int, int], n_caps: int, n_draw
 
 @inner
 def _lows(n_thresholds: int, n_areas: int) -> Any:
-    """The first bit of every area range."""
+    """First bit of every area range."""
     lows = np.uint64(0)
     for a in range(n_areas):
         lows |= np.uint64(1) << np.uint64(a * n_thresholds)
@@ -507,9 +453,10 @@ def _up(
                 if (bits >> np.uint64(v)) & one:
                     a = v // n_thresholds
                     tp, bad, far, best = right[s, v], wrong[s, v], plain[s, a], envelope[s, v]
-                    # Loops of one result each: the compiler lays draws side by side only there.
-                    # A draw without the row's datum changes nothing: with as many true positives
-                    # the last row that was one had fewer false ones before it.
+                    # Loops with one result each: the compiler vectorises resamples only in these.
+                    # A resample without the row's datum does not change: at the same number of true
+                    # positives,
+                    # the previous true positive had fewer false ones before it.
                     for d in range(n_draws):
                         p = tp[d] / (tp[d] + (bad[d] + far[d]) + epsilon)
                         best[d] = p if p > best[d] else best[d]
@@ -539,13 +486,9 @@ def walk_down(
     """Count true and false positives of every resample.
 
     Args:
-        first: first segment.
-        last: one past the last segment.
-        rows: of all segments.
         weights: uint8 [n_datums, b].
-        shape: (t, a), thresholds and area ranges; variant v = area * t + threshold is bit v.
-        caps: int64 [m], ascending caps on rank; rows beyond the last count nowhere.
-        counted: added to, for segments [first, last).
+        caps: int64 [m], ascending caps on rank; rows beyond the last do not count.
+        counted: added to.
     """
     given: tuple[Any, ...] = (
         *rows.within(first, last),
@@ -574,20 +517,14 @@ def walk_up(
     """Add up interpolated precision over recall levels, or all true positives.
 
     Args:
-        first: first segment.
-        last: one past the last segment.
-        rows: those that were walked down; of several parts the one with the worst scores first.
-        weights: as :func:`walk_down` had them.
-        shape: likewise.
+        rows: rows of :func:`walk_down`; of several parts the one with the worst scores first.
+        weights: weights of :func:`walk_down`.
         cap: the last of its caps.
-        positives: float64 [s, a, b], ground truths that are not ignored; 1 where there are none.
-        levels: float64 [r], recall levels that lie next to 0, 1 / (r - 1), ..., 1 each; [0] for the
-            sum over true positives.
-        held: written for segments [first, last), float64 each: plain and wrong as the first walk
-            counted them, and right [s, t * a, b], its true positives under all caps, all of which
-            are taken back; envelope [s, t * a, b], zeros; the sums of precision, likewise.
-        integer_grid: reach level j at (r - 1) * tp >= j * n, instead of tp / n >= levels[j].
-        epsilon: added to the denominator of precision.
+        positives: float64 [s, a, b], ground truths that are not ignored; 1 if there are none.
+        levels: next to 0, 1 / (r - 1), ..., 1.
+        held: float64 each, written: plain and wrong as the first pass counted them, and right [s, t
+            * a, b], its true positives under all caps, all of which are subtracted again; envelope
+            [s, t * a, b], zeros; sums of precision, zeros.
     """
     even = bool((levels == np.arange(levels.size) * (1 / max(1, levels.size - 1))).all())
     shape_of_draws = shape[0] * shape[1], weights.shape[1]
@@ -608,10 +545,9 @@ def walk_up(
     _up(*given)
 
 
-# True and false positives by score threshold, for every IoU threshold and area range.
-#
-# A prediction counts from every threshold that its score reaches, so one walk fills a histogram by
-# the number of thresholds reached, and cumulating it from the top gives the counts.
+# True and false positives by score threshold, for every IoU threshold and area range: one pass
+# fills a histogram by the number of thresholds reached, and cumulating it from the top gives the
+# counts.
 
 
 @kernel
@@ -688,16 +624,10 @@ def count_by_threshold(
     """True and false positives with score >= each threshold.
 
     Args:
-        first: first segment.
-        last: one past the last segment.
-        start: int64 [s + 1], segment offsets; rows of a segment stand by descending score.
-        order: int32 [n], rows of the outcomes by segment.
         outcomes: hit uint64 [n], ignored uint64 [n], score float64 [n].
-        weight: int64 [n], how often each row counts.
-        shape: (t, a), thresholds and area ranges; variant v = area * t + threshold is bit v.
         score_thresholds: float64 [k], ascending.
-        out: zeros, written for segments [first, last): true and false positives, int64
-            [s, k + 1, t * a] each; entry c + 1 is of threshold c, entry 0 of no threshold at all.
+        out: zeros: true and false positives, int64 [s, k + 1, t * a] each; entry c + 1 is for
+            threshold c, entry 0 for no threshold.
     """
     hit, ignored, score = outcomes
     _histogram(

@@ -1,4 +1,13 @@
-"""Boxes, rotated boxes and keypoints: layouts, overlaps, and pairs of both sides."""
+"""Boxes, rotated boxes and keypoints: layouts, overlaps, and pairs of both sides.
+
+Arguments of these names are the same everywhere:
+
+    first, last: range [first, last) of datums.
+    row, other: int32 [k], indices of the two members of each pair.
+    lowest: smallest similarity (IoU or OKS) of interest.
+    found, truth: points of the predictions and of the ground truths.
+    people: attributes of the ground truths.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +19,12 @@ import numpy as np
 
 from .jit import F32, F64, I8, I32, I64, Array, Bools, frozen, inner, kernel
 
-# Axis-aligned boxes: laying them out by label, and the IoU of two of them.
-#
-# IoU = intersection / (area + area' - intersection), on closed real coordinates: no pixel is added
-# to widths and no epsilon to the union. Against a crowd region it is intersection / detection area.
-# Source: pycocotools ``bbIou``.
+# IoU of axis-aligned boxes on closed real coordinates, without added pixels or epsilon. Against a
+# crowd region it is intersection / detection area. Source: pycocotools ``bbIou``.
 
 Over = Callable[[Array, Callable[[int, int], None]], Any]
 
-_BLOCK = 1 << 14  # rows laid out in one go at least, where several threads do
+_BLOCK = 1 << 14  # fewest rows per call of a thread
 
 
 @kernel
@@ -40,7 +46,6 @@ def _lay_out(
     row_out: Array,
     score_out: Array,
 ) -> None:
-    """Scatter columns into rows of one layout, reading them in order."""
     annotated = width.size > 0
     scored = score.size > 0
     for i in range(position.size):
@@ -63,17 +68,12 @@ def _lay_out(
 
 
 class Piece(NamedTuple):
-    """Consecutive rows of a table, as columns.
+    """Consecutive rows of a table, as columns."""
 
-    Attributes:
-        corners: xmin, ymin, xmax, ymax, float64 [n] each, pixels.
-        extent: width and height as annotated, float64 [n] each; or None to take differences.
-        score: float64 [n], or [0] where there is none.
-    """
-
-    corners: tuple[Array, Array, Array, Array]
+    corners: tuple[Array, Array, Array, Array]  # xmin, ymin, xmax, ymax, float64 [n] each, pixels
+    # width and height as annotated, float64 [n] each; None to take differences of corners
     extent: tuple[Array, Array] | None
-    score: Array
+    score: Array  # float64 [n], or [0] without scores
 
 
 def lay_out(
@@ -84,14 +84,13 @@ def lay_out(
     Args:
         position: int32 [n], target place of each row.
         datum: int32 [n], dense datum codes.
-        pieces: the rows, in order; n together. Columns in several pieces need not be joined first.
-        over: calls a function on ranges of groups with CSR offsets, perhaps side by side.
-        from_extent: recompute the far corner as near corner + extent, as pycocotools does;
-            otherwise the far corner is used as it stands.
+        pieces: consecutive ranges of the n rows, which need not be joined first.
+        over: calls a function on ranges of groups with CSR offsets, possibly in parallel.
+        from_extent: recompute the far corner as near corner + extent, as pycocotools does.
 
     Returns:
-        boxes float64 [n, 4] (xmin, ymin, xmax, ymax); area float64 [n], width * height;
-        datum int32 [n]; row int32 [n], the original row; score float64 [n], or [0] without scores.
+        boxes float64 [n, 4] (xmin, ymin, xmax, ymax); area float64 [n], width * height; datum int32
+        [n]; row int32 [n], the original row; score float64 [n], or [0] without scores.
     """
     n = position.size
     none = np.empty(0, np.float64)
@@ -125,7 +124,7 @@ def lay_out(
             given: list[Any] = [*(code[rows] for code in codes), *here, from_extent, rows.start]
             _lay_out(*[*given, *out])
 
-    # Each row has a place of its own, so that ranges of rows do not meet.
+    # Each row has a separate target, so ranges of rows do not overlap.
     starts = [before + at for _, before, at in blocks]
     over(np.array([*starts, n], np.int64), run)
     return out
@@ -143,18 +142,14 @@ def box_iou(
     j: int,
     crowd: bool,
 ) -> float:
-    """IoU of a detection and ground truth j, 0 where they do not overlap.
+    """IoU of a detection and ground truth j, 0 if they do not overlap.
 
     Args:
         xmin: left edge of the detection; ymin, xmax and ymax its other edges, pixels.
-        ymin: top edge.
-        xmax: right edge.
-        ymax: bottom edge.
-        area: its area.
+        area: area of the detection.
         boxes: float64 [m, 4], ground truths (xmin, ymin, xmax, ymax).
         areas: float64 [m], their areas.
-        j: which ground truth.
-        crowd: whether j is a crowd region, whose union is the detection alone.
+        crowd: divide by the area of the detection instead of the union.
     """
     w = min(xmax, boxes[j, 2]) - max(xmin, boxes[j, 0])
     if w <= 0.0:
@@ -166,16 +161,10 @@ def box_iou(
     return overlap / (area if crowd else area + areas[j] - overlap)
 
 
-# Pairs of one datum and label key that overlap: of boxes exactly, of other shapes at the most.
-#
-# Detailed curves, the confusion matrix and outcomes start from pairs of boxes whatever their
-# labels. Of polygons and masks, bounding boxes and areas alone tell the pairs that are worth
-# intersecting: two shapes share at most the smaller of their areas and of what their bounding boxes
-# share, so that their IoU is at most s / (area + area' - s), or s / area of the detection against a
-# crowd region.
-#
-# In most datums every pair is looked at. Where that would be too many, a line sweeps over the boxes
-# from left to right and only those that it cuts at once meet.
+# Pairs of one datum and label key that overlap: exact for boxes, candidates for other shapes, whose
+# IoU is at most s / (area + area' - s), s being the minimum of both areas and of the overlap of
+# their bounding boxes.
+# Small datums compare every pair; larger ones use a sweep line over left edges.
 
 Found = tuple[Array, Array, Array]
 
@@ -185,10 +174,7 @@ _ROUNDING = 1e-9
 
 @inner
 def _iou(shared: float, area: float, other: float, crowd: Any, lowest: float, bound: bool) -> Any:
-    """IoU of two boxes, or the most that shapes in them may have; -1 where it is below ``lowest``.
-
-    Most pairs that overlap end here without a division.
-    """
+    """IoU of two boxes, or an upper bound for shapes inside them; -1 if below ``lowest``."""
     if bound:
         shared = min(shared, area, other)
     union = area if crowd else area + other - shared
@@ -216,7 +202,6 @@ def _every(
     lowest: float,
     bound: bool,
 ) -> Any:
-    """Find pairs of the datums [first, last); ground truths are ordered by datum."""
     capacity = 1024
     p_out = np.empty(capacity, np.int32)
     g_out = np.empty(capacity, np.int32)
@@ -262,11 +247,11 @@ def _swept(
 ) -> int:
     """Count the pairs of one datum; both sides are ordered by left edge.
 
-    They are written as far as there is room: arrays that grow would slow the loop down.
+    Pairs are written up to the length of the outputs: arrays that grow would slow the loop down.
     """
     n = 0
-    # a ground truth that ends before a prediction begins meets none that follows: it is unlinked
-    following = np.arange(g_area.size + 1)  # the first one, then what follows each
+    # a ground truth that ends before a prediction begins overlaps no later one: it is unlinked
+    following = np.arange(g_area.size + 1)  # the first one, then the successor of each
     for a in range(p_area.size):
         before = 0
         after = following[0]
@@ -293,7 +278,7 @@ def _swept(
 
 
 def _of_many(predictions: list[Array], ground_truths: list[Array], *rule: Any) -> Found:
-    """Rows of a datum's predictions and ground truths that are pairs, by both, and their IoUs."""
+    """Pairs of a large datum: rows of its predictions and ground truths, by both, and IoUs."""
     p_order, g_order = (np.argsort(side[0][:, 0]) for side in (predictions, ground_truths))
     given: list[Any] = [
         column[order]
@@ -346,12 +331,7 @@ def _pairs(
 
 @kernel
 def rows_by_datum(datum: I32, n_datums: int) -> tuple[Array, Array]:
-    """CSR offsets int64 [n_datums + 1] and places int32 [n] of each datum's rows, in order.
-
-    Args:
-        datum: int32 [n], datum codes.
-        n_datums: number of datums.
-    """
+    """CSR offsets int64 [n_datums + 1] and places int32 [n] of each datum's rows, in order."""
     start = np.zeros(n_datums + 1, np.int64)
     for i in range(datum.size):
         start[datum[i] + 1] += 1
@@ -372,22 +352,17 @@ def close_pairs(
     ground_truths: tuple[Array, ...],
     lowest: float,
 ) -> Found:
-    """Pairs of boxes with IoU >= ``lowest`` and the same label key, datum by datum.
-
-    IoU is that of :func:`evalengine.kernels.boxes.box_iou`.
+    """Pairs of boxes with IoU >= ``lowest`` and the same label key.
 
     Args:
-        first: first datum.
-        last: one past the last datum.
-        predictions: start int64 [n_datums + 1] and place int32 [n] as :func:`rows_by_datum` gives
-            them; boxes float64 [n, 4], area float64 [n] and key int32 [n] by place: each is read
-            once, so laying them out by datum would cost more than it saves.
-        ground_truths: as :func:`truths_by_datum` gives them.
-        lowest: smallest IoU kept, above 0.
+        predictions: start int64 [n_datums + 1] and place int32 [n] from :func:`rows_by_datum`;
+            boxes float64 [n, 4], area float64 [n] and key int32 [n] by place.
+        ground_truths: result of :func:`truths_by_datum`.
+        lowest: above 0.
 
     Returns:
-        prediction int32, ground truth int32 and IoU float64, one entry per pair; by datum, then
-        prediction place, then ground truth place.
+        prediction int32, ground truth int32 and IoU float64 per pair; by datum, then prediction
+        place, then ground truth place.
     """
     return _pairs(first, last, predictions, ground_truths, lowest, False)
 
@@ -399,15 +374,12 @@ def candidates(
     ground_truths: tuple[Array, ...],
     lowest: float,
 ) -> tuple[Array, Array]:
-    """Pairs of shapes of one datum and key whose IoU may reach ``lowest``, datum by datum.
+    """Pairs of shapes of one datum and key whose IoU may reach ``lowest``.
 
     Args:
-        first: first datum.
-        last: one past the last datum.
-        predictions: as in :func:`close_pairs`: bounding boxes, and areas of the shapes.
-        ground_truths: as :func:`truths_by_datum` gives them.
-        lowest: smallest IoU of interest, some less than which is kept for rounding; 0 for every
-            pair that may overlap at all.
+        predictions: as in :func:`close_pairs`, with bounding boxes and areas of the shapes.
+        ground_truths: result of :func:`truths_by_datum`.
+        lowest: reduced slightly against rounding; 0 for every pair that may overlap.
 
     Returns:
         prediction int32 and ground truth int32; by datum, then prediction, then ground truth.
@@ -423,11 +395,10 @@ def truths_by_datum(
 
     Args:
         datum: int32 [m], datum codes.
-        n_datums: number of datums.
         boxes: float64 [m, 4], bounding boxes.
         area: float64 [m], areas of the shapes.
-        key: int32 [m], rows of different keys never meet.
-        crowd: bool [m], regions of many objects; None for none.
+        key: int32 [m], rows of different keys never match.
+        crowd: bool [m], crowd regions; or None.
 
     Returns:
         start int64 [n_datums + 1]; place int32 [m]; boxes, area, key and crowd in that order.
@@ -444,17 +415,13 @@ def truths_by_datum(
     )
 
 
-# Areas that pairs of quadrilaterals share: oriented boxes, and any other four corners.
-#
-# A convex one is clipped by the edges of the other, one after the other (Sutherland and Hodgman,
-# 1974). Any other is the signed sum of two triangles, as its area is, so that one that is hollow is
-# exact, too, and of one that crosses itself what it surrounds the other way round counts against
-# the rest. All of it is computed from a corner of the pair on: far from the origin, as map
-# coordinates are, the digits that areas rest on would be lost.
+# Shared areas of pairs of quadrilaterals. Convex ones are clipped edge by edge (Sutherland and
+# Hodgman, 1974); others are the signed sum of two triangles, which is exact for concave ones.
+# Coordinates are relative to a corner of the pair, to keep digits far from the origin.
 
-_WHOLE = 1e-12  # of the smaller area: less than this from nothing or from all of it is rounding
+_WHOLE = 1e-12  # relative to the smaller area: a smaller difference from 0 or all of it is rounding
 _QUAD_LEVEL = 1e-9  # sine of an angle that is none
-_ROOM = 16  # corners of what is left; four edges add four to four
+_ROOM = 16  # corners of the clipped polygon; four edges add four to four
 
 
 @kernel
@@ -462,12 +429,12 @@ def measure_quads(corner: F64) -> tuple[Array, Array, Array, Array]:
     """Normalise quadrilaterals for :func:`shared_quad_areas`.
 
     Args:
-        corner: float64 [n, 8], x and y of the corners around each, either way round, finite.
+        corner: float64 [n, 8], x and y of the corners around each, in either direction, finite.
 
     Returns:
-        corners float64 [n, 8], all the same way round; area float64 [n]; int8 [n], 1 where it is
-        convex and 2 where it is to be taken apart; bool [n], whether it crosses itself, of which
-        the area is what is left of one side after the other.
+        corners float64 [n, 8], all in the same direction; area float64 [n]; int8 [n], number of
+        convex pieces, 1 or 2; bool [n], whether the outline crosses itself, in which case the area
+        is the difference of both sides.
     """
     n = corner.shape[0]
     turned, area = np.empty((n, 8)), np.empty(n)
@@ -510,9 +477,9 @@ def measure_quads(corner: F64) -> tuple[Array, Array, Array, Array]:
 
 @inner
 def _laid(turned: Array, i: int, pieces: int, piece: int, x: float, y: float, out: Array) -> Any:
-    """Write a piece of a quadrilateral, from (x, y) on and anticlockwise: its sign.
+    """Write a piece of a quadrilateral relative to (x, y), anticlockwise; return its sign.
 
-    Its corners are 4 of one that is whole, and 3 of a triangle.
+    It has 4 corners if it is the whole quadrilateral, otherwise 3.
     """
     if pieces == 1:
         for k in range(4):
@@ -531,7 +498,7 @@ def _laid(turned: Array, i: int, pieces: int, piece: int, x: float, y: float, ou
 
 @inner
 def _common(one: Array, n: int, two: Array, m: int, left: Array, then: Array) -> Any:
-    """Area that two convex polygons share, whose corners stand anticlockwise."""
+    """Area that two convex polygons with anticlockwise corners share."""
     for k in range(n):
         left[k, 0], left[k, 1] = one[k, 0], one[k, 1]
     for edge in range(m):
@@ -571,13 +538,11 @@ def shared_quad_areas(
     """Areas that pairs of quadrilaterals share.
 
     Args:
-        one: corners, areas and pieces of n as :func:`measure_quads` gives them.
-        two: those of m.
-        row: int32 [k], of each pair, in [0, n).
-        other: int32 [k], its partner, in [0, m).
+        one: corners, areas and pieces from :func:`measure_quads`, of ``row``.
+        two: the same, of ``other``.
 
     Returns:
-        float64 [k]; exactly 0, or the whole smaller area, where 1e-12 of it is all that is missing.
+        float64 [k]; exactly 0, or the whole smaller area, if the difference is at most 1e-12 of it.
     """
     turned, area, pieces = one
     other_turned, other_area, other_pieces = two
@@ -602,16 +567,10 @@ def shared_quad_areas(
     return shared
 
 
-# IoU of rotated boxes in single precision, as detectron2 and mmcv compute it.
-#
-# Where the edges of two boxes cross, and corners of one that lie in the other, are gathered, at
-# most 24 points of which many may be one; the area of their convex hull (Graham, 1972) is what the
-# boxes share. In single precision that is right to about 1e-4 and depends on the order of
-# operations, which is theirs here, so that numbers near a threshold fall on the same side. The two
-# differ in how much is let pass at ends of edges, and in how points are sorted around the first
-# one: by exchanges, or by insertion as the C++ standard library does for few elements, under a
-# comparison that is no order where points nearly coincide.
-#
+# IoU of rotated boxes in single precision, in the order of operations of detectron2 and mmcv, so
+# that values near a threshold round to the same side: the convex hull (Graham, 1972) of crossings
+# of edges and of corners inside the other box. The two differ in the tolerance at ends of edges and
+# in the sort.
 # Source: detectron2 ``box_iou_rotated_utils.h`` (Apache 2.0, commit 02b5c4e), mmcv
 # ``box_iou_rotated_utils.hpp`` (Apache 2.0, commit a8073c7).
 
@@ -624,7 +583,6 @@ _FLAT = 1e-14  # area of a box that has none
 
 @inner
 def _corners(box: Array, x: Any, y: Any, out: Array) -> None:
-    """Write the corners of a box around a centre, float32 [4, 2]."""
     w, h = box[2], box[3]
     out[0, 0] = x + box[4] * h + box[5] * w
     out[0, 1] = y + box[6] * h - box[7] * w
@@ -638,7 +596,6 @@ def _corners(box: Array, x: Any, y: Any, out: Array) -> None:
 
 @inner
 def _within(value: Any, end: Any, margin: float) -> bool:
-    """Check that a value is within [0, end], or within an open margin around it."""
     if margin > 0.0:
         return bool(-margin < value < end + margin)
     return bool(0.0 <= value <= end)
@@ -682,7 +639,6 @@ def _turn(ax: Any, ay: Any, bx: Any, by: Any) -> Any:
 
 @inner
 def _exchange(q: Array, away: Array, n: int) -> None:
-    """Sort points 1 to n around point 0 by exchanges."""
     for i in range(1, n - 1):
         for j in range(i + 1, n):
             turn = _turn(q[i, 0], q[i, 1], q[j, 0], q[j, 1])
@@ -716,7 +672,6 @@ def _insert(q: Array, away: Array, n: int) -> None:
 
 @inner
 def _hull_area(points: Array, n: int, insertion: bool, q: Array, away: Array) -> Any:
-    """Area of the convex hull of n points."""
     t = 0
     for i in range(1, n):
         lower = points[i, 1] < points[t, 1]
@@ -761,19 +716,14 @@ def _hull_area(points: Array, n: int, insertion: bool, q: Array, away: Array) ->
 def rotated_ious(
     boxes: F32, others: F32, row: I32, other: I32, margin: float, insertion: bool
 ) -> Array:
-    """IoUs of pairs of rotated boxes.
+    """IoUs of pairs of rotated boxes, float32 [k].
 
     Args:
-        boxes: float32 [n, 8]: centre x and y, width, height, by what half of the height and half
-            of the width are multiplied on the way to x of the first corner, and the same of y.
+        boxes: float32 [n, 8]: centre x and y, width, height, the factors of half the height and of
+            half the width for x of the first corner, and the same for y.
         others: float32 [m, 8].
-        row: int32 [k], of each pair, in [0, n).
-        other: int32 [k], its partner, in [0, m).
-        margin: how far beyond its end an edge still counts, of its length.
-        insertion: whether points are sorted by insertion, not by exchanges.
-
-    Returns:
-        float32 [k].
+        margin: tolerance beyond the end of an edge, relative to its length.
+        insertion: sort points by insertion instead of exchanges.
     """
     iou = np.empty(row.size, np.float32)
     one, two = np.empty((4, 2), np.float32), np.empty((4, 2), np.float32)
@@ -796,68 +746,42 @@ def rotated_ious(
     return iou
 
 
-# Object keypoint similarity (OKS) of the people of one datum, in pycocotools' order of operations.
-#
-# OKS is the mean over a person's labelled points of exp(-e), where e = (dx^2 + dy^2) / var / (area
-# + 2^-52) / 2 and var = (2 sigma)^2. Of a person without a labelled point, distances are those to
-# its box, enlarged by its own width and height to every side. Source: pycocotools'
-# ``COCOeval.computeOks``.
-#
-# Numba's exp may differ from NumPy's in the last bit, so that no exp stands here: the exponents of
-# pairs that may reach a similarity are written out, NumPy raises them all in one call, and their
-# sums are taken in the order of NumPy's pairwise sum. That a pair cannot reach it is told by
-# exp(-e) <= 1 / (1 + e + e^2 / 2).
+# Object keypoint similarity (OKS) in pycocotools' order of operations: the mean over labelled
+# points of exp(-e), e = (dx^2 + dy^2) / var / (area + 2^-52) / 2 and var = (2 sigma)^2. Without a
+# labelled point, distances are to the box, enlarged to each side by its width and height.
+# Numba's exp may differ from NumPy's in the last bit, so kernels return exponents and NumPy raises
+# them; pairs out of reach are found by exp(-e) <= 1 / (1 + e + e^2 / 2).
+# Source: pycocotools ``COCOeval.computeOks``.
 
 _TINY = 2.0**-52
 _SUM_BLOCK = 128  # numbers that NumPy adds up without halving
 
 
 class PersonRows(NamedTuple):
-    """One side's rows by datum.
+    """One side's rows by datum."""
 
-    Attributes:
-        start: int64 [n_datums + 1], CSR offsets by datum.
-        place: int32 [n], places of each datum's rows in the layout, in order.
-        key: int32 [n] by place; rows of different keys do not meet.
-        row: int32 [n] by place, row of the table.
-    """
-
-    start: Array
-    place: Array
-    key: Array
-    row: Array
+    start: Array  # int64 [n_datums + 1], CSR offsets by datum
+    place: Array  # int32 [n], places of each datum's rows in the layout, in order
+    key: Array  # int32 [n] by place; rows of different keys do not match
+    row: Array  # int32 [n] by place, row of the table
 
 
 class Points(NamedTuple):
-    """Points of one side's rows.
+    """Points of one side's rows."""
 
-    Attributes:
-        start: int64 [rows + 1], first number of each row in ``values``.
-        values: float64, x, y and visibility of every point; a point counts where that is above 0.
-    """
-
-    start: Array
-    values: Array
+    start: Array  # int64 [rows + 1], first number of each row in ``values``
+    values: Array  # float64, x, y and visibility of every point, which counts if that is above 0
 
 
 class People(NamedTuple):
-    """Attributes of ground truths in addition to points, by row of the table.
+    """Attributes of ground truths in addition to points, by row of the table."""
 
-    Attributes:
-        labelled: int64 [rows], points of visibility above 0.
-        area: float64 [rows], that distances are held against.
-        boxes: float64 [rows, 4], x, y, width, height; NaN without a box.
-        n_points: int64 [rows], points that rows of the person's label have.
-        variance_at: int64 [rows], where in ``variance`` those of the row's label begin.
-        variance: float64, (2 sigma)^2 of every point.
-    """
-
-    labelled: Array
-    area: Array
-    boxes: Array
-    n_points: Array
-    variance_at: Array
-    variance: Array
+    labelled: Array  # int64 [rows], points of visibility above 0
+    area: Array  # float64 [rows], scale of distances
+    boxes: Array  # float64 [rows, 4], x, y, width, height; NaN without a box
+    n_points: Array  # int64 [rows], points that rows of the person's label have
+    variance_at: Array  # int64 [rows], first index in ``variance`` of the row's label
+    variance: Array  # float64, (2 sigma)^2 of every point
 
 
 @kernel
@@ -867,7 +791,7 @@ def person_extents(start: Array, values: Array, every: bool) -> Any:
     Args:
         start: int64 [n + 1], first number of each row.
         values: float64, x, y and visibility of every point.
-        every: whether all points count, or those of visibility above 0 alone.
+        every: count all points instead of those of visibility above 0.
 
     Returns:
         boxes float64 [n, 4], xmin, ymin, xmax, ymax, NaN without points; int64 [n].
@@ -892,7 +816,6 @@ def person_extents(start: Array, values: Array, every: bool) -> Any:
 
 @inner
 def _beyond(value: float, low: float, high: float) -> float:
-    """Distance of a value from [low, high]."""
     return max(0.0, low - value) + max(0.0, value - high)
 
 
@@ -907,17 +830,7 @@ def pairs_reaching(
     people: People,
     lowest: float,
 ) -> Any:
-    """Pairs whose OKS may reach ``lowest``, datum by datum.
-
-    Args:
-        first: first datum.
-        last: one past the last datum.
-        ours: predictions.
-        theirs: ground truths.
-        found: points of the predictions.
-        truth: points of the ground truths.
-        people: the ground truths.
-        lowest: smallest OKS of interest; 0 for every pair.
+    """Pairs whose OKS may reach ``lowest``; every pair if it is 0.
 
     Returns:
         prediction int32 [k] and ground truth int32 [k], places in their layouts, by datum,
@@ -971,14 +884,11 @@ def pairs_reaching(
 def oks_exponents(
     row: Array, other_row: Array, found: Points, truth: Points, people: People
 ) -> tuple[Array, Array]:
-    """-e of every counted point of pairs of rows, one pair after the other.
+    """-e of every counted point of pairs of rows.
 
     Args:
         row: int64 [k], rows of the predictions.
-        other_row: int64 [k], rows of the ground truths, with as many points or a box alone.
-        found: points of the predictions.
-        truth: points of the ground truths.
-        people: the ground truths.
+        other_row: int64 [k], rows of the ground truths, with as many points or only a box.
 
     Returns:
         int64 [k + 1], first number of each pair; float64, the numbers.
@@ -1014,7 +924,7 @@ def oks_exponents(
 
 @inner
 def _block_sum(values: Array, first: int, n: int) -> float:
-    """Sum of at most 128 numbers: in order below eight, else in eight running sums."""
+    """Sum of at most 128 numbers: in order below eight, otherwise in eight running sums."""
     if n < 8:
         total = 0.0
         for i in range(first, first + n):
@@ -1040,17 +950,14 @@ def _block_sum(values: Array, first: int, n: int) -> float:
 
 @kernel
 def oks_means(start: Array, values: Array) -> Any:
-    """Mean of each pair's numbers, added up in the order of NumPy's pairwise sum.
+    """Mean of each pair's numbers in the order of NumPy's pairwise sum, float64 [k]; NaN if empty.
 
     Args:
         start: int64 [k + 1], first number of each pair.
         values: float64, the numbers.
-
-    Returns:
-        float64 [k]; NaN of a pair without numbers.
     """
     out = np.empty(start.size - 1, np.float64)
-    # Halves that wait for their sum: where they begin, how long they are, how deep they lie.
+    # Stack of halves still to be added: begin, length, depth.
     begin = np.empty(64, np.int64)
     long = np.empty(64, np.int64)
     depth = np.empty(64, np.int64)
@@ -1081,48 +988,34 @@ def oks_means(start: Array, values: Array) -> Any:
     return out
 
 
-# What became of single keypoints of people that were found: how near they lie, and to what.
-#
-# A point of a prediction is as alike to a labelled point of a person as exp(-e) says, e as in
-# OKS above. That of its own person is held against that of its own person's other side, and
-# against those of the other people of its datum and label. Source: M. R. Ronchi and P. Perona,
-# "Benchmarking and Error Diagnosis in Multi-Instance Pose Estimation" (ICCV 2017), and its code
-# coco-analyze.
+# Keypoint errors: each predicted point is compared, by exp(-e), with the same point of its person,
+# with the mirrored one, and with those of other people of its datum and label. Source: M. R. Ronchi
+# and P. Perona, "Benchmarking and Error Diagnosis in Multi-Instance Pose Estimation" (ICCV 2017),
+# and its code coco-analyze.
 
 GOOD, JITTER, INVERSION, SWAP, MISS = range(5)
 NEAR, ON = 0.5, 0.85
-"""Similarity from which a point lies near one, and from which it lies on its own."""
+"""Similarity from which a point is near another one, and from which it is correct."""
 
 
 class FoundPoints(NamedTuple):
-    """People that were found, with the prediction that found them.
+    """People that were found, with the prediction that found them."""
 
-    Attributes:
-        row: int64 [k], rows of the predictions.
-        place: int64 [k], places of the people in the layout.
-    """
-
-    row: Array
-    place: Array
+    row: Array  # int64 [k], rows of the predictions
+    place: Array  # int64 [k], places of the people in the layout
 
 
 class LaidPoints(NamedTuple):
-    """All people, ordered by label, then datum.
+    """All people, ordered by label, then datum."""
 
-    Attributes:
-        row: int64 [m], rows of the table.
-        datum: int32 [m].
-        label: int32 [m].
-    """
-
-    row: Array
-    datum: Array
-    label: Array
+    row: Array  # int64 [m], rows of the table
+    datum: Array  # int32 [m]
+    label: Array  # int32 [m]
 
 
 @inner
 def _alike(x: float, y: float, truth: Array, at: int, variance: float, area: float) -> float:
-    """Similarity of a place to a labelled point of a person, -1 to one that is not labelled."""
+    """Similarity of a position to a labelled point of a person, -1 if the point is not labelled."""
     if not truth[at + 2] > 0:
         return -1.0
     dx, dy = x - truth[at], y - truth[at + 1]
@@ -1141,17 +1034,14 @@ def judged_points(
     """Outcome of every labelled point of people that were found.
 
     Args:
-        given: the people, and what found them.
+        given: the people and the predictions that found them.
         laid: all people.
-        found: points of the predictions.
-        truth: points of the ground truths.
-        people: the ground truths.
         mirror: int64, by place in ``people.variance``: the point on the other side, or the same.
 
     Returns:
-        of each labelled point its pair int64 [p], its number int64 [p], its kind int8 [p], the
-        place of the person whose point is the most alike int64 [p], and how alike it is to its own
-        float64 [p].
+        per labelled point its pair int64 [p], number int64 [p] and kind int8 [p], the place of the
+        person with the most similar point int64 [p], and the similarity to the right point float64
+        [p].
     """
     rows, places = given
     all_rows, datum, label = laid
@@ -1219,17 +1109,14 @@ def mark_near(
     """Mark labelled points, and points within a share of the size of a found one.
 
     Args:
-        given: the people that were found, and what found them.
+        given: the people and the predictions that found them.
         asked: bool [m], whether a person counts, by place.
         laid: all people.
-        found: points of the predictions.
-        truth: points of the ground truths.
         size: float64 [rows], of each person; one that is not above 0 does not count.
-        share: of the size.
-        bit: place of the mark of labelled points among those of a point; the next is that of near
-            ones.
-        bits: marks of a point.
-        out: uint64 [words, m], marks of all points of each person; set here.
+        share: distance relative to the size.
+        bit: bit of labelled points among the bits of a point; the next bit is for near points.
+        bits: bits per point.
+        out: uint64 [words, m], bits of all points of each person; written.
     """
     rows, places = given
     d_start, d_values = found

@@ -1,4 +1,11 @@
-"""Hashes of datum ids, resampling weights, sums per resample, and slices of datums."""
+"""Hashes of datum ids, resampling weights, sums per resample, and slices of datums.
+
+Arguments of these names are the same everywhere:
+
+    keys: uint64 [n], hash of each datum or of its cluster; equal keys have equal weights.
+    first, last: range [first, last) of resamples or slices.
+    weights: uint8 [n_datums, b], weight of each datum in each of b resamples.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +15,15 @@ import numpy as np
 
 from .jit import F64, I32, I64, U8, U64, Array, MaybeI32, MaybeMatrix, frozen, inner, kernel
 
-# A hash of datum ids that never changes: it says in which bucket a datum's rows are.
-#
-# Integers go through the finaliser of SplitMix64; text through FNV-1a over its bytes, then the same
-# finaliser, so that the low bits are as good as any.
-# Source: G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number generators" (2014);
-# G. Fowler, L. C. Noll, P. Vo, "The FNV non-cryptographic hash algorithm".
+# A stable hash of datum ids, which selects the bucket of a datum: SplitMix64's finaliser for
+# integers, FNV-1a and the same finaliser for text.
+# Source: G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number generators" (2014); G.
+# Fowler, L. C. Noll, P. Vo, "The FNV non-cryptographic hash algorithm".
 
 
 @inner
 def mixed(value: Any) -> Any:
-    """The finaliser of SplitMix64."""
+    """Apply the finaliser of SplitMix64."""
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return value ^ (value >> np.uint64(31))
@@ -40,28 +45,18 @@ def _of_texts(offsets: I64, data: U8, out: Array) -> None:
 
 
 def hash_integers(values: Array) -> Array:
-    """Hashes of integers; equal ones of either signedness have equal hashes.
-
-    Args:
-        values: int64 or uint64 [n].
-
-    Returns:
-        uint64 [n].
-    """
+    """Hashes of int64 or uint64 integers, uint64 [n]; equal for equal values of either type."""
     out = np.empty(values.size, np.uint64)
     _of_integers(values.view(np.uint64), out)
     return out
 
 
 def hash_texts(offsets: Array, data: Array) -> Array:
-    """Hashes of texts.
+    """Hashes of texts, uint64 [n].
 
     Args:
-        offsets: int64 [n + 1], where each text begins in the bytes.
+        offsets: int64 [n + 1], start of each text in the bytes.
         data: uint8, UTF-8.
-
-    Returns:
-        uint64 [n].
     """
     out = np.empty(offsets.size - 1, np.uint64)
     _of_texts(offsets, data, out)
@@ -81,7 +76,7 @@ def _by_bucket(bucket: Array, start: Array, order: Array) -> None:
 
 
 def by_bucket(hashes: Array, n: int) -> tuple[Array, Array]:
-    """Rows by bucket, in their order within one.
+    """Group rows by bucket, in their order.
 
     Args:
         hashes: uint64 [rows].
@@ -97,11 +92,9 @@ def by_bucket(hashes: Array, n: int) -> tuple[Array, Array]:
     return start, order
 
 
-# Dense codes of values by their hashes: open addressing with linear probing.
-#
-# Two values are taken as one where both of their 64-bit hashes agree. Integers give themselves as
-# the second, so their codes are exact; strings give an independent second hash, so that a million
-# of them collide with a chance below 1e-26.
+# Dense codes of values by their hashes: open addressing with linear probing. Values are equal if
+# both 64-bit hashes are: exact for integers, which are their second hash; for a million strings the
+# chance of a collision is below 1e-26.
 
 _SMALLEST = 1 << 12
 
@@ -159,7 +152,7 @@ def _place_again(seen: Array, known: int, table: Array) -> None:
 
 
 def hash_codes(first: Array, second: Array) -> tuple[Array, Array]:
-    """Codes of values in the order in which they first appear.
+    """Codes of values in order of first appearance.
 
     Args:
         first: uint64 [n], well mixed hashes.
@@ -187,30 +180,22 @@ def hash_codes(first: Array, second: Array) -> tuple[Array, Array]:
         _place_again(seen, known, table)
 
 
-# How often a datum stands in each draw of a Poisson bootstrap, told by its key alone.
-#
-# Every weight is a function of (seed, draw, key), so that it is the same whatever rows, threads,
-# parts or workers ask for it, and in either of two runs that are compared. A stream of SplitMix64
-# belongs to each key; each of its words gives the weights of four draws, 16 bits each.
-#
-# Weights are Poisson with mean 1: sums of them over n datums differ from those of a multinomial
-# bootstrap by the size of the draw alone, and no size has to be known beforehand.
+# Poisson bootstrap weights as a function of (seed, resample, key), independent of rows, threads,
+# parts and workers. Each word of a key's SplitMix64 stream gives the weights of four resamples, 16
+# bits each.
 # Source: A. Chamandy et al., "Estimating uncertainty for massive data streams" (2012); G. Steele,
 # D. Lea, C. Flood, "Fast splittable pseudorandom number generators" (2014).
 
 PER_WORD = 4
-"""Draws whose weights come from one word: blocks of draws begin at multiples of it."""
+"""Resamples whose weights come from one word: blocks of resamples begin at multiples of it."""
 
 _GOLDEN = 0x9E3779B97F4A7C15
-# Of 65,536 equally likely values, how many stand for the weights 0, 1, 2, ...: Poisson(1) rounded
+# Number of the 65,536 equally likely values that give the weights 0, 1, 2, ...: Poisson(1) rounded
 # so that the mean is 1 exactly; the variance is 1.00003.
 _COUNTS = (24109, 24110, 12055, 4018, 1004, 201, 33, 5, 1)
 MOST = len(_COUNTS) - 1
-"""The largest weight."""
-
-
 _FIRST = tuple(sum(_COUNTS[: k + 1]) for k in range(MOST))
-"""The first of these values that stands for the weights 1, 2, ..."""
+"""First value that gives each of the weights 1, 2, ..."""
 
 
 @inner
@@ -221,7 +206,7 @@ def draw_one(
     state = mixed(key ^ seed)
     for j in range(words.size):
         words[j] = mixed(state + np.uint64(first_word + j + 1) * np.uint64(_GOLDEN))
-    # Comparisons of 16 bits, which go many at a time, where a table is looked up one by one.
+    # Comparisons of 16 bits are vectorised; table look-ups are not.
     for d in range(out.size):
         out[d] = values[d] >= first[0]
     for k in range(1, first.size):
@@ -249,7 +234,7 @@ def _draw(
 def state_of_draws(seed: int, first: int, last: int) -> tuple[Any, int, Array, Array, Array]:
     """Arguments of :func:`draw_one` other than the key.
 
-    These are the seed, the first word, room for words, the same as 16-bit values, and the first
+    These are the seed, the first word, memory for words, the same as 16-bit values, and the first
     value of every weight.
     """
     assert first % PER_WORD == 0
@@ -259,16 +244,10 @@ def state_of_draws(seed: int, first: int, last: int) -> tuple[Any, int, Array, A
 
 
 def draw_weights(keys: Array, seed: int, first: int, last: int) -> Array:
-    """Weights of datums per resample.
+    """Weights of datums per resample, uint8 [n, last - first], 0 to :data:`MOST`.
 
     Args:
-        keys: uint64 [n], hash of each datum or of its cluster; equal keys have equal weights.
-        seed: of the draws.
-        first: the first draw, a multiple of :data:`PER_WORD`.
-        last: one past the last.
-
-    Returns:
-        uint8 [n, last - first], 0 to :data:`MOST`.
+        first: a multiple of :data:`PER_WORD`.
     """
     out = np.empty((keys.size, last - first), np.uint8)
     _draw(keys, *state_of_draws(seed, first, last), out)
@@ -291,11 +270,7 @@ def _swap(keys: U64, seed: Any, first: int, out: Array) -> None:
 def swap_bits(keys: Array, seed: int, first: int, last: int) -> Array:
     """Flags of datums that are swapped between two runs, per resample, each with probability 1/2.
 
-    Args:
-        keys: uint64 [n], as :func:`draw_weights` has them.
-        seed: of the draws; other bits than those of its weights.
-        first: the first draw.
-        last: one past the last.
+    They use other bits than the weights of the same seed.
 
     Returns:
         uint8 [n, last - first], 0 or 1.
@@ -306,31 +281,28 @@ def swap_bits(keys: Array, seed: int, first: int, last: int) -> Array:
     return out
 
 
-# Sums over rows under the weights of many draws at once.
-#
-# A row is visited once for a whole block of draws, whose weights lie side by side. Values are kept
-# on a grid so coarse that every sum of them is exact in a double: the sums of a draw do not depend
-# on the order of rows.
+# Sums over rows under the weights of many resamples, stored side by side. Values are rounded to a
+# grid so coarse that sums are exact in doubles: the order of rows does not matter.
 
 
 def step_of_grid(largest: Array | float, n: Array | int) -> Array:
-    """The step of a grid on which n weighted values add up exactly in doubles.
+    """Step of a grid on which n weighted values add up exactly in doubles.
 
     Args:
-        largest: of the absolute values, finite.
+        largest: largest absolute value, finite.
         n: how many values enter one sum.
 
     Returns:
-        a power of two, float64 of their shape; 0 where all values are 0.
+        a power of two, float64 of their shape; 0 if all values are 0.
     """
     bits = np.frexp(largest)[1] + np.frexp(np.asarray(n, np.float64) * MOST)[1] - 53
     return np.where((np.asarray(largest) == 0) | (np.asarray(n) == 0), 0.0, np.ldexp(1.0, bits))
 
 
 def on_grid(values: Array, step: Array | float) -> Array:
-    """The values rounded to whole steps, float64; NaN stays."""
+    """Round values to whole steps, float64; NaN stays."""
     step = np.asarray(step)
-    fine = step == 0  # all values are 0, or so small that each is whole steps of what doubles have
+    fine = step == 0  # all 0, or whole numbers of the smallest double
     if not fine.any():
         return np.rint(values / step) * step
     own = np.where(fine, 1.0, step)
@@ -339,13 +311,13 @@ def on_grid(values: Array, step: Array | float) -> Array:
 
 @kernel
 def largest_of_cells(cell: I32, values: F64, n: Array, most: Array) -> None:
-    """Count the values of each cell, and find the largest absolute one, NaN where one is.
+    """Count the values of each cell, and find the largest absolute one, NaN if one is NaN.
 
     Args:
-        cell: int32 [m], -1 for values that count nowhere.
+        cell: int32 [m], -1 for values to skip.
         values: float64 [m].
         n: float64 [cells], added to.
-        most: float64 [cells], what it was before.
+        most: float64 [cells], updated.
     """
     largest = most.view(np.int64)
     bits = values.view(np.int64)  # in the order of absolute values, NaN above all
@@ -358,10 +330,10 @@ def largest_of_cells(cell: I32, values: F64, n: Array, most: Array) -> None:
 
 @kernel
 def count_tiny(cell: I32, values: F64, least: F64, few: Array) -> None:
-    """Count the values of each cell, but 0, that are smaller than one of the cell's own.
+    """Count the nonzero values of each cell below the cell's limit ``least``.
 
     Args:
-        cell: int32 [m], -1 for values that count nowhere.
+        cell: int32 [m], -1 for values to skip.
         values: float64 [m].
         least: float64 [cells].
         few: float64 [cells], added to.
@@ -374,13 +346,12 @@ def count_tiny(cell: I32, values: F64, least: F64, few: Array) -> None:
 
 @kernel
 def drawn_sums(datum: MaybeI32, cell: I64, values: F64, weights: U8, sums: Array) -> None:
-    """Add weighted values to the sums of their cells, leaving out NaN.
+    """Add weighted values to the sums of their cells, skipping NaN.
 
     Args:
-        datum: int32 [m], datum of each row; None where row i is datum i.
-        cell: int64 [m], -1 for rows that count nowhere.
+        datum: int32 [m], datum of each row; None if row i is datum i.
+        cell: int64 [m], -1 for rows to skip.
         values: float64 [m, c], on a grid (see :func:`step_of_grid`).
-        weights: uint8 [n_datums, b].
         sums: float64 [cells, c, b], added to.
     """
     n_draws = weights.shape[1]
@@ -399,14 +370,10 @@ def drawn_sums(datum: MaybeI32, cell: I64, values: F64, weights: U8, sums: Array
 
 @kernel
 def drawn_counts(datum: MaybeI32, cell: I64, values: MaybeMatrix, weights: U8, sums: Array) -> None:
-    """Add weights to the counts of their cells.
+    """Add weights to the counts of their cells; arguments as in :func:`drawn_sums`.
 
     Args:
-        datum: as :func:`drawn_sums` has it.
-        cell: likewise.
-        values: float64 [m, c], of which NaN does not count; None where every row does.
-        weights: uint8 [n_datums, b].
-        sums: float64 [cells, c, b], added to.
+        values: float64 [m, c], of which NaN does not count; None if every row counts.
     """
     n_draws = weights.shape[1]
     for r in range(cell.size):
@@ -421,56 +388,33 @@ def drawn_counts(datum: MaybeI32, cell: I64, values: MaybeMatrix, weights: U8, s
                     out[d] += w[d]
 
 
-# Slices by several conditions: which may be bad enough to look at, and what each comes to.
-#
-# A slice is a set of items (column = value), at most one a column. Of every slice of one level the
-# rows, the size, the sum and the highest of the errors are known; a slice of the next level joins
-# two that differ in their last item. It can be no larger than the smallest of all slices it lies
-# in, and no worse than their sums and highest errors allow. Its size is the sum of the weights of
-# its rows, each of which counts in the sum of errors by its weight.
-#
+# Slices by several conditions (column = value), at most one per column. A slice of the next level
+# joins two that differ in their last item; its size, sum and highest error bound its score. Rows
+# count by their weights.
 # Source: S. Sagadeeva, M. Boehm, "SliceLine: Fast, Linear-Algebra-based Slice Finding for ML Model
 # Debugging" (SIGMOD 2021), sections 3 and 4.
 
 
 class Scoring(NamedTuple):
-    """Score of slices.
+    """Score of slices."""
 
-    Attributes:
-        n: sum of all weights, the number of rows where each weighs 1.
-        total: sum of all errors, above 0.
-        alpha: weight of the mean error against the size, in (0, 1].
-        least: rows that a slice has at least.
-        lightest: size that so many rows have at least, above 0.
-        beat: score below which a slice is of no account.
-    """
-
-    n: float
-    total: float
-    alpha: float
-    least: int
-    lightest: float
-    beat: float
+    n: float  # sum of all weights; the number of rows if each weighs 1
+    total: float  # sum of all errors, above 0
+    alpha: float  # weight of the mean error against the size, in (0, 1]
+    least: int  # fewest rows of a slice
+    lightest: float  # smallest size of that many rows, above 0
+    beat: float  # score below which a slice is dropped
 
 
 class Level(NamedTuple):
-    """Slices of one level, in ascending order of their items.
+    """Slices of one level, in ascending order of their items."""
 
-    Attributes:
-        items: int32 [m, level], of ascending columns.
-        key: int64 [m], the items as digits of one number, ascending.
-        rows: int64 [m].
-        size: float64 [m], sum of their weights.
-        total: float64 [m], sum of their errors, each by its weight.
-        worst: float64 [m], highest of their errors, without weights.
-    """
-
-    items: I32
-    key: I64
-    rows: I64
-    size: F64
-    total: F64
-    worst: F64
+    items: I32  # int32 [m, level], of ascending columns
+    key: I64  # int64 [m], the items as digits of one number, ascending
+    rows: I64  # int64 [m]
+    size: F64  # float64 [m], sum of their weights
+    total: F64  # float64 [m], sum of their weighted errors
+    worst: F64  # float64 [m], highest of their errors, without weights
 
 
 @inner
@@ -481,7 +425,7 @@ def _score(size: float, total: float, scoring: Any) -> float:
 
 @inner
 def _highest_score(size: float, total: float, worst: float, scoring: Any) -> float:
-    """The highest score of a slice of at most that size, errors in all, and error of a row."""
+    """Upper bound of the score, given bounds of size, sum of errors and highest error."""
     low = scoring.lightest
     best = _score(size, min(total, size * worst), scoring)
     best = max(best, _score(low, min(total, low * worst), scoring))
@@ -514,9 +458,9 @@ def _join_slices(
     start: Array,
     children: Array,
 ) -> None:
-    """Last items of the slices that each slice grows into: counted, or written where there is room.
+    """Count the last items of the children of each slice, or write them if ``children`` has room.
 
-    ``start`` int64 [last - first + 1] is written where ``children`` is empty, and read else.
+    ``start`` int64 [last - first + 1] is written if ``children`` is empty, otherwise read.
     """
     items, key, rows, size, total, worst = level
     n_items, deep = column.size, items.shape[1]
@@ -575,14 +519,11 @@ def _join_slices(
 def join_slices(
     first: int, last: int, level: Level, column: Array, scoring: Scoring
 ) -> tuple[Array, Array]:
-    """Slices of the next level that some slices of one level grow into.
+    """Slices of the next level that grow from slices [first, last).
 
     Args:
-        first: first slice.
-        last: one past the last.
-        level: all slices of that level that are of account.
+        level: all slices of that level that were not dropped.
         column: int32 [items], column of each item, ascending.
-        scoring: what makes a slice bad.
 
     Returns:
         int64 [last - first + 1] offsets, and int32 last items of the new slices, ascending within
@@ -609,7 +550,6 @@ def _measure_slices(
     cells: Any,
     out: Any,
 ) -> None:
-    """Rows, sizes, sums and highest errors of children; see :func:`measure_slices`."""
     n, deep = error.size, items.shape[1]
     weighed = weight.size > 0
     held = np.zeros(deep, np.int64)
@@ -679,19 +619,19 @@ def measure_slices(
     start: Array,
     children: Array,
 ) -> tuple[Array, Array, Array, Array]:
-    """Rows, size, sum and highest of the errors of slices, each given by the slice it grows from.
+    """Rows, size, sum and highest of the errors of new slices.
 
     Args:
-        code: int32 [columns, n], item of each row, -1 for none that counts.
+        code: int32 [columns, n], item of each row, -1 for no item.
         error: float64 [n], not below 0.
-        weight: float64 [n], above 0; [0] where each row weighs 1.
+        weight: float64 [n], above 0; [0] if each row weighs 1.
         column: int32 [items], column of each item.
         items: int32 [m, level], the slices that grow.
         start: int64 [m + 1], offsets of their new slices.
         children: int32 [k], last items of the new slices.
 
     Returns:
-        int64, and thrice float64 [k], as :class:`Level` has them; sums are added by ascending row.
+        int64, and three float64 [k], as in :class:`Level`; sums are added by ascending row.
     """
     n_items, n = column.size, error.size
     cells, out = (

@@ -1,4 +1,4 @@
-"""The folder of compiled kernels: its choice, checked files, and loading from it."""
+"""Folder of compiled kernels: its location, trusted files, and loading from it."""
 
 from __future__ import annotations
 
@@ -18,19 +18,15 @@ from typing import Any
 
 import numpy as np
 
-# The folder where compiled kernels are kept.
-#
-# Numba's own disk cache sits beside the source and does not notice that a function in *another*
-# file changed. Here the folder's name holds a hash of every file in this package and the versions
-# of Numba, llvmlite and NumPy, so a change anywhere means a fresh folder. A folder that is read-
-# only, as in an image that was warmed up, is used as it is. What is in it is run: a folder or file
-# that somebody else may have written is not used.
+# Numba's own cache misses changes in functions of other files. Here the folder's name is a hash of
+# all files of this package and of the versions of Numba, llvmlite and NumPy. A read-only folder (of
+# a prepared image) works. Its content is executed, so files that others may have written are not
+# used.
 
 CACHE_VARIABLE = "EVALENGINE_CACHE_DIR"
 
 
 def _compiler() -> str:
-    """Identify the versions of Numba and llvmlite, without importing either."""
     told = []
     for name in ("numba", "llvmlite"):
         spec = find_spec(name)
@@ -74,17 +70,14 @@ def _candidates() -> list[Path]:
 def distrusted(path: Path) -> str | None:
     """Reason not to load code from a file or folder: another user may have chosen its content.
 
-    Trusted is what belongs to this user or to root, may be written by nobody else, and lies in
-    folders in which nobody else may put something into its place.
-
-    Args:
-        path: of a file or folder that exists.
+    Trusted paths belong to this user or root, are writable by no one else, and are inside folders
+    in which no one else can replace them.
 
     Returns:
-        what is wrong, after the path's name; None where nothing is.
+        the fault, after the path's name; None if the path is trusted.
 
     Raises:
-        OSError: it cannot be looked at.
+        OSError: it cannot be read.
     """
     return _distrusted(path.resolve(strict=True))
 
@@ -93,11 +86,8 @@ def _distrusted(real: Path, *, new: bool = False) -> str | None:
     """Reason to distrust a path without links; see :func:`distrusted`.
 
     Args:
-        real: of a file or folder that exists.
-        new: whether it is a folder in which another one is going to be made.
-
-    Raises:
-        OSError: it cannot be looked at.
+        real: an existing file or folder.
+        new: it is a folder in which a new folder will be made.
     """
     if not hasattr(os, "geteuid"):
         return None  # a system whose folders are the user's own
@@ -111,18 +101,14 @@ def _distrusted(real: Path, *, new: bool = False) -> str | None:
         others = told.st_mode & stat.S_IWOTH or (
             told.st_mode & stat.S_IWGRP and not own_group(told)
         )
-        # Of a sticky folder, as of temporary files, others can replace nothing that is not theirs.
+        # In a sticky folder such as /tmp, users can replace only their own files.
         if others and ((place == real and not new) or not told.st_mode & stat.S_ISVTX):
             return f"others may write to {shown}"
     return None
 
 
 def own_group(told: os.stat_result) -> bool:
-    """Check that only the user's private group may write.
-
-    Args:
-        told: of a file or folder.
-    """
+    """Check that only the user's private group may write."""
     if told.st_mode & stat.S_IWOTH:
         return False
     try:
@@ -140,21 +126,21 @@ def own_group(told: os.stat_result) -> bool:
 
 
 class Damaged(Exception):
-    """A file whose checksum does not hold."""
+    """A file with a wrong checksum."""
 
 
 _CHECKSUM = hashlib.sha256().digest_size
 
 
 def put_whole(path: Path, data: bytes) -> None:
-    """Write a file with a checksum, whole or not at all, for all who may read this user's files.
+    """Write a file and its checksum atomically, readable by all who may read this user's files.
 
     Raises:
         OSError: it cannot be written.
     """
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.draft")
     try:
-        # Whatever the process's mask leaves to others, this is written by its user alone.
+        # Only the user may write the file, whatever the process's mask permits.
         with open(draft, "xb", opener=partial(os.open, mode=0o644)) as file:
             file.write(hashlib.sha256(data).digest() + data)
         os.replace(draft, path)
@@ -168,8 +154,8 @@ def read_whole(path: Path) -> bytes:
     """Read a file written by :func:`put_whole`. An unusable one is reported, once per process.
 
     Raises:
-        OSError: it cannot be read, or somebody else may have written it.
-        Damaged: it is not what was written.
+        OSError: it cannot be read, or another user may have written it.
+        Damaged: the checksum is wrong.
     """
     why = distrusted(path)
     if why is not None:
@@ -184,7 +170,7 @@ def read_whole(path: Path) -> bytes:
 
 
 _said: list[Path] = []
-"""The file that was said not to be used, if any was."""
+"""File that was reported as unusable, if any."""
 
 
 def _say_unused(path: Path, why: str) -> None:
@@ -199,16 +185,13 @@ def _say_unused(path: Path, why: str) -> None:
 
 @cache
 def cache_folder() -> Path | None:
-    """The folder for compiled kernels, or None where there is none to be trusted.
+    """Folder for compiled kernels, without links; None if no trusted folder exists.
 
-    ``EVALENGINE_CACHE_DIR`` names its parent; otherwise, or where that is not to be trusted, it is
-    in the user's cache folder, or in a folder of the user's among temporary files. One that is
-    there already need not be writable: what it holds is used, and more is not kept. In a place that
-    is not to be trusted nothing is made. Every such place is said once, on standard error, and so
-    is a folder that was named and cannot be written; others of that kind only if none is left.
-
-    Returns:
-        a path without links, so that nothing changes for who turns one afterwards.
+    ``EVALENGINE_CACHE_DIR`` names its parent. Otherwise, or if that one is not trusted, the folder
+    is in the user's cache folder, or in a folder of the user in the temporary directory. An
+    existing folder need not be writable: its files are used, and none are added. Untrusted folders
+    and a named folder that is not writable are reported once, on standard error; other folders only
+    if none remains.
     """
     name = f"kernels-{_source_digest()}"
     wrong: list[str] = []
@@ -243,13 +226,13 @@ def cache_folder() -> Path | None:
 
 
 def _made(folder: Path) -> str | None:
-    """Make a folder and those above it, if all that is there already can be trusted.
+    """Make a folder and its parents, if all existing parents are trusted.
 
     Args:
         folder: a path without links.
 
     Returns:
-        why nothing was made; None where the folder is there.
+        reason why the folder was not made; None if it exists.
 
     Raises:
         OSError: it cannot be made.
@@ -271,14 +254,9 @@ def is_compiled() -> bool:
     return folder is not None and any(folder.rglob("*.nbi"))
 
 
-# Compiled kernels loaded without what only compiling takes.
-#
-# Before it loads anything Numba imports its implementations of all of Python's and NumPy's
-# functions, which costs as much as importing Numba; compiles its runtime, a few functions that
-# count references; and asks all installed packages for extensions of the compiler. Compiled code
-# needs the runtime alone, which is kept on disk as kernels are. All of this rests on parts of Numba
-# that are no public interface: each is looked for first, and where a version lacks one, Numba's own
-# way is taken.
+# Load compiled kernels without the imports, the runtime and the extensions that Numba prepares for
+# compiling, which take as long as importing Numba. Compiled code needs only the runtime, which is
+# cached too. This uses private parts of Numba: if one is missing, Numba's usual way is used.
 
 PARTS_OF_DISPATCHER = ("_cache", "_compilation_chain_init_hook")
 _PARTS_OF_CACHE = (
@@ -303,17 +281,17 @@ _UNREADABLE = (
 
 
 def no_extensions() -> None:
-    """Register no extensions of the compiler, since kernels take arrays only."""
+    """Register no extensions of the compiler, since kernels take only arrays."""
 
 
 @cache
 def light_cache(folder: Path) -> Any:
-    """Numba's cache of one function, which loads compiled code without what compiling takes.
+    """Numba's cache of one function, which loads compiled code without the compiler's modules.
 
-    The compiler asks for those modules itself. None where this version's cache looks different.
+    The compiler imports those itself. None if this version's cache differs.
 
     Args:
-        folder: where compiled code is kept; it need not be writable.
+        folder: folder of compiled code; it need not be writable.
     """
     from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 
@@ -323,10 +301,10 @@ def light_cache(folder: Path) -> Any:
         return None
 
     class CheckedFiles(IndexDataCacheFile):  # type: ignore[misc]  # Numba has no types
-        """Files with checksums; one that does not hold is as good as none, and is written anew.
+        """Files with checksums; a damaged one counts as missing and is rewritten.
 
-        Numba raises what unpickling raises, in every later run too, and code that was altered may
-        end the process.
+        Numba would raise unpickling errors in every later run, and altered code could crash the
+        process.
         """
 
         def _load_index(self) -> Any:
@@ -363,7 +341,7 @@ def light_cache(folder: Path) -> Any:
             return str(folder)
 
         def ensure_cache_path(self) -> None:
-            """It is there, and whether it can be written shows when something is."""
+            """The folder exists; a failing write shows if it is read-only."""
 
         def get_source_stamp(self) -> str:
             return folder.name
@@ -397,11 +375,11 @@ def light_cache(folder: Path) -> Any:
 
 
 def start_runtime(context: Any, folder: Path) -> None:
-    """Make Numba's runtime ready, from the disk where it was compiled before.
+    """Prepare Numba's runtime, from disk if it was compiled before.
 
     Args:
         context: Numba's target context.
-        folder: where the compiled runtime is kept.
+        folder: folder of the compiled runtime.
     """
     from numba.core.codegen import CPUCodeLibrary
     from numba.core.compiler_lock import global_compiler_lock
@@ -425,13 +403,13 @@ def start_runtime(context: Any, folder: Path) -> None:
 
 
 def runtime_file(context: Any, folder: Path) -> Path:
-    """The file of the runtime compiled for this kind of processor."""
+    """File of the runtime compiled for this kind of processor."""
     machine = repr(context.codegen().magic_tuple()).encode()
     return folder / f"runtime-{hashlib.sha256(machine).hexdigest()[:16]}.bin"
 
 
 def _runtime(folder: Path, context: Any) -> Any:
-    """The library of the runtime's functions, loaded, or compiled and kept."""
+    """Library of the runtime's functions, loaded, or compiled and stored."""
     from numba.core.runtime import nrtdynmod
 
     path = runtime_file(context, folder)

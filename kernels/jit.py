@@ -1,7 +1,7 @@
 """Decorators of compiled functions, and the dtypes that annotate their arguments.
 
-Numba takes longer to import than everything else together, so a kernel imports it when it is first
-called: commands that only read, check or explain do not import it.
+Numba takes longer to import than everything else together, so a kernel imports it at its first
+call: commands that only read, check or explain do not import it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from .folder import PARTS_OF_DISPATCHER, cache_folder, light_cache, no_extensions
 
 Array: TypeAlias = np.ndarray[Any, Any]
-"""An array passed to a kernel as it is: an output, or scratch memory."""
+"""An array passed to a kernel without conversion: an output, or scratch memory."""
 
 # Inputs of one dtype: converted if need be, contiguous and read-only.
 Bools: TypeAlias = Annotated[Array, np.bool_]
@@ -60,7 +60,7 @@ def _numba() -> Any:
 
 
 def _compiled(function: Callable[..., Any], flags: dict[str, bool]) -> Any:
-    """Make Numba's dispatcher of a function, with the options and cache that all kernels share."""
+    """Make Numba's dispatcher of a function, with the options and cache of all kernels."""
     numba = _numba()
     made = numba.njit(nogil=True, error_model="numpy", **flags)(function)
     folder = cache_folder()
@@ -83,12 +83,8 @@ def _compiled(function: Callable[..., Any], flags: dict[str, bool]) -> Any:
 def frozen(array: Any, dtype: Any) -> Array:
     """Return a C-contiguous read-only array of the given dtype, copied only if necessary.
 
-    Numba compiles once more for each combination of writable and read-only arguments, so all inputs
-    of kernels are read-only.
-
-    Args:
-        array: any array-like.
-        dtype: the dtype the kernel is compiled for.
+    Numba compiles again for each combination of writable and read-only arguments, so all inputs of
+    kernels are read-only.
     """
     view = np.ascontiguousarray(array, dtype)
     if view.flags.writeable:
@@ -135,11 +131,11 @@ def _given(hint: Any, name: str, scope: dict[str, Any]) -> str:
 
 
 class Kernel:
-    """A function that Numba compiles, or loads from the cache, when it is first called.
+    """A function that Numba compiles, or loads from the cache, at its first call.
 
     Args:
-        function: the function to compile, of module level, so that it can be pickled by name.
-        **flags: options of Numba's decorator in addition to those that all kernels share.
+        function: function of module level, so that it can be pickled by name.
+        **flags: options of Numba's decorator in addition to those of all kernels.
     """
 
     def __init__(self, function: Callable[..., Any], **flags: bool) -> None:
@@ -186,9 +182,9 @@ class Kernel:
 
 
 class Instruction:
-    """An operation that only kernels use, written in LLVM.
+    """An operation for kernels, written in LLVM.
 
-    Called from Python it runs a Python function with the same result.
+    Called from Python, it runs a Python function with the same result.
 
     Args:
         function: of arrays of bytes and uint64, to a uint64.
@@ -247,16 +243,16 @@ def instruction(emit: Callable[..., Any]) -> Callable[[Callable[..., Any]], Inst
 
 
 def kernel(function: _F) -> _F:
-    """Compile a function in nopython mode, releasing the GIL, cached on disk where possible.
+    """Compile a function in nopython mode, releasing the GIL, cached on disk if possible.
 
     Called from Python, it converts its arguments by their annotations: ``int``, ``float``,
     ``bool``, the dtypes of this module, and tuples and NamedTuples of these. So it is compiled
     once, and read-only arrays (Arrow buffers, memory maps) are accepted. Arguments with other
-    annotations are passed as they are. Called from another kernel, it converts nothing.
+    annotations are passed unchanged. Called from another kernel, it converts no arguments.
     """
     return cast(_F, Kernel(function, no_cfunc_wrapper=True))
 
 
 def inner(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function that only kernels call: no entry from Python, so it compiles faster."""
+    """Compile a function that only kernels call: without a Python entry, it compiles faster."""
     return Kernel(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)

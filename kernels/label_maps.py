@@ -8,15 +8,11 @@ import numpy as np
 
 from .jit import F64, I32, I64, U8, Array, frozen, inner, instruction, kernel
 
-# What loops over arrays do not become: many bytes compared at once to the bits of one word.
-#
-# The compiler makes vectors of loops, but no set of bits of what a vector of comparisons found.
-# Here operations are written in the compiler's own language, which has vectors of any length and
-# makes of them what the processor can do. Beside each stands a Python function with the same
-# result.
+# Comparisons of many bytes to the bits of one word, written in LLVM because the compiler does not
+# vectorise them. Each has a Python function with the same result.
 
 LANES = 64
-"""Bytes that :func:`borders` looks at: a bit each of a word."""
+"""Bytes that :func:`borders` compares: one bit each in a word."""
 
 
 def _borders(builder: Any, a: Any, b: Any, at: Any) -> Any:
@@ -39,7 +35,7 @@ def _borders(builder: Any, a: Any, b: Any, at: Any) -> Any:
 def borders(a: Any, b: Any, at: Any) -> Any:
     """Bits of 64 bytes that differ from the byte before them, in either of two arrays.
 
-    Nothing is checked: bytes ``at - 1`` to ``at + 63`` must be there.
+    Bounds are not checked: bytes ``at - 1`` to ``at + 63`` must exist.
 
     Args:
         a: uint8 [n], C-contiguous.
@@ -61,9 +57,9 @@ def _word(builder: Any, a: Any, at: Any) -> Any:
 
 @instruction(_word)
 def word(a: Any, at: Any) -> Any:
-    """Eight bytes as a uint64 in the machine's order, wherever they begin.
+    """Read eight bytes, from any address, as a uint64 in the machine's order.
 
-    Nothing is checked: bytes ``at`` to ``at + 7`` must be there.
+    Bounds are not checked: bytes ``at`` to ``at + 7`` must exist.
 
     Args:
         a: uint8 [n], C-contiguous.
@@ -80,7 +76,7 @@ def _lowest(builder: Any, bits: Any) -> Any:
 
 @instruction(_lowest)
 def lowest(bits: Any) -> Any:
-    """The place of the lowest bit that is set, uint64; 64 of a uint64 without any."""
+    """Position of the lowest set bit, uint64; 64 if no bit is set."""
     value = int(bits)
     return np.uint64((value & -value).bit_length() - 1 if value else 64)
 
@@ -95,15 +91,12 @@ def set_bits(bits: Any) -> Any:
     return np.uint64(int(bits).bit_count())
 
 
-# Joint histogram of two label maps: how many pixels have each pair of indices.
-#
-# Maps are made of regions, so that most pixels have the pair of indices of the pixel before. Of 64
-# pixels at a time a vector of comparisons tells which do not, a bit each of a word; what lies
-# between two of those is one run and is counted at once. Where there are many, as in noise, all 64
-# are counted pixel by pixel instead.
+# Joint histogram of two label maps: pixels per pair of indices. Runs of equal pairs, found 64
+# pixels at a time by a vector comparison, are counted at once. Noisy stretches are counted pixel by
+# pixel.
 
 BYTES = 256
-"""Indices that a byte can hold; the table of pairs has that many rows and columns."""
+"""Number of values of a byte; the table of pairs has that many rows and columns."""
 
 _TABLES = 4  # neighbouring pixels often add to one pair; each has a table of its own to add to
 _PLACE = BYTES * BYTES + 24  # from one table to the next: not the same lines of the cache again
@@ -113,10 +106,10 @@ _EVEN = 0x00FF00FF00FF00FF
 
 @inner
 def _packed(byte_a: Any, byte_b: Any) -> Any:
-    """Four places in a table, 16 bits each, of bytes that stand in such lanes.
+    """Four places in a table, 16 bits each, of bytes in such lanes.
 
-    The row is the index of the first map; the column that of the second, moved by the row, since
-    rows lie a power of two apart and their first columns would share few lines of the cache.
+    The row is the index of the first map. The column is that of the second, shifted by the row,
+    since first columns of rows a power of two long would share few cache lines.
     """
     moved = (byte_b ^ (byte_a << np.uint64(3))) & np.uint64(_EVEN)
     return (byte_a << np.uint64(8)) | moved
@@ -124,7 +117,7 @@ def _packed(byte_a: Any, byte_b: Any) -> Any:
 
 @inner
 def _add_seven(word_a: Any, word_b: Any, table: Any) -> Any:
-    """Count seven pairs of indices, neighbours in a table each; the place of the last is given."""
+    """Count seven pairs of indices, in neighbouring tables; return the place of the last."""
     even, eight, lane = np.uint64(_EVEN), np.uint64(8), np.uint64(0xFFFF)
     two, three, four = np.uint64(16), np.uint64(32), np.uint64(48)
     second, third, fourth = np.uint64(_PLACE), np.uint64(2 * _PLACE), np.uint64(3 * _PLACE)
@@ -142,14 +135,14 @@ def _add_seven(word_a: Any, word_b: Any, table: Any) -> Any:
 
 @inner
 def _place(byte_a: Any, byte_b: Any) -> Any:
-    """The place in a table of one pair of indices, uint64, as :func:`_packed` has it."""
+    """Place in a table of one pair of indices, uint64, as in :func:`_packed`."""
     moved = (byte_b ^ (byte_a << np.uint64(3))) & np.uint64(0xFF)
     return (byte_a << np.uint64(8)) | moved
 
 
 @inner
 def _add_all(a: Any, b: Any, first: Any, table: Any, seen_a: Any, seen_b: Any) -> Any:
-    """Count 64 pixels from one on, each by itself; bits that occur on either side are given."""
+    """Count 64 pixels one by one; return the bits that occur on either side."""
     for at in range(first, first + np.uint64(LANES), np.uint64(8)):
         word_a, word_b = word(a, at), word(b, at)
         table[_add_seven(word_a, word_b, table)] += 1
@@ -170,7 +163,7 @@ def _count_bytes(a: Any, b: Any, table: Any, seen: Any) -> None:
     zero, one, lanes, size = np.uint64(0), np.uint64(1), np.uint64(LANES), np.uint64(a.size)
     seen_a, seen_b, end = seen[0], seen[1], zero
     if size > lanes:
-        # Pixels from ``since`` on go on with the pair at ``held`` and are counted when it ends.
+        # Pixels from ``since`` on have the pair at ``held`` and are counted when it ends.
         seen_a, seen_b = seen_a | np.uint64(a[0]), seen_b | np.uint64(b[0])
         held, since = _place(np.uint64(a[0]), np.uint64(b[0])), zero
         end = one + (size - one) // lanes * lanes
@@ -197,17 +190,13 @@ def _count_bytes(a: Any, b: Any, table: Any, seen: Any) -> None:
 
 @kernel
 def _take_pairs(table: Any, seen: Any, out: Any) -> int:
-    """Move the tables into lists and empty them.
+    """Move the tables into lists and empty them; return the number of pairs.
 
     Args:
         table: int64 [4 * 65560]; zeros afterwards.
-        seen: uint64 [2], bits that occur on either side; they bound the indices, so that no cell
-            beyond them was touched; zeros afterwards.
-        out: int64 [3, 65536], out: index of the first map, of the second, and pixels, of the
+        seen: uint64 [2], bits that occur on either side, which bound the indices; zeros afterwards.
+        out: int64 [3, 65536], written: index of the first map, of the second, and pixels, of the
             pairs that occur, ascending.
-
-    Returns:
-        how many there are.
     """
     for side in range(2):
         for half in (np.uint64(32), np.uint64(16), np.uint64(8)):
@@ -229,7 +218,7 @@ def _take_pairs(table: Any, seen: Any, out: Any) -> int:
 
 
 class ByteCounter:
-    """Joint histograms of pairs of byte maps, one after the other, in the same tables."""
+    """Joint histograms of pairs of byte maps in reused tables."""
 
     def __init__(self) -> None:
         self._table = np.zeros(_TABLES * _PLACE, np.int64)
@@ -237,12 +226,7 @@ class ByteCounter:
         self._out = np.empty((3, BYTES * BYTES), np.int64)
 
     def add(self, a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> None:
-        """Count the pixels of two maps, or of a part of them.
-
-        Args:
-            a: uint8, any shape.
-            b: uint8, of the same shape.
-        """
+        """Count the pixels of two maps of the same shape, uint8, or of a part of them."""
         a, b = frozen(a.reshape(-1), np.uint8), frozen(b.reshape(-1), np.uint8)
         _count_bytes(a, b, self._table, self._seen)
 
@@ -256,10 +240,8 @@ class ByteCounter:
         return self._out[:, :n].copy()
 
 
-# Joint histogram of two maps of whole numbers that lie anywhere: how many pixels have each pair.
-#
-# Most pixels have the pair of the pixel before, so that a run is looked up once: in a table of the
-# pairs that occur, found by a hash of the pair, which grows as they come.
+# Joint histogram of two maps of any integers: each run of equal pairs is looked up once, in a
+# growing hash table of pairs.
 
 _FIRST = 1 << 10  # places of the table at first
 _LOW = 1 << 31  # brings the second number of a pair above 0, so that pairs sort as they should
@@ -267,7 +249,6 @@ _LOW = 1 << 31  # brings the second number of a pair above 0, so that pairs sort
 
 @inner
 def _place_of_pair(pair: Any, pairs: Any, counts: Any) -> Any:
-    """Position of a pair in a table, occupied or free; free places have a count of 0."""
     mask = np.uint64(pairs.size - 1)
     mixed = np.uint64(pair) * np.uint64(0x9E3779B97F4A7C15)
     at = (mixed ^ (mixed >> np.uint64(32))) & mask
@@ -283,7 +264,7 @@ def _pair(a: Any, b: Any) -> Any:
 
 @kernel
 def _count(a: I32, b: I32) -> Any:
-    """Pairs and how often each occurs, in no order; places without a count mean nothing.
+    """Pairs and their counts, unordered; places with a count of 0 are unused.
 
     Args:
         a: int32 [n].
@@ -337,10 +318,10 @@ def count_wide(a: Array, b: Array) -> tuple[Array, Array, Array]:
     return pair >> 32, (pair & 0xFFFFFFFF) - _LOW, counts[order]
 
 
-# Maps of segments: ids from colours, and which pixels lie near the edge of their segment.
+# Maps of segments: ids from colours, and pixels near the edge of their segment.
 
 INSIDE = -1
-"""What stands for pixels that are far from the edge of their segment."""
+"""Id of pixels that are far from the edge of their segment."""
 
 
 @kernel
@@ -363,11 +344,9 @@ def colour_ids(colours: Array) -> Array:
 
 @kernel
 def _edges(ids: I32, depth: Any, out: Any) -> None:
-    """Ids of pixels with another id in a square around them, else ``INSIDE``.
+    """Ids of pixels with another id in a square around them, otherwise ``INSIDE``.
 
-    A pixel is inside if the pixels beside it in its row have its id, as far as ``depth``, and all
-    of that holds of the pixels above and below it as well. Both are runs: of equal ids along a
-    row, then of pixels that are inside their row down a column.
+    The square is separable: runs of equal ids along rows, then runs of inner pixels down columns.
 
     Args:
         ids: int32 [height, width].
@@ -395,10 +374,10 @@ def _edges(ids: I32, depth: Any, out: Any) -> None:
 
 
 def segment_edges(ids: Array, depth: int) -> Array:
-    """The map with ``INSIDE`` for pixels farther than a distance from every other segment.
+    """Map with ``INSIDE`` for pixels farther than a distance from every other segment.
 
-    Of each segment that leaves its boundary: the mask less what d erosions by 3 x 3 pixels leave
-    of it, what lies around the image being no part of it. Pixels of id 0 stay as they are.
+    The rest is the boundary of each segment: its mask minus the mask after d erosions by 3 x 3
+    pixels, with the outside of the image as background. Pixels of id 0 are unchanged.
 
     Args:
         ids: int32 [height, width], 0 or more.
@@ -412,7 +391,7 @@ def segment_edges(ids: Array, depth: int) -> Array:
     return out
 
 
-# Outlines of masks, and how far the pixels of one lie from those of another.
+# Outlines of masks, and distances between the pixels of two outlines.
 
 _FAR = np.iinfo(np.int32).max // 4  # rows: farther than any image is high
 
@@ -441,10 +420,10 @@ def _outline(mask: U8, rows: Any, columns: Any) -> int:
 
 
 def outline(mask: Array) -> tuple[Array, Array]:
-    """The pixels of a mask that one erosion by a cross takes away, around the image being zero.
+    """Pixels of a mask that one erosion by a cross removes; outside of the image is background.
 
     Args:
-        mask: uint8 [height, width], not 0 where it is set.
+        mask: uint8 [height, width], not 0 if set.
 
     Returns:
         rows int32 [n] and columns int32 [n], row by row.
@@ -461,8 +440,8 @@ def _nearest(
 ) -> None:
     """Distance of each pixel to the nearest of others.
 
-    The nearest one of each column is found going down and up; of a pixel those of its own column,
-    then of columns farther and farther away are looked at, as long as any could be nearer.
+    The nearest pixel of each column is found going down and up; a search then proceeds from the
+    pixel's own column outwards, as long as a nearer one is possible.
 
     Args:
         rows: int32 [n], from 0, below the height.

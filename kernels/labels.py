@@ -1,4 +1,15 @@
-"""Scored labels compared with true labels: outcomes, hard predictions and their counts."""
+"""Scored labels compared with true labels: outcomes, hard predictions and their counts.
+
+Arguments of these names are the same everywhere:
+
+    unit: int32 [n], unit (one datum under one label key) of each predicted row.
+    label: int32 [n], its label.
+    score: float64 [n].
+    truth: int32 [u], true label of each unit, -1 for none.
+    hard: int32 [u], predicted label of each unit, -1 for none; empty if no unit has one.
+    datum: int32 [u], datum of each unit; None if unit u is datum u.
+    group: int32 [n_datums], group of each datum, -1 for none; None for one group of all.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +20,8 @@ import numpy as np
 from .jit import F64, I32, I64, U8, Array, MaybeI32, MaybeI64, inner, kernel
 from .sums import ExactSums, add_bits
 
-# Matching of classifications: labels predicted for a unit against the labels it truly has.
-#
-# A unit is one datum under one label key. Its hard prediction is the label of the highest score,
-# ties going to the first row (scikit-learn's ``argmax``, Valor's smallest prediction id).
+# Outcomes of classifications. The hard prediction of a unit is its label of the highest score, the
+# first row on ties (scikit-learn's ``argmax``, Valor's smallest prediction id).
 
 OTHER = 0
 HIT = 1
@@ -63,17 +72,14 @@ def match_labels(
     """Outcome of each predicted label, and each unit's hard prediction.
 
     Args:
-        unit: int32 [n], unit of each predicted row.
-        label: int32 [n], its label.
-        score: float64 [n].
-        truth: int32 [u], true label of each unit, -1 for none; with ``truth_start`` int32 [m].
+        truth: with ``truth_start`` int32 [m].
         truth_start: int64 [u + 1], CSR offsets of each unit's true labels, or None.
         want_hard: whether to find hard predictions; their arrays are empty otherwise.
 
     Returns:
-        outcome uint8 [n]: 1 where the label is true, 0 where the unit has others (or, with
-        ``truth_start``, none), 2 where it has none; hard prediction int32 [u], -1 without any row;
-        its score float64 [u], NaN likewise.
+        outcome uint8 [n]: 1 if the label is true, 0 if the unit has others (or, with
+        ``truth_start``, none), 2 if it has none; hard prediction int32 [u], -1 without any row; its
+        score float64 [u], NaN without any row.
     """
     n_units = truth.size if truth_start is None else truth_start.size - 1
     outcome = np.empty(label.size, np.uint8)
@@ -96,14 +102,13 @@ def _truth_ranks(
     squared: Array,
     lost: Array,
 ) -> None:
-    """Score, rank and squared error around the one true label of every unit."""
     for i in range(label.size):
         u = unit[i]
         if outcome[i] == 1:
             true_score[u] = score[i]
             at[u] = i
         value = 1.0 - score[i] if outcome[i] == 1 else score[i]
-        # What rounding loses is kept (Knuth 1969), so that the order of rows leaves no trace.
+        # Compensated summation (Knuth 1969), so that the order of rows does not matter.
         square = value * value
         total = squared[u] + square
         gained = total - squared[u]
@@ -124,17 +129,14 @@ def true_label_facts(
     """Inputs of top-k accuracy, log loss and the Brier score, per unit.
 
     Args:
-        unit: int32 [n], unit of each predicted row.
-        label: int32 [n], its label.
-        score: float64 [n].
-        outcome: uint8 [n], 1 where the label is the unit's true one.
+        outcome: uint8 [n], 1 if the label is the unit's true one.
         n_units: number of units; each has at most one true label.
-        first_wins: of tied scores the first row ranks higher; otherwise the larger label code,
-            as scikit-learn's ``top_k_accuracy_score`` has it.
+        first_wins: of tied scores the first row ranks higher; otherwise the larger label code, as
+            in scikit-learn's ``top_k_accuracy_score``.
 
     Returns:
-        score of the true label float64 [u], NaN where it is not listed; its rank from 0, int32
-        [u], meaningless there; sum over listed labels of (score - truth)^2, float64 [u].
+        score of the true label float64 [u], NaN if it is not listed; its rank from 0, int32 [u],
+        undefined in that case; sum over listed labels of (score - truth)^2, float64 [u].
     """
     true_score = np.full(n_units, np.nan)
     rank = np.zeros(n_units, np.int32)
@@ -154,10 +156,8 @@ def true_label_facts(
     return true_score, rank, squared + lost
 
 
-# Counts of hard predictions by group and label: true positives and both marginals.
-#
-# Precision, recall, F, accuracy, Matthews' correlation and Cohen's kappa all follow from these
-# three, without the whole confusion matrix.
+# Counts of hard predictions by group and label: true positives and both marginals. Precision,
+# recall, F, accuracy, Matthews' correlation and Cohen's kappa follow from these.
 
 
 @kernel
@@ -200,13 +200,8 @@ def count_hard(
     """Add units to their counts by group and label.
 
     Args:
-        truth: int32 [u], true label of each unit, -1 for none.
-        hard: int32 [u], predicted label, -1 for none; or empty for none at all.
-        datum: int32 [u], datum of each unit; None where unit u is datum u.
-        group: int32 [n_datums], group of each datum, -1 for none; None for one group of all.
-        onto: float64 [g, l] each, whole numbers below 2^53, written to: right, truth and
-            prediction agree; predicted, on units that have a truth; stray, predicted on units
-            that have none; actual, truths.
+        onto: float64 [g, l] each, whole numbers below 2^53, added to; in the order of
+            :class:`HardWeights`.
     """
     right, predicted, stray, actual = onto
     for u in range(truth.size):
@@ -228,19 +223,12 @@ def count_hard(
 
 
 class HardWeights(NamedTuple):
-    """Exact sums of the weights of units by group and label, cells of [g, l] in C order.
+    """Exact sums of the weights of units by group and label, cells of [g, l] in C order."""
 
-    Attributes:
-        right: truth and prediction agree.
-        predicted: predicted on units that have a truth.
-        stray: predicted on units that have none.
-        actual: truths.
-    """
-
-    right: ExactSums
-    predicted: ExactSums
-    stray: ExactSums
-    actual: ExactSums
+    right: ExactSums  # truth and prediction agree
+    predicted: ExactSums  # predicted on units that have a truth
+    stray: ExactSums  # predicted on units that have none
+    actual: ExactSums  # truths
 
 
 def weigh_hard(
@@ -255,27 +243,23 @@ def weigh_hard(
     """Add the weights of units to their sums by group and label.
 
     Args:
-        truth: as in :func:`count_hard`, like ``hard``, ``datum`` and ``group``.
         weight: float64 [u], finite.
-        onto: written to.
-        n_labels: number of labels, of which ``onto`` has a cell in every group.
+        onto: added to.
     """
     for one in onto:
         bits = one.reserve(weight)
     if not onto.actual.chunks.shape[1]:
-        return  # weights of 0 alone
+        return  # all weights are 0
     chunks = [one.chunks for one in onto]
     _weigh(truth, hard, datum, group, bits, n_labels, onto.actual.first, *chunks)
     for one in onto:
         one.carry()
 
 
-# Outcomes of every label at every threshold, counted by kind, with the first datums of each.
-#
-# Valor's detailed precision-recall curve: a false positive on a datum that has a truth of the key
-# is a misclassification, on one without a hallucination; a false negative is a misclassification
-# where some label of the key reaches the threshold, else there is no prediction (Valor metrics
-# document).
+# Outcomes of every label at every threshold, counted by kind, with the first datums of each:
+# Valor's detailed precision-recall curve. A false positive is a misclassification if the datum has
+# a truth of the key, otherwise a hallucination; a false negative is a misclassification if some
+# label of the key reaches the threshold, otherwise a missing prediction (Valor metrics document).
 
 TP, FP_MISCLASSIFIED, FP_STRAY, FN_MISCLASSIFIED, FN_MISSED, TN = range(6)
 N_CELLS = 6
@@ -325,7 +309,7 @@ def _cells(
     shown: Array,
     absent_too: bool,
 ) -> None:
-    """Every label against every datum of its key, in datum order."""
+    """Count every label against every datum of its key, in datum order."""
     n_labels = key.size
     n_scores = counts.shape[1] - 1
     for label in range(n_labels):
@@ -380,23 +364,21 @@ def detailed_cells(
 
     Args:
         places: start int64 [keys + 1], CSR offsets by label key; datum int32 [m], ascending within
-            a key; unit int32 [m] of that datum and key, -1 where it has none.
+            a key; unit int32 [m] of that datum and key, -1 if it has none.
         key: int32 [l], label key of each label.
-        group: int32 [n_datums], group of each datum, -1 for none; None for one group of all.
-        rows: scored labels by label: start int64 [l + 1]; unit int32 [n]; level int32 [n], how
-            many thresholds the score reaches.
+        rows: scored labels by label: start int64 [l + 1]; unit int32 [n]; level int32 [n], number
+            of thresholds the score reaches.
         truths: true labels by label: start int64 [l + 1]; unit int32 [n].
         judged: bool [u], units that have a truth.
         n_scores: number of thresholds.
-        n_groups: number of groups.
-        n_shown: datums to keep of each cell.
-        absent_too: whether datums are counted for labels, too, that are neither true nor listed
-            here, as they may be so among other datums; else these have zeros.
+        n_shown: datums to keep per cell.
+        absent_too: also count datums for labels that are neither true nor listed here but may be
+            among other datums; otherwise these have zeros.
 
     Returns:
         present, bool [group, label], labels that are true or listed there; counts, int64 [group,
         label, kind, threshold], kinds in the order of the constants above; the first datums of
-        each, int32 [group, label, kind, threshold, n_shown], -1 where there are fewer.
+        each, int32 [group, label, kind, threshold, n_shown], padded with -1.
     """
     n_units = judged.size
     best = np.zeros(n_units, np.int32)
@@ -449,15 +431,15 @@ def _loses(rank: Array, one: int, other: int) -> bool:
 
 @kernel
 def majority_order(rank: I32, start: I64) -> Array:
-    """Order the candidates of each query so that none loses to the one behind it.
+    """Order the candidates of each query so that none loses to its successor.
 
-    Of two candidates the one wins that more runs rank higher. That may go round in circles, so the
-    relation alone gives no order; merging sorted halves gives one in which every candidate is at
-    least as good as its successor (Montague and Aslam, Condorcet fusion, CIKM 2002, section 3.1).
-    Candidates start in descending order of their places, so ties and circles always end alike.
+    A candidate beats another one if more runs rank it higher. That relation can be cyclic; merging
+    sorted halves yields an order in which every candidate is at least as good as its successor
+    (Montague and Aslam, Condorcet fusion, CIKM 2002, section 3.1). Candidates start in descending
+    order of their places, so ties and cycles always end in the same order.
 
     Args:
-        rank: int32 [m, runs], rank of each candidate in each run; large where a run lacks it.
+        rank: int32 [m, runs], rank of each candidate in each run; large if missing from a run.
         start: int64 [q + 1], offsets of the candidates of each query.
 
     Returns:
@@ -495,23 +477,21 @@ def majority_order(rank: I32, start: I64) -> Array:
     return place
 
 
-# Isotonic regression: blocks of adjacent values whose means never fall.
-#
-# Pool adjacent violators, one pass with a stack of blocks, each with its sum and weight.
-# Source: M. Ayer, H. D. Brunk, G. M. Ewing, W. T. Reid, E. Silverman, "An empirical distribution
-# function for sampling with incomplete information" (1955).
+# Isotonic regression by pool adjacent violators, one pass with a stack of blocks. Source: M. Ayer,
+# H. D. Brunk, G. M. Ewing, W. T. Reid, E. Silverman, "An empirical distribution function for
+# sampling with incomplete information" (1955).
 
 
 @kernel
 def pooled_blocks(total: F64, weight: F64) -> tuple[Array, Array, Array]:
-    """Blocks of an isotonic fit, appended to the blocks so far.
+    """Blocks of an isotonic fit, whose means never fall.
 
     Args:
-        total: float64 [n], sum of what is fitted, at each place.
-        weight: float64 [n], above 0, what it is the sum over.
+        total: float64 [n], sum of the fitted values, at each place.
+        weight: float64 [n], above 0, weight of that sum.
 
     Returns:
-        where blocks end, int64 [b]; their sums and weights, float64 [b] each.
+        ends of blocks, int64 [b]; their sums and weights, float64 [b] each.
     """
     sums, weights = np.empty(total.size), np.empty(total.size)
     stop = np.empty(total.size, np.int64)

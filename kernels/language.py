@@ -1,4 +1,8 @@
-"""Sentences, syllables and stems of English text."""
+"""Sentences, syllables and stems of English text.
+
+Everywhere, ``data`` is uint8, the UTF-8 bytes of all texts, and ``start`` int64 [n + 1] the offsets
+of the texts.
+"""
 
 from __future__ import annotations
 
@@ -209,26 +213,24 @@ def split_sentences(
 ) -> tuple[Array, Array, Array]:
     """Split texts into sentences, without whitespace around them.
 
-    A sentence ends at a run of ".", "!" or "?", with the quotes and brackets that close behind
-    it, where whitespace follows. A run that ends in "." does not end one
+    A sentence ends at a run of ".", "!" or "?", with the closing quotes and brackets after it, if
+    whitespace follows. A run that ends in "." does not end one
 
     - after a title;
     - after an abbreviation, single letter or letters with stops between ("U.S."), unless the next
-      word is one that often begins a sentence and has a capital;
-    - after a number or as an ellipsis, where the next word begins with a small letter.
+      word often begins a sentence and is capitalised;
+    - after a number or as an ellipsis, if the next word begins with a small letter.
 
     The full stops, question and exclamation marks of Chinese and Japanese always end one.
 
     Args:
-        data: uint8, the UTF-8 bytes of all texts.
-        start: int64 [n + 1], offsets of the texts.
-        abbreviations: of :func:`hashed_words`, without their last stop.
+        abbreviations: result of :func:`hashed_words`, without their last stop.
         titles: the same; words that a name always follows.
-        starters: words that often begin a sentence.
+        starters: the same; words that often begin a sentence.
 
     Returns:
-        uint8, bytes of the sentences; their offsets int64 [sentences + 1]; offsets of the
-        sentences of each text, int64 [n + 1].
+        uint8, bytes of the sentences; their offsets int64 [sentences + 1]; offsets of the sentences
+        of each text, int64 [n + 1].
     """
     out = np.empty(data.size, np.uint8)
     ends = np.zeros(data.size // 2 + start.size + 1, np.int64)
@@ -236,14 +238,9 @@ def split_sentences(
     return out[:size], ends[: n + 1], text_start
 
 
-# Words and syllables of texts, by the sonority of letters.
-#
-# A syllable ends before a letter that sounds less than both beside it, and after one that sounds as
-# much as the next and no more than the one before; pieces without a vowel belong to their
-# neighbours (Selkirk, "On the major class features and syllable theory", 1984; the four levels and
-# the order of the rules are those of NLTK's SyllableTokenizer). A word with at most one small vowel
-# is one syllable. Letters beyond ASCII sound as vowels do; digits and the underscore end a
-# syllable.
+# Syllables by the sonority of letters (Selkirk, "On the major class features and syllable theory",
+# 1984), with the levels and rules of NLTK's SyllableTokenizer. Letters beyond ASCII count as
+# vowels; digits and the underscore end a syllable.
 
 _UNDERSCORE = 95
 _BREAK = -1
@@ -251,7 +248,7 @@ _LEVELS = ("bcdgtkpqxhj", "zvsf", "lmnrw", "aeiouy")
 
 
 def _levels() -> Array:
-    """Sonority 1 to 4 of the letters of ASCII, int8 [128]; -1 for what ends a syllable."""
+    """Sonority 1 to 4 of the letters of ASCII, int8 [128]; -1 for other characters."""
     levels = np.full(128, _BREAK, np.int8)
     for level, letters in enumerate(_LEVELS, 1):
         for letter in letters + letters.upper():
@@ -264,7 +261,7 @@ _LEVEL = _levels()
 
 @inner
 def _width(byte: int) -> int:
-    """Bytes of a character of UTF-8, by its first."""
+    """Bytes of a UTF-8 character, given its first byte."""
     if byte < 0x80:
         return 1
     return 2 if byte < 0xE0 else (3 if byte < 0xF0 else 4)
@@ -277,7 +274,7 @@ def _level(data: Array, i: int, level: Array) -> int:
 
 @inner
 def _vowel(data: Array, i: int, level: Array) -> bool:
-    """A small vowel, or any letter beyond ASCII."""
+    """Check for a small vowel, or any letter beyond ASCII."""
     return data[i] >= 0x80 or (data[i] >= 97 and level[data[i]] == 4)
 
 
@@ -318,16 +315,11 @@ def _of_word(data: Array, begin: int, end: int, level: Array) -> int:
 
 @kernel
 def words_and_syllables(data: U8, start: I64, kinds: U8) -> tuple[Array, Array]:
-    """Numbers of words and syllables of each text.
+    """Numbers of words and syllables of each text, int64 [n] each.
 
     Args:
-        data: uint8, UTF-8 of all texts.
-        start: int64 [t + 1], offsets of the texts.
-        kinds: uint8 by code point; words are runs with the bit ``WORD``; as long as the highest
-            one in ``data`` needs.
-
-    Returns:
-        words and syllables, int64 [t] each.
+        kinds: uint8 by code point, at least up to the highest one in ``data``; words are runs with
+            the bit ``WORD``.
     """
     words, syllables = np.empty(start.size - 1, np.int64), np.empty(start.size - 1, np.int64)
     for t in range(start.size - 1):
@@ -350,17 +342,16 @@ def words_and_syllables(data: U8, start: I64, kinds: U8) -> tuple[Array, Array]:
     return words, syllables
 
 
-# Porter's stemmer with the extensions of NLTK's ``PorterStemmer()``, on tokens of ASCII.
-#
-# Porter, "An algorithm for suffix stripping", Program 14.3 (1980). NLTK's additions: a dozen
-# irregular words, "ies" and "ied" of four letters, "y" after a consonant, "bli", "fulli", "logi",
-# and "alli" before "bli". Digits are consonants.
+# Porter's stemmer ("An algorithm for suffix stripping", Program 14.3, 1980) with the extensions of
+# NLTK's ``PorterStemmer()``, on ASCII tokens: a dozen irregular words, "ies" and "ied" of four
+# letters, "y" after a consonant, "bli", "fulli", "logi", and "alli" before "bli". Digits are
+# consonants.
 
 Rules = tuple[Array, Array]
 
 
 def _table(rules: Iterable[tuple[str, str]]) -> Rules:
-    """Bytes of suffixes and replacements, one after the other; offsets of both, [2 rules + 1]."""
+    """Concatenated bytes of suffixes and replacements; offsets of both, [2 rules + 1]."""
     parts = [part.encode() for rule in rules for part in rule]
     offsets = np.cumsum([0, *map(len, parts)])
     return np.frombuffer(b"".join(parts), np.uint8), offsets
@@ -501,7 +492,7 @@ def _has_vowel(w: Array, n: int) -> bool:
 
 @inner
 def _short(w: Array, n: int) -> bool:
-    """Check that the first ``n`` letters end consonant, vowel, consonant but w, x, y; or are vc."""
+    """Check that ``n`` letters end consonant, vowel, consonant except w, x, y; or are vc."""
     if n >= 3:
         last = w[n - 1]
         return (
@@ -624,11 +615,10 @@ def stem_hashes(data: U8, place: I64, stop: I64, shortest: int = 4) -> tuple[Arr
     """Hashes of the stems of tokens as :func:`.words.rouge_words` finds them.
 
     Args:
-        data: uint8, UTF-8.
-        place: int64 [n], the byte where each token begins.
+        place: int64 [n], the byte at which each token begins.
         stop: int64 [n], one past its last.
-        shortest: letters from which a token is stemmed, 3 or more; rouge-score leaves those of 3
-            alone.
+        shortest: fewest letters of a token that is stemmed, 3 or more; rouge-score skips those of
+            3.
 
     Returns:
         first and second hash of each stem, uint64 [n].
@@ -638,8 +628,8 @@ def stem_hashes(data: U8, place: I64, stop: I64, shortest: int = 4) -> tuple[Arr
     for t in range(place.size):
         n, i = 0, place[t]
         while i < stop[t]:
-            # Up to the end of the data: a token that ends in the dotted capital I ends in the
-            # middle of that letter, whose second byte tells what it is.
+            # Up to the end of the data: a token that ends in the dotted capital I ends inside
+            # that letter, and the second byte identifies it.
             byte, width = lower_at(data, i, data.size)
             if n + 2 > w.size:  # a step may write one letter more
                 more = np.empty(2 * w.size, np.uint8)

@@ -1,4 +1,12 @@
-"""Masks as runs of pixels, and polygons."""
+"""Masks as runs of pixels, and polygons.
+
+Arguments of these names are the same everywhere:
+
+    runs: masks as :data:`Runs`.
+    pixels: int64 [n], height * width of each mask, below 2^32.
+    offset: int64 [n + 1], offsets of the codes of each mask; need not start at 0.
+    row, other: int32 [k], indices of the two members of each pair.
+"""
 
 from __future__ import annotations
 
@@ -8,23 +16,20 @@ import numpy as np
 
 from .jit import F64, I32, I64, U8, U32, Array, frozen, inner, kernel
 
-# Runs of ones of many masks: the layout that all kernels of masks share, and what closes its gaps.
-#
-# Masks stand one after the other: ``start`` int64 [n + 1] are offsets of each mask's runs, a run is
-# the pixels [begin, end), both uint32 [r]. Pixels are counted line by line: down the columns of the
-# image, as COCO does, unless a kernel says otherwise. Runs of one mask ascend and never touch, so
-# two equal masks have equal runs.
+# Masks as runs of ones. Run i is the pixels [begin[i], end[i]), counted down the columns of the
+# image as in COCO unless stated otherwise. Runs of one mask ascend and never touch, so equal masks
+# have equal runs.
 
 Runs = tuple[I64, U32, U32]
-"""start int64 [n + 1], begin uint32 [r], end uint32 [r]."""
+"""Offsets of each mask's runs int64 [n + 1], begin uint32 [r], end uint32 [r]."""
 
 
 @inner
 def put(begin: Array, end: Array, first: int, at: int, low: int, high: int) -> Any:
     """Write the run [low, high) as number ``at`` of a mask whose runs start at ``first``.
 
-    An empty run is left out, one that touches the run before lengthens it. Returns the number of
-    the next run.
+    An empty run is skipped; one that touches the previous run extends it. Returns the number of the
+    next run.
     """
     if high <= low:
         return at
@@ -39,7 +44,7 @@ def put(begin: Array, end: Array, first: int, at: int, low: int, high: int) -> A
 
 @inner
 def longer(old: Array, size: int) -> Any:
-    """A copy with room for more."""
+    """Copy an array into a larger one."""
     new = np.empty(size, np.uint32)
     for i in range(old.size):  # compiles faster than a slice
         new[i] = old[i]
@@ -48,7 +53,6 @@ def longer(old: Array, size: int) -> Any:
 
 @kernel
 def _close_gaps(room: I64, used: I64, begin: Array, end: Array) -> int:
-    """Move the runs in use together, in place."""
     at = 0
     for i in range(used.size):
         first = room[i]
@@ -60,11 +64,11 @@ def _close_gaps(room: I64, used: I64, begin: Array, end: Array) -> int:
 
 
 def closed(room: Array, used: Array, begin: Array, end: Array) -> Runs:
-    """Remove the gaps between runs that were written into rooms larger than needed.
+    """Remove the gaps between runs that were written into ranges larger than needed.
 
     Args:
-        room: int64 [n + 1], where each mask's room starts.
-        used: int64 [n], how many runs of it were written.
+        room: int64 [n + 1], offsets of each mask's range.
+        used: int64 [n], number of runs written.
         begin: uint32 [room[n]], changed.
         end: uint32 [room[n]], changed.
     """
@@ -112,12 +116,7 @@ def _take(runs: Runs, rows: I64, to: I64, b: Array, e: Array) -> None:
 
 
 def take_runs(runs: Runs, rows: Array) -> Runs:
-    """Masks at some rows, in their order.
-
-    Args:
-        runs: of all masks.
-        rows: integer [k], each in [0, n).
-    """
+    """Masks at some rows, integer [k], in their order."""
     start = runs[0]
     to = np.zeros(rows.size + 1, np.int64)
     np.cumsum((start[1:] - start[:-1])[rows], out=to[1:])
@@ -126,16 +125,16 @@ def take_runs(runs: Runs, rows: Array) -> Runs:
     return to, b, e
 
 
-# Run-length codes: COCO's compressed strings and lists of counts, from and to runs of ones.
-#
-# Counts are the lengths of runs of zeros and ones in turn, zeros first. In a compressed string a
-# number takes 6 bits a character less 48: five of its bits, lowest first, and whether more follow;
-# its last fifth bit is the sign; from the fourth number on it is the difference to the count two
-# before. Source: pycocotools ``rleFrString``, ``rleToString``.
+# COCO's run-length codes, as compressed strings or lists of counts. Counts are the lengths of runs
+# of zeros and ones in turn, zeros first. A character of a string minus 48 has five bits of a
+# number, lowest first, and a flag for more; the last fifth bit is the sign; from the fourth number
+# on it is the difference to the count two before. Source: pycocotools ``rleFrString``,
+# ``rleToString``.
 
 FILLS, MALFORMED, CUT, NEGATIVE, SHORT, LONG = range(6)
-"""What became of a code: it fills its size, or has a character that is none of the 64, ends inside
-a number, has a run below zero, holds fewer pixels than its size, or more."""
+"""Outcome of reading a code: it fills its size, or has an invalid character, ends inside a number,
+has a negative run, or has fewer or more pixels than its size.
+"""
 
 
 @inner
@@ -224,7 +223,7 @@ def _from_counts(
         position, wrong = 0, 0
         for k in range(offset[i], offset[i + 1]):
             if count[k] < 0:
-                wrong = 3  # said before any excess: what a negative run takes back is no excess
+                wrong = 3  # takes precedence over an excess that a negative run cancels
         for k in range(offset[i], offset[i + 1]):
             value = count[k]
             if wrong == 0 and value > pixels[i] - position:  # a sum could be too large a number
@@ -241,13 +240,13 @@ def _from_counts(
 
 
 class Room:
-    """Room for the runs of codes; ranges can be read in parallel.
+    """Memory for the runs of codes; ranges can be read in parallel.
 
-    A code of n numbers has n / 2 runs at most, and mostly just as many: no part is copied to be
-    joined with others.
+    A code of n numbers usually has n / 2 runs, the maximum, so parts need not be copied to join
+    them.
 
     Args:
-        numbers: int64 [n], how many numbers each code has.
+        numbers: int64 [n], number of counts in each code.
     """
 
     def __init__(self, numbers: Array) -> None:
@@ -258,24 +257,16 @@ class Room:
         self._begin, self._end = np.empty(runs, np.uint32), np.empty(runs, np.uint32)
         self._used = np.empty(n, np.int64)
         self.fault = np.empty(n, np.uint8)
-        """What became of each code (:data:`FILLS` and so on)."""
+        """Outcome of each code (:data:`FILLS` and so on)."""
 
     def decode(self, first: int, last: int, data: Array, offset: Array, pixels: Array) -> None:
-        """Read the compressed strings [first, last).
-
-        Args:
-            first: number of the first one.
-            last: one past the last.
-            data: uint8, the characters of all strings.
-            offset: int64 [n + 1], where each starts in them; need not start at 0.
-            pixels: int64 [n], height * width of each mask, below 2^32.
-        """
+        """Read the compressed strings [first, last); ``data`` uint8 has their characters."""
         self._read(_decode, first, last, frozen(data, np.uint8), offset, pixels)
 
     def from_counts(
         self, first: int, last: int, count: Array, offset: Array, pixels: Array
     ) -> None:
-        """Read the lists of counts [first, last): as :meth:`decode`, ``count`` being int64."""
+        """Read the lists of counts [first, last) of ``count`` int64."""
         self._read(_from_counts, first, last, frozen(count, np.int64), offset, pixels)
 
     def _read(
@@ -293,13 +284,13 @@ class Room:
         )
 
     def runs(self) -> Runs:
-        """The runs of all codes, once every range was read; to be called once."""
+        """Runs of all codes, once every range was read; to be called once."""
         return closed(self._start, self._used, self._begin, self._end)
 
 
 @kernel
 def numbers_of(data: U8, offset: I64) -> Array:
-    """Count the numbers of each compressed string, int64 [n]; arguments as in ``Room.decode``."""
+    """Count the numbers of each compressed string, int64 [n]."""
     numbers = np.empty(offset.size - 1, np.int64)
     for i in range(numbers.size):
         count: Any = 0
@@ -310,23 +301,14 @@ def numbers_of(data: U8, offset: I64) -> Array:
 
 
 def decode(data: Array, offset: Array, pixels: Array) -> tuple[Runs, Array]:
-    """Runs of compressed strings.
-
-    Args:
-        data: uint8, the characters of all strings.
-        offset: int64 [n + 1], where each string starts in them; need not start at 0.
-        pixels: int64 [n], height * width of each mask, below 2^32.
-
-    Returns:
-        runs of n masks; uint8 [n], what became of each string (:data:`FILLS` and so on).
-    """
+    """Runs of compressed strings, and the outcome of each, uint8 [n] (:data:`FILLS` and so on)."""
     room = Room(numbers_of(data, offset))
     room.decode(0, offset.size - 1, data, offset, pixels)
     return room.runs(), room.fault
 
 
 def from_counts(count: Array, offset: Array, pixels: Array) -> tuple[Runs, Array]:
-    """Runs of lists of counts: arguments and results as :func:`decode`, ``count`` being int64."""
+    """Runs of lists of counts, ``count`` int64, and the outcome of each."""
     room = Room(np.diff(offset))
     room.from_counts(0, offset.size - 1, count, offset, pixels)
     return room.runs(), room.fault
@@ -369,11 +351,7 @@ def _encode(runs: Runs, pixels: I64, offset: Array, data: Array) -> int:
 
 
 def encode(runs: Runs, pixels: Array) -> tuple[Array, Array]:
-    """Compressed strings of masks, character for character what pycocotools ``encode`` gives.
-
-    Args:
-        runs: of n masks.
-        pixels: int64 [n], height * width of each.
+    """Compressed strings of masks, identical to those of pycocotools ``encode``.
 
     Returns:
         offsets int64 [n + 1] of the strings; uint8, their characters.
@@ -415,14 +393,11 @@ def _scan(pixel: U8, offset: I64, start: I64, begin: Array, end: Array) -> None:
 
 
 def scan(pixel: Array, offset: Array) -> Runs:
-    """Runs of the pixels that are not 0, in order.
+    """Runs of the pixels that are not 0, along the lines in which the pixels are given.
 
     Args:
         pixel: uint8, the pixels of all images.
-        offset: int64 [n + 1], where each image starts in them; none has 2^32 pixels.
-
-    Returns:
-        runs of n masks, along the lines in which the pixels are given.
+        offset: offsets of the images in them; none has 2^32 pixels.
     """
     start = np.zeros(offset.size, np.int64)
     _count(pixel, offset, start)
@@ -433,13 +408,7 @@ def scan(pixel: Array, offset: Array) -> Runs:
 
 @kernel
 def paint(begin: U32, end: U32, pixels: int) -> Array:
-    """The pixels of one mask, uint8 [pixels]: 1 on its runs, 0 elsewhere, along their lines.
-
-    Args:
-        begin: uint32 [r].
-        end: uint32 [r].
-        pixels: height * width.
-    """
+    """Pixels of one mask, uint8 [pixels]: 1 on its runs, 0 elsewhere, along their lines."""
     out = np.zeros(pixels, np.uint8)
     for k in range(begin.size):
         for p in range(np.int64(begin[k]), np.int64(end[k])):
@@ -447,12 +416,12 @@ def paint(begin: U32, end: U32, pixels: int) -> Array:
     return out
 
 
-# Unions of masks by group, and what is left of masks without others: merges of their runs.
+# Unions of masks by group, and differences of masks, by merging runs.
 
 
 @inner
 def _merge(begin: Array, end: Array, i: int, middle: int, last: int, first: int) -> Any:
-    """The union of the runs [i, middle) and [middle, last), written from ``first`` on; its end."""
+    """Write the union of runs [i, middle) and [middle, last) from ``first`` on; return its end."""
     j = middle
     at = first
     while i < middle or j < last:
@@ -511,12 +480,12 @@ def _unite(
 
 
 def unite(runs: Runs, group: Array, n_groups: int) -> Runs:
-    """The union of the masks of each group.
+    """Union of the masks of each group.
 
     Args:
-        runs: of n masks, those of a group of equal size.
+        runs: n masks, those of a group of equal size.
         group: int32 [n], in [0, n_groups).
-        n_groups: how many masks to make; one of a group without members is empty.
+        n_groups: number of masks to make; one of a group without members is empty.
     """
     codes = np.ascontiguousarray(group, np.int64)
     order = np.argsort(codes, kind="stable")
@@ -557,7 +526,7 @@ def _subtract(
 
 def subtract(runs: Runs, less: Runs) -> Runs:
     """Subtract from each mask its partner in another set of as many masks."""
-    room = (runs[0] - runs[0][0]) + (less[0] - less[0][0])  # a run taken out leaves two
+    room = (runs[0] - runs[0][0]) + (less[0] - less[0][0])  # a removed run may split one
     total = int(room[-1])
     to_begin, to_end = np.empty(total, np.uint32), np.empty(total, np.uint32)
     used = np.zeros(room.size - 1, np.int64)
@@ -565,11 +534,9 @@ def subtract(runs: Runs, less: Runs) -> Runs:
     return closed(room, used, to_begin, to_end)
 
 
-# Runs along the rows of images to runs down their columns, or the other way round.
-#
-# Between two neighbouring lines a pixel changes where exactly one of them has a run. Those
-# stretches are found by merging the ends of both lines' runs; every pixel of a stretch begins or
-# ends one run across the lines. The work is that of the runs read and written, whatever the size of
+# Runs along the rows of images to runs down their columns, or the reverse. The stretches on which
+# neighbouring lines differ come from merging the ends of their runs; every pixel of a stretch
+# begins or ends a run across the lines. The cost depends on the number of runs, not on the size of
 # the image.
 
 
@@ -656,10 +623,9 @@ def transpose(runs: Runs, length: I64, lines: I64) -> Runs:
     """Runs of the same masks across the lines of the given ones.
 
     Args:
-        runs: of n masks, along lines.
-        length: int64 [n], pixels of a line: the width for runs along rows, the height for runs
-            down columns.
-        lines: int64 [n], how many lines there are.
+        length: int64 [n], pixels of a line: the width for runs along rows, the height for runs down
+            columns.
+        lines: int64 [n], number of lines.
     """
     start, begin, end = runs
     to_start = np.zeros(length.size + 1, np.int64)
@@ -699,12 +665,9 @@ def transpose(runs: Runs, length: I64, lines: I64) -> Runs:
 
 @kernel
 def erode_lines(runs: Runs, length: I64, depth: I64) -> Runs:
-    """Remove pixels that are nearer than ``depth`` to a zero on their line.
-
-    What lies beyond the ends of a line is zero.
+    """Remove pixels that are nearer than ``depth`` to a zero on their line, or to its ends.
 
     Args:
-        runs: of n masks.
         length: int64 [n], pixels of a line.
         depth: int64 [n], 1 or more.
     """
@@ -738,18 +701,13 @@ def erode_lines(runs: Runs, length: I64, depth: I64) -> Runs:
 
 @kernel
 def mask_extents(runs: Runs, height: I64) -> tuple[Array, Array]:
-    """Area and bounding box of each mask.
+    """Area int64 [n] and bounding box float64 [n, 4] of each mask, pixels.
 
-    The box is xmin, ymin, xmax, ymax of the set pixels with their full extent; a run that goes on
-    into another column makes it as high as the image, as in pycocotools, and an empty mask has
-    zeros.
+    The box is xmin, ymin, xmax, ymax of the set pixels with their full extent. As in pycocotools, a
+    run that continues in another column makes it as high as the image, and an empty mask has zeros.
 
     Args:
-        runs: of n masks, down the columns.
         height: int64 [n], pixels.
-
-    Returns:
-        area int64 [n], pixels; boxes float64 [n, 4].
     """
     start, begin, end = runs
     area, box = np.zeros(height.size, np.int64), np.zeros((height.size, 4), np.float64)
@@ -759,7 +717,7 @@ def mask_extents(runs: Runs, height: I64) -> tuple[Array, Array]:
         top = h
         bottom: Any = 0
         first, last = start[i], start[i + 1]
-        # A column costs a division; runs ascend, so most lie in the column found last.
+        # A column costs a division; runs ascend, so most are in the column found last.
         column: Any = -1
         for k in range(first, last):
             low, high = np.int64(begin[k]), np.int64(end[k]) - 1
@@ -786,7 +744,6 @@ def mask_extents(runs: Runs, height: I64) -> tuple[Array, Array]:
 
 @inner
 def _first_after(end: Array, low: int, high: int, position: Any) -> Any:
-    """First run of [low, high) that ends after a position."""
     while low < high:
         middle = (low + high) >> 1
         if end[middle] <= position:
@@ -828,18 +785,12 @@ def shared(
 def mask_overlaps(
     runs: Runs, box: F64, other_runs: Runs, other_box: F64, row: I32, other: I32
 ) -> Array:
-    """Shared pixels of pairs of masks of equal size.
+    """Shared pixels of pairs of masks of equal size, int64 [k].
 
     Args:
-        runs: of n masks.
-        box: float64 [n, 4], their bounding boxes; pairs whose boxes lie apart share nothing.
-        other_runs: of m masks.
+        box: float64 [n, 4], their bounding boxes; pairs with disjoint boxes are skipped.
+        other_runs: m masks.
         other_box: float64 [m, 4].
-        row: int32 [k], the mask of each pair, in [0, n).
-        other: int32 [k], its partner, in [0, m).
-
-    Returns:
-        int64 [k], pixels.
     """
     start, begin, end = runs
     other_start, other_begin, other_end = other_runs
@@ -863,16 +814,12 @@ def mask_overlaps(
     return n
 
 
-# Rings of polygons to runs of masks, exactly as pycocotools rasterises them.
-#
-# Vertices are scaled by 5 and rounded half up. Each edge is walked along its longer axis from its
-# smaller end, the other coordinate being interpolated and rounded half up. Where the walk steps
-# between the fine columns 5 x + 2 and 5 x + 3 it crosses the middle of the image's column x, at the
-# smaller y of the two points, brought back to pixels, clamped to the image and rounded up. The
-# crossings of a column, in order, are where its runs begin and end in turn.
-#
-# Only those steps are looked at, so an edge costs as many operations as it crosses columns of the
-# image. Source: pycocotools ``rleFrPoly``.
+# Rings of polygons to runs, exactly as pycocotools rasterises them: vertices are scaled by 5, and
+# edges are sampled along their longer axis. An edge crosses the image's column x between the fine
+# columns 5 x + 2 and 5 x + 3, at the smaller y of both samples, clamped and rounded up. Runs
+# alternately begin and end at the sorted crossings of a column.
+# Only these samples are computed, so the cost of an edge is the number of columns it crosses.
+# Source: pycocotools ``rleFrPoly``.
 
 _SCALE = 5.0
 _FAR = 1 << 30  # in fifths of a pixel; beyond it integers of the C source overflow
@@ -880,7 +827,7 @@ _FAR = 1 << 30  # in fifths of a pixel; beyond it integers of the C source overf
 
 @inner
 def _fine(value: float) -> Any:
-    """A coordinate in fifths of a pixel, rounded half up, and towards zero below it."""
+    """A coordinate in fifths of a pixel, rounded half up, and towards zero if negative."""
     return np.int64(min(max(_SCALE * value + 0.5, -1.0 * _FAR), 1.0 * _FAR))
 
 
@@ -901,7 +848,7 @@ def _pixel(v: int, height: int) -> Any:
 
 @inner
 def sort_range(values: Array, first: int, last: int) -> None:
-    """Shell's sort of a few values in place."""
+    """Sort a few values in place with Shell's sort."""
     gap = 1
     while gap < (last - first) // 9:
         gap = 3 * gap + 1
@@ -940,8 +887,8 @@ def _cross(
             t: Any = u - xs
             v: Any = min(np.int64(ys + slope * t + 0.5), np.int64(ys + slope * (t + 1) + 0.5))
         else:
-            # The first step on the other side of the middle: estimated, then made exact with the
-            # very expression of the walk.
+            # First sample on the other side of the middle: estimated, then made exact with the
+            # very expression of the samples.
             rising = slope > 0
             t = min(max(np.int64((u + 0.5 - xs) / slope), 1), dy)
             while t > 1 and (np.int64(xs + slope * (t - 1) + 0.5) > u) == rising:
@@ -999,7 +946,7 @@ def _fill(
         if y.size < 2 * (room[r + 1] - room[r]):
             y = np.empty(4 * (room[r + 1] - room[r]), np.int64)
         place[: columns + 1] = 0
-        # first where each column's crossings start ...
+        # first the offset of each column's crossings ...
         a = _fine(xy[end - 1, 0])
         for i in range(begin, end):
             b = _fine(xy[i, 0])
@@ -1038,14 +985,11 @@ def rasterise_rings(xy: Array, ring_start: Array, height: Array, width: Array) -
     """Rasterise rings, one mask each, down the columns.
 
     Args:
-        xy: float64 [p, 2], vertices in pixels, finite; the last of a ring need not repeat the
-            first. Beyond 2^30 fifths of a pixel they are taken as if they lay there.
+        xy: float64 [p, 2], vertices in pixels, finite, clamped to 2^30 fifths of a pixel; the last
+            one of a ring need not repeat the first.
         ring_start: int64 [n + 1], offsets of the rings' vertices; need not start at 0.
         height: int64 [n], of the image of each ring, pixels.
         width: int64 [n].
-
-    Returns:
-        runs of n masks.
     """
     n = np.empty(height.size, np.int64)
     low, high = np.empty_like(n), np.empty_like(n)
@@ -1058,22 +1002,17 @@ def rasterise_rings(xy: Array, ring_start: Array, height: Array, width: Array) -
     return closed(room, used, begin, end)
 
 
-# Areas that pairs of valid polygons share, as a sum over pairs of their edges.
-#
-# A point lies in a polygon if the edges above it, counted +1 where they bound the polygon from
-# above and -1 where they bound it from below, add up to 1. So the shared area of two polygons is
-# the sum, over all pairs of edges whose extents in x overlap, of the product of both signs and the
-# integral of the lower edge over that overlap. Holes and several parts are but more edges, no point
-# where edges cross has to be kept, and no input makes it fail.
-#
-# Source: Green's theorem; the method is that of O'Rourke, Computational Geometry in C, 1998, 1.3,
-# for two polygons at once.
+# Shared areas of valid polygons by Green's theorem: the sum, over all pairs of edges whose extents
+# in x overlap, of the product of both signs (+1 for upper, -1 for lower edges) and the integral of
+# the lower edge over that overlap. Holes and parts are only more edges, and no crossing points are
+# computed. Source: O'Rourke, Computational Geometry in C, 1998, 1.3, extended to two polygons.
 
 Edges = tuple[I64, F64]
 """int64 [n + 1], offsets of each polygon's edges; float64 [e, 5]: left x and y, right x and y, and
-1 or -1 for an upper or a lower edge, by ascending left x."""
+1 or -1 for an upper or a lower edge, by ascending left x.
+"""
 
-_WHOLE = 1e-12  # of the smaller area: less than this from nothing or from all of it is rounding
+_WHOLE = 1e-12  # relative to the smaller area: a smaller difference from 0 or all of it is rounding
 
 
 @kernel
@@ -1124,7 +1063,7 @@ def edges(xy: Array, ring_start: Array, part_start: Array, start: Array) -> Edge
     Args:
         xy: float64 [p, 2].
         ring_start: int64 [r + 1], offsets of the rings' points, from 0.
-        part_start: int64 [q + 1], offsets of the parts' rings, the first being the outside.
+        part_start: int64 [q + 1], offsets of the parts' rings, the outer ring first.
         start: int64 [n + 1], offsets of the polygons' parts.
     """
     edge_start = np.zeros(start.size, np.int64)
@@ -1136,14 +1075,10 @@ def edges(xy: Array, ring_start: Array, part_start: Array, start: Array) -> Edge
 
 @kernel
 def polygon_areas(edges: Edges, box: F64) -> Array:
-    """Areas of polygons, the same to the bit whichever point and way round their rings have.
+    """Areas of polygons, float64 [n], bit-identical for any first point and direction of the rings.
 
     Args:
-        edges: of n polygons.
         box: float64 [n, 4], their xmin, ymin, xmax, ymax.
-
-    Returns:
-        float64 [n].
     """
     area = np.empty(box.shape[0], np.float64)
     start, edge = edges
@@ -1165,8 +1100,7 @@ def polygon_areas(edges: Edges, box: F64) -> Array:
 def _height(edge: Array, i: int, x: float, base: float) -> Any:
     """An edge's height above ``base`` at x, exact at its ends.
 
-    Taken from ``base`` before anything is multiplied: far from the origin, as map coordinates
-    are, a y between two ends would lose the digits that areas rest on.
+    ``base`` is subtracted before multiplying, to keep digits far from the origin (map coordinates).
     """
     if x == edge[i, 0]:
         return edge[i, 1] - base
@@ -1178,7 +1112,7 @@ def _height(edge: Array, i: int, x: float, base: float) -> Any:
 
 @inner
 def _below_both(a: Array, i: int, b: Array, j: int, base: float) -> Any:
-    """Integral of the lower of two edges, above ``base``, where their extents in x overlap."""
+    """Integral of the lower of two edges, above ``base``, over their overlap in x."""
     left, right = max(a[i, 0], b[j, 0]), min(a[i, 2], b[j, 2])
     one, two = _height(a, i, left, base), _height(b, j, left, base)
     far_one, far_two = _height(a, i, right, base), _height(b, j, right, base)
@@ -1200,13 +1134,11 @@ def shared_polygon_areas(
 
     Args:
         one: edges, areas float64 [n] and boxes float64 [n, 4] (xmin, ymin, xmax, ymax) of n valid
-            polygons, whose rings neither cross themselves nor each other.
-        two: those of m polygons.
-        row: int32 [k], the polygon of each pair, in [0, n).
-        other: int32 [k], its partner, in [0, m).
+            polygons, whose rings cross neither themselves nor each other.
+        two: the same of ``other``.
 
     Returns:
-        float64 [k]; exactly 0, or the whole smaller area, where 1e-12 of it is all that is missing.
+        float64 [k]; exactly 0, or the whole smaller area, if the difference is at most 1e-12 of it.
     """
     (start, edge), area, box = one
     (other_start, other_edge), other_area, other_box = two
@@ -1223,8 +1155,8 @@ def shared_polygon_areas(
         if left >= right or base >= top:
             continue
         total = 0.0
-        # Edges ascend by their left ends: one of the other polygon that ends before this one
-        # begins meets none that follows either, and is unlinked.
+        # Edges ascend by their left ends: an edge of the other polygon that ends before this one
+        # begins overlaps no later one either, and is unlinked.
         first, last = other_start[b], other_start[b + 1]
         for j in range(last - first + 1):
             following[j] = j  # the head at 0, then of each edge

@@ -1,4 +1,7 @@
-"""Matching of predictions and ground truths, error types, and counts of matched labels."""
+"""Matching of predictions and ground truths, error types, and counts of matched labels.
+
+``first`` and ``last`` are a range [first, last) of labels; ``out`` is written for that range.
+"""
 
 from __future__ import annotations
 
@@ -11,162 +14,96 @@ from .boxes import box_iou
 from .jit import F64, I32, I64, U8, U64, Array, Bools, inner, kernel
 from .order import group_by_label
 
-# Matching: predictions and ground truths of one datum and label meet, under one of five rules.
-#
-# Predictions are walked by rank, and all variants (IoU threshold times area range) are bits of one
-# word, so that one walk settles them together. The rules differ in what a prediction takes:
-#
-# - ``GREEDY``: at each threshold the best ground truth that is still free; a regular one goes
-# before   an ignored one, a crowd is never used up. Source: pycocotools ``COCOeval.evaluateImg``. -
-# ``NEAREST``: the same, but of equal ones the first ground truth. Source: nuscenes-devkit
-# ``detection.algo.accumulate``. - ``LOCKED``: its one best ground truth, free or not (the first
-# among equals). Of predictions by   score, then IoU, it is a true positive at threshold t when its
-# IoU is at least t and that of no   prediction before it with the same ground truth is: on the
-# half-open interval (best earlier IoU,   own IoU]. A score of zero is never a true positive.
-# Source: Valor's detection evaluation   (valor-lite ``rank_table``). - ``BEST``: its one best
-# ground truth, free or not (the first among equals): a true positive at the   thresholds that the
-# IoU reaches and at which no prediction before it is one with that ground   truth, a false one
-# where one is; an ignored ground truth is never used up. Source: the development   kits of Pascal
-# VOC, ``VOCevaldet.m``. What neither hits nor is ignored by that is held against the   crowd
-# regions, which are no such ground truths: the first with a score above zero in one that is
-# regular is a true positive, the others are ignored. Source: Open Images' evaluation,
-# TensorFlow's ``per_image_evaluation``. - ``POOL``: the best ground truth that is still in the pool
-# (the first among equals, even at IoU 0);   both leave it, whatever the threshold. Predictions of a
-# label that the datum's ground truths lack   are left out of average precision. Source: Valor's
-# metrics document, "Matching Ground Truths with   Predictions".
+# Matching of predictions and ground truths of one datum and label. All variants (IoU threshold
+# times area range) are bits of one word and are matched in one pass by rank. Rules:
+# GREEDY: at each threshold the best free ground truth; regular ones before ignored ones, and a
+# crowd is never used up. Source: pycocotools ``COCOeval.evaluateImg``.
+# NEAREST: the same, with the first ground truth among equals. Source: nuscenes-devkit
+# ``detection.algo.accumulate``.
+# LOCKED: the best ground truth, free or not (the first among equals). In order of score, then IoU,
+# a true positive at thresholds in the half-open interval (best earlier IoU with it, IoU]; never at
+# a score of zero. Source: Valor's detection evaluation (valor-lite ``rank_table``).
+# BEST: the best ground truth, free or not (the first among equals): a true positive at the
+# thresholds that the IoU reaches, unless an earlier one is, then a false one. An ignored ground
+# truth is never used up. Source: Pascal VOC's ``VOCevaldet.m``. Predictions still open go to crowd
+# regions: the first with a score above zero in a regular region is a true positive, others are
+# ignored. Source: Open Images' evaluation, TensorFlow's ``per_image_evaluation``.
+# POOL: the best ground truth still in the pool (the first among equals, even at IoU 0); both are
+# removed at all thresholds. Average precision skips predictions of labels without a ground truth in
+# the datum. Source: Valor's metrics document, "Matching Ground Truths with Predictions".
 
 GREEDY, LOCKED, POOL, BEST, NEAREST = 0, 1, 2, 3, 4
 
 
 class Predictions(NamedTuple):
-    """Predictions by label, then datum, then row.
+    """Predictions by label, then datum, then row."""
 
-    Attributes:
-        start: int64 [n_labels + 1], CSR offsets by label.
-        score: float64 [n].
-        boxes: float64 [n, 4].
-        area: float64 [n], tested against the area ranges.
-        datum: int32 [n].
-    """
-
-    start: Array
-    score: Array
-    boxes: Array
-    area: Array
-    datum: Array
+    start: Array  # int64 [n_labels + 1], CSR offsets by label
+    score: Array  # float64 [n]
+    boxes: Array  # float64 [n, 4]
+    area: Array  # float64 [n], tested against the area ranges
+    datum: Array  # int32 [n]
 
 
 class GroundTruths(NamedTuple):
-    """Ground truths by label, then datum, then row.
+    """Ground truths by label, then datum, then row."""
 
-    Attributes:
-        start: int64 [n_labels + 1], CSR offsets by label.
-        boxes: float64 [m, 4].
-        area: float64 [m], area of the box (not the annotated one).
-        datum: int32 [m].
-        crowd: bool [m].
-        regular: uint64 [m], variants in which the ground truth is not ignored.
-    """
-
-    start: Array
-    boxes: Array
-    area: Array
-    datum: Array
-    crowd: Array
-    regular: Array
+    start: Array  # int64 [n_labels + 1], CSR offsets by label
+    boxes: Array  # float64 [m, 4]
+    area: Array  # float64 [m], area of the box (not the annotated one)
+    datum: Array  # int32 [m]
+    crowd: Array  # bool [m]
+    regular: Array  # uint64 [m], variants in which the ground truth is not ignored
 
 
 class Pairs(NamedTuple):
-    """IoUs of predictions and ground truths of one datum and label, where boxes do not tell them.
+    """IoUs of predictions and ground truths of one datum and label, for shapes other than boxes."""
 
-    Attributes:
-        start: int64 [n + 1], offsets by place of the prediction in its layout; [0] for none given,
-            so that IoUs are those of the boxes.
-        ground_truth: int32 [k], place in the layout of ground truths, ascending in a prediction.
-        iou: float64 [k]; of pairs that are not there it counts as 0.
-    """
-
-    start: Array
-    ground_truth: Array
-    iou: Array
+    start: Array  # int64 [n + 1], offsets by place of the prediction; [0] to use boxes
+    ground_truth: Array  # int32 [k], place in the layout, ascending in a prediction
+    iou: Array  # float64 [k]; missing pairs count as 0
 
 
 class Bits(NamedTuple):
-    """Meaning of the bits of a word.
+    """Meaning of the bits of a word."""
 
-    Attributes:
-        thresholds: float64 [t], ascending.
-        prefix: uint64 [t + 1], variants whose threshold is among the first c thresholds.
-        area_ranges: float64 [a, 2], both ends included.
-        area_bits: uint64 [a], variants of that area range.
-        max_rank: predictions of rank >= this in their (datum, label) are ignored throughout.
-    """
-
-    thresholds: Array
-    prefix: Array
-    area_ranges: Array
-    area_bits: Array
-    max_rank: int
+    thresholds: Array  # float64 [t], ascending
+    prefix: Array  # uint64 [t + 1], variants whose threshold is among the first c thresholds
+    area_ranges: Array  # float64 [a, 2], both ends included
+    area_bits: Array  # uint64 [a], variants of that area range
+    max_rank: int  # predictions of rank >= this in their (datum, label) are ignored throughout
 
 
 class Scratch(NamedTuple):
-    """Room to work in, of one thread; ``most`` ground truths of a label there are, at most.
+    """Scratch memory of one thread; ``most`` is the largest number of ground truths of a label."""
 
-    Attributes:
-        where: int32 [n_datums], all -1 between calls: first ground truth of each datum.
-        seen: int32 [n_datums], all 0 between calls: predictions of each datum so far.
-        matched: uint64 [most], variants in which a ground truth is taken.
-        ious: float64 [most], best IoU of the predictions before, or those of candidates.
-        reach: uint64 [most], variants that candidates reach.
-        places: int64 [most], candidates.
-        own: float64 [most predictions of a label], best IoU of each, under ``LOCKED`` and ``BEST``.
-        tied: int64 of that size, whose it is, -1 for nobody's.
-        room: int32 of that size.
-    """
-
-    where: Array
-    seen: Array
-    matched: Array
-    ious: Array
-    reach: Array
-    places: Array
-    own: Array
-    tied: Array
-    room: Array
+    where: Array  # int32 [n_datums], all -1 between calls: first ground truth of each datum
+    seen: Array  # int32 [n_datums], all 0 between calls: predictions of each datum so far
+    matched: Array  # uint64 [most], variants in which a ground truth is taken
+    ious: Array  # float64 [most], best IoU of the previous predictions, or of candidates
+    reach: Array  # uint64 [most], variants that candidates reach
+    places: Array  # int64 [most], candidates
+    own: Array  # float64 [most predictions of a label], their best IoU (``LOCKED``, ``BEST``)
+    tied: Array  # int64 of that size, its ground truth, -1 for none
+    room: Array  # int32 of that size
 
 
 class Outcomes(NamedTuple):
-    """Outcome of every prediction, in rank order.
+    """Outcome of every prediction, in rank order."""
 
-    Attributes:
-        order: int32 [n], place in the layout of the i-th ranked prediction; ``LOCKED`` brings runs
-            of equal score into the order of descending IoU.
-        rank: int32 [n], rank within (datum, label), from 0.
-        hit: uint64 [n], variants in which the prediction hit a regular ground truth.
-        ignored: uint64 [n], variants in which it counts as neither hit nor miss.
-        skipped: bool [n] under ``POOL``, else [0]: predictions that average precision leaves out,
-            whose datum has no ground truth of the label.
-        tie: float64 [n] under ``LOCKED``, else [0]: what orders equal scores before datum and row,
-            higher first.
-        taker: int32 [t, m], the ranked prediction that hit each ground truth in the first area
-            range, by threshold; or [0, 0].
-        took: int32 [variants of the word, n] filled with -1, the ground truth that each ranked
-            prediction took, regular or ignored; or [0, 0].
-    """
-
-    order: Array
-    rank: Array
-    hit: Array
-    ignored: Array
-    skipped: Array
-    tie: Array
-    taker: Array
-    took: Array
+    order: Array  # int32 [n], place of the i-th ranked prediction; ``LOCKED`` sorts ties by IoU
+    rank: Array  # int32 [n], rank within (datum, label), from 0
+    hit: Array  # uint64 [n], variants in which the prediction hit a regular ground truth
+    ignored: Array  # uint64 [n], variants in which it counts as neither hit nor miss
+    skipped: Array  # bool [n] under ``POOL``, else [0]: skipped by average precision
+    tie: Array  # float64 [n] under ``LOCKED``, else [0]: order of equal scores, descending
+    taker: Array  # int32 [t, m] or [0, 0], ranked prediction that hit, in the first area range
+    took: Array  # int32 [variants of the word, n], all -1, or [0, 0]: ground truth, also ignored
 
 
 @inner
 def _note(took: Array, taken: Any, i: int, ground_truth: int) -> None:
-    """Write which ground truth prediction ``i`` took in the variants ``taken``, where asked for."""
+    """Record in ``took`` the ground truth of prediction ``i`` in the variants ``taken``."""
     for v in range(took.shape[0]):
         if (taken >> np.uint64(v)) & np.uint64(1):
             took[v, i] = ground_truth
@@ -174,7 +111,7 @@ def _note(took: Array, taken: Any, i: int, ground_truth: int) -> None:
 
 @inner
 def _give(taker: Array, hits: Any, i: int, ground_truth: int) -> None:
-    """Write at which thresholds prediction ``i`` hit a ground truth, where asked for."""
+    """Record in ``taker`` the thresholds at which prediction ``i`` hit a ground truth."""
     for t in range(taker.shape[0]):
         if (hits >> np.uint64(t)) & np.uint64(1):
             taker[t, ground_truth] = i
@@ -182,7 +119,6 @@ def _give(taker: Array, hits: Any, i: int, ground_truth: int) -> None:
 
 @inner
 def _reached(iou: float, thresholds: Array) -> int:
-    """Count the thresholds at most ``iou``."""
     reached = 0
     while reached < thresholds.size and iou >= thresholds[reached]:
         reached += 1
@@ -191,7 +127,7 @@ def _reached(iou: float, thresholds: Array) -> int:
 
 @inner
 def sort_tied(order: Array, first: int, last: int, own: Array, base: int, room: Array) -> None:
-    """Merge sort of order[first:last] by descending own[order - base]; equal ones keep their place.
+    """Merge sort order[first:last] by descending own[order - base]; equal ones keep their order.
 
     NumPy's stable argsort would do the same, but takes four times as long to compile.
     """
@@ -200,7 +136,7 @@ def sort_tied(order: Array, first: int, last: int, own: Array, base: int, room: 
         for low in range(first, last, 2 * width):
             middle, high = min(low + width, last), min(low + 2 * width, last)
             if middle == high or own[order[middle - 1] - base] >= own[order[middle] - base]:
-                continue  # in order as it stands
+                continue  # already in order
             for k in range(low, middle):
                 room[k - low] = order[k]
             waiting, i, j, k = middle - low, 0, middle, low
@@ -230,15 +166,9 @@ def match(
     """Match every label of [first, last).
 
     Args:
-        first: first label.
-        last: one past the last label.
         rule: ``GREEDY``, ``NEAREST``, ``LOCKED``, ``POOL`` or ``BEST``.
         ours: predictions.
         theirs: ground truths.
-        pairs: their IoUs, where boxes do not tell them.
-        bits: what the bits of words stand for.
-        scratch: room to work in.
-        out: written.
     """
     # Named once: Numba counts a reference at every look into a tuple, which would cost the most.
     p_start, p_score, p_boxes, p_area, p_datum = ours
@@ -263,7 +193,7 @@ def match(
             matched[g - g0] = none
             ious[g - g0] = 0.0
         for p in range(p0, p1 if rule in (LOCKED, BEST) else p0):
-            # The best ground truth of each prediction, before any is walked.
+            # Find the best ground truth of each prediction before matching any.
             xmin, ymin, xmax, ymax = p_boxes[p, 0], p_boxes[p, 1], p_boxes[p, 2], p_boxes[p, 3]
             area = p_area[p]
             datum = p_datum[p]
@@ -438,75 +368,47 @@ def match(
             seen[p_datum[order[i]]] = 0
 
 
-# Matching anew at every score: ground truths take predictions, and what that changes is counted.
-#
-# Twice the ground truths of a label and datum are walked in their order, regular and ignored ones.
-# First each takes the free prediction of the highest score that overlaps enough, small ones and
-# those of other labels that are small among them: a regular ground truth with one that is not small
-# is a hit. Its score is one at which precision is looked at. Then, with the predictions from each
-# score on, each takes the free one that it overlaps most and that is not small: how many true and
-# false positives there are from that score on. Only differences to the score before are kept, so
-# that any score of any datum can be asked for by a sum. Source: KITTI's ``evaluate_object.cpp``,
-# ``computeStatistics``; it lets a small prediction stand in where there is no other, which changes
-# neither count.
+# Matching at every score. Ground truths take predictions twice. First, in order, each takes the
+# free prediction of the highest score that overlaps enough, small ones (also of other labels)
+# included: a hit if ground truth and prediction count. Precision is evaluated at these scores.
+# Then, with the predictions from each of these scores on, each takes the free prediction that is
+# not small with the largest overlap. Only differences of the counts to the previous score are kept,
+# so sums give the counts at any score.
+# Source: KITTI's ``evaluate_object.cpp``, ``computeStatistics``.
 
 LOW = 27
-"""Bits of the lower half of a similarity, as :class:`Gains` splits it."""
+"""Bits of the lower half of a similarity in :class:`Gains`."""
 
 
 class Anew(NamedTuple):
-    """Both sides by label, then datum, then row, and what overlaps.
+    """Both sides by label, then datum, then row, and their overlaps."""
 
-    Attributes:
-        p_start: int64 [labels + 1], CSR offsets of predictions by label.
-        p_datum: int32 [n].
-        p_row: int64 [n], which of equal scores comes first.
-        score: float64 [n].
-        small: uint64 [n], variants in which a prediction is small.
-        absorbed: uint64 [n], variants in which it is no false positive.
-        p_alpha: float64 [n], or [0] where angles do not matter.
-        g_start: int64 [labels + 1].
-        g_datum: int32 [m].
-        regular: uint64 [m], variants in which a ground truth is not ignored.
-        g_alpha: float64 [m] or [0].
-        near: int64 [m + 1], offsets of what overlaps each ground truth.
-        place: int32 [k], predictions of any label.
-        iou: float64 [k].
-    """
-
-    p_start: Array
-    p_datum: Array
-    p_row: Array
-    score: Array
-    small: Array
-    absorbed: Array
-    p_alpha: Array
-    g_start: Array
-    g_datum: Array
-    regular: Array
-    g_alpha: Array
-    near: Array
-    place: Array
-    iou: Array
+    p_start: Array  # int64 [labels + 1], CSR offsets of predictions by label
+    p_datum: Array  # int32 [n]
+    p_row: Array  # int64 [n], order of equal scores
+    score: Array  # float64 [n]
+    small: Array  # uint64 [n], variants in which a prediction is small
+    absorbed: Array  # uint64 [n], variants in which it is no false positive
+    p_alpha: Array  # float64 [n], or [0] without angles
+    g_start: Array  # int64 [labels + 1]
+    g_datum: Array  # int32 [m]
+    regular: Array  # uint64 [m], variants in which a ground truth is not ignored
+    g_alpha: Array  # float64 [m] or [0]
+    near: Array  # int64 [m + 1], offsets of the overlaps of each ground truth
+    place: Array  # int32 [k], predictions of any label
+    iou: Array  # float64 [k]
 
 
 class Gains(NamedTuple):
-    """Output, by place of predictions.
+    """Output, by place of predictions."""
 
-    Attributes:
-        rank: int32 [n], within (datum, label) by score, from 0.
-        hit: uint64 [n], variants in which a prediction is hit at first.
-        ignored: uint64 [n], those in which it is neither hit nor miss.
-        taken: int32 [variants, n], the ground truth that took it at first; -1 for none.
-        gains: float64 [2 or 4, variants, n], true and false positives from its score on beside
-            those before, and halves of the true positives' similarities of angles in units of
-            2^-54: multiples of 2^27 of these, and what is left.
-    """
-
-    rank: Array
-    hit: Array
-    ignored: Array
-    taken: Array
+    rank: Array  # int32 [n], within (datum, label) by score, from 0
+    hit: Array  # uint64 [n], variants in which a prediction is hit at first
+    ignored: Array  # uint64 [n], those in which it is neither hit nor miss
+    taken: Array  # int32 [variants, n], the ground truth that took it at first; -1 for none
+    # float64 [2 or 4, variants, n], change of true and false positives at its score, and of the
+    # true positives' similarities of angles in units of 2^-54, split into multiples of 2^27 and the
+    # remainder
     gains: Array
 
 
@@ -526,7 +428,7 @@ def _first(
     used: Array,
     stamp: int,
 ) -> int:
-    """The free prediction of the highest score that overlaps a ground truth enough; -1 for none."""
+    """Free prediction of the highest score with enough overlap with a ground truth; -1 for none."""
     best = -1
     for k in range(k0, k1):
         p = place[k]
@@ -556,7 +458,7 @@ def _most(
     used: Array,
     stamp: int,
 ) -> int:
-    """The free one of a score from ``lowest`` on that is overlapped most; -1 for none."""
+    """Free prediction with the largest overlap and a score from ``lowest`` on; -1 for none."""
     best = -1
     most = 0.0
     for k in range(k0, k1):
@@ -576,11 +478,7 @@ def match_anew(first: int, last: int, both: Anew, thresholds: Array, out: Gains)
     """Match every label of [first, last).
 
     Args:
-        first: first label.
-        last: one past the last.
-        both: the sides.
         thresholds: float64 [variants], IoU from which a pair overlaps enough.
-        out: written.
     """
     p_start, p_datum, p_row, score, small, absorbed, p_alpha = both[:7]
     g_start, g_datum, regular, g_alpha, near, place, iou = both[7:]
@@ -707,12 +605,9 @@ def match_anew(first: int, last: int, both: Anew, thresholds: Array, out: Gains)
             p0 = p2
 
 
-# Cross-label matching for the confusion matrix, all score thresholds at once.
-#
-# What label-wise matching leaves over, at a given IoU and score threshold, is matched greedily
-# across the labels of a key: leftover predictions by descending score take the leftover ground
-# truth they overlap most. Score thresholds are bits of one word: a prediction takes part where its
-# score reaches the threshold, a ground truth is left over where its own match does not.
+# Cross-label matching for the confusion matrix, at all score thresholds (bits of one word) at once:
+# predictions and ground truths unmatched by label are matched greedily across the labels of a key,
+# predictions by descending score, each with the free ground truth of the largest overlap.
 
 
 @kernel
@@ -731,14 +626,14 @@ def match_across_labels(
             float64: within a datum by descending score of the prediction, then descending IoU.
         threshold: IoU threshold.
         bit: position of the threshold's bit in ``hit`` and ``ignored``.
-        predictions: hit uint64 [n], ignored uint64 [n], score bits uint64 [n] (thresholds the
-            score reaches), label int32 [n].
+        predictions: hit uint64 [n], ignored uint64 [n], score bits uint64 [n] (thresholds the score
+            reaches), label int32 [n].
         g_label: int32 [m].
-        g_free: uint64 [m], thresholds at which the ground truth is left over; used up here.
+        g_free: uint64 [m], score thresholds at which the ground truth is unmatched; changed.
 
     Returns:
-        prediction int32, ground truth int32, and uint64 score thresholds at which they met, one
-        entry per event.
+        prediction int32, ground truth int32, and uint64 score thresholds of the match, one entry
+        per event.
     """
     start, prediction, ground_truth, iou = pairs
     hit, ignored, p_bits, p_label = predictions
@@ -778,10 +673,9 @@ def match_across_labels(
     return p_out[:n], g_out[:n], bits_out[:n]
 
 
-# Federated annotation: which labels of which datum were looked for, and which exhaustively.
-#
-# Source: LVIS, Gupta, Dollar and Girshick 2019, and lvis-api ``LVISEval._prepare``; Open Images'
-# challenge evaluators likewise.
+# Federated annotation: labels per datum that were annotated, and exhaustively so. Source: LVIS,
+# Gupta, Dollar and Girshick 2019, and lvis-api ``LVISEval._prepare``; Open Images' challenge
+# evaluators.
 
 
 @kernel
@@ -796,14 +690,13 @@ def judged(
 
     Args:
         predictions: CSR offsets by label, int64 [labels + 1], and datums, int32 [n].
-        ground_truths: likewise; a datum's labels among them are judged there.
-        listed: (label, datum) pairs that are said something of, likewise.
-        flags: of each pair whether the label is judged there, and whether not every object of it
-            is annotated, bool [k] each.
-        n_datums: number of datums.
+        ground_truths: the same; a datum's labels among them are judged there.
+        listed: the same of the annotated (label, datum) pairs.
+        flags: of each listed pair whether the label is judged there, and whether not every object
+            of it is annotated, bool [k] each.
 
     Returns:
-        bool [n] each: whether the label is judged in the datum; whether not exhaustively.
+        bool [n] each: the label is judged in the datum; not exhaustively.
     """
     start, datum = predictions
     gt_start, gt_datum = ground_truths
@@ -827,27 +720,19 @@ def judged(
     return kept, lenient
 
 
-# Why a prediction is wrong: what it overlaps, and whether that was still to be had.
-#
-# Source: D. Bolya, S. Foley, J. Hays, J. Hoffman, "TIDE: A General Toolbox for Identifying Object
-# Detection Errors" (ECCV 2020), and its code tidecv 1.0.1.
+# Types of wrong predictions. Source: D. Bolya, S. Foley, J. Hays, J. Hoffman, "TIDE: A General
+# Toolbox for Identifying Object Detection Errors" (ECCV 2020), and its code tidecv 1.0.1.
 
 NONE, CLASS, LOCATION, BOTH, DUPLICATE, BACKGROUND = range(6)
-"""What is wrong with a prediction; nothing where it hits, or does not count."""
+"""Error type of a prediction; ``NONE`` if it hits or does not count."""
 
 
 class Overlaps(NamedTuple):
-    """Overlaps of at least the background threshold, by prediction.
+    """Overlaps of at least the background threshold, by prediction."""
 
-    Attributes:
-        start: int64 [n + 1], offsets of each prediction's overlaps.
-        truth: int32 [k], the ground truth.
-        iou: float64 [k].
-    """
-
-    start: I64
-    truth: I32
-    iou: F64
+    start: I64  # int64 [n + 1], offsets of each prediction's overlaps
+    truth: I32  # int32 [k], the ground truth
+    iou: F64  # float64 [k]
 
 
 @kernel
@@ -862,23 +747,24 @@ def find_errors(
 ) -> tuple[Array, Array, Array]:
     """Classify wrong predictions by the first rule that applies.
 
-    Location: the best IoU with a ground truth of the own label lies from ``background`` to
-    ``positive``. Class: that with one of another label reaches ``positive``. Duplicate: that with a
-    used one of the own label does. Background: none is above ``background``. Else both.
+    Location: the best IoU with a ground truth of the same label is from ``background`` to
+    ``positive``. Class: the best IoU with one of another label reaches ``positive``. Duplicate: the
+    best IoU with a used one of the same label does. Background: none is above ``background``.
+    Otherwise both.
 
     Args:
-        overlaps: of at least ``background`` with ground truths that count.
-        judged: uint8 [n], 0 for predictions that are not wrong, 1 where no ground truth of the
-            datum counts, 2 for the others.
+        overlaps: with ground truths that count.
+        judged: uint8 [n], 0 for predictions that are not wrong, 1 if no ground truth of the datum
+            counts, 2 for the others.
         labels: int32 [n] and [m], of predictions and ground truths.
         g_row: int64 [m], row of each ground truth; of equal overlaps the first one counts.
         g_used: bool [m], whether it was hit.
-        background: IoU up to which nothing was seen.
+        background: IoU up to which a prediction counts as background.
         positive: IoU from which a prediction hits.
 
     Returns:
-        int8 [n], what is wrong; int32 [n], the ground truth that a location or class error would
-        hit, else -1; int32 [n], the ground truth that tells it, -1 for none.
+        int8 [n], error type; int32 [n], the ground truth that a location or class error would hit,
+        otherwise -1; int32 [n], the ground truth that determined the type, -1 for none.
     """
     p_label, g_label = labels
     n = judged.size
@@ -904,7 +790,7 @@ def find_errors(
             ):
                 used, at_used = v, g
         best[p] = at_most
-        if judged[p] == 1:  # nothing to be found in this datum
+        if judged[p] == 1:  # no ground truth counts in this datum
             kind[p] = 5
         elif background <= own <= positive:
             kind[p], target[p], best[p] = 2, at_own, at_own
@@ -935,12 +821,12 @@ def match_first_best(
     Args:
         order: int32 [n], predictions by datum, descending score and row.
         datum: int32 [n], datum of each prediction.
-        overlaps: with ground truths and crowd regions, of these the share of the prediction.
+        overlaps: IoU with ground truths, and share of the prediction inside crowd regions.
         labels: int32 [n] and [m].
         g_row: int64 [m].
-        crowd: bool [m], regions in which predictions are left out of the count.
-        positive: IoU from which a prediction hits, and above which it lies in a region.
-        cap: predictions of a datum that are looked at.
+        crowd: bool [m], regions in which predictions do not count.
+        positive: IoU from which a prediction hits, and above which it is inside a region.
+        cap: most predictions per datum.
 
     Returns:
         uint8 [n]: 0 for a false positive, 1 for a true one, 2 in a region, 3 beyond the cap; int32
@@ -977,13 +863,10 @@ def match_first_best(
     return state, taker
 
 
-# Cells of confusion matrices, counted and written in the order their frame stands in.
-#
-# Meetings of one IoU threshold, ground-truth label and predicted label stand together, so a row of
-# counters, one a score threshold, is filled and emptied for each such cell; no key is sorted or
-# hashed. A first walk takes the meetings out of the false positives and negatives and counts the
-# cells, a second writes them: group, IoU threshold, actual, predicted, score threshold, with the
-# true positives at their place and the unmatched (null, the code past the last label) at the end.
+# Cells of confusion matrices in the order of their table. Matches of one IoU threshold, actual and
+# predicted label are adjacent, so one row of counters per score threshold suffices, without sorting
+# or hashing. The first pass subtracts matches from false positives and negatives and counts cells;
+# the second writes them. The unmatched label (null) is the code past the last label.
 
 
 @kernel
@@ -1007,7 +890,7 @@ def _cells(
     out_score: Array,
     out_count: Array,
 ) -> None:
-    """One of the two walks; see :func:`confusion_cells`."""
+    """Run one of the two passes; see :func:`confusion_cells`."""
     n_groups, n_labels, n_ious, n_scores = tp.shape
     one = np.uint64(1)
     n = 0
@@ -1019,10 +902,10 @@ def _cells(
                 i = start[segment]
                 stop = i if null else start[segment + 1]
                 segment += not null
-                p = -1  # the cell's predicted label; the next one that may hold something is found
+                p = -1  # predicted label of the cell, searched for below
                 while p < n_labels:
-                    # Next: the next predicted label met, before it the diagonal, at last null.
-                    # Without an actual label every predicted label is looked at.
+                    # Next: the next matched predicted label, before it the diagonal, at last null.
+                    # Without an actual label every predicted label is checked.
                     following = predicted[order[i]] if i < stop else n_labels
                     if null:
                         following = p + 1
@@ -1078,14 +961,14 @@ def confusion_cells(
     """Cells with a count, by group, IoU threshold, actual, predicted and score threshold.
 
     Args:
-        meetings: actual int32 [n], predicted int32 [n], index of the IoU threshold int32 [n], bits
-            uint64 [words, n] of the score thresholds at which they met.
-        group: int32 [n], group of each meeting, -1 for none.
-        times: int64 [n], how often each counts.
-        ious: float64 [t], as they are to be written.
-        score_thresholds: float64 [k], likewise.
-        counts: true positives, false positives and false negatives by label, before meetings are
-            taken out, int64 [groups, labels, t, k] each.
+        meetings: matches: actual int32 [n], predicted int32 [n], index of the IoU threshold int32
+            [n], bits uint64 [words, n] of their score thresholds.
+        group: int32 [n], group of each match, -1 for none.
+        times: int64 [n], weight of each.
+        ious: float64 [t], thresholds to write.
+        score_thresholds: float64 [k], thresholds to write.
+        counts: true positives, false positives and false negatives by label, before matches are
+            subtracted, int64 [groups, labels, t, k] each.
 
     Returns:
         int64 [groups], one past each group's last cell; and of each cell actual and predicted

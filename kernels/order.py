@@ -1,4 +1,13 @@
-"""Sorting, ranking, partitioning and merging of rows."""
+"""Sorting, ranking, partitioning and merging of rows.
+
+Arguments of these names are the same everywhere:
+
+    datum, label: int32 [n], dense codes of each row.
+    score: float64 [n], without NaN.
+    start: int64, CSR offsets of labels or ranges.
+    first, last: range [first, last) of labels or ranges.
+    group: int32 [n_datums], group of each datum, -1 for none.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +17,9 @@ import numpy as np
 
 from .jit import F64, I32, I64, U8, Array, frozen, kernel
 
-# Order: rows grouped by label, then ranked by descending score, without a global sort.
-#
-# A stable counting sort by datum, one by label and a stable radix sort by score inside each label
-# give the order in which pycocotools accumulates: label, descending score, datum, row.
-# Source: pycocotools ``COCOeval.accumulate`` (stable mergesort of scores laid out by image).
+# Rows by label, then descending score, without a global sort: counting sorts by datum and label,
+# then a stable radix sort by score within each label. The order is pycocotools': label, descending
+# score, datum, row. Source: pycocotools ``COCOeval.accumulate``.
 
 _INSERTION = 48  # below this many rows an insertion sort beats histograms
 
@@ -21,7 +28,6 @@ _INSERTION = 48  # below this many rows an insertion sort beats histograms
 def _positions(
     datum: I32, label: I32, start: Array, free: Array, by_datum: Array, row: Array, out: Array
 ) -> None:
-    """Position of each row in (label, datum, row) order, and the start of each label."""
     n = datum.size
     in_order = True
     for i in range(1, n):
@@ -50,15 +56,9 @@ def _positions(
 def group_by_label(datum: Array, label: Array, n_datums: int, n_labels: int) -> tuple[Array, Array]:
     """Lay rows out by label, then datum, then row.
 
-    Args:
-        datum: int32 [n], dense datum codes.
-        label: int32 [n], dense label codes.
-        n_datums: number of datums.
-        n_labels: number of labels.
-
     Returns:
-        ``start``, int64 [n_labels + 1], CSR offsets by label; ``position``, int32 [n], the place
-        of each row in the new layout.
+        ``start``, int64 [n_labels + 1]; ``position``, int32 [n], the place of each row in the new
+        layout.
     """
     start = np.zeros(n_labels + 1, np.int64)
     position = np.empty(datum.size, np.int32)
@@ -138,15 +138,11 @@ def _rank(
 
 
 def rank_by_score(score: Array, start: Array, first: int, last: int, order: Array) -> None:
-    """Rank rows within each label by descending score; ties keep their place.
+    """Rank rows within each label by descending score; ties keep their order. -0.0 ties with 0.0.
 
     Args:
-        score: float64 [n], laid out by label; no NaN. -0.0 ties with 0.0.
-        start: int64 [n_labels + 1], CSR offsets.
-        first: first label to rank.
-        last: one past the last.
-        order: int32 [n], written between ``start[first]`` and ``start[last]``: ``order[i]`` is
-            the place of the i-th best row.
+        order: int32 [n], written between ``start[first]`` and ``start[last]``: ``order[i]`` is the
+            place of the i-th best row.
     """
     score = frozen(score, np.float64)
     longest = int(np.diff(start[first : last + 1]).max(initial=0))
@@ -176,7 +172,7 @@ def _segments(
                 offsets[g * n_labels + k + 1] += 1
     for s in range(n_groups * n_labels):
         offsets[s + 1] += offsets[s]
-    # Each segment's offset runs to its end, which is where the next one starts.
+    # Each segment's offset becomes its end, the start of the next one.
     for k in range(n_labels):
         for i in range(start[k], start[k + 1]):
             g = group[datum[i]]
@@ -190,17 +186,11 @@ def _segments(
 
 
 def group_rows(start: Array, datum: Array, group: Array, n_groups: int) -> tuple[Array, Array]:
-    """Rows by group of their datum, then label, then as they stand.
-
-    Args:
-        start: int64 [labels + 1], offsets of each label's rows.
-        datum: int32 [n], datum codes.
-        group: int32 [n_datums], group of each datum, -1 for none.
-        n_groups: number of groups.
+    """Group rows by group of their datum, then label, in their order.
 
     Returns:
-        ``offsets``, int64 [groups * labels + 1]; ``order``, int32 [n], of which those before the
-        last offset are rows, by segment.
+        ``offsets``, int64 [groups * labels + 1]; ``order``, int32 [n], the rows by segment up to
+        the last offset.
     """
     offsets = np.zeros(n_groups * (start.size - 1) + 1, np.int64)
     order = np.empty(datum.size, np.int32)
@@ -208,12 +198,10 @@ def group_rows(start: Array, datum: Array, group: Array, n_groups: int) -> tuple
     return offsets, order
 
 
-# Scores sorted in place: many short ranges by quicksort, long ones by the digits of their bits.
-#
-# NumPy sorts ranges of medium length faster than either, but a call for each of a hundred thousand
-# short ones costs more than the sorting. Its sort of millions of doubles rests on instructions that
-# some processors with AVX-512 take long for: there a radix sort takes a half to a fifth of it
-# (least significant digit first: Knuth, The Art of Computer Programming 3, 5.2.5).
+# Sort scores in place: many short ranges by quicksort, since a NumPy call for each is too slow;
+# millions of values by radix sort (least significant digit first: Knuth, The Art of Computer
+# Programming 3, 5.2.5), since NumPy's sort is slow on some processors with AVX-512; NumPy in
+# between.
 
 _SHORT_RUN = 24
 _DEPTH = 64
@@ -228,7 +216,6 @@ _LOW, _SIGN = np.uint64((1 << 11) - 1), np.uint64(1 << 63)
 def _sort(
     start: I64, first: int, last: int, longest: int, lows: Array, highs: Array, score: Array
 ) -> None:
-    """Sort every range of [first, last) that is no longer than ``longest``."""
     for s in range(first, last):
         if start[s + 1] - start[s] > longest:
             continue
@@ -269,15 +256,7 @@ def _sort(
 
 
 def sort_short(start: Array, first: int, last: int, longest: int, score: Array) -> None:
-    """Sort short ranges in place, ascending; longer ones are left as they are.
-
-    Args:
-        start: int64 [s + 1], CSR offsets.
-        first: first range to sort.
-        last: one past the last.
-        longest: ranges with more values than this are left alone.
-        score: float64 [n], without NaN.
-    """
+    """Sort ranges of at most ``longest`` values in place, ascending; skip longer ones."""
     _sort(
         start, first, last, longest, np.empty(_DEPTH, np.int64), np.empty(_DEPTH, np.int64), score
     )
@@ -285,7 +264,7 @@ def sort_short(start: Array, first: int, last: int, longest: int, score: Array) 
 
 @kernel
 def _count_digits(bits: Array, count: Array) -> None:
-    """Bits of doubles to integers of the same order, in place, and how often each digit occurs."""
+    """Convert the bits of doubles to integers of the same order, in place, and count each digit."""
     for i in range(bits.size):
         b = bits[i]
         b = ~b if b & _SIGN else b | _SIGN
@@ -299,7 +278,7 @@ def _count_digits(bits: Array, count: Array) -> None:
 def _by_digit(
     source: Array, free: Array, shift: np.uint64, target: Array, beside: Array, taken: Array
 ) -> None:
-    """Values in the order of one digit, equal ones as they stood, and what stands beside them."""
+    """Sort values, and their companions, stably by one digit."""
     both = beside.size > 0
     for i in range(source.size):
         digit = np.int64((source[i] >> shift) & _LOW)
@@ -312,7 +291,7 @@ def _by_digit(
 
 @kernel
 def _finish(bits: Array, beside: Array, moves: int) -> bool:
-    """Put values in order that nearly are, equal ones as they stand; False after too many moves."""
+    """Sort values that are nearly sorted, stably; False after too many moves."""
     both = beside.size > 0
     for i in range(1, bits.size):
         value = bits[i]
@@ -336,18 +315,16 @@ def _finish(bits: Array, beside: Array, moves: int) -> bool:
 
 @kernel
 def _as_doubles(source: Array, target: Array) -> None:
-    """The bits of doubles again."""
+    """Convert integers back to the bits of doubles."""
     for i in range(source.size):
         b = source[i]
         target[i] = b & ~_SIGN if b & _SIGN else ~b
 
 
 def sort_range(score: Array) -> None:
-    """Sort scores in place, ascending; -0.0 stands before 0.0 or among them.
+    """Sort contiguous scores in place, ascending; -0.0 and 0.0 in any order.
 
-    Args:
-        score: float64 [n], without NaN, contiguous. As much memory is taken once more where it is
-            long.
+    Long ranges need as much memory again.
     """
     if score.size < _LONG:
         score.sort()
@@ -356,13 +333,9 @@ def sort_range(score: Array) -> None:
 
 
 def sort_with(start: Array, first: int, last: int, score: Array, beside: Array) -> None:
-    """Sort ranges in place, ascending, and what stands beside each score with it.
+    """Sort ranges of contiguous scores in place, ascending, and ``beside`` with them.
 
     Args:
-        start: int64 [s + 1], CSR offsets.
-        first: first range to sort.
-        last: one past the last.
-        score: float64 [n], without NaN, contiguous.
         beside: float64 or int64 [n], a weight or row of each score.
     """
     long = np.flatnonzero(np.diff(start[first : last + 1]) >= _LONG) + first
@@ -398,10 +371,8 @@ def _sort_digits(score: Array, beside: Array | None) -> None:
         own[:] = here
 
 
-# Partition: values of rows laid out by segment (group, label, outcome), keeping their order.
-#
-# A counting sort: one pass counts the rows of every segment, one lays them out. Sorting each
-# segment afterwards touches memory that fits the cache, and needs no order of all rows.
+# Partition: values by segment (group, label, outcome) in their order, by a counting sort. Sorting
+# each segment afterwards stays in the cache.
 
 _MANY = 4096  # segments from which values are laid out in two rounds
 _BUCKETS = 512  # of the first round
@@ -436,7 +407,7 @@ def _count_three(outcome: Array, count: Array) -> None:
 
 @kernel
 def _three(outcome: Array, offset: int, value: Array, free: Array, out: Array) -> None:
-    """Values of one segment by outcome; places in registers, no branch on a coin toss."""
+    """Values of one segment by outcome; places in registers, without unpredictable branches."""
     at0, at1, at2 = free[0], free[1], free[2]
     for i in range(value.size):
         is1 = np.int64(outcome[offset + i] == 1)
@@ -451,12 +422,12 @@ def _three(outcome: Array, offset: int, value: Array, free: Array, out: Array) -
 
 @kernel
 def _two(outcome: Array, offset: int, value: Array, begin: int, free: Array, out: Array) -> None:
-    """The same of outcomes 0 and 1 alone, of segments that stand side by side.
+    """Values by outcome 0 or 1, for adjacent segments.
 
-    What went to the one says how many went to the other, so one place is carried along.
+    The place of one outcome follows from that of the other, so only one is stored.
     """
     at0 = free[0]
-    after = free[1] - (offset - (at0 - begin))  # where row 0 would go if all rows were 1
+    after = free[1] - (offset - (at0 - begin))  # target of row 0 if all rows were 1
     for i in range(value.size):
         row = offset + i
         hit = np.int64(outcome[row])
@@ -481,7 +452,7 @@ def _lay_out(
     out: Array,
     row: Array,
 ) -> None:
-    """Values by segment, and the row each came from where ``row`` has room for it."""
+    """Values by segment, and their rows if ``row`` is not empty."""
     for i in range(offset, offset + value.size):
         g = 0
         if group.size:
@@ -511,7 +482,7 @@ def _to_buckets(
     segment: Array,
     out: Array,
 ) -> None:
-    """Values and their segments, roughly by segment: by what ``shift`` leaves of its number."""
+    """Values and their segments, roughly by segment: by its number shifted by ``shift``."""
     for i in range(offset, offset + value.size):
         g = group[datum[i] if datum.size else i]
         if g < 0:
@@ -525,7 +496,7 @@ def _to_buckets(
 
 @kernel
 def _from_buckets(segment: Array, value: Array, free: Array, out: Array) -> None:
-    """Values by segment, from an order in which segments near one another stand together."""
+    """Values by segment, from a layout in which nearby segments are adjacent."""
     for i in range(segment.size):
         s = segment[i]
         at = free[s]
@@ -548,16 +519,16 @@ def partition(
     Args:
         parts: float64 arrays of n values together, in row order.
         outcome: uint8 [n], below ``n_outcomes``.
-        label: int32 [n], label codes; None where there is one label. See :func:`only_label` too.
-        datum: int32 [n], datum codes; None where row i is datum i.
-        group: int32 [n_datums], group of each datum, -1 for none; None for one group of all.
+        label: None if there is one label. See :func:`only_label` too.
+        datum: None if row i is datum i.
+        group: None for one group of all.
         shape: (n_groups, n_labels, n_outcomes).
-        want_rows: whether to return the rows the values came from.
+        want_rows: whether to return the rows of the values.
 
     Returns:
         ``start``, int64 [groups * labels * outcomes + 1], CSR offsets of the segments, outcome
-        fastest; the values float64 [m] by segment, in row order within each; their rows int64
-        [m], or empty.
+        fastest; the values float64 [m] by segment, in row order within each; their rows int64 [m],
+        or empty.
     """
     _, n_labels, n_outcomes = shape
     only = only_label(label)
@@ -604,11 +575,7 @@ def _segment_starts(
     group: Array | None,
     shape: tuple[int, int, int],
 ) -> Array:
-    """CSR offsets of the segments, as :func:`partition` gives and its arguments are.
-
-    Returns:
-        int64 [groups * labels * outcomes + 1], outcome fastest.
-    """
+    """CSR offsets of the segments; see :func:`partition`."""
     n_groups, n_labels, n_outcomes = shape
     start = np.zeros(n_groups * n_labels * n_outcomes + 1, np.int64)
     none = np.zeros(0, np.int32)
@@ -625,11 +592,9 @@ def _segment_starts(
 
 
 def only_label(label: Array | None) -> int | None:
-    """The code that all rows have, where an array says so by its shape; None where it does not.
+    """Code of all rows if the array is one value repeated by ``broadcast_to``, otherwise None.
 
-    Args:
-        label: int32 [n], or one value that NumPy repeats without memory (``broadcast_to``); None
-            where there is one label, whose code is 0.
+    Without an array (one label) the code is 0.
     """
     if label is None:
         return 0
@@ -658,13 +623,12 @@ def _of_one_label(
     return start, out
 
 
-# Few distinct scores are counted instead of sorted: rows of every outcome at every score.
-#
-# A hash table of the scores' bits (open addressing, Fibonacci hashing: Knuth, The Art of Computer
-# Programming 3, 6.4) stays in the cache, so that one pass takes the place of a layout and a sort.
+# Rows by outcome at each of a few distinct scores, counted instead of sorted, in a hash table of
+# the scores' bits that fits the cache (open addressing, Fibonacci hashing: Knuth, The Art of
+# Computer Programming 3, 6.4).
 
 MOST = 4096
-"""Distinct scores at most."""
+"""Most distinct scores."""
 _BITS = 14  # of the table's places: four for each of its scores
 _FIBONACCI = np.uint64(0x9E3779B97F4A7C15)
 _NEGATIVE_ZERO = np.uint64(1 << 63)
@@ -674,10 +638,10 @@ _NEGATIVE_ZERO = np.uint64(1 << 63)
 def _count_few(
     bits: Array, outcome: Array, n_seen: int, place: Array, key: Array, count: Array
 ) -> int:
-    """Rows by score and outcome.
+    """Count rows by score and outcome; scores are numbered in order of appearance.
 
-    Scores are numbered as they come. Returns how many distinct ones there are; -1 as soon as there
-    are too many, or a zero has a sign: it equals the other zero.
+    Returns the number of distinct scores; -1 if there are too many, or a zero is negative (it
+    equals the other zero).
     """
     shift = np.uint64(64 - _BITS)
     last = place.size - 1
@@ -702,16 +666,15 @@ def _count_few(
 def count_few(
     parts: Sequence[Array], outcome: Array, n_outcomes: int
 ) -> tuple[Array, Array] | None:
-    """Count rows of each outcome by score; None if more than ``MOST`` scores differ.
+    """Count rows of each outcome by score.
 
     Args:
         parts: float64 arrays of n scores together, without NaN.
         outcome: uint8 [n], below ``n_outcomes``.
-        n_outcomes: number of outcomes.
 
     Returns:
-        the distinct scores ascending, float64 [m]; rows, int64 [n_outcomes, m]. None as well where
-        a score is -0.0.
+        the distinct scores ascending, float64 [m]; rows, int64 [n_outcomes, m]. None if more than
+        ``MOST`` scores differ or a score is -0.0.
     """
     place, key = np.full(1 << _BITS, -1, np.int16), np.zeros(MOST, np.uint64)
     count = np.zeros((MOST, n_outcomes), np.int64)
@@ -728,18 +691,15 @@ def count_few(
     return values[order], count[order].T
 
 
-# Merging of sorted runs: rows of several tallies put into one order, label by label.
-#
-# Within a label every run stands by descending score, then descending tie, then ascending datum; so
-# does the merged one. Runs are merged two by two, their keys moving along, so that every pass reads
-# and writes memory in order. No two runs share a datum.
+# Merge sorted runs of rows, label by label, in pairs. The order is descending score, then
+# descending tie, then ascending datum. Keys move with the rows, so memory is read in order. No two
+# runs share a datum.
 
 
 @kernel
 def _merge(
     begin: I64, end: I64, score: F64, tie: F64, datum: I32, order: Array, longest: int
 ) -> None:
-    """Write the merged order of every label; see :func:`merge_runs`."""
     n_runs, n_labels = begin.shape
     tied = tie.size > 0
     rows = np.empty((2, longest), np.int64)
@@ -803,14 +763,14 @@ def _merge(
 
 
 def merge_runs(begin: Array, end: Array, score: Array, tie: Array, datum: Array) -> Array:
-    """The order that sorted runs make together, label by label.
+    """Merged order of sorted runs, label by label.
 
     Args:
         begin: int64 [runs, labels], first row of each run's part of a label.
         end: int64 [runs, labels], one past its last row.
-        score: float64 [n], rows of all runs; within a run and label descending, no NaN.
-        tie: float64 [n], orders equal scores, higher first; or [0] where nothing does.
-        datum: int32 [n], orders what is left, ascending; runs share no datum.
+        score: rows of all runs; within a run and label descending.
+        tie: float64 [n], orders equal scores, higher first; or [0] without ties.
+        datum: orders the remaining ties, ascending; runs share no datum.
 
     Returns:
         int64 [n], rows by label, then score, tie and datum.

@@ -1,4 +1,15 @@
-"""Passages searched in texts: substrings, approximate matches, common subsequences."""
+"""Passages searched in texts: substrings, approximate matches, common subsequences.
+
+Arguments of these names are the same everywhere:
+
+    first, last: range [first, last) of queries, for which ``out`` is written.
+    data: uint8, the UTF-8 bytes of all texts.
+    start: int64 [n + 1], offsets of the texts.
+    pair_start: int64 [q + 1], offsets of each query's pairs; a row of golds for each retrieved
+        text.
+    words: offsets of the sentences of each text, int64 [texts + 1]; of the words of each sentence,
+        int64 [sentences + 1]; codes of the words, int32 in [0, n_words).
+"""
 
 from __future__ import annotations
 
@@ -9,11 +20,10 @@ import numpy as np
 from .jit import F64, I32, I64, U8, Array, Bools, inner, kernel
 from .words import code_at
 
-# How closely a text occurs anywhere in another: a bound that spares most costly comparisons.
-#
-# The least Levenshtein distance of a needle to any stretch of a haystack, by bit-parallel rows
-# (Myers, "A fast bit-vector algorithm for approximate string matching", 1999; blocks after Hyyrö,
-# "A bit-vector algorithm for computing Levenshtein and Damerau edit distances", 2003).
+# Least Levenshtein distance of a text to any stretch of another, a bound that avoids most costly
+# comparisons. Bit-parallel (Myers, "A fast bit-vector algorithm for approximate string matching",
+# 1999; blocks after Hyyrö, "A bit-vector algorithm for computing Levenshtein and Damerau edit
+# distances", 2003).
 
 _ONE, _FULL = np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
 _TOP, _ZERO = np.uint64(63), np.uint64(0)
@@ -21,7 +31,7 @@ _TOP, _ZERO = np.uint64(63), np.uint64(0)
 
 @inner
 def _least(needle: Array, hay: Array, masks: Array, plus: Array, minus: Array) -> np.int64:
-    """The least distance of the whole needle to any stretch of the haystack."""
+    """Least distance of the whole needle to any stretch of the haystack."""
     blocks = (needle.size + 63) >> 6
     for i in range(needle.size):
         masks[needle[i], i >> 6] |= _ONE << np.uint64(i & 63)
@@ -59,10 +69,6 @@ def _least(needle: Array, hay: Array, masks: Array, plus: Array, minus: Array) -
 def characters_of(data: U8, start: I64) -> tuple[Array, Array, int]:
     """Texts as dense codes of their characters.
 
-    Args:
-        data: uint8, the UTF-8 bytes of all texts.
-        start: int64 [n + 1], offsets of the texts.
-
     Returns:
         int32 codes; offsets of the texts int64 [n + 1]; number of codes.
     """
@@ -90,15 +96,15 @@ def characters_of(data: U8, start: I64) -> tuple[Array, Array, int]:
 def least_distances(texts: tuple[I32, I64, int], left: I32, right: I32) -> Array:
     """Least Levenshtein distance of the shorter text to any stretch of the longer one.
 
-    Of texts of one length either is held against the stretches of the other.
+    For texts of equal length, the smaller of both directions.
 
     Args:
-        texts: of :func:`characters_of`.
+        texts: result of :func:`characters_of`.
         left: int32 [p], one text of each pair.
         right: int32 [p], the other.
 
     Returns:
-        int64 [p], 0 where the shorter one is a substring.
+        int64 [p], 0 if the shorter one is a substring.
     """
     out = np.empty(left.size, np.int64)
     codes, start, known = texts
@@ -124,12 +130,8 @@ def least_distances(texts: tuple[I32, I64, int], left: I32, right: I32) -> Array
     return out
 
 
-# Which needles stand in which haystacks, group by group, on UTF-8 bytes.
-#
-# Every haystack gets an index of its runs of eight bytes (chains by hash), so that a needle costs a
-# few look-ups: of several runs of the needle the one that stands in the haystack least often is
-# followed, and only there bytes are compared. Valid UTF-8 is found as bytes exactly where it is
-# found as characters.
+# Substrings of haystacks, by query, on UTF-8 bytes. Each haystack has an index of its runs of eight
+# bytes (chains by hash). Bytes are compared only at the places of the needle's rarest run.
 
 _RUN = 8
 _PROBES = 4
@@ -203,7 +205,7 @@ def _found(
 
 @inner
 def _scan(hay: Array, hay_begin: int, hay_end: int, needle: Array, begin: int, end: int) -> bool:
-    """The same for a short needle, place by place."""
+    """The same check for a short needle, place by place."""
     length = end - begin
     if length == 0:
         return True
@@ -226,19 +228,16 @@ def match_substrings(
     pair_start: I64,
     out: Array,
 ) -> None:
-    """Set ``out`` to 1 where a retrieved needle is a substring of a gold; the rest stays.
+    """Set ``out`` to 1 if a retrieved needle is a substring of a gold; the rest is unchanged.
 
     An empty needle is found everywhere.
 
     Args:
-        first: first query.
-        last: one past the last query.
         retrieved: offsets of the components of each query, int64 [q + 1]; needle of each, int32.
         gold: offsets of the golds of each query; haystack of each, below 2 GiB.
         haystacks: bytes uint8; offsets int64 [haystacks + 1].
         needles: bytes uint8; offsets int64 [needles + 1].
-        asked: bool [needles], those looked for at all.
-        pair_start: int64 [q + 1], offsets into ``out``.
+        asked: bool [needles], needles to search for.
         out: uint8; a row is a retrieved component.
     """
     r_start, r_text = retrieved
@@ -276,20 +275,16 @@ def match_substrings(
                 out[place] = _found(hay, begin, end, bits, head, link, count, needle, n0, n1)
 
 
-# Summary-level ROUGE-L: the union of longest common subsequences, over distinct words.
-#
-# Each sentence of one text is held against each sentence of the other; a word of the one is hit if
-# it stands in a longest common subsequence. As words are counted once, it matters which of several
-# longest subsequences is taken: walking back from both ends, equal words are taken; otherwise the
-# walk goes up where table[i-1, j] > table[i, j-1], else left (the package rouge 1.0.1 does so).
-#
-# Rows of the table are kept as bits (Hyyrö, "Bit-parallel LCS-length computation revisited", 2004):
-# a zero bit j of row i says that table[i, j+1] = table[i, j] + 1.
+# Summary-level ROUGE-L: the union of longest common subsequences (LCS) of all pairs of sentences,
+# over distinct words. The backtrack, from both ends, takes equal words; otherwise it goes up if
+# table[i-1, j] > table[i, j-1], else left, as in the package rouge 1.0.1.
+# Rows of the table are bits (Hyyrö, "Bit-parallel LCS-length computation revisited", 2004): a zero
+# bit j of row i means table[i, j+1] = table[i, j] + 1.
 
 
 @inner
 def _zeros(rows: Array, at: int, columns: int) -> Any:
-    """Zero bits among the first ``columns`` of the row that begins at ``at``."""
+    """Count zero bits among the first ``columns`` of the row that begins at ``at``."""
     total = np.int64(0)
     words = columns >> 6
     for w in range(words + 1):
@@ -307,7 +302,7 @@ def _zeros(rows: Array, at: int, columns: int) -> Any:
 
 @inner
 def fill(x: Array, n: int, y: Array, c: int, rows: Array, head: Array, link: Array) -> None:
-    """Rows 0 to n of the table of x[:n] by y[:c]; ``head`` is -1 before and after."""
+    """Fill rows 0 to n of the table of x[:n] by y[:c]; ``head`` is -1 before and after."""
     width = (c + 63) >> 6
     mask = np.zeros(width, np.uint64)
     for j in range(c):
@@ -341,7 +336,7 @@ def fill(x: Array, n: int, y: Array, c: int, rows: Array, head: Array, link: Arr
 
 @inner
 def walk(x: Array, n: int, y: Array, c: int, rows: Array, hit: Array, mark: int) -> int:
-    """Mark the words on the walk back through the table; returns how many were not marked yet."""
+    """Mark the words on the backtrack through the table; return the number of newly marked ones."""
     width = (c + 63) >> 6
     new = 0
     i, j = n, c
@@ -390,22 +385,16 @@ def match_by_union_lcs(
 ) -> None:
     """Test each gold's ROUGE-L recall, given each retrieved text, against the threshold.
 
-    Recall is the number of distinct words of the gold that are hit over the number of its
-    distinct words. A text without sentences matches nothing. A pair ends early where too few
-    words of the gold stand in the retrieved text at all, and once enough are hit.
+    Recall is the share of the gold's distinct words that are hit. A text without sentences matches
+    no gold. A pair ends early if the retrieved text has too few words of the gold, and once enough
+    are hit.
 
     Args:
-        first: first query.
-        last: one past the last query.
         retrieved: offsets of the components of each query, int64 [q + 1]; text of each, int32.
         gold: the same of the golds.
-        words: offsets of the sentences of each text, int64 [texts + 1]; of the words of each
-            sentence, int64 [sentences + 1]; codes of the words, int32 in [0, n_words).
-        n_words: number of distinct words.
-        threshold: what recall is compared with.
+        threshold: least recall.
         reached: whether a recall equal to it passes; otherwise recall must be above.
-        pair_start: int64 [q + 1], offsets into ``out``.
-        out: uint8, filled for these queries; a row is a retrieved component.
+        out: uint8; a row is a retrieved component.
     """
     r_start, r_text = retrieved
     g_start, g_text = gold
@@ -471,7 +460,8 @@ def match_by_union_lcs(
                     for e in range(rs0, rs1):
                         if missing == 0:
                             break
-                        # Words that the gold's sentence lacks never turn the walk: it goes left.
+                        # Words missing from the gold's sentence never turn the backtrack: it goes
+                        # left.
                         c, fresh = 0, False
                         for k in range(word_start[e] - r_base, word_start[e + 1] - r_base):
                             v = y_all[k]
@@ -503,14 +493,14 @@ def match_by_union_lcs(
                 local[word[k]] = -1
 
 
-# How long the walk back through a table of common subsequences is, between long sentences.
+# Length of the backtrack between long sentences.
 
 
 @inner
 def _steps(x: Array, y: Array, table: Array) -> int:
     """Steps from both ends until either sentence is used up.
 
-    Equal words are a diagonal step; else the walk goes up where the table is greater there.
+    Equal words are a diagonal step; otherwise the step goes up if the table is greater there.
     """
     n, m = x.size, y.size
     for i in range(1, n + 1):
@@ -534,13 +524,11 @@ def _steps(x: Array, y: Array, table: Array) -> int:
 
 @kernel
 def walks_too_far(gold: int, text: int, words: tuple[I64, I64, I32], limit: int) -> bool:
-    """Check for a walk between sentences of two texts that is longer than a limit.
+    """Check for a backtrack between sentences of two texts that is longer than a limit.
 
     Args:
-        gold: code of the text whose sentences stand at the side of the table.
+        gold: code of the text whose sentences are the rows of the table.
         text: code of the other.
-        words: offsets of the sentences of each text, int64 [texts + 1]; of the words of each
-            sentence, int64 [sentences + 1]; codes of the words, int32.
         limit: number of steps.
     """
     start, offsets, codes = words
@@ -558,7 +546,7 @@ def walks_too_far(gold: int, text: int, words: tuple[I64, I64, I32], limit: int)
     return False
 
 
-# From matches of texts to hits: what every retrieved text is worth, and where golds are found.
+# From matches of texts to hits: credit of each retrieved text, and ranks of found golds.
 
 
 @kernel
@@ -572,21 +560,18 @@ def credit_passages(
     value: F64,
     out: tuple[Array, Array, Array],
 ) -> None:
-    """Credit every retrieved text of the queries [first, last).
+    """Credit every retrieved text.
 
-    Each text is credited with one gold, the most relevant that it matches and no text before it
-    was credited with (of equal ones the first); a gold is found where it is first matched.
+    Each text is credited with one gold, the most relevant that it matches and that no earlier text
+    was credited with (of equal ones the first); a gold is found at its first match.
 
     Args:
-        first: first query.
-        last: one past the last.
         start: int64 [q + 1], offsets of retrieved texts, in rank order.
         gold_start: int64 [q + 1], offsets of golds.
-        pair_start: int64 [q + 1], offsets of pairs, a row of golds for each retrieved text.
         match: uint8 [p], whether a pair matches.
         value: float64 [g], relevance of each gold.
-        out: highest relevance matched (NaN for none) and relevance credited, float64 [n] each;
-            rank at which each gold is found, int32 zeros [g].
+        out: highest relevance matched (NaN for none) and relevance credited, float64 [n] each; rank
+            at which each gold is found, int32 zeros [g].
     """
     best, gain, found = out
     for q in range(first, last):
@@ -611,7 +596,7 @@ def credit_passages(
                 gain[i] = value[low + credited]
 
 
-# Texts as a JSON string in ASCII holds them (RFC 8259; the escapes of Python's ``json.dumps``).
+# JSON strings in ASCII (RFC 8259; the escapes of Python's ``json.dumps``).
 
 _QUOTE, _BACKSLASH = 34, 92
 
@@ -632,8 +617,6 @@ def escape_json(data: U8, start: I64, before: Bools, after: Bools) -> tuple[Arra
     """Escape texts, with the requested quotes.
 
     Args:
-        data: uint8, the UTF-8 bytes of all texts.
-        start: int64 [n + 1], offsets of the texts.
         before: bool [n], whether the opening quote is written.
         after: bool [n], whether the closing quote is written.
 

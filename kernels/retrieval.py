@@ -1,4 +1,20 @@
-"""Ranked documents per query: layout, ties, and metrics at cuts."""
+"""Ranked documents per query: layout, ties, and metrics at cuts.
+
+Arguments of these names are the same everywhere:
+
+    start: int64 [q + 1], CSR offsets of the documents (rows) of each query.
+    first: int32 [h], lowest rank, from 1, of the document's group of equal scores, ascending within
+        a query.
+    size: int32 [h], documents in that group, including those without a row.
+    rank: int32 [h], from 1, ascending within a query.
+    relevant: bool [h].
+    gain: float64 [h].
+    ideal_start, ideal: CSR offsets of the judgments by query, int64 [q + 1]; their gains, float64
+        [g], descending within a query.
+    cuts: int64 [k], last ranks that count, ascending.
+    begin, end: range [begin, end) of queries, for which outputs are written.
+    out: float64 [q, k].
+"""
 
 from __future__ import annotations
 
@@ -12,7 +28,7 @@ from .jit import F64, I32, I64, U64, Array, Bools, inner, kernel
 # Rows laid out by query: key, score and row number side by side, so that each costs one write.
 
 KEY, SCORE, ROW = 0, 1, 2
-"""What stands where in a row laid out by query: side by side, so that each costs one write."""
+"""Columns of a row laid out by query: adjacent, so that each row costs one write."""
 
 
 @kernel
@@ -21,9 +37,8 @@ def by_query(query: I32, key: U64, score: F64, n_queries: int) -> tuple[Array, A
 
     Args:
         query: int32 [n], query of each row.
-        key: uint64 [n], what stands for its document.
+        key: uint64 [n], key of its document.
         score: float64 [n].
-        n_queries: number of queries.
 
     Returns:
         offsets int64 [n_queries + 1]; uint64 [n, 3], key, bits of the score and row number.
@@ -52,10 +67,8 @@ def scores_of(laid: Array) -> Array:
     return column
 
 
-# Where judged documents stand among what was retrieved: a hash table and counts per query.
-#
-# Nothing is sorted but the few judged documents: a document's rank is one more than the number of
-# greater scores, which every row adds to by a binary search among the judged ones' scores.
+# Ranks of judged documents: one plus the number of greater scores, counted for every row by a
+# binary search among the scores of the judged ones, which are found in a hash table per query.
 
 
 @inner
@@ -78,7 +91,6 @@ def _find(table: Array, mask: np.uint64, laid: Array, offset: int, key: np.uint6
 
 @inner
 def _by_score(hits: Array, base: int, n: int, values: Array) -> None:
-    """Shell sort of n positions by descending score, then ascending position."""
     gap = 1
     while gap < n // 3:
         gap = 3 * gap + 1
@@ -121,9 +133,6 @@ def rank_judgments(
     """Find the judged rows of the queries [first, last) and their ranks.
 
     Args:
-        first: first query.
-        last: one past the last.
-        start: int64 [q + 1], offsets of the rows of each query.
         laid: uint64 [n, 3], retrieved rows by query, scores without NaN, keys well mixed.
         gold_start: int64 [q + 1], offsets of the judgments.
         golds: uint64 [g, 3], judgments by query.
@@ -132,8 +141,7 @@ def rank_judgments(
             ``gold`` int32, the judgment of each; ``greater`` and ``equal`` int32 zeros, rows of its
             query with a greater score, and with an equal one, itself included (all by ``room``);
             ``many`` int64 [q], hits of each query; ``repeats`` int64 zeros [3, q], 1 + position of
-            some row, and of some judgment, whose key stands twice in its query, and how many rows
-            repeat one before.
+            some row, and of some judgment, with a repeated key, and the number of repeated rows.
     """
     hits, gold, greater, equal, many, repeats = out
     values = laid.view(np.float64)
@@ -170,7 +178,7 @@ def rank_judgments(
                 repeats[0, q] = i + 1
                 repeats[2, q] += 1
             seen[at] = key
-            nought = nought or key == 0  # which leaves its place as empty as it was
+            nought = nought or key == 0  # its place is as empty as before
             place = _find(wanted, mask, golds, g_low, key)
             if wanted[place] != 0 and base + n < room[q + 1]:
                 gold_of[i - low] = g_low + wanted[place] - 1
@@ -179,7 +187,7 @@ def rank_judgments(
         many[q] = n
         if n == 0:
             continue
-        _by_score(hits, base, many[q], values)  # n began as a literal, of a type of its own
+        _by_score(hits, base, many[q], values)  # n began as a literal, of another type
         for h in range(n):
             gold[base + h] = gold_of[hits[base + h] - low]
             ordered[h] = values[hits[base + h], SCORE]
@@ -246,7 +254,6 @@ def tied_rows(
     """Rows that share the score of a hit with others, by query and position.
 
     Args:
-        start: int64 [q + 1], offsets of the rows of each query.
         laid: uint64 [n, 3], rows by query.
         hit_start: int64 [q + 1], offsets of its hits.
         hits: int64 [h], positions by descending score.
@@ -267,12 +274,10 @@ def tied_rows(
     return tied[:found], of[:found]
 
 
-# Sums over the documents of a list, each weighted by its rank, at cut-offs.
-#
-# Precision, recall, DCG and rank-biased precision are such sums. Where equal scores are averaged
-# over, a document stands with the same chance at every rank that its group of equal scores takes,
-# so that it counts with the mean weight of those ranks (McSherry & Najork 2008, "Computing
-# information retrieval performance measures efficiently in the presence of tied scores").
+# Sums over documents weighted by rank, up to cut-offs: precision, recall, DCG and rank-biased
+# precision. A document of a group of equal scores has the mean weight of the group's ranks
+# (McSherry & Najork 2008, "Computing information retrieval performance measures efficiently in the
+# presence of tied scores").
 
 
 @kernel
@@ -292,18 +297,11 @@ def rank_sums(
     """Add up values times the weights of their ranks, in the order of ranks, up to each cut-off.
 
     Args:
-        start: int64 [q + 1], CSR offsets of the documents of each query.
-        first: int32 [h], lowest rank, from 1, of the document's group of equal scores, ascending
-            within a query.
-        size: int32 [h], how many documents are in that group, those without a row included.
         value: float64 [h].
         weight: float64 [longest + 1], by rank; place 0 is unused.
         upto: float64 [longest + 1], running sums of the weights, from 0.0 at rank 0.
-        cuts: int64 [1 or q, k], last rank that counts, ascending; one row for all or one each.
-        begin: first query of the range.
-        end: one past its last.
-        out: float64 [q, k]; rows ``begin`` to ``end`` are written.
-        divides: values are divided by ``weight`` instead, whose reciprocals ``upto`` sums.
+        cuts: int64 [1 or q, k]; one row for all or one each.
+        divides: values are divided by ``weight`` instead, and ``upto`` sums its reciprocals.
     """
     n_cuts = cuts.shape[1]
     for q in range(begin, end):
@@ -336,11 +334,11 @@ def rank_sums(
 
 @kernel
 def log_discounts(longest: int, shift: int) -> Array:
-    """Base-2 logarithms of ranks, at least 1, by the C library, as trec_eval takes them.
+    """Base-2 logarithms of ranks, at least 1, by the C library, as in trec_eval.
 
     Args:
         longest: highest rank.
-        shift: added to the rank; 1, or 0 where ranks 1 and 2 weigh the same.
+        shift: added to the rank; 1, or 0 to weigh ranks 1 and 2 the same.
 
     Returns:
         float64 [longest + 1], by rank; place 0 is 1.0.
@@ -360,12 +358,8 @@ def found_within(
     Args:
         start: int64 [q + 1], CSR offsets of the judgments of each query.
         gold: float64 [g], relevance, descending within a query.
-        found: int32 [g], rank, from 1, at which each was retrieved, 0 where it was not.
+        found: int32 [g], rank, from 1, at which each was retrieved, otherwise 0.
         level: lowest relevance that counts.
-        cuts: int64 [k], ascending.
-        begin: first query of the range.
-        end: one past its last.
-        out: float64 [q, k]; rows ``begin`` to ``end`` are written.
     """
     n_cuts = cuts.size
     for q in range(begin, end):
@@ -385,10 +379,9 @@ def found_within(
             out[q, c] += out[q, c - 1]
 
 
-# Where the first relevant document stands, and whether all were reached.
-#
-# Of n documents of equal score, r of them relevant, none is among the first m with chance
-# C(n - r, m) / C(n, m), and all are with chance C(n - r, m - r) / C(n, m) (hypergeometric).
+# Rank of the first relevant document, and the chance to reach all. Of n documents of equal score, r
+# of them relevant, none is among the first m with chance C(n - r, m) / C(n, m), and all are with
+# chance C(n - r, m - r) / C(n, m) (hypergeometric).
 
 
 @inner
@@ -492,15 +485,8 @@ def first_relevant(
     """Reciprocal rank of the first relevant document, and the chance to reach one, up to cut-offs.
 
     Args:
-        start: int64 [q + 1], CSR offsets of the documents of each query.
-        first: int32 [h], lowest rank of the document's group of equal scores, ascending.
-        size: int32 [h], documents in that group.
-        relevant: bool [h].
-        cuts: int64 [k], ascending.
-        begin: first query of the range.
-        end: one past its last.
-        reciprocal: float64 [q, k]; rows ``begin`` to ``end`` are written.
-        reached: float64 [q, k], likewise: the chance that a relevant document is among the first.
+        reciprocal: float64 [q, k].
+        reached: float64 [q, k], the chance that a relevant document is among the first.
     """
     if bool((size == 1).all()):
         _untied_first_relevant(start, first, relevant, cuts, begin, end, reciprocal, reached)
@@ -523,15 +509,7 @@ def all_relevant(
     """Chance that all relevant documents are among the first, up to cut-offs.
 
     Args:
-        start: int64 [q + 1], CSR offsets of the documents of each query.
-        first: int32 [h], lowest rank of the document's group of equal scores, ascending.
-        size: int32 [h], documents in that group.
-        relevant: bool [h].
-        wanted: int64 [q], relevant documents that there are, retrieved or not.
-        cuts: int64 [k], ascending.
-        begin: first query of the range.
-        end: one past its last.
-        out: float64 [q, k]; rows ``begin`` to ``end`` are written, 0.0 where none is wanted.
+        wanted: int64 [q], relevant documents, retrieved or not; without any the result is 0.0.
     """
     for q in range(begin, end):
         total = 0
@@ -548,11 +526,10 @@ def all_relevant(
                 out[q, c] = _all_within(many, hits, min(many, cuts[c] - low + 1))
 
 
-# Average precision and interpolated precision of ranked lists, from relevant documents alone.
-#
-# Means over equal scores: a group of n documents, r of them relevant, behind c relevant ones puts
-# at its j-th place a relevant document with chance r/n, with c + 1 + (j - 1)(r - 1)/(n - 1)
-# relevant ones expected up to there (McSherry & Najork 2008, equation for AP).
+# Average and interpolated precision, from relevant documents only. Means over equal scores: a group
+# of n documents, r of them relevant, after c relevant ones has at its j-th place a relevant
+# document with chance r/n, and c + 1 + (j - 1)(r - 1)/(n - 1) expected relevant ones up to there
+# (McSherry & Najork 2008, equation for AP).
 
 
 @inner
@@ -579,7 +556,7 @@ def _expected_mean(
 ) -> float:
     """Expected mean of precisions at relevant documents up to some places of a group.
 
-    How many relevant ones the places hold is hypergeometric; given that number they are spread
+    The number of relevant ones at these places is hypergeometric; given that number they are spread
     evenly over the places.
     """
     plain, before = _group_sums(low, places)
@@ -698,14 +675,6 @@ def precision_sums(
     """Sum the precisions at the ranks of relevant documents, up to each cut-off.
 
     Args:
-        start: int64 [q + 1], CSR offsets of the documents of each query.
-        first: int32 [h], lowest rank of the document's group of equal scores, ascending.
-        size: int32 [h], documents in that group.
-        relevant: bool [h].
-        cuts: int64 [k], ascending.
-        begin: first query of the range.
-        end: one past its last.
-        out: float64 [q, k]; rows ``begin`` to ``end`` are written.
         over_retrieved: sums are divided by the relevant documents up to the cut-off.
     """
     if bool((size == 1).all()):
@@ -721,13 +690,8 @@ def interpolated_precision(
     """Highest precision at or after the rank that reaches a number of relevant documents.
 
     Args:
-        start: int64 [q + 1], CSR offsets of the documents of each query.
-        rank: int32 [h], from 1, ascending within a query.
-        relevant: bool [h].
-        needed: int64 [q, r], relevant documents to be reached, ascending.
-        begin: first query of the range.
-        end: one past its last.
-        out: float64 [q, r]; rows ``begin`` to ``end`` are written, 0.0 where that is not reached.
+        needed: int64 [q, r], numbers of relevant documents, ascending.
+        out: float64 [q, r]; 0.0 if that number is not reached.
     """
     for q in range(begin, end):
         many = 0
@@ -751,27 +715,18 @@ def interpolated_precision(
             c -= 1
 
 
-# Measures that hold the gain so far against the ideal gain so far: G, nDCG at relevant documents.
-#
-# All three are trec_eval's own (m_G.c, m_ndcg_rel.c, m_Rndcg.c). The ideal order is walked beside
-# the list: both are sorted, so one pass over each will do.
+# Measures that compare the gain so far with the ideal gain so far: G, nDCG at relevant documents
+# and at gain levels, as in trec_eval (m_G.c, m_ndcg_rel.c, m_Rndcg.c). Both orders are sorted, so
+# one pass over each suffices.
 
 
 @kernel
 def gain_costs(
     start: I64, rank: I32, gain: F64, ideal_start: I64, ideal: F64, begin: int, end: int, out: Array
 ) -> None:
-    """Normalised gain G: gain / log2(2 + ideal cost - gain so far), over all ideal gain.
+    """Normalised gain G, float64 [q].
 
-    Args:
-        start: int64 [q + 1], CSR offsets of the judged documents of each query.
-        rank: int32 [h], from 1, ascending within a query.
-        gain: float64 [h].
-        ideal_start: int64 [q + 1], CSR offsets of the judgments.
-        ideal: float64 [g], gains, descending within a query.
-        begin: first query of the range.
-        end: one past its last.
-        out: float64 [q]; entries ``begin`` to ``end`` are written.
+    It is gain / log2(2 + ideal cost - gain so far), over all ideal gain.
     """
     for q in range(begin, end):
         i = ideal_start[q]
@@ -808,24 +763,16 @@ def ndcg_means(
     at_relevant: Array,
     at_levels: Array,
 ) -> None:
-    """Means of nDCG over cut-offs that the judgments set.
+    """Means of nDCG over cut-offs given by the judgments.
 
-    The end of the list enters ``at_levels`` only where it is at least two ranks behind the last
-    relevant document of the ideal order: trec_eval's loop leaves out the case of one.
+    The end of the list enters ``at_levels`` only if it is at least two ranks after the last
+    relevant document of the ideal order: trec_eval's loop skips the case of one.
 
     Args:
-        start: int64 [q + 1], CSR offsets of the judged documents of each query.
-        rank: int32 [h], from 1, ascending within a query.
-        gain: float64 [h].
         retrieved: int64 [q], documents retrieved.
-        ideal_start: int64 [q + 1], CSR offsets of the judgments.
-        ideal: float64 [g], gains, descending within a query.
         discount: float64 [longest + 1], by rank, long enough for both.
-        begin: first query of the range.
-        end: one past its last.
-        at_relevant: float64 [q], mean over relevant documents (trec_eval: ndcg_rel); entries
-            ``begin`` to ``end`` are written.
-        at_levels: float64 [q], mean over the steps of the ideal gain (Rndcg), likewise.
+        at_relevant: float64 [q], mean over relevant documents (trec_eval: ndcg_rel).
+        at_levels: float64 [q], mean over the steps of the ideal gain (Rndcg).
     """
     for q in range(begin, end):
         # at every relevant document; those not retrieved count the end of the list
@@ -855,7 +802,7 @@ def ndcg_means(
         total += (wanted - got) * dcg / best
         at_relevant[q] = max(0.0, total) / wanted
 
-        # at every rank where the ideal gain falls, and at the end of what was retrieved
+        # at every rank at which the ideal gain falls, and at the end of the retrieved documents
         h, dcg, best, total = start[q], 0.0, 0.0, 0.0
         steps = 0
         for at in range(1, wanted + 1):
@@ -877,7 +824,7 @@ def ndcg_means(
         at_levels[q] = total / steps
 
 
-# Expected reciprocal rank: a reader who stops where a document satisfies.
+# Expected reciprocal rank: a user stops at a document that satisfies.
 
 
 @kernel
@@ -887,13 +834,7 @@ def cascade(
     """Sum over ranks of 1 / rank times the chance to stop there, up to each cut-off.
 
     Args:
-        start: int64 [q + 1], CSR offsets of the judged documents of each query.
-        rank: int32 [h], from 1, ascending within a query.
         satisfies: float64 [h], chance that a document satisfies its reader, 0 to 1.
-        cuts: int64 [k], ascending.
-        begin: first query of the range.
-        end: one past its last.
-        out: float64 [q, k]; rows ``begin`` to ``end`` are written.
     """
     for q in range(begin, end):
         reading, total = 1.0, 0.0
@@ -909,10 +850,8 @@ def cascade(
             c += 1
 
 
-# Measures of incomplete judgments: binary preference and inferred average precision.
-#
-# Both walk the judged documents alone. Negative relevance marks a document of the pool that nobody
-# judged (trec_eval: RELVALUE_UNJUDGED).
+# Measures of incomplete judgments, from judged documents only. Negative relevance marks a document
+# of the pool that was not judged (trec_eval: RELVALUE_UNJUDGED).
 
 _EPSILON = 0.00001  # trec_eval's INFAP_EPSILON
 
@@ -931,21 +870,16 @@ def preferences(
     bpref: Array,
     inferred: Array,
 ) -> None:
-    """bpref (Buckley & Voorhees 2004) and infAP (Yilmaz & Aslam 2006) as trec_eval has them.
+    """bpref (Buckley & Voorhees 2004) and infAP (Yilmaz & Aslam 2006) as in trec_eval.
 
     Args:
-        start: int64 [q + 1], CSR offsets of the judged documents of each query.
-        rank: int32 [h], from 1, ascending within a query.
         relevance: float64 [h], negative for a document of the pool that was not judged.
-        gain: float64 [h], relevance that is credited; ``relevance`` itself where every document is
-            one judgment.
+        gain: credited relevance; ``relevance`` if every document is one judgment.
         level: lowest relevance that is relevant.
         relevant: int64 [q], judgments that are relevant.
-        nonrelevant: int64 [q], judgments that are not, negative ones left out.
-        begin: first query of the range.
-        end: one past its last.
-        bpref: float64 [q]; entries ``begin`` to ``end`` are written.
-        inferred: float64 [q], likewise.
+        nonrelevant: int64 [q], judgments that are not, except negative ones.
+        bpref: float64 [q].
+        inferred: float64 [q].
     """
     for q in range(begin, end):
         bad, good, pooled = 0, 0, 0
@@ -973,18 +907,16 @@ def preferences(
         inferred[q] = precision / relevant[q] if relevant[q] > 0 else 0.0
 
 
-# Measures of users who look on with a chance: expected gain of a document that is looked at.
-#
-# A user at rank i looks on with chance C(i); what is seen at rank i weighs in proportion to the
-# product of the chances before it (the C/W/L frame, Moffat, Bailey, Scholer & Thomas 2017). Lists
-# are walked up to a depth, as if documents without gain followed their end.
+# Expected gain of a viewed document. A user at rank i continues with chance C(i); rank i weighs in
+# proportion to the product of the chances before it (the C/W/L framework, Moffat, Bailey, Scholer &
+# Thomas 2017). Lists continue to the depth with documents without gain.
 
 INST, NERR8, NERR9, NERR10, NERR11, BPM = range(6)
 
 
 @inner
 def _looks_on(user: int, rank: int, gain: float, so_far: float, wish: float) -> float:
-    """Chance to look on after a rank, given its gain and the gain so far."""
+    """Chance to continue after a rank, given its gain and the gain so far."""
     if user == INST:
         place = rank + 2.0 * wish - so_far
         return ((place - 1.0) / place) ** 2.0
@@ -1012,18 +944,13 @@ def expected_gains(
     end: int,
     out: Array,
 ) -> None:
-    """Expected gain of a document that the user looks at, who stops at a cut-off at the latest.
+    """Expected gain of a viewed document for a user who stops at a cut-off at the latest.
 
     Args:
-        start: int64 [q + 1], CSR offsets of the judged documents of each query.
-        rank: int32 [h], from 1, ascending within a query.
-        gain: float64 [h], 0 to 1.
+        gain: 0 to 1.
         user: one of this module's constants.
-        wish: gain that the user is after; of ``NERR10`` the chance to look on.
-        cuts: int64 [k], ascending; lists are walked to the last of them.
-        begin: first query of the range.
-        end: one past its last.
-        out: float64 [q, k]; rows ``begin`` to ``end`` are written.
+        wish: gain that the user wants; for ``NERR10`` the chance to continue.
+        cuts: lists are evaluated up to the last of them.
     """
     for q in range(begin, end):
         looking, looked, total, so_far = 1.0, 0.0, 0.0, 0.0

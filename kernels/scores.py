@@ -1,4 +1,15 @@
-"""Areas and points of score curves: ROC, precision and recall, exact or per resample."""
+"""Areas and points of score curves: ROC, precision and recall, exact or per resample.
+
+Arguments of these names are the same everywhere:
+
+    positives, negatives: starts and stops of each segment's rows, int64 [s] each.
+    score: float64 [n], ascending within each segment or range, without NaN.
+    weight: float64 [n], finite, weight of each row; or None.
+    begin, end: int64 [s], starts and ends of ranges of scores.
+    thresholds: float64 [t], ascending.
+    start: int64 [s + 1], CSR offsets of the points of each curve.
+    tp, fp: float64 [m], true and false positives, ascending within a curve.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +27,9 @@ Bounds = tuple[I64, I64]
 Tables = tuple[I64, F64, I64, I64, I64, I32]
 """Result of :func:`place_table`."""
 
-# Area under the ROC curve, by merging sorted scores of positives and negatives.
-#
-# The area equals the share of (positive, negative) pairs in which the positive scores higher, a tie
-# counting half (Mann and Whitney 1947; Hanley and McNeil 1982): the trapezoid rule with one segment
-# for each group of tied scores. Counts stay integers until the one division, so the area is exact.
+# Area under the ROC curve: the share of (positive, negative) pairs in which the positive scores
+# higher, ties counting half (Mann and Whitney 1947; Hanley and McNeil 1982), by merging sorted
+# scores. Counts are integers, so the area is exact.
 
 _LONG = 512  # rows of both classes from which a segment is merged in two halves at once
 _STEPS = 4096  # of both halves between looks at their ends
@@ -42,7 +51,7 @@ def _below(score: Array, first: int, last: int, value: float) -> int:
 def _tied(
     score: Array, i: int, n_end: int, j: int, p_end: int, n_first: int
 ) -> tuple[int, int, int]:
-    """Places after the ties of a negative and a positive, and twice the wins of these."""
+    """Places after the ties of a negative and a positive, and twice the wins of the positives."""
     value = score[i]
     below = 2 * (i - n_first)
     tied, won = 0, 0
@@ -57,7 +66,7 @@ def _tied(
 
 @inner
 def _merged(score: Array, i: int, n_end: int, j: int, p_end: int, n_first: int) -> int:
-    """Twice the wins of the positives of a range over its negatives and those before it."""
+    """Twice the wins of the positives of a range over its negatives and earlier ones."""
     twice = 0
     while i < n_end and j < p_end:
         negative, positive = score[i], score[j]
@@ -105,7 +114,7 @@ def _twice_wins(positives: Bounds, negatives: Bounds, score: F64, out: Array) ->
         v, u = p_half, n_half
         twice = 0
         while True:
-            # So many steps reach no end, whatever they meet; ties are rare, and merged by name.
+            # These steps reach no end, whatever the scores; ties are rare, and merged by name.
             steps = min(min(n_half - i, p_half - j), min(n_end - u, p_end - v), _STEPS)
             at, ties, won = (i, j, u, v), 0, 0
             for _ in range(steps):
@@ -113,7 +122,7 @@ def _twice_wins(positives: Bounds, negatives: Bounds, score: F64, out: Array) ->
                 ties += int(score[i] == score[j])
                 i += lower
                 j += 1 - lower
-                won += (i - n_first) & (lower - 1)  # all bits where the positive was passed
+                won += (i - n_first) & (lower - 1)  # all bits set if the positive was passed
                 lower = int(score[u] < score[v])
                 ties += int(score[u] == score[v])
                 u += lower
@@ -130,7 +139,7 @@ def _twice_wins(positives: Bounds, negatives: Bounds, score: F64, out: Array) ->
 
 @inner
 def _sum(weight: Array, bits: Array, begin: int, end: int, first: int, sums: Array) -> float:
-    """The sum of a few weights, exact but for one rounding; ``sums[1]`` is used up."""
+    """Sum of a few weights, exact except for one rounding; ``sums[1]`` is used up."""
     if end - begin == 1:
         value: float = weight[begin]
         return value
@@ -155,7 +164,7 @@ def _weighted_wins(
 ) -> None:
     """Twice the weight of pairs won by the positive, ties counting half, cell by segment.
 
-    Of one distinct score the product of two sums is rounded; everything else is exact.
+    The product of two sums is rounded once per distinct score; everything else is exact.
     """
     p_start, p_stop = positives
     n_start, n_stop = negatives
@@ -196,12 +205,6 @@ def wins(
 ) -> Array:
     """Count (positive, negative) pairs that the positive wins, ties counting half.
 
-    Args:
-        positives: int64 [s] starts and stops of each segment's positives.
-        negatives: the same of its negatives.
-        score: float64 [n], ascending within each of these ranges.
-        weight: float64 [n], weight of each row, or None.
-
     Returns:
         **twice** the number of pairs won, int64 [s]; with weights the weight of the pairs won,
         float64 [s].
@@ -222,16 +225,7 @@ def wins(
 
 @kernel
 def pair_wins(positives: Bounds, negatives: Bounds, score: F64) -> Array:
-    """Count the wins of scores in any order, without weights, in time of their product.
-
-    Args:
-        positives: int64 [s] starts and stops of each segment's positives.
-        negatives: the same of its negatives.
-        score: float64 [n], in any order within these ranges, without NaN.
-
-    Returns:
-        **twice** the number of pairs won, int64 [s].
-    """
+    """Count **twice** the wins of unsorted scores, without weights, in quadratic time."""
     p_start, p_stop = positives
     n_start, n_stop = negatives
     out = np.zeros(p_start.size, np.int64)
@@ -248,11 +242,9 @@ def pair_wins(positives: Bounds, negatives: Bounds, score: F64) -> Array:
     return out
 
 
-# Points of the curves over all distinct scores: true and false positives at or above each.
-#
-# One walk down two sorted lists, of positives and of negatives, stops once at every distinct score.
-# ROC, precision-recall and DET curves, average precision and best thresholds all rest on its
-# points.
+# Points of curves: true and false positives at or above every distinct score, in one pass over the
+# sorted positives and negatives. ROC, precision-recall and DET curves, average precision and best
+# thresholds use them.
 
 
 @kernel
@@ -270,7 +262,6 @@ def _points(
     fp: Array,
     onward: bool,
 ) -> int:
-    """Fill the points of every segment, highest score first; return their number."""
     p_start, p_stop = positives
     n_start, n_stop = negatives
     at = 0
@@ -331,12 +322,9 @@ def points(
     """True and false positives at or above every distinct score.
 
     Args:
-        positives: int64 [s] starts and stops of each segment's positives.
-        negatives: the same of its negatives.
-        score: float64 [n], ascending within each of these ranges.
-        weight: float64 [n], finite, weight of each row, or None; rows without any make no points.
-        above: of one segment, weight of the positives and of the negatives that stand above its
-            rows, two cells, which take in theirs; None where nothing does.
+        weight: rows of weight 0 make no points.
+        above: of one segment, weight of the positives and of the negatives above its rows, two
+            cells, to which those of its rows are added; or None.
 
     Returns:
         ``start``, int64 [s + 1], CSR offsets of the points; thresholds, true positives and false
@@ -366,20 +354,13 @@ def points(
     return start, threshold[:found], tp[:found], fp[:found]
 
 
-# How many sorted scores, or how much weight, reach each of a few thresholds.
-#
-# Counts are found by bisection. Weights are summed exactly, from the best score down.
+# Number or weight of sorted scores that reach each of a few thresholds: counts by bisection,
+# weights by exact sums from the best score down.
 
 
 @kernel
 def first_reaching(begin: I64, end: I64, score: F64, thresholds: F64) -> Array:
     """Positions from which scores reach each threshold.
-
-    Args:
-        begin: int64 [s], starts of the ranges.
-        end: int64 [s], their ends.
-        score: float64 [n], ascending within each range.
-        thresholds: float64 [t], ascending.
 
     Returns:
         int64 [s, t], places in ``score``; ``end - place`` scores reach the threshold.
@@ -410,7 +391,7 @@ def _weights_reaching(
     total: Array,
     out: Array,
 ) -> None:
-    """Weight at or above each threshold; the last column is all there is."""
+    """Weight at or above each threshold; the last column is the total."""
     n = thresholds.size
     for s in range(begin.size):
         i = end[s] - 1
@@ -431,13 +412,6 @@ def weights_reaching(
 ) -> tuple[Array, Array]:
     """Weight of the scores at or above each threshold, and of all scores.
 
-    Args:
-        begin: int64 [s], starts of the ranges.
-        end: int64 [s], their ends.
-        score: float64 [n], ascending within each range.
-        weight: float64 [n], finite.
-        thresholds: float64 [t], ascending.
-
     Returns:
         float64 [s, t] and float64 [s], the doubles nearest to the sums.
     """
@@ -452,23 +426,16 @@ def weights_reaching(
 
 
 class AreaCarried(NamedTuple):
-    """State after the points so far, by curve.
+    """State after the points so far, by curve."""
 
-    Attributes:
-        x: float64 [s], false-positive rate of the last of them.
-        y: float64 [s], its true-positive rate.
-        area: float64 [s], area so far; NaN where a class is missing.
-        ended: bool [s], whether the limit was reached.
-    """
-
-    x: Array
-    y: Array
-    area: Array
-    ended: Array
+    x: Array  # float64 [s], false-positive rate of the last of them
+    y: Array  # float64 [s], its true-positive rate
+    area: Array  # float64 [s], area so far; NaN if a class is missing
+    ended: Array  # bool [s], whether the limit was reached
 
 
 def no_area(positives: Array, negatives: Array) -> AreaCarried:
-    """State before the first point of curves over so many of each class, float64 [s]."""
+    """State before the first point of curves; numbers of each class, float64 [s]."""
     x, y, area = np.zeros((3, positives.size))
     missing = ~((positives > 0.0) & (negatives > 0.0))
     area[missing] = np.nan
@@ -481,16 +448,13 @@ def areas_onward(
 ) -> None:
     """Add the next points of every curve, trapezoid by trapezoid.
 
-    The one that reaches the limit is cut by linear interpolation (McClish 1989).
+    The trapezoid at the limit is cut by linear interpolation (McClish 1989).
 
     Args:
-        start: int64 [s + 1], CSR offsets of the points of each curve.
-        tp: float64 [m], true positives, ascending within a curve.
-        fp: float64 [m], false positives, likewise.
         positives: float64 [s].
         negatives: float64 [s].
         limit: in (0, 1].
-        carried: as :func:`no_area` gives it; written to.
+        carried: result of :func:`no_area`; written to.
     """
     from_x, from_y, out, ended = carried
     for s in range(positives.size):
@@ -505,50 +469,41 @@ def areas_onward(
             area += (x - x0) * (y + y0) / 2
             x0, y0 = x, y
             if x0 >= limit and limit < 1.0:
-                # Points straight above the limit add nothing.
+                # Points straight above the limit add no area.
                 ended[s] = True
                 break
         from_x[s], from_y[s], out[s] = x0, y0, area
 
 
 def area_in_all(positives: Array, negatives: Array, limit: float, carried: AreaCarried) -> Array:
-    """Area under each ROC curve where the false-positive rate is at most ``limit``.
+    """Area under each ROC curve up to a false-positive rate of ``limit``.
 
-    Curves run from (0, 0) and end at (1, 1), whether or not their last point does.
+    Curves run from (0, 0) to (1, 1), also if their last point differs.
 
     Args:
         positives: float64 [s].
         negatives: float64 [s].
         limit: in (0, 1].
-        carried: what all points have left; used up here.
+        carried: state after all points; used up here.
 
     Returns:
-        float64 [s], in [0, limit]; NaN where a class is missing.
+        float64 [s], in [0, limit]; NaN if a class is missing.
     """
     every = np.arange(positives.size + 1)
     areas_onward(every, positives, negatives, positives, negatives, limit, carried)
     return carried.area
 
 
-# Average precision from the points of curves: precision times the gain in recall, summed up.
-#
-# The sum is one of many small terms. It is carried from point to point beside what its additions
-# have lost (Neumaier 1974), so that it is as good for any number of points, and the same for points
-# that come in pieces.
+# Average precision: precision times the gain in recall, by compensated summation (Neumaier 1974),
+# so that points in several pieces give the same result.
 
 
 class PrecisionCarried(NamedTuple):
-    """State after the points so far, float64 [s] each.
+    """State after the points so far, float64 [s] each."""
 
-    Attributes:
-        tp: true positives at the last of them.
-        total: sum of gained true positives times precision.
-        lost: what the additions of that sum lost.
-    """
-
-    tp: Array
-    total: Array
-    lost: Array
+    tp: Array  # true positives at the last of them
+    total: Array  # sum of gained true positives times precision
+    lost: Array  # compensation of that sum
 
 
 def no_precision(n: int) -> PrecisionCarried:
@@ -558,14 +513,7 @@ def no_precision(n: int) -> PrecisionCarried:
 
 @kernel
 def precision_onward(start: I64, tp: F64, fp: F64, carried: PrecisionCarried) -> None:
-    """Add the next points of every curve.
-
-    Args:
-        start: int64 [s + 1], CSR offsets of the points of each curve.
-        tp: float64 [m], true positives at or above a score, ascending within a curve.
-        fp: float64 [m], false positives, likewise.
-        carried: written to.
-    """
+    """Add the next points of every curve to ``carried``."""
     before, totals, lost = carried
     for s in range(start.size - 1):
         reached, total, rest = before[s], totals[s], lost[s]
@@ -583,21 +531,16 @@ def precision_onward(start: I64, tp: F64, fp: F64, carried: PrecisionCarried) ->
         before[s], totals[s], lost[s] = reached, total, rest
 
 
-# Scores of every label on every datum, datum after datum: what is counted of them as they stand.
-#
-# Row r of such a grid is of label ``r % width`` and of block ``r // width``, so a column of scores
-# is read where it lies, piece by piece, and no codes are looked at.
-#
-# Areas need no order of the negatives (Mann and Whitney 1947: how many positives are above each),
-# and of many labels few rows are positives. So these alone are sorted, and every score finds its
-# place among those of its label by a table: the bits of floats, read as integers, rise with them,
-# and what a shift leaves of their distance from the lowest positive's is a place in the table,
-# which holds how many positives come before. Floats are compared within that place alone.
+# Scores of every label on every datum, datum by datum: row r has label ``r % width`` and block ``r
+# // width``, so no codes are read.
+# Areas need only sorted positives, which are few per label. A table per label, indexed by the
+# shifted distance of a score's bits from the lowest positive's, gives the number of positives
+# below; floats are compared only within one entry.
 
 _POSITIVE_BITS = np.int64(0x7FFFFFFFFFFFFFFF)
 _BLOCKS = 4096  # rows of a label looked at together, as its table is then read once for many
 _ROWS = 1 << 18  # rows of a grid looked at together at most
-_PAD = 2  # NaN behind each label's positives, below which nothing is
+_PAD = 2  # NaN after each label's positives: they are below no score
 
 
 @inner
@@ -629,7 +572,7 @@ def _fill(
 
 @inner
 def _more(own: Array, first: int, stop: int, value: float) -> int:
-    """Count the values of a sorted range below a value, plus those at most it."""
+    """Count the values of a sorted range below a value, plus those at most equal to it."""
     low, high = first, stop
     while low < high:
         middle = (low + high) >> 1
@@ -653,8 +596,7 @@ def best_of_blocks(score: F64, offset: int, width: int, place: Array, best: Arra
     """Highest score of every block of rows, and its place there, the first of equal ones.
 
     Args:
-        score: float64 [m], rows from ``offset`` on; pieces are given in turn, from row 0 on.
-        offset: row of the first score.
+        score: float64 [m], rows from ``offset`` on; pieces come in order, from row 0 on.
         width: rows of a block, at least 1.
         place: int32 [blocks], changed: places from 0.
         best: float64 [blocks], changed.
@@ -680,9 +622,8 @@ def count_reaching(score: F64, offset: int, width: int, thresholds: F64, count: 
 
     Args:
         score: float64 [m], rows from ``offset`` on.
-        offset: row of the first score.
         width: labels.
-        thresholds: float64 [t], ascending, at least one.
+        thresholds: at least one.
         count: int64 [width, t], added to; rows that reach no threshold are not counted.
     """
     column = offset % width
@@ -710,10 +651,10 @@ def place_table(start: Array, positive: Array) -> Tables:
         positive: float64 [m], their scores, ascending within a label, without NaN.
 
     Returns:
-        what :func:`add_wins` reads: ``start`` and ``positive``; int64 [labels] twice, the lowest
-        positive's bits as an integer and a shift; int64 [labels + 1], where the label's table
-        begins in the last array, int32: how many positives stand before each place. The first and
-        the last place are those below and above all positives.
+        ``start`` and ``positive``; int64 [labels] twice, the lowest positive's bits as an integer
+        and a shift; int64 [labels + 1], offsets of each label's table in the last array; int32,
+        number of positives before each place. The first and the last place are those below and
+        above all positives.
     """
     n = np.diff(start)
     to = np.arange(positive.size) + np.repeat(np.arange(n.size) * _PAD, n)
@@ -733,11 +674,10 @@ def add_wins(score: F64, offset: int, tables: Tables, won: Array) -> None:
     """Add twice the number of positives above each row, ties counting one, to its label's sum.
 
     Args:
-        score: float64 [m], rows from ``offset`` on, positives and negatives alike, without NaN.
-        offset: row of the first score.
-        tables: what :func:`place_table` made.
-        won: int64 [labels], added to. Over all rows of a label with n positives, n * n of it is
-            what the positives win among themselves.
+        score: float64 [m], rows from ``offset`` on, positives and negatives, without NaN.
+        tables: result of :func:`place_table`.
+        won: int64 [labels], added to. Over all rows of a label with n positives it includes n * n
+            from pairs of positives.
     """
     start, positive, low, shift, first, table = tables
     bits = score.view(np.int64)
@@ -767,28 +707,18 @@ def add_wins(score: F64, offset: int, tables: Tables, won: Array) -> None:
             won[s] += 2 * n * seen - passed
 
 
-# Areas under curves in many draws at once: the order of the scores is found once for all.
-#
-# Scores of positives and of negatives stand in ascending order; one walk over both adds up the
-# weights of a whole block of draws, which lie side by side.
+# Areas under curves in many resamples at once: one pass over the sorted positives and negatives
+# adds up the weights of a block of resamples, stored side by side.
 
 
 class Drawing(NamedTuple):
-    """Source of the weights of rows: weights of datums, or keys of rows.
+    """Source of the weights of rows: weights of datums, or keys of rows."""
 
-    Attributes:
-        seed: of the draws.
-        first: the first draw.
-        last: one past the last.
-        weights: uint8 [n_datums, draws], or None.
-        keys: uint64 [n], of every row, or None.
-    """
-
-    seed: int
-    first: int
-    last: int
-    weights: Array | None
-    keys: Array | None
+    seed: int  # of the resamples
+    first: int  # the first resample
+    last: int  # one past the last
+    weights: Array | None  # uint8 [n_datums, b], or None
+    keys: Array | None  # uint64 [n], of every row, or None
 
 
 Side = tuple[Array, Array]
@@ -816,7 +746,7 @@ def _weights_of(
 ) -> Array:
     """Weights of a row in all resamples, of its datum or its key.
 
-    Which it is, is known when the kernel is compiled: ``keys`` is None or an array.
+    The choice is made at compile time: ``keys`` is None or an array.
     """
     if keys is None:
         return weights[datum[i]]
@@ -1023,34 +953,14 @@ def _inputs(positives: Side, negatives: Side, rows: Rows, drawing: Drawing) -> t
 
 
 def drawn_wins(positives: Side, negatives: Side, rows: Rows, drawing: Drawing) -> Array:
-    """Weight of the pairs that positives win, ties counting half, per resample.
-
-    Args:
-        positives: segments of the rows of positives, scores ascending within each.
-        negatives: those of negatives, likewise.
-        rows: of all segments.
-        drawing: where weights come from.
-
-    Returns:
-        float64 [s, b].
-    """
+    """Weight of the pairs that positives win, ties counting half, per resample, float64 [s, b]."""
     out = np.zeros((positives[0].size, drawing.last - drawing.first))
     _won(*[*_inputs(positives, negatives, rows, drawing), out])
     return out
 
 
 def drawn_precisions(positives: Side, negatives: Side, rows: Rows, drawing: Drawing) -> Array:
-    """Sums of weights of positives times the precision down to their score, per resample.
-
-    Args:
-        positives: as :func:`drawn_wins` has them.
-        negatives: likewise.
-        rows: likewise.
-        drawing: likewise.
-
-    Returns:
-        float64 [s, b].
-    """
+    """Sums of weights of positives times the precision down to their score, float64 [s, b]."""
     out = np.zeros((positives[0].size, drawing.last - drawing.first))
     _precise(*[*_inputs(positives, negatives, rows, drawing), out])
     return out

@@ -1,6 +1,14 @@
 """Exact sums of floats, and moments of paired values.
 
 The same bits result in any order of the addends and any split into parts.
+
+Arguments of these names are the same everywhere:
+
+    chunks: int64 [cells, width], chunks of 32 bits of each sum.
+    cell: index of a sum.
+    first: number of the chunk ``chunks[:, 0]`` among all chunks.
+    odd: float64 [cells], sums of infinities and NaN.
+    need: int64 [2], missing chunks: the first, and one past the last.
 """
 
 from __future__ import annotations
@@ -13,24 +21,17 @@ import numpy as np
 
 from .jit import F64, I32, I64, Array, MaybeF64, frozen, inner, kernel
 
-# Sums as whole numbers: chunks of 32 bits that lie side by side; see :mod:`.sums`.
+# Sums as whole numbers: adjacent chunks of 32 bits.
 
 ABOVE = 4
-"""Chunks from the lowest that the highest addend reaches to the last one that a carry does."""
+"""Chunks from the lowest of the highest addend to the last one that a carry reaches."""
 
 _LOW = 0xFFFFFFFF
 
 
 @inner
 def add_bits(chunks: Array, cell: int, first: int, bits: int) -> None:
-    """Add a finite double to a sum.
-
-    Args:
-        chunks: int64 [cells, width].
-        cell: which sum.
-        first: which of all chunks ``chunks[:, 0]`` is.
-        bits: the double's bits as int64.
-    """
+    """Add a finite double, given its bits as int64, to a sum."""
     exponent = (bits >> 52) & 0x7FF
     mantissa = bits & 0xFFFFFFFFFFFFF
     if exponent == 0:
@@ -54,7 +55,7 @@ def add_bits(chunks: Array, cell: int, first: int, bits: int) -> None:
 
 @inner
 def carry(chunks: Array, cell: int) -> None:
-    """Bring all chunks of a sum but the last, which bears the sign, into [0, 2^32)."""
+    """Bring all chunks of a sum except the last, which has the sign, into [0, 2^32)."""
     for i in range(chunks.shape[1] - 1):
         over = chunks[cell, i] >> 32
         chunks[cell, i] &= _LOW
@@ -63,13 +64,7 @@ def carry(chunks: Array, cell: int) -> None:
 
 @inner
 def nearest(chunks: Array, cell: int, first: int) -> float:
-    """The double nearest to a sum, ties to even; carries first.
-
-    Args:
-        chunks: int64 [cells, width].
-        cell: which sum.
-        first: which of all chunks ``chunks[:, 0]`` is.
-    """
+    """Double nearest to a sum, ties to even; carries first."""
     width = chunks.shape[1]
     if width == 0:
         return 0.0
@@ -85,8 +80,8 @@ def nearest(chunks: Array, cell: int, first: int) -> float:
         top -= 1
     value = 0.0
     if top >= 0:
-        # Of 96 bits the upper 22 to 53 and the lower 43 are doubles without loss, and so is one bit
-        # more for whatever lies below: their sum is rounded once, by the processor.
+        # The upper 22 to 53 and the lower 43 of 96 bits are doubles without loss, and so is one bit
+        # more for all lower ones: their sum is rounded once, by the processor.
         second = chunks[cell, top - 1] if top > 0 else 0
         third = chunks[cell, top - 2] if top > 1 else 0
         sticky = 0
@@ -106,15 +101,12 @@ def nearest(chunks: Array, cell: int, first: int) -> float:
     return sign * value
 
 
-# Exact sums of values that lie side by side, by blocks: what :mod:`.sums` adds one by one.
-#
-# All values of a block are cut at the same bits, which its largest one chooses, by adding to each a
-# number so large that what lies below is rounded away; the pieces are whole numbers of 51 bits,
-# which a processor adds several at a time. A block whose values are so far apart that something is
-# left is added value by value.
+# Exact sums by blocks. All values of a block are cut at the same bits, given by its largest value,
+# by adding and subtracting a large number; the pieces are whole numbers of 51 bits, which the
+# processor adds several at a time. A block with remainders is added value by value.
 
 BLOCK = 2048
-"""Values of a block; of 50 bits each, the sum of so many has 61."""
+"""Values of a block; the sum of so many values of 50 bits has 61."""
 
 _CUTS = 4
 _FEW = 24  # values that are added one by one faster
@@ -181,20 +173,12 @@ def add_block(
     need: Array,
     room: Array,
 ) -> bool:
-    """Add a block of values to a sum, and carry.
+    """Add a block of values to a sum, and carry; False, without adding, if chunks are missing.
 
     Args:
-        values: float64 [n or more]; what is not finite goes to ``odd``.
-        n: how many, at most :data:`BLOCK`.
-        chunks: int64 [cells, width]; see :func:`add_bits`.
-        odd: float64 [cells].
-        cell: which sum.
-        first: which of all chunks ``chunks[:, 0]`` is.
-        need: int64 [2], written where chunks lack: the first, and one past the last.
-        room: of :func:`scratch`.
-
-    Returns:
-        whether the chunks reach; nothing was added where they do not.
+        values: float64 [n or more]; not finite ones go to ``odd``.
+        n: number of values, at most :data:`BLOCK`.
+        room: result of :func:`scratch`.
     """
     bits = values.view(np.int64)
     width = chunks.shape[1]
@@ -250,12 +234,8 @@ def add_runs(
 
     Args:
         values: float64 [n].
-        start: int64 [cells + 1], where those of each cell begin.
-        chunks: int64 [cells, width].
-        odd: float64 [cells].
-        first: which of all chunks ``chunks[:, 0]`` is.
-        state: int64 [2], cell and value to go on with.
-        need: int64 [2], written where it stops.
+        start: int64 [cells + 1], offsets of the values of each cell.
+        state: int64 [2], cell and value to continue with.
     """
     room = scratch()
     for c in range(state[0], start.size - 1):
@@ -269,20 +249,17 @@ def add_runs(
     return True
 
 
-# Exact sums of floats: the same bits in whatever order, in however many parts the addends come.
-#
-# A sum is kept as whole numbers, chunks of 32 bits that lie side by side, of which the one that a
-# float falls into follows from its exponent (Neal 2015, Fast exact summation using small and large
-# superaccumulators, arXiv 1505.05571). Adding is adding integers; the one rounding is made at the
-# end, to the nearest double, ties to even: what ``math.fsum`` gives. Only the chunks that the
-# exponents of the addends reach are kept, six or so for ordinary weights.
+# Exact sums of floats as whole numbers in chunks of 32 bits, selected by the exponent (Neal 2015,
+# Fast exact summation using small and large superaccumulators, arXiv 1505.05571). Only the chunks
+# that addends reach are kept, about six for ordinary weights. The only rounding is at the end, as
+# in ``math.fsum``.
 
-_MOST = 1 << 29  # addends between two carries: of 2^32 each, a chunk of 64 bits holds 2^31
+_MOST = 1 << 29  # addends between two carries: each below 2^32, a chunk of 64 bits fits 2^31
 
 
 @kernel
 def _reach(bits: Array) -> tuple[int, int]:
-    """The lowest chunks that the smallest and the largest double reach; (1, 0) of zeros alone."""
+    """Lowest chunks that the smallest and the largest double reach; (1, 0) if all are zeros."""
     low, high = 1 << 20, -1
     for i in range(bits.size):
         if bits[i] & 0x7FFFFFFFFFFFFFFF:
@@ -318,12 +295,9 @@ class ExactSums:
     """Sums in cells, to which values are added in any order.
 
     Attributes:
-        cells: number of sums.
-        first: which of all chunks the first one kept is.
-        chunks: int64 [cells, width], what :func:`add_bits` adds to; [cells, 0] where all is 0.
-
-    Args:
-        cells: number of sums, all 0.
+        cells: number of sums, all 0 at first.
+        first: number of the first chunk kept among all chunks.
+        chunks: int64 [cells, width], argument of :func:`add_bits`; [cells, 0] if all are 0.
     """
 
     def __init__(self, cells: int) -> None:
@@ -333,13 +307,13 @@ class ExactSums:
         self._odd: Array | None = None  # float64 [cells], sums of addends that are not finite
 
     def reserve(self, values: Array) -> Array:
-        """Make room for doubles as large and as small as these.
+        """Make room for doubles as large and as small as these, and return their bits.
 
         Args:
             values: float64 [n], finite.
 
         Returns:
-            their bits, int64 [n], as :func:`add_bits` takes them.
+            int64 [n], as :func:`add_bits` takes them.
         """
         bits = frozen(values, np.float64).view(np.int64)
         low, high = _reach(bits)
@@ -348,7 +322,7 @@ class ExactSums:
         return bits
 
     def reserve_products(self, sums: ExactSums) -> None:
-        """Make room for products of two sums of what ``sums`` has room for, and twice that."""
+        """Make room for products of two sums within the range of ``sums``, and twice that."""
         width = sums.chunks.shape[1]
         if width:
             # As powers of two: of the least addend, and of the largest times 2^40 of them.
@@ -368,21 +342,18 @@ class ExactSums:
         at = self.first - first
         chunks[:, at : at + width] = self.chunks
         self.first, self.chunks = first, chunks
-        self.carry()  # a negative sum has its sign in what was the last chunk
+        self.carry()  # a negative sum has its sign in the former last chunk
 
     def carry(self) -> None:
-        """Make room in all chunks again, once at most 2^29 addends were added by a kernel."""
+        """Make room in all chunks again, after at most 2^29 addends were added by a kernel."""
         _carry_all(self.chunks)
 
     def add(self, values: Array, cell: Array | None = None) -> ExactSums:
-        """Add values to their cells.
+        """Add values to their cells; return itself.
 
         Args:
-            values: float64 [n]; infinities and NaN make their sums what they would be in floats.
-            cell: int [n], cell of each; None where there is one cell.
-
-        Returns:
-            itself.
+            values: float64 [n]; infinities and NaN have the same effect as in sums of floats.
+            cell: int [n], cell of each; None if there is one cell.
         """
         values = np.asarray(values, np.float64)
         if cell is None:
@@ -403,14 +374,11 @@ class ExactSums:
         return self
 
     def add_runs(self, values: Array, start: Array) -> ExactSums:
-        """Add values that lie by cell.
+        """Add values ordered by cell; return itself.
 
         Args:
-            values: float64 [n], as :meth:`add` takes them.
-            start: int64 [cells + 1], where those of each cell begin, and the end of the last.
-
-        Returns:
-            itself.
+            values: float64 [n], as in :meth:`add`.
+            start: int64 [cells + 1], offsets of the values of each cell.
         """
         inputs = frozen(values, np.float64), frozen(start, np.int64)
         self.resumed(lambda *state: add_runs(*inputs, *state), 2)
@@ -420,9 +388,9 @@ class ExactSums:
         """Call a kernel that adds, widening the chunks until they suffice.
 
         Args:
-            kernel: of chunks, odd sums, the first chunk, int64 [n] (where it stopped), and int64
-                [2] (the chunks it needs there); returns whether it is through.
-            n: how many whole numbers say where it stopped.
+            kernel: takes chunks, odd sums, the first chunk, int64 [n] (place at which it stopped),
+                and int64 [2] (the chunks it needs there); returns whether it finished.
+            n: how many whole numbers describe that place.
         """
         odd = np.zeros(self.cells) if self._odd is None else self._odd
         state, need = np.zeros(n, np.int64), np.zeros(2, np.int64)
@@ -432,11 +400,7 @@ class ExactSums:
             self._odd = odd
 
     def merge(self, other: ExactSums, sign: int = 1) -> ExactSums:
-        """Add, or with ``sign=-1`` take away, the sums of other values, cell by cell.
-
-        Returns:
-            itself.
-        """
+        """Add, or with ``sign=-1`` subtract, other sums, cell by cell; return itself."""
         width = other.chunks.shape[1]
         if width:
             self._widen(other.first, other.first + width + 1)
@@ -469,28 +433,22 @@ class ExactSums:
         return out
 
     def taken(self, cell: Array) -> ExactSums:
-        """Select cells, possibly repeatedly.
-
-        Args:
-            cell: int [m], which.
-        """
+        """Select cells, int [m], possibly repeatedly."""
         out = ExactSums(cell.size)
         out.first, out.chunks = self.first, self.chunks[cell]
         out._odd = None if self._odd is None else self._odd[cell]
         return out
 
     def rounded(self) -> Array:
-        """The double nearest to each sum, float64 [cells]; infinite where none is large enough."""
+        """Double nearest to each sum, float64 [cells]; infinite if beyond the largest."""
         out = np.zeros(self.cells)
         if self.chunks.shape[1]:
             _round(self.chunks, self.first, out)
         return out if self._odd is None else np.where(self._odd == 0, out, self._odd)
 
 
-# Rows of two numbers brought together by cell, and exact sums of what the two make there.
-#
-# A pass walks over the rows of each cell by blocks and makes one number after the other of a block
-# that lies in the cache: errors, their squares, products of numbers less the mean of their cell.
+# Moments of pairs of numbers by cell: errors, their squares, products of centred numbers, as exact
+# sums. A pass makes one quantity after another for a block of rows in the cache.
 
 MOMENTS = {
     name: code
@@ -512,40 +470,27 @@ MOMENTS = {
         )
     )
 }
-"""What is summed: absolute errors, their squares, errors, both sides, absolute targets; sides and
-errors less their means, and products of these."""
+"""Summands: absolute errors, their squares, errors, both sides, absolute targets; sides and
+errors minus their means, and products of these.
+"""
 
 
 class Laid(NamedTuple):
-    """Rows by cell.
+    """Rows by cell."""
 
-    Attributes:
-        target: float64 [n].
-        prediction: float64 [n].
-        weight: float64 [n]; [0] where all weigh 1.
-        start: int64 [cells + 1], first row of each cell.
-    """
-
-    target: F64
-    prediction: F64
-    weight: F64
-    start: I64
+    target: F64  # float64 [n]
+    prediction: F64  # float64 [n]
+    weight: F64  # float64 [n]; [0] if all weigh 1
+    start: I64  # int64 [cells + 1], first row of each cell
 
 
 class Scales(NamedTuple):
-    """Factors of the numbers of each cell, powers of two that avoid overflow and underflow.
+    """Factors of the numbers of each cell, powers of two that avoid overflow and underflow."""
 
-    Attributes:
-        target: float64 [cells].
-        prediction: float64 [cells].
-        sides: float64 [cells], at most 1, what both are multiplied by before errors are made.
-        error: float64 [cells], at least 1, what these are multiplied by then.
-    """
-
-    target: F64
-    prediction: F64
-    sides: F64
-    error: F64
+    target: F64  # float64 [cells]
+    prediction: F64  # float64 [cells]
+    sides: F64  # float64 [cells], at most 1, factor of both sides before errors are computed
+    error: F64  # float64 [cells], at least 1, factor of these errors
 
 
 class Means(NamedTuple):
@@ -589,11 +534,10 @@ def by_cell(cell: Array, weight: Array | None, n_cells: int) -> tuple[Array, Arr
 
     Args:
         cell: int32 [n], -1 for rows outside.
-        weight: float64 [n]; None for all alike.
-        n_cells: number of cells.
+        weight: float64 [n]; None if all are equal.
 
     Returns:
-        int64 [cells + 1], where those of each cell begin; int64 [m], the rows.
+        int64 [cells + 1], offsets of the rows of each cell; int64 [m], the rows.
     """
     start = np.zeros(n_cells + 1, np.int64)
     _count_rows(cell, weight, start)
@@ -608,8 +552,8 @@ def sides_by_cell(
     """Group two numbers of rows by cell, in the order of :func:`by_cell`, but faster.
 
     Returns:
-        int64 [cells + 1], where the rows of each cell begin; targets and predictions, float64
-        [2, m].
+        int64 [cells + 1], offsets of the rows of each cell; targets and predictions, float64 [2,
+        m].
     """
     start = np.zeros(n_cells + 1, np.int64)
     _count_rows(cell, weight, start)
@@ -622,7 +566,7 @@ def sides_by_cell(
 def _numbers(
     code: int, rows: Any, at: int, n: int, c: int, scales: Any, means: Any, out: Array
 ) -> None:
-    """The numbers of some rows of a cell, each times its weight."""
+    """Numbers of some rows of a cell, each times its weight."""
     target, prediction = rows.target[at : at + n], rows.prediction[at : at + n]
     of_target, of_prediction = scales.target[c], scales.prediction[c]
     before, after = scales.sides[c], scales.error[c]
@@ -700,7 +644,7 @@ def _add_moments(
 
 @inner
 def _most(bits: Array, n: int, most: int) -> int:
-    """The largest of some absolute values, as bits, whose order is that of the values."""
+    """Largest of some absolute values, as bits, whose order is that of the values."""
     for i in range(n):
         most = max(most, bits[i] & 0x7FFFFFFFFFFFFFFF)
     return most
@@ -721,12 +665,7 @@ def _largest(rows: Laid, out: Array) -> None:
 
 
 def largest(rows: Laid, out: Array) -> None:
-    """The largest absolute target, prediction and error of each cell.
-
-    Args:
-        rows: finite.
-        out: float64 [cells, 3], what they were before.
-    """
+    """Update ``out`` float64 [cells, 3]: largest absolute target, prediction and error."""
     _largest(rows, out.view(np.int64))
 
 
@@ -736,21 +675,20 @@ def add_moments(
     """Add numbers of rows to the sums of their cells.
 
     Args:
-        codes: which, of :data:`MOMENTS`.
+        codes: codes of :data:`MOMENTS`.
         rows: by cell.
-        scales: of the cells.
-        means: of the cells, which numbers that have some are counted from.
+        means: means of the cells, subtracted from the numbers that are centred.
         sums: of [cells, codes].
     """
     sums.resumed(lambda *state: _add_moments(np.array(codes), rows, scales, means, *state), 3)
 
 
-# Sums to the bit as NumPy adds the values of a row, where their last bits decide ties.
+# Sums of neighbouring values, bit-identical to NumPy's, since last bits decide ties.
 
 
 @inner
 def _short_sum(values: Array, first: int, n: int) -> float:
-    """Sum of up to 128 values in the order in which NumPy adds them: eight at a time."""
+    """Sum of ``n`` values, at most 128, from ``first`` on in NumPy's order: eight at a time."""
     if n < 8:
         out = 0.0
         for i in range(first, first + n):
@@ -776,10 +714,10 @@ def _short_sum(values: Array, first: int, n: int) -> float:
 
 @inner
 def row_sum(values: Array, first: int, n: int) -> float:
-    """Sum of neighbouring values, to the bit as NumPy adds a row.
+    """Sum of ``n`` values from ``first`` on, bit-identical to NumPy's sum of a row.
 
-    Sums decide ties of the assignment, so that their last bits count. Rows of more than 128 are
-    halved, at a multiple of eight, until they are short; the halves wait on a stack.
+    Rows of more than 128 values are halved, at a multiple of eight, until they are short; the
+    halves wait on a stack.
     """
     if n <= 128:
         return _short_sum(values, first, n)
@@ -813,7 +751,7 @@ def row_sum(values: Array, first: int, n: int) -> float:
     return result
 
 
-# Absolute errors between two bounds: what is left to select a quantile from.
+# Absolute errors between two bounds, to select a quantile from.
 
 
 @kernel
@@ -838,21 +776,20 @@ def errors_between(
         prediction: float64 [n].
         low: the lower bound.
         high: the higher one.
-        most: errors between them that there is room for.
+        most: most errors between them.
 
     Returns:
-        the number; float64 [m], or None where there are more.
+        the number; float64 [m], or None if there are more.
     """
     out = np.empty(most)
     below, n = _between(target, prediction, low, high, out)
     return below, out[:n] if n <= most else None
 
 
-# How pairs of rows agree in the order of two numbers, in n log n: ties exact, rows weighted.
-#
-# Rows go by the first number; of each, the weight of those before it that have a lower or a higher
-# second number is read from sums over ranks (Fenwick 1994, A new data structure for cumulative
-# frequency tables). Rows that tie in the first are asked before any of them is added.
+# Agreement of pairs of rows in the order of two numbers, in n log n, with weights. Rows go by the
+# first number; the weights of earlier rows with a lower or higher second number are sums over ranks
+# (Fenwick 1994, A new data structure for cumulative frequency tables). Ties in the first are
+# queried before any of them is added.
 
 
 @inner
@@ -867,10 +804,10 @@ def _up_to(tree: Array, rank: int) -> float:
 
 @kernel
 def agreement(tie: I64, rank: I64, weight: F64) -> float:
-    """Weight of pairs in the same order less that of pairs in opposite orders.
+    """Weight of pairs in the same order minus that of pairs in opposite orders.
 
     Args:
-        tie: int64 [n], rank of the first number, ascending; equal where that is.
+        tie: int64 [n], rank of the first number, ascending; equal for ties.
         rank: int64 [n], rank of the second, from 0, without gaps.
         weight: float64 [n]; a pair weighs the product.
     """

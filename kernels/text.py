@@ -1,4 +1,12 @@
-"""Texts compared as sequences of codes: edits, common subsequences, n-grams."""
+"""Texts compared as sequences of codes: edits, common subsequences, n-grams.
+
+Arguments of these names are the same everywhere:
+
+    first, last: range [first, last) of references, for which ``out`` is written.
+    candidate: int64 [m], the candidate of each reference.
+    candidates, references: :data:`Tokens` or :data:`Lines`, with codes in [0, n_codes).
+    out: int64 [m].
+"""
 
 from __future__ import annotations
 
@@ -10,14 +18,14 @@ import numpy as np
 from .jit import I32, I64, Array, inner, kernel
 from .passages import fill, walk
 
-# Texts of codes, as kernels that hold references against candidates take them.
+# Layouts of texts as codes.
 
 
 Tokens = tuple[I64, I32]
-"""Offsets of the tokens of each text, and the codes of the tokens."""
+"""Offsets int64 of the tokens of each text, and the codes of the tokens, int32."""
 
 Lines = tuple[I64, I64, I32]
-"""Offsets of the lines or sentences of each text, offsets of their tokens, and the codes."""
+"""Offsets int64 of the lines or sentences of each text, offsets of their tokens, and the codes."""
 
 
 # Words that two texts share, each counted once: anywhere, and in common subsequences.
@@ -33,18 +41,7 @@ def shared_words(
     n_codes: int,
     out: Array,
 ) -> None:
-    """Count the different words that each reference shares with its candidate.
-
-    Args:
-        first: first reference.
-        last: one past the last.
-        candidate: int64 [m], the candidate of each reference.
-        candidates: offsets of the words of each candidate, int64; their codes, int32 in
-            [0, n_codes).
-        references: the same of the references, int64 [m + 1].
-        n_codes: one more than the highest code.
-        out: int64 [m], filled.
-    """
+    """Count the different words that each reference shares with its candidate."""
     c_start, c_code = candidates
     r_start, r_code = references
     mark = np.zeros(n_codes, np.int64)
@@ -73,18 +70,11 @@ def union_hits(
 ) -> None:
     """Count the different words in longest common subsequences of any two sentences.
 
-    Of several longest subsequences the one of ROUGE-Lsum is taken: see the comment above
-    :func:`_mark`.
+    If there are several, it uses the one of :func:`.passages.walk`.
 
     Args:
-        first: first reference.
-        last: one past the last.
-        candidate: int64 [m], the candidate of each reference.
-        candidates: offsets of the sentences of each candidate, of the words of each sentence (none
-            is empty), int64; codes of the words, int32 in [0, n_codes).
-        references: the same of the references.
-        n_codes: one more than the highest code.
-        out: int64 [m, 3], filled: words that are hit, different words of the candidate and of the
+        candidates: no sentence is empty.
+        out: int64 [m, 3]: words that are hit, different words of the candidate and of the
             reference.
     """
     c_lines, c_start, c_code = candidates
@@ -125,17 +115,15 @@ def union_hits(
         out[u, 0], out[u, 1], out[u, 2] = hits, ours, theirs
 
 
-# Levenshtein distances of token codes, bit-parallel.
-#
-# Myers, "A fast bit-vector algorithm for approximate string matching", 1999, in the blocks of
-# Hyyrö, "A bit-vector algorithm for computing Levenshtein and Damerau edit distances", 2003.
+# Levenshtein distances, bit-parallel: Myers, "A fast bit-vector algorithm for approximate string
+# matching", 1999, in the blocks of Hyyrö, "A bit-vector algorithm for computing Levenshtein and
+# Damerau edit distances", 2003.
 
 _ONE, _ZERO, _FULL = np.uint64(1), np.uint64(0), np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 @inner
 def _narrow(r_code: Array, r0: int, r1: int, c_code: Array, c0: int, c1: int, mask: Array) -> int:
-    """Distance to a reference of 1 to 64 tokens."""
     for i in range(r0, r1):
         mask[r_code[i]] |= _ONE << np.uint64(i - r0)
     top = _ONE << np.uint64(r1 - r0 - 1)
@@ -163,11 +151,11 @@ def _narrow(r_code: Array, r0: int, r1: int, c_code: Array, c0: int, c1: int, ma
 def _wide(
     r_code: Array, r0: int, r1: int, c_code: Array, c0: int, c1: int, mask: Array, step: Array
 ) -> int:
-    """Distance to a longer reference, 64 of its tokens beside all of the candidate at a time.
+    """Distance to a longer reference, in blocks of 64 of its tokens against the whole candidate.
 
-    Places of a token are marked for one block alone, so that texts of few different tokens take as
-    long as others. ``step`` tells what each column gains from a block to the next: 1 for one more,
-    2 for one less.
+    Places of a token are marked for only one block, so that texts of few different tokens take as
+    long as others. ``step`` is the gain of each column from a block to the next: 1 for one more, 2
+    for one less.
     """
     for j in range(c1 - c0):
         step[j] = 1
@@ -208,18 +196,7 @@ def edit_distances(
     n_codes: int,
     out: Array,
 ) -> None:
-    """Fewest insertions, deletions and replacements from each reference to its candidate.
-
-    Args:
-        first: first reference.
-        last: one past the last.
-        candidate: int64 [m], the candidate of each reference.
-        candidates: offsets of the tokens of each candidate, int64; their codes, int32 in
-            [0, n_codes).
-        references: the same of the references, int64 [m + 1].
-        n_codes: one more than the highest code.
-        out: int64 [m], filled.
-    """
+    """Fewest insertions, deletions and replacements from each reference to its candidate."""
     c_start, c_code = candidates
     r_start, r_code = references
     longest = 0
@@ -229,7 +206,7 @@ def edit_distances(
     for u in range(first, last):
         r0, r1 = r_start[u], r_start[u + 1]
         c0, c1 = c_start[candidate[u]], c_start[candidate[u] + 1]
-        # What both begin and end with costs nothing.
+        # A common prefix and suffix cost no edits.
         while r0 < r1 and c0 < c1 and r_code[r0] == c_code[c0]:
             r0 += 1
             c0 += 1
@@ -244,10 +221,9 @@ def edit_distances(
             out[u] = _wide(r_code, r0, r1, c_code, c0, c1, mask, step)
 
 
-# Longest common subsequences of token codes, bit-parallel.
-#
-# Hyyrö, "Bit-parallel LCS-length computation revisited", 2004: bit i of the column after j tokens
-# of the candidate is zero where the subsequence grows from i to i + 1 tokens of the reference.
+# Longest common subsequences, bit-parallel: Hyyrö, "Bit-parallel LCS-length computation revisited",
+# 2004. Bit i of the column after j tokens of the candidate is zero if the subsequence grows from i
+# to i + 1 tokens of the reference.
 
 
 @inner
@@ -271,7 +247,7 @@ def place_codes(code: Array, begin: int, end: int, head: Array, link: Array) -> 
 
 @inner
 def step_wide(old: Array, new: Array, at: int, to: int, width: int, mask: Array) -> None:
-    """The next column of ``width`` words, from ``old[at:]`` into ``new[to:]``."""
+    """Next column of ``width`` words, from ``old[at:]`` into ``new[to:]``."""
     carry = np.uint64(0)
     for w in range(width):
         row, bits = old[at + w], mask[w]
@@ -293,7 +269,7 @@ def _lengths(
     n_codes: int,
     out: Array,
 ) -> None:
-    """Lengths of the units [first, last) whose references have no more than 64 tokens."""
+    """Lengths for references of at most 64 tokens."""
     c_start, c_code = candidates
     r_start, r_code = references
     narrow = np.zeros(n_codes, np.uint64)
@@ -325,7 +301,7 @@ def _long_lengths(
     longest: int,
     out: Array,
 ) -> None:
-    """Lengths of the units [first, last) whose references have more, ``longest`` at most."""
+    """Lengths for references of more tokens, ``longest`` at most."""
     c_start, c_code = candidates
     r_start, r_code = references
     head = np.full(n_codes, -1, np.int32)
@@ -371,29 +347,16 @@ def lcs_lengths(
     n_codes: int,
     out: Array,
 ) -> None:
-    """Length of the longest common subsequence of each reference and its candidate.
-
-    Args:
-        first: first reference.
-        last: one past the last.
-        candidate: int64 [m], the candidate of each reference.
-        candidates: offsets of the tokens of each candidate, int64; their codes, int32 in
-            [0, n_codes).
-        references: the same of the references, int64 [m + 1].
-        n_codes: one more than the highest code.
-        out: int64 [m], filled.
-    """
+    """Length of the longest common subsequence of each reference and its candidate."""
     longest = int(np.diff(references[0][first : last + 1]).max(initial=0))
     _lengths(first, last, candidate, candidates, references, n_codes, out)
     if longest > 64:  # most runs need not compile this
         _long_lengths(first, last, candidate, candidates, references, n_codes, longest, out)
 
 
-# Clipped n-gram overlap of token codes, order by order.
-#
-# An n-gram is the pair of the n-gram before it that is one shorter and its last token, so that its
-# key is exact and short whatever its order; a candidate's n-gram can only match if the shorter one
-# did stand in a reference.
+# Clipped n-gram overlap, order by order. The key of an n-gram is exact and short: the pair of its
+# prefix's key and its last token. A candidate's n-gram can only match if its prefix is in a
+# reference.
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(32)
@@ -420,13 +383,9 @@ def ngram_matches(
     Args:
         first: first unit of comparison.
         last: one past the last.
-        units: the candidate of each, int64 [u]; offsets of its references, int64 [u + 1]; an
-            n-gram may match as often as in the reference that has it most often.
-        candidates: offsets of the tokens of each candidate, int64; their codes, int32 in
-            [0, n_codes).
-        references: the same of the references.
-        n_codes: one more than the highest code.
-        out: int64 [u, orders], filled with the matches of the orders 1, 2, ...
+        units: the candidate of each, int64 [u]; offsets of its references, int64 [u + 1]; an n-gram
+            may match as often as in the reference with most of it.
+        out: int64 [u, orders], matches of the orders 1, 2, ...
     """
     c_start, c_code = candidates
     r_start, r_code = references
@@ -442,7 +401,7 @@ def ngram_matches(
         room *= 2
     slot = np.empty(room, np.int32)
     keys = np.empty(longest_r + 1, np.uint64)
-    clip = np.empty(longest_r + 1, np.int32)  # most often in any reference, less what matched
+    clip = np.empty(longest_r + 1, np.int32)  # maximum over references, minus matches
     times = np.empty(longest_r + 1, np.int32)
     latest = np.empty(longest_r + 1, np.int64)  # reference that ``times`` counts in
     before_r, before_c = np.empty(longest_r, np.int32), np.empty(longest_c, np.int32)
@@ -468,7 +427,7 @@ def ngram_matches(
             if one[code] > 0:
                 one[code] -= 1
                 matches += 1
-            # What was used up still stands in a reference: its last count is not taken back.
+            # A used-up n-gram is still in a reference: its last count is not subtracted again.
             found = where[code] > g0 and where[code] <= g1
             before_c[i - c0] = code if found else -1
             standing += found
@@ -527,17 +486,13 @@ def ngram_matches(
             out[u, order] = matches
 
 
-# Summary-level ROUGE-L of Google's rouge-score 0.1.2: a union of subsequences, line by line.
-#
-# Each line of the reference is held against every line of the candidate; its tokens that stand in
-# any of the longest common subsequences are hits, each token no more often than it stands in either
-# text (Lin, "ROUGE: A Package for Automatic Evaluation of Summaries", 2004, 3.2). Which of several
-# longest subsequences is taken matters: walking back from both ends, equal tokens are taken;
-# otherwise the walk goes back in the candidate where table[i, j-1] > table[i-1, j], else in the
-# reference.
-#
-# The table stands as columns of bits (see :func:`lcs_lengths`): bit i - 1 of column j is zero where
-# table[i, j] > table[i-1, j], which is all that the walk asks for.
+# Summary-level ROUGE-L of Google's rouge-score 0.1.2: tokens of a reference's line that are in a
+# longest common subsequence with any line of the candidate are hits, each no more often than in
+# either text (Lin, "ROUGE: A Package for Automatic Evaluation of Summaries", 2004, 3.2). The
+# backtrack, from both ends, takes equal tokens; otherwise it goes back in the candidate if table[i,
+# j-1] > table[i-1, j], else in the reference.
+# The table is stored as columns of bits: bit i - 1 of column j is zero if table[i, j] > table[i-1,
+# j].
 
 
 @inner
@@ -554,9 +509,9 @@ def _mark(
     columns: Array,
     hit: Array,
 ) -> None:
-    """Mark tokens of the reference's line [r0, r1) on the walk through one line's table.
+    """Mark tokens of the reference's line [r0, r1) on the backtrack through one line's table.
 
-    ``head`` and ``link`` hold the places of the line's tokens.
+    ``head`` and ``link`` are the places of the line's tokens.
     """
     width = (r1 - r0 + 63) >> 6
     for w in range(width):
@@ -595,17 +550,9 @@ def summary_hits(
 ) -> None:
     """Tokens of each reference that are hit, line by line.
 
-    Of one line each the hits are the length of their longest common subsequence.
-
     Args:
-        first: first reference.
-        last: one past the last.
-        candidate: int64 [m], the candidate of each reference.
-        candidates: offsets of the lines of each candidate, of the tokens of each line, int64; codes
-            of the tokens, int32 in [0, n_codes).
-        references: the same of the references.
-        n_codes: one more than the highest code.
-        out: int64 [m], lengths of longest common subsequences; replaced where lines are several.
+        out: int64 [m], lengths of longest common subsequences, which are the hits if both texts
+            have one line; replaced if there are several lines.
     """
     c_lines, c_start, c_code = candidates
     r_lines, r_start, r_code = references
@@ -624,7 +571,7 @@ def summary_hits(
         rl0, rl1 = r_lines[u], r_lines[u + 1]
         cl0, cl1 = c_lines[candidate[u]], c_lines[candidate[u] + 1]
         if rl1 - rl0 < 2 and cl1 - cl0 < 2:
-            continue  # the length of the one subsequence, which stands there already
+            continue  # the length of the only subsequence is already there
         for i in range(r_start[rl0], r_start[rl1]):
             left_r[r_code[i]] += 1
         for i in range(c_start[cl0], c_start[cl1]):
@@ -652,10 +599,9 @@ def summary_hits(
         out[u] = hits
 
 
-# Word alignments near the diagonal, as sacrebleu 2.6 searches them for TER after Tercom.
-#
-# Cells within 25 columns of the diagonal are searched, or more where one text is many times as long
-# as the other; only these are kept, so that memory grows with the words and not with their square.
+# Word alignments near the diagonal, as in sacrebleu 2.6 for TER after Tercom. Only cells within 25
+# columns of the diagonal are kept, or more if one text is many times as long as the other, so
+# memory grows linearly.
 
 _BEAM = 25
 _NEVER = np.int32(1 << 28)
@@ -671,7 +617,7 @@ def _width(n: int, m: int) -> int:
 
 @inner
 def kept_cells(n: int, m: int) -> int:
-    """Number of cells of a row that are kept: those of its own band, and of the next one's."""
+    """Number of cells kept per row: those of its band, and of the next one's."""
     return min(m + 2, 2 * _width(n, m) + math.ceil(m / n) + 4)
 
 
@@ -706,7 +652,7 @@ def fill_rows(
     """
     for i in range(from_row + 1, n + 1):
         first, last = low[i], top[i]
-        past = first - low[i - 1]  # where the row before has the column before the first
+        past = first - low[i - 1]  # place at which the row before has the column before the first
         for k in range(top[i - 1] - low[i - 1], last - low[i - 1]):
             cost[i - 1, k + 1] = _NEVER
         cost[i, 0] = _NEVER
@@ -759,20 +705,18 @@ def align_words(
         r_wrong[k + 1] += r_wrong[k]
 
 
-# Translation edit rate: edits and shifts of words, as sacrebleu 2.6 counts them after Tercom.
-#
-# Snover et al., "A Study of Translation Edit Rate with Targeted Human Annotation", 2006. While it
-# lowers the edit distance, the best shift of words that also stand in the reference is made: of
-# equal gains the longest, then the earliest, then that to the earliest place. Distances are
-# searched within 25 cells of the diagonal; shifts are of up to 10 words over up to 50 places, and
-# no more are tried after 1,000.
+# Translation edit rate: edits and shifts of words, as in sacrebleu 2.6 after Tercom. Snover et al.,
+# "A Study of Translation Edit Rate with Targeted Human Annotation", 2006. While it lowers the edit
+# distance, the best shift of words that are also in the reference is made: of equal gains the
+# longest, then the earliest, then that to the earliest place. Shifts are of up to 10 words over up
+# to 50 places; at most 1,000 are tried.
 
 _LONGEST_SHIFT, _FARTHEST, _MOST_TRIED = 10, 50, 1000
 
 
 @inner
 def _shift(h: Array, n: int, start: int, length: int, target: int, out: Array) -> None:
-    """Words with [start, start + length) moved to ``target``."""
+    """Move the words [start, start + length) to ``target``."""
     k = 0
     if target < start:
         for i in range(target):
@@ -892,16 +836,7 @@ def _edits(
 def translation_edits(
     first: int, last: int, candidate: I64, candidates: Tokens, references: Tokens, out: Array
 ) -> None:
-    """Insertions, deletions, replacements and shifts from each candidate to a reference.
-
-    Args:
-        first: first reference.
-        last: one past the last.
-        candidate: int64 [m], the candidate of each reference.
-        candidates: offsets of the words of each candidate, int64; their codes, int32.
-        references: the same of the references, int64 [m + 1].
-        out: int64 [m], filled.
-    """
+    """Insertions, deletions, replacements and shifts from each candidate to a reference."""
     c_start, c_code = candidates
     r_start, r_code = references
     n_max, m_max = 0, 0

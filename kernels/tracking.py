@@ -1,4 +1,10 @@
-"""Tracks: pairs per video frame, assignment, CLEAR, HOTA and identity counts."""
+"""Tracks: pairs per video frame, assignment, CLEAR, HOTA and identity counts.
+
+Arguments of these names are the same everywhere:
+
+    first, last: range [first, last) of units, for which outputs are written.
+    least: smallest overlap of a match, minus an epsilon.
+"""
 
 from __future__ import annotations
 
@@ -12,23 +18,17 @@ from .sums import row_sum
 
 # Pairs of boxes that overlap in the same frame, and their IoU.
 
-_EPSILON = 2.0**-52  # boxes of no more area overlap with nothing
+_EPSILON = 2.0**-52  # boxes of no greater area overlap with no box
 
 
 class Boxes(NamedTuple):
-    """Boxes by frame.
+    """Boxes by frame."""
 
-    Attributes:
-        corners: float64 [n, 4]: xmin, ymin, xmax, ymax.
-        area: float64 [n].
-    """
-
-    corners: Array
-    area: Array
+    corners: Array  # float64 [n, 4]: xmin, ymin, xmax, ymax
+    area: Array  # float64 [n]
 
     @staticmethod
     def of(corners: Array) -> Boxes:
-        """From corners, float64 [n, 4]."""
         width, height = corners[:, 2] - corners[:, 0], corners[:, 3] - corners[:, 1]
         return Boxes(frozen(corners, np.float64), frozen(width * height, np.float64))
 
@@ -46,9 +46,9 @@ def _overlapping(
     pair_found: Array,
     overlap: Array,
 ) -> None:
-    """Count the pairs of frames, behind their place in ``pair_start``; or write them.
+    """Count the pairs of frames into ``pair_start``, shifted by one; or write them.
 
-    They are written where there is room, which is known once they are counted.
+    They are written if the outputs have room, after counting.
     """
     write = overlap.size > 0
     for frame in range(first, last):
@@ -83,15 +83,13 @@ def pairs_of(
     """Find pairs of boxes that overlap, frame by frame, row by row.
 
     Args:
-        truth_start: int64 [frames + 1], rows of the first side before each frame.
+        truth_start: int64 [frames + 1], offsets of the first side's boxes.
         found_start: int64 [frames + 1], of the other side.
-        truth: boxes of the first side.
-        found: of the other.
-        over: calls a function on ranges of frames with CSR offsets, perhaps side by side.
+        over: calls a function on ranges of frames with CSR offsets, possibly in parallel.
 
     Returns:
-        int64 [frames + 1], pairs before each frame; int32 [p], the row of either side of each,
-        from 0 in its frame; float64 [p], its IoU.
+        int64 [frames + 1], offsets of the pairs; int32 [p], the row of either side of each, from 0
+        in its frame; float64 [p], its IoU.
     """
     many = np.zeros(truth_start.size, np.int64)
     none = np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float64)
@@ -114,43 +112,29 @@ def pairs_of(
     return start, *out
 
 
-# The assignment of rows to columns of the largest total weight, by shortest augmenting paths.
-#
-# Crouse 2016, On implementing 2D rectangular assignment algorithms. Of several assignments of equal
-# total the one is found that SciPy's ``linear_sum_assignment`` finds: rows are the shorter side and
-# are added in their order, the last columns are looked at first, and of columns that are equally
-# far the last one that is free, else the first one seen, is next.
+# Assignment of rows to columns of the largest total weight, by shortest augmenting paths: Crouse
+# 2016, On implementing 2D rectangular assignment algorithms. Ties are resolved as in SciPy's
+# ``linear_sum_assignment``: rows of the shorter side are added in order; columns are searched from
+# the last; of equally far columns the last free one, else the first, is next.
 
 
 class AssignmentScratch(NamedTuple):
-    """Room for an assignment; each array is as long as the longer side.
+    """Scratch memory of an assignment; each array is as long as the longer side."""
 
-    Attributes:
-        u: float64, dual value of each row.
-        v: float64, dual value of each column.
-        far: float64, length of the shortest path to each column.
-        path: int32, the row before each column on it.
-        column_of: int32, the column that each row has.
-        row_of: int32, the row that each column has.
-        left: int32, columns not reached yet.
-        reached_row: bool.
-        reached_column: bool.
-    """
-
-    u: Array
-    v: Array
-    far: Array
-    path: Array
-    column_of: Array
-    row_of: Array
-    left: Array
-    reached_row: Array
-    reached_column: Array
+    u: Array  # float64, dual value of each row
+    v: Array  # float64, dual value of each column
+    far: Array  # float64, length of the shortest path to each column
+    path: Array  # int32, the row before each column on it
+    column_of: Array  # int32, column of each row
+    row_of: Array  # int32, row of each column
+    left: Array  # int32, columns not reached yet
+    reached_row: Array  # bool
+    reached_column: Array  # bool
 
 
 @inner
 def assignment_scratch(n: int) -> AssignmentScratch:
-    """Room for sides of up to n."""
+    """Scratch memory for sides of up to n."""
     return AssignmentScratch(
         np.empty(n, np.float64),
         np.empty(n, np.float64),
@@ -166,13 +150,11 @@ def assignment_scratch(n: int) -> AssignmentScratch:
 
 @inner
 def assign(weight: Array, n: int, m: int, scratch: AssignmentScratch, out: Array) -> None:
-    """Give each of n rows another one of m columns, or as many as there are, at the most weight.
+    """Assign n rows to different columns of m, as many as possible, at the largest total weight.
 
     Args:
         weight: float64 [n * m or more], row after row; finite.
-        n: number of rows.
-        m: number of columns.
-        scratch: room for the longer side.
+        scratch: memory for the longer side.
         out: int32 [n or more], the column of each row, -1 for none.
     """
     u, v, far, path, column_of, row_of, left, reached_row, reached_column = scratch
@@ -236,68 +218,39 @@ def assign(weight: Array, n: int, m: int, scratch: AssignmentScratch, out: Array
         out[i] = row_of[i] if turned else column_of[i]
 
 
-# Frames of sequences with the rows of both sides in them, and the couples that meet in some.
-#
-# A unit is a sequence and label. Its frames follow each other, and in each frame rows of both sides
-# and the pairs of them that overlap. An object and a track that overlap in some frame of their unit
-# are a couple: far fewer than all objects times all tracks.
+# Rows of both sides by unit (a sequence and label) and frame. An object and a track that overlap in
+# some frame of their unit are a couple: far fewer than all objects times all tracks.
 
 EPSILON = 2.0**-52
 
 
 class TrackFrames(NamedTuple):
-    """Rows of both sides by unit, frame and row of the table.
+    """Rows of both sides by unit, frame and row of the table."""
 
-    Attributes:
-        start: int64 [units + 1], frames of each unit.
-        truth_start: int64 [frames + 1], ground truths of each frame.
-        found_start: int64 [frames + 1], predictions of each frame.
-        pair_start: int64 [frames + 1], pairs of each frame.
-        truth: int32 [pairs], the ground truth of each pair, from 0 in its frame.
-        found: int32 [pairs], the prediction, likewise; pairs ascend by both.
-        overlap: float64 [pairs], how alike they are, in (0, 1].
-        truth_id: int32 [n], object of each ground truth, from 0 in its unit.
-        found_id: int32 [m], track of each prediction, from 0 in its unit.
-        n_truth_ids: int32 [units].
-        n_found_ids: int32 [units].
-    """
-
-    start: Array
-    truth_start: Array
-    found_start: Array
-    pair_start: Array
-    truth: Array
-    found: Array
-    overlap: Array
-    truth_id: Array
-    found_id: Array
-    n_truth_ids: Array
-    n_found_ids: Array
+    start: Array  # int64 [units + 1], frames of each unit
+    truth_start: Array  # int64 [frames + 1], ground truths of each frame
+    found_start: Array  # int64 [frames + 1], predictions of each frame
+    pair_start: Array  # int64 [frames + 1], pairs of each frame
+    truth: Array  # int32 [pairs], the ground truth of each pair, from 0 in its frame
+    found: Array  # int32 [pairs], the same of the prediction; pairs ascend by both
+    overlap: Array  # float64 [pairs], similarity, in (0, 1]
+    truth_id: Array  # int32 [n], object of each ground truth, from 0 in its unit
+    found_id: Array  # int32 [m], track of each prediction, from 0 in its unit
+    n_truth_ids: Array  # int32 [units]
+    n_found_ids: Array  # int32 [units]
 
 
 class Couples(NamedTuple):
-    """Objects and tracks of a unit that overlap in some frame, by object and track.
+    """Objects and tracks of a unit that overlap in some frame, by object and track."""
 
-    Attributes:
-        of_pair: int32 [pairs of the unit], the couple of each pair.
-        truth: int32 [couples], their object.
-        found: int32 [couples], their track.
-    """
-
-    of_pair: Array
-    truth: Array
-    found: Array
+    of_pair: Array  # int32 [pairs of the unit], the couple of each pair
+    truth: Array  # int32 [couples], their object
+    found: Array  # int32 [couples], their track
 
 
 @inner
 def by_code(code: Array, n_codes: int, rows: Array) -> Array:
-    """Group rows by their code, in their order.
-
-    Args:
-        code: int32, of any row.
-        n_codes: how many there are.
-        rows: int32 [n].
-    """
+    """Group ``rows`` by their code, in their order; ``code`` int32 is of any row."""
     start = np.zeros(n_codes + 1, np.int64)
     for row in rows:
         start[code[row] + 1] += 1
@@ -312,7 +265,6 @@ def by_code(code: Array, n_codes: int, rows: Array) -> Array:
 
 @inner
 def couples_of(frames: TrackFrames, unit: int) -> Couples:
-    """Couples of a unit."""
     begin, end = frames.start[unit], frames.start[unit + 1]
     before = frames.pair_start[begin]
     many = frames.pair_start[end] - before
@@ -355,72 +307,45 @@ def dense_overlaps(frames: TrackFrames, frame: int, m: int, out: Array) -> None:
         out[frames.truth[pair] * m + frames.found[pair]] = frames.overlap[pair]
 
 
-# CLEAR: matches frame by frame, those of the frame before first (Bernardin and Stiefelhagen 2008).
-#
-# The arithmetic is TrackEval's.
+# CLEAR: matches frame by frame, those of the previous frame first (Bernardin and Stiefelhagen
+# 2008), with TrackEval's arithmetic.
 
 CONTINUED = 1000.0
-"""What a pair of the frame before weighs more in CLEAR."""
+"""Extra weight in CLEAR of a pair of the previous frame."""
 MOSTLY, PARTLY = 0.8, 0.2
 """Shares of an object's frames above which it is mostly, and from which on partly, tracked."""
 MISS, MATCH, SWITCH, FRAGMENT = 0, 1, 2, 4
-"""What became of a ground truth in CLEAR; the last two are added to a match."""
+"""Outcome of a ground truth in CLEAR; the last two are added to a match."""
 TAKEN = 2
-"""What becomes of a prediction that matches an ignored ground truth."""
+"""Outcome of a prediction that matches an ignored ground truth."""
 
 
 class ClearCounts(NamedTuple):
-    """Counts of CLEAR by unit, int64 [units] each except the overlaps.
+    """Counts of CLEAR by unit, int64 [units] each except the overlaps."""
 
-    Attributes:
-        tp: pairs that match.
-        switches: matches of an object whose track before was another one.
-        fragments: how often objects are found again.
-        mostly: objects that are matched in most of their frames.
-        partly: objects that are in some.
-        lost: all other objects.
-        overlap: float64, sum of the overlaps of pairs that match.
-    """
-
-    tp: Array
-    switches: Array
-    fragments: Array
-    mostly: Array
-    partly: Array
-    lost: Array
-    overlap: Array
+    tp: Array  # pairs that match
+    switches: Array  # matches of an object whose previous track was another one
+    fragments: Array  # how often objects are found again
+    mostly: Array  # objects that are matched in most of their frames
+    partly: Array  # objects that are in some
+    lost: Array  # all other objects
+    overlap: Array  # float64, sum of the overlaps of pairs that match
 
 
 class ClearEvents(NamedTuple):
-    """Outcomes of single ground truths.
+    """Outcomes of single ground truths."""
 
-    Attributes:
-        event: uint8 [n], sums of ``MATCH``, ``SWITCH`` and ``FRAGMENT``.
-        met: int64 [n], the prediction that each meets, its place in the layout, -1 for none.
-        before: int32 [n], the track from which it switched, -1 for none.
-        overlap: float64 [n], of the match, NaN without one.
-    """
-
-    event: Array
-    met: Array
-    before: Array
-    overlap: Array
+    event: Array  # uint8 [n], sums of ``MATCH``, ``SWITCH`` and ``FRAGMENT``
+    met: Array  # int64 [n], the matched prediction's place in the layout, -1 for none
+    before: Array  # int32 [n], the track from which it switched, -1 for none
+    overlap: Array  # float64 [n], of the match, NaN without one
 
 
 @kernel
 def clear(
     frames: TrackFrames, first: int, last: int, least: float, out: ClearCounts, events: ClearEvents
 ) -> None:
-    """Count a range of units for CLEAR, and record the outcomes of their rows.
-
-    Args:
-        frames: all units.
-        first: the first unit of the range.
-        last: the one behind it.
-        least: overlap from which on a pair may match, less an epsilon.
-        out: written at the range.
-        events: written at its rows.
-    """
+    """Count a range of units for CLEAR, and record the outcomes of their rows."""
     for unit in range(first, last):
         begin, end = frames.start[unit], frames.start[unit + 1]
         most_truth = most_rows(frames.truth_start, begin, end)
@@ -441,7 +366,7 @@ def clear(
             n, m = frames.truth_start[frame + 1] - g, frames.found_start[frame + 1] - t
             for i in range(n):
                 frames_of[frames.truth_id[g + i]] += 1
-            if n == 0 or m == 0:  # what was matched in the frame before stays as it was
+            if n == 0 or m == 0:  # a match of the previous frame remains
                 continue
             number += 1
             dense_overlaps(frames, frame, m, dense)
@@ -495,12 +420,8 @@ def absorbed(
     """Flags of predictions that match a ground truth, and an ignored one, per frame.
 
     Args:
-        frames: all units.
-        first: the first unit of the range.
-        last: the one behind it.
         ignored: bool [n], of ground truths.
-        least: overlap from which on a pair may match, less an epsilon.
-        out: uint8 [m], ``MATCH``, or ``TAKEN`` where that is ignored, at the range's predictions.
+        out: uint8 [m], ``MATCH``, or ``TAKEN`` if the ground truth is ignored.
     """
     for unit in range(first, last):
         begin, end = frames.start[unit], frames.start[unit + 1]
@@ -526,21 +447,15 @@ def absorbed(
                     out[t + j] = TAKEN if ignored[g + i] else MATCH
 
 
-# HOTA: matches of all frames, and what their objects and tracks have in common (Luiten 2021).
-#
-# The arithmetic is TrackEval's, sums in its order, since their last bits decide ties.
+# HOTA: matches of all frames, and the rows that objects and tracks share (Luiten 2021), with
+# TrackEval's arithmetic: sums in its order, since their last bits decide ties.
 
 
 @inner
 def _align(frames: TrackFrames, unit: int, couples: Couples, dense: Array, sums: Array) -> Array:
     """Agreement of each couple of a unit over all frames, float64 [couples].
 
-    Args:
-        frames: all units.
-        unit: which of them.
-        couples: its couples.
-        dense: room for the overlaps of a frame.
-        sums: room for the rows and for the columns of a frame, float64 [2, k].
+    ``dense`` and ``sums`` float64 [2, k] are scratch memory for a frame.
     """
     n_truth = np.zeros(frames.n_truth_ids[unit], np.float64)
     n_found = np.zeros(frames.n_found_ids[unit], np.float64)
@@ -578,21 +493,13 @@ def _align(frames: TrackFrames, unit: int, couples: Couples, dense: Array, sums:
 
 
 class HotaSums(NamedTuple):
-    """Sums of HOTA by unit and alpha.
+    """Sums of HOTA by unit and alpha."""
 
-    Attributes:
-        tp: int64 [units, alphas], pairs that match.
-        overlap: float64 [units, alphas], their overlaps.
-        either: float64, over matches the share that the two have in common of all rows of either.
-        of_truth: float64, the same of the rows of the object alone.
-        of_found: float64, the same of the rows of the track alone.
-    """
-
-    tp: Array
-    overlap: Array
-    either: Array
-    of_truth: Array
-    of_found: Array
+    tp: Array  # int64 [units, alphas], pairs that match
+    overlap: Array  # float64 [units, alphas], their overlaps
+    either: Array  # float64, over matches the share of common rows in all rows of object or track
+    of_truth: Array  # float64, the same in the rows of the object
+    of_found: Array  # float64, the same in the rows of the track
 
 
 @kernel
@@ -600,11 +507,7 @@ def hota(frames: TrackFrames, first: int, last: int, floors: Array, out: HotaSum
     """HOTA's sums of a range of units.
 
     Args:
-        frames: all units.
-        first: the first unit of the range.
-        last: the one behind it.
         floors: float64 [alphas], the least overlap of a match at each alpha, ascending.
-        out: written at the range.
     """
     n_alphas = floors.size
     for unit in range(first, last):
@@ -714,18 +617,10 @@ def _clusters(couples: Couples, rows: Array, n: int, m: int) -> tuple[Array, Arr
 
 @kernel
 def identities(frames: TrackFrames, first: int, last: int, least: float, out: Array) -> None:
-    """Rows common to objects and tracks, one track per object at most.
+    """Rows common to objects and tracks, one track per object at most, int64 [units].
 
-    Whatever the order of ties, the assignment that leaves the fewest rows alone has the most
-    in common. Objects and tracks that nothing connects are assigned apart from each other, so that
-    a table of weights is as large as what hangs together.
-
-    Args:
-        frames: all units.
-        first: the first unit of the range.
-        last: the one behind it.
-        least: overlap from which on a pair counts.
-        out: int64 [units], written at the range.
+    For any order of ties, the assignment with the fewest unmatched rows has the most common rows.
+    Unconnected objects and tracks are assigned separately, so that tables of weights stay small.
     """
     for unit in range(first, last):
         couples = couples_of(frames, unit)

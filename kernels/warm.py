@@ -57,7 +57,7 @@ from .sums import errors_between
 
 
 def inputs() -> None:
-    """Ids, labels and draws of datums, which every task has."""
+    """Ids, labels and resamples of datums, for every task."""
     value = np.arange(4, dtype=np.int64)
     many = np.arange(1 << 13, dtype=np.uint64)  # more than its first table has room for
     hash_codes(many, many)
@@ -98,14 +98,14 @@ def scores() -> None:
     side, rows = (value[:1], value[2:3]), (score, code, None)
     drawing = Drawing(
         0, 0, 4, None, np.zeros(4, np.uint64)
-    )  # in files scores have keys beside them
+    )  # scores in files have keys next to them
     drawn_wins(side, side, rows, drawing)
     drawn_precisions(side, side, rows, drawing)
     add_wins(score, 0, place_table(np.array([0, 2, 4]), score), np.zeros(2, np.int64))
 
 
 def parts() -> None:
-    """Parts of a run put together again, by descending score."""
+    """Merging of parts of a run, by descending score."""
     begin, end = np.array([[0], [2]]), np.array([[2], [4]])
     merge_runs(begin, end, -np.arange(4.0), np.zeros(0), np.arange(4, dtype=np.int32))
 
@@ -119,12 +119,12 @@ def boxes() -> None:
 
 
 def walks() -> None:
-    """Words that many longest common subsequences could take."""
+    """Words with many longest common subsequences."""
     walks_too_far(0, 0, (np.array([0, 1]), np.array([0, 2]), np.zeros(2, np.int32)), 1)
 
 
 def fits() -> None:
-    """Fits of scores, which commands of their own ask for."""
+    """Fits of scores, for separate commands."""
     pooled_blocks(np.ones(2), np.ones(2))
 
 

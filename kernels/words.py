@@ -1,4 +1,9 @@
-"""Texts split into characters, words and tokens, as hashes."""
+"""Texts split into characters, words and tokens, as hashes.
+
+Everywhere, ``data`` is uint8, the UTF-8 bytes of all texts, and ``start`` int64 [t + 1] the offsets
+of the texts. Results named *tokens* are the first and second hash of each token, uint64, and the
+offsets of the tokens of each text, int64 [t + 1].
+"""
 
 from __future__ import annotations
 
@@ -8,10 +13,8 @@ import numpy as np
 
 from .jit import I64, U8, U64, Array, frozen, inner, kernel
 
-# Hashes of tokens, eight bytes at a time, and codes of them that hold within one datum.
-#
-# A token is two 64-bit hashes from here on, and two tokens are one where both agree: a million
-# different ones collide with a chance below 1e-26.
+# Hashes of tokens, eight bytes at a time, and codes of tokens within one datum. Two tokens are
+# equal if both 64-bit hashes are: a million different ones collide with a chance below 1e-26.
 
 SEED, OTHER_SEED = np.uint64(0xCBF29CE484222325), np.uint64(0x9AE16A3B2F90404F)
 _MIX, _OTHER_MIX = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0x9E3779B97F4A7C15)
@@ -21,7 +24,7 @@ _EIGHT = np.uint64(8)
 
 @inner
 def add_bytes(a: Any, b: Any, eight: Any) -> tuple[Any, Any]:
-    """Both hashes after eight more bytes, the first in the lowest bits."""
+    """Update both hashes by eight more bytes, the first in the lowest bits."""
     a = (a ^ eight) * _MIX
     b = (b + eight) * _OTHER_MIX
     return a ^ (a >> _SHIFT), b ^ (b >> _OTHER_SHIFT)
@@ -64,7 +67,7 @@ def local_codes(
         out: int32, filled: codes of the tokens of candidates, of references.
 
     Returns:
-        the most codes that any datum has.
+        the most codes of any datum.
     """
     c_code, r_code = out
     c_start, c_first, c_second = candidates
@@ -145,15 +148,10 @@ def _decode(data: U8, start: I64, spaces: bool, code: Array, text_end: Array) ->
 
 
 def code_points(data: Array, start: Array, *, spaces: bool) -> tuple[Array, Array]:
-    """Code points of texts.
+    """Code points of texts, as offsets by text, int64 [t + 1], and int32.
 
     Args:
-        data: uint8, UTF-8 of all texts.
-        start: int64 [t + 1], offsets of the texts.
-        spaces: whether white space (as Python's ``str.split`` knows it) stays.
-
-    Returns:
-        offsets of the code points of each text, int64 [t + 1]; int32, all of them.
+        spaces: whether to keep white space (as in Python's ``str.split``).
     """
     code = np.empty(int(start[-1] - start[0]), np.int32)
     text_end = np.zeros(start.size, np.int64)
@@ -190,17 +188,9 @@ def _bare_words(data: U8, start: I64, first: Array, second: Array, text_end: Arr
 
 
 def words_and_marks(data: Array, start: Array) -> tuple[Array, Array, Array]:
-    """Words between white space; one mark of ASCII punctuation at the end, else start, is apart.
+    """Words between white space; one ASCII punctuation mark at the end, else start, is a token.
 
-    The rule of chrF++ (Popović, "chrF++: words helping character n-grams", 2017).
-
-    Args:
-        data: uint8, UTF-8 of all texts.
-        start: int64 [t + 1], offsets of the texts.
-
-    Returns:
-        first and second hash of each token, uint64; offsets of the tokens of each text,
-        int64 [t + 1].
+    The rule of chrF++ (Popović, "chrF++: words helping character n-grams", 2017). Returns tokens.
     """
     room = int(start[-1] - start[0]) + 1
     first, second = np.empty(room, np.uint64), np.empty(room, np.uint64)
@@ -209,9 +199,8 @@ def words_and_marks(data: Array, start: Array) -> tuple[Array, Array, Array]:
     return first[:n], second[:n], text_end
 
 
-# Tokens of texts as translation metrics cut them: at whitespace, by character, by NLTK's rules.
-#
-# Characters are told by a table of kinds by code point, so that no regular expression runs.
+# Tokens of translation metrics: at whitespace, by character, by NLTK's rules. A table of kinds by
+# code point replaces regular expressions.
 
 WORD, DECIMAL, SPACE = 1, 2, 4
 """Bits of a character's kind: part of a word, a decimal digit, whitespace."""
@@ -220,7 +209,7 @@ _DOLLAR, _STOP = 36, 46
 
 @inner
 def kind_at(kinds: Array, data: Array, i: int, end: int) -> tuple[Any, Any]:
-    """Kind and bytes of the character at ``i``; none and no bytes at the end."""
+    """Kind and bytes of the character at ``i``; zeros at the end."""
     if i >= end:
         return np.uint8(0), 0
     code, width = code_at(data, i)
@@ -258,23 +247,14 @@ def _by_rules(data: U8, start: I64, kinds: U8, first: Array, second: Array, text
 
 
 def _room(data: Array, start: Array) -> tuple[Array, Array, Array]:
-    """Space for tokens; pages that are never written cost no memory."""
+    """Memory for tokens; pages that are never written cost no memory."""
     room = int(start[-1] - start[0]) + 1
     return np.empty(room, np.uint64), np.empty(room, np.uint64), np.zeros(start.size, np.int64)
 
 
 @kernel
 def words_at_spaces(data: U8, start: I64) -> tuple[Array, Array, Array]:
-    """Tokens between whitespace, as Python's ``str.split`` cuts them.
-
-    Args:
-        data: uint8, UTF-8 of all texts.
-        start: int64 [t + 1], offsets of the texts.
-
-    Returns:
-        first and second hash of each token, uint64; offsets of the tokens of each text,
-        int64 [t + 1].
-    """
+    """Tokens between whitespace, as in Python's ``str.split``."""
     room = start[-1] - start[0] + 1
     first, second = np.empty(room, np.uint64), np.empty(room, np.uint64)
     text_end = np.zeros(start.size, np.int64)
@@ -301,29 +281,21 @@ def words_at_spaces(data: U8, start: I64) -> tuple[Array, Array, Array]:
 def words_by_rules(data: Array, start: Array, kinds: Array) -> tuple[Array, Array, Array]:
     r"""Tokens of the regular expression ``\w+|\$[\d]+|[^\s\.]+``, which Valor gives NLTK.
 
-    Full stops part tokens and are none; other punctuation takes along what follows it up to a
-    space or stop.
+    Full stops separate tokens; other punctuation includes the text that follows it up to a space or
+    stop.
 
     Args:
-        data: uint8, UTF-8 of all texts.
-        start: int64 [t + 1], offsets of the texts.
-        kinds: uint8 by code point, bits ``WORD``, ``DECIMAL`` and ``SPACE``; as long as the
-            highest one in ``data`` needs.
-
-    Returns:
-        as :func:`words_at_spaces`.
+        kinds: uint8 by code point, bits ``WORD``, ``DECIMAL`` and ``SPACE``, at least up to the
+            highest one in ``data``.
     """
     first, second, text_end = _room(data, start)
     n = _by_rules(data, start, kinds, first, second, text_end)
     return first[:n], second[:n], text_end
 
 
-# Tokens as mteval-v13a cuts them, without a regular expression.
-#
-# Four rewritings follow each other, each from left to right and without overlap: most marks of
-# ASCII are apart; a full stop or comma is apart unless a digit stands before it, then unless one
-# stands behind it; a hyphen is apart behind a digit. What is left between white space are the
-# tokens.
+# Tokens of mteval-v13a, without a regular expression. Four rewritings, each from left to right and
+# without overlap, separate most ASCII marks; a full stop or comma unless a digit precedes it, then
+# unless one follows it; a hyphen after a digit. Tokens are split at white space.
 
 _APART = np.zeros(256, np.bool_)
 _APART[np.r_[32:39, 40:44, 47, 58:65, 91:97, 123:127]] = True  # all but ' , - .
@@ -436,16 +408,10 @@ def _tokens(
 def mteval_words(data: Array, start: Array, *, padded: bool) -> tuple[Array, Array, Array]:
     """Tokens of texts by the rules of mteval-v13a for Western languages.
 
-    Entities, ``<skipped>`` and hyphens before line breaks are the caller's.
+    Callers handle entities, ``<skipped>`` and hyphens before line breaks.
 
     Args:
-        data: uint8, UTF-8 of all texts.
-        start: int64 [t + 1], offsets of the texts.
-        padded: whether a space stands before and behind each text.
-
-    Returns:
-        first and second hash of each token, uint64; offsets of the tokens of each text,
-        int64 [t + 1].
+        padded: whether a space surrounds each text.
     """
     room = int(start[-1] - start[0]) + 1
     first, second = np.empty(room, np.uint64), np.empty(room, np.uint64)
@@ -454,10 +420,8 @@ def mteval_words(data: Array, start: Array, *, padded: bool) -> tuple[Array, Arr
     return first[:n], second[:n], text_end
 
 
-# Tokens as ROUGE knows them: runs of letters and digits in lower case, and the lines they are in.
-#
-# Two ways: ASCII alone (Google's rouge-score 0.1.2, where every other letter parts tokens), and the
-# letters of all scripts.
+# Tokens of ROUGE: runs of letters and digits in lower case, and their lines, either of ASCII only
+# (Google's rouge-score 0.1.2: every other letter separates tokens) or of all scripts.
 
 _LOWER = np.zeros(256, np.uint8)
 _LOWER[np.r_[48:58, 97:123]] = np.r_[48:58, 97:123]
@@ -466,7 +430,7 @@ _LOWER.flags.writeable = False
 _BYTE, _WORD_BITS = np.uint64(8), np.uint64(64)
 
 APART, TOKEN, TOKEN_ALONE = 0, 1, 2
-"""Kinds of characters: between tokens, part of one, a token by itself."""
+"""Kinds of characters: between tokens, part of one, a single-character token."""
 
 
 @inner
@@ -474,7 +438,7 @@ def lower_at(data: Array, i: int, end: int) -> tuple[Any, Any]:
     """ASCII letter or digit of the character at ``i`` in lower case, 0 if none; its bytes.
 
     Beyond ASCII these are the Kelvin sign, which becomes k, and the dotted capital I, which becomes
-    i and a mark that parts tokens; of the latter the first byte is told.
+    i and a mark that separates tokens; for the latter the first byte is returned.
     """
     byte = data[i]
     if byte < 0x80:
@@ -595,16 +559,14 @@ def rouge_words(data: Array, start: Array, kinds: Array | None = None) -> tuple[
     """Tokens of texts and of their lines.
 
     Args:
-        data: uint8, UTF-8 of all texts; in lower case where ``kinds`` is given.
-        start: int64 [t + 1], offsets of the texts.
-        kinds: uint8 by code point, ``APART``, ``WORD`` or ``ALONE``; None for rouge-score's rule:
-            lower case, runs of ``[a-z0-9]``.
+        data: in lower case with ``kinds``.
+        kinds: uint8 by code point, ``APART``, ``TOKEN`` or ``TOKEN_ALONE``; None for rouge-score's
+            rule: lower case, runs of ``[a-z0-9]``.
 
     Returns:
-        first and second hash of each token, uint64; the byte where each begins and one past its
-        last, int64; offsets of
-        the tokens of each text, int64 [t + 1]; offsets of the tokens of each line that has any,
-        int64; offsets of these lines of each text, int64 [t + 1].
+        first and second hash of each token, uint64; its first byte and one past its last, int64;
+        offsets of the tokens of each text, int64 [t + 1]; offsets of the tokens of each line that
+        has any, int64; offsets of these lines of each text, int64 [t + 1].
     """
     data, start = frozen(data, np.uint8), frozen(start, np.int64)
     used = int(start[-1] - start[0])
@@ -625,9 +587,7 @@ def rouge_words(data: Array, start: Array, kinds: Array | None = None) -> tuple[
 
 
 # Words of UTF-8 texts as pairs of 64-bit hashes: two ways to cut a text into sentences of words.
-#
-# A word is its hashes from here on; :func:`evalengine.kernels.datums.hash_codes` makes dense
-# codes of them.
+# :func:`evalengine.kernels.datums.hash_codes` makes dense codes of them.
 
 _SEED, _OTHER_SEED = np.uint64(0xCBF29CE484222325), np.uint64(0x9AE16A3B2F90404F)
 _STEP, _OTHER_STEP = np.uint64(0x100000001B3), np.uint64(0xC6A4A7935BD1E995)
@@ -678,7 +638,7 @@ def space_at(data: Array, i: int, end: int) -> Any:
 
 @inner
 def code_at(data: Array, i: int) -> tuple[Any, Any]:
-    """The code point at ``i`` and its bytes, of valid UTF-8."""
+    """Code point at ``i`` and its bytes, of valid UTF-8."""
     byte = np.int64(data[i])
     if byte < 0x80:
         return byte, 1
@@ -753,7 +713,7 @@ def _split_at_stops(data: U8, start: I64, first: Array, second: Array, ends: Arr
 
 @kernel
 def _split_words(data: U8, start: I64, first: Array, second: Array, ends: Array) -> int:
-    """Words of sentences that are given."""
+    """Words of given sentences."""
     n = 0
     for s in range(start.size - 1):
         i, end = start[s], start[s + 1]
@@ -793,7 +753,7 @@ def _split_words(data: U8, start: I64, first: Array, second: Array, ends: Array)
 
 
 def _sentence_room(data: Array, start: Array) -> tuple[Array, Array, Array]:
-    """Space for the words of texts, which never outnumber half their bytes by more than a text.
+    """Memory for the words of texts: at most half their bytes plus one per text.
 
     Pages that are never written cost no memory.
     """
@@ -802,18 +762,14 @@ def _sentence_room(data: Array, start: Array) -> tuple[Array, Array, Array]:
 
 
 def words_between_stops(data: Array, start: Array) -> tuple[Array, Array, Array, Array]:
-    """Words as the package rouge 1.0.1 cuts them: sentences at every ".", words at whitespace.
+    """Words as in the package rouge 1.0.1: sentences at every ".", words at whitespace.
 
-    Case and all other punctuation stay. Nothing between two stops is no sentence; nothing but
-    whitespace is a sentence of one empty word.
-
-    Args:
-        data: uint8, the UTF-8 bytes of all texts.
-        start: int64 [n + 1], offsets of the texts.
+    Case and all other punctuation stay. Two adjacent stops make no sentence; only whitespace
+    between stops makes a sentence of one empty word.
 
     Returns:
-        first and second hash of every word, uint64; offsets of the words of each sentence,
-        int64 [sentences + 1]; offsets of the sentences of each text, int64 [n + 1].
+        first and second hash of every word, uint64; offsets of the words of each sentence, int64
+        [sentences + 1]; offsets of the sentences of each text, int64 [t + 1].
     """
     first, second, ends = _sentence_room(data, start)
     n, sentences, sentence_start = _split_at_stops(data, start, first, second, ends)
@@ -821,19 +777,12 @@ def words_between_stops(data: Array, start: Array) -> tuple[Array, Array, Array,
 
 
 def words_of_sentences(data: Array, start: Array) -> tuple[Array, Array, Array]:
-    """Words without punctuation: runs of letters, digits and ``_``.
+    """Words without punctuation: runs of letters, digits and ``_``, as tokens.
 
     An apostrophe between letters and a stop or comma between digits belong to the word ("don't",
-    "3.14"). Beyond ASCII everything counts as a letter but the punctuation, symbols and emoji of
-    Unicode's blocks for these; Chinese characters and kana are words of one character each.
-
-    Args:
-        data: uint8, the UTF-8 bytes of all sentences, in lower case if case is to be ignored.
-        start: int64 [n + 1], offsets of the sentences.
-
-    Returns:
-        first and second hash of every word, uint64; offsets of the words of each sentence,
-        int64 [n + 1].
+    "3.14"). Beyond ASCII all characters are letters except the punctuation, symbols and emoji of
+    Unicode's blocks for these; Chinese characters and kana are words of one character each. To
+    ignore case, ``data`` must be in lower case.
     """
     first, second, ends = _sentence_room(data, start)
     n = _split_words(data, start, first, second, ends)
