@@ -83,7 +83,7 @@ CLASSIFICATION: dict[str, Truth] = {
     "no negative datum of the label": lambda f, r, _: (
         f.positives(r["label_value"]) == len(f.datums | set(f.scores))
     ),
-    "nothing is predicted at the threshold": lambda f, r, rows: chosen(r, rows),
+    "no predictions at the threshold": lambda f, r, rows: chosen(r, rows),
     "no threshold reaches it": lambda f, r, rows: not chosen(r, rows),
 }
 A, B = "a", "b"
@@ -198,7 +198,7 @@ def test_detection(case: str, area: str) -> None:
             "no prediction that counts at this threshold": not answer,
             "no prediction that counts": not scored,
             "no threshold reaches it": scored,
-            "nothing is predicted at the threshold": scored,
+            "no predictions at the threshold": scored,
             "neither ground truth nor prediction that counts at this threshold": (
                 not truth and not answer
             ),

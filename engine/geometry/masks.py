@@ -289,7 +289,7 @@ def _sizes(size: pl.Series, place: Place) -> tuple[Array, Array]:
         "too_many_pixels",
         pixels >= 1 << 32,
         "whose size has 2^32 pixels or more",
-        "Cut the image into tiles, each a datum of its own.",
+        "Cut the image into tiles, one datum each.",
         told,
     )
     height, width = number[:, 0].astype(np.int64), number[:, 1].astype(np.int64)
@@ -372,7 +372,7 @@ def _by_row(order: pl.Series | None, usual: str, n: int, place: Place) -> Array:
         "unknown_name",
         ~said.is_in(["row", "column"]).to_numpy(),
         "whose 'order' is neither 'row' nor 'column'",
-        "Say in which order the pixels are counted: along the rows, or down the columns.",
+        "Write the order of the pixels: along the rows, or down the columns.",
         said.__getitem__,
     )
     return (said == "row").to_numpy()

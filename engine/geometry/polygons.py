@@ -173,7 +173,7 @@ def _of_three_points(rings: Rings, column: pl.Series, place: Place, *, repair: b
             "ring_short",
             wrong,
             "with rings of fewer than three points",
-            f"{_WAY_OUT} leave such rings out.",
+            f"{_WAY_OUT} remove such rings.",
             told,
         )
     outside = np.zeros(n.size, np.bool_)

@@ -99,7 +99,7 @@ class RasterFiles(msgspec.Struct, frozen=True):
             if not is_remote(path):
                 return None
             return (
-                "is not a file of this machine, and a table's paths open nothing else. Copy the"
+                "is not a file of this machine, and a table's paths open only local files. Copy the"
                 f" rasters here, or write {option('remote_rasters', True)} if you trust the table"
             )
         if self.root is None:
@@ -525,7 +525,7 @@ def _refuse_grid(grid: Grid, rows: Array, bands: Array, path: str, place: Place)
     there.refuse(
         "band_missing",
         (bands < 1) | (bands > grid.bands),
-        f"with a raster of {grid.bands} bands that lacks the one asked for",
+        f"with a raster of {grid.bands} bands, without the requested one",
         "Bands count from 1.",
         lambda i: f"band {bands[i]:g} of {path}",
         bands=grid.bands,
@@ -534,7 +534,7 @@ def _refuse_grid(grid: Grid, rows: Array, bands: Array, path: str, place: Place)
         "too_many_pixels",
         np.full(rows.size, grid.height * grid.width >= 1 << 32),
         "with rasters of 2^32 pixels or more",
-        "Cut them into tiles, each a datum of its own.",
+        "Cut them into tiles, one datum each.",
         lambda i: f"{path}: {grid.height} x {grid.width}",
     )
 
@@ -547,8 +547,8 @@ def _refuse_colours(dataset: Any, rows: Array, bands: Array, values: Array, plac
         "band_unnamed",
         unnamed if several else np.zeros(rows.size, np.bool_),
         f"with a raster of {dataset.count} bands, and no band named",
-        "Masks are images of one band; is it a picture? A column raster_band says which band"
-        " holds the objects.",
+        "Masks are images of one band. If it is no picture, name the band of the objects in a"
+        " column raster_band.",
         lambda i: dataset.name,
         bands=dataset.count,
     )
@@ -557,8 +557,8 @@ def _refuse_colours(dataset: Any, rows: Array, bands: Array, values: Array, plac
         "raster_value_unnamed",
         unnamed & np.isnan(values) if palette else np.zeros(rows.size, np.bool_),
         "with a raster of colours by a palette, and no value named",
-        "A column raster_value says which number in the palette is the object; a column"
-        " raster_band (1) says that all numbers but 0 are.",
+        "Give the object's number in the palette in a column raster_value, or raster_band 1 if all"
+        " numbers but 0 are objects.",
         lambda i: dataset.name,
     )
 

@@ -82,9 +82,9 @@ def _refuse(parts: Array, of_part: Array, n: int, place: Place) -> None:
         "polygon_invalid",
         wrong,
         "with polygons that are not valid",
-        f"Correct these rows, write {option('invalid_polygons', 'repair')} to count what shapely"
-        f" makes of them, or {option('iou_type', 'segm')} to compare masks, as COCO does, which"
-        " works with any ring.",
+        f"Correct these rows, write {option('invalid_polygons', 'repair')} to repair them with"
+        f" shapely, or {option('iou_type', 'segm')} to compare masks, as COCO does, which works"
+        " with any ring.",
         lambda i: reason[i],
         reason=reason[of_part[0]],
     )

@@ -250,7 +250,7 @@ def _wanted(task: str, name: str) -> Asked:
     if rated is not None:
         said = f"{option('metrics', rated[0])} {option(_THRESHOLDS, [rated[1]])}"
         raise OptionError(
-            f"{name!r}: IoU thresholds are an option of their own: write {said}.",
+            f"{name!r}: IoU thresholds are a separate option: write {said}.",
             code="unknown_name",
             value=name,
         )

@@ -66,8 +66,8 @@ def aims_of(options: Options, beta: float | None = None) -> Aims:
             raise invalid(name, value, "write a finite number, 0 or more.")
     if not any(costs):
         raise OptionError(
-            f"{option('false_positive_cost', 0)} and {option('miss_cost', 0)}: where nothing costs"
-            " anything, every threshold is as good. Write one above 0.",
+            f"{option('false_positive_cost', 0)} and {option('miss_cost', 0)}: without costs all"
+            " thresholds are equally good. Write one above 0.",
             code="option_value",
             options=["false_positive_cost", "miss_cost"],
         )
@@ -80,7 +80,7 @@ def aims_of(options: Options, beta: float | None = None) -> Aims:
 # highest threshold is chosen. Points come in blocks of descending thresholds, so that a curve
 # larger than memory is read once for all rules.
 
-NOTHING = "nothing is predicted at the threshold"
+NOTHING = "no predictions at the threshold"
 """Why a threshold above every score has no precision."""
 
 
@@ -207,7 +207,7 @@ def _equal(threshold: Array, at: Reached, aims: Aims) -> Array:
 
 LARGEST_F = Rule(
     metric="ThresholdAtMaxF",
-    definition="The score threshold with the largest F-beta, and what it reaches.",
+    definition="The score threshold with the largest F-beta, and the numbers at it.",
     formula=r"\text{arg max}_\tau\, F_\beta(\tau)",
     merit=_f,
     serves="f",
@@ -249,7 +249,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         metric="ThresholdAtCost",
         definition="The score threshold with the least false_positive_cost times false positives"
-        " plus miss_cost times misses; above every score where predicting nothing costs least.",
+        " plus miss_cost times misses; above every score if predicting none costs least.",
         source="Elkan 2001, The Foundations of Cost-Sensitive Learning",
         formula=r"\text{arg min}_\tau \left(\kappa_+\, \text{fp}(\tau) +"
         r" \kappa_-\, \text{fn}(\tau)\right)",
@@ -261,8 +261,8 @@ RULES: tuple[Rule, ...] = (
     Rule(
         metric="ThresholdAtEqualError",
         definition="The score threshold at which both kinds of error are nearest to each other:"
-        " false-positive and false-negative rate, or, where nothing is negative, precision and"
-        " recall (the break-even point).",
+        " false-positive and false-negative rate, or, without negatives, precision and recall (the"
+        " break-even point).",
         source="ISO/IEC 19795-1 (equal error rate); Lewis 1992 (break-even point)",
         formula=r"\text{arg min}_\tau \left|\text{FPR}(\tau) - \text{FNR}(\tau)\right|, \quad"
         r" \text{without negatives} \quad \text{arg min}_\tau \left|\text{fp}(\tau) -"

@@ -667,7 +667,9 @@ def _told(first: Tallied, second: Tallied, differing: int, lone: int) -> str:
     if not both == len(ids) == len(others):
         said.append(f"{both:,} of {len(ids):,} datums are among the baseline's {len(others):,}")
     if lone:
-        said.append(f"{lone:,} datums that one of the two runs answers alone are left out of both")
+        said.append(
+            f"{lone:,} datums with a prediction in only one of the two runs are skipped in both"
+        )
     if differing:
         said.append(f"{differing:,} datums have other ground truths")
     clusters = np.unique(second.tallies.datums.keys).size

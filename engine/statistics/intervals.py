@@ -373,7 +373,7 @@ METHODS: dict[str, Method] = {
     "bca": Method(
         bca,
         leaves_out=True,
-        lacking="all draws lie on one side of the number, for which bca has no correction",
+        lacking="all resamples are on one side of the number, for which bca has no correction",
     ),
     "jackknife": Method(jackknife, draws=False, leaves_out=True),
     "wilson": Method(

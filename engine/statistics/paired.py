@@ -112,8 +112,8 @@ def _answered(datums: ComparedDatums, runs: Mapping[str, Tallied]) -> ComparedDa
     if not every.any():
         said = ", ".join(f"{name} {count:,}" for name, count in lacking.items())
         raise InputError(
-            f"no datum has a prediction in all runs: of {int(some.sum()):,} lack {said}. Means are"
-            f" over datums with predictions{rule.way}.",
+            f"no datum has a prediction in all runs. Of {int(some.sum()):,} datums, missing are"
+            f" {said}. Means are over datums with predictions{rule.way}.",
             code="nothing_in_common",
             count=int(some.sum()),
             lacking=dict(lacking),
@@ -189,12 +189,14 @@ def _of_all(runs: Mapping[str, Tallied], common: bool) -> ComparedDatums:
             lacking = known.filter(~pl.col("bare"), ~pl.col("id").is_in(ids.implode()))["id"].sort()
             if len(lacking):
                 first = ", ".join(map(repr, lacking.head(_SHOWN).to_list()))
-                lacks.append(f"{name} lacks {len(lacking):,} datums of the others, first {first}")
+                lacks.append(
+                    f"{len(lacking):,} datums of the others are missing in {name}, first {first}"
+                )
         shared = known.filter(pl.col("n") == len(runs))["id"]
         if not common or not len(shared):
             way = (
-                f"compare what they have in common with {option('common', True)}, or score"
-                " all of them on the same data"
+                f"compare their common datums with {option('common', True)}, or score all of them"
+                " on the same data"
                 if len(shared)
                 else "they have none in common"
             )
@@ -298,7 +300,7 @@ def fill_of(missing: str, run: Tallied) -> Fill:
     if rule is None or not rule.fills:
         raise OptionError(
             f"{given}: numbers of {plan.task} are no means of one value per datum that may be"
-            " missing: leave it out.",
+            " missing: remove it.",
             code="option_unread",
             option="missing",
         )
@@ -327,8 +329,7 @@ def fill_of(missing: str, run: Tallied) -> Fill:
     if endless:
         raise OptionError(
             f"{given}: {', '.join(endless)} {'have' if len(endless) > 1 else 'has'} no worst value."
-            f" Name metrics that have one with {option('metrics')}, or leave {option('missing')}"
-            " out.",
+            f" Name metrics that have one with {option('metrics')}, or remove {option('missing')}.",
             code="option_value",
             option="missing",
             metrics=list(endless),

@@ -161,7 +161,7 @@ class Drawing:
         except OneByOne:
             pass
         if draws.keys is None:
-            raise _Unlike("not computed for draws of a run in bounded memory")
+            raise _Unlike("not computed for resamples of a run in bounded memory")
         weights = draws.weights.astype(np.int64)
         return [
             metric.compute(self._one_draw(view, weights[:, d]), settings) for d in range(len(draws))
@@ -183,7 +183,7 @@ class _Unlike(Exception):
 def does_not_vary(cluster: str | None) -> str:
     """Why numbers of one datum, or of one cluster, have no interval."""
     what = "datum" if cluster is None else f"cluster of {cluster!r}"
-    return f"one {what} alone does not vary"
+    return f"a single {what} does not vary"
 
 
 def places(cells: Cells) -> Array:
@@ -210,14 +210,14 @@ def _flat(found: list[list[Cells]], cells: Sequence[Cells], n: int) -> Array:
         n: number of resamples.
     """
     if any(len(some) != len(cells) for some in found):
-        raise _Unlike("draws make other rows")
+        raise _Unlike("resamples have other rows")
     parts = []
     for i, one in enumerate(cells):
         drawn = [some[i] for some in found]
         groups = one.shape[0]
         each = n // len(found)
         if any(d.shape != (each * groups, *one.shape[1:]) for d in drawn):
-            raise _Unlike("draws make other rows")
+            raise _Unlike("resamples have other rows")
         values = np.concatenate([column_of(d, "value").reshape(each, -1) for d in drawn])
         parts.append(values[:, places(one)])
     return np.concatenate(parts, axis=1)
@@ -255,7 +255,7 @@ def spread(values: Array, where: Array, cells: Cells) -> Array:
 
 # Bootstrap intervals of a run: every number recomputed in each resample.
 
-NOT_MOVED = "no draw moves the number"
+NOT_MOVED = "no resample changes the number"
 """Reason why a number has no interval."""
 
 
@@ -295,13 +295,13 @@ class Estimates:
             )
         if self._lacking:
             few = n is not None and n < FEW_CLUSTERS
-            why = "a draw may take none of so few" if few else "labels are rare or slices small"
+            why = "a resample may miss so few" if few else "labels are rare or slices small"
             most = max(self._lacking)
             share = f"up to {most:.0%}" if most >= 0.01 else "less than 1%"
             notes.append(
                 Note(
                     "draws_without_value",
-                    f"{count_of(len(self._lacking), 'number')} had no value in some draws"
+                    f"{count_of(len(self._lacking), 'number')} had no value in some resamples"
                     f" ({share} of them), as {why}: intervals rest on the others.",
                 )
             )
@@ -392,7 +392,7 @@ class Estimates:
         elif drawn.shape[0]:
             few = (many < max(LEAST_DRAWS, drawn.shape[0] // 10)) & ~bad & ~by_count
             for i in np.flatnonzero(few):
-                reasons[i] = f"only {many[i]:.0f} of {drawn.shape[0]:,} draws have a value"
+                reasons[i] = f"only {many[i]:.0f} of {drawn.shape[0]:,} resamples have a value"
             bad = bad | few
         alone = single & ~np.isnan(sample.point) & (by_count | (not why))
         reasons[alone] = does_not_vary(self._asked.cluster)
@@ -401,7 +401,7 @@ class Estimates:
         reasons[flat] = NOT_MOVED
         bad = bad | flat
         lost = np.isnan(found.lower) & ~bad
-        reasons[lost & (reasons == "")] = method.lacking or "it cannot be made of these draws"
+        reasons[lost & (reasons == "")] = method.lacking or "these resamples do not give it"
         bad = bad | lost
         if drawn.shape[0] and not why:
             some = ~bad & ~by_count & (many < drawn.shape[0])
@@ -450,14 +450,13 @@ def notes_on(tallies: Any, *, cut: bool) -> list[str]:
     said = []
     if cut:
         said.append(
-            f"the run was scored with {option('thresholds')}: predictions below are left out, and"
-            " nothing lower was looked at."
+            f"the run was scored with {option('thresholds')}: no lower threshold was examined."
         )
     if (keys := tallies.datums.keys) is None:
         if tallies.weighted:
             said.append(
-                "no intervals: in bounded memory scores lie in files, beside them either weights of"
-                " rows or keys of draws."
+                "no intervals: in bounded memory the files of scores contain either weights of"
+                " rows or keys of resamples."
             )
     elif (clusters := np.unique(keys).size) < FEW_CLUSTERS:
         said.append(f"intervals rest on {clusters} datums or clusters: they are often too narrow.")

@@ -70,7 +70,7 @@ def merge_datums(parts: Sequence[Datums]) -> tuple[Datums, list[Array]]:
     if len(ids) > 1 and again.any():
         twice = sorted_ids.slice(1).filter(again).unique(maintain_order=True)
         raise InputError(
-            f"{len(twice):,} datum{'s are' if len(twice) > 1 else ' stands'} in more than one"
+            f"{len(twice):,} datum{'s are' if len(twice) > 1 else ' is'} in more than one"
             f" partition, first {twice.head(3).to_list()}: put all rows of a datum into the same"
             " one.",
             code="repeated_values",
@@ -490,9 +490,9 @@ def merge_scored(
     only = {-1 if part.several else int(label[part.only]) for part, _, label in found}
     if len(only) > 1 or len({part.ranked for part in scored}) > 1:
         raise InputError(
-            "score columns were read differently in the partitions: as that of one label and as"
-            " those of several, or of different labels. Name all labels with labels=, and"
-            " positive_label= where there is one."
+            "score columns were read differently in the partitions: as one label and as several,"
+            " or as different labels. Name all labels with labels=, and positive_label= if there"
+            " is one."
         )
     one = only.pop()
     columns: dict[str, tuple[Array, ...]] = {
@@ -584,8 +584,8 @@ def merge_stats(parts: Sequence[Stats], datums: Sequence[Array]) -> Stats:
             if one != other:
                 raise InputError(
                     f"partitions were measured differently: {one[0]} with {one[2]} in one and with"
-                    f" {other[2]} in another. What scales by the highest relevance of all cannot"
-                    " be added up: score all partitions in one run, or leave that metric out."
+                    f" {other[2]} in another. Metrics scaled by the highest relevance of all"
+                    " cannot be merged: score all partitions in one run, or remove the metric."
                     if one[2] != other[2]
                     else f"partitions were measured at different cut-offs of {one[0]}."
                 )

@@ -115,7 +115,7 @@ class Variants(msgspec.Struct, frozen=True):
         gaps = np.abs(np.asarray(self.thresholds) - iou)
         nearest = int(np.argmin(gaps))
         if gaps[nearest] > 1e-9:
-            raise UnmatchedError(f"nothing was matched at IoU {iou}")
+            raise UnmatchedError(f"no pairs were matched at IoU {iou}")
         return nearest
 
     def bit(self, threshold: int) -> tuple[int, int]:

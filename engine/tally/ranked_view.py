@@ -89,7 +89,7 @@ class View:
     def refuse_draws(self) -> None:
         """Raise RuntimeError if datums have weights: datums of a tally in parts have no numbers."""
         if self.weights is not None:
-            raise RuntimeError("a tally in files has no rows to draw from")
+            raise RuntimeError("a tally in files has no rows to resample")
 
 
 def _by_segment(

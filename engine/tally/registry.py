@@ -170,7 +170,7 @@ def written_name(kind: type[msgspec.Struct]) -> str:
     try:
         return _WRITTEN[kind]
     except KeyError:
-        raise TypeError(f"a tally cannot hold {kind.__name__}: it has no stored name") from None
+        raise TypeError(f"a tally cannot contain {kind.__name__}: it has no stored name") from None
 
 
 def struct_of(written: str) -> Stored:

@@ -106,7 +106,7 @@ class Opened:
         lost = [name for name in names if name not in self.head["things"]]
         if lost:
             raise ResultError(
-                f"{self._path}: holds no {lost[0]!r}; it has {self.head['things'][:5]}."
+                f"{self._path}: contains no {lost[0]!r}; it has {self.head['things'][:5]}."
             )
         try:
             return [self.read(name, self._archive.read) for name in names]
@@ -342,7 +342,7 @@ def _tree(thing: Any, columns: Columns, frames: list[pl.DataFrame]) -> Any:
         thing = thing.item()
     if thing is None or isinstance(thing, bool | int | float | str):
         return thing
-    raise TypeError(f"a tally cannot hold {type(thing).__name__}")
+    raise TypeError(f"a tally cannot contain {type(thing).__name__}")
 
 
 def bytes_of(thing: Any) -> int:

@@ -107,7 +107,7 @@ def renamed(
         pairs: label codes ``mine`` of the predictions and ``other`` of the ground truths, and
             ``len``, number of overlaps; unique pairs.
         values: labels of the codes.
-        met: beginning of the message: ``boxes ... lie on each other, but``.
+        met: beginning of the message: ``boxes ... overlap, but``.
         least: minimum number of labels that differ.
         independent: pairs are independent of each other, unlike pixels.
     """
@@ -306,9 +306,9 @@ def _say_one_sided(facts: Facts) -> str:
     theirs = listing(list(dict.fromkeys(other for _, other in labels)))
     return (
         f"{count_of(len(labels), 'label')} of the predictions only"
-        f" ({listing([one for one, _ in labels])}) where the ground truths have {theirs}, which the"
-        f" predictions never have: {facts.count:,} pairs count as wrong. If the classes are the"
-        f" same, map them: {option('label_map', first)}{more}."
+        f" ({listing([one for one, _ in labels])}), and of the ground truths only {theirs}:"
+        f" {facts.count:,} pairs count as wrong. If the classes are the same, map them:"
+        f" {option('label_map', first)}{more}."
     )
 
 
@@ -389,8 +389,8 @@ def _forms(held: str, expected: str, numbers: str, form: str, other: str) -> tup
     """Say what one side seems to do, and what the other may do instead."""
     ours, theirs = (option("box_format", one) for one in (form, other))
     return (
-        f"hold {held} where {expected} are expected ({numbers}{ours})",
-        f"hold {expected.removeprefix('the ')} where {held} are expected ({theirs})",
+        f"have {held} instead of {expected} ({numbers}{ours})",
+        f"have {expected.removeprefix('the ')} instead of {held} ({theirs})",
     )
 
 
@@ -436,7 +436,7 @@ def boxes_apart(
         shares = extreme[name].max() <= _SHARE and (_extents(boxes[name]) > 0).any()
         if shares and np.median(extreme[other]) >= _FEW_PIXELS:
             return _warning(
-                f"the {name} lie within 0 to {_SHARE:g}, as shares of an image do, and the {other}"
+                f"the {name} are within 0 to {_SHARE:g}, like shares of an image, and the {other}"
                 " in pixels. Multiply x by the image's width and y by its height"
             )
     if fewest < FEWEST:
@@ -453,7 +453,7 @@ def boxes_apart(
                 told = f", or the {other} {instead}" if instead else ""
                 return _warning(
                     f"the {name} seem to {said}{told}. {option('box_format')} is for lists of both"
-                    " sides; to mend one side only, rename its columns to what they hold (cx, cy,"
+                    " sides; to correct only one side, rename its columns to their meaning (cx, cy,"
                     " box_width, box_height), or convert them"
                 )
         if fewest < LEAST:  # a factor fits any few
@@ -538,7 +538,7 @@ def labels_apart(ours: Sample, theirs: Sample, labels: Labels) -> Note | None:
     counted = pairs.group_by("mine", "other").len()
     if pairs.height < LEAST and not (pairs.height >= _FEW_PAIRS and _exchanged_boxes(counted)):
         return None
-    met = "boxes of the two sides lie on each other, but"
+    met = "boxes of the two sides overlap, but"
     return renamed(counted, labels.frame["label_value"], met)
 
 

@@ -57,8 +57,8 @@ class NotProbabilities(PartRefused):
             f"{role}: column{'s' if len(titles) > 1 else ''} {columns}: ",
             ("value", "values"),
             f" outside [0, 1], first ({counted} count from 0): {'; '.join(named)}. {needing}"
-            " probabilities: turn logits or percentages into probabilities, or leave"
-            " these metrics out.",
+            " probabilities: turn logits or percentages into probabilities, or remove these"
+            " metrics.",
             "not_probabilities",
             columns=[titles[place] for place in sorted(titles)],
             rows=[row for row, _, _ in self.found],
@@ -196,8 +196,11 @@ def notes_of(given: LabelThresholds, labels: Labels, scored: Array | None = None
     without = [value for (_, value, _), lack in zip(named, lacks, strict=True) if lack]
     told = {
         "thresholds_unused": (strange, "no side has the label {}"),
-        "thresholds_moved": (moved, "labels met by name, as their values differ: {}"),
-        "thresholds_unnamed": (unnamed, "labels met by value, as the tables do not name them: {}"),
+        "thresholds_moved": (moved, "labels matched by name, as their values differ: {}"),
+        "thresholds_unnamed": (
+            unnamed,
+            "labels matched by value, as the tables do not name them: {}",
+        ),
         "thresholds_lacking": (without, "none for the label {}, which is as without the option"),
     }
     return [

@@ -150,7 +150,7 @@ def test_labels_that_a_dialect_does_not_score(tmp_path: Path) -> None:
     with refused("labels_not_evaluated", labels=["x"], match=r"label_map=\{\"x\""):
         ee.score(*sides, dialect="mot", label_map={"pedestrian": "x", "distractor": "x"})
     card = ee.score(*sides, dialect="kitti", metrics=METRICS)
-    said = "ground truths: 2 rows of labels that the dialect does not evaluate left out."
+    said = "ground truths: 2 rows of labels that the dialect does not evaluate skipped."
     assert said in card.notes
 
 

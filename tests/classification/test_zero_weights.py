@@ -67,7 +67,7 @@ def test_one_slice() -> None:
     assert of.filter(slice_value="y", metric="ROCAUC")["value"].to_list() == [1.0]
     z = of.filter(slice_value="z", metric="ROCAUC")
     assert z["reason"].to_list() == ["only one class: no positive or no negative datum"]
-    told = "column 'weight': 1 slice of 'part' with ground truths of weight 0 alone: 'x'."
+    told = "column 'weight': 1 slice of 'part' with only ground truths of weight 0: 'x'."
     assert told in card.notes
     weighed = score((ROWS.filter(pl.col("weight") > 0),), EVERY)
     columns = ["metric", "statistic", "label_value", "average", "score_threshold", "value"]

@@ -95,12 +95,12 @@ def test_what_cannot_be_told() -> None:
     card = scored(of, least_in_bin=1)
     rows = card.metrics.filter(statistic="size")
     assert rows["value"].null_count() == rows.height
-    assert rows["reason"].unique().to_list() == ["scores lie outside [0, 1]"]
+    assert rows["reason"].unique().to_list() == ["scores are outside [0, 1]"]
     unsized = {**of, "datums": of["datums"].drop("height")}
     with refused("metric_unfit", match="no size"):
         scored(unsized)
     told = scored(unsized, metrics=["BoxECE", "mAP"])
-    assert any("BoxECE left out" in note for note in told.notes)
+    assert any("BoxECE skipped" in note for note in told.notes)
     some = of["datums"].with_columns(height=pl.Series([10, None]))
     with refused("image_size_missing", count=1):
         scored({**of, "datums": some})

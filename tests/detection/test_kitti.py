@@ -242,8 +242,8 @@ def test_what_is_missing_is_told() -> None:
         ee.score(ours, theirs, area_ranges={"all": (0, 1)}, **HOW)
     blind = ours.with_columns(alpha=-10.0)
     card = ee.score(blind, theirs, metrics=["AP", "AOS", "TIDE"], **HOW)
-    assert any("AOS left out" in note and "alpha (-10)" in note for note in card.notes)
-    assert any("TIDE left out" in note for note in card.notes)
+    assert any("AOS skipped" in note and "alpha (-10)" in note for note in card.notes)
+    assert any("TIDE skipped" in note for note in card.notes)
     flags = theirs.with_columns(occluded=pl.col("occluded") > 0)  # unread elsewhere
     how = {**HOW, "dialect": "coco"}
     plain = ee.score(ours, theirs, **how, metrics=["mAP"]).metrics

@@ -275,7 +275,7 @@ def test_without_heads_pckh_is_left_out_of_others() -> None:
     truth = people().drop("head_size")
     card = ee.score(found_of(truth), truth, iou_type="keypoints", metrics=["PCK", "PCKh"])
     assert card.metrics["metric"].unique().to_list() == ["PCK"]
-    assert any("PCKh left out" in note for note in card.notes)
+    assert any("PCKh skipped" in note for note in card.notes)
 
 
 def test_results_of_which_some_have_boxes() -> None:

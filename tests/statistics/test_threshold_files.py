@@ -51,7 +51,7 @@ class TestFiles:
             assert ours.to_list() == rows.sort("label_value")[statistic].to_list()
         below = 300 - int(rows.select(pl.col("tp") + pl.col("fp")).sum().item())
         assert below > 0
-        said = f"predictions: {below} rows below the threshold of their label left out."
+        said = f"predictions: {below} rows below the threshold of their label skipped."
         assert said in card.notes
         kept = sides[0].join(
             found.table().with_columns(pl.col("threshold").cast(pl.Float32)), on="label_value"

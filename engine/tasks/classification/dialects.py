@@ -107,7 +107,7 @@ DIALECTS = {
         Dialect(
             name="standard",
             task="classification",
-            about="Valor's metric set, scikit-learn's arithmetic; what is undefined stays null.",
+            about="Valor's metric set, scikit-learn's arithmetic; undefined numbers are null.",
             rules=ClassificationRules(),
             defaults=_ALL,
             undefined=None,
@@ -146,7 +146,7 @@ DIALECTS = {
         Dialect(
             name="valor",
             task="classification",
-            about="Valor's service and core: 0 where undefined, -1 in curves.",
+            about="Valor's service and core: 0 if undefined, -1 in curves.",
             rules=_VALOR_RULES,
             defaults=_ALL,
             undefined=-1.0,
@@ -169,7 +169,7 @@ DIALECTS = {
         Dialect(
             name="torchmetrics",
             task="classification",
-            about="torchmetrics: undefined is 0, labels without any count are left out of means.",
+            about="torchmetrics: undefined is 0, means skip labels without any count.",
             rules=ClassificationRules(
                 zero_division=0.0,
                 unused_in_means=False,

@@ -55,9 +55,9 @@ def positive_code(
             return None
         measured = or_measured(["actual"]) if values.dtype.is_integer() else ""
         raise InputError(
-            f"table: {len(labels)} labels ({_some(values)}) and one score column: of which label"
-            " is it? Add a column 'predicted' if it is the predicted label's, give"
-            f" {option('score_columns')} with one column a label, or"
+            f"table: {len(labels)} labels ({_some(values)}) and one score column: Which label does"
+            " it belong to? Add a column 'predicted' if it is the predicted label's, give"
+            f" {option('score_columns')} with one column per label, or"
             f" {option('positive_label')} to score one label against the rest.{measured}",
             code="option_missing",
             option="positive_label",
@@ -77,8 +77,8 @@ def positive_code(
     found = values.index_of(True if values.dtype == pl.Boolean else 1)
     if found is None:
         raise InputError(
-            f"table: no label is 1 (labels: {_some(values)}), so nothing says which one the score"
-            f" is of. Write {option('positive_label')}."
+            f"table: no label is 1 (labels: {_some(values)}), so the label of the score is"
+            f" unknown. Write {option('positive_label')}."
         )
     return int(found)
 

@@ -97,8 +97,8 @@ def _label(tallies: Tallies, label: int, score: float | None, true: bool) -> Lab
 # A datum with several label keys gets the worst of them.
 
 _LABELS_NEED = (
-    "labels were not predicted but scored alone: Accuracy, or LogLoss, among the metrics judges"
-    " single datums"
+    "labels were only scored, not predicted: add Accuracy or LogLoss to the metrics to rank single"
+    " datums"
 )
 
 

@@ -110,7 +110,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     scores = tuple(sorted(set(_either(options.score_thresholds, defaults.score_thresholds))))
     if not scores or not all(math.isfinite(score) for score in scores):
         raise OptionError(
-            "score_thresholds is empty or holds NaN or infinity.",
+            "score_thresholds is empty or contains NaN or infinity.",
             code="option_value",
             option="score_thresholds",
         )
@@ -134,7 +134,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         wrong = [name for name in options.metrics or () if name in ONE_LABEL_ONLY]
         if wrong:
             raise OptionError(
-                f"{', '.join(wrong)}: not defined where a datum may have several labels; leave out"
+                f"{', '.join(wrong)}: undefined if a datum may have several labels; remove"
                 f" {option('multilabel', True)}, or these metrics.",
                 code="option_unfit",
                 option="metrics",

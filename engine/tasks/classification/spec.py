@@ -134,9 +134,9 @@ def merge_heads(parts: Sequence[Scored | None], rows: Sequence[int]) -> Scored |
     filled = [part for part, n in found if n] or [found[0][0]]
     if len({(part.several, part.only, part.ranked) for part in filled}) > 1:
         raise InputError(
-            "score columns were read differently in the partitions: as that of one label and as"
-            " those of several, or of different labels. Name all labels with labels=, and"
-            " positive_label= where there is one."
+            "score columns were read differently in the partitions: as one label and as several,"
+            " or as different labels. Name all labels with labels=, and positive_label= if there"
+            " is one."
         )
     single = one_precision([(part.single, n) for part, n in found])
     shown = np.any([part.labels for part in filled], axis=0)
@@ -347,9 +347,9 @@ def fit(
         raise InputError(
             f"{names}: no column 'score', which {'it needs' if len(needy) == 1 else 'they need'}."
             f" A column with another name is given by {option('columns', {'mine': 'score'})}, one"
-            f" column a label by {option('score_columns')}; or leave these metrics out."
+            f" column per label by {option('score_columns')}; or remove these metrics."
         )
-    note = Note("no_scores", f"no column 'score': {names} are left out.", len(needy))
+    note = Note("no_scores", f"no column 'score': skipped {names}.", len(needy))
     return tuple(metric for metric in metrics if metric.name not in needy), [note]
 
 
@@ -391,8 +391,8 @@ TASK = Task(
     samples=samples,
     losses=losses,
     contents=Contents(of_tally=contents),
-    no_limits="equal scores share a threshold and count half in areas, so that their order moves"
-    " nothing but which of a datum's equal top labels is predicted: that of the first row",
+    no_limits="equal scores share a threshold and count half in areas, so their order only decides"
+    " which of a datum's equal top labels is predicted: that of the first row",
     drawn=drawn,
     one_draw=one_draw,
     curve=curve_of,

@@ -56,7 +56,7 @@ def notes_of(batch: Batch, units: Units) -> list[Note]:
     both = (found >= 0) & (truth >= 0)
     pairs = pl.DataFrame({"mine": found[both], "other": truth[both]}).group_by("mine", "other")
     values = batch.labels.frame["label_value"]
-    told = renamed(pairs.len(), values, "where both sides have a label,", 2)
+    told = renamed(pairs.len(), values, "of datums with a label on both sides,", 2)
     return tied if told is None else [*tied, told]
 
 
@@ -119,7 +119,7 @@ def _reversed(batch: Batch, looked: Array) -> list[Note]:
     return [
         Note(
             "scores_reversed",
-            f"scores are lowest where {values[rows.only]!r} is true (ROC AUC {area:.3f} in"
+            f"scores are lowest if {values[rows.only]!r} is true (ROC AUC {area:.3f} in"
             f" {looked.size:,} looked at): are they scores of the other class, or distances?{way}",
             warning=True,
         )
@@ -169,8 +169,8 @@ def _say_cut(facts: Facts) -> str:
     low, high, at = (facts.values.get(name, 0.0) for name in ("lowest", "highest", "threshold"))
     if "threshold" not in facts.values:
         return (
-            "scores lie outside [0, 1], cut at 0.5; a decision_threshold of 0 fits logits, 50"
-            " percent, 127.5 scores up to 255."
+            "scores are outside [0, 1] and cut at 0.5; use a decision_threshold of 0 for logits,"
+            " 50 for percent, 127.5 for scores up to 255."
         )
     percent = 1 < at <= 100 and low >= 0 and high <= 1
     way = f" For a percentage write {option('decision_threshold', at / 100)}." if percent else ""
@@ -285,8 +285,8 @@ def notes_of_blocks(
             seen.add(code[units.datum_of(unit)], weight)
     if n and not some:
         said = (
-            f"column 'weight': all {n:,} weights are 0, so no number is defined. Leave the"
-            " column out, or give weights above 0."
+            f"column 'weight': all {n:,} weights are 0, so no number is defined. Remove the"
+            " column, or give weights above 0."
         )
         return [Note("zero_weights", said, n)]
     notes = []
@@ -316,7 +316,7 @@ def weightless_notes(units: Units, labels: Labels, datums: Datums) -> list[Note]
 
 def _note(some: str, count: int, one: str, several: str) -> Note:
     named = one if count == 1 else several
-    said = f"column 'weight': {count:,} {named} with ground truths of weight 0 alone: {some}."
+    said = f"column 'weight': {count:,} {named} with only ground truths of weight 0: {some}."
     return Note("zero_weights", said, int(count))
 
 

@@ -339,7 +339,7 @@ DIALECTS = {
         Dialect(
             name="coco-3d",
             task="detection",
-            about="COCO's protocol on 3-D boxes, whose sizes have no ranges of their own.",
+            about="COCO's protocol on 3-D boxes, without size ranges.",
             rules=msgspec.structs.replace(_OWN_COCO_RULES, compares=("3d", "bev")),
             defaults=msgspec.structs.replace(_COCO_DEFAULTS, area_ranges={"all": (0.0, INF)}),
             undefined=-1.0,
@@ -559,7 +559,8 @@ DIALECTS = {
         Dialect(
             name="valor-docs",
             task="detection",
-            about="The letter of Valor's document: pairs leave the pool whatever the threshold.",
+            about="Valor's document to the letter: every matched pair is removed from the pool,"
+            " whatever the threshold.",
             rules=msgspec.structs.replace(_VALOR_RULES, matching="pool"),
             defaults=_VALOR_DEFAULTS,
             undefined=-1.0,

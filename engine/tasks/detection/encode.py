@@ -74,7 +74,7 @@ def doubled(side: Side, name: str, n_datums: int) -> Note | None:
         "rows_doubled",
         f"every row of the {name} appears twice or more, with the same label, box"
         f"{'' if scores is None else ' and score'}, in all datums looked at. Was a file given"
-        " twice, or were results appended to? Each counts as a box of its own.",
+        " twice, or were results appended to? Each counts as a separate box.",
         warning=True,
     )
 
@@ -164,7 +164,7 @@ def graded(
         here = (label == code.get(name, -1)) & ~neighbour
         unscored |= here
         if n := int(here.sum()):
-            words = ("row", "rows", f"of label {name!r}, which is not scored, left out")
+            words = ("row", "rows", f"of label {name!r}, which is not scored, skipped")
             frames.notes.append(note_of("unscored", n, words, before="ground truths: "))
     of_region, regions = _regions(frames, datums, codes[0][1], is_region)
     made = Graded(
@@ -208,8 +208,8 @@ class _Side(msgspec.Struct, frozen=True):
         said = self.name.replace("_", " ")
         if name not in self.frame.columns:
             raise InputError(
-                f"{said}: no column {name!r} of numbers, which KITTI's difficulties rest on. Give"
-                f" {_WAYS.get(name, 'one, of 0 where nothing is hidden or cut')}.",
+                f"{said}: no column {name!r} of numbers, which KITTI's difficulties need. Give"
+                f" {_WAYS.get(name, 'one, with 0 for objects neither hidden nor cut')}.",
                 code="column_missing",
                 side=self.name,
                 column=name,
@@ -231,8 +231,8 @@ class _Side(msgspec.Struct, frozen=True):
 
 
 _WAYS = {
-    HEIGHT_2D.name: "boxes in pixels (xmin, ymin, xmax, ymax) beside those in space, or this height"
-    " of theirs"
+    HEIGHT_2D.name: "boxes in pixels (xmin, ymin, xmax, ymax) in addition to those in space, or"
+    " their height"
 }
 
 
@@ -327,9 +327,9 @@ def listed(frames: Frames, datums: Datums, labels: Labels, rules: DetectionRules
     if table is None or missing:
         lists = " and ".join(map(repr, missing))
         raise InputError(
-            f"datums: {lists} missing, and so where labels were looked for. Give"
-            f" a table of all datums with them as lists of labels, {option('datums')}, or LVIS JSON"
-            " as ground truths; other data need another dialect.",
+            f"datums: {lists} missing, so the labels annotated per datum are unknown. Give a table"
+            f" of all datums with them as lists of labels, {option('datums')}, or LVIS JSON as"
+            " ground truths; other data need another dialect.",
             code="column_missing",
             table="datums",
         )
@@ -357,8 +357,8 @@ def _dtype(lists: pl.Series, labels: Labels) -> pl.DataType:
     own = lists.explode()
     if len(own.drop_nulls()) and (own.dtype == pl.String) != (labels.dtype == pl.String):
         raise InputError(
-            f"datums: column {lists.name!r} holds lists of {own.dtype}, labels are {labels.dtype}."
-            " Cast them to one.",
+            f"datums: column {lists.name!r} contains lists of {own.dtype}, labels are"
+            f" {labels.dtype}. Cast them to one.",
             code="types_differ",
             column=lists.name,
         )
@@ -551,7 +551,7 @@ def _declared_rows(frames: Frames, settings: Settings) -> None:
     if settings.rules.cap_of_datum and settings.cap is not None:
         within = beyond_cap(frames.predictions, settings.cap)
         if within is not None:
-            words = ("row", "rows", f"beyond the {settings.cap} of a datum left out")
+            words = ("row", "rows", f"beyond the {settings.cap} of a datum skipped")
             _keep(frames, "predictions", within, "beyond_cap", words)
     _declared(frames, "label_value", frames.labels)
 
@@ -568,7 +568,7 @@ def _in_range(frames: Frames, settings: Settings) -> None:
                 .replace_strict(ranges, default=float("inf"), return_dtype=pl.Float64)
             )
             there = frame.select(pl.col(EGO_DISTANCE.name) < most).to_series()
-            words = ("row", "rows", "beyond the range of their label left out")
+            words = ("row", "rows", "beyond the range of their label skipped")
             _keep(frames, side, there, "beyond_range", words)
         elif frame.height:
             said = (
@@ -580,7 +580,7 @@ def _in_range(frames: Frames, settings: Settings) -> None:
     frame = frames.ground_truths
     if NUM_POINTS.name in frame.columns:
         there = frame.select(pl.col(NUM_POINTS.name) != 0).to_series()
-        words = ("row", "rows", "without a lidar or radar point left out")
+        words = ("row", "rows", "without a lidar or radar point skipped")
         _keep(frames, "ground_truths", there, "no_points", words)
 
 
@@ -592,7 +592,7 @@ def _declared(frames: Frames, column: str, table: pl.DataFrame | None) -> None:
     for side in ("predictions", "ground_truths"):
         there = getattr(frames, side).select(pl.col(column).is_in(known)).to_series()
         what = "datums" if column == "datum_id" else "labels"
-        words = ("row", "rows", f"of undeclared {what} left out, as COCO does")
+        words = ("row", "rows", f"of undeclared {what} skipped, as in COCO")
         _keep(frames, side, there, "undeclared_left_out", words)
 
 
@@ -619,7 +619,7 @@ def _note_scores(frames: Frames, score: pl.Series) -> None:
             frames.notes.append(
                 Note(
                     "scores_beyond_one",
-                    f"scores run from {low:g} to {high:g}: the default score_thresholds lie"
+                    f"scores run from {low:g} to {high:g}: the default score_thresholds are"
                     " between 0 and 1.",
                     None,
                 )
@@ -632,7 +632,7 @@ def _all_crowds(crowd: Array, least: int) -> Note | None:
         return None
     return Note(
         "all_crowds",
-        f"all {crowd.size:,} ground truths are crowd regions ('iscrowd' is 1), so nothing can be"
+        f"all {crowd.size:,} ground truths are crowd regions ('iscrowd' is 1), so none can be"
         " found or missed. If they are single objects, as converters that write RLE often mark"
         " them, set 'iscrowd' to 0.",
         crowd.size,
@@ -651,7 +651,7 @@ def _constant_area(area: Array | None, truths: Side, least: int) -> Note | None:
     return Note(
         "constant_area",
         f"all {area.size:,} annotated areas are {area[0]:g}, but boxes differ in size, so numbers"
-        " by area mean little. Remove 'area': areas are then those of what is compared.",
+        " by area mean little. Remove 'area' to use the areas of the compared geometry.",
         area.size,
         warning=True,
     )

@@ -226,8 +226,7 @@ def find(
         raise invalid(
             "background_iou",
             settings.background_iou,
-            "what lies on the background ends below what hits, and that begins at IoU"
-            f" {min(ious):g}.",
+            f"must not exceed the lowest IoU threshold: {min(ious):g}.",
         )
     regular = regular_ground_truths(matched)
     if settings.rules.first_best is not None:

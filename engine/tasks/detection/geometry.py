@@ -91,7 +91,7 @@ def choose(frames: Frames, settings: Settings) -> int:
         if target == OBB and (every != OBB).any():
             target = POLYGON  # which any of the others may be without a loss
         if settings.rules.masks_first and target == POLYGON and (every == MASK).any():
-            target, why = MASK, "as pycocotools does with polygons beside masks"
+            target, why = MASK, "as pycocotools does if both polygons and masks occur"
     told = every.size and (every != BOX).any()
     if settings.geometry is not None:
         if told:
@@ -101,7 +101,7 @@ def choose(frames: Frames, settings: Settings) -> int:
     elif told:
         found = "; ".join(f"{name}: {_counted(own)}" for name, own in kinds.items())
         said = f"{WORDS[target][1]} are compared, {why} ({found})."
-        frames.notes.append(Note("geometry", f"{said} {option('convert_to')} says otherwise."))
+        frames.notes.append(Note("geometry", f"{said} To change that: {option('convert_to')}."))
     return target
 
 
@@ -601,8 +601,8 @@ def _refuse_crowds(objects: Objects, settings: Settings) -> None:
         Place(objects.side, "iscrowd", None, objects.origin).refuse(
             "crowds_unread",
             crowd & settings.rules.crowd,
-            f"that are crowds, which {settings.alike} knows nothing of",
-            "Leave these rows out, or compare by another dialect or iou_type.",
+            f"that are crowds, which {settings.alike} does not define",
+            "Remove these rows, or compare by another dialect or iou_type.",
         )
 
 

@@ -208,9 +208,9 @@ def _note_unlabelled(frames: Frames, unlabelled: Array | None) -> None:
     n = 0 if unlabelled is None else int(unlabelled.sum())
     if n:
         words = (
-            "row without a labelled keypoint counts",
-            "rows without a labelled keypoint count",
-            "for nothing, and what lies on them neither",
+            "row without a labelled keypoint is",
+            "rows without a labelled keypoint are",
+            "ignored, as are predictions on them",
         )
         frames.notes.append(note_of("unlabelled_people", n, words, before="ground truths: "))
 

@@ -240,13 +240,13 @@ def counted_rows(
     said = []
     if below.height:
         said.append(
-            f"rows are of predictions that F1 counts, with scores from {lowest:.4g}:"
-            f" {count_of(below.height, 'row')} below are left out, and the"
-            f" objects that {missed.height:,} of them came nearest listed as missed."
+            f"rows show the predictions that F1 counts, with scores from {lowest:.4g}:"
+            f" {count_of(below.height, 'row')} below are skipped, and the objects that"
+            f" {missed.height:,} of them came nearest listed as missed."
         )
     if len(there) > 1:
         others = listing([one for one in there if one != at])
-        said.append(f"rows are at IoU {at:g}: those at {others} are left out.")
+        said.append(f"rows are at IoU {at:g}: rows at {others} are not shown.")
     if at != iou:
         said.append(f"rows are at IoU {at:g}, at which the run was scored, and F1 at {iou:g}.")
     elif low:

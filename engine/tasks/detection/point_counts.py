@@ -86,7 +86,7 @@ def count_points(
             assert size is not None
             unsized = regular & ~(size[laid.row] > 0)
             if unsized.any():
-                words = ("person", "people", f"of unknown size ({_WHOSE[need]}) left out")
+                words = ("person", "people", f"of unknown size ({_WHOSE[need]}) skipped")
                 notes.append(
                     note_of("unsized", int(unsized.sum()), words, before="ground truths: ")
                 )

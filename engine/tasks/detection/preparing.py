@@ -227,9 +227,9 @@ def _unknown(side: Drawn, rows: Array) -> InputError:
     ]
     shown = [side.objects.origin.told(row) for row in rows[:_SHOWN].tolist()]
     return InputError(
-        f"{side.objects.side.replace('_', ' ')}: {' and '.join(what)} to be drawn as masks on"
-        f" images of unknown size, first (rows count from 0): {'; '.join(shown)}. Give columns"
-        f" height and width in {option('datums')}, or write {option('convert_to', 'polygon')} or"
+        f"{side.objects.side.replace('_', ' ')}: {' and '.join(what)} to be rasterised on images"
+        f" of unknown size, first (rows count from 0): {'; '.join(shown)}. Give columns height and"
+        f" width in {option('datums')}, or write {option('convert_to', 'polygon')} or"
         f" {option('iou_type', 'bbox')}.",
         code="image_size_missing",
         side=side.objects.side,
@@ -313,8 +313,8 @@ def _filed(objects: Objects) -> Array:
 
 _SIDES = ("predictions", "ground_truths")
 _EXTENT = ("box_width", "box_height")
-_BY_BOX = "by box, not by mask, as in pycocotools; leave the boxes out to change that"
-_BY_BOX_OF_POINTS = _BY_BOX.replace("mask", "what is around the keypoints")
+_BY_BOX = "by box, not by mask, as in pycocotools; remove the boxes to change that"
+_BY_BOX_OF_POINTS = _BY_BOX.replace("mask", "extent of the keypoints")
 _PROBIOU = Note(
     "no_iou",
     "probiou is not an IoU, and for most pairs of boxes it is larger: numbers with it cannot be"

@@ -143,7 +143,7 @@ def _file(path: str) -> Any:
         ) from None
     if isinstance(found, str):
         said = option("keypoint_sigmas", path)
-        raise OptionError(f"{said}: the file holds {found!r}, no numbers.")
+        raise OptionError(f"{said}: the file contains {found!r}, not numbers.")
     return found
 
 
@@ -306,9 +306,9 @@ def _distinct(name: str, values: tuple[float, ...]) -> tuple[float, ...]:
 def _check_ious(name: str, values: tuple[float, ...], *, far: bool) -> None:
     wrong = [v for v in values if not 0 < v <= (FARTHEST if far else 1)]
     if wrong and far:
-        raise invalid(name, wrong[0], "a distance lies above 0 and at most at 4096 m.")
+        raise invalid(name, wrong[0], "a distance is above 0 and at most 4096 m.")
     if wrong:
-        raise invalid(name, wrong[0], "an IoU threshold lies above 0 and at most at 1.")
+        raise invalid(name, wrong[0], "an IoU threshold is above 0 and at most 1.")
 
 
 def _alike(values: tuple[float, ...], *, far: bool) -> tuple[float, ...]:
@@ -385,8 +385,7 @@ def _geometry(options: Options, dialect: Dialect) -> dict[str, Any]:
     if by_type and by_name and by_type != by_name:
         raise OptionError(
             f"{option('iou_type', options.iou_type)} and"
-            f" {option('convert_to', options.convert_to)} ask for different geometry: leave one of"
-            " the two out."
+            f" {option('convert_to', options.convert_to)} ask for different geometry: remove one."
         )
     ratio = 0.02 if options.boundary_ratio is None else options.boundary_ratio
     if not 0 < ratio < 1:
@@ -465,7 +464,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     )
     scores = _distinct("score_thresholds", scores)
     if not all(math.isfinite(s) for s in scores):
-        raise OptionError("score_thresholds holds NaN or infinity.")
+        raise OptionError("score_thresholds contains NaN or infinity.")
     at = defaults.pr_curve_iou_threshold
     if options.pr_curve_iou_threshold is not None:
         at = options.pr_curve_iou_threshold

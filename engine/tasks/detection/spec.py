@@ -275,7 +275,7 @@ def fit(
             kept = tuple(one for one in kept if one not in left)
             names = ", ".join(one.name for one in left)
             said.append(f"{names}: {why}.")
-            notes.append(Note(kind, f"{names} left out: {why}."))
+            notes.append(Note(kind, f"{names} skipped: {why}."))
     if asked_for and said and not kept:
         raise InputError(" ".join(said), code="metric_unfit", metrics=[one.name for one in metrics])
     if not asked_for:  # of what no dialect's default set has nothing is told
@@ -350,7 +350,7 @@ def needs_all_rows(
     if asked or not names & set(GEOMETRY_NAMES):
         return ""
     return (
-        "what polygons and masks are compared as depends on all rows; write"
+        "the compared geometry of polygons and masks depends on all rows; write"
         f" {option('convert_to', 'mask')} or another"
     )
 
@@ -363,7 +363,7 @@ _MATCHING = {
     "locked": "each prediction keeps its best ground truth, free or not (Valor's code)",
     "best": "each prediction has its best ground truth or none (Pascal VOC)",
     "anew": "at each score anew, each ground truth the prediction that it overlaps most (KITTI)",
-    "pool": "pairs leave the pool whatever the threshold (Valor's document)",
+    "pool": "matched pairs are removed whatever the threshold (Valor's document)",
 }
 _GEOMETRY = {
     None: "boxes, oriented boxes, polygons or masks",
@@ -388,7 +388,7 @@ def _averaged(rules: DetectionRules) -> str:
     said = f"precision at {len(rules.levels)} recall levels"
     if rules.linear is None:
         return f"AP is the mean of interpolated {said}"
-    return f"AP is of {said}, on lines between points: what lies above {rules.linear:g}"
+    return f"AP is of {said}, on lines between points: the part above {rules.linear:g}"
 
 
 def explain(settings: Settings, needs: frozenset[str]) -> list[str]:

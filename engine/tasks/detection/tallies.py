@@ -76,7 +76,7 @@ def placed(frames: Frames, batch: Batch, matched: Matched, settings: Settings) -
         raise InputError(
             f"calibration by position and size: {count_of(unknown.size, 'datum')} with predictions"
             f" and without height and width, first: {listing(shown, unknown.size)}. Give all of"
-            f" them in {option('datums')}, or leave these metrics out.",
+            f" them in {option('datums')}, or remove these metrics.",
             code="image_size_missing",
             count=unknown.size,
         )
@@ -135,8 +135,8 @@ def _is_area(area: Array) -> Array:
 def left_out(frames: Frames, left: tuple[int, int]) -> None:
     """Add notes on the number of rows that do not count."""
     words = (
-        ("row", "rows", "of labels that nobody looked for in the datum, or of no area, left out"),
-        ("row", "rows", "of no area left out"),
+        ("row", "rows", "of labels not annotated in the datum, or of no area, skipped"),
+        ("row", "rows", "of no area skipped"),
     )
     kinds = ("not_judged", "without_area")
     for side, n, said, kind in zip((PREDICTIONS, GROUND_TRUTHS), left, words, kinds, strict=True):
@@ -319,7 +319,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
     if PLACES in needs:
         matched = placed(frames, batch, matched, settings)
     if settings.thresholds:
-        words = "row", "rows", "below the threshold of their label left out"
+        words = "row", "rows", "below the threshold of their label skipped"
         frames.notes.append(note_of("below", matched.below, words, before="predictions: "))
         frames.notes += notes_of(settings.thresholds, batch.labels)
     crossed = examples = outcomes = errors = label_errors = points = None

@@ -198,12 +198,13 @@ DIALECTS: dict[str, Dialect] = {
     for one in (
         _dialect(
             "standard",
-            "Valor's metrics and ragas'; nothing to judge is undefined unless the definition says.",
+            "Valor's metrics and ragas'; without items to judge numbers are undefined, unless the"
+            " definition gives a value.",
             JudgedRules(words=_STANDARD, empty=_STANDARD_EMPTY),
         ),
         _dialect(
             "valor",
-            "valor-lite 0.39: its words to the letter, its values where there is nothing to judge.",
+            "valor-lite 0.39: its words to the letter, its values if there is no item to judge.",
             JudgedRules(
                 words=_VALOR_WORDS,
                 fold="exact",

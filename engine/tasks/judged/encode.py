@@ -251,7 +251,7 @@ def _part(written: str, step: str | None, measure: Measure) -> str:
         if step is not None and step not in known:
             raise InputError(
                 f"column 'step': {step!r} is given for verdicts of {written}. Write"
-                f" {' or '.join(map(repr, known))}, or nothing."
+                f" {' or '.join(map(repr, known))}, or leave it empty."
             )
         return measure.parts[0]
     if step is None or step not in measure.parts:
@@ -266,7 +266,7 @@ def _none_of(written: str, step: str | None, measure: Measure) -> str:
     name = measure.empties[0] if step is None else step
     if name not in measure.empties:
         raise InputError(
-            f"column 'step': {step!r} is given in a row of status 'empty' of {written}, and"
-            f" says what was missing. Write one of {listing(measure.empties)}."
+            f"column 'step': {step!r} is given in a row of status 'empty' of {written}, but names"
+            f" no item that can be missing. Write one of {listing(measure.empties)}."
         )
     return name

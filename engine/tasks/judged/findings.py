@@ -23,15 +23,15 @@ MISSING, EXTRA, UNLIKE = "missing_verdicts", "extra_verdicts", "items_differ"
 
 TOLD = {
     NO_VERDICT: "A row has no verdict",
-    WRONG_WORD: "A verdict is none of its metric's words",
+    WRONG_WORD: "A verdict is not a word of its metric",
     MISSING: "There are fewer verdicts than items",
     EXTRA: "There are more verdicts than items",
-    UNLIKE: "Verdicts on the same items say different numbers of items",
+    UNLIKE: "Verdicts on the same items have different numbers of items",
 }
 """Kinds of error visible in the table -> sentence about the datums."""
 
 NAMED = 5  # datums in a note
-SHOWN = 4  # rows of verdicts that stand twice
+SHOWN = 4  # rows of repeated verdicts
 
 
 class Some(msgspec.Struct):
@@ -226,7 +226,7 @@ def _of_words(name: str, words: Mapping[str, Strange], settings: Settings) -> No
         known += [one for one in counts if one not in known]
     exact = " to the letter" if settings.rules.fold == "exact" else ""
     said = (
-        f"{listing(sorted(words))} among the verdicts of {name}: none of its words, which are"
+        f"{listing(sorted(words))} among the verdicts of {name}: unknown. Known are"
         f" {', '.join(known)}{exact}."
     )
     return Note(

@@ -74,7 +74,7 @@ def _fit_written(
                 value=next(iter(strange)),
             )
         many = count_of(sum(strange.values()), "row")
-        said = f"{many} of metrics that are not known left out: {listing(strange)}."
+        said = f"{many} of unknown metrics skipped: {listing(strange)}."
         notes.append(Note("unknown_metrics", said, len(strange), facts={"metrics": [*strange][:5]}))
     fitting = metrics if asked_for else tuple(metric for metric in metrics if metric.name in there)
     read = {name for metric in fitting for name in metric.params}
@@ -85,7 +85,7 @@ def _fit_written(
     ]
     undecided = any(words.ambiguous for words in settings.rules.words.values())
     if settings.penalize_ambiguous and "penalize_ambiguous" in read and not undecided:
-        said = "is read by dialects that know undecided verdicts, deepeval's, alone."
+        said = "is only read by dialects with undecided verdicts (deepeval)."
         notes.append(not_read(f"{option('penalize_ambiguous')} {said}"))
     return fitting, notes
 
@@ -131,5 +131,5 @@ def needs_all_rows(
         options: unused.
     """
     if DATUMS in ready.where and "judgment_index" in ready.sides[TABLE].naming.exprs:
-        return "what a judged table holds depends on all of its rows"
+        return "the contents of a judged table depend on all of its rows"
     return ""

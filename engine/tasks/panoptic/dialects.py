@@ -53,8 +53,8 @@ DIALECTS: dict[str, Dialect] = {
     "coco": Dialect(
         name="coco",
         task="panoptic",
-        about="panopticapi: annotated areas, one crowd a label and image, images of the ground"
-        " truths alone",
+        about="panopticapi: annotated areas, one crowd per label and image, only images of the"
+        " ground truths",
         rules=PanopticRules(annotated_areas=True, one_crowd=True, unannotated=False),
         defaults=PanopticDefaults(),
         undefined=None,

@@ -352,8 +352,8 @@ def _notes(truth: Segmented, pairs: Pairs) -> list[Note]:
             (
                 "segments_without_row",
                 np.unique(_keys(pairs.place, pairs.truth)[unknown]).size,
-                "in the maps and not in the table: neither void nor a segment, where every"
-                " prediction is wrong",
+                "in the maps and not in the table: neither void nor a segment, so every prediction"
+                " there is wrong",
             ),
             (
                 "segments_without_pixels",
@@ -373,8 +373,8 @@ def _notes(truth: Segmented, pairs: Pairs) -> list[Note]:
 
 def _things_unknown(settings: Settings) -> Note:
     said = (
-        "nothing says which labels are things and which are stuff: means are over all labels alone."
-        " A table of labels with a column isthing says it."
+        "things and stuff are unknown: means are only over all labels. Give a table of labels with"
+        " a column isthing."
     )
     if settings.rules.joined_stuff:
         said += " No segments of stuff are joined."

@@ -42,7 +42,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     if kind == "boundary" and rules.joined_stuff:
         raise OptionError(
             f"{option('iou_type', kind)}: dialect {dialect.name!r} joins segments of stuff, whose"
-            f" boundaries no reference defines. Write {option('dialect', 'coco')} or leave it out.",
+            f" boundaries no reference defines. Write {option('dialect', 'coco')} or remove it.",
             code="options_conflict",
             option="iou_type",
             value=kind,

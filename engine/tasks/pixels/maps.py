@@ -71,8 +71,8 @@ class IdMap(Map):
         ids = super().read(window)
         if ids.dtype.kind == "i" and ids.size and ids.min() < 0:
             raise InputError(
-                f"{self.place.named}: its map has the id {ids.min()}: ids are whole numbers from 1,"
-                " and 0 where there is no segment.",
+                f"{self.place.named}: its map has the id {ids.min()}: ids are whole numbers from"
+                " 1, and 0 without a segment.",
                 code="too_low",
                 value=int(ids.min()),
             )

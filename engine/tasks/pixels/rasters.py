@@ -128,7 +128,7 @@ def narrowed(side: Array) -> Array:
         low, high = int(side.min()), int(side.max())
         if low <= _INT32.min or high > _INT32.max:
             raise InputError(
-                f"label indices from {low} to {high}: they must lie within 32 bits with a sign."
+                f"label indices from {low} to {high}: they must fit into signed 32-bit integers."
                 " Give labels smaller indices.",
                 code="too_high",
                 low=low,
@@ -264,8 +264,8 @@ class Map:
         dtype = self.file.dtypes[self.band - 1]
         if np.dtype(dtype).kind not in "iub":
             raise InputError(
-                f"{place.named}: band {self.band} of {place.path!r} holds {dtype}, and pixels are"
-                " indices of labels. Write the file with an integer type.",
+                f"{place.named}: band {self.band} of {place.path!r} has type {dtype}, but pixels"
+                " are indices of labels. Write the file with an integer type.",
                 code="wrong_dtype",
                 dtype=dtype,
                 file=place.path,
@@ -290,8 +290,8 @@ class Map:
         if len(shown) != 1:
             raise InputError(
                 f"{self.place.named}: {self.place.path!r} has {count} bands"
-                f" ({', '.join(kind.name for kind in kinds)}), and a label map one. Is it a"
-                " picture? A column raster_band says which band holds the indices.",
+                f" ({', '.join(kind.name for kind in kinds)}), but a label map has one. If it is"
+                " no picture, name the band of the indices in a column raster_band.",
                 code="band_unnamed",
                 bands=count,
             )
@@ -569,7 +569,7 @@ class Side(msgspec.Struct):
         wrong = [i for i, one in enumerate(found) if one and not is_known(one)]
         if wrong:
             raise InputError(
-                f"column 'raster_coding': {count_of(len(wrong), 'row')} with what is not a coding,"
+                f"column 'raster_coding': {count_of(len(wrong), 'row')} with an unknown coding,"
                 f" first {self.row(wrong[0])}: {found[wrong[0]]!r}. Known are"
                 f" {', '.join((*CODINGS, OWN_COLOURS, GREY))}.",
                 code="unknown_name",
@@ -582,7 +582,7 @@ class Side(msgspec.Struct):
     def _checked(self, row: int, pixels: Array | PackedMap) -> Array | PackedMap:
         if pixels.ndim != 2 or pixels.dtype.kind not in "iub" or not pixels.size:
             raise InputError(
-                f"{self.row(row)}: 'raster' holds an array of shape {pixels.shape} of"
+                f"{self.row(row)}: 'raster' is an array of shape {pixels.shape} of"
                 f" {pixels.dtype}; it must be rows of pixels, whole numbers in two dimensions.",
                 code="wrong_shape",
                 side=self.role,
@@ -624,8 +624,8 @@ class Side(msgspec.Struct):
                 tried = f"neither in the current folder nor in {self.files.folder}"
             raise ReadError(
                 f"column 'raster': {count_of(len(missing), 'file')} not there,"
-                f" {tried}: {shown}. Paths are taken from the current folder, then"
-                " from the table's own; correct them, or leave these rows out.",
+                f" {tried}: {shown}. Paths are taken from the current folder, then from the"
+                " table's own; correct them, or remove these rows.",
                 code="file_missing",
                 side=self.role,
                 column="raster",

@@ -55,7 +55,7 @@ DIALECTS: dict[str, Dialect] = {
     "standard": Dialect(
         name="standard",
         task="regression",
-        about="every number by its definition, undefined where that divides by 0",
+        about="every number by its definition, undefined if that divides by 0",
         rules=RegressionRules(),
         defaults=RegressionDefaults(),
         undefined=None,

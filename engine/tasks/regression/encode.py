@@ -186,5 +186,5 @@ def _tell_lone(frames: Frames, datums: Datums, lone: Array) -> None:
     if not lone.size:
         return
     ids = datums.id.gather(np.unique(lone)[:_SHOWN]).to_list()
-    words = ("target", "targets", "that one side alone has, of datums")
+    words = ("target", "targets", "on only one side, of datums")
     frames.notes.append(note_of("keys_of_one_side", int(lone.size), words, ids))

@@ -52,7 +52,7 @@ def _called(lacking: list[str]) -> str:
         if set(SCALES) & set(lacking)
         else ""
     )
-    return f"{side}{trained} If one of them is it, write {option('columns', {'mine': name})}, or"
+    return f"{side}{trained} Under another name, write {option('columns', {'mine': name})}, or"
 
 
 def fit(
@@ -86,7 +86,7 @@ def fit(
         raise InputError(
             f"{'; '.join(told)}. Columns there: {', '.join(sorted(here))}."
             + (_called(columns_lacking) if columns_lacking else " Or")
-            + " leave these metrics out.",
+            + " remove these metrics.",
             code="column_missing" if columns_lacking else "option_missing",
             columns=sorted(columns_lacking),
         )
@@ -130,7 +130,7 @@ def losses(
             found = f"predicted {paired.prediction[at]:.6g}"
             if error != ERROR:
                 found = f"{error} {each.max():.6g}"
-            sentences.append(f"{of}{found} where {paired.target[at]:.6g} is true")
+            sentences.append(f"{of}{found} instead of {paired.target[at]:.6g}")
         return sentences
 
     return Losses(metric=error, value=value, higher=False, best=0.0, ties=lambda codes: [], why=why)
@@ -313,7 +313,7 @@ TASK = Task(
     samples=samples,
     losses=losses,
     contents=Contents(of_tally=contents),
-    no_limits="every row has one prediction and one target, which leave nothing open",
+    no_limits="every row has one prediction and one target, so no choice is open",
     drawn=PairedDraws,
     warm_large=warm_large,
     examine=examine,

@@ -263,11 +263,11 @@ def _by_id(
             "documents are matched by their ids; this dialect's rules for texts are not used.",
         )
     if "token_count" in needs:
-        raise OptionError("TokenCount counts tokens of texts, and these tables hold ids.")
+        raise OptionError("TokenCount counts tokens of texts, but these tables contain ids.")
     met: LaidOut = meet_ids(run, judged, datums.id, workers, repeats=repeats)
     if run.query.size and judged.query.size and not met.hits.position.size:
         said = (
-            f"no document is among the judgments of its query: {run.name} hold"
+            f"no document is among the judgments of its query: {run.name} contain"
             f" {listing(run.doc.head(3))}, {judged.name} {listing(judged.doc.head(3))}"
         )
         why = differing(run.doc, judged.doc, "documents")
@@ -301,7 +301,7 @@ def _without_own(frames: Frames, run: Side, datums: Datums) -> Side:
     own = datums.id.gather(run.query).cast(pl.String) == run.doc.cast(pl.String)
     n = int(own.sum())
     if n:
-        said = "row", "rows", "whose document is the query itself left out"
+        said = "row", "rows", "whose document is the query itself skipped"
         frames.notes.append(note_of("retrieval", n, said, ()))
     kept = np.flatnonzero(~own.to_numpy())
     rows = None if run.row is None else run.row[kept]
@@ -347,7 +347,7 @@ def refuse_highest(settings: Settings, rules: set[tuple[str, bool]]) -> None:
         if MATCHES[rule] is not None and not reached:
             raise OptionError(
                 f"{option('match_threshold', 1)}: by {option('match', rule)} a similarity must be"
-                " above the threshold, and none is above 1, so that nothing could match. Write"
+                " above the threshold, and none is above 1, so no text could match. Write"
                 f" {option('match', 'exact_chunk')} for equal texts, or a lower threshold such as"
                 " 0.999.",
                 code="option_value",
@@ -363,23 +363,23 @@ def refuse_for_texts(settings: Settings, rule: str, needs: frozenset[str]) -> No
         OptionError: names them.
     """
     if settings.judged_only:
-        raise OptionError("judged_only: of texts nothing is judged but what matches; leave it out.")
+        raise OptionError("judged_only: with texts, only matches are judged; remove it.")
     if settings.ties == "average":
-        said = "texts that match by a rule have no tied scores to average over; leave it out."
+        said = "texts that match by a rule have no tied scores to average over; remove it."
         raise invalid("ties", "average", said)
     if settings.match_threshold is not None and MATCHES[rule] is None:
         those = ", ".join(name for name, threshold in MATCHES.items() if threshold is not None)
         raise OptionError(
-            f"{option('match_threshold', settings.match_threshold)}: {option('match', rule)}"
-            f" compares nothing with a threshold. Leave it out, or match by {those}.",
+            f"{option('match_threshold', settings.match_threshold)}: {option('match', rule)} has"
+            f" no threshold. Remove it, or match by {those}.",
             code="option_unread",
             option="match_threshold",
         )
     ranked = sorted(needs - {"precision_recall_f1", "token_count"})
     if rule in SENTENCES and ranked:
         raise OptionError(
-            f"{option('match', rule)} compares sentences, which have no rank of their own: only"
-            " PrecisionRecallF1 can be computed by it. Ask for that, or match chunks by"
+            f"{option('match', rule)} compares sentences, which have no rank: it only supports"
+            " PrecisionRecallF1. Ask for that, or match chunks by"
             f" {rule.replace('sentence', 'chunk')!r}."
         )
 
@@ -441,7 +441,7 @@ def _of_one_kind(
             refuse_negative(side, repr(side.name))
         return ours.cast(wide), theirs.cast(wide)
     raise InputError(
-        f"'retrieved' holds {kinds[0]} ({listing(ours.head(3))}), 'relevant' {kinds[1]}"
+        f"'retrieved' contains {kinds[0]} ({listing(ours.head(3))}), 'relevant' {kinds[1]}"
         f" ({listing(theirs.head(3))}): they can never be equal. Bring both to one type, e.g."
         " pl.col('retrieved').cast(pl.List(pl.String))."
     )
@@ -471,11 +471,11 @@ def holds_texts(frames: Frames, settings: Settings) -> tuple[bool, str | None]:
     spaced = any(_spaced(side) for side in sides)
     if spaced:
         return True, (
-            "'retrieved' and 'relevant' hold white space and are read as texts, matched by"
+            "'retrieved' and 'relevant' contain white space and are read as texts, matched by"
             f" {settings.default_match!r}; {option('match')} names another rule."
         )
     return False, (
-        "'retrieved' and 'relevant' hold no white space and are read as ids, which are equal or"
+        "'retrieved' and 'relevant' contain no white space and are read as ids, which are equal or"
         f" not; {option('match')} names a rule for texts."
     )
 
@@ -517,7 +517,7 @@ def needs_all_rows(
     kinds = [heads[TABLE].schema[name] for name in LISTS]
     if texts_by_columns(kinds, side.naming.recognised, settings) is not None:
         return ""
-    return "what a retrieval table holds depends on all of its rows"
+    return "the contents of a retrieval table depend on all of its rows"
 
 
 def _spaced(lists: pl.Series) -> bool:
@@ -579,9 +579,9 @@ def _tell_reversed(frames: Frames, lists: Lists) -> None:
     frames.notes.append(
         Note(
             "scores_reversed",
-            f"relevant documents are at the end of their lists ({place.mean():.0%} of the way"
-            f" down on average, in {queries:,} queries): are the scores ranks or distances, which"
-            f" are best where they are low? {option('columns', {'score': 'rank'})} reads them so.",
+            f"relevant documents are at the end of their lists ({place.mean():.0%} of the way down"
+            f" on average, in {queries:,} queries): are the scores ranks or distances, for which"
+            f" lower is better? {option('columns', {'score': 'rank'})} reads them so.",
             warning=True,
         )
     )
@@ -602,7 +602,7 @@ def _tell_unjudged(frames: Frames, lists: Lists, known: Array) -> None:
         Note(
             "judged_elsewhere",
             f"{n:,} of {int(judged.sum()):,} judged queries have no retrieved document with a"
-            f" judgment, where {share:.0%} of those of the others have one: are the judgments of"
+            f" judgment, while {share:.0%} of those of the others have one: are the judgments of"
             " another collection, or ids written otherwise?",
             warning=True,
         )

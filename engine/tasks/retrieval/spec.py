@@ -245,7 +245,7 @@ def _why(tallies: StatsTallies, every: Sequence[Judging], codes: np.ndarray[Any,
         word = words[standing[code]]
         value = float("nan") if inverse is None else inverse.value[code]
         if word == _UNANSWERED:
-            out.append("nothing retrieved")
+            out.append("no document retrieved")
         elif value > 0:
             out.append(f"first relevant document at rank {round(1 / value)}")
         else:

@@ -95,8 +95,8 @@ def refuse_unaveraged(needs: frozenset[str]) -> None:
         known = metrics.all_metrics("retrieval").values()
         without = sorted(metric.name for metric in known if left & set(metric.needs))
         raise OptionError(
-            f"{option('ties', 'average')}: no formula for the mean over all orders of equal"
-            f" scores for {', '.join(without)}; leave these metrics out, or write"
+            f"{option('ties', 'average')}: no formula for the mean over all orders of equal scores"
+            f" for {', '.join(without)}; remove these metrics, or write"
             f" {option('ties', 'trec')} or {option('ties', 'input')}.",
             code="metric_unfit",
             option="ties",

@@ -56,8 +56,8 @@ DIALECTS: dict[str, Dialect] = {
     "standard": Dialect(
         name="standard",
         task="segmentation",
-        about="pixels summed over the data set; labels without any pixel are undefined and left"
-        " out of means",
+        about="pixels summed over the data set; labels without any pixel are undefined; means skip"
+        " them",
         rules=SegmentationRules(),
         defaults=SegmentationDefaults(),
         undefined=None,
@@ -84,7 +84,7 @@ DIALECTS: dict[str, Dialect] = {
     "torchmetrics": Dialect(
         name="torchmetrics",
         task="segmentation",
-        about="torchmetrics 1.9: JaccardIndex's 0 for a label without any pixel, left out of means",
+        about="torchmetrics 1.9: JaccardIndex is 0 for a label without any pixel; means skip it",
         rules=SegmentationRules(absent_iou=0.0, ignored_in_iou=False, images_alike=False),
         defaults=SegmentationDefaults(),
         undefined=None,

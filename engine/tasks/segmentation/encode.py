@@ -75,7 +75,7 @@ def notes_of(
     met = "pixels of the two sides are all labelled, but"
     told = renamed(named, values, met, 2, independent=False)
     if told is None:
-        met = "labels of one side alone lie on each other, and"
+        met = "labels of only one side overlap, and"
         told = renamed(_alone(named), values, met, 1, independent=False)
     if told is None and _mean_iou(named) < _POOR:
         told = _turned(pairs)
@@ -97,8 +97,8 @@ def _void(counted: Pairs) -> list[Note]:
     return [
         Note(
             "maybe_void",
-            f"index {_VOID} is in the ground truths alone ({share:.1%} of pixels) and counts as"
-            f" a label. If it is void, {option('ignore_index', _VOID)} leaves it out.",
+            f"index {_VOID} is only in the ground truths ({share:.1%} of pixels) and counts as a"
+            f" label. If it is void, write {option('ignore_index', _VOID)}.",
         )
     ]
 
@@ -189,8 +189,8 @@ def resampling_notes(resampled: Array, counted: Pairs, units: Units, ids: pl.Ser
         ),
         "no_overlap": (
             resampled[~reached[resampled]],
-            "whose predicted raster does not overlap the ground truth's, so that nothing counts as"
-            " predicted there",
+            "whose predicted raster does not overlap the ground truth's, so no pixel there counts"
+            " as predicted",
         ),
     }
     notes = []

@@ -171,8 +171,8 @@ def with_polygons(
     if unknown.size:
         raise InputError(
             f"{side.row(int(polygon[unknown[0]]))}: {count_of(unknown.size, 'polygon')} of images"
-            " whose height and width nothing says. Give a table of datums with columns height and"
-            " width, or the columns themselves.",
+            " of unknown height and width. Give a table of datums with columns height and width,"
+            " or the columns themselves.",
             code="image_size_missing",
             side=side.role,
             count=unknown.size,
@@ -262,9 +262,8 @@ def _refuse_size(named: str, shape: tuple[int, ...]) -> None:
     height, width = shape
     if height * width >= 1 << 32:
         raise InputError(
-            f"{named}: a raster of {height} x {width} pixels is compared with masks, which are"
-            f" of fewer than"
-            " 2^32. Cut both into tiles, each a datum of its own, or write both as label maps.",
+            f"{named}: a raster of {height} x {width} pixels is compared with masks, which are of"
+            " fewer than 2^32. Cut both into tiles, one datum each, or write both as label maps.",
             code="too_many_pixels",
             height=height,
             width=width,
@@ -315,7 +314,9 @@ def refuse_other_grids(sides: tuple[Side, Side]) -> None:
                 continue
             why = grids[first].differs(grid)
             if why:
-                wrong.append(f"{who}: {path!r} does not lie upon {first!r} ({named[first]}): {why}")
+                wrong.append(
+                    f"{who}: {path!r} is not aligned with {first!r} ({named[first]}): {why}"
+                )
     if wrong:
         more = f"\n- and {len(wrong) - _SHOWN:,} more." if len(wrong) > _SHOWN else ""
         shown = "\n".join(f"- {message}" for message in wrong[:_SHOWN])

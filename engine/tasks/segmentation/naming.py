@@ -96,8 +96,8 @@ def index_names(frames: Frames, settings: Settings) -> Names | None:
             index = next(free.setdefault(key, _but(settings.background)))
         if isinstance(index, str):
             raise InputError(
-                f"labels: column 'index' holds strings ({index!r}, ...); pixels hold integers. Cast"
-                " it to Int64.",
+                f"labels: column 'index' contains strings ({index!r}, ...); pixels are integers."
+                " Cast it to Int64.",
                 code="wrong_dtype",
                 column="index",
             )
@@ -121,7 +121,7 @@ def index_names(frames: Frames, settings: Settings) -> Names | None:
                 Note(
                     "ignored_index_named",
                     f"labels: in order of index, {taken[0]!r} is index"
-                    f" {ignored}, which is ignored. A column 'index' says otherwise.",
+                    f" {ignored}, which is ignored. To change that, give a column 'index'.",
                 )
             )
     return Names(of_key, dtype, colours)
@@ -159,11 +159,10 @@ def labels_of(
     if names is None:
         if other is not None and not other.is_integer():
             raise InputError(
-                f"{role.replace('_', ' ')}: label maps hold indices"
+                f"{role.replace('_', ' ')}: label maps contain indices"
                 f" ({listing(seen.index[:3].tolist())}), and the other side's labels are"
-                f" {dtypes.kind_of(other)}. Say which index is which:"
-                f" {option('labels')} with the labels in order of index, or a table with columns"
-                " label_value and index.",
+                f" {dtypes.kind_of(other)}. Give each label its index: {option('labels')} with the"
+                " labels in order of index, or a table with columns label_value and index.",
                 code="index_unnamed",
                 side=role,
             )
@@ -199,7 +198,7 @@ def _unnamed(seen: Seen, unnamed: list[int], names: Names, role: str, ids: pl.Se
     first = unnamed[0]
     index, key = int(seen.index[first]), seen.key[first]
     known = sorted(names.of(key))
-    there = f"the indices {known[0]} to {known[-1]}" if known else f"none of label_key {key!r}"
+    there = f"the indices {known[0]} to {known[-1]}" if known else f"no index of label_key {key!r}"
     if known and known != list(range(known[0], known[-1] + 1)):
         there = f"the indices {listing(known)}"
     more = [int(seen.index[i]) for i in unnamed[1:]]
@@ -303,10 +302,10 @@ def _meaningless(side: Side, coding: str, row: Array, index: Array, pixels: Arra
     more = f" and {most.size - 3:,} more" if most.size > 3 else ""
     what = "colour" if is_coloured(coding) else "value"
     way = (
-        "Were the files resized with interpolation, or saved as JPEG? Else say which colour is"
-        f" which label: {option('labels')} with a table of label_value and color."
+        "Were the files resized with interpolation, or saved as JPEG? Otherwise give each label"
+        f" its colour: {option('labels')} with a table of label_value and color."
         if is_coloured(coding)
-        else f"Say which index is which label: {option('labels')}."
+        else f"Give each label its index: {option('labels')}."
     )
     return InputError(
         f"{side.called}: {count_of(most.size, what)} without a label in {coding}: {shown}{more},"

@@ -58,8 +58,8 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     if background is not None and background == options.ignore_index:
         raise OptionError(
             f"{option('ignore_index', background)}: this index is background in dialect"
-            f" {dialect.name!r} or by {option('background')}. Ignored pixels count nowhere,"
-            " background counts where the other side has a label; choose one.",
+            f" {dialect.name!r} or by {option('background')}. Ignored pixels never count,"
+            " background counts if the other side has a label; choose one.",
             code="options_conflict",
             option="ignore_index",
             value=background,

@@ -66,8 +66,8 @@ def fit(
     if settings.resample and layered:
         notes.append(
             not_read(
-                f"{option('resample', True)} is not read: the {' and the '.join(layered)} are masks"
-                " of labels, which must lie on one grid; only label maps are resampled."
+                f"{option('resample', True)} is not read: the {' and the '.join(layered)} are"
+                " masks of labels, which must share one grid; only label maps are resampled."
             )
         )
     return metrics, notes

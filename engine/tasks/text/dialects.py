@@ -62,8 +62,8 @@ DIALECTS: dict[str, Dialect] = {
     "standard": Dialect(
         name="standard",
         task="text",
-        about="rouge-score's ROUGE, sentence BLEU without smoothing that is 0 where an order has"
-        " no match, all from 0 to 1",
+        about="rouge-score's ROUGE, sentence BLEU without smoothing (0 if an order has no match),"
+        " all from 0 to 1",
         rules=TextRules(),
         defaults=TextDefaults(),
         undefined=None,

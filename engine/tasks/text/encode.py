@@ -411,7 +411,7 @@ def _refuse_several(datums: Datums, datum: Array) -> None:
 def _tell(frames: Frames, datums: Datums, status: Array) -> None:
     """Add notes on datums excluded from means, for reasons found while encoding."""
     for code, kind, said in (
-        (_NULL, "null_texts", "with a null text left out"),
+        (_NULL, "null_texts", "with a null text skipped"),
         (_NO_REFERENCE, "texts_without_references", "without references"),
     ):
         found = np.flatnonzero(status == code)

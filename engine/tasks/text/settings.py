@@ -115,7 +115,7 @@ def _weights(given: tuple[float, ...] | None) -> tuple[float, ...]:
 def _threshold(given: float | None) -> float | None:
     if given is not None and not -1 <= given <= 1:
         raise OptionError(
-            f"{option('similarity_threshold', given)}: a cosine lies between -1 and 1.",
+            f"{option('similarity_threshold', given)}: a cosine is between -1 and 1.",
             code="option_value",
             option="similarity_threshold",
             value=given,
@@ -127,7 +127,7 @@ def _share(given: float | None) -> float:
     share = float(_either(given, USUAL_SHARE))
     if not 0 <= share <= 1:
         raise OptionError(
-            f"{option('faithfulness_threshold', given)}: a precision lies between 0 and 1.",
+            f"{option('faithfulness_threshold', given)}: a precision is between 0 and 1.",
             code="option_value",
             option="faithfulness_threshold",
             value=given,
@@ -158,15 +158,15 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     if stems and tokenizer != "ascii":
         raise OptionError(
             f"{option('use_stemmer', True)}: Porter's stemmer is for words of a to z; write"
-            f" {option('rouge_tokenizer', 'ascii')}, or leave it out.",
+            f" {option('rouge_tokenizer', 'ascii')}, or remove it.",
             code="options_conflict",
             options=["use_stemmer", "rouge_tokenizer"],
         )
     if dialect.rules.sequence != "rouge-score" and (stems or tokenizer != "ascii"):
         said = option("use_stemmer", True) if stems else option("rouge_tokenizer", tokenizer)
         raise OptionError(
-            f"{said}: ROUGE-L of the dialect {dialect.name} goes over words between white space"
-            f" as they are; leave it out, or take another dialect.",
+            f"{said}: ROUGE-L of the dialect {dialect.name} uses words between white space as they"
+            " are; remove it, or use another dialect.",
             code="options_conflict",
             dialect=dialect.name,
         )

@@ -80,11 +80,11 @@ def fit(
 
 _NO_VECTORS = (
     "needs vectors. Give both sides a column of them (embedding and reference_embedding, or"
-    " embedding in either table), or say what makes them of texts:"
+    " embedding in either table), or name a model that embeds texts:"
     f" {option('embedder', {'model': 'my-model', 'base_url': 'http://localhost:8000/v1'})}, or in"
     " Python an object with encode"
 )
-_NO_TEXTS = "needs texts on both sides, and the tables have vectors alone"
+_NO_TEXTS = "needs texts on both sides, but the tables only have vectors"
 
 
 def _refuse(metrics: list[Metric], why: str) -> None:

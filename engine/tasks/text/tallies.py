@@ -74,7 +74,7 @@ def refuse_several(batch: Batch, needs: frozenset[str]) -> None:
     if added and np.unique(batch.datum).size < batch.datum.size:
         raise OptionError(
             f"{', '.join(added)}: counts are summed over datums, and some datums have several"
-            f" predictions. Keep one of each, or leave these out of {option('metrics')}.",
+            f" predictions. Keep one of each, or remove these from {option('metrics')}.",
             code="metric_unfit",
             metrics=list(added),
         )

@@ -81,8 +81,8 @@ DIALECTS: dict[str, Dialect] = {
     "mot": Dialect(
         name="mot",
         task="tracking",
-        about="MOTChallenge (MOT16, MOT17) as TrackEval prepares it: pedestrians alone; boxes on"
-        " distractors and ground truths of confidence 0 are left out",
+        about="MOTChallenge (MOT16, MOT17) as TrackEval prepares it: only pedestrians; boxes on"
+        " distractors and ground truths of confidence 0 are skipped",
         rules=_MOT,
         defaults=TrackingDefaults(),
         undefined=0.0,
@@ -99,7 +99,7 @@ DIALECTS: dict[str, Dialect] = {
         name="kitti",
         task="tracking",
         about="KITTI tracking as TrackEval prepares it: cars and pedestrians; boxes on vans,"
-        " sitting people and hidden or cut objects, small ones and those in DontCare are left out",
+        " sitting people and hidden or cut objects, small ones and those in DontCare are skipped",
         rules=TrackingRules(
             evaluated=("car", "pedestrian"),
             beside={"van": "car", "person": "pedestrian", "person_sitting": "pedestrian"},

@@ -261,8 +261,8 @@ def refuse_short(batch: Batch, seen: Array) -> None:
         more = ", ..." if short.size > _SHOWN else ""
         raise InputError(
             f"datums: column 'frames': {count_of(short.size, 'sequence')} shorter than the frames"
-            f" that have rows, first {', '.join(first)}{more}. Correct the lengths, or leave them"
-            " out: then frames with rows are counted.",
+            f" that have rows, first {', '.join(first)}{more}. Correct the lengths, or remove"
+            " them: then frames with rows are counted.",
             code="sequence_short",
             column="frames",
             count=short.size,
@@ -320,9 +320,9 @@ def _labelled(sides: list[pl.DataFrame]) -> bool:
             ("ground truths", "predictions") if have[0] else ("predictions", "ground truths")
         )
         raise InputError(
-            f"{lacking}: no labels, and the {there} have a column label_value. Objects and"
-            f" tracks are matched within their label: give the {lacking} the column, too, or leave"
-            f" it out of the {there}.",
+            f"{lacking}: no labels, and the {there} have a column label_value. Objects and tracks"
+            f" are matched within their label: give the {lacking} the column, too, or remove it"
+            f" from the {there}.",
             code="column_missing",
             column="label_value",
         )

@@ -201,7 +201,7 @@ _WITHIN = 0.5  # of a prediction, above which it lies in a region
 _UNCONSIDERED = (
     "row",
     "rows",
-    "with 0 in 'considered' (in MOTChallenge's text a confidence below 1) left out",
+    "with 0 in 'considered' (in MOTChallenge's text a confidence below 1) skipped",
 )
 
 
@@ -296,7 +296,7 @@ def _refuse_strangers(labels: Labels, scored: Array, rules: TrackingRules) -> No
     names = labels.frame["label_value"].to_list()
     wanted = rules.evaluated
     raise InputError(
-        f"the dialect scores {listing(wanted)}, and the tables have none of them but"
+        f"the dialect scores {listing(wanted)}, but the tables only have"
         f" {listing(sorted(map(str, names)))}. Map labels:"
         f" {option('label_map', {names[0]: wanted[0]})}; or score all of them:"
         f" {option('dialect', 'standard')}.",
@@ -306,7 +306,7 @@ def _refuse_strangers(labels: Labels, scored: Array, rules: TrackingRules) -> No
 
 
 def _left_out(batch: Batch, n_truth: int, n_found: int) -> list[Note]:
-    words = ("row", "rows", "of labels that the dialect does not evaluate left out")
+    words = ("row", "rows", "of labels that the dialect does not evaluate skipped")
     gone = (
         ("ground truths: ", batch.truth.frame.size - n_truth),
         ("predictions: ", batch.found.frame.size - n_found),

@@ -31,7 +31,7 @@ def losses(
     """See :class:`..task.JudgeDatums`."""
     judges = [name for name in _JUDGES if name in tallies.stats.columns]
     if not judges:
-        return "sequences are judged by HOTA, MOTA or IDF1, and nothing of these was computed"
+        return "sequences are judged by HOTA, MOTA or IDF1, and none was computed"
     (column,) = tallies.stats.columns[judges[0]]
     value = column.values[:, 0, 0]
     rows = tallies.tracks.rows
@@ -141,7 +141,7 @@ def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
         "hota": f"match     HOTA: one assignment a frame, at {len(settings.alphas)} IoU thresholds",
         "clear": f"match     CLEAR: IoU of {at:g} or more, pairs of the frame before first",
         "identity": f"match     identity: one track an object, IoU of {at:g} or more",
-        "events": "list      what became of every box",
+        "events": "list      outcome of every box",
     }
     told = [line for need, line in lines.items() if need in needs]
     return [*told, "tally     by sequence and label", "sum       over sequences and labels"]

@@ -304,7 +304,7 @@ def _skipped(truth: Side, found: Side) -> Note | None:
     return Note(
         "frames_skipped",
         f"the {few} have at most every {step}th frame, the other side every {min(steps)}. Frames of"
-        " one side only count as missed or as false positives: leave them out, e.g. with"
+        " one side only count as missed or as false positives: remove them, e.g. with"
         f" {option('where', f'frame % {step} = {first % step}')}.",
         warning=True,
         facts={"side": few.replace(" ", "_"), "steps": steps},

@@ -732,7 +732,7 @@ _FRAMES_METRICS = (
         params=("pr_curve_max_examples",),
         range=(0.0, float("inf")),
         better="neither",
-        definition="Datums by true and hard-predicted label; null where either is missing. With"
+        definition="Datums by true and hard-predicted label; null if either is missing. With"
         " pr_curve_max_examples, examples of each cell too.",
         formula=r"C_{ij} = \sum_d [y_d = i]\, [\hat{y}_d = j]",
         source="Valor metrics document, Confusion Matrix; scikit-learn metrics.confusion_matrix",
@@ -756,7 +756,7 @@ _FRAMES_METRICS = (
         frame="outcomes",
         needs=("hard",),
         better="neither",
-        definition="One row per hard prediction or missed truth and what became of it.",
+        definition="One row per hard prediction or missed truth, with its outcome.",
         formula="",
         source="evalengine",
     ),
@@ -779,9 +779,9 @@ _FRAMES_METRICS = (
         aliases=("PerSample",),
         better="neither",
         range=(0.0, float("inf")),
-        definition="What every datum is judged by: its log loss, where LogLoss or another metric"
-        " of probabilities is computed; F1 of its labels, where it may have several; else the"
-        " score of its wrong label, 0 for a right one, or without scores the share that is right.",
+        definition="The loss that ranks each datum: log loss if LogLoss or another metric of"
+        " probabilities is computed; F1 of its labels if it may have several; otherwise the score"
+        " of its wrong label, 0 if right, or without scores the share that is right.",
         formula="",
         source="evalengine; the order of its worst datums",
     ),

@@ -4,7 +4,7 @@ MODULES = ("averages", "counts", "calibration")
 """Modules that define ``METRICS``, in their order."""
 
 SYMBOLS = {
-    r"p(\tilde{r})": "precision where recall reaches that",
+    r"p(\tilde{r})": "precision at that recall",
     r"T": "the IoU thresholds",
     r"\text{AP}_t": "AP at one of them",
     r"\text{AP}_\ell": "AP of one label",
@@ -23,8 +23,8 @@ SYMBOLS = {
     r"\ell_p": "label of the prediction that matches it",
     r"m_q": "people on whom keypoint q is labelled",
     r"d_{iq}": (
-        "distance of the predicted keypoint from the labelled one, without end where nothing"
-        " took the person"
+        "distance of the predicted keypoint from the labelled one, infinite if no prediction"
+        " matched the person"
     ),
     r"\alpha": "pck_threshold",
     r"h_i": "size of the person: the longer side of the box, or the head",
@@ -39,13 +39,13 @@ SYMBOLS = {
         "true positives, by descending score, that reach recall r, between two of them interpolated"
     ),
     r"c": "centre on the ground; with a hat that of the prediction",
-    r"\theta": "heading, likewise",
-    r"v": "velocity, likewise",
-    r"a": "attribute, likewise",
+    r"\theta": "heading, same notation",
+    r"v": "velocity, same notation",
+    r"a": "attribute, same notation",
     r"E_j": "the means over labels of the five errors ATE, ASE, AOE, AVE, AAE",
     r"\phi_i": "alpha of a ground truth that is found; with a hat that of its prediction",
     r"\text{tp}_j": "true positives from the score of recall position j on",
-    r"\text{fp}_j": "false positives likewise",
+    r"\text{fp}_j": "false positives from there on",
     r"\tau": "a score threshold",
     r"P(\tau)": "precision at a score threshold",
     r"R(\tau)": "recall there",

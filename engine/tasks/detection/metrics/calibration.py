@@ -118,7 +118,7 @@ _THRESHOLDS_METRICS = tuple(_threshold_metric(rule) for rule in RULES if not rul
 # Calibration of detections: whether a score of 0.8 is right four times in five.
 
 NO_ROW = "no prediction that counts"
-BEYOND = "scores lie outside [0, 1]"
+BEYOND = "scores are outside [0, 1]"
 KUEPPERS = "Küppers et al. 2020, Multivariate Confidence Calibration for Object Detection (D-ECE)"
 
 
@@ -374,17 +374,17 @@ _BOX_CALIBRATION_METRICS = (
         interval="recentred",
         definition="Expected calibration error of detections by score and box: mean of |precision -"
         " mean score| over bins of score and position (centre), of score and size, and of score,"
-        " position and size, as shares of the image, weighed by the predictions in each; bins of"
-        " fewer than least_in_bin are left out.",
+        " position and size, as shares of the image, weighted by the predictions in each; bins of"
+        " fewer than least_in_bin are skipped.",
         formula=r"\frac{\sum_b n_b \left|\text{precision}_b - \text{conf}_b\right|}{\sum_b n_b}",
         compute=_box_error,
     ),
     _box_metric(
         name="BoxReliability",
         better="neither",
-        definition="The places behind BoxECE: mean score (confidence), precision, share of the"
+        definition="The bins of BoxECE: mean score (confidence), precision, share of the"
         " predictions and expected calibration error of each bin of position, and of size, which"
-        " begins at what parameters says.",
+        " begins at the values in column parameters.",
         formula=r"\text{conf}_b = \frac{1}{n_b} \sum_{p \in b} s_p, \quad \text{precision}_b ="
         r" \frac{\text{tp}_b}{n_b}, \quad \text{share}_b = \frac{n_b}{n}",
         compute=_box_reliability,
@@ -500,7 +500,7 @@ def _score(view: RankedView, settings: Settings) -> list[Cells]:
 _NEEDS = ("iou_thresholds", "pr_curve_iou_threshold", OF_FOUND)
 _MADE_OF = (
     "distance of centres on the ground, metres",
-    "1 - IoU of the sizes alone",
+    "1 - IoU of the sizes only",
     "angle between headings, radians",
     "distance of velocities, metres a second",
     "share of wrong attributes",
@@ -528,7 +528,7 @@ _TRUE_POSITIVES_METRICS = (
             range=(0.0, highest),
             better="lower",
             definition="Mean over recalls above 0.1 of the running mean, by descending score, of"
-            f" true positives' {what}, at pr_curve_iou_threshold; 1 where recall stays below. Per"
+            f" true positives' {what}, at pr_curve_iou_threshold; 1 if recall stays below. Per"
             " label, and the mean over labels.",
             formula=_RUNNING + tex,
             source=_DEVKIT,

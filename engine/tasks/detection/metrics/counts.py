@@ -166,8 +166,8 @@ def _ratio_metric(name: str, ratio: Ratio, plain: str, formula: str) -> Metric:
         needs=("iou_thresholds",),
         params=_GRID,
         averages=("macro", "micro"),
-        definition=f"{plain} over predictions with score >= threshold, per label, IoU and"
-        " score threshold; macro is the mean over labels where it is defined, micro pools counts.",
+        definition=f"{plain} over predictions with score >= threshold, per label, IoU and score"
+        " threshold; macro is the mean over labels with a value, micro pools counts.",
         formula=formula,
         source="valor-lite 0.39; Valor metrics document",
         compute=partial(_ratio_cells, ratio),
@@ -399,8 +399,8 @@ _ERRORS_METRICS = (
     _metric(
         name="TIDE",
         frame="metrics",
-        definition="What AP would gain without one kind of error (statistic Cls, Loc, Both, Dupe,"
-        " Bkg, Miss; FalsePos and FalseNeg without all wrong predictions, all that was missed), per"
+        definition="Gain of AP without one kind of error (statistic Cls, Loc, Both, Dupe, Bkg,"
+        " Miss; FalsePos and FalseNeg: without all wrong predictions, without all misses), per"
         " label and as a mean.",
         formula=r"\Delta_k = \max(0, \text{AP}_{\text{without } k} - \text{AP})",
         compute=partial(_precisions, costs=True),
@@ -410,8 +410,8 @@ _ERRORS_METRICS = (
         frame="metrics",
         better="higher",
         interval="recentred",
-        definition="AP as it is, from which TIDE's costs are counted: AP and mAP at the same"
-        " IoU, but in dialect tidecv, whose match is its own.",
+        definition="The AP from which TIDE's costs are counted: AP and mAP at the same IoU, except"
+        " in dialect tidecv, which matches differently.",
         formula=INTERPOLATED,
         compute=partial(_precisions, costs=False),
     ),
@@ -473,7 +473,7 @@ _FRAMES_METRICS = (
         params=("iou_thresholds", "pr_curve_iou_threshold", "score_thresholds"),
         better="neither",
         range=(0.0, float("inf")),
-        definition="One row per prediction or missed ground truth: what became of it.",
+        definition="One row per prediction or missed ground truth, with its outcome.",
         formula="",
         source="evalengine",
     ),
@@ -486,7 +486,7 @@ _FRAMES_METRICS = (
         better="neither",
         range=(0.0, float("inf")),
         definition="Ground truths that are likely wrong (other label, location, duplicate, tiny,"
-        " unfound) and objects that they likely lack (missing), by how suspicious they are.",
+        " unfound) and objects that are likely missing, most suspicious first.",
         formula="",
         source="evalengine",
     ),
@@ -672,9 +672,9 @@ _KEYPOINTS_METRICS = (
         range=(0.0, float("inf")),
         better="neither",
         counts=True,
-        definition="What became of the labelled keypoints of people that were found at OKS"
-        " background_iou (0.1): good, jitter (alike by 0.5 to 0.85), inversion (on the other side),"
-        " swap (on another person), miss; in all and per keypoint.",
+        definition="Outcomes of the labelled keypoints of people found at OKS background_iou"
+        " (0.1): good, jitter (alike by 0.5 to 0.85), inversion (on the other side), swap (on"
+        " another person), miss; in all and per keypoint.",
         formula=r"n_k = \sum_e [\text{kind of } e = k]",
         source=_RONCHI,
         compute=_kinds,

@@ -8,8 +8,8 @@ SYMBOLS = {
     r"g": "a ground truth",
     r"\text{TP}": "statements or claims of the response that the ground truth bears out",
     r"\text{FP}": "those that it does not",
-    r"\text{FN}": "those of the ground truth that the response lacks",
-    r"u_i": "1 where the context at rank i is useful, else 0",
+    r"\text{FN}": "those of the ground truth missing in the response",
+    r"u_i": "1 if the context at rank i is useful, else 0",
     r"\beta": "weight of recall",
 }
 """Meaning of the symbols in formulas, in TeX."""

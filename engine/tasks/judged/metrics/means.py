@@ -112,7 +112,7 @@ _ANSWERS_METRICS = (
         "AnswerCorrectness",
         "answer_correctness",
         definition="highest over ground truths of TP / (TP + (FP + FN) / 2), of statements of the"
-        " response (TP, FP) and of the ground truth (FN); 0 where TP is 0",
+        " response (TP, FP) and of the ground truth (FN); 0 if TP is 0",
         formula=r"\max_g \frac{\text{TP}}{\text{TP} + \tfrac{1}{2} (\text{FP} + \text{FN})}",
         source=_VALOR,
         aliases=("answer_correctness",),
@@ -150,7 +150,7 @@ _ANSWERS_METRICS = (
     metric(
         "Coherence",
         "coherence",
-        definition="rating of the text alone as a whole, 1 to 5",
+        definition="rating of only the text, as a whole, 1 to 5",
         formula=r"\text{rating}_d",
         source="Valor's document",
         aliases=("coherence",),
@@ -159,7 +159,7 @@ _ANSWERS_METRICS = (
     metric(
         "SummaryCoherence",
         "summary_coherence",
-        definition="rating of a summary beside the text that it is of, 1 to 5",
+        definition="rating of a summary next to its text, 1 to 5",
         formula=r"\text{rating}_d",
         source=_VALOR,
         aliases=("summary_coherence",),
@@ -175,7 +175,7 @@ _CONTEXTS_METRICS = (
         "ContextPrecision",
         "context_precision",
         definition="mean of the precision at the rank of every useful context; useful to any ground"
-        " truth; 0 where none is",
+        " truth; 0 if none is",
         formula=r"\frac{1}{\sum_i u_i} \sum_i u_i \frac{\sum_{j \le i} u_j}{i}",
         source=_VALOR,
         aliases=("context_precision", "ContextualPrecision", "contextual_precision"),
@@ -242,7 +242,7 @@ _RAGAS_METRICS = (
         "FactualCorrectness",
         "factual_correctness",
         definition="F-beta, precision or recall of claims: TP and FP of the response's, FN of the"
-        " reference's that the response does not hold; highest over references",
+        " reference's missing in the response; highest over references",
         formula=r"\max_g \frac{(1 + \beta^2)\, \text{TP}}{(1 + \beta^2)\, \text{TP} + \beta^2\,"
         r" \text{FN} + \text{FP}}",
         source=_RAGAS,

@@ -173,7 +173,7 @@ _QUALITY_METRICS = (
     ),
     _metric(
         "SQ",
-        "Segmentation quality: mean IoU of matched segments of a label, 0 where none matches"
+        "Segmentation quality: mean IoU of matched segments of a label, 0 if none matches"
         f"{_MEANS}.",
         partial(_quality, sq),
         aliases=("SegmentationQuality",),
@@ -223,8 +223,8 @@ _FRAMES_METRICS = (
         params=("iou_type", "boundary_ratio"),
         range=(0.0, float("inf")),
         better="neither",
-        definition="Segments by true and predicted label: matches within the label first, then"
-        " those left over whose IoU exceeds 0.5 across labels; null for unmatched.",
+        definition="Segments by true and predicted label: matches within the label first, then the"
+        " rest whose IoU exceeds 0.5 across labels; null for unmatched.",
         formula=r"C_{ij} = |\{(g, p) \text{ matched} : \ell_g = i, \ell_p = j\}|",
         source="evalengine; the diagonal is the true positives",
     ),
@@ -236,7 +236,7 @@ _FRAMES_METRICS = (
         params=("iou_type", "boundary_ratio"),
         range=(0.0, float("inf")),
         better="neither",
-        definition="One row per predicted segment or missed ground truth: what became of it.",
+        definition="One row per predicted segment or missed ground truth, with its outcome.",
         formula="",
         source="evalengine",
     ),

@@ -4,7 +4,7 @@ MODULES = ("errors", "distributions")
 """Modules that define ``METRICS``, in their order."""
 
 SYMBOLS = {
-    r"n": "rows; where there are weights, each counts by its own",
+    r"n": "rows, weighted if there are weights",
     r"p_i": "prediction",
     r"t_i": "target",
     r"e_i": "error",
@@ -17,7 +17,7 @@ SYMBOLS = {
     r"d(t_i, p_i)": "deviance of one row, as in TweedieDeviance",
     r"l_q(t_i, p_i)": "loss of one row, as in Pinball",
     r"t_{(q)}": "the targets' own quantile",
-    r"q": "quantile: the option, or the level that a column's name says",
+    r"q": "quantile: the option, or the level in a column's name",
     r"p_{iq}": "predicted quantile",
     r"Q": "the levels there are",
     r"l_i": "lower end",
@@ -26,7 +26,7 @@ SYMBOLS = {
     r"x_{ij}": "sample j of row i",
     r"m": "samples of a row",
     r"a_i": "rank of the prediction, ties by their mean",
-    r"c_i": "rank of the target, likewise",
+    r"c_i": "rank of the target, ties by their mean",
     r"n_c": "pairs of rows in the same order on both sides",
     r"n_d": "pairs in opposite orders",
     r"n_t": "pairs of different targets",

@@ -307,7 +307,7 @@ _RANKS_METRICS = (
 
 # Deviances of exponential families, and shares of them explained.
 
-_OUTSIDE = "a target or prediction is outside what the distribution allows"
+_OUTSIDE = "a target or prediction is outside the support of the distribution"
 
 
 def unit_deviance(target: Array, mean: Array, power: float) -> Array:
@@ -403,8 +403,8 @@ def _pinballs(view: PairedView, settings: Settings) -> Scaled:
 _DEVIANCE_METRICS = (
     metric(
         "PoissonDeviance",
-        "mean of 2 (t log (t / p) - t + p) of targets t and predictions p; undefined where p <= 0"
-        " or t < 0",
+        "mean of 2 (t log (t / p) - t + p) of targets t and predictions p; undefined if p <= 0 or"
+        " t < 0",
         f"{SCIKIT} mean_poisson_deviance",
         mean_of("poisson", _deviance(1), _OUTSIDE),
         aliases=("mean_poisson_deviance",),
@@ -412,8 +412,8 @@ _DEVIANCE_METRICS = (
     ),
     metric(
         "GammaDeviance",
-        "mean of 2 (log (p / t) + t / p - 1) of targets t and predictions p; undefined where one"
-        " is 0 or less",
+        "mean of 2 (log (p / t) + t / p - 1) of targets t and predictions p; undefined if one is 0"
+        " or less",
         f"{SCIKIT} mean_gamma_deviance",
         mean_of("gamma", _deviance(2), _OUTSIDE),
         aliases=("mean_gamma_deviance",),
@@ -516,8 +516,8 @@ def of_samples(rows: Paired, settings: Settings) -> Array:
 _QUANTILES_METRICS = (
     metric(
         "Pinball",
-        "mean of quantile * (t - p) where the target t is above the prediction p, else"
-        " (1 - quantile) * (p - t)",
+        "mean of quantile * (t - p) if the target t is above the prediction p, else (1 - quantile)"
+        " * (p - t)",
         f"{SCIKIT} mean_pinball_loss",
         mean_of("pinball", pinball),
         aliases=("mean_pinball_loss", "pinball_loss"),
@@ -526,7 +526,7 @@ _QUANTILES_METRICS = (
     ),
     metric(
         "QuantileLoss",
-        "Pinball of every column of quantiles, at the level that its name says",
+        "Pinball of every column of quantiles, at the level in its name",
         f"{SCIKIT} mean_pinball_loss",
         _each("loss", quantile_loss),
         needs=("target", QUANTILES),
@@ -535,7 +535,7 @@ _QUANTILES_METRICS = (
     ),
     metric(
         "QuantileCoverage",
-        "share of targets at or below every column of quantiles; right where it is the level",
+        "share of targets at or below every column of quantiles; right if it equals the level",
         _SOURCE,
         _each("covered", _covered),
         needs=("target", QUANTILES),
@@ -770,8 +770,8 @@ _EVERYWHERE = (-float("inf"), float("inf"))
 _SHAPES_METRICS = (
     metric(
         "ErrorQuantiles",
-        "errors p - t below which 5, 25, 50, 75 and 95 % of the rows lie; the mean of two where a"
-        " share falls between them",
+        "quantiles of the errors p - t at 5, 25, 50, 75 and 95 %; the mean of two if a share falls"
+        " between them",
         "Hyndman & Fan 1996, Sample quantiles in statistical packages, definition 2",
         _error_quantiles,
         aliases=("error_quantiles",),

@@ -370,7 +370,7 @@ _ERRORS_METRICS = (
     ),
     metric(
         "MeanError",
-        "mean of prediction - target, the bias: above 0 where predictions are too high",
+        "mean of prediction - target, the bias: above 0 if predictions are too high",
         "Walther & Moore 2005, The concepts of bias, precision and accuracy",
         moment_mean("error"),
         aliases=("ME", "MBE", "mean_bias_error"),
@@ -381,7 +381,7 @@ _ERRORS_METRICS = (
     metric(
         "MedianAE",
         "median of |prediction - target|; with weights the value at half of their sum, the mean of"
-        " two where it falls between them",
+        " two if it falls between them",
         f"{SCIKIT} median_absolute_error",
         _median,
         aliases=("MedAE", "median_absolute_error"),
@@ -397,7 +397,7 @@ _ERRORS_METRICS = (
     ),
     metric(
         "Huber",
-        "mean of e^2 / 2 where |e| <= huber_delta, else huber_delta * (|e| - huber_delta / 2)",
+        "mean of e^2 / 2 if |e| <= huber_delta, else huber_delta * (|e| - huber_delta / 2)",
         "Huber 1964, Robust estimation of a location parameter",
         mean_of("huber", _huber),
         aliases=("huber_loss",),
@@ -463,8 +463,8 @@ _BELOW = "a target or prediction is -1 or less"
 _RELATIVE_METRICS = (
     metric(
         "MAPE",
-        "mean of |prediction - target| / |target|, as a share of 1; undefined where a target is 0,"
-        " in dialect sklearn divided by 2.2e-16 there",
+        "mean of |prediction - target| / |target|, as a share of 1; undefined if a target is 0,"
+        " except in dialect sklearn, which divides by 2.2e-16",
         f"{SCIKIT} mean_absolute_percentage_error",
         mean_of("share", _share, ZERO),
         aliases=("mape", "mean_absolute_percentage_error"),
@@ -472,8 +472,7 @@ _RELATIVE_METRICS = (
     ),
     metric(
         "SMAPE",
-        "mean of 2 |prediction - target| / (|prediction| + |target|), from 0 to 2; 0 where both"
-        " are 0",
+        "mean of 2 |prediction - target| / (|prediction| + |target|), from 0 to 2; 0 if both are 0",
         "Makridakis et al. 2020, The M4 Competition",
         mean_of("symmetric", _symmetric),
         aliases=("sMAPE", "symmetric_mean_absolute_percentage_error"),
@@ -490,7 +489,7 @@ _RELATIVE_METRICS = (
     ),
     metric(
         "MSLE",
-        "mean of (log (1 + prediction) - log (1 + target))^2; undefined where one is -1 or less",
+        "mean of (log (1 + prediction) - log (1 + target))^2; undefined if one is -1 or less",
         f"{SCIKIT} mean_squared_log_error",
         mean_of("logarithmic", _logarithmic, _BELOW),
         aliases=("msle", "mean_squared_log_error"),
@@ -548,8 +547,8 @@ def _by_series(loss: Loss, *, root: bool = False) -> Any:
 
 _FROM = ("training", "seasonality")
 _WHERE = (
-    "from the column of this name, or the option training: mean {} difference of values seasonality"
-    " steps apart in the training part of the row's series"
+    "from the column of this name, or the option training: mean {} difference of values at a"
+    " distance of seasonality steps in the training part of the row's series"
 )
 
 _SCALED_METRICS = (

@@ -555,7 +555,7 @@ _PRECISION_UNAVERAGED = frozenset(
 
 # Precision and recall of contexts as ragas counts them.
 
-_NOTHING_RETRIEVED = "nothing was retrieved"
+_NOTHING_RETRIEVED = "no document was retrieved"
 _NO_RELEVANT = "no relevant document"
 
 

@@ -100,14 +100,14 @@ def refuse_endless(lists: Lists, settings: Settings, queries: pl.Series) -> None
     found = np.flatnonzero(endless)
     highest = float(lists.gold[endless[query]].max())
     way = (
-        "Bring relevance to grades of a few units, or leave out"
+        "Use relevance grades of a few units, or remove"
         f" {option('gains', 'exponential')} (2^relevance - 1)."
         if settings.gains == "exponential"
         else "Bring relevance, or the gains given for it, to smaller numbers."
     )
     raise InputError(
         f"ground truths: column 'relevance' goes up to {highest:g}, and the gains of"
-        f" {count_of(found.size, 'query', 'queries')} add up to more than a float64 holds:"
+        f" {count_of(found.size, 'query', 'queries')} exceed the range of float64:"
         f" {listing(queries.gather(found[:5]), found.size)}. {way}",
         code="too_high",
         column="relevance",

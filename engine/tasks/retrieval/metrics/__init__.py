@@ -8,7 +8,7 @@ SYMBOLS = {
     r"i": "a rank of one query's list",
     r"k": "the cut-off; without one the whole list",
     r"m": "documents retrieved",
-    r"\text{rel}_i": "1 where the document at rank i is relevant, else 0; of ERR its relevance",
+    r"\text{rel}_i": "1 if the document at rank i is relevant, else 0; in ERR its relevance",
     r"R": "documents that are relevant",
     r"R_i": "relevant documents among the first i",
     r"R_j": "relevant documents among the first j",
@@ -21,7 +21,7 @@ SYMBOLS = {
     r"g_i": "gain of the document at rank i",
     r"g^*_i": "gain at rank i of the ideal order",
     r"\text{nDCG}_i": "nDCG at rank i",
-    r"J": "ranks where the gain of the ideal order falls, and the end of the list",
+    r"J": "ranks at which the gain of the ideal order falls, and the end of the list",
     r"c_i": (
         "gains of the ideal order up to rank i, each at least 1, and 1 for every rank behind"
         " its end"

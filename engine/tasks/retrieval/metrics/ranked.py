@@ -86,8 +86,8 @@ _GAINS_METRICS = (
     metric(
         "RnDCG",
         "ndcg_at_levels",
-        definition="nDCG averaged over the ranks where the gain of the ideal order falls, and the"
-        " end of the list; 0 without a relevant document at the level given",
+        definition="nDCG averaged over the ranks at which the gain of the ideal order falls, and"
+        " the end of the list; 0 without a relevant document at the level given",
         formula=r"\frac{1}{|J|} \sum_{j \in J} \text{nDCG}_j",
         params=("relevance_levels", *GAINS),
         aliases=("Rndcg",),
@@ -120,8 +120,8 @@ _GAINS_METRICS = (
     metric(
         "RBPResidual",
         "rank_biased_residual",
-        definition="what RBP would gain if every document were relevant that is unjudged or"
-        " behind the end of the list",
+        definition="gain of RBP if every document that is unjudged or beyond the end of the list"
+        " were relevant",
         formula=r"\left(1 - (1 - p) \sum_{i \le m} [i \text{ judged}]\, p^{i - 1}\right)",
         source="Moffat & Zobel 2008; trec_eval 10 in its dialect",
         params=("persistence",),
@@ -131,7 +131,7 @@ _GAINS_METRICS = (
     metric(
         "ERR",
         "expected_reciprocal_rank",
-        definition="sum over ranks of 1 / rank times the chance to stop there, where a document"
+        definition="sum over ranks of 1 / rank times the chance to stop there; a document"
         " satisfies with chance (2^relevance - 1) / 2^highest relevance of all judgments",
         formula=r"\sum_{i \le k} \frac{s_i}{i} \prod_{j < i} (1 - s_j), \quad s_i ="
         r" \frac{2^{\text{rel}_i} - 1}{2^{\max \text{rel}}}",
@@ -172,7 +172,7 @@ _PRECISION_METRICS = (
         "MRR",
         "reciprocal_rank",
         "reciprocal_rank_cut",
-        definition="1 / rank of the first relevant document, 0 where there is none up to k",
+        definition="1 / rank of the first relevant document, 0 if there is none up to k",
         formula=r"\frac{1}{n} \sum_q \frac{1}{r}",
         source="trec_eval 10 (recip_rank); Voorhees 1999",
         params=CUT,
@@ -208,7 +208,7 @@ _PRECISION_METRICS = (
     metric(
         "Success",
         "success",
-        definition="1 where a relevant document is among the first k, else 0",
+        definition="1 if a relevant document is among the first k, else 0",
         formula=r"[R_k > 0]",
         params=CUT,
         aliases=("success", "hit_rate", "HitRate"),
@@ -451,7 +451,7 @@ _TEXTS_METRICS = (
         "RetrievalRecallAll",
         "retrieval_recall_all",
         aliases=("Recall_all",),
-        definition="1 where all relevant documents are among the first k, else 0",
+        definition="1 if all relevant documents are among the first k, else 0",
         formula=r"[R_k = R]",
         source=_REMEM,
         params=("k",),
@@ -462,7 +462,7 @@ _TEXTS_METRICS = (
         "retrieval_ndcg_any",
         aliases=("NDCG_any",),
         definition="relevance of rank 1 plus sum of relevance / log2(rank) behind it, over that of"
-        " the best order of what was retrieved; relevance is 0 or 1",
+        " the best order of the retrieved documents; relevance is 0 or 1",
         formula=r"\frac{\text{rel}_1 + \sum_{i = 2}^{k} \text{rel}_i / \log_2 i}{1 + \sum_{i ="
         r" 2}^{\min(k, R_m)} 1 / \log_2 i}",
         source=_REMEM,
@@ -549,14 +549,14 @@ _USERS_METRICS = (
     metric(
         "INSQ",
         "user_insq",
-        definition="mean gain where rank i weighs 1 / (i + 1)^2, to rank 1000" + _GAIN,
+        definition="mean gain if rank i weighs 1 / (i + 1)^2, to rank 1000" + _GAIN,
         formula=r"\frac{\sum_i v_i u_i}{\sum_i v_i}, \quad v_i = \frac{1}{(i + 1)^2}",
         source=_CWL + "Moffat, Scholer & Thomas 2012",
     ),
     metric(
         "BPM",
         "user_bpm",
-        definition="mean gain up to the rank where gains add up to 1, or to k" + _GAIN,
+        definition="mean gain up to the rank at which gains add up to 1, or to k" + _GAIN,
         formula=r"\frac{\sum_i v_i u_i}{\sum_i v_i}, \quad v_i = \prod_{j < i} C_j, \quad C_j ="
         r" [U_j < 1]",
         source=_CWL + "Zhang et al. 2017",

@@ -246,7 +246,7 @@ def _metric(
 
 _FAR: dict[str, Any] = {"range": (0.0, float("inf")), "better": "lower"}
 _TWO = "outlines of a label, mean over the images that have it on both sides"
-_EITHER = "mean over the images that have the label on either side, 0 where one side lacks it"
+_EITHER = "mean over the images that have the label on either side, 0 if it is missing on one side"
 
 _SURFACES_METRICS = (
     metric(
@@ -263,8 +263,8 @@ _SURFACES_METRICS = (
     ),
     _metric(
         "BoundaryF1",
-        "F1 of outlines: shares of the predicted and of the true outline that lie within"
-        f" surface_tolerance of the other; {_EITHER}.",
+        "F1 of outlines: shares of the predicted and of the true outline within surface_tolerance"
+        f" of the other; {_EITHER}.",
         "Csurka et al. 2013, What is a good evaluation measure for semantic segmentation?",
         "f1",
         "surface_tolerance",
@@ -307,8 +307,7 @@ _SURFACES_METRICS = (
     ),
     _metric(
         "NSD",
-        "Share of the pixels of both outlines that lie within surface_tolerance of the other;"
-        f" {_EITHER}.",
+        f"Share of the pixels of both outlines within surface_tolerance of the other; {_EITHER}.",
         "Nikolov et al. 2018; MONAI 1.6 SurfaceDiceMetric",
         "nsd",
         "surface_tolerance",
@@ -326,7 +325,7 @@ _FRAMES_METRICS = (
     metric(
         "ConfusionMatrix",
         "Pixels by true and predicted label, null for none, with the IoU of each pair of labels"
-        " and the share of a label's pixels that the other side leaves without one.",
+        " and the share of a label's pixels without a label on the other side.",
         "valor-lite 0.39",
         None,
         frame="confusion",

@@ -10,10 +10,7 @@ SYMBOLS = {
     r"|c|": "how long the text is: in n-grams, tokens or characters, whichever the metric counts",
     r"|r|": "the same of its reference; of BLEU the reference nearest in length",
     r"r_d": "length of the reference in words or characters; of TER the mean of several",
-    r"M": (
-        "what both have of these, each as often as in both; of ROUGEL the longest common"
-        " subsequence"
-    ),
+    r"M": ("those in both, each as often as in both; for ROUGEL the longest common subsequence"),
     r"o": "an order of n-grams; chrF counts those that both sides have",
     r"O": "how many orders there are",
     r"M_o": (

@@ -260,7 +260,7 @@ _SHORTEST = {"method6": 3}
 def misfit(weights: tuple[float, ...], smoothing: str, formula: str) -> str | None:
     """Return why a smoothing is incompatible with a formula or its orders; otherwise None."""
     if formula == "sacrebleu" and smoothing in _NLTK_ONLY:
-        return "is NLTK's alone; sacrebleu has none, exp, floor and add-k"
+        return "exists only in NLTK; sacrebleu has none, exp, floor and add-k"
     needed = _SHORTEST.get(smoothing, 1)
     if len(weights) < needed:
         return f"needs {needed} n-gram orders, and there are weights for {len(weights)}"
@@ -400,7 +400,7 @@ def _characters(name: str, need: str, more: str, *aliases: str) -> Metric:
         name,
         need,
         definition=f"F2 of the mean precision and mean recall of character n-grams of orders 1 to"
-        f" 6{more}, white space left out; from counts of all datums together",
+        f" 6{more}, without white space; from counts of all datums together",
         formula=r"\frac{5 P R}{4 P + R}, \quad P = \frac{1}{O} \sum_o \frac{M_o}{c_o}, \quad"
         r" R = \frac{1}{O} \sum_o \frac{M_o}{r_o}",
         source="sacrebleu 2.6; Popović 2015, 2017",
@@ -457,7 +457,7 @@ _EDITS_METRICS = (
     metric(
         "ExactMatch",
         "exact_match",
-        definition="1 where the text is a reference, without case, punctuation and articles; mean"
+        definition="1 if the text is a reference, without case, punctuation and articles; mean"
         " over datums",
         formula=r"[c = r]",
         source=_SQUAD,
@@ -503,8 +503,8 @@ _SIMILARITY_METRICS = (
     metric(
         "SemanticSimilarity",
         "semantic_similarity",
-        definition="cosine of the vectors of text and reference, of the most similar reference; 1"
-        " from the threshold on and else 0 where there is one; mean over datums",
+        definition="cosine of the vectors of text and reference, of the most similar reference;"
+        " with a threshold, 1 from it on and else 0; mean over datums",
         formula=r"\max_r \frac{u \cdot v_r}{\lVert u \rVert\, \lVert v_r \rVert}",
         source="ragas 0.4.3; Salton & McGill 1983",
         reads=("embedding", "reference_embedding"),
