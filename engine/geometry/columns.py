@@ -154,10 +154,10 @@ class Place(msgspec.Struct, frozen=True, eq=False):
         Args:
             code: that of the error.
             wrong: bool [n].
-            what: what is wrong, after the number of rows: ``with ...``, ``without ...``.
+            what: fault, after the number of rows: ``with ...``, ``without ...``.
             hint: the way out, a sentence.
-            told: what to show of a row, by its index.
-            **facts: of the error, beside side, column, count and the first rows.
+            told: text shown of a row, by its index.
+            **facts: of the error, in addition to side, column, count and the first rows.
 
         Raises:
             InputError: naming the column, the count and the first rows.

@@ -297,7 +297,6 @@ def _sizes(size: pl.Series, place: Place) -> tuple[Array, Array]:
 
 
 def _coded(column: pl.Series, place: Place, over: Over | None) -> Read:
-    """Structs of a size and a code."""
     fields = {field.name.lower(): field.name for field in column.dtype.fields}  # type: ignore[attr-defined]
     codes = [name for name in _CODES if name in fields]
     if "size" not in fields or len(codes) != 1:
@@ -398,7 +397,6 @@ def _turned(runs: Runs, by_row: Array, height: Array, width: Array, over: Over |
 
 
 def _pixels(column: pl.Series, place: Place, over: Over | None) -> Read:
-    """Lists of rows of pixels."""
     values, (image, row) = flat(column)
     height, lengths = np.diff(image), np.diff(row)
     hint = "Each row of pixels must be as long as the others."

@@ -270,7 +270,7 @@ class Polygons(msgspec.Struct, frozen=True, dict=True, eq=False):
                         self.rings.between(first, last), place, repair=self.invalid == REPAIR
                     )
                 except InputError:
-                    geometries, as_given = self._built  # says how many there are in all
+                    geometries, as_given = self._built  # its error counts all rows
             checked.append(None if as_given else rings_of(geometries))
         return checked
 

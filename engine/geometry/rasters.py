@@ -56,11 +56,8 @@ def silenced() -> Iterator[None]:
                 _filters.close()
 
 
-# Access control for raster paths in tables.
-#
-# GDAL accepts much more than files: addresses, archives, virtual rasters that refer to other
-# files and services. Tables may be untrusted, so their paths open only plain files of plain
-# formats, unless the user allows more.
+# Access control for raster paths in untrusted tables: only plain files of plain formats, by
+# default.
 
 FORMATS = ("GTiff", "PNG", "JPEG", "JPEGXL", "WEBP", "JP2OpenJPEG", "BMP", "GIF", "PNM")
 """Allowed GDAL drivers; they do not follow references to other files."""
@@ -120,7 +117,7 @@ def is_remote(path: str) -> bool:
 
 ANYWHERE = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
 """Transform of an image without a place on Earth."""
-_OFF = 1e-3  # of a pixel: how far two grids may lie apart and be one
+_OFF = 1e-3  # tolerance between two grids, in pixels
 
 
 class Grid(msgspec.Struct, frozen=True):

@@ -18,7 +18,7 @@ from .columns import FORMS, Place, Rings, offsets_of
 _POLYGON = 3  # shapely's type number
 
 
-@np.errstate(all="ignore")  # of coordinates whose squares no float holds shapely would warn
+@np.errstate(all="ignore")  # shapely warns if squared coordinates overflow
 def built(rings: Rings, place: Place, *, repair: bool) -> tuple[Array, bool]:
     """Build polygons and multipolygons, object [n]; also return whether their rings are unchanged.
 
@@ -116,7 +116,6 @@ def _flat(table: Array) -> Array:
 
 
 def _owners(table: Array) -> Array:
-    """The row of each of them."""
     counts = shapely.get_num_geometries(table.ravel())
     return np.repeat(np.repeat(np.arange(table.shape[0]), table.shape[1]), counts)
 
@@ -143,11 +142,11 @@ def _polygonal(geometries: Array) -> Array:
 
 # Polygons in well-known binary, well-known text and GeoJSON, read in bulk by shapely.
 
-_HEX = "^0[01][0-9A-Fa-f]{8,}$"  # byte order, kind of geometry, and what follows
+_HEX = "^0[01][0-9A-Fa-f]{8,}$"  # byte order, kind of geometry, coordinates
 _WELL_KNOWN_POLYGON, _MULTIPOLYGON = 3, 6  # shapely's type numbers
 
 
-@np.errstate(all="ignore")  # what is NaN or infinite is refused by row
+@np.errstate(all="ignore")  # NaN and infinity are refused by row
 def parsed(column: pl.Series, place: Place) -> Rings:
     """Parse rings of a column of WKB (binary or hexadecimal string), WKT or GeoJSON (strings).
 

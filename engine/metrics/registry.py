@@ -244,7 +244,7 @@ def _wanted(task: str, name: str) -> Asked:
         OptionError: the text after an ``@`` is not a cut-off, or an IoU threshold, which only runs
             accept in a name.
     """
-    if _found(task, name) is not None:  # mAP@[.5:.95] holds no cut-off
+    if _found(task, name) is not None:  # mAP@[.5:.95] has no cut-off
         return Asked(name, None)
     rated = at_threshold(task, name)
     if rated is not None:

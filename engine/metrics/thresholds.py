@@ -74,11 +74,8 @@ def aims_of(options: Options, beta: float | None = None) -> Aims:
     return aims
 
 
-# Rules that choose a score threshold among the points of a curve, and the resulting counts.
-#
-# A rule gives every point a merit, NaN for non-candidates; among those with the largest merit the
-# highest threshold is chosen. Points come in blocks of descending thresholds, so that a curve
-# larger than memory is read once for all rules.
+# Rules that choose a score threshold: the highest of largest merit, in one pass over blocks of
+# points.
 
 NOTHING = "no predictions at the threshold"
 """Why a threshold above every score has no precision."""
@@ -366,13 +363,10 @@ def best_of(curve: Curve, rule: Rule, aims: Aims) -> tuple[Chosen, Reached, str]
     return best, at, parameters(**{name: getattr(aims, name) for name in rule.params or ("beta",)})
 
 
-# Calibration of scores: errors by bins, and two recalibration fits.
-#
-# Scores come as the points of a curve: numbers of right and wrong rows per distinct score. A
-# temperature T maps a score p to the logistic function of logit(p) / T; an isotonic fit maps it
-# to the mean of a block of pooled adjacent violators. Neither is ever applied to a run.
+# Calibration of scores: errors by bins, temperature scaling of logits, isotonic fit. Runs never
+# apply them.
 
-_SMALLEST = 1e-12  # scores are clipped by so much where their logit is taken
+_SMALLEST = 1e-12  # distance from 0 and 1 to which scores are clipped for logits
 _STEPS = 200
 _HOTTEST = 1e3
 

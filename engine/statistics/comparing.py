@@ -147,7 +147,7 @@ def compare_runs(
             part = part.with_columns(pl.Series("p", p, nan_to_null=True))
             why += left
         lone += alone
-        for name, other in ((a, b), (b, a)):  # left out with all their rows
+        for name, other in ((a, b), (b, a)):  # label keys of one run only
             own, others = (given[one].tallies.labels.key_names for one in (name, other))
             gone = set(own) - set(others)
             lone += [
@@ -402,7 +402,6 @@ _TOLD = ("metric", "average", "label_key", "label_value")
 
 
 def _named(metric: str, average: str | None, label_key: str | None, label_value: Any) -> str:
-    """A number in messages."""
     key = None if label_key == DEFAULT_LABEL_KEY else label_key
     of = key if label_value is None else label_value
     said = metric if average is None else f"{metric} {average}"
@@ -580,8 +579,7 @@ _FLIP = {
 }
 
 
-# Intervals of differences between a run and an earlier one, over the same data or others, for
-# gates.
+# Intervals of differences between a run and an earlier one, for gates.
 
 
 class Margins(msgspec.Struct, frozen=True):

@@ -86,7 +86,7 @@ def beta_cdf(x: float, a: float, b: float) -> float:
     """
     if not 0 < x < 1:
         return float(x >= 1)
-    if x > (a + 1) / (a + b + 2):  # where the fraction of the other tail converges faster
+    if x > (a + 1) / (a + b + 2):  # the fraction of the other tail converges faster
         return 1 - beta_cdf(1 - x, b, a)
     logs = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
     front = math.exp(logs + a * math.log(x) + b * math.log1p(-x)) / a
@@ -132,7 +132,7 @@ class Sample(msgspec.Struct, frozen=True):
         point: float64 [m], the numbers.
         level: confidence, in (0, 1).
         range: smallest and largest possible value of the metric.
-        drawn: float64 [draws, m], values per resample, NaN if undefined; [0, m] if the method needs
+        drawn: float64 [resamples, m], values, NaN if undefined; [0, m] if the method needs
             none.
         left_out: float64 [j, m], values without one cluster (or group of clusters); [0, m] if the
             method needs none.
@@ -192,7 +192,7 @@ def quantiles(drawn: Array, p: Array) -> Array:
     """Return quantiles over the defined resamples, linearly interpolated.
 
     Args:
-        drawn: float64 [draws, m].
+        drawn: float64 [resamples, m].
         p: float64 [q], or per number [q, m].
 
     Returns:
@@ -271,7 +271,7 @@ def bca(sample: Sample) -> Interval:
             tails.append(normal_cdf(z0 + z / (1 - a * z)))
         p = np.stack(tails)
     low, high = quantiles(drawn, np.where(np.isfinite(z0), p, np.nan_to_num(p, nan=0.5)))
-    lost = ~np.isfinite(z0)  # all draws on one side: no correction is possible
+    lost = ~np.isfinite(z0)  # all resamples on one side: no correction exists
     return Interval(
         np.where(lost, np.nan, low), np.where(lost, np.nan, high), standard_errors(drawn)
     )

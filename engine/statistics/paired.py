@@ -378,7 +378,7 @@ class Slices:
 
         Args:
             key: identity of the number.
-            every: numbers of the whole set, to values of datums; those that lack it give nothing.
+            every: numbers of the whole set, to values of datums; those without it are skipped.
         """
         whole = tuple(None if i in self._at else value for i, value in enumerate(key))
         inside = self._inside(*(key[i] for i in self._at))
@@ -411,7 +411,7 @@ class Numbers(msgspec.Struct, frozen=True):
 
     Attributes:
         rows: the ``metrics`` frame.
-        drawn: float64 [draws, rows], NaN if undefined.
+        drawn: float64 [resamples, rows], NaN if undefined.
         failed: row -> why it has no resamples.
         alone: bool [rows], numbers of one datum, or of one cluster.
         floor: float64 [rows], minimum scale of rounding errors.
@@ -536,7 +536,7 @@ def swapped(
         within: bool [datums], datums that count.
 
     Returns:
-        numbers of both runs together, whose rows describe the columns; float64 [draws, rows].
+        numbers of both runs together, whose rows describe the columns; float64 [resamples, rows].
     """
 
     def mixed(of: Array) -> Blocks:
@@ -566,7 +566,7 @@ def randomised(
         draws: number of resamples.
 
     Returns:
-        rows of the metrics frame; float64 [draws, rows].
+        rows of the metrics frame; float64 [resamples, rows].
     """
     plan = runs[0].plan
     ranking = plan.does.ranking

@@ -30,7 +30,7 @@ from .intervals import METHODS, WIDTHLESS, Interval, Method, Sample, floor_of, m
 
 # Numbers of a view in every resample.
 
-_LEFT_OUT = 200  # clusters up to which each is left out alone; of more, as many parts of them
+_LEFT_OUT = 200  # largest number of jackknife groups; more clusters share groups
 
 
 class Drawing:
@@ -108,7 +108,7 @@ class Drawing:
             due: flags of the metrics to compute; default all.
 
         Returns:
-            per metric float64 [draws, numbers], the cells that become rows; [0, numbers] if not
+            per metric float64 [resamples, numbers], the cells that become rows; [0, numbers] if not
             due; or
             the reason why there are no values.
         """
@@ -202,7 +202,7 @@ def column_of(cells: Cells, name: str) -> Array:
 
 
 def _flat(found: list[list[Cells]], cells: Sequence[Cells], n: int) -> Array:
-    """Return resampled values at the cells of the numbers, float64 [draws, numbers].
+    """Return resampled values at the cells of the numbers, float64 [resamples, numbers].
 
     Args:
         found: cells of all resamples at once, or one list per resample.
@@ -271,7 +271,7 @@ class Estimates:
         self._drawing = Drawing(plan, tallies, threads)
         self._asked = asked
         self._only_wilson: bool | None = None  # which is right for few datums, too
-        self._lacking: list[float] = []  # of numbers, share of draws without a value
+        self._lacking: list[float] = []  # share of resamples without a value, per number
         self._without: list[str] = []  # why numbers have no interval
 
     def notes(self) -> list[Note]:
@@ -463,7 +463,7 @@ def notes_on(tallies: Any, *, cut: bool) -> list[str]:
     return said
 
 
-_BLOCK = 16  # draws whose weights are made together
+_BLOCK = 16  # resamples whose weights are computed together
 
 
 def curves_of(plan: Plan, view: Any) -> tuple[Curve, Curve]:

@@ -143,7 +143,7 @@ def randomisation_p(observed: Array, drawn: Array, size: Array | float = 1.0) ->
 
     Args:
         observed: float64 [m], differences.
-        drawn: float64 [draws, m], differences under randomisation, NaN if undefined.
+        drawn: float64 [resamples, m], differences under randomisation, NaN if undefined.
         size: float64 [m], scale of rounding errors.
 
     Returns:

@@ -73,14 +73,14 @@ class Draws(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def weights(self) -> Array:
-        """Multiplicity of each datum in each resample, uint8 [n_datums, draws]."""
+        """Multiplicity of each datum in each resample, uint8 [n_datums, resamples]."""
         assert self.keys is not None
         if self.side is not None:
             return swap_bits(self.keys, self.seed, self.first, self.last) ^ self.side[:, None]
         return self.of(self.keys)
 
     def of(self, keys: Array) -> Array:
-        """Return the weights of some datums, uint8 [n, draws].
+        """Return the weights of some datums, uint8 [n, resamples].
 
         Args:
             keys: uint64 [n].
@@ -92,13 +92,13 @@ class Draws(msgspec.Struct, frozen=True, dict=True):
 
 
 def by_draw(sums: Array, n_groups: int) -> Array:
-    """Reshape sums of a block from [groups * cells, ..., draws] to [draws * groups, cells].
+    """Reshape sums of a block from [groups * cells, ..., resamples] to [resamples * groups, cells].
 
     Args:
-        sums: float64 [groups * cells, draws] or [groups * cells, columns, draws].
+        sums: float64 [groups * cells, resamples] or [groups * cells, columns, resamples].
 
     Returns:
-        float64 [draws * groups, cells] or [draws * groups, cells, columns].
+        float64 [resamples * groups, cells] or [resamples * groups, cells, columns].
     """
     n_draws = sums.shape[-1]
     laid = np.moveaxis(sums, -1, 0)

@@ -20,10 +20,8 @@ from .ranked import Counts, Ranked
 from .stats import Column, Stats
 from .units import Facts, Scored, Units
 
-# Merge tallies of disjoint sets of datums; the result equals one run over all of them.
-#
-# Codes are mapped to the datums and labels of the whole, and rows are sorted as in one run:
-# label, descending score, tie, datum id, row.
+# Merge tallies of disjoint sets of datums into that of one run, sorted by label, descending score,
+# tie, datum id and row.
 
 
 def merged_present(parts: Sequence[Any], codes: Sequence[Array], n: int) -> Array:
@@ -178,7 +176,6 @@ def merge_labels(parts: Sequence[Labels]) -> tuple[Labels, list[Array]]:
 
 
 def _told(labels: Labels) -> pl.DataFrame:
-    """All that is known of labels, in one table."""
     of = labels.frequency
     return labels.frame if of is None else labels.frame.with_columns(of.alias("frequency"))
 
@@ -328,10 +325,7 @@ def merged_seconds(parts: Sequence[Any]) -> dict[str, float]:
     return total
 
 
-# Merge units and scored labels of disjoint sets of datums.
-#
-# Units are sorted as in one run, by datum and label key; those of a single table, and scored
-# labels, keep the order of the parts.
+# Merge units (sorted by datum and label key) and scored labels of disjoint sets of datums.
 
 
 def merge_units(

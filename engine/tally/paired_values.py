@@ -171,7 +171,7 @@ def joined(blocks: Sequence[Paired]) -> Paired:
 
 # Views of paired values: sums over predicted and true numbers, and rank statistics.
 
-_PIECE = 1 << 15  # rows at a time, so few that what is made of them stays in the cache
+_PIECE = 1 << 15  # rows at a time, so that intermediates fit the cache
 
 Values = Callable[[Paired], Array]
 """From rows to numbers, float64 [n]."""
@@ -250,7 +250,7 @@ class PairedView(CountsView):
         super().__init__(counts, labels, stats, **grouping)
         self.shape = self.n_groups, len(labels.key_names)
         self._totals: dict[str, Array] = {}
-        self.kept: dict[str, Any] = {}  # what views of draws of this one share
+        self.kept: dict[str, Any] = {}  # shared by resampled views of this one
 
     @property
     def n_cells(self) -> int:
@@ -535,7 +535,7 @@ class PairedDraws(CountDraws, PairedView):
             cell = self._base.cell_of(rows, group)
             values = of(rows, cell)
             place = np.zeros(rows.datum.size, np.int32) if cell is None else cell
-            if rows.weight is not None:  # what weighs nothing counts nowhere, undefined or not
+            if rows.weight is not None:  # weight 0 never counts, not even if undefined
                 values = np.where(rows.weight > 0, values * rows.weight, 0.0)
             yield rows, place, values, weights
 
@@ -549,7 +549,7 @@ class PairedDraws(CountDraws, PairedView):
             cells: int64 [m].
 
         Returns:
-            float64 [m, draws].
+            float64 [m, resamples].
         """
         n_draws = len(self._draws)
         own = np.full(self._base.n_cells + 1, -1, np.int64)  # the last: rows outside
@@ -610,7 +610,7 @@ class PairedDraws(CountDraws, PairedView):
 
     @cached_property
     def _by_cell(self) -> tuple[Paired, Array, Array]:
-        """Return rows sorted by cell of the base view, cell offsets, and weights [n, draws]."""
+        """Return rows sorted by cell of the base view, cell offsets, and weights [n, resamples]."""
         blocks = [
             (rows, self._base.cell_of(rows, group), weights[rows.datum])
             for rows, group, weights in self._drawn_blocks()

@@ -23,7 +23,7 @@ def comparable(threshold: float, *, single: bool) -> float:
     Args:
         single: the scores have single precision.
     """
-    with np.errstate(over="ignore"):  # what is beyond single precision, no score reaches
+    with np.errstate(over="ignore"):  # no score reaches values beyond float32
         return float(np.float32(threshold)) if single else threshold
 
 

@@ -25,12 +25,8 @@ from .ranked import Ranked, Variants
 from .ranked_points import CountedRows, counted_rows, pooled_rows, sought
 from .ranked_view import LeaveOut, RankedDraws, RankedView
 
-# A ranked tally in several files, if a label has more rows than memory allows.
-#
-# Rows of one file precede those of the next: by label, descending score, tie and datum. Counts add
-# up. Precision at recall levels needs two passes over the rows of a label
-# (:mod:`evalengine.kernels.average_precision`): a forward pass that records the counts before each
-# file, then a backward pass.
+# Ranked rows of a label in several files. Precision at recall levels needs a forward pass that
+# records the counts before each file, and a backward pass.
 
 
 class ViewOfParts(RankedView):
@@ -126,11 +122,7 @@ def _copied(carried: Carried) -> Carried:
     return Carried(*(array.copy() for array in carried))
 
 
-# Ranked rows of all labels of a key pooled, by ranges of scores.
-#
-# Files contain rows by label. If all rows together exceed memory, cut scores are estimated from a
-# sample, and the rows between two cuts are read from every file and sorted. Rows at a cut are equal
-# and need no sorting, so that they are yielded file by file.
+# Ranked rows of all labels of a key, pooled by ranges of scores that fit into memory.
 
 
 Files = Callable[[], Iterable[tuple[Ranked, Array]]]
@@ -224,8 +216,8 @@ def _without(ranked: Ranked, first: Array, last: Array, *, truths: bool) -> Rank
     return msgspec.structs.replace(ranked, start=start, place=ranked.place[:0], **few)
 
 
-_POOLED_BYTES = 40  # of a prediction while the rows of all labels are brought into one order
-_COUNTED_BYTES = 24  # of a prediction that counts, and of the ground truths beside it, in memory
+_POOLED_BYTES = 40  # per prediction while the rows of all labels are merged
+_COUNTED_BYTES = 24  # per counted prediction with its ground truths, in memory
 
 
 class Group(msgspec.Struct, frozen=True):
@@ -307,7 +299,6 @@ ANSWERS: dict[str, Callable[..., tuple[Array, ...]]] = {
 
 
 def _of_group(head: Ranked, group: Group, labels: Labels, rest: dict[str, Any]) -> RankedView:
-    """The view of one group, whose labels are given."""
     if len(group.files) == 1:
         return RankedView(stored.load(group.files[0]), labels, **rest)
     return ViewOfParts(group.files, head, labels, **rest)

@@ -79,10 +79,8 @@ def largest_of(start: Array, value: Array) -> Array:
     return out
 
 
-# Curve points of ranked rows: counts at every distinct score of a label at one IoU threshold.
-#
-# Rows come in one or several pieces (files of labels, files of one long label). A point that may
-# continue in the next piece is kept back until that piece is read.
+# Counts at every distinct score of a label. A point that may continue in the next piece waits for
+# it.
 
 
 class CountedRows(msgspec.Struct, frozen=True):
@@ -271,11 +269,8 @@ class _Held:
         return Points(start, self.score[there], self.tp[there], self.fp[there])
 
 
-# Precision at recall levels, on straight lines between the points of all predictions.
-#
-# Unlike interpolated precision, it is not raised to that of higher recalls. Source: nuscenes-
-# devkit ``detection.algo.accumulate`` and ``calc_ap``. Average precision uses only precision and
-# recall above a share such as 0.1: :attr:`.ranked_view.Interpolation.linear`.
+# Precision at recall levels, interpolated linearly, as in nuscenes-devkit ``accumulate``,
+# ``calc_ap``.
 
 
 def joined(pieces: Iterable[CountedRows], n_labels: int) -> tuple[Array, Array, Array, Array]:
@@ -349,10 +344,7 @@ def on_lines(view: Any, shape: tuple[int, ...]) -> tuple[Array, Array]:
     return out[0], out[1]
 
 
-# Predictions by bins of score, position and size in the image, for calibration.
-#
-# Scores are summed as integer multiples of 2^-60, so that sums do not depend on the order of rows
-# or on buckets.
+# Predictions by bins of score, position and size. Scores are summed exactly, as multiples of 2^-60.
 
 SIDES = 4
 """Position and size: centre x and y, width and height."""
@@ -496,14 +488,8 @@ def _together(one: Binned, other: Binned) -> Binned:
     return _added(segment, place, at, sums, one.n, one.beyond | other.beyond)
 
 
-# Precision at scores that represent recall positions, with matching repeated at every score.
-#
-# The true positives of a first match give the scores: in descending order, each is used for the
-# next position k / 40 unless the recall after the following one is nearer. Counts from such a
-# score on are sums of gains (:mod:`evalengine.kernels.matching`), independent of the order
-# and parts of the rows. Precision at a position is the maximum over it and later ones, and 0 if
-# there are fewer scores than positions: finding all of 20 ground truths without errors gives AP
-# 0.5. Source: KITTI's ``evaluate_object.cpp``, ``getThresholds`` and ``eval_class``.
+# Precision at recall positions k / 40, each a score of a first match; matching is repeated per
+# score. With fewer scores than positions the rest is 0. Source: KITTI's ``evaluate_object.cpp``.
 
 
 def chosen(hits: int, sought: int, levels: int) -> list[int]:

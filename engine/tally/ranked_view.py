@@ -528,14 +528,14 @@ class RankedDraws:
         return self._view.n_groups * len(self.labels)
 
     def _by_draw(self, array: Array) -> Array:
-        """Reshape [group * label, ..., draw] to [draw * group, label, ...]."""
+        """Reshape [group * label, ..., resample] to [resample * group, label, ...]."""
         return by_draw(array, self._view.n_groups)
 
     # -- rows ------------------------------------------------------------------------------------
 
     @cached_property
     def _totals(self) -> tuple[Array, Array, Array]:
-        """Predictions, ground truths and positives, float64 [group * label, columns, draw]."""
+        """Predictions, ground truths and positives, float64 [group * label, columns, resample]."""
         n_areas = len(self.tally.variants.areas)
         shape = self._n_segments, 1, len(self._draws)
         predictions, truths = np.zeros(shape), np.zeros(shape)
@@ -554,17 +554,17 @@ class RankedDraws:
 
     @cached_property
     def n_predictions(self) -> Array:
-        """Predictions, [draw * group, label]."""
+        """Predictions, [resample * group, label]."""
         return self._by_draw(self._totals[0])[..., 0]
 
     @cached_property
     def n_ground_truths(self) -> Array:
-        """Ground truths including ignored ones, [draw * group, label]."""
+        """Ground truths including ignored ones, [resample * group, label]."""
         return self._by_draw(self._totals[1])[..., 0]
 
     @cached_property
     def positives(self) -> Array:
-        """Ground truths that are not ignored, [draw * group, label, area]."""
+        """Ground truths that are not ignored, [resample * group, label, area]."""
         return self._by_draw(self._totals[2])
 
     def _nothing(self, n_caps: int) -> list[Counted]:
@@ -614,7 +614,7 @@ class RankedDraws:
 
     @cached_property
     def precision(self) -> Array:
-        """Mean interpolated precision, [draw * group, label, area, threshold, 1]."""
+        """Mean interpolated precision, [resample * group, label, area, threshold, 1]."""
         view, how = self._view, self._view.interpolation
         levels = how.averaged
         if how.linear is not None or how.positions is not None:
@@ -649,7 +649,7 @@ class RankedDraws:
         return self._by_draw(total)[..., None]
 
     def _together(self, parts: list[Array]) -> Array:
-        """Combine arrays per word, [segment, ..., variant, draw], into area and threshold axes."""
+        """Combine arrays per word, [segment, ..., variant, resample], by area and threshold."""
         variants = self.tally.variants
         before = parts[0].shape[:-2]
         axes = len(variants.areas), len(variants.thresholds)
@@ -660,7 +660,7 @@ class RankedDraws:
         return out
 
     def true_positives(self, lowest_score: float | None) -> Array:
-        """Return true positives by cap, [draw * group, label, cap, area, threshold].
+        """Return true positives by cap, [resample * group, label, cap, area, threshold].
 
         Args:
             lowest_score: ignore lower scores; None for all.
@@ -684,7 +684,7 @@ class RankedDraws:
         return _under_each_cap(counted)
 
     def counts(self, score_thresholds: tuple[float, ...]) -> tuple[Array, Array]:
-        """Return true and false positives, [draw * group, label, area, threshold, score] each.
+        """Return true and false positives, [resample * group, label, area, threshold, score] each.
 
         Args:
             score_thresholds: ascending; a prediction counts at those its score reaches.
@@ -742,7 +742,6 @@ def _under_each_cap(counted: list[Counted]) -> list[Counted]:
 
 
 def _cells(rows: tuple[Array, Array], datum: Array) -> tuple[Array, Array]:
-    """The datum of each row by segment, and its segment."""
     start, order = rows
     segment = np.repeat(np.arange(start.size - 1), np.diff(start))
     return datum[order[: start[-1]]], segment

@@ -26,10 +26,8 @@ from .sorted_scores import OrderedRows, Sorted, sort_segments
 from .stored import PartGroups, Parts, Place
 from .units import Scored, Units
 
-# Merging of sorted scores, one run per part, in memory or on disk.
-#
-# A run on disk is a memory map of an unnamed file: kernels use it like any array, the system can
-# evict its pages, and its space is freed with the last reference.
+# Merging of sorted scores. A run on disk is a memory map of an unnamed file, freed when
+# unreferenced.
 
 
 def merge_runs(runs: Iterable[tuple[Sorted, bool]], segments: int, place: Place) -> Sorted:
@@ -99,7 +97,6 @@ _ZEROS = 1 << 20
 
 
 def _on_disk(run: Sorted, place: Place) -> Sorted:
-    """A run whose numbers are on disk."""
     columns = []
     for column in (run.score, run.weight):
         if column is not None and column.size:
@@ -238,10 +235,7 @@ def _among_all(n: int, first: int, start: Array, threshold: Array, tp: Array, fp
     return Points(every, threshold, tp, fp)
 
 
-# View of units and scored labels whose parts are on disk.
-#
-# Every part has all rows of its datums. Counts and sums are accumulated exactly over parts, so
-# that their order does not matter; sorted scores of the parts are merged into one run.
+# View of units and scored labels in parts on disk: counts add up exactly, sorted scores are merged.
 
 
 @stored_as("bucket.scores/1")
@@ -469,7 +463,7 @@ class PartsDraws(ScoredDraws):
 
     def _areas(self, of: Any) -> Array:
         if self._of.units.weight is not None or self._draws.leaving_out is not None:
-            raise OneByOne  # weights of rows and keys do not both stand beside scores
+            raise OneByOne  # scores have either weights or keys
         found, draws = self._of.keyed_run, self._draws
         keys = np.zeros(0, np.uint64) if found.weight is None else found.weight.view(np.uint64)
         drawing = Drawing(draws.seed, draws.first, draws.last, None, keys)

@@ -52,7 +52,6 @@ def _truths(few: UnitClasses) -> Summands:
 
 
 def _leads(few: UnitClasses) -> Summands:
-    """One unit of every known datum."""
     return few.leads, np.zeros(few.leads.size, np.int64), 1, None
 
 
@@ -698,7 +697,7 @@ class ScoredDraws(ScoredView):
         self._draws = draws
 
     @property
-    def plain(self) -> ScoredView:  # kept by nobody: what holds itself is held until later
+    def plain(self) -> ScoredView:  # not cached, to avoid a reference cycle
         return self if self._of.plain is self._of else self._plain
 
     @cached_property
@@ -732,7 +731,7 @@ class ScoredDraws(ScoredView):
         return value * (own if unit is None else own[unit])
 
     def drawn(self, summands: tuple[Any, ...], step: float | None = None) -> Array:
-        """Return sums over units in every resample, float64 [draws * groups, width].
+        """Return sums over units in every resample, float64 [resamples * groups, width].
 
         Args:
             summands: units or None for all, code of each, number of codes, values.
@@ -822,7 +821,7 @@ class ScoredDraws(ScoredView):
         return self._rows.own
 
     def _by_outcome(self, sums: Array, *more: int) -> list[Array]:
-        """Split [draws * groups, slots * outcomes * ...] into one array per outcome, by label."""
+        """Split [resamples * groups, slots * outcomes * ...] into arrays per outcome, by label."""
         shape = self.n_groups, self.slots.size, N_OUTCOMES, *more
         found = sums.reshape(shape)
         return [
@@ -869,7 +868,7 @@ class ScoredDraws(ScoredView):
         return out[0], out[1], out[2]
 
     def _areas(self, of: Any) -> Array:
-        """Return the sum from a pass over the scores of every segment, [draws * groups, label]."""
+        """Sum over the scores of every segment, [resamples * groups, label]."""
         rows = self._rows
         found = rows.sorted
         sides = found.bounds(HIT), found.bounds(OTHER)
@@ -879,7 +878,7 @@ class ScoredDraws(ScoredView):
         return self._of_slots(of(*sides, (found.score, rows.datum, own), drawing))
 
     def _of_slots(self, sums: Array) -> Array:
-        """Reshape [groups * slots, draws] to [draws * groups, label]."""
+        """Reshape [groups * slots, resamples] to [resamples * groups, label]."""
         laid = np.ascontiguousarray(sums.T).reshape(self.n_groups * self.slots.size)
         return self.spread(laid, 0.0)
 

@@ -212,7 +212,7 @@ class StatsDraws:
             yield stats, np.where(stats.counted, cell, -1), weights
 
     def _by_draw(self, sums: Array) -> Array:
-        """Reshape [groups, columns, draws] to [draws * groups, columns]."""
+        """Reshape [groups, columns, resamples] to [resamples * groups, columns]."""
         return np.ascontiguousarray(np.moveaxis(sums, -1, 0)).reshape(self.n_groups, -1)
 
     def _zeros(self, width: int) -> Array:
@@ -220,7 +220,7 @@ class StatsDraws:
 
     @cached_property
     def support(self) -> Array:
-        """Datums that count, float64 [draw * group]."""
+        """Datums that count, float64 [resample * group]."""
         out = self._zeros(1)
         for _, cell, weights in self._blocks():
             drawn_counts(None, cell, None, weights, out)

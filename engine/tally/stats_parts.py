@@ -198,10 +198,7 @@ def _cuts(columns: Sequence[pl.Series], most: int) -> pl.Series:
     return sample[places].unique().sort()
 
 
-# Per-datum values that all compared runs have.
-#
-# Means skip datums without a value. In a comparison they must skip the same ones; otherwise a run
-# gains by not answering hard datums.
+# Per-datum values that all compared runs have: no run may gain by skipping hard datums.
 
 Fill = Callable[[str], float]
 """Map the need of a metric to the replacement of missing values; NaN to skip the datum."""

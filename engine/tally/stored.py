@@ -25,12 +25,8 @@ from .registry import UnknownStructError, stored_as, struct_of, written_name
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Tallies on disk: one file of Arrow tables, readable by other processes and later runs.
-#
-# A file is an uncompressed ZIP archive. Each entry is a folder with ``tree.json``, its structure,
-# and one Arrow IPC file per array length. Datums and labels are stored by id and value; codes are
-# local to the file and mapped on merging. Archive checksums detect truncated or altered files.
-# Files are written atomically.
+# Tallies on disk: an uncompressed ZIP archive of ``tree.json`` and one Arrow IPC file per array
+# length. Datums and labels are stored by id and value; checksums detect damage.
 
 FORMAT = 3
 """Raised when a reader of the older layout could no longer read the newer."""
@@ -226,7 +222,7 @@ def _archive(path: str | Path) -> zipfile.ZipFile:
         raise ReadError(f"{path}: no such file.", code="file_missing", file=str(path)) from error
     except _DAMAGE as error:
         raise _broken(path) from error
-    if not (plain and whole):  # nothing in it is compressed, and members do not overlap
+    if not (plain and whole):  # compressed, or members overlap
         archive.close()
         raise _broken(path)
     return archive
@@ -310,7 +306,7 @@ _DAMAGE = (
     OverflowError,
 )
 """Exceptions from reading a file that :func:`save` did not write."""
-_LENGTHS = 26  # where the header of a member tells the lengths of its name and of what is extra
+_LENGTHS = 26  # offset of the lengths of name and extra field in a member's header
 _ZIP64 = 20  # bytes that a member without a known size takes in the latter
 _PADDING = 0xD935  # the kind of extra field by which Android's archives are aligned
 
@@ -424,11 +420,7 @@ def _made(node: Any, tables: Mapping[str, pa.Table]) -> Any:
     return {key: _made(one, tables) for key, one in node["dict"]}
 
 
-# Tallies stored in parts on disk: file content of a part, and facts of all parts.
-#
-# A part is the tally of one set of datums, with all their rows. Its file contains memory-mapped
-# rows and a head that is read at once: the tally without rows, and its slice values. Slice codes
-# are local to a part and are mapped to those of the whole.
+# Parts on disk: memory-mapped rows, and a head (the tally without rows, and its slice values).
 
 HEAD, ROWS, SHOWN = "head", "rows", "shown"
 """Names of the entries in a part's file; the last is for per-datum frames."""

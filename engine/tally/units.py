@@ -375,12 +375,8 @@ class Scored(Listed, msgspec.Struct, frozen=True, dict=True):
         return comparable(threshold, single=self.single)
 
 
-# Scores replaced by mid-ranks, so that runs with different score scales can be mixed.
-#
-# Source: E. S. Venkatraman, C. B. Begg, "A distribution-free procedure for comparing receiver
-# operating characteristic curves from a paired experiment" (1996); A. Bandos, H. Rockette, D.
-# Gur, "A permutation test sensitive to differences in areas for comparing ROC curves from a
-# paired design" (2005).
+# Scores replaced by mid-ranks, to mix runs with different score scales: Venkatraman, Begg (1996);
+# Bandos, Rockette, Gur, "A permutation test sensitive to differences in areas ..." (2005).
 
 
 def scores_of_ranks(score: Array, segment: Array | None, inside: Array | None) -> Array:

@@ -100,7 +100,7 @@ LABELS = 20
 ROWS = 20
 """Rows of a table that are shown."""
 _REFERENCES = 20
-_LINE = 120  # characters of a row that stands in one line
+_LINE = 120  # characters of a row shown on one line
 
 
 class Piece(msgspec.Struct, frozen=True):

@@ -23,7 +23,7 @@ _SAME, _AGREED = 0.1, 0.7  # shares of pairs: of one label, and explained by oth
 _MANY, _SURELY = 30, 0.9  # pairs, and the share of fewer ones: of some, chance explains as much
 _FEW_SAME, _TESTED = 0.2, 0.5  # the same shares if chance explains less in every shuffle
 _SHUFFLES = 200
-_SHUFFLED = 5_000  # pairs at most, which stand for all
+_SHUFFLED = 5_000  # pairs in a sample, at most
 _OWN, _OTHER = 0.2, 0.6  # shares of an exchanged label's pairs: of its own name, of the other one
 _EACH, _TOTAL = 5, 10  # pairs of each exchanged label, and of all
 _PIXELS = 250  # of all exchanged or one-sided labels
@@ -143,7 +143,7 @@ def _all_renamed(pairs: Pairs) -> Iterator[Facts]:
     whole, same, best = pairs.whole, pairs.same, pairs.best
     agreed = int(best["len"].sum()) / whole
     others = best["other"].n_unique()
-    # If most overlap one label, any other label agrees with it, so that this explains nothing new.
+    # If most overlap one label, any other label agrees with it: this is no evidence.
     if same > _FEW_SAME or 2 * others <= best.height or others < pairs.least:
         return
     enough = same <= _SAME and agreed >= (_AGREED if whole >= _MANY else _SURELY)
@@ -166,7 +166,7 @@ def _exchanged(pairs: Pairs) -> Iterator[Facts]:
         & (pl.col("own").fill_null(0) <= _OWN * pl.col("all"))
     )
     candidates = _surely_exchanged(candidates, pairs.counts.height)
-    while candidates.height:  # a ring is left: whatever leads out of it goes
+    while candidates.height:  # keep only labels that form a ring
         ring = candidates.filter(
             pl.col("other").is_in(candidates["mine"].implode())
             & pl.col("mine").is_in(candidates["other"].implode())
@@ -320,21 +320,18 @@ RULES: tuple[Rule[Pairs], ...] = (
 """Rules in order; the first that fires is reported."""
 
 
-# Warnings about boxes that would overlap in another unit or format, or with other labels or ids.
-#
-# A sample of datums is checked. If boxes hardly overlap but would after reinterpreting one side,
-# a warning names the interpretation. If boxes overlap and labels differ, it names the pairs of
-# labels. The numbers are unaffected.
+# Warnings about boxes of a sample that would overlap in another unit or format, or with other
+# labels.
 
 _DATUMS = 200  # looked at, evenly spaced among those of both sides
 _ROWS = 100  # of a datum and side
 LEAST = 10  # boxes on each side, below which only few readings are tried
-FEWEST = 3  # of which other forms can be told, if they fit well
+FEWEST = 3  # boxes from which other formats can be recognised
 POOR, GOOD = 0.25, 0.5  # mean of the best IoU of each ground truth, as they are and otherwise
-FAIR, _GAIN = 0.7, 0.25  # fit from which no other is tried, and what another has to gain
+FAIR, _GAIN = 0.7, 0.25  # fit above which no other is tried; minimum gain of another
 WELL = 0.8  # the latter of few boxes
-_FEW_PAIRS = 4  # boxes on boxes, of which exchanged labels can be told: chance exchanges three
-_ON = 0.5  # IoU from which a box lies on another
+_FEW_PAIRS = 4  # overlaps that reveal exchanged labels; three may be chance
+_ON = 0.5  # IoU from which boxes overlap
 _SHARE = 1.5  # coordinates up to here may be shares of an image
 _FEW_PIXELS = 8.0  # medians from here on are not shares
 
@@ -386,7 +383,7 @@ def _transposed(boxes: Array) -> Array:
 
 
 def _forms(held: str, expected: str, numbers: str, form: str, other: str) -> tuple[str, str]:
-    """Say what one side seems to do, and what the other may do instead."""
+    """Describe the apparent format of one side, and the alternative of the other."""
     ours, theirs = (option("box_format", one) for one in (form, other))
     return (
         f"have {held} instead of {expected} ({numbers}{ours})",
@@ -429,7 +426,7 @@ def _fewest(ours: Sample, theirs: Sample) -> int:
 def boxes_apart(
     ours: list[Array], theirs: list[Array], fewest: int, as_is: float = 0.0
 ) -> Note | None:
-    """A warning of boxes that would meet in another unit or form, much better than they do."""
+    """Return a warning of boxes that fit much better in another unit or format, or None."""
     boxes = {"predictions": ours, "ground truths": theirs}
     extreme = {name: np.abs(np.concatenate(side)) for name, side in boxes.items()}
     for name, other in _PAIRS:

@@ -88,10 +88,7 @@ def any_of(facts: Sequence[Facts]) -> Facts:
     return {name: any(one[name] for one in facts) for name in facts[0]}
 
 
-# Task interface: one struct with everything that the engine calls.
-#
-# Optional abilities are fields that may be None. ``Any`` is used for task-specific settings and
-# tallies.
+# Task interface. Optional abilities may be None; ``Any`` is used for settings and tallies of tasks.
 
 Needs = frozenset[str]
 Cuts = Mapping[str, set[int | None]]

@@ -253,7 +253,7 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
     width = 0 if wide or frames.same_order else _repeated_labels(frames, predictions)
     keys = [taken(side, "label_key") if "label_key" in side.columns else None for side in held]
     values = [taken(side, "label_value") for side in held]
-    if width:  # rows are told by their place: one code a label and one a datum are enough
+    if width:
         values[0] = values[0].gather(np.arange(width))
     extra, extra_key, key_of_row = frames.score_labels, None, None
     if extra is not None and "label_key" in predictions.columns:
@@ -480,7 +480,7 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
         labels, codes = encode_labels(values, [key] * len(values), frames, scored, extra_key)
     declared = _declared(frames, labels)
     if positive_label is not None and len(labels):
-        find_label(labels.frame["label_value"], positive_label)  # refused where it is not there
+        find_label(labels.frame["label_value"], positive_label)  # raises if the label is missing
     truth = codes[0]
     hard = codes[1] if predicted is not None else None
     datums, datum = table_datums(frames, table, height)
@@ -505,7 +505,7 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
         else:
             label, _ = _spread(codes[-1], key_of_row, n, frames.score_labels)
             rows = Rows(score, label, np.repeat(unit, width), -1, single)
-    elif not len(labels):  # no rows and nothing declared: there is nothing to score
+    elif not len(labels):  # no rows and no declared labels
         hard = np.zeros(0, np.int32)
     elif "score" in table.columns:
         given, single = _scores(table)

@@ -232,7 +232,7 @@ class _Found(NamedTuple):
 def _found(
     part: Tallies, settings: Settings, laid: _LaidOut, view: ScoredView, *, alone: bool
 ) -> _Found:
-    """Compute the cells of the datums of one tally; ``alone``: it is the only tally."""
+    """Compute the cells of the datums of one tally; ``alone``: it is the only one."""
     cells = detailed_cells(
         laid.places,
         part.labels.key,
@@ -377,7 +377,7 @@ class _Cells:
         cell[cell < 0] = n - 1
         cell *= n
         cell += units.hard
-        cell[units.hard < 0] += n  # -1 stands for code n - 1
+        cell[units.hard < 0] += n  # -1 indexes code n - 1
         kept = cell != n * n - 1
         if view.unit_group is not None:
             kept &= view.unit_group >= 0
@@ -412,7 +412,6 @@ def _named(tallies: Tallies, cell: Array, column: str | None, names: list[str]) 
 def _counts_of(
     tallies: Tallies, column: str | None, names: list[str], view: ScoredView
 ) -> pl.DataFrame:
-    """The cells of one view."""
     schema = frame_schema("confusion", label=tallies.labels.dtype, weighted=tallies.weighted)
     there, sums = np.zeros(0, np.int64), ExactSums(0)
     for few in view.blocks():
@@ -456,7 +455,7 @@ def _cell_places(cell: Array) -> Array:
     return out
 
 
-_DENSE = 1 << 20  # cells up to which a table of them costs nothing
+_DENSE = 1 << 20  # cells up to which a table of them is cheap
 
 
 def _examples_of(
@@ -519,17 +518,8 @@ def _first(rows: pl.DataFrame, most: int) -> pl.DataFrame:
 
 # Frames that are not made of cells: which they are, and outcomes of hard predictions.
 
-# Likely wrong labels of ground truths, by confident learning.
-#
-# Probabilities of a label are compared with their mean over the datums given that label. This
-# estimates how many datums of each given label have another true label, and which ones.
-#
-# Source: C. Northcutt, L. Jiang, I. Chuang, "Confident Learning: Estimating Uncertainty in
-# Dataset Labels" (JAIR 70, 2021); the filters and the three quality scores are those of cleanlab
-# 2.9
-# (``filter.find_label_issues``, ``rank.get_label_quality_scores``), with one difference: datums
-# tied
-# with the last one picked are picked too.
+# Likely wrong labels, by confident learning: Northcutt, Jiang, Chuang (JAIR 70, 2021), with filters
+# and scores of cleanlab 2.9, except that datums tied with the last one picked are picked too.
 
 
 _ALIKE = 1e-6
@@ -771,7 +761,7 @@ def _weighted_entropy(chance: Array, own: Array) -> Array:
 # Rows of label sequences: precision, recall and F of every row by itself, as Phoenix has them.
 
 
-_CELLS = 4_000_000  # counts of (row, label) held at once
+_CELLS = 4_000_000  # counts of (row, label) in memory at once
 
 
 def per_datum_frame(tallies: Tallies, settings: Settings, each_view: EachView) -> pl.DataFrame:

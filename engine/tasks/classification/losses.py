@@ -92,9 +92,7 @@ def _label(tallies: Tallies, label: int, score: float | None, true: bool) -> Lab
     )
 
 
-# Loss of single datums: log loss, the score of a wrong label, or wrong labels.
-#
-# A datum with several label keys gets the worst of them.
+# Loss of single datums; a datum with several label keys gets the worst of them.
 
 _LABELS_NEED = (
     "labels were only scored, not predicted: add Accuracy or LogLoss to the metrics to rank single"

@@ -178,7 +178,7 @@ def bytes_on_disk(
 
 _UNIT, _SCORE, _COLUMN, _WEIGHT, _FACTS = 28, 26, 4, 8, 20
 _RUN = 8  # of a part's run, and of that of all parts
-_SHOWN_UNIT, _SHOWN_SCORE = 60, 30  # where frames show single datums, beside ids as they are
+_SHOWN_UNIT, _SHOWN_SCORE = 60, 30  # in frames of single datums, in addition to ids
 
 
 def _shows_datums(metrics: Sequence[Metric], settings: Settings) -> bool:
@@ -234,8 +234,6 @@ def judged(tallies: Tallies, settings: Settings) -> Tallies:
 
 
 def _without_rows(units: Units) -> Units:
-    """Return units without rows."""
-
     def none(column: Array | None) -> Array | None:
         return None if column is None else column[:0]
 

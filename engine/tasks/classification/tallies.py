@@ -231,7 +231,7 @@ def tell(
 
 # Match and tally: predicted labels are compared with the truth of their unit.
 
-# Weights that are all zero over the whole set, a slice or a label leave its metrics undefined.
+# If all weights of the set, a slice or a label are 0, its metrics are undefined.
 
 
 Block = tuple[Units, Sequence[Array]]

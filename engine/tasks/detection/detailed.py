@@ -181,14 +181,8 @@ def examples_frame(
     return whole[np.lexsort((cell, at, label))]
 
 
-# Detailed curve: kind of each false positive and false negative, with examples.
-#
-# At one IoU threshold and score threshold s: a true positive is a match with score >= s. A false
-# positive is a misclassification if it overlaps a ground truth of another label of the key, else
-# a duplicate if it overlaps one of the same label, else a hallucination. A false negative is a
-# misclassification if a prediction of another label with score >= s overlaps it, else
-# no_predictions. So tp + fp are the predictions with score >= s and tp + fn the ground truths.
-# Source: Valor's metrics document, "DetailedPrecisionRecallCurve".
+# Detailed curve: kind of each false positive (misclassification, duplicate, hallucination) and
+# false negative (misclassification, no_predictions). Source: Valor, "DetailedPrecisionRecallCurve".
 
 _NONE = -1
 

@@ -47,7 +47,7 @@ from .settings import Settings
 # Duplicated rows: a file given twice, or results that were appended to.
 
 _DATUMS = 200  # looked at, evenly spaced
-_LEAST = 6  # rows below which nothing is said
+_LEAST = 6  # rows below which no warning is given
 
 
 def doubled(side: Side, name: str, n_datums: int) -> Note | None:
@@ -79,11 +79,8 @@ def doubled(side: Side, name: str, n_datums: int) -> Note | None:
     )
 
 
-# KITTI's difficulties (which ground truths count, by visibility), and don't-care regions.
-#
-# A difficulty takes the place of an area range. Ground truths of neighbouring labels may absorb
-# predictions, and predictions that are small in the image count neither as hit nor as miss.
-# Source: KITTI's ``evaluate_object.cpp``, ``cleanData``.
+# KITTI's difficulties (in place of area ranges) and don't-care regions, by its
+# ``evaluate_object.cpp``, ``cleanData``.
 
 UNKNOWN = -10.0
 """``alpha`` of objects of which it is not known."""
@@ -527,7 +524,7 @@ def _side(
     scores = [] if score is None else [score]
     if shapes is not None:
         corners: Any = tuple(np.ascontiguousarray(shapes.boxes.T, np.float64))
-        for name in (*GEOMETRY_NAMES, KEYPOINTS.name, BOX3D.name):  # nothing reads them any more
+        for name in (*GEOMETRY_NAMES, KEYPOINTS.name, BOX3D.name):
             if name in frame.columns:
                 frame.drop_in_place(name)
         one = _NONE if score is None else score.cast(pl.Float64).to_numpy()
@@ -713,7 +710,7 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
         partial(encode_labels, values, keys, frames),
     ]
     (datums, (p_datum, g_datum)), (labels, (p_label, g_label)) = threads.each(calls)
-    del calls, values, keys  # columns that nothing needs any more
+    del calls, values, keys
     codes = (p_datum, g_datum), (p_label, g_label)
     seen, neighbour = None, np.zeros(0, bool)
     if settings.rules.difficulties:

@@ -137,15 +137,9 @@ def in_order(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-# TIDE errors: kind of each wrong prediction, missed ground truths, and the AP cost of each kind.
-#
-# Each IoU threshold has a tally, ranked like the main one, whose variants are fixes instead of
-# area ranges: for one kind of error, its false positives are removed, those that would have hit
-# are true positives, and ground truths without a near prediction are dropped. The cost of the
-# kind is the AP of that variant minus the AP. Slices, resamples, parts and files work as for any
-# tally.
-#
-# Source: D. Bolya et al., "TIDE" (ECCV 2020), and its code tidecv 1.0.1.
+# TIDE errors: D. Bolya et al., "TIDE" (ECCV 2020), and its code tidecv 1.0.1. Each IoU threshold
+# has a tally whose variants are fixes, not area ranges: the cost of a kind is AP of the variant
+# minus AP.
 
 BASE = "as it is"
 KINDS = {"Cls": CLASS, "Loc": LOCATION, "Both": BOTH, "Dupe": DUPLICATE, "Bkg": BACKGROUND}
@@ -246,7 +240,7 @@ def find(
     if settings.rules.first_best is None:
         tallies = tuple(_tally(ranked, pairs, one, regular, (BASE, *FIXES)) for one in found)
         unmended: tuple[Ranked, ...] = ()
-    else:  # tidecv lists what was wrong first, then what hit, once something is mended
+    else:  # after a correction tidecv lists wrong predictions first, then hits
         names = (BASE, *FIXES, *COUNTED)
         tallies = tuple(
             _tally(ranked, pairs, one, regular, names, wrong_first=True) for one in found
@@ -452,7 +446,6 @@ def _word(bits: Array) -> Array:
 def _rows(
     batch: Batch, ranked: Ranked, pairs: Pairs, overlaps: Overlaps, found: _Found, iou: float
 ) -> pl.DataFrame:
-    """The ``errors`` frame at one threshold."""
     wrong = np.flatnonzero(found.kind != NONE)
     prediction = np.repeat(np.arange(ranked.score.size), np.diff(overlaps.start))
     own = overlaps.truth == found.best[prediction]
@@ -472,7 +465,7 @@ def _rows(
     )
 
 
-_HUNDREDTHS = np.arange(101) / 100  # as tidecv divides: some lie one bit beside those of COCO
+_HUNDREDTHS = np.arange(101) / 100  # as tidecv divides: some differ from COCO's by one bit
 
 
 def beside(
@@ -562,13 +555,8 @@ def errors_frame(found: Errors | None, label: Any, datum: Any) -> pl.DataFrame:
     )
 
 
-# Label errors: ground truths that are likely wrong, and objects likely missing from them.
-#
-# Ground truths contradicted by a confident prediction are suspicious: ``other label`` if it
-# overlaps one of another label that no prediction of the right label found as confidently,
-# ``location`` if it is near one without a hit, ``missing`` if it overlaps none, or only one that
-# another prediction found. ``unfound`` ground truths have no prediction nearby. ``duplicate`` and
-# ``tiny`` depend only on ground truths.
+# Label errors: ground truths contradicted by a confident prediction (other label, location,
+# missing), without a prediction nearby (unfound), or suspicious by themselves (duplicate, tiny).
 
 LEAST = 0.1
 """Minimum suspicion to report: unsure predictions on background are many."""

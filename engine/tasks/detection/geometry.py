@@ -37,12 +37,8 @@ from ..encoding import Workers
 from .layers import MaskLayer, Meeting, PolygonLayer, QuadLayer, Shapes, by_boxes
 from .settings import Settings
 
-# Choice of the compared geometry: as requested, otherwise the most detailed that all rows have.
-#
-# Detail increases from boxes over oriented boxes and polygons to masks and raster files. By
-# default, all rows are converted to the least detailed geometry; the ``coco`` dialect converts
-# polygons to masks if there are some, as pycocotools does. Source: Valor's evaluation of mixed
-# annotation types; pycocotools ``COCOeval._prepare``.
+# Choice of the compared geometry: the requested one, otherwise the least detailed of any row.
+# Source: Valor's evaluation of mixed annotation types; pycocotools ``COCOeval._prepare``.
 
 BOX, OBB, POLYGON, MASK = 0, 1, 2, 3
 """Kinds of geometry, by detail."""
@@ -145,23 +141,12 @@ def read_as(frame: pl.DataFrame, target: int) -> Array:
 
 
 # One side's rows as oriented boxes, polygons or masks, converted from the given geometry.
-#
-# To less detail: masks become outlines (under ``valor`` the convex hull of their pixels, as in
-# its service), polygons and masks become bounding boxes. To more detail, only on request: boxes
-# become polygons of four corners, and polygons become masks by pycocotools' rule.
 
-# Oriented boxes as other tools compare them: by rounded hulls, or as normal distributions.
-#
-# ``exact`` is by the area that is shared, in double precision (:class:`.layers.QuadLayer`).
-# ``detectron2`` and ``mmcv`` are those tools' own IoU (:mod:`evalengine.kernels.boxes`).
-# ``probiou`` is not an IoU: two boxes are the normal distributions that have their centres and
-# the covariances of points spread evenly over them, and as alike as 1 - H, H the Hellinger
-# distance of these. Source: Llerena and others, "Gaussian Bounding Boxes and Probabilistic
-# Intersection-over-Union for Object Detection" (arXiv 2106.06072), with the constants of
-# Ultralytics.
+# Similarity of oriented boxes: exact area, IoU of detectron2 and mmcv, or Ultralytics' probiou
+# (1 minus the Hellinger distance of normal distributions; Llerena et al., arXiv 2106.06072).
 
 
-_SMALL = 1e-7  # what Ultralytics adds to denominators, and to what has a root or a logarithm
+_SMALL = 1e-7  # added by Ultralytics to denominators and to arguments of roots and logarithms
 _FARTHEST = 100.0  # Bhattacharyya distance
 _FAR = 16.2  # from here on the small number makes the similarity at most 0
 _SURE = 1e-3  # determinant of a covariance from which on the small numbers hardly count
@@ -418,7 +403,7 @@ class Objects(msgspec.Struct):
             column = self.column("mask", rows[~filed])
             parts.append(self._coded(column, rows[~filed]))
         if filed.any():
-            from ...geometry.rasters import read_raster_masks  # rasterio only where it is used
+            from ...geometry.rasters import read_raster_masks
 
             values = self.numbers("raster_value", rows[filed], np.nan)
             read = read_raster_masks(
@@ -535,7 +520,7 @@ def _turned(objects: Objects, rows: Array, *, flat_ones: bool = False) -> Polygo
 
 
 def _traced(settings: Settings, rows: Array, masks: Masks) -> tuple[Array, Any]:
-    from ...geometry.polygons import hulls, outlines  # rasterio only where it is used
+    from ...geometry.polygons import hulls, outlines
 
     return rows, hulls(masks) if settings.rules.hulls else outlines(masks)
 

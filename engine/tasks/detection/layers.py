@@ -23,11 +23,8 @@ from ...schemas.arrays import Array
 from ..contents import Ring, of_geometry, of_pixels
 from ..encoding import Workers
 
-# Centre distances as similarities: from 1 for the nearest down to 0.
-#
-# Positive doubles are ordered like their bits, so that metres map to similarities and back
-# without loss: between 2^-20 m (a micrometre), below which all is 1, and 2^12 m, from which on it
-# is 0. A distance of d is a similarity of about 1 / (2^20 d).
+# Centre distances as similarities, by the bits of the double: metres convert without loss between
+# 2^-20 m (similarity 1) and 2^12 m (0).
 
 NEAREST, FARTHEST = 2.0**-20, 2.0**12
 """Metres."""
@@ -48,12 +45,8 @@ def metres(alike: Any) -> Array:
     return np.where(np.isnan(given), np.nan, np.where(away <= NEAREST, 0.0, away))
 
 
-# Layers: a kind of geometry, and the similarity of two rows of that kind.
-#
-# A layer selects candidate pairs and computes their similarity. For regions that is the IoU, i /
-# (a + a' - i), and i / a of the detection against a crowd region, in double precision as in
-# pycocotools; mask pixels are integers, so that results are bit-identical. Source: pycocotools
-# ``rleIou``.
+# Layers: candidate pairs of a kind of geometry, and their similarity, bit-identical to pycocotools'
+# ``rleIou``: IoU, and i / a of the detection against a crowd region.
 
 
 class Meeting(msgspec.Struct, frozen=True):

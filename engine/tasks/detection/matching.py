@@ -131,7 +131,7 @@ def _lay_out(
 
 
 def lay_out_sides(batch: Batch, rules: Any, threads: Workers) -> tuple[LaidOut, LaidOut]:
-    """Lay out both sides by label, then datum, then row, before any filtering."""
+    """Sort both sides by label, then datum, then row, before any filtering."""
     n_datums, n_labels = len(batch.datums), len(batch.labels)
     sides = (batch.predictions, batch.ground_truths)
     placed = threads.each(
@@ -333,10 +333,8 @@ def match(
     return Matched(ranked, predictions, order, ground_truths, takers, each)
 
 
-# Pairs of similar geometry within a datum, by the layers' similarity.
-#
-# Boundaries use the smaller of boundary IoU and mask IoU; against a crowd region only the mask.
-# Source: Cheng et al., "Boundary IoU", CVPR 2021, and its code boundary-iou-api.
+# Pairs of similar geometry within a datum. Boundaries use the smaller of boundary and mask IoU,
+# only the mask against a crowd (Cheng et al., "Boundary IoU", CVPR 2021, boundary-iou-api).
 
 
 class Near(msgspec.Struct, frozen=True):
@@ -417,7 +415,7 @@ def overlap(
     for mine, other in zip(shapes[0].layers, shapes[1].layers, strict=True):
         part = mine.similarity(other, rows, truth_rows, crowd, threads)
         np.minimum(iou, part, out=iou, where=counts)
-        counts = ~crowd  # against a crowd the mask's share alone counts, not its boundary's
+        counts = ~crowd  # crowds: only the share of the mask counts, not of its boundary
     return iou
 
 

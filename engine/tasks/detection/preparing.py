@@ -54,11 +54,7 @@ from .layers import (
 )
 from .settings import PROBIOU, Settings
 
-# 3-D boxes, compared by shared volume, by shared ground area, or by centre distance.
-#
-# Boxes are upright and rotate only about the vertical. The shared volume is the shared area of
-# the ground planes (:class:`.layers.QuadLayer`) times the shared height. Everything else uses the
-# view from above: bounding boxes are those of ground planes, in the tables' unit, usually metres.
+# Upright 3-D boxes: shared ground area times shared height; bounding boxes are in the ground plane.
 
 
 class GroundLayer(QuadLayer, frozen=True):
@@ -293,7 +289,7 @@ def refuse_apart(sides: tuple[Objects, Objects], codes: tuple[Array, Array]) -> 
 
 
 def _grids(objects: Objects, rows: Array) -> list[Any]:
-    from ...geometry.rasters import grids  # rasterio only where it is used
+    from ...geometry.rasters import grids
 
     paths = objects.paths(rows)
     return grids(

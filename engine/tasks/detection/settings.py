@@ -24,11 +24,8 @@ from ...tally.ranked_points import BoxBins
 from .dialects import SHARES, DetectionDefaults, DetectionRules
 from .layers import FARTHEST, metres, similarity
 
-# Sigmas of keypoints: disagreement of annotators at each point, relative to a person's size.
-#
-# COCO's are those of pycocotools, divided by ten as there, which rounds. CrowdPose's are those of
-# xtcocotools and crowdposetools. ``even`` is 1 / k for k points, as in Ultralytics for other
-# points than COCO's.
+# Sigmas of keypoints, relative to a person's size: pycocotools (divided by ten as there),
+# xtcocotools and crowdposetools; ``even`` is 1 / k for k points, as in Ultralytics.
 
 _HUNDREDTHS = {
     "coco": "26 25 25 35 35 79 79 72 72 62 62 107 107 87 87 89 89",

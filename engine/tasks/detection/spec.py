@@ -278,7 +278,7 @@ def fit(
             notes.append(Note(kind, f"{names} skipped: {why}."))
     if asked_for and said and not kept:
         raise InputError(" ".join(said), code="metric_unfit", metrics=[one.name for one in metrics])
-    if not asked_for:  # of what no dialect's default set has nothing is told
+    if not asked_for:  # no notes on metrics outside every default set
         notes = [one for one in notes if settings.by_distance and one.kind == "without_columns"]
     return (kept, notes) if kept else (metrics, [])
 

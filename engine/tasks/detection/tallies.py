@@ -122,7 +122,7 @@ def taking_part(
         )
         kept &= looked_for
     left = int(kept.size - kept.sum()), int(sides[1].row.size - theirs.row.size)
-    if rules.most_of_label:  # they take up places, and can hit nothing
+    if rules.most_of_label:  # they count towards the cap, but never match
         return (ours, theirs), lenient | ~kept, left
     return (ours.where(kept), theirs), lenient[kept] if lenient.size else lenient, left
 

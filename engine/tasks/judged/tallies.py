@@ -240,7 +240,6 @@ def _measured(
 
 
 def _some(codes: pl.Series, datums: Datums) -> Some:
-    """Datums by their distinct codes."""
     lowest = codes.bottom_k(NAMED).sort()
     return Some(len(codes), datums.id.gather(lowest).to_list())
 
@@ -303,7 +302,7 @@ def _counted_out(rows: pl.DataFrame) -> pl.DataFrame:
             pl.col("items").min().alias("least"),
             pl.col("kind").null_count().alias("sound"),
         )
-        .filter(pl.col("sound") == pl.col("n"))  # others have an error of their own
+        .filter(pl.col("sound") == pl.col("n"))  # the others have a separate error
         .join(rule, on=["need", "part"], how="left")
     )
     # Contexts are the same for every ground truth.

@@ -131,7 +131,7 @@ _SHOWN = 3
 
 
 class Found(msgspec.Struct, frozen=True):
-    """What came of a range of pairs.
+    """Counts of a range of pairs.
 
     Attributes:
         pairs: the counts.
@@ -228,9 +228,7 @@ def _count_range(pairs: list[Pair], first: int, last: int, resample: bool, opens
                 and a.shape == b.shape
                 and a.dtype == b.dtype == "u1"
             ):
-                counter.add(
-                    place, np.asarray(a), np.asarray(b)
-                )  # nothing to open, to bring onto a grid or to refuse
+                counter.add(place, np.asarray(a), np.asarray(b))
                 continue
         with ExitStack() as stack:
             try:
@@ -252,7 +250,6 @@ def _count_range(pairs: list[Pair], first: int, last: int, resample: bool, opens
 def _add(
     counter: Counter, place: int, sides: tuple[Map | None, Map | None], window: Window
 ) -> None:
-    """Count a window of a pair."""
     pixels = [None if side is None else side.read(window) for side in sides]
     try:
         counter.add(place, *pixels)

@@ -372,7 +372,7 @@ class Resampled(Map):
         import rasterio
         from rasterio.vrt import WarpedVRT
 
-        plane = rasterio.crs.CRS.from_epsg(3857)  # any will do where neither side has one
+        plane = rasterio.crs.CRS.from_epsg(3857)  # any, if neither side has one
         kinds = list(found.file.colorinterp)
         alpha = rasterio.enums.ColorInterp.alpha
         # The last band, added if necessary, is the mask of the predicted raster's extent.
@@ -644,7 +644,7 @@ def _arrays(values: pl.Series) -> list[Array | PackedMap | None]:
         block: Array = values.to_numpy()
         return list(block)
     arrays: list[Array | PackedMap | None] = []
-    for row in values:  # lists: each row of pixels is a list of its own
+    for row in values:  # one list per row of pixels
         if row is None:
             arrays.append(None)
             continue

@@ -155,7 +155,7 @@ def _from_sides(frames: Frames) -> Batch:
     status = np.where(known, STATUS.index("no_prediction"), STATUS.index("no_target"))
     status = np.where(known | answered, status, STATUS.index("no_values")).astype(np.int8)
     status[paired.datum] = STATUS.index("scored")
-    if len(labels) > 1:  # else whole datums lack, of which checks have told
+    if len(labels) > 1:  # otherwise whole datums are missing, which checks report
         lone = pairs[(true >= 0) != (found >= 0)] // len(labels)
         _tell_lone(frames, datums, lone[(known & answered)[lone]])
     return Batch(datums, labels, paired, status)

@@ -39,7 +39,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _within(name: str, given: float | None, default: float) -> float:
-    """A share between 0 and 1."""
     value = default if given is None else float(given)
     if not 0 < value < 1:
         raise invalid(name, given, "write a share above 0 and below 1.")

@@ -72,7 +72,7 @@ def fit(
     if intervals_of(here):
         here.add(INTERVALS)
     if not all(side.height for side in frames.sides.values()):
-        here.add("prediction")  # a side without rows lacks no column
+        here.add("prediction")  # no column is missing on a side without rows
     told, columns_lacking = [], []
     for one in metrics:
         lacking = [name for name in one.needs if name not in here]

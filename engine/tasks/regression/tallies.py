@@ -122,7 +122,7 @@ def stats_of(present: Array, paired: Paired, error: str, settings: Settings) -> 
         if begins.size:
             worst[paired.datum[begins]] = np.fmax.reduceat(value, begins)
         value = worst
-    value[np.isinf(value)] = np.nan  # beyond what doubles hold
+    value[np.isinf(value)] = np.nan  # beyond the range of float64
     column = Column(metric=error, values=value[:, None, None], reason="not on both sides")
     return Stats(present == 0, {error: (column,)}, (STATUS, present))
 

@@ -322,7 +322,7 @@ def lists_of(met: LaidOut, settings: Settings, *, ascending: bool = False) -> Li
     query = np.repeat(np.arange(n), np.diff(hits.start))
     rank = hits.greater + 1
     ties = Ties(rank, hits.equal) if settings.ties == "average" else None
-    order = np.arange(rank.size)  # hits stand by descending score already
+    order = np.arange(rank.size)  # hits are already sorted by descending score
     if bool((hits.equal > 1).any()):
         rank = rank + _ahead(met, settings.ties, ascending=ascending)
         order = np.lexsort((rank, query))
@@ -375,7 +375,7 @@ def _ahead(met: LaidOut, ties: str, *, ascending: bool) -> Array:
             .to_series()
             .to_numpy()
         )
-    elif ties in ("best", "worst"):  # by relevance, where bounds are asked for
+    elif ties in ("best", "worst"):  # by relevance, for bounds
         worth = np.zeros(met.rows.size)
         worth[hits.position] = met.judged.value[met.gold_rows][hits.gold]
         worth = worth[position] if ties == "worst" else -worth[position]

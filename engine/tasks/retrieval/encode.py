@@ -548,7 +548,7 @@ def _tell_tied(frames: Frames, query: Array, value: Array, lists: Lists) -> None
 def _tell_tied_ids(frames: Frames, met: LaidOut, settings: Settings) -> None:
     """A note of many queries whose highest score relevant documents and others have.
 
-    Equal scores in few lists are usual; in most of them scores mean nothing.
+    Equal scores in few lists are usual; in most lists they make scores meaningless.
     """
     hits, n = met.hits, met.start.size - 1
     right = met.judged.value[met.gold_rows][hits.gold] > 0

@@ -24,22 +24,16 @@ from .settings import Settings
 # Bounds of measures over every way to judge the retrieved but unjudged documents.
 #
 # A measure that no relevant document ever lowers is lowest with all of them irrelevant and highest
-# with all of the highest grade. Others divide by the number of relevant documents. With ``s`` of
-# them
-# relevant, that number does not depend on which ``s``; average precision, R-precision and DCG are
-# highest for the first ``s`` and lowest for the last ``s``, since moving a document up moves the
-# sorted ranks of the relevant ones up. The bounds are therefore found among all ``s``. Recall and
-# F1
-# rise with each relevant document up to the cut-off, and fall with each behind it.
+# with all of the highest grade. Others divide by the number of relevant documents: with ``s`` of
+# them relevant, average precision, R-precision and DCG are highest for the first ``s`` and lowest
+# for the last ``s``, so all ``s`` are tried. Recall and F1 rise with each relevant document up to
+# the cut-off, and fall with each after it.
 #
-# nDCG of several grades is ``D / I``: DCG is linear in the gains of the unjudged documents, and the
-# ideal is the maximum of several linear functions, hence convex. ``D - t I`` is concave, so ``D /
-# I``
-# is quasi-concave, and lowest in a corner, with each gain 0 or the highest. For the upper bound,
-# one
-# order ``L <= I`` in place of the ideal makes ``D / L`` a ratio of linear functions, which is
-# highest
-# in a corner of the gains that fall with the rank: an outer bound. The least of several is used.
+# nDCG of several grades is ``D / I``: DCG is linear in the gains of the unjudged documents, the
+# ideal is convex. ``D / I`` is therefore quasi-concave, and lowest in a corner, with each gain 0 or
+# the highest. For the upper bound, one order ``L <= I`` in place of the ideal gives a ratio of
+# linear functions, highest in a corner of the gains that fall with the rank. The least of several
+# such outer bounds is used.
 
 
 SENTINEL = -1.7e308
@@ -294,7 +288,7 @@ def _unjudged(frames: Frames, settings: Settings) -> Facts | None:
     """The grades that judgments have, two of them and the highest."""
     run, qrels = frames.sides.get(PREDICTIONS), frames.sides.get(GROUND_TRUTHS)
     if run is None or qrels is None or settings.judged_only:
-        return None  # documents without a judgment were left out on purpose
+        return None  # unjudged documents are skipped on purpose
     if "doc_id" not in run.columns or "doc_id" not in qrels.columns:
         return None
     qrels, more = _judgments(frames)

@@ -120,13 +120,11 @@ def contents(
 
 
 def _listed(rows: pl.DataFrame, name: str) -> pl.DataFrame:
-    """A list of documents as rows."""
     documents = rows[name].explode(empty_as_null=False, keep_nulls=False)
     return pl.DataFrame({"doc_id": documents})
 
 
 def _named(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return rows with the column ``document``."""
     name = "doc_id" if "doc_id" in rows.columns else "text"
     return rows.with_columns(document=pl.col(name).cast(pl.String))
 
@@ -167,7 +165,7 @@ def _ranking(
         golds = golds.filter(pl.col("relevance") > 0, ~pl.col("document").is_in(list(retrieved)))
         if (
             golds.height != lacking
-        ):  # texts met by a looser rule: how many lack is all that is known
+        ):  # matched by a looser rule: only the number of missing texts is known
             golds = golds.clear()
         golds = golds.sort("relevance", descending=True, maintain_order=True)
         for name, grade in golds["document", "relevance"].head(DOCUMENTS).rows():
@@ -294,9 +292,7 @@ TASK = Task(
     examine=examine,
     needs_all_rows=needs_all_rows,
     scaling=Scaling(scaled_by, with_highest),
-    late_notes=LateNotes(
-        ("scores_reversed", "judged_elsewhere"), lambda _: []
-    ),  # of whole runs alone
+    late_notes=LateNotes(("scores_reversed", "judged_elsewhere"), lambda _: []),
     in_parts=IN_PARTS,
     common=Common(partial(common, cuts=True)),
     unanswered=Unanswered(

@@ -127,7 +127,6 @@ def stats_of(batch: Batch, settings: Settings, needs: frozenset[str], workers: W
 
 
 def _filled(column: Column, queries: Array, value: float) -> Column:
-    """The column with one value for some queries."""
     if not bool(queries.any()):
         return column
     values = column.values.copy()

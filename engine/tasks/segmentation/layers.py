@@ -77,7 +77,7 @@ class Sizes:
         self._ids = datums.id
         self.size = np.zeros((len(datums), 2), np.int64)
         self._who: list[Callable[[int], str]] = []
-        self._teller = np.full(len(datums), -1, np.int64)  # which of them told a datum's size,
+        self._teller = np.full(len(datums), -1, np.int64)  # index of the source of a datum's size,
         self._row = np.zeros(len(datums), np.int64)  # and at which of its rows
         declared = declared_sizes(frames, datums)
         self.hold(np.arange(len(datums)), declared, lambda _: "the table of datums")

@@ -296,7 +296,7 @@ def decoded(
 
 
 def _meaningless(side: Side, coding: str, row: Array, index: Array, pixels: Array) -> InputError:
-    """Return the error that values have no label, which ones, and where the first is."""
+    """Return the error of values without a label, with the first one."""
     most = np.unique(index)
     shown = ", ".join(_told(coding, int(one)) for one in most[:3])
     more = f" and {most.size - 3:,} more" if most.size > 3 else ""

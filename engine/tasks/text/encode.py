@@ -262,7 +262,6 @@ def encode_batch(frames: Frames, settings: Settings) -> Batch:
 
 
 def _one_table(frames: Frames, table: pl.DataFrame) -> Batch:
-    """One row a datum."""
     height = table.height
     numbers = row_numbers(table)
     datums, codes = table_datums(frames, table, height)
@@ -352,7 +351,7 @@ def _two_tables(frames: Frames, settings: Settings) -> Batch:
     if texts is None or references is None:
         if sides[0] is None or sides[1] is None:
             raise InputError(_ONE_SIDED)
-        texts, references = (  # null where the vector is
+        texts, references = (  # null if the vector is
             pl.select(pl.when(side.is_not_null()).then(pl.lit(""))).to_series()
             for side in (sides[0], sides[1])
         )

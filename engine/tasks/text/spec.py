@@ -231,5 +231,5 @@ TASK = Task(
     in_parts=IN_PARTS,
     common=Common(common),
     unanswered=Unanswered(counted),
-    growth=8,  # tokens beside their texts
+    growth=8,  # tokens in addition to texts
 )

@@ -121,7 +121,7 @@ class LaidOut(msgspec.Struct, frozen=True):
 
 
 def lay_out(truth: Side, found: Side, workers: Workers) -> LaidOut:
-    """Lay out both sides by unit and video frame."""
+    """Sort both sides by unit and video frame."""
     n_labels = int(max(truth.label.max(initial=0), found.label.max(initial=0))) + 1
     sides = (truth, found)
     numbers, frame_codes = coded([side.frame for side in sides])
@@ -195,7 +195,7 @@ def _ids(ids: Array, unit: Array, n_units: int) -> tuple[Array, Array]:
 # Prepare: which rows count, by the dialect and the marks of ground truths.
 
 
-_WITHIN = 0.5  # of a prediction, above which it lies in a region
+_WITHIN = 0.5  # share of a prediction above which it is in a region
 
 
 _UNCONSIDERED = (

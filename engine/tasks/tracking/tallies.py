@@ -138,7 +138,6 @@ def _tracks_before(matched: Matched) -> np.ndarray:
 
 
 def _given(values: pl.Series | None, at: np.ndarray) -> pl.Series:
-    """Values at places, null at -1."""
     if values is None:
         return pl.Series([None], dtype=pl.Float64).new_from_index(0, at.size)
     return values.gather(pl.Series(at, dtype=pl.Int64).replace(-1, None))
@@ -151,12 +150,8 @@ def in_order(frame: pl.DataFrame) -> pl.DataFrame:
 
 # Tracking tallies: counts by sequence and label, and per-sequence values.
 
-# Evidence that tracks would overlap under other frame numbers, exchanged columns, units or
-# labels.
-#
-# A run whose boxes match looks no closer. The exception is a side that counts its frames from
-# another number: slow objects then still match, so the frames are compared whenever the lowest
-# ones differ.
+# Evidence that tracks would overlap under other frame numbers, exchanged columns, units or labels.
+# Slow objects match despite an offset, so frames are compared whenever the lowest ones differ.
 
 
 _MATCHED = 0.25  # share of the smaller side's rows; from here on the boxes agree

@@ -161,7 +161,7 @@ def _matthews(view: ScoredView, settings: Settings) -> list[Cells]:
     """Compute Matthews' correlation, avoiding differences of counts of very different weight."""
     counts = view.hard
     truths, guesses = _of_others(view, counts.actual), _of_others(view, counts.judged)
-    nothing = _unanswered(view)  # which is an answer of its own
+    nothing = _unanswered(view)
     apart = truths - counts.mistaken  # units whose truth and prediction are other labels
     shared = by_key(view, counts.right * apart - counts.missed * counts.mistaken)
     actual = by_key(view, counts.actual * truths)

@@ -374,7 +374,6 @@ def _best(view: ScoredView, settings: Settings, rule: Rule) -> list[Cells]:
 
 
 def _threshold_metric(rule: Rule) -> Metric:
-    """A metric of a chosen threshold."""
     return metric(
         rule.metric,
         rule.definition,

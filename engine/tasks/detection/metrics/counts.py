@@ -321,7 +321,6 @@ def _precisions(view: RankedView, settings: Settings, *, costs: bool) -> list[Ce
 
 
 def _numbers(view: RankedView, settings: Settings) -> list[Cells]:
-    """Return the number of errors."""
     found: dict[str | None, list[tuple[Array, Array]]] = {}
     support = None
     for mended, _ in _sides(view, settings):

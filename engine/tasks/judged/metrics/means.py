@@ -86,7 +86,6 @@ def kinds_of(unscored: dict[str, int]) -> str:
 
 
 def _rows(rows: int) -> str:
-    """``1 row``, ``1,234 rows``."""
     return f"{rows:,} row{'' if rows == 1 else 's'}"
 
 

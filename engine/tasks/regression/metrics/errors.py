@@ -258,7 +258,7 @@ def weighted_quantile(
     weight = weight[order]
     reached = np.cumsum(weight)
     before = np.append(0.0, reached[:-1])
-    added = reached - before  # what each sum rounds away, by Knuth's two-sum
+    added = reached - before  # rounding error of each sum, by Knuth's two-sum
     lost = np.cumsum((before - (reached - added)) + (weight - added))
     beyond = (reached - level * reached[-1]) + (lost - level * lost[-1])
     same = _SAME * reached[-1]
@@ -301,7 +301,7 @@ def own_quantile(
 
 # Errors in the unit of the target.
 
-_SAMPLE = 2048  # errors that say between which bounds the median surely is, nearly always
+_SAMPLE = 2048  # errors sampled to bound the median
 _SPREAD = 80  # places of the sample on either side of its own median: 3.5 standard deviations
 
 

@@ -63,7 +63,7 @@ def gains_of(relevance: Array, gains: str | dict[float, float]) -> Array:
     if gains == "linear":
         return judged
     if gains == "exponential":
-        with np.errstate(over="ignore"):  # refuse_endless() has told
+        with np.errstate(over="ignore"):  # refuse_endless() has checked
             return np.exp2(judged) - 1.0
     assert not isinstance(gains, str)
     out = judged.copy()
@@ -133,7 +133,7 @@ def ideal_of(lists: Lists, settings: Settings) -> tuple[Array, Array]:
         return lists.start, _descending(lists.start, gains_of(lists.gain, settings.gains))
     start, gold = lists.gold_start, lists.gold
     repeated = settings.rules.ideal_repeats and bool(lists.repeats.any())
-    if repeated:  # a gold that stands twice is relevant once more
+    if repeated:  # a repeated gold is relevant once more
         more = np.r_[0, np.cumsum(lists.repeats)]
         every = np.ones(gold.size + int(more[-1]))
         every[np.arange(gold.size) + np.repeat(more[:-1], np.diff(start))] = gold
@@ -309,7 +309,7 @@ def _rank_biased(lists: Lists, settings: Settings, workers: Workers) -> tuple[Co
     p = settings.persistence
     weights = persistent_weights(places.longest, p)
     if settings.rules.graded_persistence:
-        highest = np.ones(len(lists))  # relevance is scaled only where it exceeds 1
+        highest = np.ones(len(lists))  # relevance is scaled only if it exceeds 1
         some = np.flatnonzero(np.diff(lists.gold_start))
         highest[some] = np.maximum(lists.gold[lists.gold_start[some]], 1.0)
         value = np.maximum(lists.relevance, 0.0) / np.repeat(highest, np.diff(lists.start))
@@ -335,7 +335,7 @@ def _rank_biased_residual(lists: Lists, settings: Settings, workers: Workers) ->
     judged = lists.relevance >= 0
     known = sums(lists, places, judged, weights, cuts[-1:], workers)[:, 0]
     values = 1.0 - (1.0 - p) * known
-    if settings.rules.graded_persistence:  # m_rbp_resid.c leaves lists without a gap at 0
+    if settings.rules.graded_persistence:  # 0 for lists without a gap, as in m_rbp_resid.c
         values[count(lists.start, judged) == lists.retrieved] = 0.0
     told = _told(settings, "persistence")
     return (Column(metric="RBPResidual", parameters=told, values=values[:, None, None]),)

@@ -238,7 +238,7 @@ def _words(texts: pl.Series, wanted: Wanted) -> tuple[tuple[Array, Array, Array]
     else:
         sentences, sentence_start = sentences_of(texts)
         first, second, every = words_of_sentences(*packed(sentences.str.to_lowercase()))
-        filled = np.flatnonzero(np.diff(every))  # nothing but punctuation is no sentence
+        filled = np.flatnonzero(np.diff(every))  # only punctuation is no sentence
         word_start = np.concatenate((np.zeros(1, np.int64), every[filled + 1]))
         sentence_start = np.searchsorted(filled, sentence_start)
     codes, rows = hash_codes(first, second)

@@ -184,7 +184,6 @@ def _boundary_iou(view: PixelView, settings: Settings) -> list[Cells]:
 
 
 def _told(cells: list[Cells], **values: Any) -> list[Cells]:
-    """Return cells with parameters."""
     made = parameters(**values)
     return [
         msgspec.structs.replace(one, columns={**one.columns, "parameters": made}) for one in cells

@@ -32,11 +32,8 @@ from .overlap import (
     unusual,
 )
 
-# Preprocessing of texts for TER: case, punctuation and Chinese characters, by sacrebleu's
-# options.
-#
-# As sacrebleu 2.6 after Tercom, which puts a space on both sides of a text. Its rules for a
-# possessive at the very end and for texts with only kana therefore never apply and are omitted.
+# Preprocessing of texts for TER, as sacrebleu 2.6 after Tercom. Its rules for a final possessive
+# and for texts with only kana never apply, and are omitted.
 
 _WESTERN = (
     ("\n-", ""),
@@ -366,10 +363,7 @@ _EDITS_MEASURES: dict[str, Callable[..., tuple[Column, ...]]] = {
 _EDITS_SUMS = frozenset({"wer", "cer", "ter"})
 
 
-# Faithfulness of a text's sentences to its contexts, as in continuous-eval.
-#
-# DeterministicFaithfulness of continuous-eval 0.3.14 compares every sentence with all contexts,
-# one line each: by ROUGE-L of the package rouge, by content words, and by BLEU of characters.
+# Faithfulness of sentences to contexts (DeterministicFaithfulness of continuous-eval 0.3.14).
 
 Score = Callable[[Pairs, Settings, Workers], Array]
 """From sentences, each with its contexts as its one reference, to float64 [m]."""

@@ -167,9 +167,7 @@ def distinct_sequence(pairs: Pairs, settings: Settings, workers: Workers) -> tup
     return tuple(columns)
 
 
-# ROUGE: overlap of n-grams and of longest common subsequences, as in rouge-score 0.1.2.
-#
-# ROUGE-L of the package rouge is in :mod:`.overlap`.
+# ROUGE, as in rouge-score 0.1.2.
 
 _ORDERS = (1, 2, 3)
 _USUAL = {"use_stemmer": False, "rouge_tokenizer": "ascii"}
@@ -335,7 +333,7 @@ def squad(texts: pl.Series) -> pl.Series:
     Rajpurkar et al., "SQuAD: 100,000+ Questions for Machine Comprehension of Text", 2016.
     """
     bare = texts.str.to_lowercase().str.replace_all(MARKS, "")
-    for _ in range(2):  # of two articles in a row the first takes what is between them
+    for _ in range(2):  # the first of two articles consumes the space between them
         bare = bare.str.replace_all(_ARTICLES, "${1} ${2}")
     return bare.str.replace_all(BETWEEN, " ").str.strip_chars(" ")
 
@@ -431,7 +429,6 @@ _OVERLAPS = {"squad": _squad_overlap, "content": _content_overlap}
 
 
 def _overlap(metric: str, pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:
-    """Return the overlap with the best reference."""
     value = _OVERLAPS[settings.rules.overlap](metric, pairs, settings, workers)
     return best_columns(metric, {None: value}, pairs, told(settings))
 

@@ -37,9 +37,8 @@ def metric(
     )
 
 
-# chrF from counts of n-grams, as in sacrebleu 2.6.
-#
-# Popović, "chrF: character n-gram F-score for automatic MT evaluation", 2015.
+# chrF as in sacrebleu 2.6: Popović, "chrF: character n-gram F-score for automatic MT evaluation",
+# 2015.
 
 BETA = 2
 """Weight of recall."""
@@ -92,11 +91,8 @@ def chrf(
     return value * 100 if percent else value
 
 
-# BLEU from counts: NLTK's formula and sacrebleu's, with their smoothings.
-#
-# Papineni et al., "BLEU: a Method for Automatic Evaluation of Machine Translation", 2002;
-# smoothings: Chen and Cherry, "A Systematic Comparison of Smoothing Techniques for Sentence-Level
-# BLEU", 2014.
+# BLEU of NLTK and sacrebleu (Papineni et al. 2002). Smoothings: Chen and Cherry, "A Systematic
+# Comparison of Smoothing Techniques for Sentence-Level BLEU", 2014.
 
 _BLEU_EPSILON, _ALPHA, _K = 0.1, 5.0, 5.0
 """NLTK's constants of method1, method6 and method4."""
@@ -598,7 +594,6 @@ _FAITHFULNESS_METRICS = (
 
 
 def _every(options: Any) -> tuple[str, ...]:
-    """All three."""
     return tuple(one.name for one in _FAITHFULNESS_METRICS)
 
 

@@ -15,10 +15,8 @@ from ....tally.cells import Cells
 from ....tally.segments import TrackView
 from ..settings import Settings
 
-# Formulas of HOTA, CLEAR and identity, for sums over sequences and labels.
-#
-# Each takes sums by the column names of :class:`~evalengine.tally.segments.TrackRows`. For a zero
-# denominator the value is 0 (LocA: 1), as in TrackEval.
+# Formulas of HOTA, CLEAR and identity. For a zero denominator the value is 0 (LocA: 1), as
+# TrackEval.
 
 Summed = Callable[[str], Array]
 """Column -> its sums, [...], or [..., alphas]."""
