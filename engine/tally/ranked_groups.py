@@ -89,7 +89,7 @@ class ViewOfParts(RankedView):
         ]
         before: list[list[Carried]] = []
         for file in self._files:
-            before.append([_copied(one) for one in carried])
+            before.append([Carried(*(array.copy() for array in one)) for one in carried])
             for _, _, true in counted:
                 true[:] = 0
             self._view(file).walked(leave_out, caps, positives, levels, counted, carried)
@@ -116,10 +116,6 @@ class ViewOfParts(RankedView):
             *(self._view(file)._count(score_thresholds) for file in self._files), strict=True
         )
         return sum(tp[1:], tp[0]), sum(fp[1:], fp[0])
-
-
-def _copied(carried: Carried) -> Carried:
-    return Carried(*(array.copy() for array in carried))
 
 
 # Ranked rows of all labels of a key, pooled by ranges of scores that fit into memory.

@@ -112,7 +112,7 @@ class Stored(NamedTuple):
         Raises:
             UnknownStructError: a field is missing or unknown.
         """
-        version = _version(written)
+        version = int(written.partition("/")[2] or 1)
         names: dict[str, str | None] = {name: name for name in fields}
         for last in sorted(self.changes):
             if version <= last:
@@ -155,10 +155,6 @@ def stored_as(
         return kind
 
     return declare
-
-
-def _version(written: str) -> int:
-    return int(written.partition("/")[2] or 1)  # a module and class are of version 1
 
 
 def written_name(kind: type[msgspec.Struct]) -> str:

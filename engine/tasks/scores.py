@@ -161,13 +161,10 @@ class _Rows:
         for text in dict.fromkeys((value, name or value, None)):
             for k in (key, None):
                 row = self.by_value.get((k, text))
-                if row is not None and (text is None or _may_be(row, name)):
+                if row is not None and (
+                    text is None or (row.name is None or name is None or row.name == name)
+                ):
                     yield row
-
-
-def _may_be(row: LabelThreshold, name: str | None) -> bool:
-    """Return True unless row and label have different names."""
-    return row.name is None or name is None or row.name == name
 
 
 def notes_of(given: LabelThresholds, labels: Labels, scored: Array | None = None) -> list[Note]:

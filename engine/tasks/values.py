@@ -58,7 +58,13 @@ def per_datum_frame(
     if several:
         schema = {**schema, "parameters": pl.String()}
     ids = datums.id.to_frame("datum_id")
-    shown = {id(one): ids.with_columns(_words(one)) for one in _statuses(stats, columns)}
+    shown = {
+        id(one): ids.with_columns(_words(one))
+        for one in [
+            stats.status,
+            *(column.status for column in columns if column.status is not None),
+        ]
+    }
     if order is not None:
         shown = {one: frame[order] for one, frame in shown.items()}
     parts = [
@@ -102,11 +108,6 @@ def judged_frame(losses: Losses, datums: Datums) -> pl.DataFrame:
 
 
 _Status = tuple[tuple[str, ...], np.ndarray[Any, Any]]
-
-
-def _statuses(stats: Stats, columns: list[Column]) -> list[_Status]:
-    """Return the status of datums, and the statuses specific to metrics."""
-    return [stats.status, *(column.status for column in columns if column.status is not None)]
 
 
 def _words(status: _Status) -> pl.Series:

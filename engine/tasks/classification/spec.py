@@ -204,17 +204,16 @@ def part_things(tallies: Tallies, settings: Settings, metrics: Sequence[Metric])
         scores = tallies.details or any(metric.frame == "label_errors" for metric in metrics)
         # Sequences are scored one by one, and single datums are assessed: both need the whole part.
         whole = tallies.beside or any(metric.frame == "per_datum" for metric in metrics)
-        things[SHOWN] = tallies if whole else _shown(tallies, scores=scores)
+        things[SHOWN] = (
+            tallies
+            if whole
+            else msgspec.structs.replace(
+                tallies,
+                units=msgspec.structs.replace(tallies.units, facts=None, weight=None),
+                scored=tallies.scored if scores else None,
+            )
+        )
     return things
-
-
-def _shown(tallies: Tallies, *, scores: bool) -> Tallies:
-    """Return the data of one part that per-datum frames need, with or without scores."""
-    return msgspec.structs.replace(
-        tallies,
-        units=msgspec.structs.replace(tallies.units, facts=None, weight=None),
-        scored=tallies.scored if scores else None,
-    )
 
 
 def judged(tallies: Tallies, settings: Settings) -> Tallies:

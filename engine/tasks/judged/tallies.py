@@ -394,7 +394,10 @@ def _without(need: str, rows: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     found = {told: _ruled(told, ruled) for told in known}
     called = {told: told.replace("+", "_or_") for told in known}
     if measure.whole:
-        nothing = _of_nothing(need, settings)
+        parts = MEASURES[need].parts
+        zero = {f"{part}.{word}": np.zeros(1) for part in parts for word in ("yes", "no")}
+        value = float(MEASURES[need].formula(zero, settings)[0])
+        nothing = None if np.isnan(value) else value
         own = {*measure.parts, measure.whole[0]}
         found |= {t: nothing for t in known if t not in ruled and set(t.split("+")) <= own}
         called["+".join(sorted(measure.parts))] = measure.whole[0]
@@ -412,14 +415,6 @@ def _ruled(told: str, ruled: dict[str, float]) -> float | None:
         return ruled[told]
     each = [ruled.get(one) for one in told.split("+")]
     return each[0] if None not in each and len(set(each)) == 1 else None
-
-
-def _of_nothing(need: str, settings: Settings) -> float | None:
-    """The formula's own value without any verdict, of metrics that count both sides."""
-    parts = MEASURES[need].parts
-    zero = {f"{part}.{word}": np.zeros(1) for part in parts for word in ("yes", "no")}
-    value = float(MEASURES[need].formula(zero, settings)[0])
-    return None if np.isnan(value) else value
 
 
 def _adjusted(value: Array, need: str, name: str, settings: Settings) -> Array:

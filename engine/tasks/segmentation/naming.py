@@ -93,7 +93,9 @@ def index_names(frames: Frames, settings: Settings) -> Names | None:
         elif dtype.is_integer():
             index = value
         else:
-            index = next(free.setdefault(key, _but(settings.background)))
+            index = next(
+                free.setdefault(key, (index for index in count() if index != settings.background))
+            )
         if isinstance(index, str):
             raise InputError(
                 f"labels: column 'index' contains strings ({index!r}, ...); pixels are integers."
@@ -136,10 +138,6 @@ def _colour(text: str, label: Any) -> int:
             value=text,
         )
     return colour
-
-
-def _but(left_out: int | None) -> Any:
-    return (index for index in count() if index != left_out)
 
 
 def labels_of(

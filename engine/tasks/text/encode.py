@@ -255,7 +255,10 @@ def encode_batch(frames: Frames, settings: Settings) -> Batch:
     texts = has_texts(frames)
     batch = _two_tables(frames, settings) if table is None else _one_table(frames, table)
     if texts:
-        _tell_empty(frames, batch)
+        what = "scored as they are, of datums"
+        _tell_texts(
+            frames, batch, "empty_text", lambda text: text.str.len_bytes() == 0, "empty ", what
+        )
         _note_unicode_forms(frames, batch.pairs)
         _note_streams(frames, batch.pairs)
     return batch
@@ -419,12 +422,6 @@ def _tell(frames: Frames, datums: Datums, status: Array) -> None:
             frames.notes.append(
                 Note(kind, f"{count_of(found.size, 'datum')} {said}: {names}.", int(found.size))
             )
-
-
-def _tell_empty(frames: Frames, batch: Batch) -> None:
-    """Texts without a character, which are scored all the same."""
-    what = "scored as they are, of datums"
-    _tell_texts(frames, batch, "empty_text", lambda text: text.str.len_bytes() == 0, "empty ", what)
 
 
 def _note_unicode_forms(frames: Frames, pairs: Pairs) -> None:

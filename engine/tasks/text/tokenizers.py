@@ -238,19 +238,6 @@ def _value(number: str) -> str:
     return f"#{float(number)!r}" if known else number
 
 
-def _without(spaced: pl.Series, words: tuple[str, ...]) -> pl.Series:
-    """Remove words from texts.
-
-    Args:
-        spaced: String, in lower case, with two spaces between words and one around each text, so
-            that each word has separate spaces on both sides.
-        words: lower case, without white space.
-    """
-    if not words:
-        return spaced
-    return spaced.str.replace_many([f" {word} " for word in words], [""] * len(words))
-
-
 def spaced_words(texts: pl.Series, words: tuple[str, ...]) -> pl.Series:
     """Return lowercase texts without ASCII punctuation and some words, double-spaced.
 
@@ -260,7 +247,10 @@ def spaced_words(texts: pl.Series, words: tuple[str, ...]) -> pl.Series:
     """
     bare = texts.str.to_lowercase().str.replace_all(MARKS, "")
     apart = pl.concat_str(pl.lit(" "), bare.str.replace_all(BETWEEN, "  "), pl.lit(" "))
-    return _without(pl.select(apart).to_series(), words)
+    spaced = pl.select(apart).to_series()
+    if not words:
+        return spaced
+    return spaced.str.replace_many([f" {word} " for word in words], [""] * len(words))
 
 
 def content_words(texts: pl.Series, words: tuple[str, ...] = FUNCTION_WORDS) -> pl.Series:

@@ -236,7 +236,13 @@ def prepare(batch: Batch, rules: TrackingRules, workers: Workers) -> Prepared:
     regions = truth.some(np.flatnonzero(truth.region))
     kept = np.flatnonzero((meets[truth.label] >= 0) & ~truth.region)
     truth, found_kept = truth.some(kept), np.flatnonzero(scored[found.label])
-    notes = _left_out(batch, kept.size + regions.frame.size, found_kept.size)
+    n_truth = kept.size + regions.frame.size
+    words = ("row", "rows", "of labels that the dialect does not evaluate skipped")
+    gone = (
+        ("ground truths: ", batch.truth.frame.size - n_truth),
+        ("predictions: ", batch.found.frame.size - found_kept.size),
+    )
+    notes = [note_of("labels_not_evaluated", n, words, (), side) for side, n in gone if n]
     if unconsidered := int(np.count_nonzero(truth.left_out & scored[truth.label])):
         notes.append(note_of("not_considered", unconsidered, _UNCONSIDERED, (), "ground truths: "))
     found = found.some(found_kept)
@@ -303,15 +309,6 @@ def _refuse_strangers(labels: Labels, scored: Array, rules: TrackingRules) -> No
         code="labels_not_evaluated",
         labels=sorted(map(str, names)),
     )
-
-
-def _left_out(batch: Batch, n_truth: int, n_found: int) -> list[Note]:
-    words = ("row", "rows", "of labels that the dialect does not evaluate skipped")
-    gone = (
-        ("ground truths: ", batch.truth.frame.size - n_truth),
-        ("predictions: ", batch.found.frame.size - n_found),
-    )
-    return [note_of("labels_not_evaluated", n, words, (), side) for side, n in gone if n]
 
 
 def _staying(
