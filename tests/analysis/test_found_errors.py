@@ -86,7 +86,7 @@ def test_rows_are_at_one_iou_that_of_why(found: FoundErrors) -> None:
     several = ee.find_errors(*BOXES, top=1000, iou_thresholds=[0.5, 0.75])
     assert several.rows is not None
     assert several.rows.equals(found.rows)
-    assert any("at IoU 0.5: those at 0.75" in one for one in several.notes)
+    assert any("at IoU 0.5: rows at 0.75" in one for one in several.notes)
     strict = ee.find_errors(*BOXES, top=1000, pr_curve_iou_threshold=0.75)
     assert strict.rows is not None
     assert set(strict.rows["iou_threshold"]) == {0.75}

@@ -320,7 +320,7 @@ def test_the_score_threshold_is_that_of_the_highest_f1() -> None:
 def test_scores_alone_judge_no_datum_and_that_is_said() -> None:
     ours, truths = _classification(0)
     card = ee.score(ours, truths, metrics=["ROCAUC"])
-    with pytest.raises(ResultError, match="Accuracy, or LogLoss"):
+    with pytest.raises(ResultError, match="Accuracy or LogLoss"):
         worst(tallied_of("run", card))
 
 

@@ -159,7 +159,7 @@ def test_a_cluster_of_each_datum_is_none(name: str) -> None:
     # Proportions that no draw moves have Wilson's interval, of independent datums alone.
     of_draws = plain["trials"].is_null()
     plain, found = plain.filter(of_draws), found.filter(of_draws)
-    said = pl.col("reason").str.replace(f"one cluster of '{CLUSTER}' alone", "one datum alone")
+    said = pl.col("reason").str.replace(f"a single cluster of '{CLUSTER}'", "a single datum")
     assert_frame_equal(found.with_columns(said), plain)
 
 

@@ -223,8 +223,8 @@ def test_what_there_is_no_threshold_of() -> None:
 def test_runs_that_thresholds_cut(find: Callable[..., Any]) -> None:
     sides = TestFiles.boxes()
     card = ee.score(*sides, metrics=["Counts"], thresholds={0: 0.6})
-    assert any("nothing lower" in note for note in find(card, draws=20).notes)
-    assert not any("nothing lower" in note for note in find(*sides, draws=20).notes)
+    assert any("no lower threshold" in note for note in find(card, draws=20).notes)
+    assert not any("no lower threshold" in note for note in find(*sides, draws=20).notes)
 
 
 def test_labels_that_exclude_each_other() -> None:
