@@ -424,11 +424,11 @@ def _refuse_other_axes(array: np.ndarray[Any, Any]) -> None:
         )
     if n < 2 or array.dtype.kind not in "iub" or not array.size:
         return
-    high = int(array.max())
     some = array[:, ::_STEP, ::_STEP]
-    if not high or not ((some == 0) | (some == high)).all():
+    if not ((some == 0) | (some == some.max())).all():
         return
-    if not ((array == 0) | (array == high)).all():
+    high = int(array.max())
+    if not high or not ((array == 0) | (array == high)).all():
         return
     classes = (array == high).sum(axis=0, dtype=np.int64)
     least = 1.0 if n == 2 else _COVERED  # two maps may be each other's complement
