@@ -70,8 +70,6 @@ def meant(name: str) -> str | None:
 # A field that is None takes the default of the dialect, then of the task. Given and default
 # values remain distinguishable, since some defaults depend on the given options.
 
-Where = str | Mapping[str, str]
-
 
 def _meta(description: str, example: str = "") -> msgspec.Meta:
     return msgspec.Meta(description=description, examples=[example] if example else None)

@@ -191,9 +191,6 @@ DETECTION_GROUND_TRUTHS = Table(
     unread=_UNREAD,
 )
 
-# Classification: common names of a row, the truth, the prediction, and its confidence.
-
-
 # Tables of judged metrics: verdicts, one per row, and the input of a judge.
 
 JUDGED_DATUM = renamed(

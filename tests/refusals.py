@@ -54,7 +54,7 @@ class Refusal(str):
             found = [(one.kind, one.as_facts()) for one in self.error.problems]
         same = [of for name, of in found if name == code]
         assert same, f"{[name for name, _ in found]}: {self}"
-        assert facts in [{name: of.get(name) for name in facts} for of in same], same
+        assert facts in [{name: of[name] for name in facts if name in of} for of in same], same
         return True
 
 
@@ -69,5 +69,5 @@ def noted(result: Any, code: str, **facts: Any) -> Finding:
     found = [one for one in result.findings if one.code == code]
     assert len(found) == 1, result.findings
     have = {"count": found[0].count, "severity": found[0].severity, **found[0].facts}
-    assert {name: have.get(name) for name in facts} == facts
+    assert {name: have[name] for name in facts if name in have} == facts
     return found[0]

@@ -277,8 +277,6 @@ def _told(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-# From losses of single datums to the slices that are worst, each of whose conditions matters.
-
 # Exact search for the slices with the worst mean error.
 #
 # Score of a slice: alpha (mean error of the slice / mean error of all - 1) - (1 - alpha) (n / size
@@ -686,8 +684,6 @@ def _mean(error: Array, weight: Array) -> tuple[float, float]:
 Progress = scoring.Progress
 
 DRAWS = 200
-LEVELS = 3
-TOP = 20
 _SHARE = 100  # one datum of so many is the least that a slice has
 _FEWEST = 10
 

@@ -456,8 +456,6 @@ METHODS: dict[str, Method] = {
 """Name -> method."""
 
 
-# ``fuse``: several runs of the same queries as one.
-
 # Runs of every kind opened, recognised and checked, and their ids as codes.
 
 _IDS = ("query_id", "doc_id")

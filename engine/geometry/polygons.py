@@ -41,8 +41,6 @@ from .columns import (
 )
 from .masks import Masks, columns_of
 
-# Polygons as flat rings, and as shapely geometries once those are asked for.
-
 # Columns of polygons, in each of the forms users have, as flat rings.
 
 _WAY_OUT = f"Correct these rows, or write {option('invalid_polygons', 'repair')} to"

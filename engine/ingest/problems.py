@@ -151,11 +151,13 @@ def _kind(note: Note) -> tuple[str, str]:
         same = {k: v for k, v in note.facts.items() if k not in _ADDED and type(v) is not float}
         plain = repr(same)
     elif note.count is not None:
-        plain = _COUNTED.sub("#", plain, count=1)
+        plain = _PLURAL.sub(r"# \1", _COUNTED.sub("#", plain, count=1))
     return note.kind, plain
 
 
 _COUNTED = re.compile(r"\b[0-9][0-9,]*\b")
+_NOUN = r"(?: (row|null|value|inverted box)\b)?"
+_FIRST = re.compile(_COUNTED.pattern + _NOUN)
 _OF_DATUMS = ("with_ground_truths", "ground_truths", "busy", "busy_missing", "lost")
 _ADDED = ("count", "of", "values", *_OF_DATUMS)
 """Facts of parts that add up."""
@@ -179,7 +181,9 @@ def _whole(notes: Sequence[Note], parts: int, say: Say | None) -> Note:
     elif len(notes) == 1 or n is None:
         whole = first
     else:
-        whole = Note(first.kind, _COUNTED.sub(f"{n:,}", first.message, count=1), n)
+        whole = Note(
+            first.kind, _FIRST.sub(lambda found: _counted(n, found[1]), first.message, count=1), n
+        )
     return msgspec.structs.replace(whole, warning=warning, facts=facts)
 
 
@@ -270,7 +274,7 @@ def _in_all(problems: Sequence[Problem]) -> Problem:
     ]
     shown = tuple(sorted({row for problem in problems for row in problem.shown})[:3])
     total = iter(sums)
-    said = _COUNTED.sub(lambda found: _counted(next(total), found[1]), _without_rows(most))
+    said = _COUNTED_NOUN.sub(lambda found: _counted(next(total), found[1]), _without_rows(most))
     said = said.replace(_MARK, "; ".join(row for _, row in shown))
     n = sum(problem.count or 0 for problem in problems)
     return msgspec.structs.replace(
@@ -278,7 +282,7 @@ def _in_all(problems: Sequence[Problem]) -> Problem:
     )
 
 
-_COUNTED = re.compile(_NUMBER.pattern + r"(?: (row|null|value|inverted box)\b)?")
+_COUNTED_NOUN = re.compile(_NUMBER.pattern + _NOUN)
 
 
 def _counted(n: int, noun: str | None) -> str:

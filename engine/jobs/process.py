@@ -273,7 +273,6 @@ def aside(work: Callable[[threading.Event], T]) -> T:
 
 # Log lines of a run: text for people, or one JSON object a line for collectors.
 
-FORMATS = ("text", "json")
 INFO, WARNING, ERROR = "info", "warning", "error"
 
 

@@ -33,8 +33,6 @@ from ..scorecard.card import Scorecard
 from ..tally import stored
 from .loading import LoadedJob, filled, mark
 
-# Input files of a job: order, digests, and partitions.
-
 # Raster files referred to by the tables of a job, and their changes.
 #
 # They may be many and large, so size and modification time replace content digests.

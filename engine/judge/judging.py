@@ -56,8 +56,6 @@ from .run import (
     with_carried,
 )
 
-# The calls: judge, and batch files out and in.
-
 # Checks of the judge's options before any input is read, sent or paid for.
 
 STRUCTURED = ("auto", "schema", "object", "none")

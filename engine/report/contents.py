@@ -38,7 +38,6 @@ COLUMNS = 20
 """Other columns of a datum's row that are shown."""
 _VALUE = 200  # characters of their values
 _ID = "id of the datum"  # in addition to the columns of a table
-_SIDES = (TABLE, PREDICTIONS, GROUND_TRUTHS, DATUMS)
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):

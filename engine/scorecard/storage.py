@@ -90,8 +90,6 @@ class FrameFile:
         shutil.copyfile(self.path, target)
 
 
-# Scorecards and comparisons on disk.
-
 # Scorecards on disk: a folder of Parquet files and ``run.json``, written atomically.
 #
 # The folder is written under a temporary name and renamed once all bytes are on disk.

@@ -40,8 +40,6 @@ from .sorted_scores import (
 )
 from .units import GridCounts, Scored, Units
 
-# Scored labels seen by groups of datums: sorted once per label, shared by every metric.
-
 # Positives and negatives per label, the denominators of all ratios.
 
 
@@ -814,11 +812,6 @@ class ScoredDraws(ScoredView):
     @property
     def pairwise_auc(self) -> tuple[Array, Array]:
         raise OneByOne
-
-    @property
-    def row_weights(self) -> Array | None:
-        """Weights of the rows, in the order of the scores; None for 1 each."""
-        return self._rows.own
 
     def _by_outcome(self, sums: Array, *more: int) -> list[Array]:
         """Split [resamples * groups, slots * outcomes * ...] into arrays per outcome, by label."""

@@ -84,8 +84,6 @@ def hashes_of(ids: pl.Series) -> Array:
     return hash_texts(offsets, data)
 
 
-# Sentences of texts in English.
-
 # Words that decide whether a full stop ends an English sentence.
 
 _TITLES = (

@@ -94,8 +94,8 @@ Needs = frozenset[str]
 Cuts = Mapping[str, set[int | None]]
 """Need -> requested cut-offs; None for the whole list."""
 
-Sample = tuple[pl.DataFrame, pl.DataFrame | None, dict[str, Any]]
-"""Predictions, ground truths and options of a tiny run."""
+Sample = tuple[Any, Any, dict[str, Any]]
+"""Predictions, ground truths and options of a tiny run; tables, arrays or None."""
 
 EachView = Callable[[Callable[..., pl.DataFrame]], list[pl.DataFrame]]
 """Calls a function with slice column, group names and view, for each view."""

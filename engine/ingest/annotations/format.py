@@ -479,7 +479,7 @@ IMAGE_SUFFIXES = (
     ".ppm",
 )
 _TURNED = (5, 6, 7, 8)  # orientations of EXIF in which width is height
-_IMAGE_HEADERS_HEAD = 4096  # bytes in which most headers end
+_HEADER_BYTES = 4096  # bytes in which most headers end
 _PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR"
 _FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # markers of an image's size
 _EXIF = 0xE1
@@ -504,17 +504,13 @@ def sizes_of(images: Mapping[str, str]) -> dict[str, tuple[int, int]]:
 
 def _size(path: str) -> tuple[int, int] | None:
     """Return the size of a plain JPEG or PNG; None for other files."""
-    with open(path, "rb", buffering=_IMAGE_HEADERS_HEAD) as file:
+    with open(path, "rb", buffering=_HEADER_BYTES) as file:
         head = file.read(24)
         try:
             if head.startswith(_PNG):
                 width, height = struct.unpack(">II", head[16:])
                 # An orientation, if any, comes before the pixels.
-                return (
-                    None
-                    if b"eXIf" in file.read(_IMAGE_HEADERS_HEAD - len(head))
-                    else (width, height)
-                )
+                return None if b"eXIf" in file.read(_HEADER_BYTES - len(head)) else (width, height)
             return _of_jpeg(file) if head.startswith(b"\xff\xd8\xff") else None
         except (struct.error, IndexError):  # cut off, or unknown
             return None

@@ -515,7 +515,7 @@ def _as_kitti(side: pl.DataFrame, name: str) -> pl.DataFrame:
             value=odd[0],
         )
     region = _given(side, "region", 0).cast(pl.Boolean)
-    nowhere = [pl.lit(value).alias(f"space_{i}") for i, value in enumerate(_TRACK_WRITING_NOWHERE)]
+    nowhere = [pl.lit(value).alias(f"space_{i}") for i, value in enumerate(_NOWHERE_WRITTEN)]
     known = name == _FOUND and "score" in side.columns and side["score"].count()
     scored = ["score"] if known else []
     return side.select(
@@ -531,7 +531,7 @@ def _as_kitti(side: pl.DataFrame, name: str) -> pl.DataFrame:
     )
 
 
-_TRACK_WRITING_NOWHERE = (-1, -1, -1, -1000, -1000, -1000, -10)
+_NOWHERE_WRITTEN = (-1, -1, -1, -1000, -1000, -1000, -10)
 """Size, place and turn in space, unknown."""
 FORMS = {MOT.name: _as_mot, KITTI_TRACKS.name: _as_kitti}
 """Formats that are written."""

@@ -386,19 +386,17 @@ def lists(
                 schema={"number": pl.Float64},
             )["number"].to_numpy()
         except pl.exceptions.PolarsError:
-            raise _coco_rows_broken(texts, name, what, done, field) from None
+            raise _broken_rows(texts, name, what, done, field) from None
         nested = joined.count(b"[") != len(full)
         if nested or values.size != lengths.sum() or np.isnan(values).any():
-            raise _coco_rows_broken(texts, name, what, done, field)
+            raise _broken_rows(texts, name, what, done, field)
     start = np.concatenate([[0], np.cumsum(lengths)])
     mask = pa.array(missing) if missing.any() else None
     column: Any = pa.LargeListArray.from_arrays(pa.array(start), pa.array(values), mask=mask)
     return pl.Series(field, pl.from_arrow(column))
 
 
-def _coco_rows_broken(
-    texts: Sequence[bytes], name: str, what: str, done: int, field: str
-) -> ReadError:
+def _broken_rows(texts: Sequence[bytes], name: str, what: str, done: int, field: str) -> ReadError:
     """The first row whose list is not one of numbers."""
     decoder = msgspec.json.Decoder(list[float] | None)
     for row, text in enumerate(texts):
@@ -896,7 +894,7 @@ def open_coco_object(
     ):
         if not {*thing} <= _KEYS:
             return None
-        whole = {**thing, "annotations": _coco_objects_plain(thing.get("annotations", []))}
+        whole = {**thing, "annotations": _plain_rows(thing.get("annotations", []))}
         source = read_ground_truths(_encoded(whole, name), name, wanted=wanted)
     elif (
         isinstance(thing, Sequence)
@@ -906,7 +904,7 @@ def open_coco_object(
         and box_format in (None, "xywh")
         and (kind := array_kind(thing[0])) in _ARRAYS
     ):
-        encoded = _encoded(_coco_objects_plain(thing), name)
+        encoded = _encoded(_plain_rows(thing), name)
         source = read_results(encoded, name, _ARRAYS[kind], wanted=wanted)
     else:
         return None
@@ -914,7 +912,7 @@ def open_coco_object(
     return source
 
 
-def _coco_objects_plain(rows: Sequence[Any]) -> Sequence[Any]:
+def _plain_rows(rows: Sequence[Any]) -> Sequence[Any]:
     """Rows without the corners that ``loadRes`` adds as a polygon, and with text for bytes."""
     if rows and all(map(_drawn_box, rows)):
         return [{k: v for k, v in row.items() if k != "segmentation"} for row in rows]

@@ -18,7 +18,7 @@ from .trec import layout_of, start_of
 # Numbers are those of fields there.
 
 _END = struct.Struct("<I4s")
-_MAGIC = b"PAR1"
+_PARQUET_MAGIC = b"PAR1"
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
 _INTEGERS = (4, 5, 6)
 _REPEATED = 2
@@ -51,7 +51,7 @@ def refuse_miscounted(path: str) -> dict[str, Held]:
         file.seek(-_END.size, 2)
         end = file.tell()
         length, mark = _END.unpack(file.read(_END.size))
-        if mark != _MAGIC or length > end:
+        if mark != _PARQUET_MAGIC or length > end:
             return {}
         file.seek(end - length)
         told: Fields = {}
@@ -292,7 +292,7 @@ _KNOWN = (
     "Parquet, Arrow IPC (feather), CSV, TSV, JSON Lines, JSON, runs and qrels as TREC has them, and"
     " label maps of segmentation (PNG, TIFF, BMP, GIF, PGM)"
 )
-_FORMATS_MAGIC = {
+_SIGNATURES = {
     b"PAR1": "parquet",
     b"ARROW1": "ipc",
     b"\xff\xff\xff\xff": "ipc_stream",
@@ -327,7 +327,7 @@ def detect(path: str, held: dict[str, Held] | None = None, room: Room | None = N
             code="file_empty",
             file=str(path),
         )
-    magic = next((name for mark, name in _FORMATS_MAGIC.items() if head.startswith(mark)), None)
+    magic = next((name for mark, name in _SIGNATURES.items() if head.startswith(mark)), None)
     if magic is None and _is_trec(path, format_, head):
         return "trec"
     if magic is None and format_ in (None, "csv", "json", "ndjson"):

@@ -465,8 +465,6 @@ def _shape(thing: Any) -> tuple[int, ...]:
     return shape
 
 
-# Tables in memory: of Polars, pyarrow, pandas, ranx or plain Python, or with Arrow streams.
-
 # Columns of Python values of several types, which a typed table cannot represent.
 
 _SHOWN = 3

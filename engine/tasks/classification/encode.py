@@ -124,8 +124,6 @@ def _some(values: pl.Series) -> str:
     return listing(values.head(5).to_list(), len(values))
 
 
-# Encode: checked classification tables become arrays; ids, keys and labels become codes.
-
 # Predictions that list the same labels in the same order for every datum: found, and cut short.
 
 _WIDEST = 1 << 14  # labels of a datum at most

@@ -516,8 +516,6 @@ def _first(rows: pl.DataFrame, most: int) -> pl.DataFrame:
     return ordered.filter(pl.int_range(pl.len()).over("cell") < most)
 
 
-# Frames that are not made of cells: which they are, and outcomes of hard predictions.
-
 # Likely wrong labels, by confident learning: Northcutt, Jiang, Chuang (JAIR 70, 2021), with filters
 # and scores of cleanlab 2.9, except that datums tied with the last one picked are picked too.
 

@@ -30,7 +30,7 @@ from ...tally.stored import SHOWN, Place, parts_of, things_of_part
 from ...tally.units import Scored, Units
 from ..contents import Contents
 from ..counted import HUNDREDTHS
-from ..task import InParts, LateNotes, PageFrame, Ranking, Task
+from ..task import InParts, LateNotes, PageFrame, Ranking, Sample, Task
 from .frames import cells_per_group, drawn, one_draw, own_frames, view
 from .losses import contents, losses
 from .metrics.scores import curve_of, drawn_curves
@@ -38,8 +38,6 @@ from .settings import Settings, default_metrics, resolve
 from .tallies import Tallies, by_rank, by_value, examine, tally, truth, weight_notes
 
 # Tiny tables that make every kernel of classification run once.
-
-Sample = tuple[pl.DataFrame, pl.DataFrame | None, dict[str, Any]]
 
 
 def samples() -> Iterator[Sample]:

@@ -229,8 +229,6 @@ def tell(
     frames.notes += scores_notes_of(settings.thresholds, labels, scored)
 
 
-# Match and tally: predicted labels are compared with the truth of their unit.
-
 # If all weights of the set, a slice or a label are 0, its metrics are undefined.
 
 
@@ -467,7 +465,7 @@ def truth(tallies: Tallies) -> Array:
 
 
 def weight_notes(tallies: Tallies) -> list[Note]:
-    """Return notes on ground truths of weight 0; see :func:`.tallies.weightless_notes`."""
+    """Return notes on ground truths of weight 0; see :func:`weightless_notes`."""
     datums, parts = tallies.datums, tallies.parts
     if parts is None:
         return weightless_notes(tallies.units, tallies.labels, datums)

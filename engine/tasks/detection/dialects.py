@@ -217,12 +217,6 @@ _VOC_RULES = DetectionRules(
 _MATLAB_TENTHS = (*(x * 0.1 for x in range(5)), 0.5, *(1 - x * 0.1 for x in range(4, -1, -1)))
 _NUMPY_TENTHS = tuple(x * 0.1 for x in range(11))
 _VOC_DEFAULTS = DetectionDefaults(metrics=("mAP", "AP"), iou_thresholds=(0.5,))
-_COCO_DEFAULTS = DetectionDefaults(
-    metrics=_AVERAGES,
-    iou_thresholds=_COCO_IOUS,
-    max_detections=(1, 10, 100),
-    area_ranges=_COCO_AREAS,
-)
 _OPEN_IMAGES_RULES = DetectionRules(
     matching="best",
     from_extent=False,

@@ -287,8 +287,6 @@ def _regions(frames: Frames, datums: Datums, datum: Array, is_region: Array) -> 
     return np.concatenate(owners).astype(np.int32), np.concatenate(boxes)
 
 
-# Encode: checked detection tables become arrays; names, ids and labels become codes.
-
 # Label lists of the table of datums (present, absent, not exhaustively annotated), and caps.
 
 

@@ -155,8 +155,6 @@ def as_solids(frame: pl.DataFrame, settings: Settings) -> Shapes:
     return Shapes((solid,), hulls_of(corners), area * boxes[:, 5])
 
 
-# Geometry to compare, built from checked tables: boxes, polygons or masks.
-
 # Heights and widths of images: as declared, else those of their masks, which must all agree.
 
 _SHOWN = 3

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -26,7 +25,19 @@ from ...tally.ranked_groups import OF_ROWS, RankedGroups
 from ..contents import Contents
 from ..counted import hundredths, one_spot
 from ..encoding import SIZE_NAMES
-from ..task import AT_LEAST, EXACT, Bound, Facts, Given, Limit, PageFrame, Ranking, Task, any_of
+from ..task import (
+    AT_LEAST,
+    EXACT,
+    Bound,
+    Facts,
+    Given,
+    Limit,
+    PageFrame,
+    Ranking,
+    Sample,
+    Task,
+    any_of,
+)
 from .dialects import ANGLES, NEEDS, OF_FOUND, PCKH, READS, DetectionRules
 from .encode import angles_unknown
 from .geometry import POINTS, SOLID
@@ -37,8 +48,6 @@ from .tallies import PLACES, Tallies, by_rank, by_value, examine, merge, tally, 
 from .views import cells_per_group, drawn, one_draw, own_frames, view
 
 # Tiny tables that make every kernel of detection run once.
-
-Sample = tuple[pl.DataFrame, pl.DataFrame | None, dict[str, Any]]
 
 
 def samples() -> Iterator[Sample]:

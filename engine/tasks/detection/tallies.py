@@ -85,8 +85,6 @@ def placed(frames: Frames, batch: Batch, matched: Matched, settings: Settings) -
     return msgspec.structs.replace(matched, ranked=msgspec.structs.replace(ranked, place=place))
 
 
-# Tallies of detection: one match shared by all requested outputs.
-
 # Federated annotation: drop rows of labels not searched for in a datum, and rows without area.
 
 

@@ -11,7 +11,7 @@ from ...ingest.frames import Frames
 from ...tally.stats import StatsDraws
 from ..contents import Content, Contents, by_datum, rows_of
 from ..encoding import Workers
-from ..task import Common, Task, ToldByRows
+from ..task import Common, Sample, Task, ToldByRows
 from ..values import IN_PARTS, cells_per_group, common, losses, merge, own_frames, view
 from .findings import Findings, together
 from .fitting import AHEAD, fit, fit_written, may_fit, needs_all_rows
@@ -36,8 +36,6 @@ def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
 
 
 # A tiny table of verdicts; judged metrics have no compiled kernels.
-
-Sample = tuple[pl.DataFrame, pl.DataFrame | None, dict[str, Any]]
 
 
 def samples() -> Iterator[Sample]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,7 +16,7 @@ from ...schemas.arrays import Array
 from ...tally.segments import SegmentDraws, SegmentView
 from ..contents import ROWS, Content, Contents, Rows, called
 from ..counted import cells_per_group, counts_in_parts, crossing_frame, frames_of, view_of
-from ..task import Cuts, Losses, PageFrame, Task
+from ..task import Cuts, Losses, PageFrame, Sample, Task
 from .settings import Settings, default_metrics, resolve
 from .tallies import Tallies, examine, merge, outcomes, tally
 
@@ -72,8 +71,6 @@ def contents(tallies: Tallies, settings: Settings, codes: Array) -> list[Content
 
 # Tiny tables that make every kernel of panoptic segmentation run once.
 
-Sample = tuple[Any, Any, dict[str, Any]]
-
 
 def samples() -> Iterator[Sample]:
     """Maps of few ids and of many, whole segments and their boundaries."""
@@ -101,8 +98,6 @@ def warm_large() -> None:
     warm.warm_masks()
     colour_ids(np.zeros((3, 2, 2), np.uint8))
 
-
-# Panoptic segmentation: reading, matching and counting of segment maps.
 
 # The plan of a panoptic run in words.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -22,7 +21,7 @@ from ...schemas.wording import option
 from ...tally.paired_values import Paired, PairedDraws, PairedView, merge_paired
 from ..contents import ROWS, Content, Contents, Rows
 from ..counted import cells_per_group, counts_in_parts, view_of
-from ..task import Common, Cuts, EachView, Losses, PageFrame, Task, Unanswered
+from ..task import Common, Cuts, EachView, Losses, PageFrame, Sample, Task, Unanswered
 from ..values import FRAME, per_datum_frame
 from .dialects import GROUP, INTERVALS, QUANTILES, SCALES, intervals_of, quantiles_of, read_of
 from .encode import STATUS
@@ -107,8 +106,6 @@ def _told_of_level(metrics: tuple[Metric, ...], here: set[str], settings: Settin
     return [Note("interval_level", said)]
 
 
-# Regression as a task.
-
 # Loss of single datums, their error; and their contents.
 
 
@@ -169,8 +166,6 @@ def _rows(datum: Array, code: int) -> Array:
     """The rows of a datum; rows go by datum."""
     return np.arange(np.searchsorted(datum, code), np.searchsorted(datum, code, side="right"))
 
-
-# Regression: pairing of predicted and true numbers, and sums of their errors.
 
 # Errors of single datums: a row each, or one a target that both sides have.
 
@@ -245,8 +240,6 @@ def rows_of_frame(tallies: Tallies) -> int:
 
 
 # Tiny tables that make every kernel of regression run once.
-
-Sample = tuple[pl.DataFrame, pl.DataFrame | None, dict[str, Any]]
 
 
 def samples() -> Iterator[Sample]:

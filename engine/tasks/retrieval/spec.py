@@ -18,7 +18,7 @@ from ...schemas.wording import option
 from ...tally.stats import StatsDraws
 from ..contents import DOCUMENTS, Content, Contents, Document, Ranking, by_datum, copied, shortened
 from ..encoding import Workers
-from ..task import Common, LateNotes, Scaling, Task, Unanswered
+from ..task import Common, LateNotes, Sample, Scaling, Task, Unanswered
 from ..values import (
     IN_PARTS,
     Judging,
@@ -84,8 +84,6 @@ def _some(metrics: tuple[Metric, ...]) -> str:
     names = [metric.name for metric in metrics]
     return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
 
-
-# Retrieval: lists are encoded, matched and measured here.
 
 # Contents of single queries: their ranked lists, and missing relevant documents.
 
@@ -191,8 +189,6 @@ def _ordered(rows: pl.DataFrame, settings: Settings) -> pl.DataFrame:
 
 
 # Tiny tables that make every kernel of retrieval run once.
-
-Sample = tuple[pl.DataFrame, pl.DataFrame | None, dict[str, Any]]
 
 
 def samples() -> Iterator[Sample]:

@@ -270,8 +270,6 @@ def _refuse_size(named: str, shape: tuple[int, ...]) -> None:
         )
 
 
-# Comparison of run-length masks: areas, pairs of labels, and unlabelled pixels.
-
 # Rasters of one label each: those of one datum must cover the same ground, pixel by pixel.
 
 _SHOWN = 3

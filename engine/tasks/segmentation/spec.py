@@ -33,7 +33,7 @@ from ..counted import cells_per_group, counts_in_parts, crossing_frame, frames_o
 from ..encoding import dataset_of, encode_datums, taken
 from ..pixels.maps import Pair, opened_pair
 from ..pixels.rasters import quiet, side_of, windows_of
-from ..task import Common, Cuts, LateNotes, Losses, PageFrame, Task
+from ..task import Common, Cuts, LateNotes, Losses, PageFrame, Sample, Task
 from .naming import Units
 from .settings import Settings, default_metrics, resolve
 from .tallies import Tallies, common, examine, label_notes, merge, tally
@@ -72,8 +72,6 @@ def fit(
         )
     return metrics, notes
 
-
-# Semantic segmentation as a task.
 
 # Loss of single images: mean IOU over their labels.
 
@@ -119,8 +117,6 @@ def losses(
         why=why,
     )
 
-
-# Semantic segmentation: encoding of label maps and masks, pixel-wise comparison, counts.
 
 # Contents of single images: wrong pixels of every label, and their regions.
 
@@ -247,8 +243,6 @@ def confusion_frame(column: str | None, names: list[str], view: PixelView) -> pl
 
 
 # Tiny tables that make every kernel of segmentation run once.
-
-Sample = tuple[Any, Any, dict[str, Any]]
 
 
 def samples() -> Iterator[Sample]:

@@ -18,7 +18,7 @@ from ...tally.stats import StatsDraws
 from .. import values
 from ..contents import Content, Contents, beside, by_datum
 from ..encoding import Workers
-from ..task import Common, Task, Unanswered
+from ..task import Common, Sample, Task, Unanswered
 from ..values import IN_PARTS, cells_per_group, common, counted, losses, merge, view
 from .encode import has_texts, has_vectors
 from .measures import by_vectors
@@ -96,8 +96,6 @@ def _refuse(metrics: list[Metric], why: str) -> None:
         )
 
 
-# Text as a task.
-
 # The frame of single datums of texts.
 
 UNDEFINED = "undefined"
@@ -122,11 +120,7 @@ def own_frames(
     return single.with_columns(status=status)
 
 
-# Text: comparison of written texts with references.
-
 # Tiny tables that make every kernel of text run once.
-
-Sample = tuple[pl.DataFrame, pl.DataFrame | None, dict[str, Any]]
 
 
 def samples() -> Iterator[Sample]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,7 +15,7 @@ from ...schemas.arrays import Array
 from ...tally.segments import TrackDraws, TrackView
 from ..contents import ROWS, Content, Contents, Rows, called
 from ..counted import counts_in_parts, frames_of, view_of
-from ..task import Cuts, Losses, Task
+from ..task import Cuts, Losses, Sample, Task
 from .settings import Settings, default_metrics, resolve
 from .tallies import Tallies, error_rows, examine, merge, outcome_rows, rows_of, tally
 
@@ -84,11 +83,7 @@ def contents(tallies: Tallies, settings: Settings, codes: Array) -> list[Content
     return out
 
 
-# Tracking: matching of objects and tracks per video frame, and counts by sequence and label.
-
 # Tiny tables that make every kernel of tracking run once.
-
-Sample = tuple[Any, Any, dict[str, Any]]
 
 
 def samples() -> Iterator[Sample]:

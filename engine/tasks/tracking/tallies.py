@@ -148,8 +148,6 @@ def in_order(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.sort(_KEYS, nulls_last=True, maintain_order=True)
 
 
-# Tracking tallies: counts by sequence and label, and per-sequence values.
-
 # Evidence that tracks would overlap under other frame numbers, exchanged columns, units or labels.
 # Slow objects match despite an offset, so frames are compared whenever the lowest ones differ.
 

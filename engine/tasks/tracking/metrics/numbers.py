@@ -203,8 +203,6 @@ def plain(name: str) -> Formula:
     return lambda of: of(name)
 
 
-# Numbers of tracking: HOTA, CLEAR and identity with all their parts.
-
 # Formulas of tracking's numbers in TeX, by name.
 
 _MEAN = r"\frac{1}{|A|} \sum_{\alpha \in A} "
