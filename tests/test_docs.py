@@ -142,3 +142,11 @@ def test_the_two_setup_commands_are_single_lines():
     assert len(found) == 2
     for body in found:
         assert len(re.sub(r"\\\n\s*", "", body).strip().splitlines()) == 1
+
+
+def test_pages_name_existing_modules():
+    path = re.compile(r"(?<![\w/.])(?:engine|kernels|schemas)/[\w/]+\.py\b")
+    pages = [*(ROOT / "docs").rglob("*.md"), ROOT / "CONTRIBUTING.md"]
+    named = {(page.name, name) for page in pages for name in path.findall(page.read_text("utf-8"))}
+    assert len(named) > 100
+    assert not [one for one in sorted(named) if not (ROOT / one[1]).is_file()]

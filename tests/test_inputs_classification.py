@@ -266,9 +266,10 @@ def test_keys_stand_once() -> None:
         values=1,
         key=["datum_id"],
     )
+    assert "multilabel=True" in message
     assert load(PREDICTIONS, twice, multilabel=True).ground_truths.height == 2
     twice["label_value"] = ["cat", "cat"]
-    assert "write multilabel" not in refusal(PREDICTIONS, twice, multilabel=True)
+    assert "multilabel=True" not in refusal(PREDICTIONS, twice, multilabel=True)
     row = {"datum_id": [1, 1], "actual": [0, 1], "predicted": [0, 1]}
     assert refusal(row).has(
         "repeated_values",

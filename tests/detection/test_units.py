@@ -67,11 +67,9 @@ def test_other_units_are_told_of(way: str, of_truths: bool) -> None:
     card = ee.score(*sides, task="detection")
     (warning,) = card.warnings
     assert said in warning
-    assert ("the ground truths" if of_truths else "the predictions") in warning or way in (
-        "centres",
-        "transposed",
-        "scaled",
-    )
+    named = "ground truths" if of_truths and way in ("shares", "centres") else "predictions"
+    assert warning.partition(": the ")[2].startswith(named)
+    assert ("about 2.5 " in warning) == (of_truths and way == "scaled")
     assert ee.check(*sides, task="detection").warnings == [warning]
 
 

@@ -26,7 +26,14 @@ from sizes import tune
 import evalengine as ee
 from evalengine.executors import processes
 from evalengine.executors.pools import caught
-from evalengine.ingest.problems import ChecksFailed, PartRefused, Problem
+from evalengine.ingest.problems import (
+    ChecksFailed,
+    Note,
+    PartRefused,
+    Problem,
+    notes_of_parts,
+    problems_of_parts,
+)
 from evalengine.outofcore import memory
 from evalengine.outofcore import shuffle as repeats
 from evalengine.outofcore.stages import collected
@@ -267,3 +274,17 @@ def test_what_buckets_raise_is_told_in_the_order_of_a_run_in_memory() -> None:
     with pytest.raises(ee.OptionError, match="of options"):
         collected(others)
     collected([None])
+
+
+@pytest.mark.parametrize("noun", ["row", "null", "value", "inverted box"])
+def test_counts_of_buckets_keep_their_noun(noun: str) -> None:
+    one, several = f"1 {noun} of a", f"2 {noun}{'es' if noun[-1] == 'x' else 's'} of a"
+    for texts, n in (((one, one), 2), ((several, one), 3), ((one, several), 3)):
+        counts = [int(text[0]) for text in texts]
+        parts = list(zip(texts, counts, strict=True))
+        (problem,) = problems_of_parts(
+            [Problem("table", "a", text, count)] for text, count in parts
+        )
+        (note,) = notes_of_parts([Note("odd", text, count)] for text, count in parts)
+        assert (problem.count, note.count) == (n, n)
+        assert problem.message == note.message == several.replace("2", str(n))
