@@ -51,8 +51,8 @@ def centred(side: Array) -> Array:
 
 
 WAYS: dict[str, tuple[Callable[[Array], Array], str]] = {
-    "shares": (share, "lie within 0 to 1.5, as shares of an image do"),
-    "centres": (centred, "hold centres where corners are expected"),
+    "shares": (share, " 0 to 1.5, "),
+    "centres": (centred, "cxcywh"),
     "transposed": (lambda side: side[:, [1, 0, 3, 2]], "have x and y exchanged"),
     "scaled": (lambda side: side * 2.5, "once x is multiplied by about"),
 }
