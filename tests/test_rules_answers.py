@@ -258,7 +258,7 @@ class TestRenamedLabels:
         truth = pl.DataFrame({"datum_id": rng.integers(0, 60, n), **corners}).with_columns(
             label_value=labels["actual"]
         )
-        mine = truth.with_columns(label_value=labels["predicted"], score=pl.lit(0.5))
+        mine = truth.with_columns(label_value=labels["predicted"], score=rng.random(n))
         card = ee.score(mine, truth)
         code = "labels_exchanged" if names is SWAP else "labels_apart"
         assert warned(card) == [code]

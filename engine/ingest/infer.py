@@ -319,6 +319,7 @@ def point_out_swap(
                         "tables_swapped",
                         f"predictions: no {column.name!r}, but the ground truths"
                         f" have {theirs[0]!r}: are the two tables swapped?",
+                        warning=column.name == "score",
                     )
                 )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -416,7 +415,8 @@ def apart(predictions: Rows, truths: Rows, datums: Datums, labels: Labels) -> No
     doubt = boxes_apart(ours.boxes, theirs.boxes, fewest, as_is) if as_is < FAIR else None
     if as_is >= POOR:
         return doubt or labels_apart(ours, theirs, labels)
-    return doubt or _shifted_ids(predictions, truths, datums)
+    doubt = doubt or _shifted_ids(predictions, truths, datums)
+    return doubt or hardly_any(ours.boxes, theirs.boxes, fewest, as_is)
 
 
 def _fewest(ours: Sample, theirs: Sample) -> int:
@@ -453,24 +453,63 @@ def boxes_apart(
                     " sides; to correct only one side, rename its columns to their meaning (cx, cy,"
                     " box_width, box_height), or convert them"
                 )
-        if fewest < LEAST:  # a factor fits any few
-            continue
-        mine, others = (np.median(_extents(boxes[side]), axis=0) for side in (name, other))
-        with np.errstate(divide="ignore", invalid="ignore"):  # boxes without area have no factor
-            factor = others / mine
-        scale = np.concatenate([factor, factor])
-        if np.isfinite(scale).all() and fitted(partial(np.multiply, scale)) >= good:
-            return _warning(
-                f"the {name} overlap the {other} once x is multiplied by about {factor[0]:.3g} and"
-                f" y by about {factor[1]:.3g}: the images were scaled"
-            )
     moved = _offset(ours, theirs) if fewest >= LEAST else None
     if moved is not None and fit([one + moved for one in ours], theirs) >= good:
         return _warning(
             f"the predictions overlap the ground truths once {moved[0]:+.4g} is added to x and"
             f" {moved[1]:+.4g} to y: one side counts from another origin, as after a crop"
         )
+    for scale in _scales(ours, theirs) if fewest >= LEAST else ():  # a factor fits any few
+        if fit([one * scale for one in ours], theirs) >= good:
+            return _warning(
+                f"the predictions overlap the ground truths once x is multiplied by about"
+                f" {scale[0]:.3g} and y by about {scale[1]:.3g}: the images were scaled",
+                factors=scale[:2].tolist(),
+            )
     return None
+
+
+def hardly_any(ours: list[Array], theirs: list[Array], fewest: int, as_is: float) -> Note | None:
+    """A warning of boxes, at least ten a side, that hardly overlap, for whatever reason."""
+    if fewest < LEAST or as_is > _HARDLY or not all(_extents(one).any() for one in (ours, theirs)):
+        return None
+    return _warning("hardly any predicted box overlaps a ground truth", overlap=as_is)
+
+
+_HARDLY = 0.02  # mean of the best IoU of each ground truth
+
+
+def _scales(ours: list[Array], theirs: list[Array]) -> Iterator[Array]:
+    """Yield factors that may lead from predictions to ground truths, float64 [4].
+
+    Ratios of sizes and of the farthest corners, plain factors, and the best of these refined.
+    """
+    sides = [[_extents(side), np.concatenate(side)[:, 2:]] for side in (ours, theirs)]
+    with np.errstate(divide="ignore", invalid="ignore"):  # boxes without area have no factor
+        ratios = [
+            np.quantile(two, share, axis=0) / np.quantile(one, share, axis=0)
+            for one, two, share in zip(*sides, (0.5, 0.99), strict=True)
+        ]
+    near = [np.full(2, one) for one in _FACTORS]
+    tried = [np.tile(one, 2) for one in (*ratios, *near) if np.isfinite(one).all() and one.all()]
+    fits = [fit([one * scale for one in ours], theirs) for scale in tried]
+    scale = tried[int(np.argmax(fits))]
+    yield scale
+    for _ in range(_STEPS):
+        pairs = []
+        for mine, other in zip(ours, theirs, strict=True):
+            iou = _iou(mine * scale, other)
+            on = iou.max(axis=0) > _TOUCHES
+            pairs.append((mine[iou.argmax(axis=0)[on]], other[on]))
+        mine, other = (np.concatenate(side).reshape(-1, 2) for side in zip(*pairs, strict=True))
+        if len(mine) < LEAST or not mine.any(axis=0).all():
+            return
+        scale = np.tile((mine * other).sum(axis=0) / (mine * mine).sum(axis=0), 2)
+        yield scale
+
+
+_FACTORS = (1 / 10, 1 / 4, 1 / 3, 1 / 2, 2, 3, 4, 10)
+_STEPS, _TOUCHES = 4, 0.1  # steps of refinement, and the IoU of pairs that it is made from
 
 
 def _offset(ours: list[Array], theirs: list[Array]) -> Array | None:
@@ -491,11 +530,12 @@ _ALIKE = 0.1  # of the median width and height: boxes of one size, offsets that 
 _OFFSETS = 1_000  # that are compared with each other
 
 
-def _warning(said: str) -> Note:
+def _warning(said: str, **facts: Any) -> Note:
     return Note(
         "boxes_apart",
         f"boxes of the two sides overlap too little, and the numbers mean little: {said}.",
         warning=True,
+        facts=facts,
     )
 
 

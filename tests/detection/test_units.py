@@ -73,6 +73,37 @@ def test_other_units_are_told_of(way: str, of_truths: bool) -> None:
     assert ee.check(*sides, task="detection").warnings == [warning]
 
 
+@pytest.mark.parametrize("factor", [0.5, 2, 10, 1 / 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_detections_on_another_scale(factor: float, seed: int) -> None:
+    """Detections that are no copies: moved by some pixels, some missing, some of nothing."""
+    rng = np.random.default_rng(seed)
+    ours, theirs = boxes(seed, 0.05)
+    found, truth = tables(ours * factor, theirs)
+    found = found.filter(pl.Series(rng.random(found.height) < 0.8))
+    wrong = tables(boxes(seed + 50)[0] * factor, theirs)[0].gather_every(3)
+    card = ee.score(pl.concat([found, wrong]), truth)
+    factors = noted(card, "boxes_apart", severity="warning").facts["factors"]
+    assert factors == pytest.approx([1 / factor] * 2, rel=0.05)
+
+
+def test_boxes_that_never_meet() -> None:
+    """Boxes of another place in each image, which no reading explains."""
+    rng = np.random.default_rng(0)
+    ours, theirs = boxes(1)
+    away = 3000 + rng.uniform(0, 5000, (len(ours), 2))
+    card = ee.score(*tables(ours + np.concatenate([away, away], axis=1), theirs))
+    assert noted(card, "boxes_apart", severity="warning").facts["overlap"] == 0
+
+
+def test_one_score_for_all_is_a_warning() -> None:
+    found, truth = tables(*boxes(1))
+    note = noted(ee.score(found.with_columns(score=0.5), truth), "tied_scores", severity="warning")
+    assert (note.count, note.facts["of"]) == (found.height, found.height)
+    half = pl.when(pl.int_range(pl.len()) % 2 == 0).then(1.0).otherwise("score")
+    assert ee.score(found.with_columns(score=half), truth).warnings == ()
+
+
 def test_extents_in_place_of_corners() -> None:
     rng = np.random.default_rng(2)
     start, extent = rng.uniform(60, 90, (60, 2)), rng.uniform(95, 140, (60, 2))

@@ -248,7 +248,7 @@ def test_every_fifth_frame_of_one_side(few: str) -> None:
     assert sorted(finding.facts["steps"]) == [1, 5]
     mended = ee.score(*sides, where="frame % 5 = 3")
     assert (mended.value("HOTA"), mended.warnings) == (1, ())
-    assert ee.score(found.filter((pl.col("frame") * 7) % 11 < 3), truth).warnings == ()
+    assert ee.score(found.filter((pl.col("frame") * 7) % 11 < 7), truth).warnings == ()
 
 
 def test_a_sequence_without_predictions_is_a_warning() -> None:
@@ -259,6 +259,33 @@ def test_a_sequence_without_predictions_is_a_warning() -> None:
     assert codes == ["datums_without_predictions"]
 
 
+def test_frames_without_predictions_are_a_warning() -> None:
+    """The first ten of each sequence alone are predicted."""
+    found, truth = tracks(0)
+    card = ee.score(found.filter(pl.col("frame") <= 10), truth)
+    (finding,) = (one for one in card.findings if one.severity == "warning")
+    assert finding.code == "frames_without_predictions"
+    assert (finding.facts["count"], finding.facts["of"]) == (38, 58)
+    assert ee.score(found.filter(pl.col("frame") <= 10), truth, where="frame <= 10").warnings == ()
+
+
+@pytest.mark.parametrize("factor", [1 / 10, 1 / 3, 1 / 2, 2, 3, 10])
+def test_tracks_on_another_scale(factor: float) -> None:
+    found, truth = tracks(0, **{c: pl.col(c) * factor for c in CORNERS})
+    card = ee.score(found, truth)
+    assert [one.code for one in card.findings if one.severity == "warning"] == ["boxes_apart"]
+
+
+def test_ground_truths_that_are_all_left_out_are_a_warning() -> None:
+    found, truth = tracks(0)
+    for share, severity in ((0, "warning"), (0.5, "note")):
+        counts = pl.int_range(pl.len()) < share * pl.len()
+        card = ee.score(found, truth.with_columns(considered=counts.cast(pl.Int8)))
+        (finding,) = (one for one in card.findings if one.code == "not_considered")
+        assert finding.severity == severity
+        assert (finding.count, finding.facts["of"]) == ((1 - share) * truth.height, truth.height)
+
+
 def test_tracks_that_match_have_no_warning() -> None:
     """Neither have those whose first or last frames a tracker misses, nor a poor tracker's."""
     noise = np.random.default_rng(0)
@@ -267,7 +294,7 @@ def test_tracks_that_match_have_no_warning() -> None:
         for kept in (
             found,
             found.filter(pl.col("frame") > 3),
-            found.filter(pl.col("frame") < 9),
+            found.filter(pl.col("frame") < 19),
             found.filter(pl.col("track_id") == 1),
             found.with_columns(track_id=pl.int_range(pl.len())),
             found.with_columns(pl.col(CORNERS) + 25 * pl.Series(noise.normal(size=found.height))),

@@ -607,9 +607,18 @@ def _keep(
 
 
 def _note_scores(frames: Frames, score: pl.Series) -> None:
-    """Add a note if scores are not probabilities, since default thresholds are in [0, 1]."""
+    """Add notes on scores that are not probabilities, and on those that rank nothing.
+
+    Default thresholds are in [0, 1]; rows of one score are ranked by their order.
+    """
     if len(score):
         low, high = float(score.min()), float(score.max())  # type: ignore[arg-type]
+        n = int((score == high).sum())
+        if n >= _LEAST_TIED and n > _TIED * len(score):
+            words = "row", "rows", "of one score, the highest: the AP depends on the order of rows"
+            note = note_of("tied_scores", n, words, before="predictions: ")
+            facts = {"count": n, "of": len(score), "beyond": _TIED}
+            frames.notes.append(msgspec.structs.replace(note, warning=True, facts=facts))
         if low < 0 or high > 1:
             frames.notes.append(
                 Note(
@@ -619,6 +628,9 @@ def _note_scores(frames: Frames, score: pl.Series) -> None:
                     None,
                 )
             )
+
+
+_LEAST_TIED, _TIED = 20, 0.9  # rows, and their share, with the highest score
 
 
 def _all_crowds(crowd: Array, least: int) -> Note | None:

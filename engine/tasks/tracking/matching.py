@@ -223,6 +223,9 @@ class Prepared(msgspec.Struct, frozen=True):
     notes: list[Note]
 
 
+_NEARLY_ALL = 0.95  # share of ground truths beyond which it is a warning that they are left out
+
+
 def prepare(batch: Batch, rules: TrackingRules, workers: Workers) -> Prepared:
     """Drop rows that do not count.
 
@@ -244,7 +247,11 @@ def prepare(batch: Batch, rules: TrackingRules, workers: Workers) -> Prepared:
     )
     notes = [note_of("labels_not_evaluated", n, words, (), side) for side, n in gone if n]
     if unconsidered := int(np.count_nonzero(truth.left_out & scored[truth.label])):
-        notes.append(note_of("not_considered", unconsidered, _UNCONSIDERED, (), "ground truths: "))
+        note = note_of("not_considered", unconsidered, _UNCONSIDERED, (), "ground truths: ")
+        of = int(np.count_nonzero(scored[truth.label]))
+        facts = {"count": unconsidered, "of": of, "beyond": _NEARLY_ALL}
+        none_left = unconsidered > _NEARLY_ALL * of
+        notes.append(msgspec.structs.replace(note, warning=none_left, facts=facts))
     found = found.some(found_kept)
     ignored = truth.ignored | distracts[truth.label]
     ignored |= (truth.hidden > (rules.most_occluded, rules.most_truncated)).any(axis=1)

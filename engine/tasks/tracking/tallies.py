@@ -23,7 +23,18 @@ from ...tally.registry import stored_as
 from ...tally.segments import TrackRows, Tracks, merge_tracks
 from ...tally.stats import Column, Stats
 from ..encoding import Workers
-from ..rules import FEWEST, GOOD, LEAST, POOR, boxes_apart, fit, good_fit, labels_apart, sample
+from ..rules import (
+    FEWEST,
+    GOOD,
+    LEAST,
+    POOR,
+    boxes_apart,
+    fit,
+    good_fit,
+    hardly_any,
+    labels_apart,
+    sample,
+)
 from .encode import Batch, Side, encode_batch, refuse_frames
 from .matching import Matched, match
 from .metrics.numbers import NUMBERS
@@ -210,12 +221,15 @@ def disagreement(
     warning = _shifted(ours, theirs, key, [shift for shift in shifts if shift], as_is)
     if warning is not None or not poor:
         return warning
+    fewest = min(sum(map(len, mine.boxes)), sum(map(len, others.boxes)))
     if others.boxes and as_is >= POOR:
         warning = labels_apart(mine, others, batch.labels)
     elif others.boxes and found.masks is None:
-        fewest = min(sum(map(len, mine.boxes)), sum(map(len, others.boxes)))
         warning = boxes_apart(mine.boxes, others.boxes, fewest)
-    return warning or _exchanged(truth, found) or _no_common_frame(ours, theirs)
+    warning = warning or _exchanged(truth, found) or _no_common_frame(ours, theirs)
+    if warning is None and others.boxes and found.masks is None:
+        return hardly_any(mine.boxes, others.boxes, fewest, as_is)
+    return warning
 
 
 def _some(side: Side) -> Side:
@@ -302,6 +316,32 @@ def _skipped(truth: Side, found: Side) -> Note | None:
         warning=True,
         facts={"side": few.replace(" ", "_"), "steps": steps},
     )
+
+
+def _unanswered(truth: Side, found: Side) -> Note | None:
+    """A warning of sequences whose frames are mostly without predictions.
+
+    Sequences without any prediction have a warning of their own.
+    """
+    if 2 * found.frame.size > truth.frame.size:  # clean tables need no look at their frames
+        return None
+    some = truth.some(np.flatnonzero(np.isin(truth.datum, found.datum)))
+    theirs, ours = (np.unique(np.stack([side.datum, side.frame]), axis=1) for side in (some, found))
+    both = np.unique(np.concatenate([theirs, ours], axis=1), axis=1).shape[1]
+    of, n = theirs.shape[1], both - ours.shape[1]
+    if of < _FRAMES_LEAST or n < _UNANSWERED * of:
+        return None
+    return Note(
+        "frames_without_predictions",
+        f"{n:,} of {of:,} frames with ground truths have no predictions; their ground truths count"
+        " as missed. If the tracker was not run on them, leave them out, e.g. with"
+        f" {option('where', f'frame <= {found.frame.max()}')}.",
+        warning=True,
+        facts={"count": n, "of": of},
+    )
+
+
+_UNANSWERED, _FRAMES_LEAST = 0.5, 20  # share of frames, and how many there are at least
 
 
 def _exchanged(truth: Side, found: Side) -> Note | None:
@@ -418,6 +458,7 @@ def _matched(
     matched = match(batch, settings, needs, workers)
     sides = matched.truth, matched.found
     doubt = disagreement(batch, *sides, matched.rows, settings.alphas) or _skipped(*sides)
+    doubt = doubt or _unanswered(*sides)
     frames.notes += [*matched.notes, *([] if doubt is None else [doubt])]
     return matched
 
