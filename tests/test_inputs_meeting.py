@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_tables import CORNERS, counted, ground_truths, kinds, load, note, predictions, refusal
 
+import evalengine as ee
 from evalengine.ingest.ids import distinct, has_repeats
 
 REQUIRED = ["datum_id", "label_value", "score", *CORNERS]
@@ -214,3 +215,43 @@ def test_distinct_leaves_nulls_out() -> None:
     assert distinct(pl.Series([3, None, 1, 3])).to_list() == [1, 3]
     assert distinct(pl.Series(["b", None, "a"])).to_list() == ["a", "b"]
     assert not has_repeats(pl.Series([1, None, None]))
+
+
+def test_labels_with_blanks_next_to_the_plain_ones_are_told() -> None:
+    for name, other in (("cat ", "cat"), ("cat", "cat ")):
+        mine = pl.DataFrame({"datum_id": [1, 2, 3], "label_value": [name, "cat", "dog"]})
+        true = pl.DataFrame({"datum_id": [1, 2, 3], "label_value": [other, "cat", "dog"]})
+        found = ee.score(mine, true, task="classification").findings
+        (note,) = [one for one in found if one.code == "labels_spelt_apart"]
+        assert (note.severity, note.facts) == ("warning", {"count": 1, "blanks": True})
+        card = ee.score(mine, true, task="classification", label_format=["blanks"])
+        assert card.value("Accuracy") == 1.0
+        assert "labels_spelt_apart" not in {one.code for one in card.findings}
+
+
+def test_ids_moved_by_more_than_one_are_told_if_the_rows_then_agree() -> None:
+    ids = pl.int_range(200, eager=True)
+    labels = (ids * 7919 % 101 % 3).cast(pl.String)
+    numbers = (ids * 7919 % 101).cast(pl.Float64)
+    for name, values, task in (
+        ("label_value", labels, "classification"),
+        ("value", numbers, "regression"),
+    ):
+        true = pl.DataFrame({"datum_id": ids, name: values})
+        moved = true.with_columns(pl.col("datum_id") + 7)
+        card = ee.score(moved, true, task=task)
+        (note,) = [one for one in card.findings if one.code == "ids_one_off"]
+        assert (note.severity, note.facts["step"]) == ("warning", -7)
+        fair = ee.score(moved, true, task=task, id_format=["-7"])
+        window = pl.DataFrame({"datum_id": ids + 7, name: values.shift(-7).fill_null(values[0])})
+        for one in (fair, ee.score(window, true, task=task)):
+            assert "ids_one_off" not in {found.code for found in one.findings}
+
+
+def test_scattered_ids_moved_by_more_than_one() -> None:
+    ids = pl.int_range(200, eager=True) ** 2 * 10
+    true = pl.DataFrame({"datum_id": ids, "label_value": "a"})
+    moved = true.with_columns(pl.col("datum_id") + 7)
+    with pytest.raises(ee.InputError) as caught:
+        ee.score(moved, true, task="classification")
+    assert "-7" in str(caught.value)

@@ -49,7 +49,7 @@ def labels(frames: Frames) -> list[Any]:
         (["cat", "dog"], ["prob_dog", "prob_cat"], ["dog", "cat"], pl.String),
         (["p_a", "p_b"], ["p_a", "p_b"], ["p_a", "p_b"], pl.String),
         (["1", "2"], ["p_1", "p_2"], ["1", "2"], pl.String),
-        ([1, 0], ["prob_1"], [1], pl.Int64),
+        ([1, 1], ["prob_1"], [1], pl.Int64),
     ],
 )
 def test_labels_follow_from_names(actual: Any, names: Any, found: Any, dtype: Any) -> None:
@@ -213,3 +213,18 @@ def test_arrays_without_scores_of_a_true_class() -> None:
     whole = np.array([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.2, 0.2, 0.6]] * 4)
     card = ee.score(whole, ["x", "y", "z"] * 4, labels=["x", "y", "z"], metrics=["mROCAUC"])
     assert card.value("mROCAUC") == 1.0
+
+
+def test_one_column_of_scores_for_two_classes() -> None:
+    """A column of one class says nothing of the other's scores; one table of both is binary."""
+    mine = pl.DataFrame({"id": range(6), "score": [0.9, 0.2, 0.6, 0.4, 0.7, 0.1]})
+    true = pl.DataFrame({"id": range(6), "label": [1, 0, 0, 1, 1, 0]})
+    with refused("types_differ", option="score_columns", example={"1": "score"}):
+        ee.score(mine, true, task="classification", score_columns=["score"])
+    for label, other in ((1, 0), (0, 1)):
+        with refused("labels_without_scores", labels=[other], of=2):
+            ee.score(mine, true, task="classification", score_columns={label: "score"})
+    one = mine.join(true.rename({"label": "actual"}), on="id")
+    card = ee.score(one, metrics=["ROCAUC", "Accuracy"])
+    assert card.value("ROCAUC") == pytest.approx(8 / 9)  # as scikit-learn
+    assert card.value("Accuracy") == pytest.approx(4 / 6)

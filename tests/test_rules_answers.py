@@ -70,7 +70,8 @@ class TestLabelsWithoutScores:
         more = ee.score(self.TABLE.filter(y_true="a"), score_columns=["p_a", "p_b", "p_c"])
         assert warned(more) == []
         two = self.TABLE.filter(pl.col("y_true") != "c")
-        assert warned(ee.score(two, score_columns=["p_b"], metrics=["ROCAUC"])) == []
+        with pytest.raises(ChecksFailed):
+            ee.score(two, score_columns=["p_b"], metrics=["ROCAUC"])
         rest = ee.score(
             self.TABLE, score_columns=["p_a", "p_b"], where="y_true <> 'c'", metrics=["mROCAUC"]
         )

@@ -43,13 +43,16 @@ def spelling_notes(ours: pl.DataFrame, theirs: pl.DataFrame) -> list[Note]:
         a.join(b, on=keys, how="anti", maintain_order="left")["label_value"].drop_nulls().unique()
         for a, b in ((ours, theirs), (theirs, ours))
     ]
-    if not all(len(side) for side in lone):
+    blank = _blanks(lone, (theirs["label_value"], ours["label_value"]))
+    if not all(len(side) for side in lone) and not blank:
         return []
     if lone[0].dtype.is_integer() and lone[1].dtype.is_integer():
         return _numbered(ours["label_value"], theirs["label_value"], lone[0], lone[1])
     mine, others = (sorted(map(str, side)) for side in lone)
     known = {plain(other): other for other in others}
-    same = {name: known[plain(name)] for name in mine if plain(name) in known}
+    same = {name: known[plain(name)] for name in mine if plain(name) in known} | blank
+    bare = all(a.strip() == b.strip() for a, b in same.items())
+    way = option("label_format", ["blanks"]) if bare else _mapped(same)
     notes = []
     if same:
         notes.append(
@@ -58,9 +61,10 @@ def spelling_notes(ours: pl.DataFrame, theirs: pl.DataFrame) -> list[Note]:
                 f"{count_of(len(same), 'label')} of the predictions "
                 f"{'differs' if len(same) == 1 else 'differ'} from one of the ground truths only "
                 f"in capitals, blanks, hyphens or plural, and so cannot match: {_pairs(same)}. "
-                f"If they are the same: {_mapped(same)}.",
+                f"If they are the same: {way}.",
                 len(same),
                 warning=True,
+                facts={"count": len(same), "blanks": bare},
             )
         )
     near = _near([n for n in mine if n not in same], [o for o in others if o not in same.values()])
@@ -75,6 +79,17 @@ def spelling_notes(ours: pl.DataFrame, theirs: pl.DataFrame) -> list[Note]:
             )
         )
     return notes
+
+
+def _blanks(lone: Sequence[pl.Series], others: Sequence[pl.Series]) -> dict[str, str]:
+    """Labels of the predictions, and those of the ground truths equal but for blanks around."""
+    found = {}
+    for i, (side, other) in enumerate(zip(lone, others, strict=True)):
+        if side.dtype == pl.String == other.dtype and (odd := [n for n in side if n != n.strip()]):
+            known = {name.strip(): name for name in other.drop_nulls()}
+            pairs = [(name, known[name.strip()]) for name in sorted(odd) if name.strip() in known]
+            found |= dict(pairs) if i == 0 else {b: a for a, b in pairs}
+    return found
 
 
 def plain(label: str) -> str:
@@ -298,11 +313,14 @@ def _ends_of(ours: pl.Series, theirs: pl.Series) -> Ends | None:
     return tuple((side.min(), side.max()) for side in (ours, theirs))  # type: ignore[return-value]
 
 
-def check_meet(ids: Mapping[str, Known], speech: Speech = PLAIN) -> list[Note]:
+def check_meet(
+    ids: Mapping[str, Known], speech: Speech = PLAIN, rows: Mapping[str, pl.DataFrame] | None = None
+) -> list[Note]:
     """Refuse two sides without a common datum, unless a table of datums declares both.
 
     Args:
         ids: table to its distinct datum ids.
+        rows: tables, which show whether labels or numbers agree once ids are moved.
 
     Returns:
         A warning if few are common, or if one side seems to be numbered with an offset.
@@ -320,13 +338,54 @@ def check_meet(ids: Mapping[str, Known], speech: Speech = PLAIN) -> list[Note]:
     sizes = len(ours), len(theirs)
     common = sizes[0] - len(ours.lacking(theirs))
     listed = DATUMS in ids and not any(len(side.lacking(ids[DATUMS])) for side in (ours, theirs))
-    near = common < _HARDLY * min(sizes) or _one_lacks(sizes, common)
+    near = common < _HARDLY * min(sizes) or _some_lack(sizes, common)
     some = (ours.ordered, theirs.ordered) if near else (ours.values, theirs.values)
     ends = _ends_of(ours.values, theirs.values) if near else None
-    if _one_lacks(sizes, common) and ours.ordered.dtype == pl.String:
+    if _some_lack(sizes, common) and ours.ordered.dtype == pl.String:
         both = numbers_of(pl.concat([ours.ordered, theirs.ordered]))
         ends = None if both is None else _ends_of(both[: sizes[0]], both[sizes[0] :])
-    return hardly_met(CommonIds(sizes, common, some, ends), listed=listed, speech=speech)
+    met = CommonIds(sizes, common, some, ends)
+    notes = hardly_met(met, listed=listed, speech=speech)
+    if ends is not None and not notes and rows and _agree_moved(rows, ends[1][0] - ends[0][0]):
+        notes = _counted_from(met, speech, sure=True)
+    return notes
+
+
+def _agree_moved(rows: Mapping[str, pl.DataFrame], step: int) -> bool:
+    """Return True if labels or numbers agree far better once integer ids are moved."""
+    ours, theirs = rows[PREDICTIONS], rows[GROUND_TRUTHS]
+    for mine, other in (("label_value", "label_value"), ("prediction", "target")):
+        if mine not in ours.columns or other not in theirs.columns or not step:
+            continue
+        if not (ours["datum_id"].dtype.is_integer() and theirs["datum_id"].dtype.is_integer()):
+            return False
+        if "score" in ours.columns:
+            ours = ours.sort("score", descending=True)
+        sides = [
+            side.select("datum_id", value=name).unique("datum_id", keep="first")
+            for side, name in ((ours, mine), (theirs, other))
+        ]
+        if any(isinstance(side["value"].dtype, pl.List) for side in sides):
+            return False
+        before, after = (
+            sides[0]
+            .with_columns(pl.col("datum_id").cast(pl.Int64) + move)
+            .join(sides[1].cast({"datum_id": pl.Int64}), on="datum_id")
+            .drop_nulls()
+            .select(
+                pl.corr("value", "value_right")
+                if mine == "prediction"
+                else (pl.col("value") == pl.col("value_right")).mean()
+            )
+            .item()
+            or 0.0
+            for move in (0, step)
+        )
+        return bool(after > before + _CLEARLY)
+    return False
+
+
+_CLEARLY = 0.2  # by how much more labels or numbers agree once ids are moved
 
 
 def numbers_of(ids: pl.Series) -> pl.Series | None:
@@ -646,39 +705,44 @@ def doubtful(ours: pl.Series, theirs: pl.Series) -> bool:
 
 
 def _stepped(ours: pl.Series, theirs: pl.Series) -> _Mended | None:
-    """Return the correction of integer ids that match after a shift by one."""
+    """Return the correction of integer ids that match after a shift."""
     mine, known = (side.cast(pl.Int64, strict=False).drop_nulls() for side in (ours, theirs))
     if not len(mine) or not len(known):
         return None
     chance = _filled(known.to_numpy())
     found = []
-    for step in (1, -1):
+    ends = (int(known[at]) - int(mine[at]) for at in (0, -1))  # ascending
+    for step in dict.fromkeys((1, -1, *ends)):
+        if abs(step) >= 10**9:  # more than id_format reads
+            continue
         moved = _some(pl.DataFrame({"old": mine, "new": mine + step}))
         met = moved.filter(pl.col("new").is_in(known.implode()))
         of = min(moved.height, len(known))
         enough = met.height >= max(_MENDED * of, 3)
         if enough and _beyond(met.height, moved.height, chance):
             pair = met.row(0)
-            differ = f"are {'lower' if step > 0 else 'higher'} by 1 in the predictions"
+            differ = f"are {'lower' if step > 0 else 'higher'} by {abs(step):,} in the predictions"
             part = moved.height < len(mine)
             found.append(_Mended((f"{step:+d}",), differ, met.height, of, part, pair))
     return max(found, key=lambda one: one.met, default=None)
 
 
-def _one_lacks(sizes: tuple[int, int], common: int) -> bool:
-    """Return whether sides of equal size each have exactly one id missing in the other."""
-    return sizes[0] == sizes[1] >= _LEAST_IDS and common == sizes[0] - 1
+def _some_lack(sizes: tuple[int, int], common: int) -> bool:
+    """Return whether sides of equal size each have ids missing in the other."""
+    return sizes[0] == sizes[1] >= _LEAST_IDS and common < sizes[0]
 
 
-def _counted_from(met: CommonIds, speech: Speech) -> list[Note]:
-    """Return a warning on gapless integer ids, equally many on both sides, that are offset by
-    one.
-    """
-    if met.ends is None or not _one_lacks(met.sizes, met.common):
+def _counted_from(met: CommonIds, speech: Speech, *, sure: bool = False) -> list[Note]:
+    """Return a warning on gapless integer ids, equally many on both sides, that are offset."""
+    if met.ends is None or not _some_lack(met.sizes, met.common):
         return []
     (low, high), (first, last) = met.ends
     step = first - low
-    if abs(step) != 1 or any(end != met.sizes[0] - 1 for end in (high - low, last - first)):
+    if (
+        not step
+        or (abs(step) > 1 and not sure)
+        or any(end != met.sizes[0] - 1 for end in (high - low, last - first))
+    ):
         return []
     forms = [*["number"] * (met.some[0].dtype == pl.String), f"{step:+d}"]
     return [
@@ -686,9 +750,10 @@ def _counted_from(met: CommonIds, speech: Speech) -> list[Note]:
             "ids_one_off",
             f"predictions have the {speech.column}s {low} to {high}, ground truths {first} to"
             f" {last}, without a gap: if one side counts from another number, every"
-            f" {speech.one} is compared with its neighbour. {option('id_format', forms)}"
+            f" {speech.one} is compared with another. {option('id_format', forms)}"
             " moves those of the predictions.",
             warning=True,
+            facts={"step": step},
         )
     ]
 

@@ -264,7 +264,7 @@ def assemble(
         ids = _ids(frames, flags, same_order=same_order)
 
     def of_datums() -> list[Note]:
-        found = check_meet(ids, speech) if ids and part is None else []
+        found = check_meet(ids, speech, frames) if ids and part is None else []
         along = sources.get(DATUMS) == sources.get(GROUND_TRUTHS)
         if ids:
             found += both_sides.datum_notes(

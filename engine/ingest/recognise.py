@@ -643,8 +643,6 @@ def label_series(given: Sequence[Any], dtype: pl.DataType | None, known: pl.Seri
 def check_scored(given: Sequence[Any], labels: pl.Series, known: pl.Series) -> None:
     """Refuse score columns if a true label has none, as scikit-learn does.
 
-    A single column for two classes may be the score of the positive one.
-
     Args:
         labels: result of :func:`label_series`.
         known: the distinct true labels.
@@ -656,7 +654,7 @@ def check_scored(given: Sequence[Any], labels: pl.Series, known: pl.Series) -> N
         return
     unscored = known.filter(~known.is_in(labels.implode())).sort().to_list()
     odd = [given[at] for at, label in enumerate(labels) if label not in known]
-    if not unscored or (len(labels) == 1 and len(known) <= 2 and not odd):
+    if not unscored:
         return
     pairs = list(zip(map(str, unscored), [*map(str, odd), *["..."] * len(unscored)], strict=False))
     example = dict(pairs[:_SHOWN]) | ({"...": "..."} if len(pairs) > _SHOWN else {})
@@ -665,6 +663,7 @@ def check_scored(given: Sequence[Any], labels: pl.Series, known: pl.Series) -> N
         f"score_columns: {count_of(len(unscored), 'true label')} without a column of scores:"
         f" {listing(unscored)}{are}. Give each label a column, with all others:"
         f" {option('score_columns', example)}; or remove the rows of the label."
+        + (_BINARY if len(labels) == 1 and len(known) == 2 else "")
     )
     facts = {"labels": unscored, "columns": odd, "count": len(unscored), "of": len(known)}
     problem = Problem(
@@ -674,6 +673,10 @@ def check_scored(given: Sequence[Any], labels: pl.Series, known: pl.Series) -> N
 
 
 _SHOWN = 3
+_BINARY = (
+    " Of two classes with one column of scores, give a single table with the columns 'actual' and"
+    f" 'score', joined by id; {option('positive_label')} names the class of the scores, if not 1."
+)
 
 
 def _stripped(names: Sequence[str]) -> list[str]:
@@ -706,13 +709,17 @@ def _parsed(names: list[str], dtype: pl.DataType, known: pl.Series) -> list[Any]
                 return [_BOOLEANS[name.casefold()] for name in candidate]
         elif all(_WHOLE.fullmatch(name) for name in candidate):
             return [int(name) for name in candidate]
-    example = dict(zip(map(str, known.head(2).to_list()), names, strict=False))
+    binary = len(names) == 1 and len(known) == 2
+    ordered = known.sort(descending=binary).head(2).to_list()  # one column is of the positive label
+    example = dict(zip(map(str, ordered), names, strict=False))
     raise InputError(
         f"score_columns: the true labels are {dtypes.kind_of(dtype)} "
         f"({listing(known.head(3).to_list())}), which {listing(names, most=3)} cannot be. Assign "
-        f"columns to labels: {option('score_columns', {**example, '...': '...'})}.",
+        f"columns to labels: {option('score_columns', {**example, '...': '...'})}."
+        + (_BINARY if binary else ""),
         code="types_differ",
         option="score_columns",
+        example=example,
     )
 
 

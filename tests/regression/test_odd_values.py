@@ -153,3 +153,25 @@ def test_huge_numbers_are_shown_with_an_exponent() -> None:
     text = str(ee.score(table, task="regression", metrics=["MAE", "MeanError"]))
     assert "2.5e+200" in text
     assert "MeanError" in text
+
+
+UNITS = {"thousand": (1000, 0), "fahrenheit": (1.8, 32), "pounds": (2.2, 0), "sign": (-1, 0)}
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_predictions_in_another_unit_are_warned_of(unit: str) -> None:
+    scale, offset = UNITS[unit]
+    rng = np.random.default_rng(0)
+    target = rng.normal(20, 5, 60)
+    found = target + rng.normal(0, 1, 60)
+    card = ee.score(found * scale + offset, target, task="regression")
+    code = "sign_flipped" if scale < 0 else "units_differ"
+    (note,) = [one for one in card.findings if one.code == code]
+    assert note.severity == "warning"
+    assert note.facts["factor"] == pytest.approx(1 / scale, rel=0.1)
+    assert note.facts["correlation"] == pytest.approx(np.corrcoef(found * scale, target)[0, 1])
+    for fair in (found, rng.normal(20, 9, 60), found[:9]):
+        codes = {
+            one.code for one in ee.score(fair, target[: fair.size], task="regression").findings
+        }
+        assert codes.isdisjoint({"units_differ", "sign_flipped"})

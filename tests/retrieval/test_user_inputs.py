@@ -161,3 +161,14 @@ def test_a_side_without_a_column_is_empty(empty) -> None:
     assert ee.score(judged, empty, **options).metrics["scored"].to_list() == [0]
     asked = ee.score(empty, judged, **options, complete=True)
     assert asked.value("P", k=1) == 0.0
+
+
+@pytest.mark.parametrize(("relevant", "severity"), [(0, "warning"), (9, "warning"), (10, "note")])
+def test_queries_without_a_relevant_document(relevant: int, severity: str) -> None:
+    names = [f"q{i:02}" for i in range(20)]
+    qrels = pl.DataFrame({"query_id": names, "doc_id": "d"})
+    qrels = qrels.with_columns(relevance=pl.int_range(20) < relevant).cast({"relevance": pl.Int64})
+    run = qrels.select("query_id", "doc_id", score=1.0)
+    found = ee.score(run, qrels, task="retrieval").findings
+    (note,) = [one for one in found if one.facts.get("of") == 20]
+    assert (note.severity, note.facts["count"]) == (severity, 20 - relevant)

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from ...ingest.frames import Frames
-from ...ingest.problems import note_of
+from ...ingest.problems import Note, note_of
 from ...schemas.arrays import Array
 from ...tally.datums import Datums, Labels
 from ...tally.merging import merge_datums, merge_labels, merged_present, merged_seconds
@@ -76,6 +76,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     batch = encode_batch(frames)
     if not settings.trained:  # else a rule names the series
         _tell_zeros(frames, batch)
+    _tell_units(frames, batch)
     matched = time.perf_counter()
     stats = stats_of(batch.status, batch.paired, error, settings)
     seconds = {"match": matched - begun, "measure": time.perf_counter() - matched}
@@ -92,6 +93,42 @@ def _tell_zeros(frames: Frames, batch: Batch) -> None:
             ids = batch.datums.id.gather(np.unique(batch.paired.datum[zero])[:5]).to_list()
             words = ("row", "rows", f"whose {name!r} is 0, so that numbers with it are undefined")
             frames.notes.append(note_of("zero_scale", int(zero.size), words, ids))
+
+
+_LEAST, _LOOKED_AT, _LINEAR = 20, 100_000, 0.9  # rows, rows at most, correlation
+_TARGETS = 20  # looked at, at most
+
+
+def _tell_units(frames: Frames, batch: Batch) -> None:
+    """Add a warning of predictions in another unit: far off, but on a line with the targets."""
+    paired, names = batch.paired, batch.labels.key_names
+    for code, name in enumerate(names[:_TARGETS]):
+        own = slice(None) if len(names) == 1 else paired.key == code
+        target, found = paired.target[own], paired.prediction[own]
+        if target.size < _LEAST:
+            continue
+        step = max(1, target.size // _LOOKED_AT)
+        target, found = target[::step], found[::step]
+        with np.errstate(all="ignore"):
+            spread = target - target.mean()
+            if not ((found - target) ** 2).sum() > (spread**2).sum() > 0:
+                continue
+            apart = found - found.mean()
+            both, own_spread = float((spread * apart).sum()), float((apart**2).sum())
+            r = both / np.sqrt(own_spread * float((spread**2).sum()))
+        if not abs(r) >= _LINEAR:
+            continue
+        factor = both / own_spread
+        offset = float(target.mean() - factor * found.mean())
+        of = f"targets {name!r}" if len(names) > 1 else "targets"
+        facts = {"correlation": float(r), "factor": factor, "offset": offset}
+        said = (
+            f"errors are larger than the spread of the {of}, but predictions x {factor:.4g}"
+            f" {offset:+.4g} nearly fit them (correlation {r:.2f}):"
+            f" {'is the sign flipped' if r < 0 else 'are the units different'}?"
+        )
+        kind = "sign_flipped" if r < 0 else "units_differ"
+        frames.notes.append(Note(kind, said, facts={**facts, "target": str(name)}, warning=True))
 
 
 def errors_of(paired: Paired, error: str, settings: Settings) -> Array:

@@ -623,4 +623,7 @@ def _tell_relevance(frames: Frames, relevance: Array, lists: Lists, known: Array
             "without any relevant document: values are 0 there, or undefined in metrics that need"
             " one",
         )
-        frames.notes.append(note_of("retrieval", empty, said, ()))
+        note, of = note_of("retrieval", empty, said, ()), int(known.sum())
+        facts = {"count": empty, "of": of, "beyond": 0.5}
+        warning = empty > of / 2
+        frames.notes.append(msgspec.structs.replace(note, warning=warning, facts=facts))
