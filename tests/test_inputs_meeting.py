@@ -255,3 +255,20 @@ def test_scattered_ids_moved_by_more_than_one() -> None:
     with pytest.raises(ee.InputError) as caught:
         ee.score(moved, true, task="classification")
     assert "-7" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("mine", "true", "told"),
+    [
+        (["NaN", "a", "b", "NaN"], ["a", "a", "b", "b"], [("predictions", 2, ["NaN"])]),
+        (["a", "a", "b", "b"], ["a", "nan", "b", "None"], [("ground_truths", 2, ["None", "nan"])]),
+        (["None", "a", "b", "b"], ["None", "a", "b", "b"], []),
+        (["a", "nano", "b", "b"], ["a", "nano", "b", "b"], []),
+    ],
+)
+def test_texts_of_missing_values_among_labels_are_told(mine: Any, true: Any, told: Any) -> None:
+    ours, theirs = (pl.DataFrame({"datum_id": range(4), "label_value": v}) for v in (mine, true))
+    found = ee.score(ours, theirs, task="classification").findings
+    notes = [one for one in found if one.code == "missing_as_label"]
+    assert [tuple(one.facts[k] for k in ("side", "count", "labels")) for one in notes] == told
+    assert all(one.severity == "warning" for one in notes)

@@ -83,7 +83,7 @@ def spelling_notes(ours: pl.DataFrame, theirs: pl.DataFrame) -> list[Note]:
 
 def _blanks(lone: Sequence[pl.Series], others: Sequence[pl.Series]) -> dict[str, str]:
     """Labels of the predictions, and those of the ground truths equal but for blanks around."""
-    found = {}
+    found: dict[str, str] = {}
     for i, (side, other) in enumerate(zip(lone, others, strict=True)):
         if side.dtype == pl.String == other.dtype and (odd := [n for n in side if n != n.strip()]):
             known = {name.strip(): name for name in other.drop_nulls()}
@@ -1130,6 +1130,43 @@ def label_notes(pairs: Mapping[str, pl.DataFrame], keyed: Mapping[str, bool]) ->
         if lone.height:
             notes.append(_in_one_only(side, _labels(lone, _HELD), lone.height))
     return notes + _undeclared(pairs)
+
+
+_MISSING = ("NaN", "nan", "<NA>", "None")
+
+
+def missing_notes(
+    frames: Mapping[str, pl.DataFrame], pairs: Mapping[str, pl.DataFrame]
+) -> list[Note]:
+    """Return warnings on texts of missing values among other labels.
+
+    Args:
+        pairs: side to its labels.
+    """
+    sides = [side for side in (PREDICTIONS, GROUND_TRUTHS) if side in pairs]
+    known = {side: pairs[side]["label_value"].drop_nulls() for side in sides}
+    known = {side: labels for side, labels in known.items() if labels.dtype == pl.String}
+    notes = []
+    for side, labels in known.items():
+        odd = labels.filter(labels.is_in(_MISSING)).unique().to_list()
+        if len(known) == 2 and all("None" in one for one in known.values()):
+            odd = [one for one in odd if one != "None"]  # a class of both
+        if not odd or labels.n_unique() <= len(odd):
+            continue
+        n = sum(
+            int(values.is_in(odd).sum())
+            for role, name in places(frames, LABEL_COLUMNS)
+            if SIDE_OF.get(name, role) == side
+            for values in [frames[role][name]]
+            if values.dtype == pl.String
+        )
+        said = (
+            f"{count_of(n, 'row')} of the {_SAID[side]} with the label {listing(sorted(odd))}, read"
+            " as a class: are values missing? Remove these rows, or write another name."
+        )
+        facts = {"side": side, "count": n, "labels": sorted(odd)}
+        notes.append(Note("missing_as_label", said, n, warning=True, facts=facts))
+    return notes
 
 
 def _in_one_only(side: str, labels: Sequence[Any], many: int) -> Note:

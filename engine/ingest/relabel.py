@@ -242,7 +242,9 @@ def hold_labels(
     }
     if label_map is None:
         both_sides.check_kinds(frames, both_sides.LABEL_COLUMNS)
-        return None, both_sides.label_notes(pairs or both_sides.side_pairs(frames), keyed)
+        pairs = pairs or both_sides.side_pairs(frames)
+        missing = both_sides.missing_notes(frames, pairs)
+        return None, both_sides.label_notes(pairs, keyed) + missing
     for role, name in both_sides.places(frames, both_sides.LABEL_COLUMNS):
         dtype = frames[role].schema[name]
         if dtypes.inner_of(dtype) == pl.Boolean:

@@ -175,3 +175,26 @@ def test_predictions_in_another_unit_are_warned_of(unit: str) -> None:
             one.code for one in ee.score(fair, target[: fair.size], task="regression").findings
         }
         assert codes.isdisjoint({"units_differ", "sign_flipped"})
+
+
+@pytest.mark.parametrize("mark", [-999.0, 9999.0])
+def test_marks_of_missing_values_are_warned_of(mark: float) -> None:
+    rng = np.random.default_rng(0)
+    target = rng.normal(20, 5, 60)
+    found = target + rng.normal(0, 1, 60)
+
+    def marked(values: np.ndarray, n: int) -> np.ndarray:
+        return np.append(np.full(n, mark), values[n:])
+
+    def told(predictions: np.ndarray, targets: np.ndarray) -> list[tuple[str, int]]:
+        findings = ee.score(predictions, targets, task="regression").findings
+        marks = [one for one in findings if one.code == "sentinel_values"]
+        assert all(one.severity == "warning" and float(one.facts["value"]) == mark for one in marks)
+        return [(one.facts["side"], one.facts["count"]) for one in marks]
+
+    assert told(marked(found, 4), target) == [("predictions", 4)]
+    assert told(found, marked(target, 3)) == [("targets", 3)]
+    assert told(marked(found, 4), marked(target, 4)) == [("predictions", 4), ("targets", 4)]
+    assert told(marked(found, 2), target) == told(found, target) == []
+    true = np.append(np.full(4, mark) + 9, target[4:])  # extreme in truth
+    assert told(marked(found, 4), true) == []

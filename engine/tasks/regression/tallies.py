@@ -77,6 +77,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     if not settings.trained:  # else a rule names the series
         _tell_zeros(frames, batch)
     _tell_units(frames, batch)
+    _tell_sentinels(frames, batch.paired)
     matched = time.perf_counter()
     stats = stats_of(batch.status, batch.paired, error, settings)
     seconds = {"match": matched - begun, "measure": time.perf_counter() - matched}
@@ -129,6 +130,39 @@ def _tell_units(frames: Frames, batch: Batch) -> None:
         )
         kind = "sign_flipped" if r < 0 else "units_differ"
         frames.notes.append(Note(kind, said, facts={**facts, "target": str(name)}, warning=True))
+
+
+_REPEATED, _FAR = 3, 10.0  # rows of a sentinel, and interquartile ranges to all other values
+
+
+@np.errstate(all="ignore")
+def _tell_sentinels(frames: Frames, paired: Paired) -> None:
+    """Add a warning of one value that repeats far outside all others, such as -999."""
+    if paired.target.size < _LEAST:
+        return
+    step = max(1, paired.target.size // _LOOKED_AT)
+    for side, values, others in (
+        ("predictions", paired.prediction, paired.target),
+        ("targets", paired.target, paired.prediction),
+    ):
+        low, middle, high = np.quantile(values[::step], [0.25, 0.5, 0.75])
+        far = _FAR * (high - low)
+        for extreme in (values.min(), values.max()):
+            if not 0 < far < abs(extreme - middle) < np.inf:
+                continue
+            same = values == extreme
+            n, rest, there = int(same.sum()), values[~same], others[same]
+            # A true extreme has neighbours, or the other side is extreme there too.
+            if n < _REPEATED or np.abs(rest - extreme).min() <= far:
+                continue
+            if not (there == extreme).all() and np.abs(np.median(there) - extreme) <= far:
+                continue
+            said = (
+                f"{n:,} {side} are {extreme:g}, far outside all others ({rest.min():g} to"
+                f" {rest.max():g}): a mark of missing values? Remove these rows."
+            )
+            facts = {"side": side, "value": str(extreme), "count": n}
+            frames.notes.append(Note("sentinel_values", said, n, warning=True, facts=facts))
 
 
 def errors_of(paired: Paired, error: str, settings: Settings) -> Array:
