@@ -178,7 +178,7 @@ def test_no_such_f(metric: str) -> None:
 )
 def test_metrics_of_one_label(metric: str) -> None:
     """What has no meaning for several labels a datum is refused, not made up."""
-    with pytest.raises(ee.OptionError, match=f"{metric}: not defined"):
+    with pytest.raises(ee.OptionError, match=f"{metric}: undefined"):
         score(GOOD, [metric], multilabel=True)
 
 
