@@ -346,18 +346,21 @@ def _in_parts(
 
 def _read(rows: Mapping[str, int], datums: int) -> dict[str, int]:
     """Return the rows per side and the datums, for display."""
-    shown = {"rows" if name == TABLE else name: rows[name] for name in _SIDES if name in rows}
+    shown = {}
+    for name in _SIDES:
+        if name in rows:
+            shown["rows" if name == TABLE else name] = rows[name]
     return {**shown, "datums": datums}
 
 
 def _files(inputs: Inputs) -> dict[str, int]:
     """Files behind both sides, of those that were not given as one file by its name."""
-    there = {name: inputs.sources[name] for name in _SIDES if name in inputs.sources}
-    return {
-        "rows" if name == TABLE else name: len(source.files)
-        for name, source in there.items()
-        if source.files and source.files != (source.description,)
-    }
+    files = {}
+    for name in _SIDES:
+        source = inputs.sources.get(name)
+        if source is not None and source.files and source.files != (source.description,):
+            files["rows" if name == TABLE else name] = len(source.files)
+    return files
 
 
 _SIDES = (TABLE, PREDICTIONS, GROUND_TRUTHS)

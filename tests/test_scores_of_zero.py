@@ -114,6 +114,6 @@ def test_void_that_counts() -> None:
     found, truth = maps()
     truth[:, :3] = 255
     notes = ee.score(found, truth).notes
-    assert any("index 255 is in the ground truths alone (12.5%" in said for said in notes)
+    assert any("index 255 is only in the ground truths (12.5%" in said for said in notes)
     ignored = ee.score(found, truth, ignore_index=255)
     assert not any("index 255" in said for said in ignored.notes)

@@ -1143,23 +1143,27 @@ def missing_notes(
     Args:
         pairs: side to its labels.
     """
-    sides = [side for side in (PREDICTIONS, GROUND_TRUTHS) if side in pairs]
-    known = {side: pairs[side]["label_value"].drop_nulls() for side in sides}
-    known = {side: labels for side, labels in known.items() if labels.dtype == pl.String}
+    known = {}
+    for side in (PREDICTIONS, GROUND_TRUTHS):
+        if side in pairs and pairs[side].schema["label_value"] == pl.String:
+            known[side] = pairs[side]["label_value"].drop_nulls()
     notes = []
     for side, labels in known.items():
         odd = labels.filter(labels.is_in(_MISSING)).unique().to_list()
-        if len(known) == 2 and all("None" in one for one in known.values()):
-            odd = [one for one in odd if one != "None"]  # a class of both
+        if not odd:
+            continue
+        texts = [
+            frames[role][name]
+            for role, name in places(frames, LABEL_COLUMNS)
+            if SIDE_OF.get(name, role) == side and frames[role][name].dtype == pl.String
+        ]
+        often = sum(int((values == "None").sum()) for values in texts)
+        both = len(known) == 2 and all("None" in one for one in known.values())
+        if both or often > MANY * sum(map(len, texts)):
+            odd = [one for one in odd if one != "None"]  # a class
         if not odd or labels.n_unique() <= len(odd):
             continue
-        n = sum(
-            int(values.is_in(odd).sum())
-            for role, name in places(frames, LABEL_COLUMNS)
-            if SIDE_OF.get(name, role) == side
-            for values in [frames[role][name]]
-            if values.dtype == pl.String
-        )
+        n = sum(int(values.is_in(odd).sum()) for values in texts)
         said = (
             f"{count_of(n, 'row')} of the {_SAID[side]} with the label {listing(sorted(odd))}, read"
             " as a class: are values missing? Remove these rows, or write another name."

@@ -161,7 +161,7 @@ def test_rows_of_saved_runs_need_the_frame(tmp_path: Path, card: ee.Scorecard) -
         assert done.exit_code == 2
         said = " ".join(done.output.split())
         assert "--metrics Errors" in said
-        assert f"leave {asked[0]} out" in said
+        assert f"omit {asked[0]}" in said
     with refused("option_unread", option="ground_truths"):
         ee.find_errors(card, BOXES[1])
 
@@ -176,7 +176,7 @@ def test_datums_judged_as_wholes_have_no_rows() -> None:
         ee.find_errors(table, sort="score")
     done = CliRunner().invoke(cli, ["errors", str(table), "--rows"])
     assert done.exit_code == 2
-    assert "leave --rows out" in done.output
+    assert "omit --rows" in done.output
 
 
 @pytest.mark.parametrize(
@@ -263,7 +263,7 @@ def test_sizes_that_are_missing_are_told_before_anything_is_written(tmp_path: Pa
     with refused("unknown_name", value="cvta"):
         found.write("cvta", tmp_path / "a.xml")
     table = EXAMPLES / "classification" / "urgent.parquet"
-    with pytest.raises(ee.ResultError, match="nothing to draw"):
+    with pytest.raises(ee.ResultError, match="no rows to plot"):
         ee.find_errors(table).write("coco", tmp_path / "a.json")
 
 

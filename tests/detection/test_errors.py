@@ -202,7 +202,7 @@ def test_intervals_and_the_edges():
     assert numbers(alone, "TIDEAP")[None, None] is None
     with pytest.raises(ee.OptionError, match="background_iou"):
         ee.score(found, truth, metrics=["TIDE"], background_iou=0)
-    with pytest.raises(ee.OptionError, match=r"begins at IoU 0\.2"):
+    with pytest.raises(ee.OptionError, match=r"background_iou=0\.3"):
         ee.score(found, truth, metrics=["TIDE"], background_iou=0.3, iou_thresholds=[0.2, 0.5])
     at = ee.score(found, truth, metrics=["TIDECounts"], background_iou=0.3, iou_thresholds=[0.3])
     assert numbers(at, "TIDECounts")["Loc", None] == 0  # nothing between the two

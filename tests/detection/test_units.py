@@ -69,7 +69,7 @@ def test_other_units_are_told_of(way: str, of_truths: bool) -> None:
     assert said in warning
     named = "ground truths" if of_truths and way in ("shares", "centres") else "predictions"
     assert warning.partition(": the ")[2].startswith(named)
-    assert ("about 2.5 " in warning) == (of_truths and way == "scaled")
+    assert ("about 2.5" in warning) == (of_truths and way == "scaled")
     assert ee.check(*sides, task="detection").warnings == [warning]
 
 
@@ -186,7 +186,7 @@ def test_few_boxes_tell_what_is_beyond_doubt() -> None:
     ours, theirs = boxes(6, datums=1)
     for few in (4, 2):
         card = ee.score(*tables(share(ours[:few]), theirs[:few]))
-        assert "as shares" in noted(card, "boxes_apart", severity="warning").message
+        assert "like shares" in noted(card, "boxes_apart", severity="warning").message
     card = ee.score(*tables(centred(ours), theirs))
     assert "the predictions seem" in noted(card, "boxes_apart", severity="warning").message
     assert ee.score(*tables(centred(ours[:2]), theirs[:2])).warnings == ()

@@ -111,7 +111,7 @@ def test_training_that_cannot_be_used() -> None:
         ("types_differ", "series", train.with_columns(unique_id=pl.int_range(pl.len()))),
         ("column_missing", "target", train.drop("y")),
     ):
-        with refused(code, InputError, column=column):
+        with refused(code, InputError, **({"column": column} if column else {})):
             ee.score(rows, columns=COLUMNS, metrics=["MASE"], training=table)
     with pytest.raises(OptionError, match="seasonality"):
         ee.score(rows, columns=COLUMNS, metrics=["MASE"], training=train, seasonality=0)

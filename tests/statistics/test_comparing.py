@@ -374,7 +374,7 @@ def test_numbers_of_one_run_alone_are_told_with_their_target() -> None:
          "prediction": [1.5, 2, 3, 4.5], "target": [1.25, 2, 3, 4]}
     )  # fmt: skip
     notes = ee.compare(both, both.filter(label_key="x"), metrics=["MAE"], draws=DRAWS).notes
-    assert any(note.startswith("left out: 2 numbers") and "'MAE of y'" in note for note in notes)
+    assert any(note.startswith("skipped: 2 numbers") and "'MAE of y'" in note for note in notes)
 
 
 def units(run: pl.DataFrame, how: str) -> pl.DataFrame:

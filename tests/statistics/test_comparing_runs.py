@@ -348,7 +348,7 @@ def test_one_datum_has_no_interval():
             alone = row["slice_value"] == "true"
             assert [row[name] is None for name in reach] == [alone] * 4
             assert row["p"] is not None
-        assert any("for 1 number: one datum" in note for note in found.notes)
+        assert any("for 1 number: a single datum" in note for note in found.notes)
     found = compared(a.head(1), a.head(1), draws=40)
     assert found.differences[reach].null_count().row(0) == (1,) * 4
     assert "equal: Accuracy" in found.verdict

@@ -142,7 +142,7 @@ def test_a_number_that_too_many_draws_lack() -> None:
     row = card.metrics.row(by_predicate=pl.col("label_value") == "rare", named=True)
     assert 5 < row["draws"] < 20
     assert (row["lower"], row["upper"], row["se"], row["bias"]) == (None,) * 4
-    assert f"{row['draws']} of 20 draws" in row["reason"]
+    assert f"{row['draws']} of 20 resamples" in row["reason"]
 
 
 def boxes(n: int) -> pl.DataFrame:
@@ -250,7 +250,7 @@ def test_draws_that_take_none_of_few_datums_are_told() -> None:
     (said,) = (
         note
         for note in ee.score(*queries([1, 0, 1]), metrics="P@1", **ASKED).notes
-        if "in some draws" in note
+        if "in some resamples" in note
     )
     assert "so few" in said
 

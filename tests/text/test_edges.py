@@ -160,7 +160,7 @@ def test_empty_texts_and_missing_references() -> None:
         ({"rouge_types": []}, "write one or several of"),
         ({"smoothing": "method9"}, "'method9' is not a known smoothing"),
         ({"smoothing": "method6", "bleu_weights": [1.0]}, "needs 3 n-gram orders"),
-        ({"smoothing": "method5", "dialect": "sacrebleu"}, "is NLTK's alone"),
+        ({"smoothing": "method5", "dialect": "sacrebleu"}, "exists only in NLTK"),
         ({"tokenizer": "moses"}, "'moses' is not a known tokenizer"),
         ({"rouge_tokenizer": "ascci"}, "Did you mean 'ascii'"),
         ({"use_stemmer": True, "rouge_tokenizer": "unicode"}, "words of a to z"),

@@ -180,7 +180,7 @@ def test_null_vectors_skipped() -> None:
     ],
 )  # fmt: skip
 def test_what_is_refused(ours: Any, code: str, rows: list[int] | None) -> None:
-    facts = {"column": "embedding", "rows": rows, "count": None if rows is None else len(rows)}
+    facts = {"column": "embedding"} | ({"rows": rows, "count": len(rows)} if rows else {})
     table = pl.DataFrame({"datum_id": ["a", "b"], "embedding": ours}, strict=False)
     theirs = table.with_columns(embedding=pl.Series([[1.0, 2.0], [1.0, 2.0]]))
     with refused(code, **facts):
