@@ -421,7 +421,7 @@ class Collector:
         return task is None or (table is not None and bool(table.values))
 
     def _named(self, ids: Any, datums: int | None) -> dict[str, pl.DataFrame]:
-        """The ids of a batch as a table, a row a datum."""
+        """Return the ids of a batch as a table, one row per datum."""
         if ids is None:
             if IDS in self._batches:
                 raise InputError(
@@ -655,7 +655,7 @@ def _collected(source: Source) -> pl.DataFrame:
 
 def _by_id(frame: pl.LazyFrame, names: pl.DataFrame) -> pl.LazyFrame:
     """Replace datum numbers by ids; drop rows of other datums."""
-    if "datum_id" not in frame.collect_schema():  # a row a datum
+    if "datum_id" not in frame.collect_schema():  # one row per datum
         frame = frame.with_row_index("datum_id").cast({"datum_id": pl.Int64})
     joined = frame.join(names.lazy(), on="datum_id", how="inner", maintain_order="left")
     return joined.drop("datum_id").rename({"id": "datum_id"})

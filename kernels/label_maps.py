@@ -98,7 +98,7 @@ def set_bits(bits: Any) -> Any:
 BYTES = 256
 """Number of values of a byte; the table of pairs has that many rows and columns."""
 
-_TABLES = 4  # neighbouring pixels often add to one pair; each has a table of its own to add to
+_TABLES = 4  # neighbouring pixels often add to one pair, so each adds to a separate table
 _PLACE = BYTES * BYTES + 24  # from one table to the next: not the same lines of the cache again
 _MANY = 24  # changes among 64 pixels from which each pixel is counted, rather than each run
 _EVEN = 0x00FF00FF00FF00FF

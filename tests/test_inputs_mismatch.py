@@ -14,7 +14,7 @@ from refusals import Refusal, refused
 
 import evalengine as ee
 from evalengine.cli import main
-from evalengine.ingest.both_sides import mend
+from evalengine.ingest.id_mismatch import mend
 from evalengine.schemas.errors import InputError
 from evalengine.schemas.wording import in_python
 

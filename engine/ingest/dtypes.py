@@ -337,7 +337,7 @@ def several_targets(
     if shapes[0] != shapes[1]:
         raise InputError(
             f"the predictions have the shape {shapes[0]}, the ground truths {shapes[1]}. Give both"
-            " a row a datum and a column a target.",
+            " one row per datum and one column per target.",
             code="shapes_differ",
             shapes=shapes,
         )

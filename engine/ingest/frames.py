@@ -15,8 +15,8 @@ from evalengine.schemas.options import Options
 
 from ..geometry.rasters import RasterFiles
 from . import both_sides, recognise
-from .both_sides import CommonIds, check_meet, common_ids
 from .collecting import Prepared, Side, checked, collect
+from .id_mismatch import CommonIds, check_meet, common_ids
 from .ids import Bucket, Coded, Known, Marks, distinct, marks_in_bucket, rows_repeat
 from .infer import infer_task
 from .opening import Inputs, open_inputs

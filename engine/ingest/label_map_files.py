@@ -20,7 +20,7 @@ from ..schemas.errors import InputError
 from ..schemas.options import Options
 from ..schemas.wording import option
 from .annotations.format import broken, text_of
-from .both_sides import around
+from .id_mismatch import around
 from .ids import written
 from .problems import count_of
 from .sources.source import Source

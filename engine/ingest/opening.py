@@ -30,9 +30,9 @@ from ..schemas.wording import option
 from .annotations import format
 from .annotations.format import NAMELESS
 from .annotations.titles import SUFFIXES
-from .both_sides import doubtful
 from .files import Room
 from .geometry import wanted_fields
+from .id_mismatch import doubtful
 from .label_map_files import read_alike
 from .problems import count_of, listing
 from .recognise import Finder, numbered_columns

@@ -96,7 +96,7 @@ def several(
         )
     names = _names(classes, wide)
     table = pl.DataFrame({"actual": _lists(theirs, names), "predicted": _lists(ours, names)})
-    return {TABLE: Source(table.lazy(), f"{said}, a row a datum")}
+    return {TABLE: Source(table.lazy(), f"{said}, one row per datum")}
 
 
 def long_truths(theirs: Array, classes: pl.Series | None) -> pl.DataFrame:

@@ -16,9 +16,10 @@ import polars as pl
 from ..executors import Threads
 from ..executors.pools import Pool
 from ..executors.processes import pool_of
-from ..ingest.both_sides import LONE, CommonIds, hardly_met, none_listed
+from ..ingest.both_sides import LONE
 from ..ingest.collecting import Prepared, Side, named_problems
 from ..ingest.frames import Frames
+from ..ingest.id_mismatch import CommonIds, hardly_met, none_listed
 from ..ingest.opening import Inputs
 from ..ingest.preparing import prepare, told_before
 from ..ingest.problems import (

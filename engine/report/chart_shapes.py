@@ -634,8 +634,8 @@ CALIBRATION = Binned(
     "share right",
     "Confidence and how often it is right",
     ("mean confidence of the bin", "share of right predictions"),
-    "a point a bin of confidence, as large as the bin has rows; below the diagonal the model is"
-    " surer than it is right",
+    "One point per confidence bin; its size is the number of rows. Below the diagonal the model is"
+    " overconfident.",
     unit=True,
 )
 ACTUAL = Binned(
@@ -647,8 +647,8 @@ ACTUAL = Binned(
     "mean target",
     "Truth by prediction",
     ("mean prediction of the bin", "mean target of the bin"),
-    "a point a bin of predictions, as large as the bin has rows; below the diagonal the predictions"
-    " are too high",
+    "One point per bin of predictions; its size is the number of rows. Below the diagonal the"
+    " predictions are too high.",
 )
 
 

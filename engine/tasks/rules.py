@@ -9,7 +9,8 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ..ingest.both_sides import numbers_of, plain
+from ..ingest.both_sides import plain
+from ..ingest.id_mismatch import numbers_of
 from ..ingest.problems import Note, count_of, listing
 from ..ingest.rules import WARNING, Facts, Rule, apply
 from ..schemas.arrays import Array
@@ -23,7 +24,7 @@ _MANY, _SURELY = 30, 0.9  # pairs, and the share of fewer ones: of some, chance 
 _FEW_SAME, _TESTED = 0.2, 0.5  # the same shares if chance explains less in every shuffle
 _SHUFFLES = 200
 _SHUFFLED = 5_000  # pairs in a sample, at most
-_OWN, _OTHER = 0.2, 0.6  # shares of an exchanged label's pairs: of its own name, of the other one
+_OWN, _OTHER = 0.2, 0.6  # shares of an exchanged label's pairs: the same name, the other name
 _EACH, _TOTAL = 5, 10  # pairs of each exchanged label, and of all
 _PIXELS = 250  # of all exchanged or one-sided labels
 _CHANCE = 1e-3  # that siblings confused half the time look exchanged, of any labels

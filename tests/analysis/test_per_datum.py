@@ -1,4 +1,4 @@
-"""``PerDatum``: what every single datum is judged by, in tasks without a row a datum.
+"""``PerDatum``: what every single datum is judged by, in tasks without one row per datum.
 
 That it is the same in merged parts and in buckets is held by ``tests/merging`` and
 ``tests/partitions``, whose cases ask for every metric.

@@ -9,9 +9,10 @@ import numpy as np
 import polars as pl
 
 from ...ingest import dtypes
-from ...ingest.both_sides import differing, refuse_negative
+from ...ingest.both_sides import refuse_negative
 from ...ingest.collecting import Prepared
 from ...ingest.frames import Frames
+from ...ingest.id_mismatch import differing
 from ...ingest.problems import DOCUMENTS_APART, MANY, Note, listing, note_of, tied_notes
 from ...ingest.shapes import LISTS, check_ranks
 from ...kernels.passages import credit_passages

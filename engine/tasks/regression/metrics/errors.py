@@ -302,7 +302,7 @@ def own_quantile(
 # Errors in the unit of the target.
 
 _SAMPLE = 2048  # errors sampled to bound the median
-_SPREAD = 80  # places of the sample on either side of its own median: 3.5 standard deviations
+_SPREAD = 80  # places of the sample on either side of its median: 3.5 standard deviations
 
 
 def _median_error(rows: Paired, weight: Array | None, settings: Settings) -> float:

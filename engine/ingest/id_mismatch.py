@@ -1,0 +1,556 @@
+"""Diagnosis of datum ids that do not match: cause, evidence, remedy."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ..schemas.contract import DATUMS, GROUND_TRUTHS, PREDICTIONS, TABLE
+from ..schemas.errors import InputError
+from ..schemas.wording import option
+from .ids import FORMS, Known, stepped, written
+from .problems import PLAIN, Note, Speech, count_of, listing
+
+_HARDLY = 0.1  # share of the smaller side below which common ids are diagnosed
+_LOOKED_AT = 5_000  # ids of the smaller side
+_PAIRED = 200_000  # ids of the larger side up to which forms are tried two at a time
+_MENDED = 0.5  # share of the ids looked at that a form has to bring together
+_SURE = 0.95  # share from which no further form is tried
+_CHANCE = 4.0  # standard deviations above chance
+_LEAST_IDS = 10  # ids of a side from which a range is evidence
+_LOWEST = 100  # ids of a bucket kept to diagnose ids that do not match
+_SAID = {PREDICTIONS: "predictions", GROUND_TRUTHS: "ground truths"}
+
+
+Ends = tuple[tuple[int, int], tuple[int, int]]
+"""Lowest and highest integer id of the predictions, and of the ground truths."""
+
+
+class CommonIds(msgspec.Struct, frozen=True):
+    """Distinct datum ids of both sides.
+
+    Attributes:
+        some: ids of each, ascending: all, or the lowest.
+    """
+
+    sizes: tuple[int, int]
+    common: int
+    some: tuple[pl.Series, pl.Series]
+    ends: Ends | None = None
+
+    @classmethod
+    def of_parts(cls, parts: Sequence[Any]) -> CommonIds:
+        """Merge the results of parts, as returned by :meth:`plain`; at least one."""
+        sizes = tuple(sum(part[0][i] for part in parts) for i in (0, 1))
+        some = tuple(
+            pl.Series([one for part in parts for one in part[2][i]]).sort() for i in (0, 1)
+        )
+        known = [part[3] for part in parts]
+        ends = (
+            None
+            if None in known
+            else tuple(
+                (min(end[i][0] for end in known), max(end[i][1] for end in known)) for i in (0, 1)
+            )
+        )
+        return cls(sizes, sum(part[1] for part in parts), some, ends)  # type: ignore[arg-type]
+
+    @property
+    def plain(self) -> list[Any]:
+        """As JSON has it."""
+        return [self.sizes, self.common, [ids.to_list() for ids in self.some], self.ends]
+
+
+def common_ids(ids: Mapping[str, Known], frames: Mapping[str, pl.DataFrame]) -> CommonIds | None:
+    """Summarise the matching ids of a part; None for one table."""
+    if TABLE in frames:
+        return None
+    if not {PREDICTIONS, GROUND_TRUTHS} <= ids.keys():  # the same ids row by row
+        n, values = frames[PREDICTIONS].height, frames[PREDICTIONS]["datum_id"]
+        return CommonIds((n, n), n, (values.head(_LOWEST),) * 2, _ends_of(values, values))
+    ours, theirs = ids[PREDICTIONS], ids[GROUND_TRUTHS]
+    common = len(ours) - len(ours.lacking(theirs))
+    some = ours.lowest(_LOWEST), theirs.lowest(_LOWEST)
+    return CommonIds((len(ours), len(theirs)), common, some, _ends_of(ours.values, theirs.values))
+
+
+def _ends_of(ours: pl.Series, theirs: pl.Series) -> Ends | None:
+    if not all(side.dtype.is_integer() and len(side) for side in (ours, theirs)):
+        return None
+    return tuple((side.min(), side.max()) for side in (ours, theirs))  # type: ignore[return-value]
+
+
+def check_meet(
+    ids: Mapping[str, Known], speech: Speech = PLAIN, rows: Mapping[str, pl.DataFrame] | None = None
+) -> list[Note]:
+    """Refuse two sides without a common datum, unless a table of datums declares both.
+
+    Args:
+        ids: table to its distinct datum ids.
+        rows: tables, which show whether labels or numbers agree once ids are moved.
+
+    Returns:
+        A warning if few are common, or if one side seems to be numbered with an offset.
+
+    Raises:
+        InputError: with samples of each side, and a remedy.
+    """
+    if not {PREDICTIONS, GROUND_TRUTHS} <= ids.keys():
+        return []
+    ours, theirs = ids[PREDICTIONS], ids[GROUND_TRUTHS]
+    if ours is theirs or not (len(ours) and len(theirs)):
+        return []
+    if DATUMS in ids and not any(_met_by(side, ids[DATUMS]) for side in (ours, theirs)):
+        raise none_listed(theirs.ordered, ids[DATUMS].ordered, speech)
+    sizes = len(ours), len(theirs)
+    common = sizes[0] - len(ours.lacking(theirs))
+    listed = DATUMS in ids and not any(len(side.lacking(ids[DATUMS])) for side in (ours, theirs))
+    near = common < _HARDLY * min(sizes) or _some_lack(sizes, common)
+    some = (ours.ordered, theirs.ordered) if near else (ours.values, theirs.values)
+    ends = _ends_of(ours.values, theirs.values) if near else None
+    if _some_lack(sizes, common) and ours.ordered.dtype == pl.String:
+        both = numbers_of(pl.concat([ours.ordered, theirs.ordered]))
+        ends = None if both is None else _ends_of(both[: sizes[0]], both[sizes[0] :])
+    met = CommonIds(sizes, common, some, ends)
+    notes = hardly_met(met, listed=listed, speech=speech)
+    if ends is not None and not notes and rows and _agree_moved(rows, ends[1][0] - ends[0][0]):
+        notes = _counted_from(met, speech, sure=True)
+    return notes
+
+
+def _agree_moved(rows: Mapping[str, pl.DataFrame], step: int) -> bool:
+    """Return True if labels or numbers agree far better once integer ids are moved."""
+    ours, theirs = rows[PREDICTIONS], rows[GROUND_TRUTHS]
+    for mine, other in (("label_value", "label_value"), ("prediction", "target")):
+        if mine not in ours.columns or other not in theirs.columns or not step:
+            continue
+        if not (ours["datum_id"].dtype.is_integer() and theirs["datum_id"].dtype.is_integer()):
+            return False
+        if "score" in ours.columns:
+            ours = ours.sort("score", descending=True)
+        sides = [
+            side.select("datum_id", value=name).unique("datum_id", keep="first")
+            for side, name in ((ours, mine), (theirs, other))
+        ]
+        if any(isinstance(side["value"].dtype, pl.List) for side in sides):
+            return False
+        before, after = (
+            sides[0]
+            .with_columns(pl.col("datum_id").cast(pl.Int64) + move)
+            .join(sides[1].cast({"datum_id": pl.Int64}), on="datum_id")
+            .drop_nulls()
+            .select(
+                pl.corr("value", "value_right")
+                if mine == "prediction"
+                else (pl.col("value") == pl.col("value_right")).mean()
+            )
+            .item()
+            or 0.0
+            for move in (0, step)
+        )
+        return bool(after > before + _CLEARLY)
+    return False
+
+
+_CLEARLY = 0.2  # by how much more labels or numbers agree once ids are moved
+
+
+def numbers_of(ids: pl.Series) -> pl.Series | None:
+    """Return the last number of each id as an integer, if ids have all else in common."""
+    parts = ids.to_frame("id").select(
+        number=pl.col("id").str.extract(r"(\d+)\D*$").cast(pl.Int64, strict=False),
+        rest=pl.col("id").str.replace(r"\d+(\D*)$", "#$1"),
+    )
+    plain = parts["rest"].n_unique() == 1 and not parts["number"].null_count()
+    return parts["number"] if plain else None
+
+
+def _met_by(side: Known, datums: Known) -> int:
+    return len(side) - len(side.lacking(datums))
+
+
+def none_listed(some: pl.Series, datums: pl.Series | None, speech: Speech = PLAIN) -> InputError:
+    """Return the error for a table of datums without an id of either side.
+
+    Args:
+        datums: ids of the table, if known.
+    """
+    there = "" if datums is None else f" ({samples(datums)})"
+    why = "" if datums is None else mend(some, datums, speech, (_SAID[GROUND_TRUTHS], "datums"))
+    return InputError(
+        f"datums: no {speech.column} of the table{there} is one of the predictions or ground "
+        f"truths ({samples(some)}), so no datum is "
+        f"scored.{why or ' Does it describe these data?'}",
+        code="no_common_id",
+        column=speech.column,
+    )
+
+
+def hardly_met(met: CommonIds, *, listed: bool, speech: Speech = PLAIN) -> list[Note]:
+    """Return notes on how well the ids of two sides match; see :func:`check_meet`.
+
+    Args:
+        listed: whether a table of datums declares all of them.
+    """
+    least = min(met.sizes)
+    if met.common >= _HARDLY * least:
+        return _counted_from(met, speech)
+    if listed:
+        return []
+    why = mend(*met.some, speech) or _below_folders(*met.some)
+    said = (
+        f"predictions have {count_of(met.sizes[0], speech.one, speech.many)} "
+        f"({samples(met.some[0])}), ground truths {met.sizes[1]:,} "
+        f"({samples(met.some[1])}).{why or _alike(*met.some)}"
+    )
+    if not why:
+        said += (
+            " Are both of the same dataset, and is the right column the id? To name it: "
+            f"{option('columns', {'mine': speech.column})}."
+        )
+    if not met.common:
+        raise InputError(
+            f"predictions and ground truths have no {speech.column} in common: {said}",
+            code="no_common_id",
+            column=speech.column,
+        )
+    return [
+        Note(
+            "ids_hardly_meet",
+            f"only {count_of(met.common, speech.one, speech.many)} of {least:,}"
+            f" ({met.common / least:.1%}) {'is' if met.common == 1 else 'are'} on both sides, and"
+            f" the numbers mean little: {said}",
+            warning=True,
+        )
+    ]
+
+
+def samples(values: pl.Series) -> str:
+    """The first three distinct values, as messages have them."""
+    if isinstance(values.dtype, pl.List):
+        values = values.head(100).explode(empty_as_null=False, keep_nulls=False)
+    return listing(values.drop_nulls().head(100).unique(maintain_order=True).head(3).to_list())
+
+
+def mend(
+    ours: pl.Series,
+    theirs: pl.Series,
+    speech: Speech = PLAIN,
+    called: tuple[str, str] = (_SAID[PREDICTIONS], _SAID[GROUND_TRUTHS]),
+) -> str:
+    """Return the difference between ids, how many match after correction, and the option for it.
+
+    Args:
+        ours: distinct ids of the predictions.
+        theirs: distinct ids of the ground truths.
+
+    Returns:
+        A sentence that begins with a blank; empty without sufficient evidence.
+    """
+    if ours.dtype.is_integer() and theirs.dtype.is_integer():
+        best = _stepped(ours, theirs)
+    else:
+        best = _best(ours.cast(pl.String), theirs.cast(pl.String))
+    if best is None:
+        return ""
+    few = called[len(ours) > len(theirs)]
+    looked = f"{best.of:,} {speech.many} of the {few}" + (" looked at" if best.part else "")
+    return (
+        f" They {best.differ}: {best.met:,} of {looked} match the other side's once that is"
+        f" corrected ({best.pair[0]!r} and {best.pair[1]!r}). Write"
+        f" {option('id_format', list(best.forms))}{best.doubt}."
+    )
+
+
+def differing(ours: pl.Series, theirs: pl.Series, many: str) -> str:
+    """Return the difference between ids other than datum ids, which no option corrects; or ""."""
+    if ours.dtype != pl.String or theirs.dtype != pl.String:
+        return ""
+    best = _best(ours.unique().sort(), theirs.unique().sort())
+    if best is None:
+        return ""
+    return (
+        f" They {best.differ}: {best.met:,} of {best.of:,} {many} match once that is corrected"
+        f" ({best.pair[0]!r} and {best.pair[1]!r}). Write {many} alike in both tables"
+        f" ({option('id_format')} is not of these)."
+    )
+
+
+def _below_folders(ours: pl.Series, theirs: pl.Series) -> str:
+    """That several folders of one side have the same names, which are ids of the other."""
+    if ours.dtype != pl.String or theirs.dtype != pl.String:
+        return ""
+    for side, other, called in ((ours, theirs, PREDICTIONS), (theirs, ours, GROUND_TRUTHS)):
+        parts = side.to_frame("id").select(
+            folder=pl.col("id").str.extract("^(.*)/"), name=pl.col("id").str.extract("([^/]*)$")
+        )
+        folders = parts["folder"].unique().drop_nulls().sort()
+        names = parts["name"].unique()
+        met = int(names.is_in(other.implode()).sum())
+        if len(folders) > 1 and len(names) < len(side) and 2 * met >= min(len(names), len(other)):
+            return (
+                f" The {_SAID[called]} are of {len(folders):,} folders ({samples(folders)}) with"
+                " files of the same names, so that folders belong to the ids: of several models,"
+                " give one folder at a time."
+            )
+    return ""
+
+
+class _Mended(NamedTuple):
+    """Correction of ids.
+
+    Attributes:
+        forms: for ``id_format``.
+        part: whether these are only some ids of the smaller side.
+        pair: a matching id of the predictions and one of the ground truths.
+    """
+
+    forms: tuple[str, ...]
+    differ: str
+    met: int
+    of: int
+    part: bool
+    pair: tuple[object, object]
+    doubt: str = ""
+
+
+def _best(ours: pl.Series, theirs: pl.Series) -> _Mended | None:
+    """The plainest form that brings most ids together."""
+    best: _Mended | None = None
+    for forms, differ in _tries(ours, theirs):
+        if best is not None and best.met >= _SURE * best.of:
+            break
+        found = _mended(ours, theirs, forms, differ)
+        if found is not None and (best is None or found.met > 1.1 * best.met):
+            best = found
+    return best
+
+
+def _tries(ours: pl.Series, theirs: pl.Series) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield forms to try, simplest first, with a description of the difference."""
+    plain = [name for name in FORMS if name not in ("text", "number")]
+    yield ("text",), "differ in type"
+    for name in plain:
+        yield (name,), f"differ in {FORMS[name].differ}"
+    if max(len(ours), len(theirs)) <= _PAIRED:
+        for name in ("extension", "file", "stem"):
+            for other in ("case", "blanks", "unicode", "zeros"):
+                both = f"differ in {FORMS[name].differ}, and in {FORMS[other].differ}"
+                yield (name, other), both
+        for before in ((), ("stem",)):
+            pattern = around(*(_as_written(side, before) for side in (ours, theirs)))
+            if pattern is not None:
+                yield (*before, pattern), "differ in their prefix or suffix"
+    yield ("number",), "differ in everything but their last number"
+    for step, one in (("-1", "higher"), ("+1", "lower")):
+        differ = "differ in everything but their last number, which is"
+        yield ("number", step), f"{differ} {one} by 1 in the predictions"
+
+
+def _as_written(ids: pl.Series, forms: tuple[str, ...]) -> pl.Series:
+    return ids.to_frame("id").select(written(pl.col("id"), forms))["id"]
+
+
+def around(ours: pl.Series, theirs: pl.Series) -> str | None:
+    """Return a regular expression that removes the common prefix and suffix of one side's ids."""
+    ends = [_ends(side) for side in (ours, theirs)]
+    if ends[0] == ends[1]:
+        return None
+    # Keep common affixes of both sides, and those that contain each other.
+    (one, other), (first, last) = (sorted(both, key=len) for both in zip(*ends, strict=True))
+    before = {other[: len(other) - len(one)]} if other.endswith(one) else {one, other}
+    behind = {last[len(first) :]} if last.startswith(first) else {first, last}
+    before, behind = before - {""}, behind - {""}
+    pattern = "(.*?)" if behind else "(.*)"
+    for found, place in ((before, "^{}"), (behind, "{}$")):
+        either = "|".join(map(re.escape, sorted(found, key=len, reverse=True)))
+        at = place.format(f"(?:{either})?" if either else "")
+        pattern = at + pattern if place[0] == "^" else pattern + at
+    return pattern
+
+
+def _ends(ids: pl.Series) -> tuple[str, str]:
+    """Return the common prefix and suffix of a side's ids, except digits and complete ids."""
+    some = ids.drop_nulls().to_list()
+    if len(some) < 2:  # of one id all is before and behind
+        return "", ""
+    before = _begin(min(some), max(some))
+    turned = [one[::-1] for one in some]
+    behind = _begin(min(turned), max(turned))[::-1]
+    shortest = min(map(len, some))
+    before = re.sub(r"[0-9]+$", "", before)
+    behind = re.sub(r"^[0-9]+", "", behind)
+    if len(before) + len(behind) >= shortest:
+        behind = ""
+    return before if len(before) < shortest else "", behind
+
+
+def _begin(one: str, other: str) -> str:
+    same = 0
+    for mine, theirs in zip(one, other, strict=False):
+        if mine != theirs:
+            break
+        same += 1
+    return one[:same]
+
+
+def _mended(
+    ours: pl.Series, theirs: pl.Series, forms: tuple[str, ...], differ: str
+) -> _Mended | None:
+    """Return the result of applying forms; None if too few match, or if ids of one side collide."""
+    numbered = forms[0] == "number"
+    step = int(forms[1]) if numbered and len(forms) > 1 else 0
+    sides = [
+        side.to_frame("old").with_columns(new=written(pl.col("old"), forms[:1] if step else forms))
+        for side in (ours, theirs)
+    ]
+    if step:
+        sides[0] = sides[0].with_columns(new=stepped(pl.col("new"), step))
+    if any(side["new"].n_unique() < side.height for side in sides):
+        return None
+    few, many = (0, 1) if len(ours) <= len(theirs) else (1, 0)
+    looked = _some(sides[few])
+    pairs = looked.join(sides[many], on="new", how="inner", suffix="_other", maintain_order="left")
+    if pairs.height < max(_MENDED * looked.height, min(2, looked.height)):
+        return None
+    found = (pairs["old"][0], pairs["old_other"][0])
+    doubt = ""
+    if numbered or "(" in forms[-1]:
+        by_chance = _by_chance(looked["new"], sides[many]["new"])
+        if by_chance is not None and not _beyond(pairs.height, looked.height, by_chance):
+            same = pairs.height == sides[0].height == sides[1].height > 1
+            if not same:
+                return None
+            doubt = ", if equal numbers are the same datum: such numbers may match by chance"
+    return _Mended(
+        forms,
+        differ,
+        pairs.height,
+        looked.height,
+        looked.height < sides[few].height,
+        found if few == 0 else found[::-1],
+        doubt,
+    )
+
+
+def _some(ids: pl.DataFrame) -> pl.DataFrame:
+    return ids.gather_every(math.ceil(ids.height / _LOOKED_AT))
+
+
+def _by_chance(ids: pl.Series, others: pl.Series) -> float | None:
+    """Return the share of numbers that would match by chance; None if not numbers."""
+    mine, known = (side.cast(pl.Int64, strict=False).drop_nulls() for side in (ids, others))
+    if 2 * len(mine) < len(ids) or 2 * len(known) < len(others):
+        return None
+    return _filled(known.to_numpy())
+
+
+def _filled(numbers: np.ndarray[tuple[int], np.dtype[np.int64]]) -> float:
+    """Return the density of distinct numbers within their range."""
+    return float(numbers.size / (float(numbers.max()) - float(numbers.min()) + 1))
+
+
+def _beyond(met: int, of: int, chance: float) -> bool:
+    """Return whether more ids match than by chance."""
+    spread = math.sqrt(max(of * chance * (1 - chance), 1e-9))
+    return met - of * chance > _CHANCE * spread and met > 1
+
+
+def doubtful(ours: pl.Series, theirs: pl.Series) -> bool:
+    """Return whether distinct integers match only partly: fewer than half, or no more than by
+    chance.
+
+    Args:
+        ours: distinct integers of a side.
+    """
+    few = min(len(ours), len(theirs))
+    met = int(ours.is_in(theirs.implode()).sum())
+    if met == few:
+        return False
+    chance = _by_chance(ours, theirs)
+    return 2 * met < few or chance is None or not _beyond(met, len(ours), chance)
+
+
+def _stepped(ours: pl.Series, theirs: pl.Series) -> _Mended | None:
+    """Return the correction of integer ids that match after a shift."""
+    mine, known = (side.cast(pl.Int64, strict=False).drop_nulls() for side in (ours, theirs))
+    if not len(mine) or not len(known):
+        return None
+    chance = _filled(known.to_numpy())
+    found = []
+    ends = (int(known[at]) - int(mine[at]) for at in (0, -1))  # ascending
+    for step in dict.fromkeys((1, -1, *ends)):
+        if abs(step) >= 10**9:  # more than id_format reads
+            continue
+        moved = _some(pl.DataFrame({"old": mine, "new": mine + step}))
+        met = moved.filter(pl.col("new").is_in(known.implode()))
+        of = min(moved.height, len(known))
+        enough = met.height >= max(_MENDED * of, 3)
+        if enough and _beyond(met.height, moved.height, chance):
+            pair = met.row(0)
+            differ = f"are {'lower' if step > 0 else 'higher'} by {abs(step):,} in the predictions"
+            part = moved.height < len(mine)
+            found.append(_Mended((f"{step:+d}",), differ, met.height, of, part, pair))
+    return max(found, key=lambda one: one.met, default=None)
+
+
+def _some_lack(sizes: tuple[int, int], common: int) -> bool:
+    """Return whether sides of equal size each have ids missing in the other."""
+    return sizes[0] == sizes[1] >= _LEAST_IDS and common < sizes[0]
+
+
+def _counted_from(met: CommonIds, speech: Speech, *, sure: bool = False) -> list[Note]:
+    """Return a warning on gapless integer ids, equally many on both sides, that are offset."""
+    if met.ends is None or not _some_lack(met.sizes, met.common):
+        return []
+    (low, high), (first, last) = met.ends
+    step = first - low
+    if (
+        not step
+        or (abs(step) > 1 and not sure)
+        or any(end != met.sizes[0] - 1 for end in (high - low, last - first))
+    ):
+        return []
+    forms = [*["number"] * (met.some[0].dtype == pl.String), f"{step:+d}"]
+    return [
+        Note(
+            "ids_one_off",
+            f"predictions have the {speech.column}s {low} to {high}, ground truths {first} to"
+            f" {last}, without a gap: if one side counts from another number, every"
+            f" {speech.one} is compared with another. {option('id_format', forms)}"
+            " moves those of the predictions.",
+            warning=True,
+            facts={"step": step},
+        )
+    ]
+
+
+def _alike(ours: pl.Series, theirs: pl.Series) -> str:
+    """That ids are of one form and yet others, as those of two splits are."""
+    if ours.dtype.is_integer() and theirs.dtype.is_integer():
+        return (
+            f" They are numbers from {ours[0]} to {ours[-1]}, and from {theirs[0]} to"
+            f" {theirs[-1]}: different {'ranges' if _apart(ours, theirs) else 'numbers'}, as in"
+            " two splits of a dataset."
+        )
+    shapes = [
+        {re.sub(r"[0-9]+", "#", one) for one in side.cast(pl.String).head(200)}
+        for side in (ours, theirs)
+    ]
+    if shapes[0] & shapes[1] and min(map(len, shapes)) <= 20:
+        form = sorted(shapes[0] & shapes[1])[0]
+        return (
+            f" Both are written alike ({form!r}), and no other spelling makes them match: these"
+            " seem to be different datums, as in two splits of a dataset."
+        )
+    return ""
+
+
+def _apart(ours: pl.Series, theirs: pl.Series) -> bool:
+    return bool(ours[-1] < theirs[0] or theirs[-1] < ours[0])
