@@ -469,7 +469,9 @@ def _sentences(labelled: str, inputs: Inputs, options: Options) -> dict[str, tup
                 name = _first(find, column)
                 if to and name and (task != "text" or to in table.signs):
                     own[name] = to, task == "text"
-        if not own or any(find.schema[name] != pl.String for name in own):
+        held = inputs.sources[role].held
+        long = any(name in held and held[name].cell for name in own)  # expensive to read, refused later
+        if not own or long or any(find.schema[name] != pl.String for name in own):
             return {}
         head = head_of(inputs.sources[role], [*own], _LOOKED_AT)
         few = pl.all().str.count_matches(r"\S+").median().fill_null(0) < _SENTENCE
