@@ -470,7 +470,8 @@ def _sentences(labelled: str, inputs: Inputs, options: Options) -> dict[str, tup
                 if to and name and (task != "text" or to in table.signs):
                     own[name] = to, task == "text"
         held = inputs.sources[role].held
-        long = any(name in held and held[name].cell for name in own)  # expensive to read, refused later
+        # Texts beyond the limit are refused later; reading them here would take their memory.
+        long = any(name in held and held[name].cell for name in own)
         if not own or long or any(find.schema[name] != pl.String for name in own):
             return {}
         head = head_of(inputs.sources[role], [*own], _LOOKED_AT)
