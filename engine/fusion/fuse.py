@@ -533,8 +533,8 @@ def _checked(source: Source, number: int, columns: Mapping[str, str] | None) -> 
     """Return a run's canonical columns: scores if present, otherwise ranks."""
     table = msgspec.structs.replace(_RUN, side=f"run_{number}")
     naming = recognise(schema_of(source), table, columns)
-    told = {table.side: source.description}
-    refuse(naming.problems, told)
+    descriptions = {table.side: source.description}
+    refuse(naming.problems, descriptions)
     try:
         frame = source.frame.select(naming.exprs.values()).collect()
     except READ_FAILURES as error:
@@ -546,7 +546,7 @@ def _checked(source: Source, number: int, columns: Mapping[str, str] | None) -> 
     problems, _ = check_side(frame, table, SHAPES[table.shape], naming.recognised)
     if not problems and "rank" in frame.columns:
         problems = _fractional(frame, table)
-    refuse(problems, told)
+    refuse(problems, descriptions)
     return frame
 
 
@@ -823,9 +823,9 @@ def fuse(
             code="runs_missing",
         )
     settings = _settings(how, norm, len(runs), weights, k, persistence, gamma)
-    found = open_runs(runs, columns=columns, storage_options=storage_options)
-    _check_scores(how, norm, found)
-    pool = found.pool
+    opened = open_runs(runs, columns=columns, storage_options=storage_options)
+    _check_scores(how, norm, opened)
+    pool = opened.pool
     values = pool.rank
     if how.scores:
         values = pool.score if norm is None else _normalised(norm, pool)
@@ -838,11 +838,11 @@ def fuse(
         raise InputError(
             f"method {how.name!r}: {int((~np.isfinite(score)).sum()):,} fused scores exceed the"
             " range of float64. Divide the scores of the runs (the largest is"
-            f" {np.abs(found.pool.score).max():g}), normalise them, or fuse by ranks.",
+            f" {np.abs(opened.pool.score).max():g}), normalise them, or fuse by ranks.",
             code="too_high",
             method=how.name,
         )
-    return _ranked(pool.candidate_query, pool.candidate_document, score, found)
+    return _ranked(pool.candidate_query, pool.candidate_document, score, opened)
 
 
 def _normalised(norm: Normalisation, pool: Pool) -> Any:
@@ -887,13 +887,13 @@ _WRITERS: dict[str, Callable[[pl.DataFrame, IO[bytes], str], None]] = {
 }
 
 
-def _named(kind: str, name: str, known: Mapping[str, _Kind]) -> _Kind:
+def _named(kind: str, name: str, choices: Mapping[str, _Kind]) -> _Kind:
     """The method or normalisation of a name, whatever its case."""
     wanted = name.casefold()
-    for one in known.values():
+    for one in choices.values():
         if wanted == one.name or wanted in one.aliases:
             return one
-    raise unknown(kind, name, known)
+    raise unknown(kind, name, choices)
 
 
 def _settings(
@@ -946,22 +946,22 @@ def _settings(
     return Settings(np.array(given), float(k), float(persistence), float(gamma))
 
 
-def _check_scores(how: Method, norm: Normalisation | None, found: Runs) -> None:
-    if not how.scores or not found.unscored or (norm is not None and not norm.scores):
+def _check_scores(how: Method, norm: Normalisation | None, opened: Runs) -> None:
+    if not how.scores or not opened.unscored or (norm is not None and not norm.scores):
         return
-    first = found.unscored[0]
+    first = opened.unscored[0]
     by_rank = ", ".join(one.name for one in METHODS.values() if not one.scores)
     raise InputError(
-        f"method {how.name!r} uses scores, and {len(found.unscored)} of {found.pool.n_runs} runs"
-        f" have only ranks, the first one run {first + 1} ({found.names[first]}). Use a method of"
+        f"method {how.name!r} uses scores, and {len(opened.unscored)} of {opened.pool.n_runs} runs"
+        f" have only ranks, the first one run {first + 1} ({opened.names[first]}). Use a method of"
         f" ranks ({by_rank}), or normalisation='rank' or 'borda'.",
         code="scores_missing",
         method=how.name,
-        count=len(found.unscored),
+        count=len(opened.unscored),
     )
 
 
-def _ranked(query: Any, document: Any, score: Any, found: Runs) -> pl.DataFrame:
+def _ranked(query: Any, document: Any, score: Any, opened: Runs) -> pl.DataFrame:
     """The fused run, ids for codes."""
     frame = pl.DataFrame({"query": query, "document": document, "score": score}).sort(
         "query", "score", "document", descending=[False, True, True]
@@ -971,8 +971,8 @@ def _ranked(query: Any, document: Any, score: Any, found: Runs) -> pl.DataFrame:
     sizes = np.diff(np.append(first, codes.size))
     return pl.DataFrame(
         {
-            "query_id": found.queries.gather(frame["query"]),
-            "doc_id": found.documents.gather(frame["document"]),
+            "query_id": opened.queries.gather(frame["query"]),
+            "doc_id": opened.documents.gather(frame["document"]),
             "score": frame["score"],
             "rank": np.arange(codes.size) - np.repeat(first, sizes) + 1,
         }

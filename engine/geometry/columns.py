@@ -146,7 +146,7 @@ class Place(msgspec.Struct, frozen=True, eq=False):
         wrong: Array,
         what: str,
         hint: str,
-        told: Callable[[int], Any] | None = None,
+        value_of: Callable[[int], Any] | None = None,
         **facts: Any,
     ) -> None:
         """Raise if anything is wrong.
@@ -156,32 +156,34 @@ class Place(msgspec.Struct, frozen=True, eq=False):
             wrong: bool [n].
             what: fault, after the number of rows: ``with ...``, ``without ...``.
             hint: the way out, a sentence.
-            told: text shown of a row, by its index.
+            value_of: text shown of a row, by its index.
             **facts: of the error, in addition to side, column, count and the first rows.
 
         Raises:
             InputError: naming the column, the count and the first rows.
         """
-        found = np.flatnonzero(wrong)
-        if not found.size:
+        bad = np.flatnonzero(wrong)
+        if not bad.size:
             return
-        shown = [self._shown(int(i), told) for i in found[:_SHOWN]]
-        rows = "row" if found.size == 1 else "rows"
-        numbers = [self.row(int(i)) for i in found[:_SHOWN]]
+        shown = [self._shown(int(i), value_of) for i in bad[:_SHOWN]]
+        rows = "row" if bad.size == 1 else "rows"
+        numbers = [self.row(int(i)) for i in bad[:_SHOWN]]
         first = f"first (rows count from 0): {'; '.join(shown)}. {hint}"
-        said = f": {found.size:,} {rows} {what}, {first}"
-        raise self.error(code, said, count=found.size, rows=numbers, **facts)
+        message = f": {bad.size:,} {rows} {what}, {first}"
+        raise self.error(code, message, count=bad.size, rows=numbers, **facts)
 
-    def error(self, code: str, said: str, **facts: Any) -> InputError:
-        """Return an error about the column; ``said`` follows its name."""
+    def error(self, code: str, message: str, **facts: Any) -> InputError:
+        """Return an error about the column; ``message`` follows its name."""
         start = f"{self.side.replace('_', ' ')}: column {self.column!r}"
-        return InputError(f"{start}{said}", code=code, side=self.side, column=self.column, **facts)
+        return InputError(
+            f"{start}{message}", code=code, side=self.side, column=self.column, **facts
+        )
 
-    def _shown(self, index: int, told: Callable[[int], Any] | None) -> str:
+    def _shown(self, index: int, value_of: Callable[[int], Any] | None) -> str:
         name = self.named(index)
-        if told is None:
+        if value_of is None:
             return name
-        text = str(shown(told(index)))
+        text = str(shown(value_of(index)))
         text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
         return f"{name[:-1]}, {text})" if name.endswith(")") else f"{name} ({text})"
 

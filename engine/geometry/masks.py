@@ -271,9 +271,9 @@ def _sizes(size: pl.Series, place: Place) -> tuple[Array, Array]:
     if levels != 1 or not inner.is_numeric():
         raise place.error("wrong_dtype", f": 'size' has dtype {size.dtype}. {hint}", field="size")
     values, (offset,) = flat(size)
-    told = size.__getitem__
+    value_of = size.__getitem__
     place.refuse(
-        "mask_size_misfit", np.diff(offset) != 2, "whose size is not two numbers", hint, told
+        "mask_size_misfit", np.diff(offset) != 2, "whose size is not two numbers", hint, value_of
     )
     number = values.cast(pl.Float64).fill_null(0).to_numpy().reshape(-1, 2)
     whole = (number >= 1) & (number == np.floor(number)) & (number < 1 << 32)
@@ -282,7 +282,7 @@ def _sizes(size: pl.Series, place: Place) -> tuple[Array, Array]:
         ~whole.all(axis=1),
         "whose size is not two positive whole numbers",
         hint,
-        told,
+        value_of,
     )
     pixels = number[:, 0] * number[:, 1]
     place.refuse(
@@ -290,7 +290,7 @@ def _sizes(size: pl.Series, place: Place) -> tuple[Array, Array]:
         pixels >= 1 << 32,
         "whose size has 2^32 pixels or more",
         "Cut the image into tiles, one datum each.",
-        told,
+        value_of,
     )
     height, width = number[:, 0].astype(np.int64), number[:, 1].astype(np.int64)
     return height, width
@@ -366,15 +366,15 @@ def _by_row(order: pl.Series | None, usual: str, n: int, place: Place) -> Array:
     """Return flags for codes whose pixels are counted along the rows."""
     if order is None:
         return np.full(n, usual == "row")
-    said = order.fill_null(usual) if order.dtype == pl.String else order.cast(pl.String)
+    orders = order.fill_null(usual) if order.dtype == pl.String else order.cast(pl.String)
     place.refuse(
         "unknown_name",
-        ~said.is_in(["row", "column"]).to_numpy(),
+        ~orders.is_in(["row", "column"]).to_numpy(),
         "whose 'order' is neither 'row' nor 'column'",
         "Write the order of the pixels: along the rows, or down the columns.",
-        said.__getitem__,
+        orders.__getitem__,
     )
-    return (said == "row").to_numpy()
+    return (orders == "row").to_numpy()
 
 
 def _turned(runs: Runs, by_row: Array, height: Array, width: Array, over: Over | None) -> Runs:

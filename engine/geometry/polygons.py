@@ -96,7 +96,7 @@ def _listed(column: pl.Series, place: Place) -> tuple[Rings, bool]:
     pairs = levels > 2 or (levels == 2 and lengths.size > 0 and bool((lengths == 2).all()))
     n = column.len()
 
-    told = column.__getitem__
+    value_of = column.__getitem__
 
     def rows_of(wrong: Array) -> Array:
         at = offsets[0]
@@ -111,7 +111,7 @@ def _listed(column: pl.Series, place: Place) -> tuple[Rings, bool]:
             rows_of(lengths != 2),
             "with points that are not two numbers",
             "A point is [x, y]; heights above ground have no place in an image.",
-            told,
+            value_of,
         )
         xy, offsets = numbers.reshape(-1, 2), offsets[:-1]
     else:
@@ -120,7 +120,7 @@ def _listed(column: pl.Series, place: Place) -> tuple[Rings, bool]:
             rows_of(lengths % 2 != 0),
             "with flat rings of an odd count of numbers",
             "A flat ring is x, y, x, y, ...",
-            told,
+            value_of,
         )
         xy = numbers.reshape(-1, 2)
         offsets = [*offsets[:-1], offsets[-1] // 2]
@@ -159,20 +159,20 @@ def _of_three_points(rings: Rings, column: pl.Series, place: Place, *, repair: b
     if not repair:
         wrong = np.zeros(none.size, np.bool_)
         wrong[rings.of_ring[short]] = True
-        told = column.__getitem__
+        value_of = column.__getitem__
         place.refuse(
             "polygon_empty",
             none,
             "with an empty polygon",
             f"{_WAY_OUT} score them as shapes without area.",
-            told,
+            value_of,
         )
         place.refuse(
             "ring_short",
             wrong,
             "with rings of fewer than three points",
             f"{_WAY_OUT} remove such rings.",
-            told,
+            value_of,
         )
     outside = np.zeros(n.size, np.bool_)
     parts = np.diff(rings.part_start)
@@ -536,7 +536,7 @@ def smallest_boxes(corners: Array) -> Array:
     xy = corners.reshape(-1, 4, 2)
     start = xy[:, :1]
     best = np.full(len(xy), np.inf)
-    found = np.zeros((len(xy), 5))
+    smallest = np.zeros((len(xy), 5))
     for a, b in ((0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (1, 3)):
         along = xy[:, b] - xy[:, a]
         radians = np.arctan2(along[:, 1], along[:, 0])
@@ -550,8 +550,8 @@ def smallest_boxes(corners: Array) -> Array:
         best[better] = area[better]
         centre = np.einsum("nji,nj->ni", turn, middle) + start[:, 0]
         boxes = np.concatenate([centre, extent, radians[:, None]], axis=1)
-        found[better] = boxes[better]
-    return found
+        smallest[better] = boxes[better]
+    return smallest
 
 
 def around(corners: Array) -> Array:
@@ -589,9 +589,9 @@ def outlines(masks: Masks, place: Place | None = None) -> Polygons:
         few = size[first : first + tuning().canvas_masks]
         fits = np.maximum.accumulate(few[:, 0]) * np.cumsum(few[:, 1]) <= tuning().canvas_pixels
         last = first + max(int(np.argmin(np.r_[fits, False])), 1)
-        owners, found = _traced(masks, there[first:last], boxes)
+        owners, polygons = _traced(masks, there[first:last], boxes)
         of_mask += owners
-        parts += found
+        parts += polygons
         first = last
     order = np.argsort(np.array(of_mask, np.int64), kind="stable").tolist()
     rings = [np.asarray(ring[:-1], np.float64) for i in order for ring in parts[i]]

@@ -91,8 +91,8 @@ class RasterFiles(msgspec.Struct, frozen=True):
 
     def refusal(self, path: str) -> str | None:
         """Return why a path is refused, with the remedy; None if it is allowed."""
-        found = self.find(path)
-        if found is None:
+        file = self.find(path)
+        if file is None:
             if not is_remote(path):
                 return None
             return (
@@ -101,9 +101,9 @@ class RasterFiles(msgspec.Struct, frozen=True):
             )
         if self.root is None:
             return None
-        if is_remote(found) and not os.path.isfile(found):
+        if is_remote(file) and not os.path.isfile(file):
             return f"is not a file in {option('raster_root', self.root)}"
-        root, there = (os.path.realpath(path) for path in (os.path.expanduser(self.root), found))
+        root, there = (os.path.realpath(path) for path in (os.path.expanduser(self.root), file))
         if os.path.commonpath([root, there]) == root:
             return None
         return f"leads out of {option('raster_root', self.root)}, to {there}"
@@ -161,10 +161,10 @@ class Grid(msgspec.Struct, frozen=True):
         here, there = (
             np.array([*np.reshape(one.transform, (2, 3)), (0.0, 0.0, 1.0)]) for one in (self, other)
         )
-        apart = (there - here) @ corners
+        offset = (there - here) @ corners
         if np.linalg.det(here):
-            apart = np.linalg.solve(here, apart)  # in pixels
-        if np.abs(apart).max() > _OFF:
+            offset = np.linalg.solve(here, offset)  # in pixels
+        if np.abs(offset).max() > _OFF:
             return f"transforms {self.transform} against {other.transform}"
         return ""
 
@@ -218,9 +218,9 @@ def opened(path: str, *, remote: bool = False) -> Iterator[Any]:
         except rasterio.errors.RasterioIOError as error:
             if "not recognized as being in a supported file format" not in str(error):
                 raise
-            known = ", ".join(_formats())
+            formats = ", ".join(_formats())
             raise OSError(
-                f"{path!r} is not a raster of a format that is read here: {known}."
+                f"{path!r} is not a raster of a format that is read here: {formats}."
             ) from None
     with dataset:
         yield dataset
@@ -261,11 +261,11 @@ def png_damage(file: IO[bytes]) -> str:
             return f"is damaged: no chunk of PNG begins at byte {at:,}"
         if at + length + 12 > size:
             break
-        found = zlib.crc32(kind)
+        checksum = zlib.crc32(kind)
         for left in range(length, 0, -_BLOCK):
-            found = zlib.crc32(file.read(min(left, _BLOCK)), found)
+            checksum = zlib.crc32(file.read(min(left, _BLOCK)), checksum)
         # Only chunks with a capital first letter matter to pixels.
-        if found != int.from_bytes(file.read(4), "big") and kind[:1].isupper():
+        if checksum != int.from_bytes(file.read(4), "big") and kind[:1].isupper():
             return f"is damaged: the CRC of its chunk {kind.decode()} at byte {at:,} is wrong"
         if kind == b"IEND":
             return ""
@@ -330,9 +330,9 @@ def grids(
 
 def size_of(paths: pl.Series, *, side: str, rows: Array | None = None) -> tuple[Array, Array]:
     """Heights and widths of raster files, int64 [n] each; see :func:`grids`."""
-    found = grids(paths, side=side, rows=rows)
-    height = np.array([grid.height for grid in found], np.int64)
-    width = np.array([grid.width for grid in found], np.int64)
+    sizes = grids(paths, side=side, rows=rows)
+    height = np.array([grid.height for grid in sizes], np.int64)
+    width = np.array([grid.width for grid in sizes], np.int64)
     return height, width
 
 
@@ -406,9 +406,9 @@ class ValueRuns:
         flat = pixels.reshape(-1)
         if not flat.size:
             return
-        ends = np.flatnonzero(flat[1:] != flat[:-1]) + 1
-        begin = np.concatenate([[0], ends]).astype(np.uint32)
-        end = np.concatenate([ends, [flat.size]]).astype(np.uint32)
+        changes = np.flatnonzero(flat[1:] != flat[:-1]) + 1
+        begin = np.concatenate([[0], changes]).astype(np.uint32)
+        end = np.concatenate([changes, [flat.size]]).astype(np.uint32)
         value = flat[begin]
         if self._values is not None:
             number = value.astype(np.float64)
@@ -495,25 +495,25 @@ def read_raster_masks(
     values = np.full(n, np.nan) if value is None else np.asarray(value, np.float64)
     names = paths.to_list()
     members = np.argsort(code, kind="stable")
-    ends = np.searchsorted(code[members], np.arange(first.size + 1))
+    starts = np.searchsorted(code[members], np.arange(first.size + 1))
 
     def run(low: int, high: int) -> list[tuple[Array, Grid, Runs]]:
-        found = []
+        masks = []
         for file in range(low, high):
-            own = members[ends[file] : ends[file + 1]]
+            own = members[starts[file] : starts[file + 1]]
             with reading(names[own[0]], place, int(own[0]), remote=remote) as dataset:
                 grid = grid_of(dataset)
                 _refuse_grid(grid, own, bands[own], names[own[0]], place)
                 _refuse_colours(dataset, own, bands[own], values[own], place)
                 read = np.where(np.isnan(bands[own]), 1, bands[own]).astype(np.int64)
-                found.append((own, grid, _read_file(dataset, read, values[own])))
-        return found
+                masks.append((own, grid, _read_file(dataset, read, values[own])))
+        return masks
 
-    parts = [one for part in in_ranges(over, ends, run) for one in part]
+    parts = [one for part in in_ranges(over, starts, run) for one in part]
     order = np.concatenate([np.zeros(0, np.int64), *(own for own, _, _ in parts)])
     sizes = [(grid.height, grid.width) for own, grid, _ in parts for _ in own]
     height, width = np.array(sizes, np.int64).reshape(-1, 2).T.copy()
-    runs = joined([found for _, _, found in parts])
+    runs = joined([masks for _, _, masks in parts])
     return from_rows(runs, height, width).take(np.argsort(order))
 
 
@@ -640,8 +640,8 @@ class PackedMap(msgspec.Struct, frozen=True):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """The pixels, read-only unless they are copied."""
-        found = np.frombuffer(zlib.decompress(self.packed), self.dtype).reshape(self.shape)
-        return found if dtype is None else found.astype(dtype)
+        pixels = np.frombuffer(zlib.decompress(self.packed), self.dtype).reshape(self.shape)
+        return pixels if dtype is None else pixels.astype(dtype)
 
 
 _COLUMNS = {"packed": pl.Binary, "height": pl.Int64, "width": pl.Int64, "code": pl.String}
@@ -649,8 +649,8 @@ _COLUMNS = {"packed": pl.Binary, "height": pl.Int64, "width": pl.Int64, "code": 
 
 def packed(maps: Iterable[Any]) -> pl.Series:
     """Arrays [h, w] of whole numbers as a column of structs, compressed."""
-    found = [np.asarray(one) for one in maps]
-    rows = [(zlib.compress(one.tobytes(), _LEVEL), *one.shape, one.dtype.str) for one in found]
+    arrays = [np.asarray(one) for one in maps]
+    rows = [(zlib.compress(one.tobytes(), _LEVEL), *one.shape, one.dtype.str) for one in arrays]
     frame = pl.DataFrame(rows, schema=_COLUMNS, orient="row")
     return frame.to_struct("raster")
 

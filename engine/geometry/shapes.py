@@ -101,10 +101,10 @@ def _united(parts: Array, start: Array, several: Array) -> tuple[Array, bool]:
         same = np.flatnonzero(counts == size)
         table = parts[start[several[same]][:, None] + np.arange(size)]
         whole = shapely.multipolygons(_flat(table), indices=_owners(table))
-        apart = shapely.is_valid(whole)
-        if not apart.all():
+        valid = shapely.is_valid(whole)
+        if not valid.all():
             all_apart = False
-            whole[~apart] = _polygonal(shapely.union_all(table[~apart], axis=1))
+            whole[~valid] = _polygonal(shapely.union_all(table[~valid], axis=1))
         made[same] = whole
     return made, all_apart
 

@@ -113,7 +113,7 @@ def same(task: str) -> dict[str, str]:
 def close(task: str) -> dict[str, str]:
     """Names in other tools, squeezed -> how our number differs, or which option it takes."""
     every = getattr(_home(task), "CLOSE", {})
-    return {name: said for names, said in every.items() for name in names.split()}
+    return {name: sentence for names, sentence in every.items() for name in names.split()}
 
 
 _FILLER = re.compile(r"[\s_]+|-(?!\d)")
@@ -248,9 +248,9 @@ def _wanted(task: str, name: str) -> Asked:
         return Asked(name, None)
     rated = at_threshold(task, name)
     if rated is not None:
-        said = f"{option('metrics', rated[0])} {option(_THRESHOLDS, [rated[1]])}"
+        written = f"{option('metrics', rated[0])} {option(_THRESHOLDS, [rated[1]])}"
         raise OptionError(
-            f"{name!r}: IoU thresholds are a separate option: write {said}.",
+            f"{name!r}: IoU thresholds are a separate option: write {written}.",
             code="unknown_name",
             value=name,
         )
@@ -298,8 +298,8 @@ def asked(task: str, name: str) -> tuple[Metric, int | None]:
     if wanted.k is not None and "k" not in metric.params:
         able = [one.name for one in all_metrics(task).values() if "k" in one.params]
         cut = f"metrics with one: {', '.join(able)}" if able else f"no metric of {task} has one"
-        near = _close(task, name)
-        hint = f".{near}" if near else f"; write {metric.name!r} ({cut})."
+        sentence = _close(task, name)
+        hint = f".{sentence}" if sentence else f"; write {metric.name!r} ({cut})."
         raise OptionError(
             f"{name!r}: {metric.name} has no cut-off{hint}",
             code="option_unfit",

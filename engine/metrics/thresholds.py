@@ -197,8 +197,8 @@ def _equal(threshold: Array, at: Reached, aims: Aims) -> Array:
     difference, that excludes points without a true positive.
     """
     if not np.isnan(at.tn).all():
-        apart: Array = -np.abs(at.fpr - (1 - at.recall))
-        return apart
+        distance: Array = -np.abs(at.fpr - (1 - at.recall))
+        return distance
     return np.where(at.tp > 0, -np.abs(at.fp - at.fn), np.nan)
 
 
@@ -296,16 +296,16 @@ class _Best:
             self.merit = -aims.miss_cost * np.asarray(curve.positives, np.float64)
             self.tp[:], self.fp[:] = 0.0, 0.0
 
-    def see(self, found: Points, segment: Array, at: Reached, aims: Aims) -> None:
-        merit = self.rule.merit(found.threshold, at, aims)
+    def see(self, points: Points, segment: Array, at: Reached, aims: Aims) -> None:
+        merit = self.rule.merit(points.threshold, at, aims)
         fits = ~np.isnan(merit)
-        largest = largest_of(found.start, np.where(fits, merit, -np.inf))
-        place = first_of(found.start, fits & (merit == largest[segment]))
+        largest = largest_of(points.start, np.where(fits, merit, -np.inf))
+        place = first_of(points.start, fits & (merit == largest[segment]))
         better = (place >= 0) & (largest > self.merit)
         place = place[better]
         self.merit[better] = largest[better]
-        self.threshold[better] = found.threshold[place]
-        self.tp[better], self.fp[better] = found.tp[place], found.fp[place]
+        self.threshold[better] = points.threshold[place]
+        self.tp[better], self.fp[better] = points.tp[place], points.fp[place]
 
 
 def above(score: Array) -> Array:
@@ -333,18 +333,18 @@ def walk(
         (np.where(np.isnan(t), np.nan, 0.0), np.where(np.isnan(t), np.nan, 0.0)) for t in fixed
     ]
     top = np.full(n, np.nan)
-    for found in curve.blocks():
-        segment = segment_of(found.start)
+    for points in curve.blocks():
+        segment = segment_of(points.start)
         negatives = None if curve.negatives is None else curve.negatives[segment]
-        at = reached(found.tp, found.fp, curve.positives[segment], negatives, aims)
-        new = np.isnan(top) & (np.diff(found.start) > 0)
-        top[new] = found.threshold[found.start[:-1][new]]
+        at = reached(points.tp, points.fp, curve.positives[segment], negatives, aims)
+        new = np.isnan(top) & (np.diff(points.start) > 0)
+        top[new] = points.threshold[points.start[:-1][new]]
         for one in best:
-            one.see(found, segment, at, aims)
+            one.see(points, segment, at, aims)
         for threshold, (tp, fp) in zip(fixed, counted, strict=True):
-            last = last_of(found.start, found.threshold >= threshold[segment])
+            last = last_of(points.start, points.threshold >= threshold[segment])
             here = last >= 0
-            tp[here], fp[here] = found.tp[last[here]], found.fp[last[here]]
+            tp[here], fp[here] = points.tp[last[here]], points.fp[last[here]]
     unscored = np.isnan(top)
     chosen = []
     for one in best:
@@ -484,9 +484,9 @@ class Bins(msgspec.Struct, frozen=True):
         return np.where(self.n.sum(axis=1) > 0, self.gap.max(axis=1), np.nan)
 
 
-def bins_of(told: Told, n_bins: int) -> Bins:
+def bins_of(scores: Told, n_bins: int) -> Bins:
     """Bin rows by score; scores outside [0, 1] make a segment undefined."""
-    return _binned(told.pieces(), told.start.size - 1, n_bins)
+    return _binned(scores.pieces(), scores.start.size - 1, n_bins)
 
 
 def bins_by(curve: Curve, n_bins: int) -> Bins:
@@ -517,28 +517,28 @@ def ece_of(
     """
 
     def pieces() -> Iterator[tuple[Array, Told]]:
-        for told, change in zip_longest(parts, changed):
-            for segment, few in told.pieces():
+        for scores, change in zip_longest(parts, changed):
+            for segment, few in scores.pieces():
                 score = few.score if change is None else change(few.score)
                 yield segment, msgspec.structs.replace(few, score=score)
 
     return float(_binned(pieces(), 1, n_bins).expected[0])
 
 
-def fitted_temperature(told: Told) -> float:
+def fitted_temperature(scores: Told) -> float:
     """Fit the temperature that minimises the negative log likelihood of one segment.
 
     The likelihood is convex in 1 / T; the root of its derivative is found by bisection. NaN without
     a minimum: rows all right or all wrong, or scores that are uninformative or inverse. Source: C.
     Guo et al., "On calibration of modern neural networks" (2017), of two classes.
     """
-    if not told.n.sum() or not 0 < told.right.sum() < told.n.sum():
+    if not scores.n.sum() or not 0 < scores.right.sum() < scores.n.sum():
         return float("nan")
-    every = [_logit(told.score)] if told.score.size <= tuning().calibrated_scores else None
+    every = [_logit(scores.score)] if scores.score.size <= tuning().calibrated_scores else None
 
     def slope(inverse: float) -> float:
         total = ExactSums(1)
-        for i, (_, few) in enumerate(told.pieces()):
+        for i, (_, few) in enumerate(scores.pieces()):
             z = _logit(few.score) if every is None else every[i]
             total.add(z * (few.n * _logistic(z * inverse) - few.right))
         return float(total.rounded()[0])
@@ -590,19 +590,19 @@ class Isotonic(msgspec.Struct, frozen=True):
         return np.asarray(np.interp(score, at, np.repeat(self.value, 2)))
 
 
-def fitted_isotonic(told: Told) -> Isotonic:
+def fitted_isotonic(scores: Told) -> Isotonic:
     """Compute the isotonic least-squares fit of one segment, by pooling adjacent violators.
 
     Source: M. Ayer et al. (1955); B. Zadrozny, C. Elkan (2002) for calibration. The values are
     those of scikit-learn's ``IsotonicRegression(out_of_bounds="clip")``.
     """
     low, high, right, n = np.zeros((4, 0))
-    for end in range(told.score.size, 0, -tuning().calibrated_scores):
+    for end in range(scores.score.size, 0, -tuning().calibrated_scores):
         here = slice(max(0, end - tuning().calibrated_scores), end)
-        score = told.score[here][::-1]
+        score = scores.score[here][::-1]
         low, high = np.append(low, score), np.append(high, score)
         stop, right, n = pooled_blocks(
-            np.append(right, told.right[here][::-1]), np.append(n, told.n[here][::-1])
+            np.append(right, scores.right[here][::-1]), np.append(n, scores.n[here][::-1])
         )
         low, high = low[np.r_[0, stop[:-1]].astype(np.int64)], high[stop - 1]
     return Isotonic(low, high, ratio(right, n))

@@ -56,7 +56,7 @@ def view_of(kind: Callable[..., Any], field: str) -> View:
 
 
 def frames_of(
-    crossings: Callable[..., pl.DataFrame] | None = None, **kept: Callable[[Any], pl.DataFrame]
+    crossings: Callable[..., pl.DataFrame] | None = None, **makers: Callable[[Any], pl.DataFrame]
 ) -> OwnFrames:
     """Return the frames of a task: confusion matrix, per-datum values, frames of the tally.
 
@@ -76,8 +76,8 @@ def frames_of(
     ) -> pl.DataFrame:
         if frame == "confusion" and crossings is not None:
             return pl.concat(each_view(crossings))
-        if frame in kept:
-            return kept[frame](tallies)
+        if frame in makers:
+            return makers[frame](tallies)
         everything: dict[str, set[int | None]] = {need: {None} for need in tallies.stats.columns}
         return per_datum_frame(tallies.stats, tallies.datums, everything)
 
@@ -180,8 +180,8 @@ def _relabelled(file: str, whole: Any, merge: Merge, settings: Any) -> str:
 
 
 def _stats_of(part: Part) -> Stats:
-    found: Stats = part.rows.stats
-    return found
+    stats: Stats = part.rows.stats
+    return stats
 
 
 def _shown(tallies: Any, cuts: Cuts) -> int:

@@ -209,8 +209,8 @@ def _with_keys(
         ]
     )
     joint = [k.astype(np.int64) * len(values) + v for k, v in zip(key_codes, codes, strict=True)]
-    found, pair_codes = encode([pl.Series("pair", array) for array in joint])
-    at = found.to_numpy()
+    distinct, pair_codes = encode([pl.Series("pair", array) for array in joint])
+    at = distinct.to_numpy()
     width = max(1, len(values))
     pairs = pl.DataFrame(
         {"label_key": names.gather(at // width), "label_value": values.gather(at % width)}
@@ -357,20 +357,20 @@ def draw_keys(ids: pl.Series, slices: pl.DataFrame, cluster: str | None) -> Arra
     if cluster is None:
         return keys
     named = slices[cluster].cast(pl.String)
-    known = named.is_not_null().to_numpy()
-    return np.where(known, hashes_of(named), keys)
+    named_rows = named.is_not_null().to_numpy()
+    return np.where(named_rows, hashes_of(named), keys)
 
 
 def dataset_of(frames: Frames) -> pl.DataFrame | None:
     """Return datum_id and dataset; the first table that contains a datum decides."""
-    told = [
+    sides = [
         table.select("datum_id", pl.col("dataset").cast(pl.String)).drop_nulls()
         for table in (frames.datums, *(frames.sides.get(side) for side in _TELLING))
         if table is not None and "dataset" in table.columns
     ]
-    if not told:
+    if not sides:
         return None
-    return pl.concat(told, how="vertical_relaxed").unique(
+    return pl.concat(sides, how="vertical_relaxed").unique(
         "datum_id", keep="first", maintain_order=True
     )
 

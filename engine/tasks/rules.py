@@ -150,8 +150,8 @@ def _all_renamed(pairs: Pairs) -> Iterator[Facts]:
     moved = int(best.filter(pl.col("mine") != pl.col("other"))["len"].sum()) / whole
     tested = pairs.independent and moved >= _TESTED and best.height > 1
     if enough or (tested and _beyond_chance(pairs, agreed)):
-        known = best["mine"].is_in(pairs.counts["other"].implode()).any()
-        yield pairs.facts(best, known=bool(known), shift=_shift(best, pairs.values))
+        among = best["mine"].is_in(pairs.counts["other"].implode()).any()
+        yield pairs.facts(best, known=bool(among), shift=_shift(best, pairs.values))
 
 
 def _exchanged(pairs: Pairs) -> Iterator[Facts]:
@@ -446,13 +446,13 @@ def boxes_apart(
             read = {**boxes, name: [reading(one) for one in boxes[name]]}
             return fit(*read.values())
 
-        for said, instead, reading in _READINGS:
+        for words, instead, reading in _READINGS:
             if fitted(reading) >= good:
-                told = f", or the {other} {instead}" if instead else ""
+                remedy = f", or the {other} {instead}" if instead else ""
                 return _warning(
-                    f"the {name} seem to {said}{told}. {option('box_format')} is for lists of both"
-                    " sides; to correct only one side, rename its columns to their meaning (cx, cy,"
-                    " box_width, box_height), or convert them"
+                    f"the {name} seem to {words}{remedy}. {option('box_format')} is for lists of"
+                    " both sides; to correct only one side, rename its columns to their meaning"
+                    " (cx, cy, box_width, box_height), or convert them"
                 )
     moved = _offset(ours, theirs) if fewest >= LEAST else None
     if moved is not None and fit([one + moved for one in ours], theirs) >= good:
@@ -517,12 +517,12 @@ def _offset(ours: list[Array], theirs: list[Array]) -> Array | None:
     """The commonest offset of ground truths from predictions of about their size, float64 [4]."""
     pairs = [other[None] - mine[:, None] for mine, other in zip(ours, theirs, strict=True)]
     corners = np.concatenate([one.reshape(-1, 4) for one in pairs])
-    near = _ALIKE * np.median(_extents(theirs), axis=0)
-    same = (np.abs(corners[:, 2:] - corners[:, :2]) <= near).all(axis=1)
+    tolerance = _ALIKE * np.median(_extents(theirs), axis=0)
+    same = (np.abs(corners[:, 2:] - corners[:, :2]) <= tolerance).all(axis=1)
     offsets = corners[same][:_OFFSETS, :2]
     if not len(offsets):
         return None
-    around = (np.abs(offsets[:, None] - offsets) <= near).all(axis=2)
+    around = (np.abs(offsets[:, None] - offsets) <= tolerance).all(axis=2)
     common: Array = np.median(offsets[around[around.sum(axis=1).argmax()]], axis=0)
     return np.tile(common, 2)
 
@@ -531,10 +531,10 @@ _ALIKE = 0.1  # of the median width and height: boxes of one size, offsets that 
 _OFFSETS = 1_000  # that are compared with each other
 
 
-def _warning(said: str, **facts: Any) -> Note:
+def _warning(reason: str, **facts: Any) -> Note:
     return Note(
         "boxes_apart",
-        f"boxes of the two sides overlap too little, and the numbers mean little: {said}.",
+        f"boxes of the two sides overlap too little, and the numbers mean little: {reason}.",
         warning=True,
         facts=facts,
     )
@@ -546,12 +546,12 @@ def _shifted_ids(predictions: Rows, truths: Rows, datums: Datums) -> Note | None
     ids = numbers_of(datums.id) if text else datums.id
     if ids is None or not ids.dtype.is_integer():
         return None
-    known = ids.cast(pl.Int64).to_numpy()
-    order = np.argsort(known, kind="stable")
+    numbers = ids.cast(pl.Int64).to_numpy()
+    order = np.argsort(numbers, kind="stable")
     for step in (1, -1):
-        at = np.searchsorted(known[order], known + step)
-        at = order[np.minimum(at, known.size - 1)]
-        places = np.where(known[at] == known + step, at, -1)
+        at = np.searchsorted(numbers[order], numbers + step)
+        at = order[np.minimum(at, numbers.size - 1)]
+        places = np.where(numbers[at] == numbers + step, at, -1)
         ours, theirs = sample(predictions, truths, places)
         fewest = _fewest(ours, theirs)
         if fewest >= FEWEST and fit(ours.boxes, theirs.boxes) >= good_fit(fewest):
@@ -582,10 +582,10 @@ def labels_apart(ours: Sample, theirs: Sample, labels: Labels) -> Note | None:
 
 def _exchanged_boxes(pairs: pl.DataFrame) -> bool:
     """Return True if at least two labels are consistently paired with another label, one to one."""
-    apart = pairs.filter(pl.col("mine") != pl.col("other")).height
+    moved = pairs.filter(pl.col("mine") != pl.col("other")).height
     return (
-        apart >= 2
-        and apart == pairs.height == pairs["mine"].n_unique() == pairs["other"].n_unique()
+        moved >= 2
+        and moved == pairs.height == pairs["mine"].n_unique() == pairs["other"].n_unique()
     )
 
 

@@ -67,9 +67,9 @@ class NotProbabilities(PartRefused):
     def of_all(self, parts: Sequence[NotProbabilities]) -> NotProbabilities:
         """All columns that have such scores in some part, and the first of them."""
         titles = {place: title for part in parts for place, title in part.titles.items()}
-        found = [one for part in parts for one in part.found]
+        examples = [one for part in parts for one in part.found]
         count = sum(part.count for part in parts)
-        return NotProbabilities(self.role, titles, count, found, self.counted, self.needing)
+        return NotProbabilities(self.role, titles, count, examples, self.counted, self.needing)
 
 
 def check_probabilities(frames: Frames, needing: str) -> None:
@@ -101,14 +101,14 @@ def check_probabilities(frames: Frames, needing: str) -> None:
     table = frame.lazy() if ROW in frame.columns else frame.lazy().with_row_index(ROW)
     some = table.select(ROW, *beyond.values()).filter(pl.any_horizontal(outside))
     rows = some.head(_SHOWN).collect()
-    found = [
+    examples = [
         (row[ROW], place, row[name])
         for row in rows.iter_rows(named=True)
         for place, name in beyond.items()
         if not 0 <= row[name] <= 1
     ]
     counted = f"rows that {option('where')} keeps" if frames.kept else "rows"
-    raise NotProbabilities(role, titles, n, found, counted, needing)
+    raise NotProbabilities(role, titles, n, examples, counted, needing)
 
 
 def _beyond(scores: pl.Series) -> bool:
@@ -178,8 +178,10 @@ def notes_of(given: LabelThresholds, labels: Labels, scored: Array | None = None
     """
     rows, named = _Rows(given), _named(labels)
     met = [list(rows.of(*label)) for label in named]
-    known = {row for own in met for row in own}
-    strange = [row.name or row.value for row in given if row.value is not None and row not in known]
+    listed = {row for own in met for row in own}
+    strange = [
+        row.name or row.value for row in given if row.value is not None and row not in listed
+    ]
     moved, unnamed = [], []
     for (_, value, name), own in zip(named, met, strict=True):
         row = own[0] if own else None
@@ -191,7 +193,7 @@ def notes_of(given: LabelThresholds, labels: Labels, scored: Array | None = None
             unnamed.append(f"{value} ({row.name})")
     lacks = np.array([not own for own in met], bool) & (True if scored is None else scored)
     without = [value for (_, value, _), lack in zip(named, lacks, strict=True) if lack]
-    told = {
+    cases = {
         "thresholds_unused": (strange, "no side has the label {}"),
         "thresholds_moved": (moved, "labels matched by name, as their values differ: {}"),
         "thresholds_unnamed": (
@@ -202,7 +204,7 @@ def notes_of(given: LabelThresholds, labels: Labels, scored: Array | None = None
     }
     return [
         Note(kind, f"thresholds: {words.format(listing(values))}.", 0, facts={"labels": values[:5]})
-        for kind, (values, words) in told.items()
+        for kind, (values, words) in cases.items()
         if values
     ]
 

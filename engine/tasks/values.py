@@ -96,13 +96,13 @@ def judged_frame(losses: Losses, datums: Datums) -> pl.DataFrame:
     schema = frame_schema(FRAME, datum=datums.id_dtype)
     if made_with is not None:
         schema = {**schema, "parameters": pl.String()}
-    known = pl.col("value").is_not_null()
+    defined = pl.col("value").is_not_null()
     frame = pl.DataFrame([datums.id.alias("datum_id"), pl.Series("value", value, nan_to_null=True)])
     return frame.with_columns(
         metric=pl.lit(losses.metric),
         statistic=pl.lit(None),
         k=pl.lit(None),
-        status=pl.when(known).then(pl.lit("scored")).otherwise(pl.lit("undefined")),
+        status=pl.when(defined).then(pl.lit("scored")).otherwise(pl.lit("undefined")),
         parameters=pl.lit(made_with),
     ).select(pl.col(name).cast(dtype) for name, dtype in schema.items())
 
@@ -325,8 +325,8 @@ def of_parts(files: Sequence[str], place: Place, settings: Any) -> StatsTallies:
 
 
 def _stats_of(part: Part) -> Stats:
-    found: Stats = part.rows
-    return found
+    rows: Stats = part.rows
+    return rows
 
 
 def shown(tallies: Any, cuts: Cuts) -> int:
@@ -428,13 +428,13 @@ def chosen(
         first: names with priority over the run's order.
     """
     every = list(_numbers(tallies, metrics, dialect, cuts))
-    known = [one for one in every if not np.isnan(one.value).all()]
-    if not known:
+    defined = [one for one in every if not np.isnan(one.value).all()]
+    if not defined:
         return []
-    names = [one.column.metric for one in known]
+    names = [one.column.metric for one in defined]
     name = next((one for one in first if one in names), names[0])
-    leading = min((one for one in known if one.column.metric == name), key=_nearness)
-    return [leading, *(one for one in known if one is not leading)]
+    leading = min((one for one in defined if one.column.metric == name), key=_nearness)
+    return [leading, *(one for one in defined if one is not leading)]
 
 
 def losses(
@@ -446,7 +446,7 @@ def losses(
     cuts: task_Cuts,
     first: tuple[str, ...] = (),
     spared: str | None = None,
-    told: Callable[[StatsTallies, Sequence[Judging], Array], list[str]] | None = None,
+    sentences_of: Callable[[StatsTallies, Sequence[Judging], Array], list[str]] | None = None,
 ) -> Losses | str:
     """See :class:`.task.JudgeDatums`: the run's first metric with per-datum values.
 
@@ -458,7 +458,7 @@ def losses(
         first: names with priority over the run's order.
         spared: status of datums that are skipped whatever their value, since no answer could be
             better.
-        told: describes datums; None to list their values.
+        sentences_of: describes datums; None to list their values.
     """
     every = chosen(tallies, metrics, dialect, cuts, first)
     if not every:
@@ -476,7 +476,7 @@ def losses(
         higher=leading.higher,
         best=leading.best,
         ties=lambda codes: [one.loss(codes) for one in every[1:]],
-        why=lambda codes: (told or values)(tallies, every, codes),
+        why=lambda codes: (sentences_of or values)(tallies, every, codes),
     )
 
 
@@ -487,9 +487,9 @@ def values(tallies: StatsTallies, every: Sequence[Judging], codes: Array) -> lis
     words, standing = shown[0].column.status or tallies.stats.status
     sentences = []
     for code in codes.tolist():
-        said = ", ".join(
+        text = ", ".join(
             f"{one.title} {one.value[code]:.3g}" for one in shown if not np.isnan(one.value[code])
         )
         word = words[standing[code]]
-        sentences.append(said if word == "scored" else f"{word.replace('_', ' ')}: {said}")
+        sentences.append(text if word == "scored" else f"{word.replace('_', ' ')}: {text}")
     return sentences

@@ -74,13 +74,13 @@ def positive_code(
                 option="positive_label",
             )
         return None
-    found = values.index_of(True if values.dtype == pl.Boolean else 1)
-    if found is None:
+    code = values.index_of(True if values.dtype == pl.Boolean else 1)
+    if code is None:
         raise InputError(
             f"table: no label is 1 (labels: {_some(values)}), so the label of the score is"
             f" unknown. Write {option('positive_label')}."
         )
-    return int(found)
+    return int(code)
 
 
 def both_classes(actual: pl.Series, predicted: pl.Series | None) -> pl.Series | None:

@@ -176,9 +176,9 @@ class _LaidOut:
         order = np.argsort(truth_label, kind="stable")
         self.truths = _starts(truth_label, n_labels), truth_unit[order]
         self.judged = units.n_truths > 0
-        known = self.judged.copy()
-        known[unit] = True
-        self.places = _places(tallies, known, every_datum=settings.rules.curve_every_datum)
+        present = self.judged.copy()
+        present[unit] = True
+        self.places = _places(tallies, present, every_datum=settings.rules.curve_every_datum)
 
 
 def _starts(code: Array, n: int) -> Array:
@@ -282,13 +282,13 @@ def _of_view(
     """Rows of one view: by group, label, threshold and kind, one per example or one without."""
     labels = tallies.labels
     thresholds = np.array(settings.score_thresholds)
-    found: _Found | None = None
+    cells: _Found | None = None
     for part, few in whole_datums(tallies, settings, view):
         own = laid or _LaidOut(part, settings)
         more = _found(part, settings, own, few, alone=laid is not None)
-        found = more if found is None else _together(found, more)
-    assert found is not None
-    present, counts, shown, datum_id, dataset = found
+        cells = more if cells is None else _together(cells, more)
+    assert cells is not None
+    present, counts, shown, datum_id, dataset = cells
     group, label = np.nonzero(present)
     counts = counts[group, label].swapaxes(1, 2)  # [curve, threshold, kind]
     shown = shown[group, label].swapaxes(1, 2)
@@ -438,8 +438,8 @@ def _added(
         each: float64 [m], summands; None for 1 each.
     """
     many = cell.size and int(cell.max()) >= max(_DENSE, 4 * cell.size)
-    found = np.unique(cell) if many else np.flatnonzero(np.bincount(cell))
-    every = np.union1d(there, found)
+    distinct = np.unique(cell) if many else np.flatnonzero(np.bincount(cell))
+    every = np.union1d(there, distinct)
     at = np.searchsorted(every, cell) if many else _cell_places(every)[cell]
     whole = sums.gathered(np.searchsorted(every, there), every.size)
     if each is None:
@@ -556,14 +556,14 @@ def label_errors_frame(tallies: Tallies, settings: Settings, each_view: EachView
     empty = empty_frame("label_errors", label=labels.dtype, datum=id_dtype)
     if tallies.scored is None or settings.multilabel or tallies.units.truth_start is not None:
         return empty
-    found = [empty]
+    rows = [empty]
     for key in range(len(labels.key_names)):
         codes = np.flatnonzero(labels.key == key)
         # One score a datum is that of one of two labels.
         one = not tallies.scored.several
         if codes.size >= 2 and not (one and (codes.size > 2 or tallies.scored.only not in codes)):
-            found.append(_of_key(tallies, key, codes, empty))
-    return pl.concat(found).sort(
+            rows.append(_of_key(tallies, key, codes, empty))
+    return pl.concat(rows).sort(
         ["label_key", "suspicion", "datum_id"], descending=[False, True, False]
     )
 
@@ -585,12 +585,12 @@ def _of_key(tallies: Tallies, key: int, codes: Array, empty: pl.DataFrame) -> pl
     frames = [_rows(block, limit, cuts) for block in _blocks(tallies, key, codes)]
     if not frames:
         return empty
-    found = pl.concat(frames)
+    suspects = pl.concat(frames)
     value = tallies.labels.frame["label_value"]
-    made = found.with_columns(
+    made = suspects.with_columns(
         label_key=pl.lit(tallies.labels.key_names[key]),
-        label_value=value.gather(codes[found["given"].to_numpy()]),
-        suggested=value.gather(codes[found["other"].to_numpy()]),
+        label_value=value.gather(codes[suspects["given"].to_numpy()]),
+        suggested=value.gather(codes[suspects["other"].to_numpy()]),
         reason=pl.lit(OTHER_LABEL),
     )
     schema = empty.schema
@@ -783,9 +783,9 @@ def per_datum_frame(tallies: Tallies, settings: Settings, each_view: EachView) -
         code = np.arange(n, dtype=np.int32)
         group = np.where((code >= first) & (code < last), code - first, -1).astype(np.int32)
         of_rows = view(tallies, settings, group, last - first)
-        for name, found in parts.items():
+        for name, frames in parts.items():
             value = _values(of_rows, settings, name)
-            found.append(
+            frames.append(
                 pl.DataFrame(
                     {
                         "datum_id": tallies.datums.id[first:last],
@@ -794,7 +794,7 @@ def per_datum_frame(tallies: Tallies, settings: Settings, each_view: EachView) -
                     }
                 )
             )
-    frame = pl.concat([part for found in parts.values() for part in found]) if n else blank
+    frame = pl.concat([part for frames in parts.values() for part in frames]) if n else blank
     empty = [pl.lit(None).alias(name) for name in schema if name not in frame.columns]
     undefined = pl.col("value").is_null()
     status = pl.when(undefined).then(pl.lit("undefined")).otherwise(pl.lit("scored"))

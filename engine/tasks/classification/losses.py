@@ -47,12 +47,12 @@ def contents(tallies: Tallies, settings: Settings, codes: Array) -> list[Content
     out: list[Content] = []
     for code in codes.tolist():
         own = unit[of_datum[unit] == code]
-        found = []
+        predicted_labels = []
         if scored is not None:
             here = np.flatnonzero(np.isin(row_unit, own))
             score = scored.score[rows[here]]
             order = np.lexsort((row_label[here], -score, labels.key[row_label[here]]))
-            found = [
+            predicted_labels = [
                 _label(
                     tallies,
                     int(row_label[here[at]]),
@@ -63,7 +63,7 @@ def contents(tallies: Tallies, settings: Settings, codes: Array) -> list[Content
             ]
         elif units.hard is not None:
             hard = units.hard[own]
-            found = [
+            predicted_labels = [
                 _label(tallies, int(label), None, bool(label == true))
                 for label, true in zip(hard, units.truth[own], strict=True)
                 if label >= 0
@@ -71,8 +71,8 @@ def contents(tallies: Tallies, settings: Settings, codes: Array) -> list[Content
         truth = true_label[np.isin(true_unit, own)].tolist()
         out.append(
             Labelled(
-                predicted=tuple(found[:LABELS]),
-                left_out=max(0, len(found) - LABELS),
+                predicted=tuple(predicted_labels[:LABELS]),
+                left_out=max(0, len(predicted_labels) - LABELS),
                 truth=tuple(
                     (labels.key_names[labels.key[label]], called(labels.frame, label))
                     for label in truth[:LABELS]
@@ -104,13 +104,13 @@ def losses(
     tallies: Tallies, settings: Settings, metrics: Sequence[Metric], dialect: Dialect, *, cuts: Cuts
 ) -> Losses | str:
     """See :class:`..task.JudgeDatums`."""
-    found = _found(tallies, settings, metrics)
+    sums = _found(tallies, settings, metrics)
     units, n = tallies.units, len(tallies.datums)
-    if isinstance(found, str) or units.weight is None:
-        return found
+    if isinstance(sums, str) or units.weight is None:
+        return sums
     at = units.datum_of()
     total, many = np.bincount(at, units.weight, minlength=n), np.bincount(at, minlength=n)
-    return msgspec.structs.replace(found, weight=total / np.maximum(many, 1))
+    return msgspec.structs.replace(sums, weight=total / np.maximum(many, 1))
 
 
 def _found(tallies: Tallies, settings: Settings, metrics: Sequence[Metric]) -> Losses | str:
@@ -248,8 +248,8 @@ def _scores(tallies: Tallies, settings: Settings) -> Array | None:
     if score.size and (score.min() < 0 or score.max() > 1):
         decided = decision_of(settings, tallies.labels, single=scored.single)
         limit = np.broadcast_to(decided, len(tallies.labels))[scored.only]
-        apart: Array = np.where(positive, score - limit, limit - score)
-        return apart
+        margin: Array = np.where(positive, score - limit, limit - score)
+        return margin
     return np.where(positive, score, 1 - score)
 
 
@@ -258,20 +258,20 @@ def _worst_of(units: Units, loss: Array, n: int) -> Array:
     if units.datum is None:
         return loss
     out = np.full(n, np.nan)
-    known = ~np.isnan(loss)
-    np.fmax.at(out, units.datum[known], loss[known])
+    defined = ~np.isnan(loss)
+    np.fmax.at(out, units.datum[defined], loss[defined])
     return out
 
 
 def _by_unit(
-    tallies: Tallies, loss: Array, worst: Array, said: Callable[[int], str]
+    tallies: Tallies, loss: Array, worst: Array, sentence: Callable[[int], str]
 ) -> Callable[[Array], list[str]]:
     """Return a function that describes datums by the first of their units with the worst loss."""
     units, labels = tallies.units, tallies.labels
 
     def why(codes: Array) -> list[str]:
         if units.datum is None:
-            return [said(code) for code in codes.tolist()]
+            return [sentence(code) for code in codes.tolist()]
         rows = np.flatnonzero(np.isin(units.datum, codes))
         rows = rows[loss[rows] == worst[units.datum[rows]]]
         at = dict(zip(units.datum[rows][::-1].tolist(), rows[::-1].tolist(), strict=True))
@@ -281,7 +281,7 @@ def _by_unit(
             key = ""
             if units.key is not None and len(labels.key_names) > 1:
                 key = f"{labels.key_names[units.key[unit]]}: "
-            sentences.append(key + said(unit))
+            sentences.append(key + sentence(unit))
         return sentences
 
     return why

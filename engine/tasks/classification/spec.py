@@ -126,17 +126,17 @@ def merge_heads(parts: Sequence[Scored | None], rows: Sequence[int]) -> Scored |
     Raises:
         InputError: parts were scored differently.
     """
-    found = [(part, n) for part, n in zip(parts, rows, strict=True) if part is not None]
-    if not found:
+    present = [(part, n) for part, n in zip(parts, rows, strict=True) if part is not None]
+    if not present:
         return None
-    filled = [part for part, n in found if n] or [found[0][0]]
+    filled = [part for part, n in present if n] or [present[0][0]]
     if len({(part.several, part.only, part.ranked) for part in filled}) > 1:
         raise InputError(
             "score columns were read differently in the partitions: as one label and as several,"
             " or as different labels. Name all labels with labels=, and positive_label= if there"
             " is one."
         )
-    single = one_precision([(part.single, n) for part, n in found])
+    single = one_precision([(part.single, n) for part, n in present])
     shown = np.any([part.labels for part in filled], axis=0)
     return msgspec.structs.replace(filled[0], single=single, labels=shown)
 
@@ -223,8 +223,8 @@ def judged(tallies: Tallies, settings: Settings) -> Tallies:
     if tallies.parts is None:
         return tallies
     bare = tallies.scored
-    told = bare is None or not bare.several or settings.multilabel
-    if told or tallies.units.truth_start is not None:
+    single = bare is None or not bare.several or settings.multilabel
+    if single or tallies.units.truth_start is not None:
         return merge([*tallies.parts.shown()], settings)
     few = (msgspec.structs.replace(part, scored=None) for part in tallies.parts.shown())
     return msgspec.structs.replace(merge([*few], settings), scored=bare)
@@ -364,7 +364,7 @@ def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
     Args:
         needs: required tallies.
     """
-    lines = [f"match     {said}" for need, said in _STEPS.items() if need in needs]
+    lines = [f"match     {step}" for need, step in _STEPS.items() if need in needs]
     lines.append(
         f"tally     {len(settings.score_thresholds)} score thresholds,"
         f" {'several labels' if settings.multilabel else 'one label'} a datum and key"

@@ -52,12 +52,12 @@ def notes_of(batch: Batch, units: Units) -> list[Note]:
         return _reversed(batch, looked)
     if units.hard is None:
         return tied
-    found, truth = units.hard[looked], batch.truth[looked]
-    both = (found >= 0) & (truth >= 0)
-    pairs = pl.DataFrame({"mine": found[both], "other": truth[both]}).group_by("mine", "other")
+    predicted, truth = units.hard[looked], batch.truth[looked]
+    both = (predicted >= 0) & (truth >= 0)
+    pairs = pl.DataFrame({"mine": predicted[both], "other": truth[both]}).group_by("mine", "other")
     values = batch.labels.frame["label_value"]
-    told = renamed(pairs.len(), values, "of datums with a label on both sides,", 2)
-    return tied if told is None else [*tied, told]
+    warning = renamed(pairs.len(), values, "of datums with a label on both sides,", 2)
+    return tied if warning is None else [*tied, warning]
 
 
 def _tied(batch: Batch, units: Units) -> list[Note]:
@@ -88,9 +88,9 @@ def _tied(batch: Batch, units: Units) -> list[Note]:
         top = np.full(batch.truth.size, -np.inf)
         np.maximum.at(top, unit, rows.score)
         tied = tied[best[tied] == top[tied]]
-    known = int((batch.truth >= 0).sum())
+    labelled = int((batch.truth >= 0).sum())
     words = ("datum", "datums")
-    return tied_notes(tied.size, known, words, "labels", "predicted labels and ranks")
+    return tied_notes(tied.size, labelled, words, "labels", "predicted labels and ranks")
 
 
 def _labels(rows: Rows) -> Array:
@@ -202,12 +202,12 @@ def tell_cut(frames: Frames, batch: Batch, settings: Settings) -> None:
     if parts and (default or not 0 <= at <= 1):
         low = min([float(part.min()) for part in parts])
         high = max([float(part.max()) for part in parts])
-        found: dict[str, float] = {"lowest": low, "highest": high}
+        values: dict[str, float] = {"lowest": low, "highest": high}
         if default and (low < 0 or high > 1):
-            facts = Facts(severity=NOTE, values=found)
+            facts = Facts(severity=NOTE, values=values)
             frames.notes += apply(CUT_RULES, "", {"cut_logits"}, [facts])[0]
         elif not default and not low < at <= high:
-            facts = Facts(severity=WARNING, values={"threshold": at, **found})
+            facts = Facts(severity=WARNING, values={"threshold": at, **values})
             frames.notes += apply(CUT_RULES, "", {"threshold_beyond_scores"}, [facts])[0]
 
 
@@ -282,11 +282,11 @@ def notes_of_blocks(
         for seen, code in zip(of_groups.values(), codes, strict=True):
             seen.add(code[units.datum_of(unit)], weight)
     if n and not some:
-        said = (
+        message = (
             f"column 'weight': all {n:,} weights are 0, so no number is defined. Remove the"
             " column, or give weights above 0."
         )
-        return [Note("zero_weights", said, n)]
+        return [Note("zero_weights", message, n)]
     notes = []
     found = of_labels.all_zero
     if found.size:
@@ -305,17 +305,17 @@ def weightless_notes(units: Units, labels: Labels, datums: Datums) -> list[Note]
     """Return the notes on units in memory; empty without weights of 0."""
     if units.weight is None or not (units.weight == 0).any():
         return []
-    found = {column: datums.groups(column) for column in datums.slices.columns}
-    codes = [group for group, _ in found.values()]
+    groups = {column: datums.groups(column) for column in datums.slices.columns}
+    codes = [group for group, _ in groups.values()]
     return notes_of_blocks(
-        [(units, codes)], labels, {column: names for column, (_, names) in found.items()}
+        [(units, codes)], labels, {column: names for column, (_, names) in groups.items()}
     )
 
 
 def _note(some: str, count: int, one: str, several: str) -> Note:
     named = one if count == 1 else several
-    said = f"column 'weight': {count:,} {named} with only ground truths of weight 0: {some}."
-    return Note("zero_weights", said, int(count))
+    message = f"column 'weight': {count:,} {named} with only ground truths of weight 0: {some}."
+    return Note("zero_weights", message, int(count))
 
 
 @stored_as("classification.run/1", changes={1: {"filed": None}})
@@ -610,11 +610,11 @@ def _note_decisions(frames: Frames, rows: Rows) -> None:
                 return
             n, ones = n + one.size, ones + int(one.sum())
     if n >= _LEAST and 0 < ones < n:
-        said = (
+        message = (
             f"all {n:,} scores are 0 or 1, as decisions are: areas under curves then have a single"
             " threshold. Give the scores before they were cut."
         )
-        frames.notes.append(Note("scores_are_decisions", said, n))
+        frames.notes.append(Note("scores_are_decisions", message, n))
 
 
 def by_rank(tallies: Tallies, settings: Settings, within: Array | None) -> Tallies:

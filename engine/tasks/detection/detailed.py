@@ -108,7 +108,7 @@ def merge_examples(
         own |= {"datum": datum[part.datum], "label": label[part.label]}
         for name in _ROWS:
             columns[name].append(own[name])
-    rows = {name: np.concatenate(found) for name, found in columns.items()}
+    rows = {name: np.concatenate(pieces) for name, pieces in columns.items()}
     geometry = pl.concat([part.geometry for part in parts])
     order = np.lexsort(
         (
@@ -330,12 +330,12 @@ def _shown(
     by[cell == 0] = facts.gt_taker[row[cell == 0]]
     score, tie = np.zeros(cell.size), np.zeros(cell.size)
     place = np.zeros(cell.size, np.int64)
-    known = by >= 0
-    score[known] = ranked.score[by[known]]
-    place[known] = ranked.row[by[known]]
+    paired = by >= 0
+    score[paired] = ranked.score[by[paired]]
+    place[paired] = ranked.row[by[paired]]
     if ranked.tie.size:
-        tie[known] = ranked.tie[by[known]]
-    place[~known] = ranked.gt_row[row[~known]]
+        tie[paired] = ranked.tie[by[paired]]
+    place[~paired] = ranked.gt_row[row[~paired]]
     return Examples(
         counts=counts,
         present=present,

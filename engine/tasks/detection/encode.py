@@ -112,12 +112,12 @@ class Graded(msgspec.Struct, frozen=True):
 
     def regular(self, one: Difficulty) -> Array:
         """Ground truths that count at a difficulty, bool [m]."""
-        found: Array = (
+        regular: Array = (
             (self.height[1] > one.height)
             & (self.occluded <= one.occluded)
             & (self.truncated <= comparable(one.truncated, single=self.single))
         )
-        return found
+        return regular
 
     def small(self, one: Difficulty) -> Array:
         """Predictions too small for a difficulty, bool [n]."""
@@ -202,10 +202,10 @@ class _Side(msgspec.Struct, frozen=True):
         """
         if not self.frame.height:
             return np.zeros(0)
-        said = self.name.replace("_", " ")
+        side = self.name.replace("_", " ")
         if name not in self.frame.columns:
             raise InputError(
-                f"{said}: no column {name!r} of numbers, which KITTI's difficulties need. Give"
+                f"{side}: no column {name!r} of numbers, which KITTI's difficulties need. Give"
                 f" {_WAYS.get(name, 'one, with 0 for objects neither hidden nor cut')}.",
                 code="column_missing",
                 side=self.name,
@@ -216,7 +216,7 @@ class _Side(msgspec.Struct, frozen=True):
         if bare.size:
             shown = [self.datums.id[int(code)] for code in self.datum[bare[:_SHOWN]]]
             raise InputError(
-                f"{said}: column {name!r}: {count_of(bare.size, 'row')} without a value, which"
+                f"{side}: column {name!r}: {count_of(bare.size, 'row')} without a value, which"
                 f" KITTI's difficulties rest on, first of datums {listing(shown, bare.size)}. Fill"
                 " them in, or remove these rows.",
                 code="null_values",
@@ -566,11 +566,11 @@ def _in_range(frames: Frames, settings: Settings) -> None:
             words = ("row", "rows", "beyond the range of their label skipped")
             _keep(frames, side, there, "beyond_range", words)
         elif frame.height:
-            said = (
+            counts = (
                 f"{side.replace('_', ' ')}: no column {EGO_DISTANCE.name}, so that all rows count"
             )
             frames.notes.append(
-                Note("no_range", f"{said} as lying within the range of their label.")
+                Note("no_range", f"{counts} as lying within the range of their label.")
             )
     frame = frames.ground_truths
     if NUM_POINTS.name in frame.columns:
@@ -583,9 +583,9 @@ def _declared(frames: Frames, column: str, table: pl.DataFrame | None) -> None:
     """Drop rows whose value of a column is not declared."""
     if table is None or column not in table.columns:
         return
-    known = table[column].implode()
+    declared = table[column].implode()
     for side in ("predictions", "ground_truths"):
-        there = getattr(frames, side).select(pl.col(column).is_in(known)).to_series()
+        there = getattr(frames, side).select(pl.col(column).is_in(declared)).to_series()
         what = "datums" if column == "datum_id" else "labels"
         words = ("row", "rows", f"of undeclared {what} skipped, as in COCO")
         _keep(frames, side, there, "undeclared_left_out", words)

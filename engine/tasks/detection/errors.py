@@ -234,23 +234,23 @@ def find(
             crowd=matched.ground_truths.laid(batch.crowd),
         )
     overlaps = _by_prediction(pairs, ranked.score.size)
-    found = [
+    outcomes = [
         _errors_at(batch, matched, pairs, overlaps, regular, settings, iou, threads) for iou in ious
     ]
     if settings.rules.first_best is None:
-        tallies = tuple(_tally(ranked, pairs, one, regular, (BASE, *FIXES)) for one in found)
+        tallies = tuple(_tally(ranked, pairs, one, regular, (BASE, *FIXES)) for one in outcomes)
         unmended: tuple[Ranked, ...] = ()
     else:  # after a correction tidecv lists wrong predictions first, then hits
         names = (BASE, *FIXES, *COUNTED)
         tallies = tuple(
-            _tally(ranked, pairs, one, regular, names, wrong_first=True) for one in found
+            _tally(ranked, pairs, one, regular, names, wrong_first=True) for one in outcomes
         )
-        unmended = tuple(_tally(ranked, pairs, one, regular, (BASE,)) for one in found)
+        unmended = tuple(_tally(ranked, pairs, one, regular, (BASE,)) for one in outcomes)
     frame = None
     if shown:
         parts = [
             _rows(batch, ranked, pairs, overlaps, one, iou)
-            for one, iou in zip(found, ious, strict=True)
+            for one, iou in zip(outcomes, ious, strict=True)
         ]
         frame = in_order(pl.concat(parts)) if parts else None
     return Errors(tallies, unmended, frame)
@@ -330,7 +330,7 @@ def _errors_at(
 def _tally(
     ranked: Ranked,
     pairs: Pairs,
-    found: _Found,
+    outcome: _Found,
     regular: Array,
     names: tuple[str, ...],
     *,
@@ -345,24 +345,24 @@ def _tally(
         wrong_first: among ties, wrong predictions come first.
     """
     n = ranked.score.size
-    moved = np.flatnonzero((found.kind == CLASS) & (found.target >= 0))
+    moved = np.flatnonzero((outcome.kind == CLASS) & (outcome.target >= 0))
     row_of = np.r_[np.arange(n), moved]
-    label = np.r_[pairs.p_label, pairs.g_label[found.target[moved]]]
+    label = np.r_[pairs.p_label, pairs.g_label[outcome.target[moved]]]
     extra = np.arange(row_of.size) >= n
-    base, out, kind = found.hit[row_of], found.ignored[row_of], found.kind[row_of]
+    base, out, kind = outcome.hit[row_of], outcome.ignored[row_of], outcome.kind[row_of]
     score, datum, row = ranked.score[row_of], ranked.datum[row_of], ranked.row[row_of]
     tie = ranked.tie[row_of] if ranked.tie.size else None
     if wrong_first:
         tie = (kind != NONE).astype(np.float64)
     order = _in_rank(n, (label, -score, *(() if tie is None else (-tie,)), datum, row), wrong_first)
-    mended = (kind == LOCATION) & (found.target[row_of] >= 0)
+    mended = (kind == LOCATION) & (outcome.target[row_of] >= 0)
     hit, ignored = _of_predictions(names)
     fate = _code(base, out, extra, mended, kind)[order]
-    truth = _code(regular, found.missed, found.taken)
+    truth = _code(regular, outcome.missed, outcome.taken)
     start = np.zeros(ranked.n_labels + 1, np.int64)
     np.cumsum(np.bincount(label, minlength=ranked.n_labels), out=start[1:])
     return Ranked(
-        variants=Variants((found.iou,), tuple((name, -np.inf, np.inf) for name in names)),
+        variants=Variants((outcome.iou,), tuple((name, -np.inf, np.inf) for name in names)),
         start=start,
         score=score[order],
         datum=datum[order],
@@ -392,10 +392,10 @@ def _in_rank(n: int, keys: tuple[Array, ...], every: bool) -> Array:
         return np.lexsort(keys[::-1])
     few = n + np.lexsort(tuple(key[n:] for key in keys[::-1]))
     fields = [(f"{i}", key.dtype) for i, key in enumerate(keys)]
-    known, new = np.empty(n, fields), np.empty(few.size, fields)
+    sorted_keys, new = np.empty(n, fields), np.empty(few.size, fields)
     for (name, _), key in zip(fields, keys, strict=True):
-        known[name], new[name] = key[:n], key[few]
-    return np.insert(np.arange(n), np.searchsorted(known, new), few)
+        sorted_keys[name], new[name] = key[:n], key[few]
+    return np.insert(np.arange(n), np.searchsorted(sorted_keys, new), few)
 
 
 def _code(*parts: Array) -> Array:
@@ -444,24 +444,24 @@ def _word(bits: Array) -> Array:
 
 
 def _rows(
-    batch: Batch, ranked: Ranked, pairs: Pairs, overlaps: Overlaps, found: _Found, iou: float
+    batch: Batch, ranked: Ranked, pairs: Pairs, overlaps: Overlaps, outcome: _Found, iou: float
 ) -> pl.DataFrame:
-    wrong = np.flatnonzero(found.kind != NONE)
+    wrong = np.flatnonzero(outcome.kind != NONE)
     prediction = np.repeat(np.arange(ranked.score.size), np.diff(overlaps.start))
-    own = overlaps.truth == found.best[prediction]
+    own = overlaps.truth == outcome.best[prediction]
     at = np.full(ranked.score.size, np.nan)
     at[prediction[own]] = overlaps.iou[own]
-    missed = np.flatnonzero(found.missed)
+    missed = np.flatnonzero(outcome.missed)
     nobody = np.full(missed.size, -1)
     return error_rows(
         batch,
         ranked,
         predictions=np.r_[wrong, nobody],
-        truths=np.r_[found.best[wrong], missed],
-        error=np.r_[_NAMES[found.kind[wrong]], np.full(missed.size, MISS)],
+        truths=np.r_[outcome.best[wrong], missed],
+        error=np.r_[_NAMES[outcome.kind[wrong]], np.full(missed.size, MISS)],
         iou=np.r_[at[wrong], np.full(missed.size, np.nan)],
         threshold=iou,
-        mended=np.r_[found.target[wrong] >= 0, np.zeros(missed.size, bool)],
+        mended=np.r_[outcome.target[wrong] >= 0, np.zeros(missed.size, bool)],
     )
 
 
@@ -469,13 +469,13 @@ _HUNDREDTHS = np.arange(101) / 100  # as tidecv divides: some differ from COCO's
 
 
 def beside(
-    found: Errors | None, rules: DetectionRules, interpolation: Interpolation
+    errors: Errors | None, rules: DetectionRules, interpolation: Interpolation
 ) -> dict[str, Beside]:
     """The tallies of errors, as views have them: by the place of their threshold."""
-    if found is None:
+    if errors is None:
         return {}
     own = interpolation if rules.first_best is None else Interpolation(_HUNDREDTHS)
-    every = {"errors": found.ranked, "unmended": found.unmended}
+    every = {"errors": errors.ranked, "unmended": errors.unmended}
     return {
         f"{name} {t}": Beside(ranked, own)
         for name, tallies in every.items()
@@ -545,13 +545,13 @@ def merge_rows(
     return pl.concat(filled, how="vertical_relaxed") if filled else None
 
 
-def errors_frame(found: Errors | None, label: Any, datum: Any) -> pl.DataFrame:
+def errors_frame(errors: Errors | None, label: Any, datum: Any) -> pl.DataFrame:
     """Return the ``errors`` frame; empty if none was built."""
-    if found is None or found.frame is None:
+    if errors is None or errors.frame is None:
         return empty_frame("errors", label=label, datum=datum)
-    return found.frame.cast(
+    return errors.frame.cast(
         frame_schema("errors", label=label, datum=datum)  # type: ignore[arg-type]
-        | {name: found.frame.schema[name] for name in IDS}
+        | {name: errors.frame.schema[name] for name in IDS}
     )
 
 
@@ -627,12 +627,12 @@ def find_label_errors(
     one = np.uint64(1) << np.uint64(bit)
     hit, ignored = (ranked.hit[word] & one) != 0, (ranked.ignored[word] & one) != 0
     regular = regular_ground_truths(matched)
-    told = [
+    suspects = [
         *_contradicted(ranked.score, pairs, hit, hit | ignored, regular, at),
         _repeated(batch, matched, regular, threads),
         _tiny(matched, regular, len(batch.datums)),
     ]
-    return _frame(batch, matched, pairs, told)
+    return _frame(batch, matched, pairs, suspects)
 
 
 def _contradicted(
@@ -740,14 +740,14 @@ def _tiny(matched: Matched, regular: Array, n_datums: int) -> _Told:
     return _told(TINY, 1 - np.maximum(side[rows], 0) / limit[rows], rows)
 
 
-def _frame(batch: Batch, matched: Matched, pairs: Pairs, told: Sequence[_Told]) -> pl.DataFrame:
+def _frame(batch: Batch, matched: Matched, pairs: Pairs, suspects: Sequence[_Told]) -> pl.DataFrame:
     ranked = matched.ranked
     truth, prediction, twin = (
-        np.concatenate([getattr(one, name) for one in told]).astype(np.int64)
+        np.concatenate([getattr(one, name) for one in suspects]).astype(np.int64)
         for name in ("truth", "prediction", "twin")
     )
     values = {
-        name: np.concatenate([getattr(one, name) for one in told])
+        name: np.concatenate([getattr(one, name) for one in suspects])
         for name in ("suspicion", "iou", "given")
     }
     theirs, ours = np.flatnonzero(truth >= 0), np.flatnonzero(prediction >= 0)
@@ -767,8 +767,8 @@ def _frame(batch: Batch, matched: Matched, pairs: Pairs, told: Sequence[_Told]) 
     gt_row = at(theirs, ranked.gt_row[truth[theirs]])
     row = at(ours, ranked.row[prediction[ours]])
     given = at(theirs, pairs.g_label[truth[theirs]])
-    said = at(ours, pairs.p_label[prediction[ours]])
-    label = np.where(truth >= 0, given, said)
+    predicted = at(ours, pairs.p_label[prediction[ours]])
+    label = np.where(truth >= 0, given, predicted)
     datum = at(ours, ranked.datum[prediction[ours]])
     datum[theirs] = ranked.gt_datum[truth[theirs]]
     box = corners_of("", batch.predictions, row[ours], ours, n)
@@ -779,8 +779,8 @@ def _frame(batch: Batch, matched: Matched, pairs: Pairs, told: Sequence[_Told]) 
             "datum_id": batch.datums.id.gather(datum),
             "label_key": table["label_key"].gather(label),
             "label_value": table["label_value"].gather(known(pl.Series(given), theirs)),
-            "reason": [one.reason for one in told for _ in one.suspicion],
-            "suggested": table["label_value"].gather(known(pl.Series(said), ours)),
+            "reason": [one.reason for one in suspects for _ in one.suspicion],
+            "suggested": table["label_value"].gather(known(pl.Series(predicted), ours)),
             "suspicion": values["suspicion"],
             "score": known(pl.Series(scores), ours),
             "given_score": pl.Series(values["given"], nan_to_null=True),
@@ -800,13 +800,13 @@ def suspicions_in_order(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.sort(by, descending=[True, *[False] * (len(by) - 1)], nulls_last=True)
 
 
-def label_errors_frame(found: pl.DataFrame | None, label: Any, datum: Any) -> pl.DataFrame:
+def label_errors_frame(rows: pl.DataFrame | None, label: Any, datum: Any) -> pl.DataFrame:
     """Return the ``label_errors`` frame; empty if none was built."""
     empty = empty_frame("label_errors", label=label, datum=datum)
-    if found is None:
+    if rows is None:
         return empty
     schema = frame_schema("label_errors", label=label, datum=datum)
-    schema["annotation_id"] = found.schema["annotation_id"]
-    missing = [pl.lit(None).alias(name) for name in schema if name not in found.columns]
-    made = suspicions_in_order(found).with_columns(missing).select(list(schema))
+    schema["annotation_id"] = rows.schema["annotation_id"]
+    missing = [pl.lit(None).alias(name) for name in schema if name not in rows.columns]
+    made = suspicions_in_order(rows).with_columns(missing).select(list(schema))
     return made.cast(schema)  # type: ignore[arg-type]

@@ -88,16 +88,16 @@ def choose(frames: Frames, settings: Settings) -> int:
             target = POLYGON  # which any of the others may be without a loss
         if settings.rules.masks_first and target == POLYGON and (every == MASK).any():
             target, why = MASK, "as pycocotools does if both polygons and masks occur"
-    told = every.size and (every != BOX).any()
+    mixed = every.size and (every != BOX).any()
     if settings.geometry is not None:
-        if told:
+        if mixed:
             frames.notes.append(Note("geometry", f"{WORDS[target][1]} are compared, {why}."))
         for name, frame in sides.items():
             frames.notes += _converted(name, read_as(frame, target), target)
-    elif told:
-        found = "; ".join(f"{name}: {_counted(own)}" for name, own in kinds.items())
-        said = f"{WORDS[target][1]} are compared, {why} ({found})."
-        frames.notes.append(Note("geometry", f"{said} To change that: {option('convert_to')}."))
+    elif mixed:
+        counts = "; ".join(f"{name}: {_counted(own)}" for name, own in kinds.items())
+        choice = f"{WORDS[target][1]} are compared, {why} ({counts})."
+        frames.notes.append(Note("geometry", f"{choice} To change that: {option('convert_to')}."))
     return target
 
 
@@ -354,9 +354,9 @@ class Objects(msgspec.Struct):
             next((f"The first {why}." for why in refused.values()), ""),
             paths.__getitem__,
         )
-        found = [self.files.find(name) or name for name in names]
-        reads(found)
-        return paths.replace_strict(names, found, return_dtype=pl.String)
+        files = [self.files.find(name) or name for name in names]
+        reads(files)
+        return paths.replace_strict(names, files, return_dtype=pl.String)
 
     def numbers(self, name: str, rows: Array, default: float) -> Array:
         """Return a column's numbers, float64 [k], with a default for nulls or a missing column."""
@@ -429,10 +429,12 @@ class Objects(msgspec.Struct):
                 f" {self.frame['raster'][int(rows[i])]!r}"
                 for i in absent[:_SHOWN]
             )
-            said = f"{self.side.replace('_', ' ')}: column 'raster_value':"
-            said += f" {count_of(absent.size, 'row')} with a value that no pixel of the file has,"
-            said += f" so that the mask is empty, first (rows count from 0): {shown}."
-            self.notes.append(Note("absent_raster_values", said, int(absent.size)))
+            message = f"{self.side.replace('_', ' ')}: column 'raster_value':"
+            message += (
+                f" {count_of(absent.size, 'row')} with a value that no pixel of the file has,"
+            )
+            message += f" so that the mask is empty, first (rows count from 0): {shown}."
+            self.notes.append(Note("absent_raster_values", message, int(absent.size)))
 
     def _coded(self, column: pl.Series, rows: Array) -> Masks:
         return read_masks(column, side=self.side, over=self.over, rows=rows, origin=self.origin)
@@ -477,10 +479,10 @@ def boxes_of(objects: Objects, *, areas: bool) -> tuple[Array, Array | None]:
         shaped.append((rows, objects.polygons(rows)))
     if (rows := objects.rows(MASK)).size:
         shaped.append(objects.masks(rows))
-    for order, found in shaped:
-        out[order] = found.boxes
+    for order, layer in shaped:
+        out[order] = layer.boxes
         if area is not None:
-            area[order] = found.area
+            area[order] = layer.area
     return out, area
 
 
@@ -552,13 +554,13 @@ def as_quads(objects: Objects, settings: Settings) -> Shapes:
         corners[rows] = corners_of(numbers[rows, :4], numbers[rows, 4])
     layer = QuadLayer.of(corners)
     area = numbers[:, 2] * numbers[:, 3]
-    told = np.where(np.isnan(area), layer.area, area)
+    areas = np.where(np.isnan(area), layer.area, area)
     if settings.alike in LAYERS:
         _refuse_crowds(objects, settings)
         rest = np.flatnonzero(np.isnan(area))
         numbers[rest] = smallest_boxes(corners[rest])
         layer = LAYERS[settings.alike](numbers, layer)
-    return Shapes((layer,), hulls_of(corners), told)
+    return Shapes((layer,), hulls_of(corners), areas)
 
 
 def _four_corners(objects: Objects, rows: Array, settings: Settings) -> Array:

@@ -83,8 +83,8 @@ class KeypointLayer(msgspec.Struct, frozen=True):
             )
         )
         given: Any = ours, theirs, self.points, other.points, other.people, meeting.lowest
-        found = threads.over(ours.start, lambda first, last: pairs_reaching(first, last, *given))
-        return joined(found)
+        parts = threads.over(ours.start, lambda first, last: pairs_reaching(first, last, *given))
+        return joined(parts)
 
     def similarity(
         self, other: KeypointLayer, rows: Array, other_rows: Array, crowd: Array, threads: Workers
@@ -142,12 +142,12 @@ def as_keypoints(
     )
     n_points = _n_points((ours, theirs), codes, len(labels), origins)
     own = _boxes(tables[1])
-    told = None
+    labelled = None
     if NUM_KEYPOINTS.name in tables[1].columns:
-        told = tables[1][NUM_KEYPOINTS.name].cast(pl.Float64).fill_null(np.nan).to_numpy()
+        labelled = tables[1][NUM_KEYPOINTS.name].cast(pl.Float64).fill_null(np.nan).to_numpy()
     area = _areas(frames, own, origins[1])
     variances = settings.sigmas.variances(labels, n_points)
-    found, made = shapes_of(ours, theirs, own, area, told, codes[1], n_points, variances)
+    sides, made = shapes_of(ours, theirs, own, area, labelled, codes[1], n_points, variances)
     _note_unlabelled(frames, made.set_aside)
     layer = made.layers[0]
     assert isinstance(layer, KeypointLayer)
@@ -156,7 +156,7 @@ def as_keypoints(
         head=_heads(frames.ground_truths, theirs, settings),
         mirror=mirrors(n_points, variances[0], settings),
     )
-    return found, msgspec.structs.replace(made, layers=(layer,))
+    return sides, msgspec.structs.replace(made, layers=(layer,))
 
 
 def shapes_of(
@@ -164,7 +164,7 @@ def shapes_of(
     theirs: Points,
     boxes: Array,
     area: Array,
-    told: Array | None,
+    counted: Array | None,
     label: Array,
     n_points: Array,
     variances: tuple[Array, Array],
@@ -176,8 +176,8 @@ def shapes_of(
         theirs: points of the ground truths.
         boxes: float64 [m, 4], x, y, width and height of each ground truth's box, NaN without one.
         area: float64 [m], scale of its distances.
-        told: float64 [m], declared number of labelled points, NaN if not declared; None if no row
-            declares it.
+        counted: float64 [m], declared number of labelled points, NaN if not declared; None if no
+            row declares it.
         label: int32 [m], its label.
         n_points: int64 [labels], points of each label's rows.
         variances: int64 [labels], offset of each label; float64, (2 sigma)^2 of every point.
@@ -195,8 +195,8 @@ def shapes_of(
     corners = np.concatenate([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]], axis=1)
     shown = np.where((labelled > 0)[:, None], of_truths, corners)
     unlabelled = labelled == 0
-    if told is not None:
-        unlabelled = np.where(np.isnan(told), unlabelled, told == 0)
+    if counted is not None:
+        unlabelled = np.where(np.isnan(counted), unlabelled, counted == 0)
     around_area = (around[:, 2] - around[:, 0]) * (around[:, 3] - around[:, 1])
     return (
         Shapes((KeypointLayer(around_area, ours),), around),
@@ -253,8 +253,8 @@ def _boxes(frame: pl.DataFrame) -> Array:
         else pl.coalesce(extent, pl.col(f"{axis}max") - pl.col(f"{axis}min"))
         for axis, extent in (("x", "box_width"), ("y", "box_height"))
     )
-    found = frame.select("xmin", "ymin", wide.alias("w"), high.alias("h"))
-    return found.cast(pl.Float64).fill_null(np.nan).to_numpy()
+    corners = frame.select("xmin", "ymin", wide.alias("w"), high.alias("h"))
+    return corners.cast(pl.Float64).fill_null(np.nan).to_numpy()
 
 
 def _areas(frames: Frames, boxes: Array, origin: Origin) -> Array:
@@ -274,8 +274,8 @@ def _areas(frames: Frames, boxes: Array, origin: Origin) -> Array:
         "OKS needs the size of each person: give a column area, or boxes.",
     )
     if area.size:
-        said = f"ground truths: without areas, people are as large as {OF_BOX:g} of their boxes."
-        frames.notes.append(Note("areas_of_people", said))
+        message = f"ground truths: without areas, people are as large as {OF_BOX:g} of their boxes."
+        frames.notes.append(Note("areas_of_people", message))
     return frozen(area, np.float64)
 
 
@@ -309,9 +309,9 @@ def mirrors(n_points: Array, variance_at: Array, settings: Settings) -> Array:
     given = settings.mirrored
     wrong = [pair for pair in given or () if max(pair) > n_points.max(initial=0) > 0]
     if wrong:
-        said = option("mirrored_keypoints", "=".join(map(str, wrong[0])))
+        written = option("mirrored_keypoints", "=".join(map(str, wrong[0])))
         raise InputError(
-            f"{said}: rows have {n_points.max()} keypoints, counted from 1.",
+            f"{written}: rows have {n_points.max()} keypoints, counted from 1.",
             code="unknown_keypoint",
             count=int(n_points.max()),
         )

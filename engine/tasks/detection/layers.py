@@ -144,10 +144,10 @@ def by_boxes(meeting: Meeting, areas: tuple[Array, Array], threads: Workers) -> 
     return joined(threads.over(start, lambda a, b: candidates(a, b, ours, theirs, lowest)))
 
 
-def joined(found: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+def joined(pieces: list[tuple[Array, Array]]) -> tuple[Array, Array]:
     """Pairs of all ranges of datums one after the other, int32 [k] each."""
     none = np.empty(0, np.int32)
-    p, g = (np.concatenate(parts) for parts in zip((none, none), *found, strict=True))
+    p, g = (np.concatenate(parts) for parts in zip((none, none), *pieces, strict=True))
     return p, g
 
 

@@ -41,8 +41,8 @@ def contents(
     frames: Frames, settings: Settings, ids: list[str], made_with: dict[str, Any], workers: Workers
 ) -> list[Content | None]:
     """See :attr:`..contents.Contents.of_tables`: matched again, datum by datum as in the run."""
-    told, lowest = made_with["iou_threshold"], made_with["score_threshold"]
-    iou = settings.meant(told)
+    iou_threshold, lowest = made_with["iou_threshold"], made_with["score_threshold"]
+    iou = settings.meant(iou_threshold)
     settings = msgspec.structs.replace(settings, spot_ious=(iou,))
     batch = encode_batch(copied(frames), settings, workers)
     matched, near = met(batch, settings, frozenset({"spot_ious", "outcomes"}), workers)
@@ -85,7 +85,7 @@ def contents(
             Boxes(
                 boxes=tuple(boxes),
                 left_out=max(0, own.size - BOXES),
-                iou_threshold=told,
+                iou_threshold=iou_threshold,
                 score_threshold=lowest,
             )
         )
@@ -190,14 +190,14 @@ def losses(
 
 def _sentence(missed: int, there: int, false: int) -> str:
     """Such as "3 of 5 objects missed, 2 false positives"."""
-    said = []
+    counts = []
     if missed > 0:  # of a group of objects several predictions may be right
-        said.append(f"{missed:,} of {count_of(there, 'object')} missed")
+        counts.append(f"{missed:,} of {count_of(there, 'object')} missed")
     if false:
-        said.append(count_of(false, "false positive"))
+        counts.append(count_of(false, "false positive"))
     if not there:
-        said.append("no object there")
-    return ", ".join(said)
+        counts.append("no object there")
+    return ", ".join(counts)
 
 
 _OF_PREDICTION = ("score", "iou", "prediction_row", *CORNER_NAMES)
@@ -237,23 +237,25 @@ def counted_rows(
         label_value=pl.col("annotation_label"), error=pl.lit(MISS), mended=pl.lit(value=False)
     )
     counted = own.filter(pl.col("score").is_null() | (pl.col("score") >= least))
-    said = []
+    texts = []
     if below.height:
-        said.append(
+        texts.append(
             f"rows show the predictions that F1 counts, with scores from {lowest:.4g}:"
             f" {count_of(below.height, 'row')} below are skipped, and the objects that"
             f" {missed.height:,} of them came nearest listed as missed."
         )
     if len(there) > 1:
         others = listing([one for one in there if one != at])
-        said.append(f"rows are at IoU {at:g}: rows at {others} are not shown.")
+        texts.append(f"rows are at IoU {at:g}: rows at {others} are not shown.")
     if at != iou:
-        said.append(f"rows are at IoU {at:g}, at which the run was scored, and F1 at {iou:g}.")
+        texts.append(f"rows are at IoU {at:g}, at which the run was scored, and F1 at {iou:g}.")
     elif low:
-        said.append(
+        texts.append(
             f"{count_of(low, 'missed object')} without a row: predictions below {lowest:.4g} hit"
             f" {'it' if low == 1 else 'them'}."
         )
-    if said:
-        said.append(f"the frame errors of a run with {option('metrics', ['Errors'])} has all rows.")
-    return pl.concat([counted, missed, points]), said
+    if texts:
+        texts.append(
+            f"the frame errors of a run with {option('metrics', ['Errors'])} has all rows."
+        )
+    return pl.concat([counted, missed, points]), texts

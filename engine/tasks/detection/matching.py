@@ -125,8 +125,8 @@ def _lay_out(
         position, side.datum, side.pieces, threads.over, from_extent=from_extent
     )
     if side.shapes is not None:
-        told = side.shapes.told_area
-        boxes, area = side.shapes.boxes[row], (side.shapes.area if told is None else told)[row]
+        areas = side.shapes.told_area
+        boxes, area = side.shapes.boxes[row], (side.shapes.area if areas is None else areas)[row]
     return LaidOut(start, boxes, area, datum, row, score)
 
 
@@ -441,7 +441,7 @@ def in_regions(batch: Batch, ours: LaidOut, lowest: float, threads: Workers) -> 
     area = (boxes[:, 2:] - boxes[:, :2]).prod(axis=1)
     every = np.arange(n, dtype=np.int32)
     laid = LaidOut(np.array([0, n]), boxes, area, seen.of_region, every, np.zeros(0))
-    found = find_near(
+    overlaps = find_near(
         (ours, laid),
         (mine, Shapes((BoxLayer(area, boxes),), boxes)),
         (np.zeros(share.size, np.int32), np.zeros(n, np.int32)),
@@ -450,7 +450,7 @@ def in_regions(batch: Batch, ours: LaidOut, lowest: float, threads: Workers) -> 
         lowest,
         threads,
     )
-    np.maximum.at(share, found.prediction, found.iou)
+    np.maximum.at(share, overlaps.prediction, overlaps.iou)
     return share
 
 

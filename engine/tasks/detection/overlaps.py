@@ -82,10 +82,10 @@ def find_pairs(
     place = np.empty(matched.order.size, np.int32)  # ranked prediction of each laid out one
     place[matched.order] = np.arange(place.size, dtype=np.int32)
     if near is None:
-        found = _near_boxes(matched, labels, n_datums, lowest, threads, crowd)
+        overlaps = _near_boxes(matched, labels, n_datums, lowest, threads, crowd)
     else:
-        found = near.at_least(lowest)
-    p, g, iou = place[found.prediction], found.ground_truth, found.iou
+        overlaps = near.at_least(lowest)
+    p, g, iou = place[overlaps.prediction], overlaps.ground_truth, overlaps.iou
     keep = regular_ground_truths(matched)
     keep = (keep if crowd is None else keep | crowd)[g]
     if not keep.all():
@@ -119,11 +119,11 @@ def _near_boxes(
         ]
     )
     predictions = p_start, p_place, laid.boxes, laid.area, labels.key[p_label]
-    found = threads.over(
+    pieces = threads.over(
         p_start, lambda first, last: close_pairs(first, last, predictions, gts, lowest)
     )
     empty = (np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float64))
-    return Near(*(np.concatenate(parts) for parts in zip(empty, *found, strict=True)))
+    return Near(*(np.concatenate(parts) for parts in zip(empty, *pieces, strict=True)))
 
 
 class Facts(msgspec.Struct, frozen=True):
@@ -226,9 +226,9 @@ def cross_match(
     regular = regular_ground_truths(matched)
 
     def at_iou(index: int, threshold: float) -> Counts:
-        found = ranked.variants.threshold_index(threshold)
-        word, bit = ranked.variants.bit(found)
-        taker = matched.taker[found]
+        place = ranked.variants.threshold_index(threshold)
+        word, bit = ranked.variants.bit(place)
+        taker = matched.taker[place]
         taken = np.where(
             taker >= 0, ranked.score[np.maximum(taker, 0)] if ranked.score.size else 0, -np.inf
         )
@@ -326,14 +326,16 @@ def _at(
     missed = np.flatnonzero(facts.gt_regular & ((facts.gt_taker < 0) | (facts.gt_taken < lowest)))
     other = facts.gt_other[missed]
     confused = (other >= lowest) & (other > -np.inf)
-    known = partner[counts] >= 0
+    matched_rows = partner[counts] >= 0
     gt_row = np.r_[
         np.where(
-            known, ranked.gt_row[np.maximum(partner[counts], 0)] if ranked.gt_row.size else 0, 0
+            matched_rows,
+            ranked.gt_row[np.maximum(partner[counts], 0)] if ranked.gt_row.size else 0,
+            0,
         ),
         ranked.gt_row[missed],
     ]
-    unmatched = pl.Series(np.r_[~known, np.zeros(missed.size, bool)])
+    unmatched = pl.Series(np.r_[~matched_rows, np.zeros(missed.size, bool)])
     label = np.r_[pairs.p_label[counts], pairs.g_label[missed]]
     datum = np.r_[ranked.datum[counts], ranked.gt_datum[missed]]
     outcome = np.r_[np.array(PREDICTED)[kind[counts]], np.where(confused, MISSED[0], MISSED[1])]

@@ -175,20 +175,20 @@ def image_sizes(
             shapes must be rasterised has no size.
     """
     height, width = declared_sizes(frames, datums).T.copy()
-    told = height > 0
+    sized = height > 0
     for side, of_rows in zip(drawn, codes, strict=True):
         masks, datum = side.masks, of_rows[side.rows]
         if not datum.size:
             continue
-        fresh = ~told[datum]
+        fresh = ~sized[datum]
         height[datum[fresh]], width[datum[fresh]] = masks.height[fresh], masks.width[fresh]
-        told[datum] = True
+        sized[datum] = True
         wrong = np.flatnonzero((masks.height != height[datum]) | (masks.width != width[datum]))
         if wrong.size:
             raise _different(side, wrong, datum, height, width)
     for side, of_rows in zip(drawn, codes, strict=True):
         rows = side.to_draw()
-        unknown = rows[~told[of_rows[rows]]]
+        unknown = rows[~sized[of_rows[rows]]]
         if unknown.size:
             raise _unknown(side, unknown)
     return height, width
@@ -248,8 +248,8 @@ def refuse_apart(sides: tuple[Objects, Objects], codes: tuple[Array, Array]) -> 
         InputError: rasters of one datum differ in projection, place or resolution (the message has
             both grids and rows), or a file cannot be read.
     """
-    found: dict[int, tuple[Any, Objects, int]] = {}  # by datum: its first grid, whose and row
-    known: dict[tuple[Any, Any], str] = {}
+    first_grids: dict[int, tuple[Any, Objects, int]] = {}  # by datum: its first grid, whose and row
+    differences: dict[tuple[Any, Any], str] = {}
     for objects, of_row in reversed(list(zip(sides, codes, strict=True))):
         rows = _filed(objects)
         if not rows.size:
@@ -260,12 +260,12 @@ def refuse_apart(sides: tuple[Objects, Objects], codes: tuple[Array, Array]) -> 
             if not grid.placed:
                 continue
             datum = int(of_row[row])
-            first, other, first_row = found.setdefault(datum, (grid, objects, row))
+            first, other, first_row = first_grids.setdefault(datum, (grid, objects, row))
             if first is grid:
                 continue
-            if (first, grid) not in known:
-                known[first, grid] = first.differs(grid)
-            if known[first, grid]:
+            if (first, grid) not in differences:
+                differences[first, grid] = first.differs(grid)
+            if differences[first, grid]:
                 n += 1
                 if n <= _SHOWN:
                     wrong.append(
@@ -394,19 +394,19 @@ def compared(
 
 def _origin(frames: Frames, side: str, datums: Datums, codes: Array) -> Origin:
     """Return the row numbers of a side for error messages, relative to the whole input."""
-    kept = frames.kept.get(side)
+    rows = frames.kept.get(side)
     frame = getattr(frames, side)
     numbers = frame[ROW] if ROW in frame.columns else None
 
     def number(row: int) -> int:
         if numbers is not None:
             return int(numbers[row])
-        return row if kept is None else kept.number(row)
+        return row if rows is None else rows.number(row)
 
     return Origin(number, lambda row: datums.id[int(codes[row])])
 
 
-def _told(shapes: Shapes, frames: Frames, settings: Settings, said: str = _BY_BOX) -> Shapes:
+def _told(shapes: Shapes, frames: Frames, settings: Settings, source: str = _BY_BOX) -> Shapes:
     """Return the predictions with box areas if the dialect's area ranges use those.
 
     pycocotools' ``loadRes`` takes the area of results that have a bbox from it.
@@ -429,12 +429,12 @@ def _told(shapes: Shapes, frames: Frames, settings: Settings, said: str = _BY_BO
         note_of(
             "areas_of_boxes",
             n,
-            ("row goes", "rows go", f"in area ranges {said}"),
+            ("row goes", "rows go", f"in area ranges {source}"),
             before="predictions: ",
         )
     )
-    told = np.where(area.is_null().to_numpy(), shapes.area, area.fill_null(0.0).to_numpy())
-    return msgspec.structs.replace(shapes, told_area=told)
+    areas = np.where(area.is_null().to_numpy(), shapes.area, area.fill_null(0.0).to_numpy())
+    return msgspec.structs.replace(shapes, told_area=areas)
 
 
 def _boxes(
@@ -447,8 +447,8 @@ def _boxes(
     """
     regions: list[Array | None] = []
     for side, objects in zip(_SIDES, sides, strict=True):
-        told = side == "ground_truths" and "area" in objects.frame.columns
-        wanted = settings.rules.region_areas and settings.ranged and not told
+        given = side == "ground_truths" and "area" in objects.frame.columns
+        wanted = settings.rules.region_areas and settings.ranged and not given
         areas = None
         if (objects.kind != BOX).any() or "xmin" not in objects.frame.columns:
             boxes, areas = boxes_of(objects, areas=wanted)
@@ -506,8 +506,8 @@ def _as_shapes(frame: pl.DataFrame, areas: Array | None, settings: Settings) -> 
     if settings.rules.from_extent:
         boxes = np.concatenate([corners[:, :2], corners[:, :2] + extent], axis=1)
     own = extent[:, 0] * extent[:, 1]
-    told = None if areas is None else np.where(np.isnan(areas), own, areas)
-    return Shapes((BoxLayer(own, boxes),), corners, told)
+    stated = None if areas is None else np.where(np.isnan(areas), own, areas)
+    return Shapes((BoxLayer(own, boxes),), corners, stated)
 
 
 def _with_boxes(frame: pl.DataFrame, boxes: Array) -> pl.DataFrame:

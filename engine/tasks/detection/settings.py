@@ -129,7 +129,7 @@ def _one(given: Any) -> Sigma | None:
 
 def _file(path: str) -> Any:
     try:
-        found = json.loads(Path(path).expanduser().read_text("utf-8-sig"))
+        values = json.loads(Path(path).expanduser().read_text("utf-8-sig"))
     except (OSError, ValueError) as error:
         why = "no such file" if isinstance(error, FileNotFoundError) else str(error)
         raise invalid(
@@ -138,10 +138,10 @@ def _file(path: str) -> Any:
             f"{why}. Write {', '.join(NAMED)}, {EVEN}, numbers, or the path of a JSON file"
             " with a list of numbers or a mapping of labels to lists.",
         ) from None
-    if isinstance(found, str):
-        said = option("keypoint_sigmas", path)
-        raise OptionError(f"{said}: the file contains {found!r}, not numbers.")
-    return found
+    if isinstance(values, str):
+        written = option("keypoint_sigmas", path)
+        raise OptionError(f"{written}: the file contains {values!r}, not numbers.")
+    return values
 
 
 # Settings: the options of a detection run with every default filled in.

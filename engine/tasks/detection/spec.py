@@ -83,7 +83,7 @@ def samples() -> Iterator[Sample]:
     shapes = truth.select("datum_id", "label_value").with_columns(
         polygon=pl.Series([[[0.0, 0.0, 9.0, 0.0, 9.0, 8.0]], None]), mask=pl.Series([None, square])
     )
-    found = predicted.select("datum_id", "label_value", "score").with_columns(
+    predictions = predicted.select("datum_id", "label_value", "score").with_columns(
         mask=pl.Series([square, square])
     )
     turned = pl.Series("obb", [[4.5, 4.5, 9.0, 5.0, 0.3]] * 2)
@@ -100,7 +100,7 @@ def samples() -> Iterator[Sample]:
         {"iou_type": "distance", "angle_format": "radians-z-up", "dialect": "nuscenes"},
     )
     size = pl.DataFrame({"datum_id": [1], "height": [9], "width": [9]})
-    yield found, shapes, {"iou_type": "boundary", "datums": size}
+    yield predictions, shapes, {"iou_type": "boundary", "datums": size}
     person = [5.0, 5.0, 2.0, 6.0, 6.0, 0.0]
     people = truth.with_columns(keypoints=pl.Series([person, None]), area=pl.lit(9.0))
     seen = predicted.with_columns(keypoints=pl.Series([person, person]))
@@ -233,8 +233,8 @@ def _bound(settings: Settings, facts: Facts, ends: Sequence[Tallies]) -> Bound |
     nested = all(one for _, one in looked)
 
     def bound(metric: str) -> str:
-        known = not within and (metric in _COUNTED or (nested and metric in _PRECISIONS))
-        return EXACT if known else AT_LEAST
+        exact = not within and (metric in _COUNTED or (nested and metric in _PRECISIONS))
+        return EXACT if exact else AT_LEAST
 
     return bound
 
@@ -277,16 +277,18 @@ def fit(
         InputError: no requested metric is supported; area ranges while some images have no size.
     """
     _hold_areas(frames, settings)
-    kept, said, notes = metrics, [], []
+    kept, reasons, notes = metrics, [], []
     for kind, needs, why in _lacking(frames, settings):
         left = [one for one in kept if needs & {*one.needs}]
         if left:
             kept = tuple(one for one in kept if one not in left)
             names = ", ".join(one.name for one in left)
-            said.append(f"{names}: {why}.")
+            reasons.append(f"{names}: {why}.")
             notes.append(Note(kind, f"{names} skipped: {why}."))
-    if asked_for and said and not kept:
-        raise InputError(" ".join(said), code="metric_unfit", metrics=[one.name for one in metrics])
+    if asked_for and reasons and not kept:
+        raise InputError(
+            " ".join(reasons), code="metric_unfit", metrics=[one.name for one in metrics]
+        )
     if not asked_for:  # no notes on metrics outside every default set
         notes = [one for one in notes if settings.by_distance and one.kind == "without_columns"]
     return (kept, notes) if kept else (metrics, [])
@@ -394,10 +396,10 @@ def _averaged(rules: DetectionRules) -> str:
         return (
             f"AP is the mean of interpolated precision at {len(rules.positions)} recall positions"
         )
-    said = f"precision at {len(rules.levels)} recall levels"
+    levels = f"precision at {len(rules.levels)} recall levels"
     if rules.linear is None:
-        return f"AP is the mean of interpolated {said}"
-    return f"AP is of {said}, on lines between points: the part above {rules.linear:g}"
+        return f"AP is the mean of interpolated {levels}"
+    return f"AP is of {levels}, on lines between points: the part above {rules.linear:g}"
 
 
 def explain(settings: Settings, needs: frozenset[str]) -> list[str]:

@@ -137,9 +137,13 @@ def left_out(frames: Frames, left: tuple[int, int]) -> None:
         ("row", "rows", "of no area skipped"),
     )
     kinds = ("not_judged", "without_area")
-    for side, n, said, kind in zip((PREDICTIONS, GROUND_TRUTHS), left, words, kinds, strict=True):
+    for side, n, words_of_side, kind in zip(
+        (PREDICTIONS, GROUND_TRUTHS), left, words, kinds, strict=True
+    ):
         if n:
-            frames.notes.append(note_of(kind, n, said, before=f"{side.replace('_', ' ')}: "))
+            frames.notes.append(
+                note_of(kind, n, words_of_side, before=f"{side.replace('_', ' ')}: ")
+            )
 
 
 _OVERLAPPING = frozenset(
@@ -367,11 +371,11 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
             errors = msgspec.structs.replace(errors, frame=pl.concat(every))
         lap("keypoints")
     if errors is not None and errors.frame is not None:
-        told = in_order(_as_told(errors.frame, settings))
-        errors = msgspec.structs.replace(errors, frame=told)
-    found = None
+        in_words = in_order(_as_told(errors.frame, settings))
+        errors = msgspec.structs.replace(errors, frame=in_words)
+    true_positives = None
     if OF_FOUND in needs:
-        found = found_rows(batch, matched, settings)
+        true_positives = found_rows(batch, matched, settings)
     sides_of = batch.predictions, batch.ground_truths
     return Tallies(
         batch.datums,
@@ -386,7 +390,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
         "annotation_id" not in batch.ground_truths.frame.columns,
         seconds,
         points,
-        found,
+        true_positives,
         judged=bool(needs & _SINGLE),
     )
 
@@ -394,9 +398,9 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
 def _as_told(frame: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     """A frame with thresholds and how alike rows are as users see them."""
     thresholds = frame["iou_threshold"].unique().to_list()
-    told = dict(zip(thresholds, map(settings.told, thresholds), strict=True))
+    names = dict(zip(thresholds, map(settings.told, thresholds), strict=True))
     return frame.with_columns(
-        pl.col("iou_threshold").replace_strict(told, return_dtype=pl.Float64),
+        pl.col("iou_threshold").replace_strict(names, return_dtype=pl.Float64),
         pl.Series("iou", settings.shown(frame["iou"].to_numpy()), nan_to_null=True),
     )
 
@@ -513,10 +517,10 @@ def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
         )
     named_by_row = True in by_row
     shifts = [theirs for _, theirs in before] if named_by_row else None
-    together = [part.heights for part in parts if part.heights is not None]
+    heights_of = [part.heights for part in parts if part.heights is not None]
     heights = None
-    if len(together) == len(parts):
-        heights = sum(ours for ours, _ in together), sum(theirs for _, theirs in together)
+    if len(heights_of) == len(parts):
+        heights = sum(ours for ours, _ in heights_of), sum(theirs for _, theirs in heights_of)
     return Tallies(
         datums,
         labels,

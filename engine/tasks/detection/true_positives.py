@@ -97,7 +97,7 @@ def _turn(yaw: Array, other: Array, period: Array) -> Array:
 
 def _faster(side: Side, other: Side, rows: Array, truths: Array) -> Array:
     """Return the difference of velocities, float64 [k], in m/s; NaN if one is unknown."""
-    apart = np.zeros(rows.size)
+    squares = np.zeros(rows.size)
     for column in (VX, VY):
         if not (column.name in side.frame.columns and column.name in other.frame.columns):
             return np.full(rows.size, np.nan)
@@ -105,8 +105,8 @@ def _faster(side: Side, other: Side, rows: Array, truths: Array) -> Array:
             one.frame[column.name].cast(pl.Float64).fill_null(np.nan).to_numpy()[at]
             for one, at in ((side, rows), (other, truths))
         )
-        apart += (mine - theirs) * (mine - theirs)
-    return np.sqrt(apart)
+        squares += (mine - theirs) * (mine - theirs)
+    return np.sqrt(squares)
 
 
 def _other(side: Side, other: Side, rows: Array, truths: Array) -> Array:

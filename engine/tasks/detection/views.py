@@ -64,8 +64,8 @@ def confusion_frame(
     if len(labels.key_names) == 1:
         constants["label_key"] = labels.key_names[0]
     else:  # the key of whichever label is none past the last
-        known = np.where(actual == len(labels), predicted, actual)
-        made["label_key"] = labels.frame["label_key"].gather(pl.Series(known))
+        labelled = np.where(actual == len(labels), predicted, actual)
+        made["label_key"] = labels.frame["label_key"].gather(pl.Series(labelled))
     return pl.DataFrame(made).select(
         pl.lit(constants[name], dtype=dtype).alias(name)
         if name in constants

@@ -65,8 +65,8 @@ class Batch(msgspec.Struct):
 
 def metric_names(written: pl.Series) -> dict[str, str]:
     """Name in the table -> name of the judged metric, for all that are known."""
-    found = (str(name) for name in written.unique().to_list())
-    return {name: metrics.get("judged", name).name for name in found if metrics.has("judged", name)}
+    names = (str(name) for name in written.unique().to_list())
+    return {name: metrics.get("judged", name).name for name in names if metrics.has("judged", name)}
 
 
 def encode_batch(frames: Frames, settings: Settings, needs: frozenset[str]) -> Batch:
@@ -82,7 +82,7 @@ def encode_batch(frames: Frames, settings: Settings, needs: frozenset[str]) -> B
     numbers = table[ROW].to_numpy() if ROW in table.columns else None
     first = row_of_datums(numbers, codes, len(datums), table.height)
     height = None if numbers is not None else table.height
-    found = Findings()
+    findings = Findings()
     base = table.select(
         pl.Series("datum", codes)
         if codes is not None
@@ -100,10 +100,10 @@ def encode_batch(frames: Frames, settings: Settings, needs: frozenset[str]) -> B
         _unnumbered(table).alias("unnumbered"),
     )
     key = ["metric", "step", "status", "verdict", "failed"]
-    known = metric_names(base["metric"])
+    names = metric_names(base["metric"])
     need_of = {
         name: metrics.get("judged", real).needs[0]
-        for name, real in known.items()
+        for name, real in names.items()
         if metrics.get("judged", real).needs[0] in needs
     }
     base = base.filter(pl.col("metric").is_in(list(need_of)))
@@ -113,7 +113,7 @@ def encode_batch(frames: Frames, settings: Settings, needs: frozenset[str]) -> B
         try:
             settled.append(_settle(*combination, need_of=need_of, settings=settings))
         except InputError as error:
-            found.wrong_step = found.wrong_step or (row, error.said)
+            findings.wrong_step = findings.wrong_step or (row, error.said)
             settled.append((None, None, None, None, None))
     meaning = distinct.with_columns(
         pl.DataFrame(
@@ -131,15 +131,15 @@ def encode_batch(frames: Frames, settings: Settings, needs: frozenset[str]) -> B
     rows = base.join(
         meaning.drop("row"), on=key, how="inner", nulls_equal=True, maintain_order="left"
     )
-    _find_repeats(rows, meaning, datums, found)
-    found.strange = _strange(meaning)
+    _find_repeats(rows, meaning, datums, findings)
+    findings.strange = _strange(meaning)
     rows = rows.drop(*key, "unnumbered")
-    together = ["datum", "need", "part", "reference", "judgment"]
+    keys = ["datum", "need", "part", "reference", "judgment"]
     if rows["item"].null_count():
         # Verdicts without an index are counted in the order of their rows.
-        counted = pl.col("row").rank("ordinal").over(together).cast(pl.Int64) - 1
+        counted = pl.col("row").rank("ordinal").over(keys).cast(pl.Int64) - 1
         rows = rows.with_columns(pl.coalesce("item", counted).alias("item"))
-    return Batch(datums, rows, found, first, height)
+    return Batch(datums, rows, findings, first, height)
 
 
 def _strange(meaning: pl.DataFrame) -> dict[str, dict[str, Strange]]:
@@ -149,15 +149,15 @@ def _strange(meaning: pl.DataFrame) -> dict[str, dict[str, Strange]]:
         pl.col("verdict").is_not_null(),
         pl.col("status").fill_null("").str.strip_chars().str.to_lowercase().is_in(["", *OK]),
     ).sort("row")
-    found: dict[str, dict[str, Strange]] = {}
+    strange: dict[str, dict[str, Strange]] = {}
     columns = ("metric", "verdict", "row", "need", "part")
     for name, word, row, need, part in wrong.select(columns).iter_rows():
-        found.setdefault(name, {}).setdefault(word, Strange(row, need, part))
-    return found
+        strange.setdefault(name, {}).setdefault(word, Strange(row, need, part))
+    return strange
 
 
 def _find_repeats(
-    rows: pl.DataFrame, meaning: pl.DataFrame, datums: Datums, found: Findings
+    rows: pl.DataFrame, meaning: pl.DataFrame, datums: Datums, findings: Findings
 ) -> None:
     """Find verdicts in two rows that spell their metric, step or index differently.
 
@@ -166,7 +166,7 @@ def _find_repeats(
     """
     real = meaning.filter(pl.col("none").is_null(), pl.col("verdict").is_not_null())
     columns = ("metric", "step", "need", "part")
-    found.spelled = [*real.select(columns).unique(maintain_order=True).iter_rows()]
+    findings.spelled = [*real.select(columns).unique(maintain_order=True).iter_rows()]
     every = meaning.filter(pl.col("none").is_null())
     same = every.select("metric", "step").n_unique() == every.select("need", "part").n_unique()
     if same and not rows["unnumbered"].any():
@@ -174,8 +174,8 @@ def _find_repeats(
     key = ["datum", "need", "part", "reference", "item", "judgment"]
     named = rows.filter(pl.col("none").is_null(), pl.col("item").is_not_null())
     again = named.filter(pl.struct(key).is_duplicated()).sort(*key, "row")
-    found.again = again.height
-    found.repeated = [
+    findings.again = again.height
+    findings.repeated = [
         Again((datums.id[datum], *place), row, metric, step)
         for datum, *place, row, metric, step in again.head(SHOWN)
         .select(*key, "row", "metric", "step")
@@ -247,11 +247,11 @@ def _counted(verdict: str, need: str, part: str, settings: Settings) -> float | 
 
 def _part(written: str, step: str | None, measure: Measure) -> str:
     if len(measure.parts) == 1:
-        known = (*measure.called, *measure.parts)
-        if step is not None and step not in known:
+        names = (*measure.called, *measure.parts)
+        if step is not None and step not in names:
             raise InputError(
                 f"column 'step': {step!r} is given for verdicts of {written}. Write"
-                f" {' or '.join(map(repr, known))}, or leave it empty."
+                f" {' or '.join(map(repr, names))}, or leave it empty."
             )
         return measure.parts[0]
     if step is None or step not in measure.parts:

@@ -132,86 +132,90 @@ def together(parts: Sequence[Findings]) -> Findings:
 
 
 def _sums(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    found: dict[str, int] = {}
+    sums: dict[str, int] = {}
     for part in parts:
         for name, n in part.items():
-            found[name] = found.get(name, 0) + n
-    return found
+            sums[name] = sums.get(name, 0) + n
+    return sums
 
 
 def _datums(parts: Iterable[Mapping[str, Some]]) -> dict[str, Some]:
-    found: dict[str, Some] = {}
+    total: dict[str, Some] = {}
     for part in parts:
         for name, some in part.items():
-            known = found.get(name, Some())
-            found[name] = Some(
-                known.n + some.n,
-                nsmallest(NAMED, [*known.lowest, *some.lowest]),
-                known.judgments + some.judgments,
+            before = total.get(name, Some())
+            total[name] = Some(
+                before.n + some.n,
+                nsmallest(NAMED, [*before.lowest, *some.lowest]),
+                before.judgments + some.judgments,
             )
-    return found
+    return total
 
 
 def _first(parts: Iterable[Mapping[str, Mapping[str, Strange]]]) -> dict[str, dict[str, Strange]]:
-    found: dict[str, dict[str, Strange]] = {}
+    first: dict[str, dict[str, Strange]] = {}
     for part in parts:
         for name, words in part.items():
-            known = found.setdefault(name, {})
+            known = first.setdefault(name, {})
             for word, there in words.items():
                 if word not in known or there.row < known[word].row:
                     known[word] = there
-    return found
+    return first
 
 
-def refuse(found: Findings) -> None:
+def refuse(findings: Findings) -> None:
     """Raise InputError if rows cannot be read as verdicts.
 
     Args:
-        found: findings on the whole.
+        findings: findings on the whole.
 
     Raises:
         InputError: a step that its metric does not have; one verdict in two rows that spell its
             metric or step differently. Equal spellings were compared when the table was checked.
     """
-    if found.wrong_step is not None:
+    if findings.wrong_step is not None:
         raise InputError(
-            found.wrong_step[1], code="wrong_step", column="step", row=found.wrong_step[0]
+            findings.wrong_step[1], code="wrong_step", column="step", row=findings.wrong_step[0]
         )
-    written = {(metric, step) for metric, step, _, _ in found.spelled}
-    if not found.again or len(written) == len({(need, part) for *_, need, part in found.spelled}):
+    written = {(metric, step) for metric, step, _, _ in findings.spelled}
+    if not findings.again or len(written) == len(
+        {(need, part) for *_, need, part in findings.spelled}
+    ):
         return
     shown = [
         f"{one.row} (metric {one.metric!r}" + (f", step {one.step!r})" if one.step else ")")
-        for one in found.repeated
+        for one in findings.repeated
     ]
-    more = ", ..." if found.again > len(shown) else ""
+    more = ", ..." if findings.again > len(shown) else ""
     raise InputError(
-        f"columns 'metric' and 'step': {count_of(found.again, 'row')} of which another has the"
+        f"columns 'metric' and 'step': {count_of(findings.again, 'row')} of which another has the"
         f" same verdict by another spelling, in rows {', '.join(shown)}{more}. Each verdict may"
         f" appear once; several judgments of one item are distinguished by judgment_index.",
         code="repeated_values",
         column="step",
-        count=found.again,
+        count=findings.again,
     )
 
 
-def notes(found: Findings, settings: Settings) -> list[Note]:
+def notes(findings: Findings, settings: Settings) -> list[Note]:
     """Return the notes on verdicts, in display order.
 
     Args:
-        found: findings on the whole.
+        findings: findings on the whole.
     """
-    told = [
+    made = [
         Note(
-            kind, f"{said} in {_of(found.kinds[kind])}: an error, not a score.", found.kinds[kind].n
+            kind,
+            f"{words} in {_of(findings.kinds[kind])}: an error, not a score.",
+            findings.kinds[kind].n,
         )
-        for kind, said in TOLD.items()
-        if kind in found.kinds
+        for kind, words in TOLD.items()
+        if kind in findings.kinds
     ]
-    told += [_of_words(name, found.strange[name], settings) for name in sorted(found.strange)]
-    told += [_set_apart(need, found.apart[need]) for need in sorted(found.apart)]
-    told += [_coverage(need, found.standings[need]) for need in sorted(found.standings)]
-    return [note for note in told if note.message]
+    made += [_of_words(name, findings.strange[name], settings) for name in sorted(findings.strange)]
+    made += [_set_apart(need, findings.apart[need]) for need in sorted(findings.apart)]
+    made += [_coverage(need, findings.standings[need]) for need in sorted(findings.standings)]
+    return [note for note in made if note.message]
 
 
 def _of(some: Some) -> str:
@@ -220,28 +224,28 @@ def _of(some: Some) -> str:
 
 def _of_words(name: str, words: Mapping[str, Strange], settings: Settings) -> Note:
     """Return a note on unknown words of a metric, with its known words."""
-    known: list[str] = []
+    accepted: list[str] = []
     for word in sorted(words):
         counts = settings.words_of(words[word].need, words[word].part).counts
-        known += [one for one in counts if one not in known]
+        accepted += [one for one in counts if one not in accepted]
     exact = " to the letter" if settings.rules.fold == "exact" else ""
-    said = (
+    message = (
         f"{listing(sorted(words))} among the verdicts of {name}: unknown. Known are"
-        f" {', '.join(known)}{exact}."
+        f" {', '.join(accepted)}{exact}."
     )
     return Note(
-        "unknown_words", said, len(words), facts={"metric": name, "words": sorted(words)[:NAMED]}
+        "unknown_words", message, len(words), facts={"metric": name, "words": sorted(words)[:NAMED]}
     )
 
 
 def _set_apart(need: str, some: Some) -> Note:
     """Judgments that did not vote, since most found another number of items."""
-    said = (
+    message = (
         f"{metric_of(need).name}: {count_of(some.judgments, 'judgment')} of {_of(some)} did not"
         " vote: the number of items is not that of the judgments that decide."
     )
     return Note(
-        "judgments_without_vote", said, some.judgments, facts={"metric": metric_of(need).name}
+        "judgments_without_vote", message, some.judgments, facts={"metric": metric_of(need).name}
     )
 
 
@@ -251,13 +255,13 @@ def _coverage(need: str, standings: Mapping[str, int]) -> Note:
     scored = standings.get(SCORED, 0)
     unscored = kinds_of(count)
     rows = scored + sum(count.values())
-    said = (
+    message = (
         f"{metric_of(need).name}: {scored:,} of {count_of(rows, 'row')} scored; {unscored}."
         if unscored
         else ""
     )
     return Note(
-        "coverage", said, rows - scored, facts={"metric": metric_of(need).name, "rows": rows}
+        "coverage", message, rows - scored, facts={"metric": metric_of(need).name, "rows": rows}
     )
 
 

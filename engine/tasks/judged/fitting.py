@@ -49,11 +49,11 @@ def fit_written(
     chosen, notes = _fit_written(metrics, rows, settings, asked_for=asked_for)
     idle = "beta" in settings.given and settings.mode != "f1"
     if idle and any("beta" in metric.params for metric in chosen):
-        said = (
+        message = (
             f"{option('beta', settings.beta)} weighs recall in F and has no effect with"
             f" {option('mode', settings.mode)}."
         )
-        notes = [*notes, not_read(said)]
+        notes = [*notes, not_read(message)]
     return chosen, notes
 
 
@@ -74,8 +74,10 @@ def _fit_written(
                 value=next(iter(strange)),
             )
         many = count_of(sum(strange.values()), "row")
-        said = f"{many} of unknown metrics skipped: {listing(strange)}."
-        notes.append(Note("unknown_metrics", said, len(strange), facts={"metrics": [*strange][:5]}))
+        message = f"{many} of unknown metrics skipped: {listing(strange)}."
+        notes.append(
+            Note("unknown_metrics", message, len(strange), facts={"metrics": [*strange][:5]})
+        )
     fitting = metrics if asked_for else tuple(metric for metric in metrics if metric.name in there)
     read = {name for metric in fitting for name in metric.params}
     notes += [
@@ -85,8 +87,8 @@ def _fit_written(
     ]
     undecided = any(words.ambiguous for words in settings.rules.words.values())
     if settings.penalize_ambiguous and "penalize_ambiguous" in read and not undecided:
-        said = "is only read by dialects with undecided verdicts (deepeval)."
-        notes.append(not_read(f"{option('penalize_ambiguous')} {said}"))
+        message = "is only read by dialects with undecided verdicts (deepeval)."
+        notes.append(not_read(f"{option('penalize_ambiguous')} {message}"))
     return fitting, notes
 
 

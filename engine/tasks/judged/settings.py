@@ -49,26 +49,26 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     def parameters_of(self, metric: str) -> dict[str, Any]:
         """Return the ``parameters`` of a metric's rows."""
-        told: dict[str, Any] = {"better": self.better[metric]}
+        values: dict[str, Any] = {"better": self.better[metric]}
         read = metrics.get("judged", metric).params
         # Report claim options only if given: they matter to the judge, and have no effect if off.
-        said = (name for name in self.given if name not in _TOLD and getattr(self, name))
-        return told | {name: getattr(self, name) for name in (*_TOLD, *said) if name in read}
+        given = (name for name in self.given if name not in _TOLD and getattr(self, name))
+        return values | {name: getattr(self, name) for name in (*_TOLD, *given) if name in read}
 
     def words_of(self, need: str, part: str) -> Words:
         """Return the values of the verdicts of one part of a metric."""
-        known = self.rules.words
-        words = known[f"{need}.{part}"] if f"{need}.{part}" in known else known[need]
+        by_need = self.rules.words
+        words = by_need[f"{need}.{part}"] if f"{need}.{part}" in by_need else by_need[need]
         if self.penalize_ambiguous and words.ambiguous:
             against = dict.fromkeys(words.ambiguous, 0.0)
             words = msgspec.structs.replace(words, counts={**words.counts, **against})
         return words
 
 
-def _one_of(name: str, given: str | None, default: str, known: tuple[str, ...]) -> str:
+def _one_of(name: str, given: str | None, default: str, choices: tuple[str, ...]) -> str:
     value = default if given is None else given
-    if value not in known:
-        raise unknown(name, value, known, before=f"{name}: ")
+    if value not in choices:
+        raise unknown(name, value, choices, before=f"{name}: ")
     return value
 
 

@@ -79,15 +79,16 @@ def voted(
             pl.when(real.any())
             .then(pl.lit(""))
             .otherwise(pl.col("none").unique().sort().str.join("+"))
-            .alias("said"),
+            .alias("verdicts"),
         )
         alike, other = _of_the_same(keyed, stances, _WHERE, pl.col("wanted") != "", most)
     counted = alike.filter(real, ~pl.col("listed"))
     lengths = counted.group_by(*_WHERE, "scope", "judgment").agg(
-        pl.col("kind").is_null().any().alias("usable"), pl.col("none").null_count().alias("said")
+        pl.col("kind").is_null().any().alias("usable"),
+        pl.col("none").null_count().alias("verdicts"),
     )
     alike, longer = _of_the_same(alike, lengths, [*_WHERE, "scope"], pl.col("wanted") == 0, most)
-    apart = pl.concat([other, longer]).filter(pl.col("kind").is_null())
+    undecided = pl.concat([other, longer]).filter(pl.col("kind").is_null())
     sound = alike.filter(pl.col("kind").is_null())
     votes = (
         sound.group_by([*_ITEM, "none", "count"], maintain_order=True)
@@ -101,18 +102,18 @@ def voted(
     )
     lone = lone.unique(_ITEM, keep="first", maintain_order=True)
     chosen = pl.concat([votes.select(rows.columns), lone.select(rows.columns)]).sort("row")
-    return chosen, apart.select(rows.columns)
+    return chosen, undecided.select(rows.columns)
 
 
 def _of_the_same(
-    keyed: pl.DataFrame, said: pl.DataFrame, of: list[str], nothing: pl.Expr, most: bool
+    keyed: pl.DataFrame, verdicts: pl.DataFrame, of: list[str], nothing: pl.Expr, most: bool
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Split rows into judgments that agree with the majority, and others.
 
     Args:
         keyed: rows of all judgments.
-        said: statement of each judgment: ``of``, ``judgment``, ``said``, and ``usable``, which is
-            True if it did not fail as a whole.
+        verdicts: statement of each judgment: ``of``, ``judgment``, ``verdicts``, and ``usable``,
+            which is True if it did not fail as a whole.
         of: columns on which judgments are compared.
         nothing: expression on ``wanted``: there was no item to judge.
         most: the majority decides, otherwise the first.
@@ -121,16 +122,16 @@ def _of_the_same(
         kept rows, and the others. If there was no item to judge, failures are removed, too.
     """
     wanted = (
-        said.filter("usable")
-        .group_by(*of, "said")
+        verdicts.filter("usable")
+        .group_by(*of, "verdicts")
         .agg(pl.len().alias("votes"), pl.col("judgment").min().alias("first"))
         .sort(*(["votes"] if most else []), "first", descending=[True, False] if most else False)
         .unique(of, keep="first", maintain_order=True)
-        .select(*of, pl.col("said").alias("wanted"))
+        .select(*of, pl.col("verdicts").alias("wanted"))
     )
     other = (
-        said.join(wanted, on=of)
-        .filter(pl.when("usable").then(pl.col("said") != pl.col("wanted")).otherwise(nothing))
+        verdicts.join(wanted, on=of)
+        .filter(pl.when("usable").then(pl.col("verdicts") != pl.col("wanted")).otherwise(nothing))
         .select(*of, "judgment")
     )
     if not other.height:
@@ -176,19 +177,19 @@ def tally(
     return tallies
 
 
-def told(found: Findings, settings: Settings, needs: frozenset[str]) -> list[Note]:
+def told(findings: Findings, settings: Settings, needs: frozenset[str]) -> list[Note]:
     """Return the notes of :func:`tally` for a run in parts.
 
     Args:
-        found: merged findings of all parts.
+        findings: merged findings of all parts.
         needs: of the fitted plan, which may be fewer than were tallied.
 
     Raises:
         InputError: as for :func:`tally`.
     """
-    refuse(found)
-    standings = {need: some for need, some in found.standings.items() if need in needs}
-    return notes(msgspec.structs.replace(found, standings=standings), settings)
+    refuse(findings)
+    standings = {need: some for need, some in findings.standings.items() if need in needs}
+    return notes(msgspec.structs.replace(findings, standings=standings), settings)
 
 
 def tally_part(
@@ -213,8 +214,8 @@ def _measured(
     batch: Batch, settings: Settings, needs: frozenset[str], begun: float, *, several: bool
 ) -> StatsTallies:
     """Vote and measure; adds to the findings."""
-    found, datums = batch.found, batch.datums
-    chosen, apart = voted(
+    findings, datums = batch.found, batch.datums
+    chosen, undecided = voted(
         _not_spared(batch.rows, settings), most=settings.rules.most_decide, several=several
     )
     rows = _counted_out(chosen)
@@ -225,14 +226,14 @@ def _measured(
     }
     wrong = rows.filter(pl.col("kind").is_in([*TOLD])).select("kind", "datum").unique()
     for kind in wrong["kind"].unique().to_list():
-        found.kinds[kind] = _some(wrong.filter(pl.col("kind") == kind)["datum"], datums)
-    by_need = apart.select("need", *PLACE, "judgment").unique()
+        findings.kinds[kind] = _some(wrong.filter(pl.col("kind") == kind)["datum"], datums)
+    by_need = undecided.select("need", *PLACE, "judgment").unique()
     for need in by_need["need"].unique().to_list():
         judgments = by_need.filter(pl.col("need") == need)["datum"]
-        found.apart[need] = msgspec.structs.replace(
+        findings.apart[need] = msgspec.structs.replace(
             _some(judgments.unique(), datums), judgments=len(judgments)
         )
-    found.standings = {need: _standings(column) for need, (column,) in columns.items()}
+    findings.standings = {need: _standings(column) for need, (column,) in columns.items()}
     whole = np.ones(len(datums), bool)
     stats = Stats(whole, columns, ((SCORED,), np.zeros(whole.size, np.int8)))
     seconds = {"match": encoded - begun, "measure": time.perf_counter() - encoded}
@@ -276,7 +277,7 @@ def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: 
 
 def _counted_out(rows: pl.DataFrame) -> pl.DataFrame:
     """Mark the rows of sets with missing or excess verdicts."""
-    together = ["datum", "need", "part", "reference"]
+    place = ["datum", "need", "part", "reference"]
     rule = pl.DataFrame(
         [
             (need, part, part in measure.listed, measure.single, measure.ranked)
@@ -294,7 +295,7 @@ def _counted_out(rows: pl.DataFrame) -> pl.DataFrame:
     )
     real = rows.filter(pl.col("none").is_null())
     sets = (
-        real.group_by(together)
+        real.group_by(place)
         .agg(
             pl.len().cast(pl.Int64).alias("n"),
             (pl.col("item").max() + 1).alias("reached"),
@@ -320,9 +321,7 @@ def _counted_out(rows: pl.DataFrame) -> pl.DataFrame:
     ).filter(pl.col("wrong").is_not_null())
     if not wrong.height:
         return rows
-    joined = rows.join(
-        wrong.select(*together, "wrong"), on=together, how="left", maintain_order="left"
-    )
+    joined = rows.join(wrong.select(*place, "wrong"), on=place, how="left", maintain_order="left")
     return joined.with_columns(pl.coalesce("kind", "wrong").alias("kind")).drop("wrong")
 
 
@@ -388,18 +387,18 @@ def _without(need: str, rows: pl.DataFrame, settings: Settings) -> pl.DataFrame:
         pl.col("none").unique().sort().str.join("+")
     )
     ruled = settings.rules.empty.get(need, {})
-    known = sets["none"].unique().to_list()
+    kinds = sets["none"].unique().to_list()
     # If several parts are empty without a rule for the combination, the individual rules must
     # agree.
-    found = {told: _ruled(told, ruled) for told in known}
-    called = {told: told.replace("+", "_or_") for told in known}
+    found = {kind: _ruled(kind, ruled) for kind in kinds}
+    called = {kind: kind.replace("+", "_or_") for kind in kinds}
     if measure.whole:
         parts = MEASURES[need].parts
         zero = {f"{part}.{word}": np.zeros(1) for part in parts for word in ("yes", "no")}
         value = float(MEASURES[need].formula(zero, settings)[0])
         nothing = None if np.isnan(value) else value
         own = {*measure.parts, measure.whole[0]}
-        found |= {t: nothing for t in known if t not in ruled and set(t.split("+")) <= own}
+        found |= {t: nothing for t in kinds if t not in ruled and set(t.split("+")) <= own}
         called["+".join(sorted(measure.parts))] = measure.whole[0]
     values = sets["none"].replace_strict(found, return_dtype=pl.Float64, default=None)
     return sets.select(
@@ -410,10 +409,10 @@ def _without(need: str, rows: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     )
 
 
-def _ruled(told: str, ruled: dict[str, float]) -> float | None:
-    if told in ruled:
-        return ruled[told]
-    each = [ruled.get(one) for one in told.split("+")]
+def _ruled(kind: str, ruled: dict[str, float]) -> float | None:
+    if kind in ruled:
+        return ruled[kind]
+    each = [ruled.get(one) for one in kind.split("+")]
     return each[0] if None not in each and len(set(each)) == 1 else None
 
 

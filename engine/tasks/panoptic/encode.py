@@ -256,7 +256,7 @@ def encode_batch(frames: Frames, settings: Settings, workers: Workers) -> Batch:
         [None, None],
         frames,
     )
-    truth, found = (
+    truth, predicted = (
         _segmented(side, here, own, code, len(datums))
         for side, here, own, code in zip(sides, rows, read, codes, strict=True)
     )
@@ -264,12 +264,12 @@ def encode_batch(frames: Frames, settings: Settings, workers: Workers) -> Batch:
     edges = None
     if settings.boundary_ratio is not None:
         edges = _counted(places, workers, edge_maps(settings.boundary_ratio))
-    _refuse_unknown(found, counted)
+    _refuse_unknown(predicted, counted)
     frames.notes += _notes(truth, counted)
     declared, kind = _kinds(frames, labels)
     if (kind == UNKNOWN).all():
         frames.notes.append(_things_unknown(settings))
-    return Batch(datums, labels, declared, kind, truth, found, counted, edges)
+    return Batch(datums, labels, declared, kind, truth, predicted, counted, edges)
 
 
 def _counted(places: Sequence[list[MapRow | None]], workers: Workers, opens: Opens) -> Pairs:
@@ -301,18 +301,18 @@ def _segmented(side: Side, rows: Array, ids: Array, code: Array, n_datums: int) 
     return Segmented(side, rows, datum[order], own[order], code[order], crowd, area, present)
 
 
-def _refuse_unknown(found: Segmented, pairs: Pairs) -> None:
+def _refuse_unknown(predicted: Segmented, pairs: Pairs) -> None:
     """Raise InputError for ids of predicted maps without a row, and rows without a pixel.
 
     Raises:
         InputError: with the count; the message names the first.
     """
     here = np.flatnonzero((pairs.found != NOTHING) & (pairs.found != VOID))
-    unknown = here[found.of(pairs.place[here], pairs.found[here]) < 0]
+    unknown = here[predicted.of(pairs.place[here], pairs.found[here]) < 0]
     if unknown.size:
         keys, first = np.unique(_keys(pairs.place, pairs.found)[unknown], return_index=True)
         shown = "; ".join(
-            f"datum {found.side.ids[int(pairs.place[at])]!r}: id {pairs.found[at]}"
+            f"datum {predicted.side.ids[int(pairs.place[at])]!r}: id {pairs.found[at]}"
             for at in unknown[first][:_SHOWN]
         )
         raise InputError(
@@ -321,13 +321,13 @@ def _refuse_unknown(found: Segmented, pairs: Pairs) -> None:
             code="segments_without_row",
             count=keys.size,
         )
-    pixels = np.zeros(found.id.size, np.int64)
-    segment = found.of(pairs.place, pairs.found)
+    pixels = np.zeros(predicted.id.size, np.int64)
+    segment = predicted.of(pairs.place, pairs.found)
     np.add.at(pixels, segment[segment >= 0], pairs.count[segment >= 0])
     empty = np.flatnonzero(pixels == 0)
     if empty.size:
         shown = "; ".join(
-            f"{found.side.numbered(int(found.row[at]))}: segment {found.id[at]}"
+            f"{predicted.side.numbered(int(predicted.row[at]))}: segment {predicted.id[at]}"
             for at in empty[:_SHOWN]
         )
         raise InputError(
@@ -372,13 +372,13 @@ def _notes(truth: Segmented, pairs: Pairs) -> list[Note]:
 
 
 def _things_unknown(settings: Settings) -> Note:
-    said = (
+    message = (
         "things and stuff are unknown: means are only over all labels. Give a table of labels with"
         " a column isthing."
     )
     if settings.rules.joined_stuff:
-        said += " No segments of stuff are joined."
-    return Note("things_unknown", said)
+        message += " No segments of stuff are joined."
+    return Note("things_unknown", message)
 
 
 def _kinds(frames: Frames, labels: Labels) -> tuple[Array, Array]:

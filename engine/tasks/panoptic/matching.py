@@ -71,10 +71,10 @@ class Matched(msgspec.Struct, frozen=True):
     mistaken_iou: Array
 
 
-def shared_pixels(pairs: Pairs, truth: Segmented, found: Segmented) -> Shared:
+def shared_pixels(pairs: Pairs, truth: Segmented, predicted: Segmented) -> Shared:
     """Count pixels of segments from counts of pairs of ids."""
-    t, f = truth.of(pairs.place, pairs.truth), found.of(pairs.place, pairs.found)
-    many, count = max(1, found.id.size), pairs.count
+    t, f = truth.of(pairs.place, pairs.truth), predicted.of(pairs.place, pairs.found)
+    many, count = max(1, predicted.id.size), pairs.count
     both = np.flatnonzero((t >= 0) & (f >= 0))
     key, at = np.unique(t[both] * many + f[both], return_inverse=True)
     return Shared(
@@ -82,9 +82,9 @@ def shared_pixels(pairs: Pairs, truth: Segmented, found: Segmented) -> Shared:
         found=key % many,
         pixels=_summed(at, count[both], key.size),
         truth_area=_summed(t, count, truth.id.size),
-        found_area=_summed(f, count, found.id.size),
+        found_area=_summed(f, count, predicted.id.size),
         truth_void=_summed(np.where(pairs.found == VOID, t, -1), count, truth.id.size),
-        found_void=_summed(np.where(pairs.truth == VOID, f, -1), count, found.id.size),
+        found_void=_summed(np.where(pairs.truth == VOID, f, -1), count, predicted.id.size),
     )
 
 
@@ -106,9 +106,9 @@ def joined_stuff(batch: Batch) -> Batch:
         _, first, of = np.unique(key, return_index=True, return_inverse=True)
         to = np.where(stuff, first[of], np.arange(side.id.size))
         segment = side.of(pairs["place"], pairs[name])
-        known = segment >= 0
+        inside = segment >= 0
         pairs[name] = pairs[name].copy()
-        pairs[name][known] = side.id[to[segment[known]]]
+        pairs[name][inside] = side.id[to[segment[inside]]]
         kept = np.flatnonzero(to == np.arange(side.id.size))
         columns = ("row", "datum", "id", "label", "crowd", "area")
         sides[name] = msgspec.structs.replace(
@@ -123,38 +123,38 @@ def match(batch: Batch, settings: Settings) -> Matched:
     Args:
         batch: encoded tables, with joined stuff if the dialect requires it.
     """
-    rules, truth, found = settings.rules, batch.truth, batch.found
-    shared = shared_pixels(batch.pairs, truth, found)
+    rules, truth, predicted = settings.rules, batch.truth, batch.found
+    shared = shared_pixels(batch.pairs, truth, predicted)
     t, f = shared.truth, shared.found
     area = shared.truth_area.astype(np.float64)
     if rules.annotated_areas:
         area = np.where(np.isnan(truth.area), area, truth.area)
     iou = _ious(shared, area, void_of_both=rules.void_predictions)
     if batch.edges is not None:
-        edges = shared_pixels(batch.edges, truth, found)
-        at = _places(edges, shared, max(1, found.id.size))
+        edges = shared_pixels(batch.edges, truth, predicted)
+        at = _places(edges, shared, max(1, predicted.id.size))
         pixels = np.append(edges.pixels, 0)[at]  # at -1 is the 0: no boundary pixel in common
         inside = msgspec.structs.replace(edges, truth=t, found=f, pixels=pixels)
         narrow = _ious(inside, edges.truth_area.astype(np.float64), void_of_both=False)
         iou = np.minimum(iou, narrow)  # every ground truth has a boundary: no union is 0
     crowd = truth.crowd if rules.crowds else np.zeros_like(truth.crowd)
-    same = (truth.label[t] == found.label[f]) & ~crowd[t]
+    same = (truth.label[t] == predicted.label[f]) & ~crowd[t]
     hit = same & (iou > THRESHOLD)
-    met, used = np.zeros(truth.id.size, bool), np.zeros(found.id.size, bool)
+    met, used = np.zeros(truth.id.size, bool), np.zeros(predicted.id.size, bool)
     met[t[hit]], used[f[hit]] = True, True
     absorbing = _absorbing(truth, crowd) if rules.one_crowd else crowd
     absorbed = shared.found_void.copy()
-    own = absorbing[t] & (truth.label[t] == found.label[f])
+    own = absorbing[t] & (truth.label[t] == predicted.label[f])
     np.add.at(absorbed, f[own], shared.pixels[own])
     wrong = ~used & ~(absorbed / np.maximum(shared.found_area, 1) > THRESHOLD)
     if not rules.unannotated:
-        wrong &= truth.present[found.datum]
+        wrong &= truth.present[predicted.datum]
     missed = ~met & ~crowd
     if rules.void_predictions:
         missed &= ~(shared.truth_void / np.maximum(shared.truth_area, 1) > THRESHOLD)
     # IoU > 0.5 is possible with only one other segment, unless annotated areas are wrong.
     other = np.flatnonzero(
-        (truth.label[t] != found.label[f]) & missed[t] & wrong[f] & (iou > THRESHOLD)
+        (truth.label[t] != predicted.label[f]) & missed[t] & wrong[f] & (iou > THRESHOLD)
     )
     other = other[np.unique(t[other], return_index=True)[1]]
     other = other[np.sort(np.unique(f[other], return_index=True)[1])]
@@ -196,7 +196,7 @@ def _absorbing(truth: Segmented, crowd: Array) -> Array:
     out = np.zeros(crowd.size, bool)
     here = np.flatnonzero(crowd)
     order = here[np.lexsort((truth.row[here], truth.label[here], truth.datum[here]))]
-    ends = np.ones(order.size, bool)
-    ends[:-1] = (np.diff(truth.label[order]) != 0) | (np.diff(truth.datum[order]) != 0)
-    out[order[ends]] = True
+    last = np.ones(order.size, bool)
+    last[:-1] = (np.diff(truth.label[order]) != 0) | (np.diff(truth.datum[order]) != 0)
+    out[order[last]] = True
     return out

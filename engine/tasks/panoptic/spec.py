@@ -137,8 +137,8 @@ def fit(
     """
     notes = []
     if not settings.rules.crowds and "iscrowd" in frames.ground_truths.columns:
-        said = "column 'iscrowd' is not read: the dialect knows no crowds."
-        notes.append(Note("crowds_unread", said))
+        message = "column 'iscrowd' is not read: the dialect knows no crowds."
+        notes.append(Note("crowds_unread", message))
     return metrics, notes
 
 

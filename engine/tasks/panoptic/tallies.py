@@ -94,7 +94,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
 
 def _rows(batch: Batch, matched: Matched) -> SegmentRows:
     """Counts and sums by datum and label."""
-    truth, found = batch.truth, batch.found
+    truth, predicted = batch.truth, batch.found
     many = max(1, len(batch.labels))
 
     def place(side: Any, at: Array) -> Array:
@@ -103,7 +103,7 @@ def _rows(batch: Batch, matched: Matched) -> SegmentRows:
 
     counted = {
         "tp": place(truth, matched.truth),
-        "fp": place(found, np.flatnonzero(matched.wrong)),
+        "fp": place(predicted, np.flatnonzero(matched.wrong)),
         "fn": place(truth, np.flatnonzero(matched.missed)),
         "touched": place(truth, matched.touching),
         "truth": place(truth, np.flatnonzero(~truth.crowd)),
@@ -129,7 +129,7 @@ def _rows(batch: Batch, matched: Matched) -> SegmentRows:
 
 def _crossings(batch: Batch, matched: Matched) -> Crossings:
     """Segments by datum and pair of labels."""
-    truth, found = batch.truth, batch.found
+    truth, predicted_side = batch.truth, batch.found
     missed, wrong = matched.missed.copy(), matched.wrong.copy()
     t, f = matched.mistaken.T
     missed[t], wrong[f] = False, False
@@ -137,8 +137,10 @@ def _crossings(batch: Batch, matched: Matched) -> Crossings:
     none = np.full(alone.size, -1, np.int32), np.full(astray.size, -1, np.int32)
     both = np.r_[matched.truth, t]
     actual = np.r_[truth.label[both], truth.label[alone], none[1]]
-    predicted = np.r_[found.label[np.r_[matched.found, f]], none[0], found.label[astray]]
-    datum = np.r_[truth.datum[both], truth.datum[alone], found.datum[astray]]
+    predicted = np.r_[
+        predicted_side.label[np.r_[matched.found, f]], none[0], predicted_side.label[astray]
+    ]
+    datum = np.r_[truth.datum[both], truth.datum[alone], predicted_side.datum[astray]]
     rows, count = np.unique(
         np.stack([datum, actual, predicted]).astype(np.int32), axis=1, return_counts=True
     )
@@ -157,9 +159,9 @@ OUTCOMES = (
 
 def _outcomes(batch: Batch, matched: Matched) -> pl.DataFrame:
     """One row a predicted segment, and one a missed ground truth."""
-    truth, found = batch.truth, batch.found
+    truth, predicted = batch.truth, batch.found
     code = np.where(matched.wrong, 2, 3)
-    partner, iou = np.full(found.id.size, -1, np.int64), np.full(found.id.size, np.nan)
+    partner, iou = np.full(predicted.id.size, -1, np.int64), np.full(predicted.id.size, np.nan)
     t, f = matched.mistaken.T
     code[matched.found], code[f] = 0, 1
     partner[matched.found], iou[matched.found] = matched.truth, matched.iou
@@ -168,11 +170,11 @@ def _outcomes(batch: Batch, matched: Matched) -> pl.DataFrame:
     lost = np.full(truth.id.size, 5)
     lost[t] = 4
     met = np.r_[partner, missed]
-    label = np.r_[found.label, truth.label[missed]]
+    label = np.r_[predicted.label, truth.label[missed]]
     table = batch.labels.frame
     ids = np.r_[truth.id, -1][met]
     made = {
-        "datum_id": batch.datums.id.gather(np.r_[found.datum, truth.datum[missed]]),
+        "datum_id": batch.datums.id.gather(np.r_[predicted.datum, truth.datum[missed]]),
         "label_key": table["label_key"].gather(label),
         "label_value": table["label_value"].gather(label),
         "iou_threshold": np.full(label.size, THRESHOLD),
@@ -181,7 +183,7 @@ def _outcomes(batch: Batch, matched: Matched) -> pl.DataFrame:
         "score": pl.Series([None] * label.size, dtype=pl.Float64),
         "iou": pl.Series(np.r_[iou, np.full(missed.size, np.nan)], nan_to_null=True),
         "matched_annotation_id": pl.Series(ids).set(pl.Series(met < 0), None),
-        "segment_id": pl.Series(np.r_[found.id, np.full(missed.size, -1)]).replace(-1, None),
+        "segment_id": pl.Series(np.r_[predicted.id, np.full(missed.size, -1)]).replace(-1, None),
     }
     schema = frame_schema("outcomes", label=batch.labels.dtype, datum=batch.datums.id_dtype)
     schema |= {"matched_annotation_id": pl.Int64(), "segment_id": pl.Int64()}

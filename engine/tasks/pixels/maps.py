@@ -207,10 +207,10 @@ def opened_pair(
     Raises:
         InputError: a map cannot be read, or grids differ and may not be resampled.
     """
-    truth, found = (None if side is None else opens(side, stack) for side in pair)
-    if truth is not None and found is not None:
-        found = aligned(truth, found, stack, resample=resample)
-    return truth, found
+    truth, predicted = (None if side is None else opens(side, stack) for side in pair)
+    if truth is not None and predicted is not None:
+        predicted = aligned(truth, predicted, stack, resample=resample)
+    return truth, predicted
 
 
 def _count_range(pairs: list[Pair], first: int, last: int, resample: bool, opens: Opens) -> Found:
@@ -219,9 +219,9 @@ def _count_range(pairs: list[Pair], first: int, last: int, resample: bool, opens
     large: list[tuple[int, Window]] = []
     wrong: list[InputError] = []
     for place in range(first, last):
-        truth, found = pairs[place]
-        if opens is map_of and truth is not None and found is not None:
-            a, b = truth.pixels, found.pixels
+        truth, predicted = pairs[place]
+        if opens is map_of and truth is not None and predicted is not None:
+            a, b = truth.pixels, predicted.pixels
             if (
                 a is not None
                 and b is not None

@@ -75,15 +75,15 @@ class Counter:
         self._places: list[int] = []
         self._parts: list[Array] = []
 
-    def add(self, place: int, truth: Array | None, found: Array | None) -> None:
+    def add(self, place: int, truth: Array | None, predicted: Array | None) -> None:
         """Count a pair of maps; for a side that is None every pixel is ``NOTHING``.
 
         Args:
             place: index of the pair.
             truth: integers [h, w].
-            found: integers [h, w], of the same shape.
+            predicted: integers [h, w], of the same shape.
         """
-        given = [narrowed(side) for side in (truth, found) if side is not None]
+        given = [narrowed(side) for side in (truth, predicted) if side is not None]
         first, second = given if len(given) == 2 else (given[0], np.zeros_like(given[0]))
         if truth is None:
             first, second = second, first
@@ -96,7 +96,7 @@ class Counter:
             part = np.stack(count_wide(first, second))
         if truth is None:
             part[0] = NOTHING
-        if found is None:
+        if predicted is None:
             part[1] = NOTHING
         self._places.append(place)
         self._parts.append(part)
@@ -338,7 +338,7 @@ class Map:
         top, bottom, left, right = window or self.whole
         place = None if window is None else ((top, bottom), (left, right))
         try:
-            found: Array = file.read(band, window=place)
+            pixels: Array = file.read(band, window=place)
         except rasterio.errors.RasterioError as error:
             raise InputError(
                 f"{self.place.named}: {self.place.path!r} breaks off within rows {top} to {bottom}:"
@@ -347,7 +347,7 @@ class Map:
                 file=self.place.path,
                 rows=[self.place.row],
             ) from None
-        return found
+        return pixels
 
 
 class Resampled(Map):
@@ -359,30 +359,30 @@ class Resampled(Map):
         stack: closes it.
     """
 
-    def __init__(self, found: Map, truth: Map, stack: ExitStack) -> None:
-        self.place, self.shape, self._found = found.place, truth.shape, found
+    def __init__(self, predicted: Map, truth: Map, stack: ExitStack) -> None:
+        self.place, self.shape, self._found = predicted.place, truth.shape, predicted
         self.grid = truth.grid
         self.file = self._warped = None
-        if not (found.grid.placed and truth.grid.placed):
+        if not (predicted.grid.placed and truth.grid.placed):
             self._rows, self._columns = (
                 ((np.arange(ours) + 0.5) * theirs / ours).astype(np.int64)
-                for ours, theirs in zip(truth.shape, found.shape, strict=True)
+                for ours, theirs in zip(truth.shape, predicted.shape, strict=True)
             )
             return
         import rasterio
         from rasterio.vrt import WarpedVRT
 
         plane = rasterio.crs.CRS.from_epsg(3857)  # any, if neither side has one
-        kinds = list(found.file.colorinterp)
+        kinds = list(predicted.file.colorinterp)
         alpha = rasterio.enums.ColorInterp.alpha
         # The last band, added if necessary, is the mask of the predicted raster's extent.
         self._inside = kinds.index(alpha) + 1 if alpha in kinds else len(kinds) + 1
         try:
             self._warped = stack.enter_context(
                 WarpedVRT(
-                    found.file,
-                    src_crs=found.file.crs or truth.file.crs or plane,
-                    crs=truth.file.crs or found.file.crs or plane,
+                    predicted.file,
+                    src_crs=predicted.file.crs or truth.file.crs or plane,
+                    crs=truth.file.crs or predicted.file.crs or plane,
                     transform=truth.file.transform,
                     height=truth.shape[0],
                     width=truth.shape[1],
@@ -393,11 +393,11 @@ class Resampled(Map):
             )
         except (rasterio.errors.RasterioError, ValueError) as error:
             raise InputError(
-                f"{found.place.named}: {found.place.path!r} cannot be resampled: {error}.",
+                f"{predicted.place.named}: {predicted.place.path!r} cannot be resampled: {error}.",
                 code="raster_unreadable",
-                file=found.place.path,
+                file=predicted.place.path,
             ) from None
-        self.band = found.band
+        self.band = predicted.band
 
     @property
     def block(self) -> tuple[int, int]:
@@ -417,14 +417,14 @@ class Resampled(Map):
             top, left = int(rows[0]), int(columns[0])
             read = self._found.read(Window(top, int(rows[-1]) + 1, left, int(columns[-1]) + 1))
             return read[(rows - top)[:, None], columns - left]
-        found = self._read(self._warped, self.band, window)
+        pixels = self._read(self._warped, self.band, window)
         inside = self._read(self._warped, self._inside, window) != 0
         if inside.all():
-            return found
-        return np.where(inside, found.astype(np.int32), np.int32(NOTHING))
+            return pixels
+        return np.where(inside, pixels.astype(np.int32), np.int32(NOTHING))
 
 
-def aligned(truth: Map, found: Map, stack: ExitStack, *, resample: bool) -> Map:
+def aligned(truth: Map, predicted: Map, stack: ExitStack, *, resample: bool) -> Map:
     """Return the predicted map on the grid of the ground truth.
 
     Args:
@@ -434,19 +434,19 @@ def aligned(truth: Map, found: Map, stack: ExitStack, *, resample: bool) -> Map:
     Raises:
         InputError: the grids differ, and resampling was not requested.
     """
-    if not truth.grid.differs(found.grid):
-        return found
+    if not truth.grid.differs(predicted.grid):
+        return predicted
     if not resample:
         raise InputError(
-            f"{found.place.named}: its raster is {found.grid.told()}, the ground truth's"
+            f"{predicted.place.named}: its raster is {predicted.grid.told()}, the ground truth's"
             f" {truth.grid.told()}: their pixels do not line up."
-            f"{' Are rows and columns exchanged?' if truth.shape == found.shape[::-1] else ''}"
+            f"{' Are rows and columns exchanged?' if truth.shape == predicted.shape[::-1] else ''}"
             " Write both on one grid, or"
             f" {option('resample', True)} to take the nearest predicted pixel.",
             code="grids_differ",
-            rows=[found.place.row],
+            rows=[predicted.place.row],
         )
-    return Resampled(found, truth, stack)
+    return Resampled(predicted, truth, stack)
 
 
 def windows_of(sides: list[Map]) -> list[Window]:
@@ -565,19 +565,19 @@ class Side(msgspec.Struct):
         Raises:
             InputError: an unknown coding.
         """
-        found = [one or "" for one in self.column("raster_coding")]
-        wrong = [i for i, one in enumerate(found) if one and not is_known(one)]
+        codings = [one or "" for one in self.column("raster_coding")]
+        wrong = [i for i, one in enumerate(codings) if one and not is_known(one)]
         if wrong:
             raise InputError(
                 f"column 'raster_coding': {count_of(len(wrong), 'row')} with an unknown coding,"
-                f" first {self.row(wrong[0])}: {found[wrong[0]]!r}. Known are"
+                f" first {self.row(wrong[0])}: {codings[wrong[0]]!r}. Known are"
                 f" {', '.join((*CODINGS, OWN_COLOURS, GREY))}.",
                 code="unknown_name",
                 column="raster_coding",
                 count=len(wrong),
-                value=found[wrong[0]],
+                value=codings[wrong[0]],
             )
-        return found
+        return codings
 
     def _checked(self, row: int, pixels: Array | PackedMap) -> Array | PackedMap:
         if pixels.ndim != 2 or pixels.dtype.kind not in "iub" or not pixels.size:
@@ -594,14 +594,14 @@ class Side(msgspec.Struct):
 
     def _paths(self, values: pl.Series) -> list[str | None]:
         """Paths as they are found: in the current folder, else in the table's."""
-        found: list[str | None] = []
+        files: list[str | None] = []
         missing: list[int] = []
         for row, path in enumerate(values.to_list()):
             there = None if path is None else self.files.find(path)
             if path is not None and there is None:
                 missing.append(row)
-            found.append(there)
-        reads({path for path in found if path is not None})
+            files.append(there)
+        reads({path for path in files if path is not None})
         refused = {
             row: why
             for row, path in enumerate(values.to_list())
@@ -632,14 +632,14 @@ class Side(msgspec.Struct):
                 count=len(missing),
                 rows=missing[:_SHOWN],
             )
-        return found
+        return files
 
 
 def _arrays(values: pl.Series) -> list[Array | PackedMap | None]:
     """Pixels of each row as arrays, without copying more than lists demand."""
     if values.dtype == pl.Object:
-        kept = (type(None), PackedMap)
-        return [one if isinstance(one, kept) else np.asarray(one) for one in values.to_list()]
+        as_given = (type(None), PackedMap)
+        return [one if isinstance(one, as_given) else np.asarray(one) for one in values.to_list()]
     if isinstance(values.dtype, pl.Array) and not values.null_count():
         block: Array = values.to_numpy()
         return list(block)

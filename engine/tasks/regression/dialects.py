@@ -99,28 +99,28 @@ def quantiles_of(names: Iterable[str]) -> dict[str, float]:
 def intervals_of(names: Iterable[str]) -> list[tuple[str, str, float | None]]:
     """Return pairs of bound columns, and their levels; None if the names have no level."""
     here = list(names)
-    found: list[tuple[str, str, float | None]] = []
+    intervals: list[tuple[str, str, float | None]] = []
     if {"lower", "upper"} <= {*here}:
-        found.append(("lower", "upper", None))
+        intervals.append(("lower", "upper", None))
     for lower in here:
         match = _LOWER.fullmatch(lower)
         if match is not None and (upper := f"hi{match[1]}") in here:
-            found.append((lower, upper, float(match[1])))
-    return found
+            intervals.append((lower, upper, float(match[1])))
+    return intervals
 
 
 def numbers_of(names: Iterable[str]) -> list[str]:
     """Return all numeric columns other than predictions and targets."""
     here = list(names)
-    ends = [name for pair in intervals_of(here) for name in pair[:2]]
-    return list(dict.fromkeys([*(n for n in BESIDE if n in here), *ends, *quantiles_of(here)]))
+    bounds = [name for pair in intervals_of(here) for name in pair[:2]]
+    return list(dict.fromkeys([*(n for n in BESIDE if n in here), *bounds, *quantiles_of(here)]))
 
 
 def read_of(names: Iterable[str]) -> list[str]:
     """Return the needs of distributions that the columns satisfy, the most informative first."""
     here = list(names)
     there = {SAMPLES: SAMPLES in here, QUANTILES: quantiles_of(here), INTERVALS: intervals_of(here)}
-    return [need for need, found in there.items() if found]
+    return [need for need, present in there.items() if present]
 
 
 # Layout of regression results, with tables of quantiles and bins.

@@ -85,16 +85,16 @@ def _listed(column: pl.Series) -> Array:
 
 def _beside(*tables: pl.DataFrame) -> dict[str, tuple[int, Array]]:
     """Further columns by name: which table has them, and their numbers."""
-    found: dict[str, tuple[int, Array]] = {}
+    columns: dict[str, tuple[int, Array]] = {}
     for i, table in enumerate(tables):
         for name in numbers_of(table.columns):
-            found[name] = i, _numbers(table, name)
+            columns[name] = i, _numbers(table, name)
         if SAMPLES in table.columns:
-            found[SAMPLES] = i, _listed(taken(table, SAMPLES))
+            columns[SAMPLES] = i, _listed(taken(table, SAMPLES))
         for name in IDS:
             if name in table.columns:
-                found[name] = i, hashes_of(taken(table, name))
-    return found
+                columns[name] = i, hashes_of(taken(table, name))
+    return columns
 
 
 def _from_table(frames: Frames, table: pl.DataFrame) -> Batch:
@@ -136,11 +136,11 @@ def _from_sides(frames: Frames) -> Batch:
     ids = [taken(side, "datum_id") for side in sides]
     datums, codes = encode_datums(ids, frames, dataset, [GROUND_TRUTHS, PREDICTIONS])
     pairs, places = _pairs(len(labels), codes, key_codes)
-    true, found = (np.full(pairs.size, -1, np.int64) for _ in sides)
-    for side, place in zip((true, found), places, strict=True):
+    true, predicted = (np.full(pairs.size, -1, np.int64) for _ in sides)
+    for side, place in zip((true, predicted), places, strict=True):
         side[place] = np.arange(place.size)
-    both = np.flatnonzero((true >= 0) & (found >= 0))
-    rows = true[both], found[both]
+    both = np.flatnonzero((true >= 0) & (predicted >= 0))
+    rows = true[both], predicted[both]
     weight = _numbers(truths, "weight") if "weight" in truths.columns else None
     paired = Paired(
         (pairs[both] // len(labels)).astype(np.int32),
@@ -150,14 +150,14 @@ def _from_sides(frames: Frames) -> Batch:
         None if weight is None else weight[rows[0]],
         {name: values[rows[side]] for name, (side, values) in _beside(*sides).items()},
     )
-    known, answered = (np.zeros(len(datums), np.bool_) for _ in sides)
-    known[codes[0]], answered[codes[1]] = True, True
-    status = np.where(known, STATUS.index("no_prediction"), STATUS.index("no_target"))
-    status = np.where(known | answered, status, STATUS.index("no_values")).astype(np.int8)
+    has_target, answered = (np.zeros(len(datums), np.bool_) for _ in sides)
+    has_target[codes[0]], answered[codes[1]] = True, True
+    status = np.where(has_target, STATUS.index("no_prediction"), STATUS.index("no_target"))
+    status = np.where(has_target | answered, status, STATUS.index("no_values")).astype(np.int8)
     status[paired.datum] = STATUS.index("scored")
     if len(labels) > 1:  # otherwise whole datums are missing, which checks report
-        lone = pairs[(true >= 0) != (found >= 0)] // len(labels)
-        _tell_lone(frames, datums, lone[(known & answered)[lone]])
+        lone = pairs[(true >= 0) != (predicted >= 0)] // len(labels)
+        _tell_lone(frames, datums, lone[(has_target & answered)[lone]])
     return Batch(datums, labels, paired, status)
 
 
@@ -173,8 +173,8 @@ def _pairs(width: int, datums: list[Array], keys: list[Array]) -> tuple[Array, l
         n = max((int(codes.max(initial=-1)) for codes in datums), default=-1) + 1
         return np.arange(n), datums
     every = [code.astype(np.int64) * width + key for code, key in zip(datums, keys, strict=True)]
-    found, places = encode([pl.Series("pair", pairs) for pairs in every])
-    return found.to_numpy(), places
+    distinct, places = encode([pl.Series("pair", pairs) for pairs in every])
+    return distinct.to_numpy(), places
 
 
 def _tell_lone(frames: Frames, datums: Datums, lone: Array) -> None:

@@ -72,18 +72,18 @@ def fit(
         here.add(INTERVALS)
     if not all(side.height for side in frames.sides.values()):
         here.add("prediction")  # no column is missing on a side without rows
-    told, columns_lacking = [], []
+    unfit, columns_lacking = [], []
     for one in metrics:
         lacking = [name for name in one.needs if name not in here]
         if lacking and asked_for:
             columns_lacking += lacking
             columns = " and ".join(_CALLED.get(name, f"column {name!r}") for name in lacking)
-            told.append(f"{one.name} needs {columns}")
+            unfit.append(f"{one.name} needs {columns}")
         if "n_features" in one.params and settings.n_features is None:
-            told.append(f"{one.name} needs {option('n_features', 12)}, the model's own number")
-    if told:
+            unfit.append(f"{one.name} needs {option('n_features', 12)}, the model's own number")
+    if unfit:
         raise InputError(
-            f"{'; '.join(told)}. Columns there: {', '.join(sorted(here))}."
+            f"{'; '.join(unfit)}. Columns there: {', '.join(sorted(here))}."
             + (_called(columns_lacking) if columns_lacking else " Or")
             + " remove these metrics.",
             code="column_missing" if columns_lacking else "option_missing",
@@ -99,11 +99,11 @@ def _told_of_level(metrics: tuple[Metric, ...], here: set[str], settings: Settin
     read = alone or any("interval_level" in one.params for one in metrics)
     if settings.level_said or not read or all(level for *_, level in intervals_of(here)):
         return []
-    said = (
+    message = (
         f"lower and upper are taken for a {settings.interval_level * 100:g} % interval"
         f" ({option('interval_level', settings.interval_level)}), which Winkler needs."
     )
-    return [Note("interval_level", said)]
+    return [Note("interval_level", message)]
 
 
 # Loss of single datums, their error; and their contents.
@@ -124,10 +124,10 @@ def losses(
             each = errors_of(paired.chosen(own), error, settings)
             at = own[int(np.argmax(each))]
             of = f"{names[paired.key[at]]}: " if len(names) > 1 else ""
-            found = f"predicted {paired.prediction[at]:.6g}"
+            error_text = f"predicted {paired.prediction[at]:.6g}"
             if error != ERROR:
-                found = f"{error} {each.max():.6g}"
-            sentences.append(f"{of}{found} instead of {paired.target[at]:.6g}")
+                error_text = f"{error} {each.max():.6g}"
+            sentences.append(f"{of}{error_text} instead of {paired.target[at]:.6g}")
         return sentences
 
     return Losses(metric=error, value=value, higher=False, best=0.0, ties=lambda codes: [], why=why)
@@ -194,7 +194,7 @@ def _of_several(tallies: Tallies, error: str, settings: Settings) -> pl.DataFram
     size = errors_of(paired, error, settings)
     value = np.append(np.where(np.isinf(size), np.nan, size), np.full(lone.size, np.nan))
     key = np.append(paired.key, np.full(lone.size, len(tallies.labels.key_names)))
-    told = [
+    names = [
         json.dumps({"label_key": name}, ensure_ascii=False) for name in tallies.labels.key_names
     ]
     schema = {**frame_schema(FRAME, datum=tallies.datums.id_dtype), "parameters": pl.String()}
@@ -203,7 +203,7 @@ def _of_several(tallies: Tallies, error: str, settings: Settings) -> pl.DataFram
             "datum_id": tallies.datums.id.gather(datum[order]),
             "value": pl.Series(value[order], nan_to_null=True),
             "status": pl.Series(STATUS, dtype=pl.String).gather(tallies.present[datum[order]]),
-            "parameters": pl.Series([*told, None], dtype=pl.String).gather(key[order]),
+            "parameters": pl.Series([*names, None], dtype=pl.String).gather(key[order]),
         }
     ).select(
         pl.lit(error if name == "metric" else None, dtype=dtype).alias(name)

@@ -105,31 +105,31 @@ def _tell_units(frames: Frames, batch: Batch) -> None:
     paired, names = batch.paired, batch.labels.key_names
     for code, name in enumerate(names[:_TARGETS]):
         own = slice(None) if len(names) == 1 else paired.key == code
-        target, found = paired.target[own], paired.prediction[own]
+        target, prediction = paired.target[own], paired.prediction[own]
         if target.size < _LEAST:
             continue
         step = max(1, target.size // _LOOKED_AT)
-        target, found = target[::step], found[::step]
+        target, prediction = target[::step], prediction[::step]
         with np.errstate(all="ignore"):
             spread = target - target.mean()
-            if not ((found - target) ** 2).sum() > (spread**2).sum() > 0:
+            if not ((prediction - target) ** 2).sum() > (spread**2).sum() > 0:
                 continue
-            apart = found - found.mean()
-            both, own_spread = float((spread * apart).sum()), float((apart**2).sum())
+            centred = prediction - prediction.mean()
+            both, own_spread = float((spread * centred).sum()), float((centred**2).sum())
             r = both / np.sqrt(own_spread * float((spread**2).sum()))
         if not abs(r) >= _LINEAR:
             continue
         factor = both / own_spread
-        offset = float(target.mean() - factor * found.mean())
+        offset = float(target.mean() - factor * prediction.mean())
         of = f"targets {name!r}" if len(names) > 1 else "targets"
         facts = {"correlation": float(r), "factor": factor, "offset": offset}
-        said = (
+        message = (
             f"errors are larger than the spread of the {of}, but predictions x {factor:.4g}"
             f" {offset:+.4g} nearly fit them (correlation {r:.2f}):"
             f" {'is the sign flipped' if r < 0 else 'are the units different'}?"
         )
         kind = "sign_flipped" if r < 0 else "units_differ"
-        frames.notes.append(Note(kind, said, facts={**facts, "target": str(name)}, warning=True))
+        frames.notes.append(Note(kind, message, facts={**facts, "target": str(name)}, warning=True))
 
 
 _REPEATED, _FAR = 3, 10.0  # rows of a sentinel, and interquartile ranges to all other values
@@ -157,12 +157,12 @@ def _tell_sentinels(frames: Frames, paired: Paired) -> None:
                 continue
             if not (there == extreme).all() and np.abs(np.median(there) - extreme) <= far:
                 continue
-            said = (
+            message = (
                 f"{n:,} {side} are {extreme:g}, far outside all others ({rest.min():g} to"
                 f" {rest.max():g}): a mark of missing values? Remove these rows."
             )
             facts = {"side": side, "value": str(extreme), "count": n}
-            frames.notes.append(Note("sentinel_values", said, n, warning=True, facts=facts))
+            frames.notes.append(Note("sentinel_values", message, n, warning=True, facts=facts))
 
 
 def errors_of(paired: Paired, error: str, settings: Settings) -> Array:

@@ -240,13 +240,13 @@ def _meet(
         lambda first, last: rank_judgments(first, last, start, laid, gold_start, golds, room, out),
     )
     many, twice = out[4:]
-    found: list[Array] = list(out[:4])
+    columns: list[Array] = list(out[:4])
     hit_start = np.zeros(n + 1, np.int64)
     np.cumsum(many, out=hit_start[1:])
     if int(hit_start[-1]) < size:
         kept = np.arange(int(hit_start[-1])) + np.repeat(room[:-1] - hit_start[:-1], many)
-        found = [array[kept] for array in found]
-    hits = _Hits(hit_start, *found)
+        columns = [array[kept] for array in columns]
+    hits = _Hits(hit_start, *columns)
     met = LaidOut(start, laid, gold_start, golds, twice[2], hits, run, judged)
     return met, twice
 
@@ -271,11 +271,11 @@ def _collides(met: LaidOut, twice: Array, keys: list[Array], *, repeats: bool) -
 def _refuse_repeats(met: LaidOut, twice: Array, queries: pl.Series, *, repeats: bool) -> None:
     sides = ((met.run, met.start, met.rows), (met.judged, met.gold_start, met.gold_rows))
     for i, (side, start, rows) in enumerate(sides):
-        found = np.flatnonzero(twice[i])
-        if not found.size or (i == 0 and repeats):
+        repeated = np.flatnonzero(twice[i])
+        if not repeated.size or (i == 0 and repeats):
             continue
         shown, named = [], []
-        for q in found[:3].tolist():
+        for q in repeated[:3].tolist():
             mine = rows[start[q] : start[q + 1]]
             docs = side.doc.gather(mine)
             doc = docs.gather([int(twice[i, q] - 1 - start[q])]).item()
@@ -287,14 +287,15 @@ def _refuse_repeats(met: LaidOut, twice: Array, queries: pl.Series, *, repeats: 
             shown.append(f"query_id={queries[q]!r}, doc_id={doc!r}{place}")
         rows_from = "" if side.column is None else " (rows count from 0)"
         raise InputError(
-            f"{side.name}: a document appears more than once in {found.size:,}"
-            f" {'query' if found.size == 1 else 'queries'}, first{rows_from}: {'; '.join(shown)}."
-            " Each may appear once; was a file read twice, or are these passages of one document?"
-            f" Keep the best of them, e.g. by {_best_of(side)}.",
+            f"{side.name}: a document appears more than once in {repeated.size:,}"
+            f" {'query' if repeated.size == 1 else 'queries'}, first{rows_from}:"
+            f" {'; '.join(shown)}. Each may appear once; was a file read twice, or"
+            " are these passages of one document? Keep the best of them, e.g."
+            f" by {_best_of(side)}.",
             code="repeated_values",
             side=side.name,
             column="doc_id",
-            count=found.size,
+            count=repeated.size,
             rows=named,
         )
 
@@ -330,10 +331,10 @@ def lists_of(met: LaidOut, settings: Settings, *, ascending: bool = False) -> Li
     gold, rank = hits.gold[order], rank[order].astype(np.int32)
     if ties is not None:
         ties = Ties(ties.first[order], ties.size[order])
-    found = np.zeros(relevance.size, np.int32)
-    found[gold[::-1]] = rank[::-1]
+    found_at = np.zeros(relevance.size, np.int32)
+    found_at[gold[::-1]] = rank[::-1]
     value = relevance[gold]
-    first = found[gold] == rank
+    first = found_at[gold] == rank
     gain = value if bool(first.all()) else np.where(first, value, 0.0)
     golds = np.repeat(np.arange(n), np.diff(met.gold_start))
     down = np.lexsort((-relevance, golds))
@@ -345,7 +346,7 @@ def lists_of(met: LaidOut, settings: Settings, *, ascending: bool = False) -> Li
         gain=gain,
         gold_start=met.gold_start,
         gold=relevance[down],
-        found=found[down],
+        found=found_at[down],
         repeats=np.zeros(n, np.int64),
         again=met.again,
         ties=ties,

@@ -96,7 +96,7 @@ def text_lists(
     worth = np.ones(int(matched.gold_start[-1])) if matched.gold is None else value[matched.gold]
     size = int(matched.retrieved_start[-1])
     best, gain = np.empty(size), np.empty(size)
-    found = np.zeros(worth.size, np.int32)
+    gold_rank = np.zeros(worth.size, np.int32)
     workers.over(
         matched.retrieved_start,
         lambda first, last: credit_passages(
@@ -107,7 +107,7 @@ def text_lists(
             matched.pair_start,
             matched.match,
             worth,
-            (best, gain, found),
+            (best, gain, gold_rank),
         ),
     )
     hit = ~np.isnan(best)
@@ -124,7 +124,7 @@ def text_lists(
         gain=gain[hit],
         gold_start=matched.gold_start,
         gold=worth[down],
-        found=found[down],
+        found=gold_rank[down],
         repeats=matched.gold_repeats,
         tokens=token_counts(ours, start) if count_tokens else None,
     )
@@ -193,7 +193,7 @@ def encode_batch(
     if ranked:
         _tell(frames, check_ranks(query, -value, datums.id, "predictions"))
     answered = np.bincount(query, minlength=len(datums)) > 0
-    known = np.bincount(golds, minlength=len(datums)) > 0
+    judged_query = np.bincount(golds, minlength=len(datums)) > 0
     if "doc_id" in run.columns:
         kind, rows = "rank" if ranked else "score", (row_numbers(run), row_numbers(judged))
         sides = (
@@ -206,11 +206,11 @@ def encode_batch(
         relevant = Texts(golds, taken(judged, "text"), relevance)
         lists, others = _by_text(len(datums), retrieved, relevant, settings, needs, workers)
         _tell_tied(frames, query, value, lists)
-    _tell_relevance(frames, relevance, lists, known)
+    _tell_relevance(frames, relevance, lists, judged_query)
     if not ranked:
         _tell_reversed(frames, lists)
-    _tell_unjudged(frames, lists, known)
-    return Batch(datums, lists, others, answered, known)
+    _tell_unjudged(frames, lists, judged_query)
+    return Batch(datums, lists, others, answered, judged_query)
 
 
 def _named_alike(run: pl.DataFrame, judged: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -267,13 +267,13 @@ def _by_id(
         raise OptionError("TokenCount counts tokens of texts, but these tables contain ids.")
     met: LaidOut = meet_ids(run, judged, datums.id, workers, repeats=repeats)
     if run.query.size and judged.query.size and not met.hits.position.size:
-        said = (
+        message = (
             f"no document is among the judgments of its query: {run.name} contain"
             f" {listing(run.doc.head(3))}, {judged.name} {listing(judged.doc.head(3))}"
         )
         why = differing(run.doc, judged.doc, "documents")
-        said += f".{why}" if why else "; are the ids of one collection?"
-        _tell(frames, said, DOCUMENTS_APART)
+        message += f".{why}" if why else "; are the ids of one collection?"
+        _tell(frames, message, DOCUMENTS_APART)
     if settings.judged_only:
         met = meet_ids(judged_side(met), judged, datums.id, workers, repeats=repeats)
     lists = lists_of(met, settings)
@@ -302,8 +302,8 @@ def _without_own(frames: Frames, run: Side, datums: Datums) -> Side:
     own = datums.id.gather(run.query).cast(pl.String) == run.doc.cast(pl.String)
     n = int(own.sum())
     if n:
-        said = "row", "rows", "whose document is the query itself skipped"
-        frames.notes.append(note_of("retrieval", n, said, ()))
+        words = "row", "rows", "whose document is the query itself skipped"
+        frames.notes.append(note_of("retrieval", n, words, ()))
     kept = np.flatnonzero(~own.to_numpy())
     rows = None if run.row is None else run.row[kept]
     return Side(run.name, run.query[kept], run.doc.gather(kept), run.value[kept], run.column, rows)
@@ -366,8 +366,8 @@ def refuse_for_texts(settings: Settings, rule: str, needs: frozenset[str]) -> No
     if settings.judged_only:
         raise OptionError("judged_only: with texts, only matches are judged; remove it.")
     if settings.ties == "average":
-        said = "texts that match by a rule have no tied scores to average over; remove it."
-        raise invalid("ties", "average", said)
+        reason = "texts that match by a rule have no tied scores to average over; remove it."
+        raise invalid("ties", "average", reason)
     if settings.match_threshold is not None and MATCHES[rule] is None:
         those = ", ".join(name for name, threshold in MATCHES.items() if threshold is not None)
         raise OptionError(
@@ -391,8 +391,8 @@ def _one_table(
     """One row a query, both sides in lists."""
     height = table.height
     numbers = row_numbers(table)
-    texts, said = holds_texts(frames, settings)
-    _tell(frames, said)
+    texts, reason = holds_texts(frames, settings)
+    _tell(frames, reason)
     datums, codes = table_datums(frames, table, height)
     query_of_row = np.arange(height, dtype=np.int32) if codes is None else codes
     sides = []
@@ -412,12 +412,20 @@ def _one_table(
         run = Side("retrieved", query, ours, value, None)
         judged = Side("relevant", golds, theirs, relevance, None)
         lists, others = _by_id(frames, datums, run, judged, settings, needs, workers)
-    known = np.zeros(len(datums), bool)
-    known[query_of_row] = True
-    _tell_relevance(frames, relevance, lists, known)
+    judged_query = np.zeros(len(datums), bool)
+    judged_query[query_of_row] = True
+    _tell_relevance(frames, relevance, lists, judged_query)
     # Queries that only a table of datums knows come behind those of the rows.
     row = row_of_datums(numbers, codes, len(datums), height)
-    return Batch(datums, lists, others, known, known, row, None if numbers is not None else height)
+    return Batch(
+        datums,
+        lists,
+        others,
+        judged_query,
+        judged_query,
+        row,
+        None if numbers is not None else height,
+    )
 
 
 def _of_one_kind(
@@ -464,11 +472,11 @@ def holds_texts(frames: Frames, settings: Settings) -> tuple[bool, str | None]:
     if table is None:
         return "doc_id" not in frames.predictions.columns, None
     sides = [table[name] for name in LISTS]
-    known = texts_by_columns(
+    by_name = texts_by_columns(
         [side.dtype for side in sides], frames.recognised.get(TABLE, {}), settings
     )
-    if known is not None:
-        return known, None
+    if by_name is not None:
+        return by_name, None
     spaced = any(_spaced(side) for side in sides)
     if spaced:
         return True, (
@@ -529,9 +537,9 @@ def _spaced(lists: pl.Series) -> bool:
     return any(bool(some.str.contains(r"\s").any()) for some in (items.head(1000), items))
 
 
-def _tell(frames: Frames, said: str | None, kind: str = "retrieval") -> None:
-    if said:
-        frames.notes.append(Note(kind, said, warning=kind == DOCUMENTS_APART))
+def _tell(frames: Frames, message: str | None, kind: str = "retrieval") -> None:
+    if message:
+        frames.notes.append(Note(kind, message, warning=kind == DOCUMENTS_APART))
 
 
 def _tell_tied(frames: Frames, query: Array, value: Array, lists: Lists) -> None:
@@ -542,8 +550,8 @@ def _tell_tied(frames: Frames, query: Array, value: Array, lists: Lists) -> None
     of_hit = np.repeat(np.arange(len(lists)), np.diff(lists.start))
     right = (lists.rank <= first[of_hit]) & (lists.relevance > 0)
     hits = np.bincount(of_hit[right], minlength=len(lists))
-    n, known = int(((hits > 0) & (hits < first)).sum()), int((np.diff(lists.start) > 0).sum())
-    frames.notes += tied_notes(n, known, ("query", "queries"), "texts", "ranks")
+    n, n_queries = int(((hits > 0) & (hits < first)).sum()), int((np.diff(lists.start) > 0).sum())
+    frames.notes += tied_notes(n, n_queries, ("query", "queries"), "texts", "ranks")
 
 
 def _tell_tied_ids(frames: Frames, met: LaidOut, settings: Settings) -> None:
@@ -560,11 +568,11 @@ def _tell_tied_ids(frames: Frames, met: LaidOut, settings: Settings) -> None:
     size = np.zeros(n, np.int64)
     size[query[top]] = hits.equal[top]
     tied = int((np.bincount(query[top], minlength=n) < size).sum())
-    known = int((np.bincount(query[right], minlength=n) > 0).sum())
-    if tied > MANY * known:
+    n_queries = int((np.bincount(query[right], minlength=n) > 0).sum())
+    if tied > MANY * n_queries:
         order = "document ids" if settings.ties == "trec" else "the order of the rows"
         words = ("query", "queries")
-        frames.notes += tied_notes(tied, known, words, "documents", "ranks", order, beyond=0.5)
+        frames.notes += tied_notes(tied, n_queries, words, "documents", "ranks", order, beyond=0.5)
 
 
 def _tell_reversed(frames: Frames, lists: Lists) -> None:
@@ -588,9 +596,9 @@ def _tell_reversed(frames: Frames, lists: Lists) -> None:
     )
 
 
-def _tell_unjudged(frames: Frames, lists: Lists, known: Array) -> None:
+def _tell_unjudged(frames: Frames, lists: Lists, judged_query: Array) -> None:
     """Add a warning about queries without judged documents, if those of others are judged."""
-    judged = known & (lists.retrieved >= _LONG)
+    judged = judged_query & (lists.retrieved >= _LONG)
     hits = np.diff(lists.start)
     none, some = judged & (hits == 0), judged & (hits > 0)
     n = int(none.sum())
@@ -610,21 +618,21 @@ def _tell_unjudged(frames: Frames, lists: Lists, known: Array) -> None:
     )
 
 
-def _tell_relevance(frames: Frames, relevance: Array, lists: Lists, known: Array) -> None:
+def _tell_relevance(frames: Frames, relevance: Array, lists: Lists, judged_query: Array) -> None:
     """Judged queries without a relevant document, and judgments below 0."""
     unjudged = int((relevance < 0).sum())
     if unjudged:
-        said = "judgment", "judgments", "with a relevance below 0: taken as not judged"
-        frames.notes.append(note_of("retrieval", unjudged, said, ()))
-    empty = int(((lists.relevant == 0) & known).sum())
+        words = "judgment", "judgments", "with a relevance below 0: taken as not judged"
+        frames.notes.append(note_of("retrieval", unjudged, words, ()))
+    empty = int(((lists.relevant == 0) & judged_query).sum())
     if empty:
-        said = (
+        words = (
             "query",
             "queries",
             "without any relevant document: values are 0 there, or undefined in metrics that need"
             " one",
         )
-        note, of = note_of("retrieval", empty, said, ()), int(known.sum())
+        note, of = note_of("retrieval", empty, words, ()), int(judged_query.sum())
         facts = {"count": empty, "of": of, "beyond": 0.5}
         warning = empty > of / 2
         frames.notes.append(msgspec.structs.replace(note, warning=warning, facts=facts))

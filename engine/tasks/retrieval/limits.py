@@ -59,26 +59,28 @@ class _Query(NamedTuple):
 
 
 def bounds(
-    lists: Lists, settings: Settings, highest: float, known: dict[str, tuple[Column, ...]]
+    lists: Lists, settings: Settings, highest: float, columns_of: dict[str, tuple[Column, ...]]
 ) -> tuple[dict[str, tuple[Column, ...]], dict[str, tuple[Column, ...]]]:
     """Return the lowest and highest columns of the needs among ``BOUNDED``.
 
     Args:
         lists: all retrieved documents judged, unjudged ones with ``SENTINEL``.
         highest: highest possible grade.
-        known: columns of the run.
+        columns_of: columns of the run.
     """
     queries = [_query(lists, q) for q in range(len(lists))]
     depth = looked_at(lists, cuts_of(settings)[1])
     made = {"low": dict[str, tuple[Column, ...]](), "high": dict[str, tuple[Column, ...]]()}
-    for need in known.keys() & set(BOUNDED):
-        (column,) = known[need]
-        ends = np.stack([column.values, column.values])
+    for need in columns_of.keys() & set(BOUNDED):
+        (column,) = columns_of[need]
+        low_high = np.stack([column.values, column.values])
         for q, query in enumerate(queries):
-            found = _FORMULAS[need](query, depth[q], settings, highest)
-            ends[0, q] = np.minimum(ends[0, q], found[0])  # NaN of queries without judgments stays
-            ends[1, q] = np.maximum(ends[1, q], found[1])
-        for end, values in zip(made, ends, strict=True):
+            limits = _FORMULAS[need](query, depth[q], settings, highest)
+            low_high[0, q] = np.minimum(
+                low_high[0, q], limits[0]
+            )  # NaN of queries without judgments stays
+            low_high[1, q] = np.maximum(low_high[1, q], limits[1])
+        for end, values in zip(made, low_high, strict=True):
             made[end][need] = (msgspec.structs.replace(column, values=values),)
     return made["low"], made["high"]
 
@@ -87,8 +89,8 @@ def _query(lists: Lists, q: int) -> _Query:
     a, b = lists.start[q : q + 2]
     rank, relevance = lists.rank[a:b].astype(np.int64), lists.relevance[a:b]
     gold = lists.gold[lists.gold_start[q] : lists.gold_start[q + 1]]
-    known = relevance != SENTINEL
-    return _Query(rank[known], relevance[known], gold[gold != SENTINEL], rank[~known])
+    judged = relevance != SENTINEL
+    return _Query(rank[judged], relevance[judged], gold[gold != SENTINEL], rank[~judged])
 
 
 def _levels(query: _Query, settings: Settings, highest: float) -> list[tuple[Array, int, Array]]:
@@ -126,25 +128,25 @@ def _at_cuts(
     query: _Query, depth: Array, settings: Settings, highest: float, formula: Any
 ) -> Array:
     """Both ends, float64 [2, level, k], of a formula of relevant documents up to k and of all."""
-    ends = []
+    low_high = []
     for ranks, golds, free in _levels(query, settings, highest):
         hits = np.searchsorted(ranks, depth, side="right")
         inside = np.searchsorted(free, depth, side="right")
         low = formula(hits, golds + free.size - inside)
-        ends.append([low, formula(hits + inside, golds + inside)])
-    return np.array(ends).swapaxes(0, 1)
+        low_high.append([low, formula(hits + inside, golds + inside)])
+    return np.array(low_high).swapaxes(0, 1)
 
 
 def _r_precision(query: _Query, depth: Array, settings: Settings, highest: float) -> Array:
-    ends = []
+    low_high = []
     for ranks, golds, free in _levels(query, settings, highest):
         more = np.arange(free.size + 1)
         first = golds + more
         hits = np.searchsorted(ranks, first, side="right")
         inside = np.searchsorted(free, first, side="right")
         low = _over(hits + np.maximum(inside - (free.size - more), 0), first)
-        ends.append([low.min(), _over(hits + np.minimum(inside, more), first).max()])
-    return np.array(ends).T[:, :, None]
+        low_high.append([low.min(), _over(hits + np.minimum(inside, more), first).max()])
+    return np.array(low_high).T[:, :, None]
 
 
 def _average_precision(query: _Query, depth: Array, settings: Settings, highest: float) -> Array:
@@ -250,11 +252,11 @@ def _by_ties(given: Given) -> Iterator[Any]:
         yield given.run(given.frames, settings)
 
 
-def _bound_of_ties(settings: Settings, facts: Facts, ends: Sequence[Any]) -> Bound | None:
-    known = _BY_ORDER - _falling(settings)
+def _bound_of_ties(settings: Settings, facts: Facts, low_high: Sequence[Any]) -> Bound | None:
+    exact = _BY_ORDER - _falling(settings)
     if not facts["tied"]:
         return None
-    return lambda metric: EXACT if metric in known else _unknown(metric, settings)
+    return lambda metric: EXACT if metric in exact else _unknown(metric, settings)
 
 
 def _falling(settings: Settings) -> set[str]:
@@ -328,22 +330,22 @@ def _by_judgments(given: Given) -> Iterator[Any]:
         batch = encode_batch(filled(SENTINEL), settings, frozenset(), given.workers)
         needs = {_DIVIDED[metric] for metric in wanted}
         columns = {need: of for need, of in low.stats.columns.items() if need in needs}
-        ends = bounds(batch.lists, settings, highest, columns)
+        low_high = bounds(batch.lists, settings, highest, columns)
         low, high = (
             msgspec.structs.replace(
                 tallies, stats=msgspec.structs.replace(stats, columns={**stats.columns, **made})
             )
-            for tallies, made in zip((low, high), ends, strict=True)
+            for tallies, made in zip((low, high), low_high, strict=True)
             for stats in (tallies.stats,)
         )
     yield from (low, high)
 
 
-def _bound_of_judgments(settings: Settings, facts: Facts, ends: Sequence[Any]) -> Bound:
-    known = (_RISING - _falling(settings)) | _divided(settings, facts)
+def _bound_of_judgments(settings: Settings, facts: Facts, low_high: Sequence[Any]) -> Bound:
+    exact = (_RISING - _falling(settings)) | _divided(settings, facts)
 
     def bound(metric: str) -> str:
-        if metric not in known:
+        if metric not in exact:
             return _unknown(metric, settings)
         return AT_MOST if metric == "nDCG" and len(facts["grades"]) > 1 else EXACT
 

@@ -87,9 +87,9 @@ def _either(given: Any, default: Any) -> Any:
     return default if given is None else given
 
 
-def _one_of(name: str, value: str, known: tuple[str, ...]) -> str:
-    if value not in known:
-        raise unknown(_KINDS[name], value, known, before=f"{name}: ")
+def _one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
+    if value not in choices:
+        raise unknown(_KINDS[name], value, choices, before=f"{name}: ")
     return value
 
 
@@ -105,11 +105,11 @@ def _gains(given: Any) -> str | dict[float, float]:
         return "linear"
     if isinstance(given, Mapping):
         try:
-            found = {float(level): float(gain) for level, gain in given.items()}
+            levels = {float(level): float(gain) for level, gain in given.items()}
         except (TypeError, ValueError):
-            found = {}
-        if found and all(map(math.isfinite, (*found, *found.values()))):
-            return found
+            levels = {}
+        if levels and all(map(math.isfinite, (*levels, *levels.values()))):
+            return levels
         raise OptionError(f"gains={given!r}: write a mapping of relevance to gain, all numbers.")
     return _one_of("gains", str(given), GAINS)
 
@@ -165,12 +165,12 @@ def unusual(settings: Settings, *names: str) -> dict[str, Any]:
     A dialect's default counts as different, so that equal rows are computed equally in all
     dialects.
     """
-    found = {name: getattr(settings, name) for name in names}
+    values = {name: getattr(settings, name) for name in names}
     return {
         name: {f"{level:g}": gain for level, gain in value.items()}
         if isinstance(value, dict)
         else value
-        for name, value in found.items()
+        for name, value in values.items()
         if value != USUAL[name]
     }
 

@@ -69,15 +69,15 @@ def _unread(metrics: tuple[Metric, ...], frames: Frames, settings: Settings) -> 
     given = {
         name: getattr(settings, name) for name in usual if getattr(settings, name) != usual[name]
     }
-    said = [
+    texts = [
         f"{option(name, list(value) if isinstance(value, tuple) else value)} is not read by any of"
         f" the metrics ({_some(metrics)})."
         for name, value in given.items()
         if name not in read
     ]
     if settings.ignore_identical_ids and holds_texts(frames, settings)[0]:
-        said.append(f"{option('ignore_identical_ids', True)} is not read: texts have no ids.")
-    return [not_read(text) for text in said]
+        texts.append(f"{option('ignore_identical_ids', True)} is not read: texts have no ids.")
+    return [not_read(text) for text in texts]
 
 
 def _some(metrics: tuple[Metric, ...]) -> str:
@@ -230,12 +230,12 @@ _UNANSWERED = "not_retrieved"
 
 def _why(tallies: StatsTallies, every: Sequence[Judging], codes: np.ndarray[Any, Any]) -> list[str]:
     """Describe the rank of the first relevant document, if the reciprocal rank is known."""
-    said = values(tallies, every[:1], codes)
+    texts = values(tallies, every[:1], codes)
     whole = (one for one in every if one.column.metric == _RANK and one.column.k[one.k] is None)
     inverse = next(whole, None)
     words, standing = tallies.stats.status
     out = []
-    for plain, code in zip(said, codes.tolist(), strict=True):
+    for plain, code in zip(texts, codes.tolist(), strict=True):
         word = words[standing[code]]
         value = float("nan") if inverse is None else inverse.value[code]
         if word == _UNANSWERED:
@@ -247,7 +247,7 @@ def _why(tallies: StatsTallies, every: Sequence[Judging], codes: np.ndarray[Any,
     return out
 
 
-losses = partial(of_stats, first=("nDCG", "F1"), spared="no_relevant", told=_why)
+losses = partial(of_stats, first=("nDCG", "F1"), spared="no_relevant", sentences_of=_why)
 
 
 # The plan of a retrieval run in words.

@@ -80,8 +80,8 @@ def _encoded(frames: Frames, settings: Settings, needs: frozenset[str], workers:
 
 def _gaining() -> set[str]:
     """Needs of the metrics that take the option ``gains``."""
-    known = metrics.all_metrics("retrieval").values()
-    return {need for metric in known if "gains" in metric.params for need in metric.needs}
+    every = metrics.all_metrics("retrieval").values()
+    return {need for metric in every if "gains" in metric.params for need in metric.needs}
 
 
 def refuse_unaveraged(needs: frozenset[str]) -> None:
@@ -92,8 +92,8 @@ def refuse_unaveraged(needs: frozenset[str]) -> None:
     """
     left = {need for need in needs if not averageable(need)}
     if left:
-        known = metrics.all_metrics("retrieval").values()
-        without = sorted(metric.name for metric in known if left & set(metric.needs))
+        every = metrics.all_metrics("retrieval").values()
+        without = sorted(metric.name for metric in every if left & set(metric.needs))
         raise OptionError(
             f"{option('ties', 'average')}: no formula for the mean over all orders of equal scores"
             f" for {', '.join(without)}; remove these metrics, or write"

@@ -73,13 +73,13 @@ def notes_of(
     named = counts.filter((pl.col("mine") >= 0) & (pl.col("other") >= 0))
     values = labels.frame["label_value"]
     met = "pixels of the two sides are all labelled, but"
-    told = renamed(named, values, met, 2, independent=False)
-    if told is None:
+    warning = renamed(named, values, met, 2, independent=False)
+    if warning is None:
         met = "labels of only one side overlap, and"
-        told = renamed(_alone(named), values, met, 1, independent=False)
-    if told is None and _mean_iou(named) < _POOR:
-        told = _turned(pairs)
-    return notes + ([told] if told is not None else [])
+        warning = renamed(_alone(named), values, met, 1, independent=False)
+    if warning is None and _mean_iou(named) < _POOR:
+        warning = _turned(pairs)
+    return notes + ([warning] if warning is not None else [])
 
 
 def _alone(counts: pl.DataFrame) -> pl.DataFrame:
@@ -108,10 +108,10 @@ def _mean_iou(counts: pl.DataFrame) -> float:
     if not counts.height:
         return 0.0
     right = counts.filter(pl.col("mine") == pl.col("other")).select("other", right="len")
-    found = counts.group_by("mine").agg(found=pl.col("len").sum())
+    predicted = counts.group_by("mine").agg(found=pl.col("len").sum())
     truth = counts.group_by("other").agg(truth=pl.col("len").sum())
     table = truth.join(right, on="other", how="left").join(
-        found, left_on="other", right_on="mine", how="left"
+        predicted, left_on="other", right_on="mine", how="left"
     )
     shared = pl.col("right").fill_null(0)
     iou = shared / (pl.col("truth") + pl.col("found").fill_null(0) - shared)
@@ -127,25 +127,25 @@ def _turned(pairs: list[Pair]) -> Note | None:
         for pair in looked:
             with ExitStack() as stack:
                 try:
-                    truth, found = opened_pair(pair, stack, resample=False)
+                    truth, predicted = opened_pair(pair, stack, resample=False)
                 except InputError:
                     return None
                 assert truth is not None
-                assert found is not None
+                assert predicted is not None
                 if truth.whole.size <= tuning().window_pixels:
-                    read.append((truth.read(truth.whole), found.read(found.whole)))
+                    read.append((truth.read(truth.whole), predicted.read(predicted.whole)))
     if not read:
         return None
     before = _sampled(read)
-    for said, turn in _TURNS.items():
-        turned = [(truth, turn(found)) for truth, found in read]
-        if any(truth.shape != found.shape for truth, found in turned):
+    for words, turn in _TURNS.items():
+        turned = [(truth, turn(predicted)) for truth, predicted in read]
+        if any(truth.shape != predicted.shape for truth, predicted in turned):
             continue
         after = _sampled(turned)
         if after >= _GOOD and after >= 2 * before:
             return Note(
                 "maps_turned",
-                f"predictions seem to have {said}: in {len(read)} of them looked at, the mean IoU"
+                f"predictions seem to have {words}: in {len(read)} of them looked at, the mean IoU"
                 f" is {before:.2f} as they are and {after:.2f} so. Write them as the ground truths"
                 " are.",
                 warning=True,
@@ -181,7 +181,7 @@ def resampling_notes(resampled: Array, counted: Pairs, units: Units, ids: pl.Ser
         return []
     reached = np.zeros(units.datum.size, bool)
     reached[counted.place[counted.found != NOTHING]] = True
-    said = {
+    words = {
         "resampled": (
             resampled,
             "with a predicted raster of another grid, of which the nearest pixels are compared"
@@ -194,7 +194,7 @@ def resampling_notes(resampled: Array, counted: Pairs, units: Units, ids: pl.Ser
         ),
     }
     notes = []
-    for kind, (unit, what) in said.items():
+    for kind, (unit, what) in words.items():
         datum = np.unique(units.datum[unit])
         if datum.size:
             lowest = ids.gather(datum).sort().head(5).to_list()
@@ -236,28 +236,28 @@ def encode_batch(
     roles = (GROUND_TRUTHS, PREDICTIONS)
     ids = [taken(frames.sides[role], "datum_id") for role in roles]
     datums, coded = encode_datums(ids, frames, dataset, roles)
-    truth, found = sides = [
+    truth, predicted = sides = [
         side_of(frames, role, codes, datums.id) for role, codes in zip(roles, coded, strict=True)
     ]
     units = Units.among(sides)
-    answered, known = (
-        np.bincount(side.datum, minlength=len(datums)) > 0 for side in (found, truth)
+    answered, labelled = (
+        np.bincount(side.datum, minlength=len(datums)) > 0 for side in (predicted, truth)
     )
-    if truth.layered or found.layered:
+    if truth.layered or predicted.layered:
         from .layers import count_layers
 
         labels, pixels = count_layers(
-            frames, datums, (truth, found), units, settings, needs, workers
+            frames, datums, (truth, predicted), units, settings, needs, workers
         )
     else:
-        labels, pixels = _label_maps(frames, truth, found, units, settings, needs, workers)
-    return Batch(datums, labels, pixels, answered, known)
+        labels, pixels = _label_maps(frames, truth, predicted, units, settings, needs, workers)
+    return Batch(datums, labels, pixels, answered, labelled)
 
 
 def _label_maps(
     frames: Frames,
     truth: Side,
-    found: Side,
+    predicted: Side,
     units: Units,
     settings: Settings,
     needs: frozenset[str],
@@ -265,7 +265,7 @@ def _label_maps(
 ) -> tuple[Labels, Pixels]:
     """Both sides are maps of indices: one joint histogram a unit."""
     placed = []
-    for side in (truth, found):
+    for side in (truth, predicted):
         places = side.places()
         of_unit: list[Any] = [None] * units.datum.size
         for row, unit in enumerate(units.of(side).tolist()):
@@ -276,12 +276,14 @@ def _label_maps(
     frames.notes += resampling_notes(resampled, counted, units, truth.ids)
     names = index_names(frames, settings)
     as_read = counted
-    counted = _decoded(counted, (truth, found), units, names, settings)
+    counted = _decoded(counted, (truth, predicted), units, names, settings)
     kept = (counted.truth != IGNORED) & (
         counted.truth != _or_nothing(settings.ignore_index, IGNORED)
     )
     counted = Pairs(*(getattr(counted, name)[kept] for name in Pairs.__struct_fields__))
-    labels, codes, ignored = _coded_indices(frames, (truth, found), counted, units, names, settings)
+    labels, codes, ignored = _coded_indices(
+        frames, (truth, predicted), counted, units, names, settings
+    )
     void = settings.ignore_index is not None or "raster_coding" in truth.frame.columns
     frames.notes += notes_of(pairs, counted, codes, labels, ignored=void)
     pixels = pixels_of(labels, units, counted.place, codes, counted.count, ignored, frames)

@@ -235,7 +235,7 @@ def _indices(places: list[MapRow], rows: Array, workers: Workers) -> Layers:
     files = any(place.pixels is None for place in places)
 
     def some(first: int, last: int) -> list[tuple[Masks, Array]]:
-        found = []
+        layers = []
         with in_thread() if files else nullcontext():
             for place in places[first:last]:
                 by_value = ValueRuns()
@@ -245,8 +245,8 @@ def _indices(places: list[MapRow], rows: Array, workers: Workers) -> Layers:
                     for window in opened.strips(tuning().strip_pixels):
                         by_value.add(window.top, opened.read(window))
                 index, runs = by_value.taken()
-                found.append((_masks([runs], [opened.shape]), index))
-        return found
+                layers.append((_masks([runs], [opened.shape]), index))
+        return layers
 
     with quiet() if files else nullcontext():
         made = [one for part in workers.over(np.arange(rows.size + 1), some) for one in part]
@@ -387,31 +387,31 @@ def count_layers(
     ignored, read[0] = _without(sides[0], read[0], units, settings, settings.ignore_index)
     _, read[1] = _without(sides[1], read[1], units, settings, None)
     labels, coded, dropped = _labelled(frames, sides, read, units, names, settings)
-    truth, found = (
+    truth, predicted = (
         _united(side, layers, code, units, len(labels), ignored if side is sides[1] else None)
         for side, layers, code in zip(sides, read, coded, strict=True)
     )
-    for side, one in zip(sides, (truth, found), strict=True):
+    for side, one in zip(sides, (truth, predicted), strict=True):
         many = int(one.overlapping.sum())
         if many:
-            said = f"{side.called}: labels overlap in {count_of(many, 'datum')}"
+            message = f"{side.called}: labels overlap in {count_of(many, 'datum')}"
             frames.notes.append(
-                Note("labels_overlap", f"{said}; such pixels count for each of them.", many)
+                Note("labels_overlap", f"{message}; such pixels count for each of them.", many)
             )
     over = workers.over
     size = sizes.size[units.datum].prod(axis=1) - ignored.area
-    common = _meet(truth.whole, found.whole, over)
-    unit, areas = _areas(truth, found, units, len(labels), over)
-    neither = size - (truth.covered + found.covered - common)
+    common = _meet(truth.whole, predicted.whole, over)
+    unit, areas = _areas(truth, predicted, units, len(labels), over)
+    neither = size - (truth.covered + predicted.covered - common)
     agreeing = summed(unit, areas.right, units.datum.size) + neither
-    images = images_of(labels, units, size, agreeing, truth.overlapping | found.overlapping)
+    images = images_of(labels, units, size, agreeing, truth.overlapping | predicted.overlapping)
     lines = no_surfaces()
     if surfaces.NEED in needs:
-        masks = [(one.unit, one.label, one.masks) for one in (truth, found)]
+        masks = [(one.unit, one.label, one.masks) for one in (truth, predicted)]
         lines = surfaces.of_masks((masks[0], masks[1]), ignored, units.datum, settings, workers)
     return labels, Pixels(
         areas=areas,
-        crossings=_crossings(truth, found, units, over, wanted="crossings" in needs),
+        crossings=_crossings(truth, predicted, units, over, wanted="crossings" in needs),
         images=images,
         declared=declared_codes(frames, labels),
         ignored=dropped,
@@ -516,19 +516,20 @@ def _meet(a: Masks, b: Masks, over: Any) -> Array:
 
 
 def _areas(
-    truth: _United, found: _United, units: Units, n_labels: int, over: Any
+    truth: _United, predicted: _United, units: Units, n_labels: int, over: Any
 ) -> tuple[Array, Areas]:
     """Pixels of every label on either side and in both, and the unit of each row."""
     many = max(1, n_labels)
-    joint = [one.unit * many + one.label for one in (truth, found)]
+    joint = [one.unit * many + one.label for one in (truth, predicted)]
     place = np.unique(np.concatenate(joint))
     at = [np.searchsorted(place, one) for one in joint]
     sums = [
-        summed(where, one.area, place.size) for where, one in zip(at, (truth, found), strict=True)
+        summed(where, one.area, place.size)
+        for where, one in zip(at, (truth, predicted), strict=True)
     ]
     _, ia, ib = np.intersect1d(joint[0], joint[1], return_indices=True)
     right = np.zeros(place.size, np.int64)
-    right[at[0][ia]] = _met(truth.masks, found.masks, ia, ib, over)
+    right[at[0][ia]] = _met(truth.masks, predicted.masks, ia, ib, over)
     kept = np.flatnonzero((sums[0] > 0) | (sums[1] > 0))
     place = place[kept]
     unit = place // many
@@ -538,26 +539,28 @@ def _areas(
 
 
 def _crossings(
-    truth: _United, found: _United, units: Units, over: Any, *, wanted: bool
+    truth: _United, predicted_side: _United, units: Units, over: Any, *, wanted: bool
 ) -> Crossings:
     """Return the pixels of every pair of labels in a unit, and of labels without overlap."""
     none = np.empty(0, np.int64)
     if not wanted:
         return Crossings(none, none, none, none)
     n = units.datum.size
-    many = np.bincount(found.unit, minlength=n)[truth.unit]  # partners of each true label
-    first = np.searchsorted(found.unit, np.arange(n))[truth.unit]
+    many = np.bincount(predicted_side.unit, minlength=n)[truth.unit]  # partners of each true label
+    first = np.searchsorted(predicted_side.unit, np.arange(n))[truth.unit]
     ia = np.repeat(np.arange(truth.unit.size), many)
     within = np.arange(ia.size) - np.repeat(np.cumsum(many) - many, many)
     ib = np.repeat(first, many) + within
     alone = [
         one.area - _met(one.masks, other.whole, np.arange(one.unit.size), one.unit, over)
-        for one, other in ((truth, found), (found, truth))
+        for one, other in ((truth, predicted_side), (predicted_side, truth))
     ]
-    unit = np.concatenate([truth.unit[ia], truth.unit, found.unit])
-    actual = np.concatenate([truth.label[ia], truth.label, np.full(found.unit.size, -1)])
-    predicted = np.concatenate([found.label[ib], np.full(truth.unit.size, -1), found.label])
-    count = np.concatenate([_met(truth.masks, found.masks, ia, ib, over), *alone])
+    unit = np.concatenate([truth.unit[ia], truth.unit, predicted_side.unit])
+    actual = np.concatenate([truth.label[ia], truth.label, np.full(predicted_side.unit.size, -1)])
+    predicted = np.concatenate(
+        [predicted_side.label[ib], np.full(truth.unit.size, -1), predicted_side.label]
+    )
+    count = np.concatenate([_met(truth.masks, predicted_side.masks, ia, ib, over), *alone])
     kept = np.flatnonzero(count > 0)
     return Crossings(
         units.datum[unit[kept]], _int32(actual[kept]), _int32(predicted[kept]), count[kept]

@@ -85,7 +85,7 @@ def index_names(frames: Frames, settings: Settings) -> Names | None:
     colours: dict[int, int] = {}
     for row, value in enumerate(labels["label_value"].to_list()):
         key = None if keys is None else keys[row]
-        known = of_key.setdefault(key, {})
+        by_index = of_key.setdefault(key, {})
         if "index" in labels.columns:
             index = labels["index"][row]
             if index is None:
@@ -103,21 +103,21 @@ def index_names(frames: Frames, settings: Settings) -> Names | None:
                 code="wrong_dtype",
                 column="index",
             )
-        if index in known:
+        if index in by_index:
             raise InputError(
-                f"labels: index {index} names both {known[index]!r} and {value!r}. Each index"
+                f"labels: index {index} names both {by_index[index]!r} and {value!r}. Each index"
                 f" may appear once a label_key; merge labels with"
-                f" {option('label_map', {str(value): str(known[index])})}.",
+                f" {option('label_map', {str(value): str(by_index[index])})}.",
                 code="repeated_values",
                 column="index",
                 value=index,
             )
-        known[index] = value
+        by_index[index] = value
         if "color" in labels.columns and labels["color"][row] is not None:
             colours[_colour(labels["color"][row], value)] = index
     ignored = settings.ignore_index
     if "index" not in labels.columns and not dtype.is_integer():
-        taken = [known[ignored] for known in of_key.values() if ignored in known]
+        taken = [by_index[ignored] for by_index in of_key.values() if ignored in by_index]
         if taken:
             frames.notes.append(
                 Note(
@@ -166,11 +166,11 @@ def labels_of(
             )
         return pl.Series("label_value", seen.index, dtype=pl.Int64)
     keys = seen.key.to_list()
-    found = [names.of(key).get(int(index)) for key, index in zip(keys, seen.index, strict=True)]
-    unnamed = [i for i, value in enumerate(found) if value is None]
+    values = [names.of(key).get(int(index)) for key, index in zip(keys, seen.index, strict=True)]
+    unnamed = [i for i, value in enumerate(values) if value is None]
     if unnamed:
         raise _unnamed(seen, unnamed, names, role, ids)
-    return pl.Series("label_value", found, dtype=names.dtype)
+    return pl.Series("label_value", values, dtype=names.dtype)
 
 
 def ignored_codes(labels: Labels, names: Names | None, settings: Settings, true: Array) -> Array:
@@ -195,10 +195,10 @@ def ignored_codes(labels: Labels, names: Names | None, settings: Settings, true:
 def _unnamed(seen: Seen, unnamed: list[int], names: Names, role: str, ids: pl.Series) -> InputError:
     first = unnamed[0]
     index, key = int(seen.index[first]), seen.key[first]
-    known = sorted(names.of(key))
-    there = f"the indices {known[0]} to {known[-1]}" if known else f"no index of label_key {key!r}"
-    if known and known != list(range(known[0], known[-1] + 1)):
-        there = f"the indices {listing(known)}"
+    named = sorted(names.of(key))
+    there = f"the indices {named[0]} to {named[-1]}" if named else f"no index of label_key {key!r}"
+    if named and named != list(range(named[0], named[-1] + 1)):
+        there = f"the indices {listing(named)}"
     more = [int(seen.index[i]) for i in unnamed[1:]]
     also = f" So have {listing(more)}." if more else ""
     ways = [option("background", index)]
@@ -218,12 +218,12 @@ def _unnamed(seen: Seen, unnamed: list[int], names: Names, role: str, ids: pl.Se
     )
 
 
-def apply_map(frames: Frames, found: dict[str, pl.DataFrame], settings: Settings) -> None:
+def apply_map(frames: Frames, sides: dict[str, pl.DataFrame], settings: Settings) -> None:
     """Apply the label map to labels that only occur in label maps, and note one-sided labels.
 
     Args:
         frames: the tables; their label map and notes are extended.
-        found: side -> label_key and label_value of its labels, for sides with label maps.
+        sides: side -> label_key and label_value of its labels, for sides with label maps.
 
     Raises:
         InputError: the map results in a mix of integers and strings.
@@ -235,13 +235,13 @@ def apply_map(frames: Frames, found: dict[str, pl.DataFrame], settings: Settings
         if "label_value" in frame.columns
     }
     if settings.label_map is None:
-        after = {**rows, **found}
+        after = {**rows, **sides}
     else:
-        mapping, notes = relabel(read_label_map(settings.label_map), {**rows, **found})
+        mapping, notes = relabel(read_label_map(settings.label_map), {**rows, **sides})
         if frames.labels is None:
             frames.notes = [note for note in frames.notes if note.kind != "label_map_unused"]
             frames.notes += notes
-        frames.label_map = {**(frames.label_map or {}), **{side: mapping[side] for side in found}}
+        frames.label_map = {**(frames.label_map or {}), **{side: mapping[side] for side in sides}}
         after = {
             side: table.select(label_key="new_label_key", label_value="new_label_value").unique(
                 maintain_order=True
@@ -251,7 +251,7 @@ def apply_map(frames: Frames, found: dict[str, pl.DataFrame], settings: Settings
     frames.notes += [
         note
         for note in both_sides.label_notes(after, keyed)
-        if note.kind not in {told.kind for told in frames.notes}
+        if note.kind not in {earlier.kind for earlier in frames.notes}
     ]
 
 

@@ -51,10 +51,10 @@ def fit(
     """
     notes = []
     if settings.ignore_index is not None and "label_value" in frames.ground_truths.columns:
-        said = option("ignore_index", settings.ignore_index)
+        written = option("ignore_index", settings.ignore_index)
         notes.append(
             not_read(
-                f"{said} is not read: the {GROUND_TRUTHS.replace('_', ' ')} are masks of labels,"
+                f"{written} is not read: the {GROUND_TRUTHS.replace('_', ' ')} are masks of labels,"
                 " which have no indices."
             )
         )
@@ -97,15 +97,15 @@ def losses(
         sentences = []
         for code in codes.tolist():
             share = 100 * (1 - agreement[code])
-            said = [] if np.isnan(share) else [f"{share:.3g} % of the pixels wrong"]
+            parts = [] if np.isnan(share) else [f"{share:.3g} % of the pixels wrong"]
             if code in worst:
                 at = worst[code]
                 missed, false = (side[at] - areas.right[at] for side in (areas.truth, areas.found))
-                said.append(
+                parts.append(
                     f"most of {called(tallies.labels.frame, int(areas.label[at]))}: {missed:,} of"
                     f" its {areas.truth[at]:,} missed, {false:,} too many"
                 )
-            sentences.append(", ".join(said))
+            sentences.append(", ".join(parts))
         return sentences
 
     return Losses(
@@ -136,17 +136,17 @@ def contents(tallies: Tallies, settings: Settings, codes: np.ndarray[Any, Any]) 
         shown = []
         for at in own[:LABELS].tolist():
             label = int(areas.label[at])
-            truth, found, right = (
+            truth, predicted, right = (
                 int(column[at]) for column in (areas.truth, areas.found, areas.right)
             )
-            union = truth + found - right
+            union = truth + predicted - right
             shown.append(
                 LabelPixels(
                     key=labels.key_names[labels.key[label]],
                     label=called(labels.frame, label),
                     truth=truth,
                     missed=truth - right,
-                    false=found - right,
+                    false=predicted - right,
                     iou=right / union if union else None,
                 )
             )
@@ -155,7 +155,7 @@ def contents(tallies: Tallies, settings: Settings, codes: np.ndarray[Any, Any]) 
 
 
 def with_regions(
-    frames: Frames, settings: Settings, ids: list[str], found: list[Content | None]
+    frames: Frames, settings: Settings, ids: list[str], contents_of: list[Content | None]
 ) -> list[Content | None]:
     """See :attr:`..contents.Contents.completed`: regions of wrong pixels of label maps.
 
@@ -169,15 +169,15 @@ def with_regions(
     datums, coded = encode_datums(columns, few, dataset, roles)
     sides = [side_of(few, role, code, datums.id) for role, code in zip(roles, coded, strict=True)]
     if any(side.layered for side in sides) or frames.label_map is not None:
-        return found
+        return contents_of
     units = Units.among(sides)
     pairs: list[list[Any]] = [[None, None] for _ in range(units.datum.size)]
     for place, side in enumerate(sides):
         for unit, one in zip(units.of(side).tolist(), side.places(), strict=True):
             pairs[unit][place] = one
     wrong: dict[str, np.ndarray[Any, Any]] = {}
-    for code, (truth, said) in zip(units.datum.tolist(), pairs, strict=True):
-        here = _wrong((truth, said), settings)
+    for code, (truth, predicted) in zip(units.datum.tolist(), pairs, strict=True):
+        here = _wrong((truth, predicted), settings)
         name = str(datums.id[code])
         if here is not None:
             same = name in wrong and wrong[name].shape == here.shape
@@ -188,20 +188,20 @@ def with_regions(
         )
         if isinstance(content, PixelsWrong) and one in wrong
         else content
-        for one, content in zip(ids, found, strict=True)
+        for one, content in zip(ids, contents_of, strict=True)
     ]
 
 
 def _wrong(pair: Pair, settings: Settings) -> np.ndarray[Any, Any] | None:
     """Pixels whose index is another than the ground truth's, bool [height, width]."""
     with quiet(), ExitStack() as stack:
-        truth, found = opened_pair(pair, stack, resample=settings.resample)
-        if truth is None or found is None or truth.whole.size > _MOST:
+        truth, predicted = opened_pair(pair, stack, resample=settings.resample)
+        if truth is None or predicted is None or truth.whole.size > _MOST:
             return None
         out = np.zeros(truth.shape, bool)
-        for window in windows_of([truth, found]):
+        for window in windows_of([truth, predicted]):
             top, bottom, left, right = window
-            ours, theirs = truth.read(window), found.read(window)
+            ours, theirs = truth.read(window), predicted.read(window)
             here = ours != theirs
             if settings.ignore_index is not None:
                 here &= ours != settings.ignore_index
@@ -229,12 +229,12 @@ def confusion_frame(column: str | None, names: list[str], view: PixelView) -> pl
     group, actual, predicted, count = view.crossed
     pair = (actual >= 0) & (predicted >= 0)
     # For a missing label, -1, the last label's sums are read but not used.
-    truth, found = (
+    truth, predicted_area = (
         np.pad(sums, ((0, 0), (0, 1)))[group, code]
         for sums, code in ((view.truth, actual), (view.found, predicted))
     )
     nan = np.full(count.size, np.nan)
-    union, own = truth + found - count, np.where(actual < 0, found, truth)
+    union, own = truth + predicted_area - count, np.where(actual < 0, predicted_area, truth)
     iou = np.divide(count, union, out=nan.copy(), where=pair)
     share = np.divide(count, own, out=nan, where=~pair)
     return crossing_frame(column, names, view).with_columns(

@@ -39,9 +39,9 @@ def measured(datum: Array, labels_of: LabelsOf, settings: Settings, workers: Wor
 
     def some(first: int, last: int) -> list[tuple[float, ...]]:
         return [
-            (int(datum[unit]), label, *_row(truth, found, settings))
+            (int(datum[unit]), label, *_row(truth, predicted, settings))
             for unit in range(first, last)
-            for label, truth, found in labels_of(unit)
+            for label, truth, predicted in labels_of(unit)
         ]
 
     made = workers.over(np.arange(datum.size + 1), some)
@@ -55,11 +55,11 @@ def measured(datum: Array, labels_of: LabelsOf, settings: Settings, workers: Wor
     return Surfaces(*columns)
 
 
-def _row(truth: Array | None, found: Array | None, settings: Settings) -> tuple[float, ...]:
+def _row(truth: Array | None, predicted: Array | None, settings: Settings) -> tuple[float, ...]:
     """Return the measures of a label in one image, in the order of :class:`.Surfaces`."""
-    height, width = np.array(next(one.shape for one in (truth, found) if one is not None))
+    height, width = np.array(next(one.shape for one in (truth, predicted) if one is not None))
     depth = int(boundary_depth(height, width, settings.boundary_ratio))
-    sides = _cropped(truth, found)
+    sides = _cropped(truth, predicted)
     edges = [None if side is None else _boundary(side, depth) for side in sides]
     area = [0 if edge is None else int(edge.sum()) for edge in edges]
     a, b = edges
@@ -73,15 +73,15 @@ def _row(truth: Array | None, found: Array | None, settings: Settings) -> tuple[
     astray = distances(lines[1], lines[0], steps)
     together = np.concatenate([missed, astray])
     if settings.rules.pooled_distances:
-        near = float(np.percentile(together, PERCENTILE))
+        percentile = float(np.percentile(together, PERCENTILE))
     else:
-        near = max(float(np.percentile(one, PERCENTILE)) for one in (missed, astray))
+        percentile = max(float(np.percentile(one, PERCENTILE)) for one in (missed, astray))
     recall, precision = (
         float((one <= settings.surface_tolerance).mean()) for one in (missed, astray)
     )
     inside = float((together <= settings.surface_tolerance).mean())
     f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-    return (*area, shared, float(together.max()), near, float(together.mean()), inside, f1)
+    return (*area, shared, float(together.max()), percentile, float(together.mean()), inside, f1)
 
 
 def _cropped(*masks: Array | None) -> list[Array | None]:
@@ -154,10 +154,10 @@ def of_maps(
 
 def _is_any(pixels: Array, values: Array) -> Array:
     """Pixels that have one of some values, bool [h, w]."""
-    found = np.zeros(pixels.shape, np.bool_)
+    mask = np.zeros(pixels.shape, np.bool_)
     for value in np.unique(values):
-        found |= pixels == value
-    return found
+        mask |= pixels == value
+    return mask
 
 
 def of_masks(
@@ -184,12 +184,12 @@ def of_masks(
         ]
         gone = to_pixels(ignored, unit) != 0 if ignored.area[unit] else None
         for label in sorted({*places[0], *places[1]}):
-            truth, found = (
+            truth, predicted = (
                 to_pixels(masks, place[label]) != 0 if label in place else None
                 for place, (_, _, masks) in zip(places, sides, strict=True)
             )
-            if found is not None and gone is not None:
-                found = found & ~gone
-            yield label, truth, found
+            if predicted is not None and gone is not None:
+                predicted = predicted & ~gone
+            yield label, truth, predicted
 
     return measured(datum, labels_of, settings, workers)

@@ -84,10 +84,10 @@ def columns_of(
 
 def presence(batch: Batch) -> Array:
     """Return the status of datums by the sides that have them, int8 [n]: 0, 1 or 2."""
-    found = np.zeros(len(batch.datums), np.int8)
-    found[~batch.answered] = 1
-    found[~batch.known] = 2
-    return found
+    status = np.zeros(len(batch.datums), np.int8)
+    status[~batch.answered] = 1
+    status[~batch.known] = 2
+    return status
 
 
 def status_of(present: Array, images: Images) -> Array:

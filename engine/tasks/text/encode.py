@@ -81,14 +81,14 @@ def of_columns(candidates: pl.Series, references: pl.Series, start: Array) -> Ve
 
 def matrix(vectors: pl.Series) -> Array:
     """Return vectors of one length as float32 or float64 [n, d]; NaN for nulls."""
-    known = vectors.is_not_null().to_numpy()
+    present = vectors.is_not_null().to_numpy()
     some = vectors.drop_nulls()
     flat = some.explode().to_numpy() if len(some) else np.zeros(0, np.float32)
     rows = flat.reshape(len(some), flat.size // max(1, len(some)))
-    if known.all():
+    if present.all():
         return rows
-    out = np.full((known.size, rows.shape[1]), np.nan, rows.dtype)
-    out[known] = rows
+    out = np.full((present.size, rows.shape[1]), np.nan, rows.dtype)
+    out[present] = rows
     return out
 
 
@@ -121,13 +121,13 @@ def made(
     why = ("no_vector", "there is no vector")
     if isinstance(settings.embedder, Encoder):
         rows = encoded(distinct.to_list(), settings.embedder)
-        said, facts = f"by {settings.embedder.name}", {}
+        source, facts = f"by {settings.embedder.name}", {}
     else:
         assert settings.embedder is not None
-        found = embed(distinct.to_list(), settings.embedder)
-        rows, usage = found.vectors, found.usage
+        embedded = embed(distinct.to_list(), settings.embedder)
+        rows, usage = embedded.vectors, embedded.usage
         cost = "" if usage.cost is None else f", cost {usage.cost:.6g}"
-        said = (
+        source = (
             f"by {settings.embedder.model}: {usage.cached:,} from the cache,"
             f" {count_of(usage.requests, 'request')}, {count_of(usage.input_tokens, 'token')}{cost}"
         )
@@ -135,15 +135,15 @@ def made(
             "cached": usage.cached,
             "requests": usage.requests,
             "tokens": usage.input_tokens,
-            "rejected": len(found.rejected),
+            "rejected": len(embedded.rejected),
         }
-        if found.rejected:
-            first = next(iter(found.rejected.values()))
-            said += f"; {count_of(len(found.rejected), 'text')} not taken, first: {first}"
+        if embedded.rejected:
+            first = next(iter(embedded.rejected.values()))
+            source += f"; {count_of(len(embedded.rejected), 'text')} not taken, first: {first}"
             why = ("rejected", f"the endpoint does not take a text ({first})")
     n = len(candidates)
-    said = f"{count_of(len(distinct), 'distinct text')} embedded {said}."
-    note = Note("embedded", said, len(distinct), facts=facts)
+    source = f"{count_of(len(distinct), 'distinct text')} embedded {source}."
+    note = Note("embedded", source, len(distinct), facts=facts)
     return Vectors(rows, codes[:n], rows, codes[n:], start, why), note
 
 
@@ -303,8 +303,8 @@ def _one_table(frames: Frames, table: pl.DataFrame) -> Batch:
         pairs.made["contexts"] = contexts
     if vectors is not None:
         pairs.made["vectors"] = of_columns(vectors[0], vectors[1], offsets_of(vectors[2]))
-    known = np.zeros(len(datums), bool)
-    known[datum if codes is None else codes] = True
+    referenced = np.zeros(len(datums), bool)
+    referenced[datum if codes is None else codes] = True
     # Datums that only a table of datums knows come behind those of the rows.
     row = row_of_datums(numbers, codes, len(datums), height)
     return Batch(datums, pairs, datum, status, row, None if numbers is not None else height)
@@ -412,15 +412,15 @@ def _refuse_several(datums: Datums, datum: Array) -> None:
 
 def _tell(frames: Frames, datums: Datums, status: Array) -> None:
     """Add notes on datums excluded from means, for reasons found while encoding."""
-    for code, kind, said in (
+    for code, kind, words in (
         (_NULL, "null_texts", "with a null text skipped"),
         (_NO_REFERENCE, "texts_without_references", "without references"),
     ):
-        found = np.flatnonzero(status == code)
-        if found.size and (code == _NULL or frames.table is not None):
-            names = listing(datums.id.gather(found[:3]), found.size)
+        rows = np.flatnonzero(status == code)
+        if rows.size and (code == _NULL or frames.table is not None):
+            names = listing(datums.id.gather(rows[:3]), rows.size)
             frames.notes.append(
-                Note(kind, f"{count_of(found.size, 'datum')} {said}: {names}.", int(found.size))
+                Note(kind, f"{count_of(rows.size, 'datum')} {words}: {names}.", int(rows.size))
             )
 
 
@@ -507,8 +507,8 @@ def _tell_texts(
         ("prediction", pairs.candidates, batch.datum),
         ("reference", pairs.references, batch.datum[pairs.candidate]),
     ):
-        found = np.flatnonzero(such(texts).to_numpy())
-        if found.size:
-            lowest = batch.datums.id.gather(np.unique(datum[found])[:5]).to_list()
+        rows = np.flatnonzero(such(texts).to_numpy())
+        if rows.size:
+            lowest = batch.datums.id.gather(np.unique(datum[rows])[:5]).to_list()
             words = (f"{before}{name}", f"{before}{name}s", what)
-            frames.notes.append(note_of(kind, int(found.size), words, lowest))
+            frames.notes.append(note_of(kind, int(rows.size), words, lowest))

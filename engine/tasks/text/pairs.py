@@ -47,8 +47,8 @@ class Pairs(msgspec.Struct, frozen=True):
         """Return a cached value, or compute it on first use."""
         if name not in self.made:
             self.made[name] = make()
-        found: R = self.made[name]
-        return found
+        made: R = self.made[name]
+        return made
 
 
 class Tokens(msgspec.Struct, frozen=True):

@@ -77,32 +77,32 @@ def _either(given: Any, default: Any) -> Any:
     return default if given is None else given
 
 
-def _one_of(name: str, value: str, known: tuple[str, ...], kind: str) -> str:
-    if value not in known:
-        raise unknown(kind, value, known, before=f"{name}: ")
+def _one_of(name: str, value: str, choices: tuple[str, ...], kind: str) -> str:
+    if value not in choices:
+        raise unknown(kind, value, choices, before=f"{name}: ")
     return value
 
 
 def _weights(given: tuple[float, ...] | None) -> tuple[float, ...]:
     weights = _either(given, (0.25,) * 4)
-    said = option("bleu_weights", list(weights))
+    written = option("bleu_weights", list(weights))
     if not weights or len(weights) > MOST_ORDERS:
         raise OptionError(
-            f"{said}: write one weight for each n-gram order, 1 to {MOST_ORDERS}.",
+            f"{written}: write one weight for each n-gram order, 1 to {MOST_ORDERS}.",
             code="option_value",
             option="bleu_weights",
             value=list(weights),
         )
     if not all(math.isfinite(weight) and weight >= 0 for weight in weights):
         raise OptionError(
-            f"{said}: weights are finite numbers, 0 or more.",
+            f"{written}: weights are finite numbers, 0 or more.",
             code="option_value",
             option="bleu_weights",
             value=list(weights),
         )
     if abs(math.fsum(weights) - 1) > _SUM_TOLERANCE:
         raise OptionError(
-            f"{said}: the weights sum to {math.fsum(weights):g}, and must sum to 1; e.g. write"
+            f"{written}: the weights sum to {math.fsum(weights):g}, and must sum to 1; e.g. write"
             f" {option('bleu_weights', [round(1 / len(weights), 6)] * len(weights))}.",
             code="option_value",
             option="bleu_weights",
@@ -163,10 +163,10 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
             options=["use_stemmer", "rouge_tokenizer"],
         )
     if dialect.rules.sequence != "rouge-score" and (stems or tokenizer != "ascii"):
-        said = option("use_stemmer", True) if stems else option("rouge_tokenizer", tokenizer)
+        written = option("use_stemmer", True) if stems else option("rouge_tokenizer", tokenizer)
         raise OptionError(
-            f"{said}: ROUGE-L of the dialect {dialect.name} uses words between white space as they"
-            " are; remove it, or use another dialect.",
+            f"{written}: ROUGE-L of the dialect {dialect.name} uses words between white space as"
+            " they are; remove it, or use another dialect.",
             code="options_conflict",
             dialect=dialect.name,
         )

@@ -63,8 +63,8 @@ def fit(
     else:
         metrics = metrics if texts else ()
         if vectors:
-            found = all_metrics("text").values()
-            more = [one for one in found if by_vectors(one.needs) and one not in metrics]
+            every = all_metrics("text").values()
+            more = [one for one in every if by_vectors(one.needs) and one not in metrics]
             metrics = (*metrics, *more)
     read = {name for metric in metrics for name in metric.params}
     names = ", ".join(metric.name for metric in metrics[:5])
@@ -75,7 +75,7 @@ def fit(
     ]
     if "embedder" in read and settings.embedder is not None and has_vectors(frames):
         idle.append(f"{option('embedder')} is not read: the tables have vectors.")
-    return metrics, [not_read(said) for said in idle]
+    return metrics, [not_read(text) for text in idle]
 
 
 _NO_VECTORS = (

@@ -234,8 +234,8 @@ _NUMBER = r" \p{Nd}+(?:e\p{Nd}+)? "
 
 def _value(number: str) -> str:
     """The same spelling for the same number in double precision; no word has a ``#``."""
-    known = all(letter.isdecimal() or letter == "e" for letter in number)
-    return f"#{float(number)!r}" if known else number
+    decimal = all(letter.isdecimal() or letter == "e" for letter in number)
+    return f"#{float(number)!r}" if decimal else number
 
 
 def spaced_words(texts: pl.Series, words: tuple[str, ...]) -> pl.Series:
@@ -246,8 +246,8 @@ def spaced_words(texts: pl.Series, words: tuple[str, ...]) -> pl.Series:
         words: words to remove, lower case, without white space.
     """
     bare = texts.str.to_lowercase().str.replace_all(MARKS, "")
-    apart = pl.concat_str(pl.lit(" "), bare.str.replace_all(BETWEEN, "  "), pl.lit(" "))
-    spaced = pl.select(apart).to_series()
+    separated = pl.concat_str(pl.lit(" "), bare.str.replace_all(BETWEEN, "  "), pl.lit(" "))
+    spaced = pl.select(separated).to_series()
     if not words:
         return spaced
     return spaced.str.replace_many([f" {word} " for word in words], [""] * len(words))
@@ -266,10 +266,10 @@ def content_words(texts: pl.Series, words: tuple[str, ...] = FUNCTION_WORDS) -> 
         texts: String, without nulls.
         words: stop words, lower case, without white space.
     """
-    found = spaced_words(texts, words)
+    cleaned = spaced_words(texts, words)
     for pattern, instead in (_TWO_IN_ONE, _TWO_IN_ONE, _BEFORE_SPACE):
-        found = found.str.replace_all(pattern, instead)
-    numbers = found.str.extract_all(_NUMBER).explode(empty_as_null=False).unique().to_list()
+        cleaned = cleaned.str.replace_all(pattern, instead)
+    numbers = cleaned.str.extract_all(_NUMBER).explode(empty_as_null=False).unique().to_list()
     if numbers:
-        found = found.str.replace_many(numbers, [f" {_value(one.strip())} " for one in numbers])
-    return found
+        cleaned = cleaned.str.replace_many(numbers, [f" {_value(one.strip())} " for one in numbers])
+    return cleaned

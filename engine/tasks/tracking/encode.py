@@ -75,7 +75,7 @@ def read(frame: pl.DataFrame, role: str, sizes: Array, workers: Workers) -> Mask
     return concat(parts).take(np.argsort(order))
 
 
-def shared(found: Masks, truth: Masks, row: Array, other: Array, workers: Workers) -> Array:
+def shared(predicted: Masks, truth: Masks, row: Array, other: Array, workers: Workers) -> Array:
     """Return shared pixels of pairs of predictions and ground truths, int64 [k].
 
     Args:
@@ -86,8 +86,8 @@ def shared(found: Masks, truth: Masks, row: Array, other: Array, workers: Worker
         InputError: masks of one frame that differ in size.
     """
     places = Place("predictions", "mask"), Place("ground_truths", "mask")
-    refuse_sizes(found, truth, row, other, a_place=places[0], b_place=places[1])
-    return intersections(found, truth, row, other, workers.over)
+    refuse_sizes(predicted, truth, row, other, a_place=places[0], b_place=places[1])
+    return intersections(predicted, truth, row, other, workers.over)
 
 
 # Encode: rows of both sides become boxes with codes of sequence, label, frame and object.
@@ -207,8 +207,8 @@ def encode_batch(frames: Frames, iou_type: str | None, workers: Workers) -> Batc
         for side, role, code in zip(sides, roles, datum, strict=True)
     ]
     coded = zip(sides, roles, datum, label, masks, strict=True)
-    truth, found = (_side(*one) for one in coded)
-    return Batch(datums, labels, _declared(frames, labels), labelled, truth, found, length)
+    truth, predicted = (_side(*one) for one in coded)
+    return Batch(datums, labels, _declared(frames, labels), labelled, truth, predicted, length)
 
 
 def refuse_frames(batch: Batch, first: int) -> None:
@@ -220,7 +220,7 @@ def refuse_frames(batch: Batch, first: int) -> None:
     Raises:
         InputError: with the count and the first of them.
     """
-    said = []
+    parts = []
     count = 0
     for role, side in ((GROUND_TRUTHS, batch.truth), (PREDICTIONS, batch.found)):
         last = batch.length[side.datum]
@@ -229,14 +229,14 @@ def refuse_frames(batch: Batch, first: int) -> None:
             at = wrong[0]
             count += wrong.size
             name = batch.datums.id[int(side.datum[at])]
-            said.append(
+            parts.append(
                 f"{role.replace('_', ' ')}: {count_of(wrong.size, 'row')} of frames that their"
                 f" sequence does not have, first frame {side.frame[at]:,} of {name!r}, whose frames"
                 f" are {first} to {first + last[at] - 1:,}"
             )
-    if said:
+    if parts:
         raise InputError(
-            f"{'; '.join(said)}. Number frames from {first}; or correct the sequence's length"
+            f"{'; '.join(parts)}. Number frames from {first}; or correct the sequence's length"
             " (seqLength in seqinfo.ini, column frames of the datums).",
             code="frames_beyond",
             count=count,
@@ -300,11 +300,11 @@ def _length(frames: Frames, datums: Datums) -> Array:
     """Frames of each sequence as the table of datums has them, int64 [n_datums], else 0."""
     if frames.datums is None or "frames" not in frames.datums.columns:
         return np.zeros(len(datums), np.int64)
-    told = frames.datums.select(
+    lengths = frames.datums.select(
         pl.col("datum_id").cast(datums.id.dtype), pl.col("frames").cast(pl.Int64)
     )
-    known = datums.id.to_frame().join(told, on="datum_id", how="left", maintain_order="left")
-    length: Array = known["frames"].fill_null(0).to_numpy()
+    joined = datums.id.to_frame().join(lengths, on="datum_id", how="left", maintain_order="left")
+    length: Array = joined["frames"].fill_null(0).to_numpy()
     return length
 
 

@@ -57,15 +57,17 @@ class LaidOut(msgspec.Struct, frozen=True):
     found_row: Array
     offsets: Array
 
-    def some(self, truth: Array, found: Array) -> LaidOut:
+    def some(self, truth: Array, predicted: Array) -> LaidOut:
         """Restrict the layout to some of the rows, renumbered.
 
         Args:
             truth: bool [n], ground truths to keep, by row of their table.
-            found: bool [m], predictions to keep, by row of their table.
+            predicted: bool [m], predictions to keep, by row of their table.
         """
         frames = self.frames
-        kept = [chosen[row] for chosen, row in ((truth, self.truth_row), (found, self.found_row))]
+        kept = [
+            chosen[row] for chosen, row in ((truth, self.truth_row), (predicted, self.found_row))
+        ]
         starts = [frames.truth_start, frames.found_start]
         place = [np.r_[0, np.cumsum(own)] for own in kept]
         rows = [at[start] for at, start in zip(place, starts, strict=True)]
@@ -107,7 +109,7 @@ class LaidOut(msgspec.Struct, frozen=True):
         order = [
             (np.cumsum(chosen) - 1)[row[own]]
             for chosen, row, own in zip(
-                (truth, found), (self.truth_row, self.found_row), kept, strict=True
+                (truth, predicted), (self.truth_row, self.found_row), kept, strict=True
             )
         ]
         return LaidOut(
@@ -120,10 +122,10 @@ class LaidOut(msgspec.Struct, frozen=True):
         )
 
 
-def lay_out(truth: Side, found: Side, workers: Workers) -> LaidOut:
+def lay_out(truth: Side, predicted: Side, workers: Workers) -> LaidOut:
     """Sort both sides by unit and video frame."""
-    n_labels = int(max(truth.label.max(initial=0), found.label.max(initial=0))) + 1
-    sides = (truth, found)
+    n_labels = int(max(truth.label.max(initial=0), predicted.label.max(initial=0))) + 1
+    sides = (truth, predicted)
     numbers, frame_codes = coded([side.frame for side in sides])
     unit, units = coded([side.datum.astype(np.int64) * n_labels + side.label for side in sides])
     many = max(1, numbers.size)
@@ -139,13 +141,13 @@ def lay_out(truth: Side, found: Side, workers: Workers) -> LaidOut:
         ),
         strict=True,
     )
-    boxes = [Boxes.of(side.boxes[own]) for side, own in zip((truth, found), order, strict=True)]
+    boxes = [Boxes.of(side.boxes[own]) for side, own in zip((truth, predicted), order, strict=True)]
     pairs = pairs_of(rows[0], rows[1], boxes[0], boxes[1], workers.over)
-    if truth.masks is not None and found.masks is not None:
+    if truth.masks is not None and predicted.masks is not None:
         frame = np.repeat(np.arange(both.size), np.diff(pairs[0]))
         place = [own[at[frame] + of] for own, at, of in zip(order, rows, pairs[1:3], strict=True)]
-        common = shared(found.masks, truth.masks, place[1], place[0], workers)
-        union = truth.masks.area[place[0]] + found.masks.area[place[1]] - common
+        common = shared(predicted.masks, truth.masks, place[1], place[0], workers)
+        union = truth.masks.area[place[0]] + predicted.masks.area[place[1]] - common
         some = np.flatnonzero(common)
         before = np.r_[0, np.cumsum(common > 0)][pairs[0]]
         pairs = before, pairs[1][some], pairs[2][some], common[some] / union[some]
@@ -232,13 +234,13 @@ def prepare(batch: Batch, rules: TrackingRules, workers: Workers) -> Prepared:
     Raises:
         InputError: the tables have no label that the dialect scores.
     """
-    truth, found = batch.truth, batch.found
-    frames = _frames(truth, found)
+    truth, predicted = batch.truth, batch.found
+    frames = _frames(truth, predicted)
     meets, scored, distracts = _labels(batch.labels, rules, labelled=batch.labelled)
     _refuse_strangers(batch.labels, scored, rules)
     regions = truth.some(np.flatnonzero(truth.region))
     kept = np.flatnonzero((meets[truth.label] >= 0) & ~truth.region)
-    truth, found_kept = truth.some(kept), np.flatnonzero(scored[found.label])
+    truth, found_kept = truth.some(kept), np.flatnonzero(scored[predicted.label])
     n_truth = kept.size + regions.frame.size
     words = ("row", "rows", "of labels that the dialect does not evaluate skipped")
     gone = (
@@ -252,24 +254,24 @@ def prepare(batch: Batch, rules: TrackingRules, workers: Workers) -> Prepared:
         facts = {"count": unconsidered, "of": of, "beyond": _NEARLY_ALL}
         none_left = unconsidered > _NEARLY_ALL * of
         notes.append(msgspec.structs.replace(note, warning=none_left, facts=facts))
-    found = found.some(found_kept)
+    predicted = predicted.some(found_kept)
     ignored = truth.ignored | distracts[truth.label]
     ignored |= (truth.hidden > (rules.most_occluded, rules.most_truncated)).any(axis=1)
     counts = scored[truth.label] & ~ignored & ~truth.left_out
-    together = msgspec.structs.replace(truth, label=meets[truth.label])
-    laid = lay_out(together, found, workers)
+    pooled = msgspec.structs.replace(truth, label=meets[truth.label])
+    laid = lay_out(pooled, predicted, workers)
     if not counts.all() or regions.frame.size or rules.least_height is not None:
-        stays = _staying(laid, found, regions, ignored, rules, workers)
+        stays = _staying(laid, predicted, regions, ignored, rules, workers)
         laid = laid.some(counts, stays)
-        truth, found = truth.some(np.flatnonzero(counts)), found.some(np.flatnonzero(stays))
-    return Prepared(truth, found, laid, frames, notes)
+        truth, predicted = truth.some(np.flatnonzero(counts)), predicted.some(np.flatnonzero(stays))
+    return Prepared(truth, predicted, laid, frames, notes)
 
 
-def _frames(truth: Side, found: Side) -> Array:
+def _frames(truth: Side, predicted: Side) -> Array:
     """The sequence of every frame, int64 [frames]."""
-    numbers, codes = coded([truth.frame, found.frame])
+    numbers, codes = coded([truth.frame, predicted.frame])
     many = max(1, numbers.size)
-    sequences = (truth.datum, found.datum)
+    sequences = (truth.datum, predicted.datum)
     there, _ = coded(
         [datum.astype(np.int64) * many + at for datum, at in zip(sequences, codes, strict=True)]
     )
@@ -320,7 +322,7 @@ def _refuse_strangers(labels: Labels, scored: Array, rules: TrackingRules) -> No
 
 def _staying(
     laid: LaidOut,
-    found: Side,
+    predicted: Side,
     regions: Side,
     ignored: Array,
     rules: TrackingRules,
@@ -328,39 +330,40 @@ def _staying(
 ) -> Array:
     """Return the predictions that count, bool [m]."""
     state = np.zeros(laid.found_row.size, np.uint8)
-    marks = ignored[laid.truth_row]
+    ignored_rows = ignored[laid.truth_row]
     least = rules.overlap - EPSILON
     workers.over(
-        laid.offsets, lambda first, last: absorbed(laid.frames, first, last, marks, least, state)
+        laid.offsets,
+        lambda first, last: absorbed(laid.frames, first, last, ignored_rows, least, state),
     )
     of_row = np.zeros_like(state)
     of_row[laid.found_row] = state
     gone = of_row == TAKEN
     lone = np.flatnonzero((of_row != TAKEN) & (of_row != MATCH))
     if rules.least_height is not None:
-        height = found.boxes[lone, 3] - found.boxes[lone, 1]
+        height = predicted.boxes[lone, 3] - predicted.boxes[lone, 1]
         gone[lone[height <= rules.least_height + EPSILON]] = True
-    gone[lone[_within(found.some(lone), regions, workers)]] = True
+    gone[lone[_within(predicted.some(lone), regions, workers)]] = True
     stays: Array = ~gone
     return stays
 
 
-def _within(found: Side, regions: Side, workers: Workers) -> Array:
+def _within(predicted: Side, regions: Side, workers: Workers) -> Array:
     """Return predictions more than half inside a single region of their frame, bool [m]."""
-    there = np.zeros(found.frame.size, bool)
+    there = np.zeros(predicted.frame.size, bool)
     key = ["datum", "frame"]
     ours, theirs = (
         pl.DataFrame({"datum": side.datum, "frame": side.frame}).with_row_index(name)
-        for side, name in ((found, "box"), (regions, "region"))
+        for side, name in ((predicted, "box"), (regions, "region"))
     )
     pairs = ours.join(theirs, on=key)
     rows, others = pairs["box"].to_numpy(), pairs["region"].to_numpy()
-    if found.masks is not None and regions.masks is not None:
-        common = shared(found.masks, regions.masks, rows, others, workers)
-        share = common / np.maximum(found.masks.area[rows], 1)
+    if predicted.masks is not None and regions.masks is not None:
+        common = shared(predicted.masks, regions.masks, rows, others, workers)
+        share = common / np.maximum(predicted.masks.area[rows], 1)
         there[rows[share > _WITHIN + EPSILON]] = True
         return there
-    own, other = found.boxes[rows], regions.boxes[others]
+    own, other = predicted.boxes[rows], regions.boxes[others]
     wide, high = (
         np.maximum(
             0.0, np.minimum(own[:, far], other[:, far]) - np.maximum(own[:, at], other[:, at])
@@ -408,7 +411,7 @@ def match(batch: Batch, settings: Settings, needs: frozenset[str], workers: Work
     prepared = prepare(batch, settings.rules, workers)
     seen = np.bincount(prepared.frames, minlength=len(batch.datums))
     refuse_short(batch, seen)
-    truth, found, laid = prepared.truth, prepared.found, prepared.laid
+    truth, predicted, laid = prepared.truth, prepared.found, prepared.laid
     n, n_alphas = laid.datum.size, len(settings.alphas)
 
     def many(*shape: int, dtype: type = np.int64) -> Array:
@@ -461,4 +464,4 @@ def match(batch: Batch, settings: Settings, needs: frozenset[str], workers: Work
         alpha_truth=sums.of_truth,
         alpha_found=sums.of_found,
     )
-    return Matched(laid, truth, found, events, rows, prepared.notes)
+    return Matched(laid, truth, predicted, events, rows, prepared.notes)

@@ -40,15 +40,15 @@ def losses(
     }
 
     def why(codes: Array) -> list[str]:
-        said = []
+        sentences = []
         for code in codes.tolist():
-            truth, found, tp, switches = (int(totals[name][code]) for name in totals)
-            parts = f"{count_of(truth, 'box', 'boxes')}, {found:,} predicted"
+            truth, predicted, tp, switches = (int(totals[name][code]) for name in totals)
+            parts = f"{count_of(truth, 'box', 'boxes')}, {predicted:,} predicted"
             if "clear" in tallies.counted:
                 switched = count_of(switches, "switch", "switches")
-                parts = f"{truth - tp:,} missed, {found - tp:,} too many, {switched}"
-            said.append(parts)
-        return said
+                parts = f"{truth - tp:,} missed, {predicted - tp:,} too many, {switched}"
+            sentences.append(parts)
+        return sentences
 
     return Losses(
         metric=judges[0],
@@ -101,8 +101,8 @@ def samples() -> Iterator[Sample]:
             "ignored": [0, 1, 0, 0],
         }
     )
-    found = truth.drop("ignored").rename({"object_id": "track_id"})
-    yield found, truth, {"metrics": metrics.names("tracking")}
+    predicted = truth.drop("ignored").rename({"object_id": "track_id"})
+    yield predicted, truth, {"metrics": metrics.names("tracking")}
     square = [[0.0, 0.0, 4.0, 0.0, 4.0, 4.0, 0.0, 4.0]]
     mask = {"size": [8, 8], "counts": [0, 8, 56]}
     shaped = truth.drop("xmin", "ymin", "xmax", "ymax").with_columns(
@@ -138,8 +138,8 @@ def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
         "identity": f"match     identity: one track an object, IoU of {at:g} or more",
         "events": "list      outcome of every box",
     }
-    told = [line for need, line in lines.items() if need in needs]
-    return [*told, "tally     by sequence and label", "sum       over sequences and labels"]
+    steps = [line for need, line in lines.items() if need in needs]
+    return [*steps, "tally     by sequence and label", "sum       over sequences and labels"]
 
 
 def cells_per_group(tallies: Tallies, settings: Settings) -> int:

@@ -53,7 +53,7 @@ def event_frame(batch: Batch, matched: Matched, settings: Settings) -> pl.DataFr
     alone = np.ones(laid.found_row.size, bool)
     alone[events.met[events.met >= 0]] = False
     wrong = laid.found_row[np.flatnonzero(alone)]
-    truth, found = laid.truth_row, matched.found
+    truth, predicted = laid.truth_row, matched.found
     event = events.event.astype(np.int64)
     kind = np.select(
         [event & SWITCH > 0, event & FRAGMENT > 0, event & MATCH > 0], [1, 2, 0], default=3
@@ -61,27 +61,31 @@ def event_frame(batch: Batch, matched: Matched, settings: Settings) -> pl.DataFr
     met = np.where(events.met < 0, -1, laid.found_row[events.met] if laid.found_row.size else -1)
     before = _tracks_before(matched)
     n, k = truth.size, wrong.size
-    label = np.r_[matched.truth.label[truth], found.label[wrong]]
+    label = np.r_[matched.truth.label[truth], predicted.label[wrong]]
     table = batch.labels.frame
     none = np.full(k, -1, np.int64)
-    track = np.r_[np.where(met < 0, -1, found.id[met] if found.id.size else -1), found.id[wrong]]
+    track = np.r_[
+        np.where(met < 0, -1, predicted.id[met] if predicted.id.size else -1), predicted.id[wrong]
+    ]
     scored = np.r_[met, wrong]
     made = {
-        "datum_id": batch.datums.id.gather(np.r_[matched.truth.datum[truth], found.datum[wrong]]),
+        "datum_id": batch.datums.id.gather(
+            np.r_[matched.truth.datum[truth], predicted.datum[wrong]]
+        ),
         "label_key": table["label_key"].gather(label),
         "label_value": table["label_value"].gather(label),
         "iou_threshold": np.full(n + k, settings.overlap),
         "score_threshold": pl.Series([None], dtype=pl.Float64).new_from_index(0, n + k),
         "outcome": pl.Series(OUTCOMES).gather(np.r_[kind, np.full(k, 4)]),
-        "score": _given(found.score, scored),
+        "score": _given(predicted.score, scored),
         "iou": pl.Series(np.r_[events.overlap, np.full(k, np.nan)], nan_to_null=True),
         "matched_annotation_id": pl.Series([None], dtype=pl.Int64).new_from_index(0, n + k),
-        "frame": np.r_[matched.truth.frame[truth], found.frame[wrong]],
+        "frame": np.r_[matched.truth.frame[truth], predicted.frame[wrong]],
         "object_id": _given(matched.truth.ids, np.r_[matched.truth.id[truth], none]),
-        "track_id": _given(found.ids, track),
-        "previous_track_id": _given(found.ids, np.r_[before, none]),
+        "track_id": _given(predicted.ids, track),
+        "previous_track_id": _given(predicted.ids, np.r_[before, none]),
         "resumed": np.r_[event & FRAGMENT > 0, np.zeros(k, bool)],
-        **_corners("", found.boxes, scored),
+        **_corners("", predicted.boxes, scored),
         **_corners("annotation_", matched.truth.boxes, np.r_[truth, none]),
     }
     schema = frame_schema("outcomes", label=batch.labels.dtype, datum=batch.datums.id_dtype)
@@ -191,30 +195,30 @@ class _Units(msgspec.Struct, frozen=True):
 
 
 def disagreement(
-    batch: Batch, truth: Side, found: Side, rows: TrackRows, alphas: tuple[float, ...]
+    batch: Batch, truth: Side, predicted: Side, rows: TrackRows, alphas: tuple[float, ...]
 ) -> Note | None:
     """Return a warning about tracks that hardly match for a known reason.
 
     Args:
         truth: ground truths that count.
-        found: predictions that count.
+        predicted: predictions that count.
         rows: counts by sequence and label.
         alphas: thresholds of HOTA.
     """
-    n = min(truth.frame.size, found.frame.size)
+    n = min(truth.frame.size, predicted.frame.size)
     if not n:
         return None
-    from_other = int(truth.frame.min()) - int(found.frame.min())
-    near = int(np.abs(np.array(alphas) - _AT).argmin())
-    matched = max(int(rows.tp.sum()), int(rows.common.sum()), int(rows.alpha_tp[:, near].sum()))
+    from_other = int(truth.frame.min()) - int(predicted.frame.min())
+    nearest = int(np.abs(np.array(alphas) - _AT).argmin())
+    matched = max(int(rows.tp.sum()), int(rows.common.sum()), int(rows.alpha_tp[:, nearest].sum()))
     poor = matched < _MATCHED * n
     if not poor and not from_other:
         return None
     if not poor:
-        truth, found = _some(truth), _some(found)
-        if not min(truth.frame.size, found.frame.size):
+        truth, predicted = _some(truth), _some(predicted)
+        if not min(truth.frame.size, predicted.frame.size):
             return None
-    ours, theirs, key = _units(truth, found)
+    ours, theirs, key = _units(truth, predicted)
     mine, others = sample(ours, theirs, _placed(key, 0))
     as_is = fit(mine.boxes, others.boxes) if others.boxes else 0.0
     shifts = dict.fromkeys((from_other, *(_SHIFTS if poor else ())))
@@ -224,10 +228,10 @@ def disagreement(
     fewest = min(sum(map(len, mine.boxes)), sum(map(len, others.boxes)))
     if others.boxes and as_is >= POOR:
         warning = labels_apart(mine, others, batch.labels)
-    elif others.boxes and found.masks is None:
+    elif others.boxes and predicted.masks is None:
         warning = boxes_apart(mine.boxes, others.boxes, fewest)
-    warning = warning or _exchanged(truth, found) or _no_common_frame(ours, theirs)
-    if warning is None and others.boxes and found.masks is None:
+    warning = warning or _exchanged(truth, predicted) or _no_common_frame(ours, theirs)
+    if warning is None and others.boxes and predicted.masks is None:
         return hardly_any(mine.boxes, others.boxes, fewest, as_is)
     return warning
 
@@ -238,7 +242,7 @@ def _some(side: Side) -> Side:
     return side.some(few) if few.size < side.datum.size else side
 
 
-def _units(truth: Side, found: Side) -> tuple[_Units, _Units, Array]:
+def _units(truth: Side, predicted: Side) -> tuple[_Units, _Units, Array]:
     """Group rows of predictions and of ground truths by frame.
 
     Returns:
@@ -246,8 +250,8 @@ def _units(truth: Side, found: Side) -> tuple[_Units, _Units, Array]:
     """
     pairs = np.stack(
         [
-            np.concatenate([found.datum, truth.datum]).astype(np.int64),
-            np.concatenate([found.frame, truth.frame]),
+            np.concatenate([predicted.datum, truth.datum]).astype(np.int64),
+            np.concatenate([predicted.frame, truth.frame]),
         ]
     )
     order = np.lexsort(pairs[::-1])
@@ -256,8 +260,8 @@ def _units(truth: Side, found: Side) -> tuple[_Units, _Units, Array]:
     new[1:] = (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)
     code = np.empty(order.size, np.int64)
     code[order] = np.cumsum(new) - 1
-    n = found.frame.size
-    ours = _Units(code[:n], found.label, found.boxes)
+    n = predicted.frame.size
+    ours = _Units(code[:n], predicted.label, predicted.boxes)
     theirs = _Units(code[n:], truth.label, truth.boxes)
     return ours, theirs, ordered[:, new].T
 
@@ -266,9 +270,9 @@ def _placed(key: Array, shift: int) -> Array:
     """The code of the frame that is ``shift`` later in the same sequence; -1 without one."""
     if not shift:
         return np.arange(len(key), dtype=np.int64)
-    known = pl.DataFrame({"datum": key[:, 0], "frame": key[:, 1], "code": np.arange(len(key))})
-    wanted = known.select("datum", frame=pl.col("frame") + shift)
-    at = wanted.join(known, on=["datum", "frame"], how="left", maintain_order="left")["code"]
+    frames = pl.DataFrame({"datum": key[:, 0], "frame": key[:, 1], "code": np.arange(len(key))})
+    wanted = frames.select("datum", frame=pl.col("frame") + shift)
+    at = wanted.join(frames, on=["datum", "frame"], how="left", maintain_order="left")["code"]
     places: Array = at.fill_null(-1).to_numpy()
     return places
 
@@ -294,19 +298,19 @@ def _shifted(
     return None
 
 
-def _skipped(truth: Side, found: Side) -> Note | None:
+def _skipped(truth: Side, predicted: Side) -> Note | None:
     """A warning of a side that has only every n-th frame of the other's sequences."""
-    sizes = [truth.frame.size, found.frame.size]
+    sizes = [truth.frame.size, predicted.frame.size]
     if 2 * max(sizes) < 3 * min(sizes):
         return None
     steps = []
-    for side in (truth, found):
+    for side in (truth, predicted):
         key = np.unique(np.stack([side.datum, side.frame]), axis=1)
         gaps = np.diff(key[1])[np.diff(key[0]) == 0]
         steps.append(int(np.gcd.reduce(gaps)) if gaps.size >= _GAPS else 0)
     if not min(steps) or steps[0] == steps[1]:
         return None
-    step, first = max(steps), (found if steps[1] > steps[0] else truth).frame.min()
+    step, first = max(steps), (predicted if steps[1] > steps[0] else truth).frame.min()
     few = "predictions" if steps[1] > steps[0] else "ground truths"
     return Note(
         "frames_skipped",
@@ -318,15 +322,17 @@ def _skipped(truth: Side, found: Side) -> Note | None:
     )
 
 
-def _unanswered(truth: Side, found: Side) -> Note | None:
+def _unanswered(truth: Side, predicted: Side) -> Note | None:
     """A warning of sequences whose frames are mostly without predictions.
 
     Sequences without any prediction have a warning of their own.
     """
-    if 2 * found.frame.size > truth.frame.size:  # clean tables need no look at their frames
+    if 2 * predicted.frame.size > truth.frame.size:  # clean tables need no look at their frames
         return None
-    some = truth.some(np.flatnonzero(np.isin(truth.datum, found.datum)))
-    theirs, ours = (np.unique(np.stack([side.datum, side.frame]), axis=1) for side in (some, found))
+    some = truth.some(np.flatnonzero(np.isin(truth.datum, predicted.datum)))
+    theirs, ours = (
+        np.unique(np.stack([side.datum, side.frame]), axis=1) for side in (some, predicted)
+    )
     both = np.unique(np.concatenate([theirs, ours], axis=1), axis=1).shape[1]
     of, n = theirs.shape[1], both - ours.shape[1]
     if of < _FRAMES_LEAST or n < _UNANSWERED * of:
@@ -335,7 +341,7 @@ def _unanswered(truth: Side, found: Side) -> Note | None:
         "frames_without_predictions",
         f"{n:,} of {of:,} frames with ground truths have no predictions; their ground truths count"
         " as missed. If the tracker was not run on them, leave them out, e.g. with"
-        f" {option('where', f'frame <= {found.frame.max()}')}.",
+        f" {option('where', f'frame <= {predicted.frame.max()}')}.",
         warning=True,
         facts={"count": n, "of": of},
     )
@@ -344,12 +350,12 @@ def _unanswered(truth: Side, found: Side) -> Note | None:
 _UNANSWERED, _FRAMES_LEAST = 0.5, 20  # share of frames, and how many there are at least
 
 
-def _exchanged(truth: Side, found: Side) -> Note | None:
+def _exchanged(truth: Side, predicted: Side) -> Note | None:
     """A warning of predictions whose ids and frames are exchanged."""
-    ids = found.ids.cast(pl.Int64, strict=False)
+    ids = predicted.ids.cast(pl.Int64, strict=False)
     if ids.null_count() or not len(ids):
         return None
-    other = msgspec.structs.replace(found, frame=ids.to_numpy()[found.id])
+    other = msgspec.structs.replace(predicted, frame=ids.to_numpy()[predicted.id])
     ours, theirs, key = _units(truth, other)
     mine, others = sample(ours, theirs, _placed(key, 0))
     fewest = min(sum(map(len, mine.boxes)), sum(map(len, others.boxes)))
@@ -466,11 +472,11 @@ def _matched(
 def _present(n_datums: int, tracks: Tracks) -> Array:
     """Standing of each sequence by the sides that have boxes there, int8 [n_datums]."""
     rows = tracks.rows
-    truth, found = (
+    truth, predicted = (
         np.bincount(rows.datum, getattr(rows, name), minlength=n_datums) > 0
         for name in ("truth", "found")
     )
-    standing: Array = np.array([[3, 2], [1, 0]], np.int8)[truth.astype(int), found.astype(int)]
+    standing: Array = np.array([[3, 2], [1, 0]], np.int8)[truth.astype(int), predicted.astype(int)]
     return standing
 
 

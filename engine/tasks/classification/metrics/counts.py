@@ -162,8 +162,8 @@ def _matthews(view: ScoredView, settings: Settings) -> list[Cells]:
     counts = view.hard
     truths, guesses = _of_others(view, counts.actual), _of_others(view, counts.judged)
     nothing = _unanswered(view)
-    apart = truths - counts.mistaken  # units whose truth and prediction are other labels
-    shared = by_key(view, counts.right * apart - counts.missed * counts.mistaken)
+    judged_right = truths - counts.mistaken  # units whose truth and prediction are other labels
+    shared = by_key(view, counts.right * judged_right - counts.missed * counts.mistaken)
     actual = by_key(view, counts.actual * truths)
     given = by_key(view, counts.judged)
     predicted = by_key(view, counts.judged * guesses) + 2 * nothing * given
@@ -201,9 +201,9 @@ def _kappa(view: ScoredView, settings: Settings, *, power: int = 0) -> list[Cell
     n = view.judged
     if power == 0:
         nothing = _unanswered(view)
-        apart = by_key(view, counts.actual * _of_others(view, counts.judged))
+        chance = by_key(view, counts.actual * _of_others(view, counts.judged))
         observed = by_key(view, counts.missed)
-        expected = ratio(apart + nothing * n, n)
+        expected = ratio(chance + nothing * n, n)
     else:
         observed, expected = _distances(view, power)
     value = 1 - ratio(observed, expected)

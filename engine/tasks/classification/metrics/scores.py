@@ -102,8 +102,8 @@ def _means(view: ScoredView, settings: Settings, value: Array, micro: str) -> li
     ]
     if settings.average == "micro":
         pooled = view.pooled
-        found = pooled.roc_auc if micro == "roc" else pooled.average_precision
-        cells.append(key_cells(view, found, nothing, "micro", support))
+        values = pooled.roc_auc if micro == "roc" else pooled.average_precision
+        cells.append(key_cells(view, values, nothing, "micro", support))
     if settings.average == "samples":
         cells.append(_over_samples(view, settings, micro, support))
     return cells
@@ -179,8 +179,8 @@ def _partial_auc(view: ScoredView, settings: Settings) -> list[Cells]:
     keep = scored_rows(view)
     lowest = 0.5 * limit * limit
     value = 0.5 * (1 + (area - lowest) / (limit - lowest))
-    told = parameters(max_fpr=limit)
-    return [label_cells(view, value, keep, _ONE_CLASS, view.positives, parameters=told)]
+    limits = parameters(max_fpr=limit)
+    return [label_cells(view, value, keep, _ONE_CLASS, view.positives, parameters=limits)]
 
 
 def _one_against_one(view: ScoredView, settings: Settings) -> list[Cells]:
@@ -342,7 +342,7 @@ def _unchosen(view: ScoredView, unscored: Array, lacking: str) -> Array:
 def _best(view: ScoredView, settings: Settings, rule: Rule) -> list[Cells]:
     """Compute the threshold that a rule chooses for every label, and its rates."""
     curve = curve_of(view, settings)
-    best, at, told = best_of(curve, rule, settings.aims)
+    best, at, parameters_json = best_of(curve, rule, settings.aims)
     chosen = ~np.isnan(best.threshold).reshape(view.shape)
     why = _unchosen(view, best.unscored, rule.lacking)
     keep = curve.shown().reshape(view.shape)
@@ -367,7 +367,7 @@ def _best(view: ScoredView, settings: Settings, rule: Rule) -> list[Cells]:
                 reason,
                 view.positives,
                 statistic=statistic,
-                parameters=told,
+                parameters=parameters_json,
             )
         )
     return cells

@@ -95,8 +95,10 @@ def own_thresholds(view: RankedView, settings: Settings) -> Array | None:
     if not settings.label_ious:
         return None
     names = view.labels.frame["label_value"].cast(pl.String).to_list()
-    known = {name: settings.iou_thresholds.index(iou) for name, iou in settings.label_ious.items()}
-    return np.array([known.get(name, 0) for name in names], np.int64)
+    indices = {
+        name: settings.iou_thresholds.index(iou) for name, iou in settings.label_ious.items()
+    }
+    return np.array([indices.get(name, 0) for name in names], np.int64)
 
 
 def at_own(cells: Cells, own: Array, n_ious: int) -> Cells:
@@ -314,10 +316,10 @@ def of_frequency(view: RankedView, settings: Settings, frequency: str) -> tuple[
     Returns:
         [group, key, area] each.
     """
-    told = view.labels.frequency
+    frequencies = view.labels.frequency
     chosen = np.zeros(len(view.labels), bool)
-    if told is not None:
-        chosen = (told == frequency).fill_null(value=False).to_numpy()
+    if frequencies is not None:
+        chosen = (frequencies == frequency).fill_null(value=False).to_numpy()
     value = mean_precision(view, settings, [settings.iou_thresholds], chosen)[..., 0]
     return value, sum_by_key(view, view.positives * chosen[:, None])
 
@@ -340,16 +342,16 @@ def _ar(view: RankedView, settings: Settings) -> list[Cells]:
     value = row_means(recalls(view, settings, settings.iou_thresholds))
     axes = ("group", "label", "max_detections", "area")
     support = view.positives[:, :, None, :]
-    told = _recall_parameters(settings)
-    return cells_of(view, settings, axes, value, support, parameters=told)
+    settings_json = _recall_parameters(settings)
+    return cells_of(view, settings, axes, value, support, parameters=settings_json)
 
 
 def _mar(view: RankedView, settings: Settings) -> list[Cells]:
     value = mean_recall(view, settings, settings.iou_thresholds)
     axes = ("group", "key", "max_detections", "area")
     support = sum_by_key(view, view.positives)[:, :, None, :]
-    told = _recall_parameters(settings)
-    return cells_of(view, settings, axes, value, support, parameters=told)
+    settings_json = _recall_parameters(settings)
+    return cells_of(view, settings, axes, value, support, parameters=settings_json)
 
 
 def _mar_at_iou(view: RankedView, settings: Settings) -> list[Cells]:
@@ -360,8 +362,8 @@ def _mar_at_iou(view: RankedView, settings: Settings) -> list[Cells]:
     value = np.stack(each, axis=-1) if each else np.empty(shape)
     axes = ("group", "key", "max_detections", "area", "iou_threshold")
     support = sum_by_key(view, view.positives)[:, :, None, :, None]
-    told = parameters(recall_score_threshold=settings.recall_score_threshold)
-    return cells_of(view, settings, axes, value, support, ious, parameters=told)
+    settings_json = parameters(recall_score_threshold=settings.recall_score_threshold)
+    return cells_of(view, settings, axes, value, support, ious, parameters=settings_json)
 
 
 def _interpolated(view: RankedView, settings: Settings) -> list[Cells]:

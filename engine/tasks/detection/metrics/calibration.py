@@ -61,7 +61,7 @@ def curve_of(view: RankedView, settings: Settings, *, pooled: bool = False) -> C
 def _best(view: RankedView, settings: Settings, rule: Rule) -> list[Cells]:
     """Compute the threshold that a rule chooses for every label, and its rates."""
     curve = curve_of(view, settings)
-    best, at, told = best_of(curve, rule, settings.aims)
+    best, at, parameters_json = best_of(curve, rule, settings.aims)
     keep = curve.shown().reshape(view.n_groups, -1)
     sought = curve.positives.reshape(keep.shape)
     why = np.full(keep.shape, UNREACHED, dtype=object)
@@ -88,7 +88,7 @@ def _best(view: RankedView, settings: Settings, rule: Rule) -> list[Cells]:
                 "iou_threshold": settings.told(settings.pr_curve_iou_threshold),
                 "area": settings.areas[0][0],
                 "max_detections": settings.cap,
-                "parameters": told,
+                "parameters": parameters_json,
             },
             reason=unsure if statistic == "precision" else why,
         )
@@ -322,7 +322,7 @@ def _box_reliability(view: RankedView, settings: Settings) -> list[Cells]:
             of, n = made.segment * n_places + made.place, made.n * n_places
             rows = _summed(of, made.sums[:, 0], n)
             total = np.repeat(_summed(made.segment, made.sums[:, 0], made.n), n_places)
-            told = {
+            statistics = {
                 "ece": _gaps(made, of, n, bins.least)[0],
                 "confidence": ratio(_summed(of, made.sums[:, 0] * made.score, n), rows),
                 "precision": ratio(_summed(of, made.sums[:, 1], n), rows),
@@ -351,7 +351,7 @@ def _box_reliability(view: RankedView, settings: Settings) -> list[Cells]:
                     },
                     reason=why.reshape(shape),
                 )
-                for statistic, value in told.items()
+                for statistic, value in statistics.items()
             ]
     return cells
 
@@ -402,10 +402,10 @@ _DEVKIT = "nuscenes-devkit detection.algo.calc_tp and DetectionMetrics; arXiv 19
 
 def _errors(view: RankedView, settings: Settings) -> Array:
     """Return every error of every label, [group, label, error]; NaN if meaningless."""
-    found = view.beside(FOUND)
-    assert found is not None
-    start, order = found.rows
-    tally = found.tally
+    positives = view.beside(FOUND)
+    assert positives is not None
+    start, order = positives.rows
+    tally = positives.tally
     rows = order[: start[-1]]
     if view.weights is not None:
         start, again = by_group(start, tally.datum[rows], None, 1, view.weights)

@@ -296,7 +296,7 @@ def _inside(view: RankedView, area: int, base: Array, settings: Settings) -> Arr
 
 def _precisions(view: RankedView, settings: Settings, *, costs: bool) -> list[Cells]:
     """Return AP, or its gain without each kind of error."""
-    found: dict[str | None, list[tuple[Array, Array]]] = {}
+    by_average: dict[str | None, list[tuple[Array, Array]]] = {}
     support = None
     for mended, plain in _sides(view, settings):
         at = _place(plain, _ALL)
@@ -305,7 +305,7 @@ def _precisions(view: RankedView, settings: Settings, *, costs: bool) -> list[Ce
         before = np.where(own, _label_precision(plain, at, settings), np.nan)
         before_mean = _mean(plain, before, own, at, settings)
         if not costs:
-            found.setdefault(None, []).append((before, before_mean))
+            by_average.setdefault(None, []).append((before, before_mean))
             continue
         for name in (*_MENDED, *_SPECIAL):
             area = _place(mended, name)
@@ -316,12 +316,12 @@ def _precisions(view: RankedView, settings: Settings, *, costs: bool) -> list[Ce
             mean = _mean(mended, values, some, area, settings) - before_mean
             if name in _MENDED:
                 each, mean = np.maximum(each, 0.0), np.maximum(mean, 0.0)
-            found.setdefault(name, []).append((each, mean))
-    return _rows(view, settings, found, support)
+            by_average.setdefault(name, []).append((each, mean))
+    return _rows(view, settings, by_average, support)
 
 
 def _numbers(view: RankedView, settings: Settings) -> list[Cells]:
-    found: dict[str | None, list[tuple[Array, Array]]] = {}
+    values: dict[str | None, list[tuple[Array, Array]]] = {}
     support = None
     for mended, _ in _sides(view, settings):
         base, positives = _place(mended, _ALL), mended.positives
@@ -336,25 +336,25 @@ def _numbers(view: RankedView, settings: Settings) -> list[Cells]:
                 many = _false(mended, base)
             else:
                 many = support - positives[:, :, _place(mended, name)]
-            found.setdefault(name, []).append((many, sum_by_key(view, many)))
-    return _rows(view, settings, found, support)
+            values.setdefault(name, []).append((many, sum_by_key(view, many)))
+    return _rows(view, settings, values, support)
 
 
 def _rows(
     view: RankedView,
     settings: Settings,
-    found: Mapping[str | None, Sequence[tuple[Array, Array]]],
+    by_average: Mapping[str | None, Sequence[tuple[Array, Array]]],
     support: Array | None,
 ) -> list[Cells]:
     """Return cells of each statistic, by label and by key.
 
     Args:
-        found: statistic -> for each threshold, the numbers by label and by key.
+        by_average: statistic -> for each threshold, the numbers by label and by key.
         support: [group, label], ground truths that count.
     """
     assert support is not None
     cells = []
-    for name, each in found.items():
+    for name, each in by_average.items():
         by_label, by_key = (
             np.stack(some, axis=-1).astype(np.float64) for some in zip(*each, strict=True)
         )
@@ -526,15 +526,15 @@ def _divided_keypoints(top: Array, bottom: Array) -> Array:
     return out
 
 
-def _means(near: Array, labelled: Array) -> tuple[Array, Array]:
+def _means(accurate: Array, labelled: Array) -> tuple[Array, Array]:
     """Return, over the last axis, the mean of per-point shares, and the share of all points."""
-    share = _divided_keypoints(near, labelled)
+    share = _divided_keypoints(accurate, labelled)
     there = (labelled > 0).sum(axis=-1)
-    total = np.zeros(near.shape[:-1])
-    for q in range(near.shape[-1]):  # in order, whatever the other axes
+    total = np.zeros(accurate.shape[:-1])
+    for q in range(accurate.shape[-1]):  # in order, whatever the other axes
         total += np.nan_to_num(share[..., q])
     return _divided_keypoints(total, there), _divided_keypoints(
-        near.sum(axis=-1), labelled.sum(axis=-1)
+        accurate.sum(axis=-1), labelled.sum(axis=-1)
     )
 
 

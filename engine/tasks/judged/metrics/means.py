@@ -77,12 +77,12 @@ def _reason(rows: int, absent: int, unscored: dict[str, int]) -> str:
 def kinds_of(unscored: dict[str, int]) -> str:
     """Format counts per kind as ``timeout 3, refused 1``, the most frequent kinds first."""
     first = sorted(unscored.items(), key=lambda kind: (-kind[1], kind[0]))
-    told = [f"{name} {count}" for name, count in first[:_MOST_KINDS]]
+    counts = [f"{name} {count}" for name, count in first[:_MOST_KINDS]]
     rest = [count for _, count in first[_MOST_KINDS:]]
     if rest:
         kinds = "another kind" if len(rest) == 1 else f"{len(rest):,} other kinds"
-        told.append(f"{sum(rest):,} of {kinds}")
-    return ", ".join(told)
+        counts.append(f"{sum(rest):,} of {kinds}")
+    return ", ".join(counts)
 
 
 def _rows(rows: int) -> str:

@@ -83,8 +83,8 @@ def _pearson(view: PairedView, settings: Settings) -> list[Cells]:
 def _concordance(view: PairedView, settings: Settings) -> list[Cells]:
     ours, theirs = (view.comoment(name, name) for name in ("prediction", "target"))
     total, powers = view.moment("error")
-    apart = view.weight * view.per_weight(total) ** 2
-    parts = (ours, theirs, (apart, 2 * powers), view.comoment("target", "prediction"))
+    distance = view.weight * view.per_weight(total) ** 2
+    parts = (ours, theirs, (distance, 2 * powers), view.comoment("target", "prediction"))
     most = np.maximum(ours[1], theirs[1])
     one, other, beside, both = (unscaled(value, powers - most) for value, powers in parts)
     why = np.where(view.rows < 2, ONE_ROW, f"{CONSTANT} and predicted")
@@ -177,8 +177,8 @@ def spearman(target: Array, predicted: Array, weight: Array | None) -> float:
     spread = weighted_sum(ours**2, weight), weighted_sum(theirs**2, weight)
     if 0 in spread:
         return math.nan
-    together = weighted_sum(ours * theirs, weight)
-    return max(-1.0, min(1.0, together / float(geometric(*spread))))
+    covariance = weighted_sum(ours * theirs, weight)
+    return max(-1.0, min(1.0, covariance / float(geometric(*spread))))
 
 
 class _Pairs:
@@ -237,7 +237,7 @@ def _within_groups(rows: Paired, weight: Array | None) -> float:
     order = np.argsort(group, kind="stable")
     edges = np.flatnonzero(np.diff(group[order])) + 1
     times = times_drawn(rows, weight)
-    found = [
+    values = [
         (
             spearman(
                 rows.target[some], rows.prediction[some], None if weight is None else weight[some]
@@ -247,10 +247,10 @@ def _within_groups(rows: Paired, weight: Array | None) -> float:
         for some in np.split(order, edges)
         if some.size > 1
     ]
-    known = np.array([one for one in found if not math.isnan(one[0])]).reshape(-1, 2)
-    if not known.size:
+    defined = np.array([one for one in values if not math.isnan(one[0])]).reshape(-1, 2)
+    if not defined.size:
         return math.nan
-    return weighted_sum(known[:, 0], known[:, 1]) / weighted_sum(known[:, 1], None)
+    return weighted_sum(defined[:, 0], defined[:, 1]) / weighted_sum(defined[:, 1], None)
 
 
 def _by_group(view: PairedView, settings: Settings) -> list[Cells]:
@@ -508,8 +508,8 @@ def of_samples(rows: Paired, settings: Settings) -> Array:
     """Mean distance of samples from the target less half of that between samples."""
     ordered = np.sort(rows.beside[SAMPLES] - rows.target[:, None], axis=1)
     n = ordered.shape[1]
-    apart = (ordered * (2 * np.arange(n) - n + 1)).sum(axis=1) / n**2
-    score: Array = np.abs(ordered).mean(axis=1) - apart
+    spread = (ordered * (2 * np.arange(n) - n + 1)).sum(axis=1) / n**2
+    score: Array = np.abs(ordered).mean(axis=1) - spread
     return score
 
 
@@ -632,10 +632,10 @@ def _each_interval(
                 return number(rows.target, first, second, own)
 
             found = mean_of(f"{name} {low}", loss)(view, settings)
-            told = level
+            stated = level
             if leveled and level is None and settings.interval_level not in named:
-                told = settings.interval_level
-            made += found if told is None else at_level(found, level=told)
+                stated = settings.interval_level
+            made += found if stated is None else at_level(found, level=stated)
         return made
 
     return compute
@@ -692,16 +692,16 @@ def _table(view: PairedView, of: Callable[[Paired, Array | None], Array], width:
     Args:
         of: maps rows and their weights to numbers, float64 [width].
     """
-    kept: list[Array] = []
+    columns: list[Array] = []
 
     def remembered(rows: Paired, weight: Array | None) -> float:
-        kept.append(of(rows, weight))
-        return len(kept) - 1
+        columns.append(of(rows, weight))
+        return len(columns) - 1
 
     place = view.by_cell(remembered)
     made = np.full((*place.shape, width), np.nan)
     there = ~np.isnan(place)
-    made[there] = np.array(kept).reshape(-1, width)[place[there].astype(np.int64)]
+    made[there] = np.array(columns).reshape(-1, width)[place[there].astype(np.int64)]
     return made
 
 

@@ -141,9 +141,10 @@ def at_level(found: list[Cells], **level: float) -> list[Cells]:
     Args:
         **level: name and value of the level.
     """
-    told = parameters(**level)
+    parameters_json = parameters(**level)
     return [
-        msgspec.structs.replace(one, columns={**one.columns, "parameters": told}) for one in found
+        msgspec.structs.replace(one, columns={**one.columns, "parameters": parameters_json})
+        for one in found
     ]
 
 
@@ -251,9 +252,13 @@ def weighted_quantile(
         aim = level * values.size
         at = min(max(int(np.ceil(aim)) - 1, 0), values.size - 1)
         after = min(at + 1, values.size - 1)
-        found = values if spent else values.copy()
-        found.partition((at, after) if aim == at + 1 else at)
-        return float((found[at] + found[after]) / 2) if aim == at + 1 else float(found[at])
+        partitioned = values if spent else values.copy()
+        partitioned.partition((at, after) if aim == at + 1 else at)
+        return (
+            float((partitioned[at] + partitioned[after]) / 2)
+            if aim == at + 1
+            else float(partitioned[at])
+        )
     order = np.lexsort((weight, values))
     weight = weight[order]
     reached = np.cumsum(weight)
@@ -313,11 +318,11 @@ def _median_error(rows: Paired, weight: Array | None, settings: Settings) -> flo
         sample = np.sort(np.abs(some.error))
         middle = sample.size // 2
         bounds = float(sample[middle - _SPREAD]), float(sample[middle + _SPREAD])
-        below, found = errors_between(rows.target, rows.prediction, *bounds, n // 4)
+        below, errors = errors_between(rows.target, rows.prediction, *bounds, n // 4)
         first, last = (n - 1) // 2 - below, n // 2 - below
-        if found is not None and first >= 0 and last < found.size:
-            found.partition((first, last))
-            return float((found[first] + found[last]) / 2 if first < last else found[first])
+        if errors is not None and first >= 0 and last < errors.size:
+            errors.partition((first, last))
+            return float((errors[first] + errors[last]) / 2 if first < last else errors[first])
     error = rows.error
     return own_quantile(np.abs(error, out=error), weight, 0.5, settings, spent=True)
 
@@ -329,8 +334,8 @@ def _huber(rows: Paired, settings: Settings) -> Array:
 
 def _log_cosh(rows: Paired, settings: Settings) -> Array:
     size = np.abs(rows.error)
-    near = np.log1p(2 * np.sinh(np.minimum(size, 1) / 2) ** 2)  # keeps the digits of small errors
-    grown: Array = np.where(size < 1, near, size + np.log1p(np.exp(-2 * size)) - math.log(2))
+    small = np.log1p(2 * np.sinh(np.minimum(size, 1) / 2) ** 2)  # keeps the digits of small errors
+    grown: Array = np.where(size < 1, small, size + np.log1p(np.exp(-2 * size)) - math.log(2))
     return grown
 
 
@@ -449,8 +454,10 @@ def _symmetric(rows: Paired, settings: Settings) -> Array:
 
 def _logarithmic(rows: Paired, settings: Settings) -> Array:
     fits = (rows.target > -1) & (rows.prediction > -1)
-    apart = np.log1p(np.where(fits, rows.prediction, 0)) - np.log1p(np.where(fits, rows.target, 0))
-    return np.where(fits, apart**2, np.nan)
+    difference = np.log1p(np.where(fits, rows.prediction, 0)) - np.log1p(
+        np.where(fits, rows.target, 0)
+    )
+    return np.where(fits, difference**2, np.nan)
 
 
 def _weighted(view: PairedView, settings: Settings) -> list[Cells]:

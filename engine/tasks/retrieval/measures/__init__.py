@@ -22,10 +22,10 @@ _MODULES: tuple[str, ...] = ("counts", "gains")
 
 def all_measures() -> dict[str, Measure]:
     """Every measure by the need that it answers."""
-    found: dict[str, Measure] = {}
+    measures: dict[str, Measure] = {}
     for name in _MODULES:
-        found.update(import_module(f".{name}", __name__).MEASURES)
-    return found
+        measures.update(import_module(f".{name}", __name__).MEASURES)
+    return measures
 
 
 def scaled(needs: frozenset[str]) -> bool:

@@ -229,8 +229,8 @@ def _precision(lists: Lists, level: float, cuts: Array, workers: Workers) -> Arr
 
 
 def _recall(lists: Lists, level: float, cuts: Array, workers: Workers) -> Array:
-    found = golds_within(lists, level, cuts, workers)
-    return ratio(found, relevant_golds(lists, level)[:, None])
+    retrieved_golds = golds_within(lists, level, cuts, workers)
+    return ratio(retrieved_golds, relevant_golds(lists, level)[:, None])
 
 
 def _f1(lists: Lists, level: float, cuts: Array, workers: Workers) -> Array:
@@ -282,15 +282,17 @@ def _set_formula(
 
     def of_level(level: float) -> Array:
         hits = count(lists.start, lists.relevance >= level)
-        found = count(lists.gold_start, (lists.gold >= level) & (lists.found > 0))
+        retrieved_golds = count(lists.gold_start, (lists.gold >= level) & (lists.found > 0))
         golds = relevant_golds(lists, level)
-        return formula(*(a.astype(np.float64) for a in (hits, found, lists.retrieved, golds)))
+        return formula(
+            *(a.astype(np.float64) for a in (hits, retrieved_golds, lists.retrieved, golds))
+        )
 
     return plain(name, by_level(settings, of_level), settings)
 
 
-def _set_f(hits: Array, found: Array, retrieved: Array, golds: Array) -> Array:
-    precision, recall = ratio(hits, retrieved), ratio(found, golds)
+def _set_f(hits: Array, retrieved_golds: Array, retrieved: Array, golds: Array) -> Array:
+    precision, recall = ratio(hits, retrieved), ratio(retrieved_golds, golds)
     return ratio(2 * precision * recall, precision + recall)
 
 
@@ -330,24 +332,24 @@ def _num_retrieved(lists: Lists, settings: Settings, workers: Workers) -> tuple[
 def _judged(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
     ks, cuts = cuts_of(settings)
     there = np.minimum(looked_at(lists, cuts), lists.retrieved[:, None])
-    known = counts_within(lists, np.ones(lists.rank.size, bool), cuts, workers)
-    return (Column(metric="Judged", k=ks, values=ratio(known, there)[:, None]),)
+    judged = counts_within(lists, np.ones(lists.rank.size, bool), cuts, workers)
+    return (Column(metric="Judged", k=ks, values=ratio(judged, there)[:, None]),)
 
 
 def _unjudged(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
     ks, cuts = cuts_of(settings)
     wanted = looked_at(lists, cuts)
     there = np.minimum(wanted, lists.retrieved[:, None])
-    known = counts_within(lists, lists.relevance >= 0, cuts, workers)
-    return (Column(metric="Unjudged", k=ks, values=ratio(there - known, wanted)[:, None]),)
+    judged = counts_within(lists, lists.relevance >= 0, cuts, workers)
+    return (Column(metric="Unjudged", k=ks, values=ratio(there - judged, wanted)[:, None]),)
 
 
 def _precision_recall_f1(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
     """Three metrics of whole sets; relevant is whatever is above 0."""
     hits = count(lists.start, lists.relevance > 0)
-    found = count(lists.gold_start, (lists.gold > 0) & (lists.found > 0))
+    retrieved_golds = count(lists.gold_start, (lists.gold > 0) & (lists.found > 0))
     precision = ratio(hits, lists.retrieved)
-    recall = ratio(found, lists.relevant)
+    recall = ratio(retrieved_golds, lists.relevant)
     f1 = ratio(2 * precision * recall, precision + recall)
     return tuple(
         Column(metric=name, values=values[:, None, None])
@@ -468,8 +470,8 @@ def _preferences(
             )
 
         workers.over(lists.start, run)
-        found: Array = out[which]
-        return found
+        values: Array = out[which]
+        return values
 
     return plain(name, by_level(settings, of_level), settings)
 

@@ -75,8 +75,8 @@ def gains_of(relevance: Array, gains: str | dict[float, float]) -> Array:
 
 def _told(settings: Settings, *names: str) -> tuple[str | None]:
     """``parameters`` of a measure's one variant: the options that are not as usual."""
-    found = unusual(settings, *names)
-    return (parameters(**found) if found else None,)
+    chosen = unusual(settings, *names)
+    return (parameters(**chosen) if chosen else None,)
 
 
 def refuse_endless(lists: Lists, settings: Settings, queries: pl.Series) -> None:
@@ -189,8 +189,10 @@ def _discounted(
 
 def _dcg(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
     values, _ = _discounted(lists, settings, places_of(lists).longest, workers)
-    told = _told(settings, "gains", "discount")
-    return (Column(metric="DCG", parameters=told, k=cuts_of(settings)[0], values=values[:, None]),)
+    chosen = _told(settings, "gains", "discount")
+    return (
+        Column(metric="DCG", parameters=chosen, k=cuts_of(settings)[0], values=values[:, None]),
+    )
 
 
 def _ndcg(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
@@ -198,8 +200,8 @@ def _ndcg(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, .
     start, ideal = ideal_of(lists, settings)
     dcg, weights = _discounted(lists, settings, _longest(lists, start), workers)
     best = _ideal_sums(start, ideal, weights, cuts, workers)
-    told = _told(settings, "gains", "discount", "ideal")
-    return (Column(metric="nDCG", parameters=told, k=ks, values=ratio(dcg, best)[:, None]),)
+    chosen = _told(settings, "gains", "discount", "ideal")
+    return (Column(metric="nDCG", parameters=chosen, k=ks, values=ratio(dcg, best)[:, None]),)
 
 
 def _ndcg_any(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
@@ -216,8 +218,8 @@ def _ndcg_any(lists: Lists, settings: Settings, workers: Workers) -> tuple[Colum
 
 def _recall(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
     ks, cuts = cuts_of(settings)
-    found = golds_within(lists, ABOVE_ZERO, cuts, workers)
-    values = ratio(found, lists.relevant[:, None])
+    retrieved_golds = golds_within(lists, ABOVE_ZERO, cuts, workers)
+    values = ratio(retrieved_golds, lists.relevant[:, None])
     return (Column(metric="RetrievalRecall", k=ks, values=values[:, None]),)
 
 
@@ -225,8 +227,8 @@ def _recall_all(lists: Lists, settings: Settings, workers: Workers) -> tuple[Col
     ks, cuts = cuts_of(settings)
     golds = lists.relevant
     if lists.ties is None:
-        found = golds_within(lists, ABOVE_ZERO, cuts, workers)
-        values = ((found == golds[:, None]) & (golds > 0)[:, None]).astype(np.float64)
+        retrieved_golds = golds_within(lists, ABOVE_ZERO, cuts, workers)
+        values = ((retrieved_golds == golds[:, None]) & (golds > 0)[:, None]).astype(np.float64)
     else:
         places = places_of(lists)
         relevant = lists.gain > 0
@@ -252,8 +254,8 @@ def _gain_costs(lists: Lists, settings: Settings, workers: Workers) -> tuple[Col
         gain_costs(lists.start, lists.rank, gain, start, ideal, begin, end, out)
 
     workers.over(lists.start, run)
-    told = _told(settings, "gains", "ideal")
-    return (Column(metric="G", parameters=told, values=out[:, None, None]),)
+    chosen = _told(settings, "gains", "ideal")
+    return (Column(metric="G", parameters=chosen, values=out[:, None, None]),)
 
 
 def _ndcg_means(lists: Lists, settings: Settings, workers: Workers) -> Array:
@@ -284,8 +286,8 @@ def _ndcg_means(lists: Lists, settings: Settings, workers: Workers) -> Array:
 
 def _ndcg_at_relevant(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
     values = _ndcg_means(lists, settings, workers)[0]
-    told = _told(settings, "gains", "discount", "ideal")
-    return (Column(metric="nDCGRel", parameters=told, values=values[:, None, None]),)
+    chosen = _told(settings, "gains", "discount", "ideal")
+    return (Column(metric="nDCGRel", parameters=chosen, values=values[:, None, None]),)
 
 
 def _ndcg_at_levels(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
@@ -296,8 +298,8 @@ def _ndcg_at_levels(lists: Lists, settings: Settings, workers: Workers) -> tuple
         if level == ABOVE_ZERO:
             return whole
         reached = count(lists.gold_start, lists.gold >= level) > 0
-        found: Array = np.where(reached[:, None], whole, 0.0)
-        return found
+        values: Array = np.where(reached[:, None], whole, 0.0)
+        return values
 
     made = variants(settings, **unusual(settings, "gains", "discount", "ideal"))
     return (Column(metric="RnDCG", parameters=made, values=by_level(settings, at)),)
@@ -314,8 +316,8 @@ def _rank_biased(lists: Lists, settings: Settings, workers: Workers) -> tuple[Co
         highest[some] = np.maximum(lists.gold[lists.gold_start[some]], 1.0)
         value = np.maximum(lists.relevance, 0.0) / np.repeat(highest, np.diff(lists.start))
         values = (1.0 - p) * sums(lists, places, value, weights, cuts, workers)
-        told = _told(settings, "persistence")
-        return (Column(metric="RBP", parameters=told, k=ks, values=values[:, None]),)
+        chosen = _told(settings, "persistence")
+        return (Column(metric="RBP", parameters=chosen, k=ks, values=values[:, None]),)
     values = by_level(
         settings,
         lambda level: (
@@ -333,12 +335,12 @@ def _rank_biased_residual(lists: Lists, settings: Settings, workers: Workers) ->
     p = settings.persistence
     weights = persistent_weights(places.longest, p)
     judged = lists.relevance >= 0
-    known = sums(lists, places, judged, weights, cuts[-1:], workers)[:, 0]
-    values = 1.0 - (1.0 - p) * known
+    judged_weight = sums(lists, places, judged, weights, cuts[-1:], workers)[:, 0]
+    values = 1.0 - (1.0 - p) * judged_weight
     if settings.rules.graded_persistence:  # 0 for lists without a gap, as in m_rbp_resid.c
         values[count(lists.start, judged) == lists.retrieved] = 0.0
-    told = _told(settings, "persistence")
-    return (Column(metric="RBPResidual", parameters=told, values=values[:, None, None]),)
+    chosen = _told(settings, "persistence")
+    return (Column(metric="RBPResidual", parameters=chosen, values=values[:, None, None]),)
 
 
 def _expected_reciprocal_rank(
@@ -354,8 +356,8 @@ def _expected_reciprocal_rank(
         cascade(lists.start, lists.rank, satisfies, cuts, begin, end, out)
 
     workers.over(lists.start, run)
-    told = (parameters(max_relevance=highest),)
-    return (Column(metric="ERR", parameters=told, k=ks, values=out[:, None]),)
+    chosen = (parameters(max_relevance=highest),)
+    return (Column(metric="ERR", parameters=chosen, k=ks, values=out[:, None]),)
 
 
 _GAINS_MEASURES = {
@@ -405,20 +407,20 @@ def _user(
     """Expected gain of a kind of user, at cut-offs or at one depth for all."""
     ks, cuts = cuts_of(settings)
     ks, cuts = (ks[:-1], cuts[:-1]) if cut else ((None,), np.array([DEPTH]))
-    gain, told = _scaled(lists, settings)
+    gain, chosen = _scaled(lists, settings)
     out = np.empty((len(lists), cuts.size))
 
     def run(begin: int, end: int) -> None:
         expected_gains(lists.start, lists.rank, gain, user, wish, cuts, begin, end, out)
 
     workers.over(lists.start, run)
-    return (Column(metric=name, parameters=told, k=ks, values=out[:, None]),)
+    return (Column(metric=name, parameters=chosen, k=ks, values=out[:, None]),)
 
 
 def _discounts_upto(depth: Array) -> Array:
     """Sums of 1 / log2(rank + 1) up to depths, float64 of their shape, in bounded memory."""
     wanted, place = np.unique(depth, return_inverse=True)
-    found = np.zeros(wanted.size)
+    discounts = np.zeros(wanted.size)
     done, total = 0, 0.0
     for i, deep in enumerate(wanted.tolist()):
         while done < deep:
@@ -427,30 +429,30 @@ def _discounts_upto(depth: Array) -> Array:
             pieces[0] += total  # added up rank by rank, as if in one go
             total = float(np.cumsum(pieces)[-1])
             done = end
-        found[i] = total
-    return found[place].reshape(depth.shape)
+        discounts[i] = total
+    return discounts[place].reshape(depth.shape)
 
 
 def _scaled_dcg(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
     ks, cuts = cuts_of(settings)
-    gain, told = _scaled(lists, settings)
+    gain, chosen = _scaled(lists, settings)
     depth = looked_at(lists, cuts)
     places = places_of(lists)
     weights = log_weights(places.longest, "log2(rank+1)")
     values = ratio(sums(lists, places, gain, weights, cuts, workers), _discounts_upto(depth))
-    return (Column(metric="SDCG", parameters=told, k=ks, values=values[:, None]),)
+    return (Column(metric="SDCG", parameters=chosen, k=ks, values=values[:, None]),)
 
 
 def _insq(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
     """Compute INST for a user who ignores the results found so far: weights of ranks are fixed."""
-    gain, told = _scaled(lists, settings)
+    gain, chosen = _scaled(lists, settings)
     places = places_of(lists)
     ranks = np.arange(max(DEPTH, places.longest) + 1, dtype=np.float64)
     weight = (2 * WISH / (np.maximum(ranks, 1.0) + 2 * WISH - 1)) ** 2
     weights = Weights(weight, np.r_[0.0, np.cumsum(weight[1:])])
     total = sums(lists, places, gain, weights, np.array([DEPTH]), workers)
     values = total / weights.upto[DEPTH]
-    return (Column(metric="INSQ", parameters=told, values=values[:, None]),)
+    return (Column(metric="INSQ", parameters=chosen, values=values[:, None]),)
 
 
 def _accuracy(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
@@ -488,18 +490,18 @@ def _compatibility(lists: Lists, settings: Settings, workers: Workers) -> tuple[
     good = lists.gold > 0
     query = np.repeat(np.arange(n_queries), np.diff(lists.gold_start))[good]
     golds = np.bincount(query, minlength=n_queries)
-    found = np.where(lists.found[good] > 0, lists.found[good].astype(np.int64), 2**62)
-    order = np.lexsort((found, -lists.gold[good], query))  # of equal relevance, as retrieved
+    gold_rank = np.where(lists.found[good] > 0, lists.found[good].astype(np.int64), 2**62)
+    order = np.lexsort((gold_rank, -lists.gold[good], query))  # of equal relevance, as retrieved
     start = np.cumsum(golds) - golds
     ideal = np.arange(query.size) - start[query] + 1
-    both = np.maximum(found[order], ideal)
+    both = np.maximum(gold_rank[order], ideal)
     depth = np.maximum(lists.retrieved, golds)
     deepest = np.arange(1, int(depth.max(initial=0)) + 1)
     powers = np.cumprod(np.r_[1.0, np.full(max(deepest.size - 1, 0), AGREEING)])
     upto = np.r_[0.0, np.cumsum(powers[: deepest.size] / deepest)]
     end = upto[depth][query]
-    known = both <= depth[query]
-    shared = np.where(known, end - upto[np.where(known, both, 1) - 1], 0.0)
+    within = both <= depth[query]
+    shared = np.where(within, end - upto[np.where(within, both, 1) - 1], 0.0)
     total = np.bincount(query, shared, minlength=n_queries)
     most = np.bincount(query, end - upto[ideal - 1], minlength=n_queries)
     return (Column(metric="Compat", values=ratio(total, most)[:, None, None]),)

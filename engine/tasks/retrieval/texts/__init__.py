@@ -89,7 +89,7 @@ def match_texts(
         threshold: threshold of similarity, in [0, 1]; None for the rule's default.
         rules: uses ``match_at_threshold``, ``reference_rouge`` and ``reference_chunks``.
     """
-    found = find_components(
+    components = find_components(
         retrieved,
         retrieved_start,
         gold,
@@ -100,13 +100,13 @@ def match_texts(
     own = MATCHES[rule]
     limit = own if threshold is None else threshold
     wanted = Wanted(float("nan") if limit is None else limit, rules)
-    match = np.zeros(int(found.pair_start[-1]), np.uint8)
-    RULES[rule](found, wanted, workers, match)
+    match = np.zeros(int(components.pair_start[-1]), np.uint8)
+    RULES[rule](components, wanted, workers, match)
     return Matched(
-        retrieved_start=found.retrieved_start,
-        gold_start=found.gold_start,
-        pair_start=found.pair_start,
+        retrieved_start=components.retrieved_start,
+        gold_start=components.gold_start,
+        pair_start=components.pair_start,
         match=match,
-        gold=found.gold_row,
-        gold_repeats=found.gold_repeats,
+        gold=components.gold_row,
+        gold_repeats=components.gold_repeats,
     )

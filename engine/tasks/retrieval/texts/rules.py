@@ -124,30 +124,32 @@ def find_components(
     first = np.ones(g_codes.size, np.bool_)
     if not keep_repeats:
         first = pl.Series(query * len(texts) + g_codes).is_first_distinct().to_numpy()
-    kept = np.bincount(query[first], minlength=n_gold.size)
+    n_kept = np.bincount(query[first], minlength=n_gold.size)
     return Components(
         texts=texts,
         retrieved_start=np.asarray(r_start, np.int64),
         retrieved=r_codes.astype(np.int32),
-        gold_start=offsets_of(kept),
+        gold_start=offsets_of(n_kept),
         gold=g_codes[first].astype(np.int32),
         gold_row=None if sentences else np.flatnonzero(first),
-        gold_repeats=n_gold - kept,
-        pair_start=offsets_of(np.diff(r_start) * kept),
+        gold_repeats=n_gold - n_kept,
+        pair_start=offsets_of(np.diff(r_start) * n_kept),
     )
 
 
 # Matching by equality of components, without normalisation.
 
 
-def match_exactly(found: Components, wanted: Wanted, workers: Workers, out: Array) -> None:
+def match_exactly(components: Components, wanted: Wanted, workers: Workers, out: Array) -> None:
     """Set ``out`` if both texts are equal, character by character."""
 
     def match(first: int, last: int) -> None:
-        retrieved, gold = found.pairs(first, last)
-        np.equal(retrieved, gold, out=out[found.pair_start[first] : found.pair_start[last]])
+        retrieved, gold = components.pairs(first, last)
+        np.equal(
+            retrieved, gold, out=out[components.pair_start[first] : components.pair_start[last]]
+        )
 
-    workers.over(found.pair_start, match)
+    workers.over(components.pair_start, match)
 
 
 # Similarity of strings by edits, computed by rapidfuzz on many pairs at once.
@@ -161,13 +163,13 @@ def _scores(
 ) -> Array:
     """Return similarities of pairs, float64 [p]; 0 below the cut-off."""
     left, right = ([texts[i] for i in side.tolist()] for side in pairs)
-    found: Array = process.cpdist(
+    scores: Array = process.cpdist(
         left, right, scorer=scorer, score_cutoff=max(cutoff, 0.0), dtype=np.float64
     )
-    return found
+    return scores
 
 
-def match_fuzzily(found: Components, wanted: Wanted, workers: Workers, out: Array) -> None:
+def match_fuzzily(components: Components, wanted: Wanted, workers: Workers, out: Array) -> None:
     """Set ``out`` if rapidfuzz's partial ratio, divided by 100, passes.
 
     That is the best normalised indel similarity of the shorter text with a substring of the longer
@@ -179,14 +181,14 @@ def match_fuzzily(found: Components, wanted: Wanted, workers: Workers, out: Arra
     substring of the other, since the substring is no longer than m and indel distance is at least
     Levenshtein's. Only pairs whose bound passes are computed by rapidfuzz.
     """
-    texts = found.texts.to_list()
-    characters = characters_of(*packed(found.texts))
+    texts = components.texts.to_list()
+    characters = characters_of(*packed(components.texts))
     lengths = np.diff(characters[1])
     lowest = wanted.threshold - _SLACK
 
     def match(first: int, last: int) -> None:
-        begin = int(found.pair_start[first])
-        retrieved, gold = found.pairs(first, last)
+        begin = int(components.pair_start[first])
+        retrieved, gold = components.pairs(first, last)
         shorter = np.minimum(lengths[retrieved], lengths[gold])
         for at in range(0, retrieved.size, _PAIRS):
             some = at + np.flatnonzero(shorter[at : at + _PAIRS])
@@ -200,21 +202,23 @@ def match_fuzzily(found: Components, wanted: Wanted, workers: Workers, out: Arra
             ratio[asked] /= 100
             out[begin + some] = wanted.passes(ratio)
 
-    workers.over(found.pair_start, match)
+    workers.over(components.pair_start, match)
 
 
-def match_by_levenshtein(found: Components, wanted: Wanted, workers: Workers, out: Array) -> None:
+def match_by_levenshtein(
+    components: Components, wanted: Wanted, workers: Workers, out: Array
+) -> None:
     """Set ``out`` if 1 - Levenshtein distance / length of the longer text passes.
 
     The distance counts insertions, deletions and replacements of characters (the similarity of
     ragas'
     NonLLMStringSimilarity). Two empty texts are equal.
     """
-    texts = found.texts.to_list()
+    texts = components.texts.to_list()
 
     def match(first: int, last: int) -> None:
-        part = out[found.pair_start[first] : found.pair_start[last]]
-        retrieved, gold = found.pairs(first, last)
+        part = out[components.pair_start[first] : components.pair_start[last]]
+        retrieved, gold = components.pairs(first, last)
         for at in range(0, part.size, _PAIRS):
             sides = retrieved[at : at + _PAIRS], gold[at : at + _PAIRS]
             scores = _scores(
@@ -222,7 +226,7 @@ def match_by_levenshtein(found: Components, wanted: Wanted, workers: Workers, ou
             )
             part[at : at + _PAIRS] = wanted.passes(scores)
 
-    workers.over(found.pair_start, match)
+    workers.over(components.pair_start, match)
 
 
 # ROUGE-L recall between components.
@@ -245,7 +249,7 @@ def _words(texts: pl.Series, wanted: Wanted) -> tuple[tuple[Array, Array, Array]
     return (sentence_start, word_start, codes), rows.size
 
 
-def match_rouge(found: Components, wanted: Wanted, workers: Workers, out: Array) -> None:
+def match_rouge(components: Components, wanted: Wanted, workers: Workers, out: Array) -> None:
     """Set ``out`` if ROUGE-L recall of the gold, given the retrieved text, passes.
 
     Recall is that of summary-level ROUGE-L over distinct words: a word of the gold is hit if it is
@@ -258,28 +262,28 @@ def match_rouge(found: Components, wanted: Wanted, workers: Workers, out: Array)
     word never matches. Under ``reference_rouge`` sentences and words are those of the package rouge
     1.0.1, and texts that exceed its recursion limit do not match.
     """
-    words, n_words = _words(found.texts, wanted)
+    words, n_words = _words(components.texts, wanted)
 
     def match(first: int, last: int) -> None:
         match_by_union_lcs(
             first,
             last,
-            (found.retrieved_start, found.retrieved),
-            (found.gold_start, found.gold),
+            (components.retrieved_start, components.retrieved),
+            (components.gold_start, components.gold),
             words,
             n_words,
             wanted.threshold,
             wanted.rules.match_at_threshold,
-            found.pair_start,
+            components.pair_start,
             out,
         )
 
-    workers.over(found.pair_start, match)
+    workers.over(components.pair_start, match)
     if wanted.rules.reference_rouge:
-        _fail_deep(found, words, out)
+        _fail_deep(components, words, out)
 
 
-def _fail_deep(found: Components, words: tuple[Array, Array, Array], out: Array) -> None:
+def _fail_deep(components: Components, words: tuple[Array, Array, Array], out: Array) -> None:
     """Remove matches on which the reference exceeds Python's recursion limit.
 
     Its traceback is recursive, one call per step, and it treats the error as no match. Only
@@ -292,11 +296,11 @@ def _fail_deep(found: Components, words: tuple[Array, Array, Array], out: Array)
     if 2 * longest.max(initial=0) <= RECURSION:
         return
     pairs = np.flatnonzero(out)
-    query = np.searchsorted(found.pair_start, pairs, side="right") - 1
-    n_gold = np.diff(found.gold_start)[query]
-    place = pairs - found.pair_start[query]
-    text = found.retrieved[found.retrieved_start[query] + place // n_gold]
-    gold = found.gold[found.gold_start[query] + place % n_gold]
+    query = np.searchsorted(components.pair_start, pairs, side="right") - 1
+    n_gold = np.diff(components.gold_start)[query]
+    place = pairs - components.pair_start[query]
+    text = components.retrieved[components.retrieved_start[query] + place // n_gold]
+    gold = components.gold[components.gold_start[query] + place % n_gold]
     for i in np.flatnonzero(longest[text] + longest[gold] > RECURSION).tolist():
         if walks_too_far(int(gold[i]), int(text[i]), words, RECURSION):
             out[pairs[i]] = 0
@@ -321,9 +325,9 @@ def _needles(texts: pl.Series, lossy: bool) -> pl.DataFrame:
         .then(pl.col("text").str.replace(r"^[^\n]*\n?", ""))
         .otherwise(pl.col("text"))
     )
-    said = pl.col("body").str.replace(_SPEAKER, "")
+    speaker = pl.col("body").str.replace(_SPEAKER, "")
     if lossy:
-        said = said.str.split(": ").list.first()
+        speaker = speaker.str.split(": ").list.first()
     spoken = pl.col("body").str.contains(_SPEAKER)
     whole = (
         pl.col("body").str.replace(_SPEAKER, "").str.len_bytes() == pl.col("plain").str.len_bytes()
@@ -332,12 +336,12 @@ def _needles(texts: pl.Series, lossy: bool) -> pl.DataFrame:
         texts.alias("text")
         .to_frame()
         .select(body.alias("body"))
-        .with_columns(plain=pl.when(spoken).then(said).otherwise(pl.col("body")), before=~spoken)
+        .with_columns(plain=pl.when(spoken).then(speaker).otherwise(pl.col("body")), before=~spoken)
         .select("plain", "before", after=~spoken | whole)
     )
 
 
-def match_chunks(found: Components, wanted: Wanted, workers: Workers, out: Array) -> None:
+def match_chunks(components: Components, wanted: Wanted, workers: Workers, out: Array) -> None:
     """Set ``out`` if the retrieved chunk was cut from the gold text.
 
     A first line that begins with "Date: " is dropped. If the chunk begins with "user: " or
@@ -349,12 +353,12 @@ def match_chunks(found: Components, wanted: Wanted, workers: Workers, out: Array
     """
     lossy = wanted.rules.reference_chunks
     # Only chunks are searched for; golds are in the same list of texts.
-    used = np.zeros(len(found.texts), bool)
-    used[found.retrieved] = True
+    used = np.zeros(len(components.texts), bool)
+    used[components.retrieved] = True
     place = np.cumsum(used, dtype=np.int32) - 1
-    needles = _needles(found.texts.filter(pl.Series(used)), lossy)
+    needles = _needles(components.texts.filter(pl.Series(used)), lossy)
     plain = needles["plain"]
-    hay = packed(found.texts)
+    hay = packed(components.texts)
     bare = packed(plain)
     asked = np.ones(len(plain), bool) if lossy else (plain != "").to_numpy()
     # Otherwise the escaped chunk contains the plain one, which is found first.
@@ -366,18 +370,18 @@ def match_chunks(found: Components, wanted: Wanted, workers: Workers, out: Array
     lengths = np.zeros(len(plain), np.int64)
     lengths[special] = np.diff(escaped[1])
     escaped_start = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
-    retrieved = (found.retrieved_start, place[found.retrieved])
-    gold = (found.gold_start, found.gold)
+    retrieved = (components.retrieved_start, place[components.retrieved])
+    gold = (components.gold_start, components.gold)
 
     def match(first: int, last: int) -> None:
-        match_substrings(first, last, retrieved, gold, hay, bare, asked, found.pair_start, out)
+        match_substrings(first, last, retrieved, gold, hay, bare, asked, components.pair_start, out)
         if special.any():
             jsoned = (escaped[0], escaped_start)
             match_substrings(
-                first, last, retrieved, gold, hay, jsoned, special, found.pair_start, out
+                first, last, retrieved, gold, hay, jsoned, special, components.pair_start, out
             )
 
-    workers.over(found.pair_start, match)
+    workers.over(components.pair_start, match)
 
 
 # Estimated number of tokens of retrieved texts.

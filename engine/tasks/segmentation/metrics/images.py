@@ -173,8 +173,10 @@ def _mean_surface_of_labels(view: PixelView, value: Array, inside: Array) -> Arr
 
 def _boundary_iou(view: PixelView, settings: Settings) -> list[Cells]:
     """The boundaries of all images are summed first, as pixels are in IOU."""
-    truth, found, shared = (view.edges(name) for name in ("edge_truth", "edge_found", "edge_right"))
-    value = ratio(shared, truth + found - shared)
+    truth, predicted, shared = (
+        view.edges(name) for name in ("edge_truth", "edge_found", "edge_right")
+    )
+    value = ratio(shared, truth + predicted - shared)
     mean = _mean_surface_of_labels(view, value, used(view))
     cells = [
         label_cells(view, settings, value, NO_PIXEL),

@@ -64,24 +64,24 @@ def ratio(top: Array, bottom: Array, fill: float | None = None) -> Array:
     return out
 
 
-def iou(right: Array, found: Array, truth: Array) -> tuple[Array, Array]:
+def iou(right: Array, predicted: Array, truth: Array) -> tuple[Array, Array]:
     """Numerator and denominator of the intersection over the union."""
-    return right, truth + found - right
+    return right, truth + predicted - right
 
 
-def precision(right: Array, found: Array, truth: Array) -> tuple[Array, Array]:
+def precision(right: Array, predicted: Array, truth: Array) -> tuple[Array, Array]:
     """Numerator and denominator of precision."""
-    return right, found
+    return right, predicted
 
 
-def recall(right: Array, found: Array, truth: Array) -> tuple[Array, Array]:
+def recall(right: Array, predicted: Array, truth: Array) -> tuple[Array, Array]:
     """Numerator and denominator of recall."""
     return right, truth
 
 
-def dice(right: Array, found: Array, truth: Array) -> tuple[Array, Array]:
+def dice(right: Array, predicted: Array, truth: Array) -> tuple[Array, Array]:
     """Numerator and denominator of F1, which of pixels is Dice's coefficient."""
-    return 2 * right, truth + found
+    return 2 * right, truth + predicted
 
 
 Ratio = Callable[[Array, Array, Array], tuple[Array, Array]]

@@ -24,10 +24,10 @@ computed from vectors, and ``ROUGE_WORDS``, those that use the tokens of ``rouge
 
 def all_measures() -> dict[str, Measure]:
     """Every measure by the need that it answers."""
-    found: dict[str, Measure] = {}
+    measures: dict[str, Measure] = {}
     for name in _MODULES:
-        found.update(import_module(f".{name}", __name__).MEASURES)
-    return found
+        measures.update(import_module(f".{name}", __name__).MEASURES)
+    return measures
 
 
 def summed(need: str) -> bool:

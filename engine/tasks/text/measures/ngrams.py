@@ -235,8 +235,8 @@ def _sentence(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Colum
     """BLEU of each candidate by itself."""
     if settings.rules.characters:
         every = pairs.candidates.gather(pairs.candidate)
-        apart = Pairs(every, pairs.references, np.arange(len(every) + 1), {})
-        value = bleu(sentence_counts(apart, settings, workers), settings, sentence=True)
+        single = Pairs(every, pairs.references, np.arange(len(every) + 1), {})
+        value = bleu(sentence_counts(single, settings, workers), settings, sentence=True)
         value = value[best_reference(value, pairs.start)]
     else:
         value = bleu(sentence_counts(pairs, settings, workers), settings, sentence=True)
@@ -338,10 +338,10 @@ def _translation(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Co
     length = np.add.reduceat(np.diff(tokens.references[0]), pairs.start[:-1])
     counts = np.column_stack((edits[best], length / np.diff(pairs.start)))
     value = translation_rate(counts, percent=settings.rules.percent)
-    told = unusual(settings, dict.fromkeys(TER_OPTIONS, False))
+    chosen = unusual(settings, dict.fromkeys(TER_OPTIONS, False))
     return (
-        Column(metric="TER", parameters=told, values=value[:, None, None]),
-        Column(metric="TER", parameters=told, k=(0, 1), values=counts[:, None, :]),
+        Column(metric="TER", parameters=chosen, values=value[:, None, None]),
+        Column(metric="TER", parameters=chosen, k=(0, 1), values=counts[:, None, :]),
     )
 
 
@@ -399,8 +399,8 @@ def _sentences(pairs: Pairs) -> tuple[pl.Series, Array]:
     """Sentences of the texts that have contexts, offsets of those of every text, int64 [n + 1]."""
 
     def make() -> tuple[pl.Series, Array]:
-        known = pairs.made["contexts"].is_not_null()
-        texts = pl.select(pl.when(known).then(pairs.candidates).otherwise(pl.lit(""))).to_series()
+        given = pairs.made["contexts"].is_not_null()
+        texts = pl.select(pl.when(given).then(pairs.candidates).otherwise(pl.lit(""))).to_series()
         return sentences_of(texts)
 
     return pairs.once("sentences", make)
@@ -431,8 +431,8 @@ def _faithfulness(
     value, status = np.full(n, np.nan), np.ones(n, np.int8)
     reasons = {_NO_CONTEXT}
     if "contexts" in pairs.made:
-        known = pairs.made["contexts"].is_not_null().to_numpy()
-        status = (~known).astype(np.int8)
+        given = pairs.made["contexts"].is_not_null().to_numpy()
+        status = (~given).astype(np.int8)
         start = _sentences(pairs)[1]
         each = np.empty(int(start[-1]))
         for first, last, block in _blocks(pairs):
@@ -444,8 +444,8 @@ def _faithfulness(
         some = np.flatnonzero(many)
         total = np.add.reduceat(each, start[some]) if some.size else each
         value[some] = total / many[some]
-        told = ((_NO_CONTEXT, ~known), (_NO_SENTENCE, known & (many == 0)), (_BARE, bare))
-        reasons = {reason for reason, there in told if there.any()}
+        cases = ((_NO_CONTEXT, ~given), (_NO_SENTENCE, given & (many == 0)), (_BARE, bare))
+        reasons = {reason for reason, there in cases if there.any()}
     unusual = {}
     if share and settings.faithfulness_threshold != USUAL_SHARE:
         unusual["faithfulness_threshold"] = settings.faithfulness_threshold

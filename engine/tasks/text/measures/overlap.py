@@ -47,14 +47,14 @@ def each_reference(
         count: the kernel.
         out: int64 [m] or [m, ...], filled and returned; None to allocate [m].
     """
-    found = np.empty(len(pairs.references), np.int64) if out is None else out
+    counts = np.empty(len(pairs.references), np.int64) if out is None else out
     candidate = pairs.candidate
 
     def run(first: int, last: int) -> None:
-        count(first, last, candidate, tokens.candidates, tokens.references, tokens.n_codes, found)
+        count(first, last, candidate, tokens.candidates, tokens.references, tokens.n_codes, counts)
 
     workers.over(tokens.references[0], run)
-    return found
+    return counts
 
 
 def _ngrams(first: int, last: int, candidate: Array, *rest: Any) -> None:
@@ -71,18 +71,23 @@ def best_columns(
     metric: str,
     values: Mapping[str | None, Array],
     pairs: Pairs,
-    told: tuple[str | None, ...] = (None,),
+    parameters_json: tuple[str | None, ...] = (None,),
 ) -> tuple[Column, ...]:
     """Return the values of each candidate's best reference by the first of them.
 
     Args:
         metric: its name.
         values: statistic, None for the metric value, -> float64 [m], without NaN.
-        told: ``parameters`` of the columns.
+        parameters_json: ``parameters`` of the columns.
     """
     best = best_reference(next(iter(values.values())), pairs.start)
     return tuple(
-        Column(metric=metric, statistic=name, parameters=told, values=value[best][:, None, None])
+        Column(
+            metric=metric,
+            statistic=name,
+            parameters=parameters_json,
+            values=value[best][:, None, None],
+        )
         for name, value in values.items()
     )
 
@@ -196,30 +201,30 @@ def _words(pairs: Pairs, settings: Settings, workers: Workers) -> Words:
         for texts in (pairs.candidates, pairs.references):
             if settings.rouge_tokenizer == "unicode":
                 data, start = packed(texts.str.to_lowercase())
-                found = rouge_words(data, start, token_kinds(codes_needed(data)))
+                words = rouge_words(data, start, token_kinds(codes_needed(data)))
             else:
                 data, start = packed(texts)
-                found = rouge_words(data, start)
-            sides.append((data, found))
-        hashed = [(found[0], found[1]) for _, found in sides]
+                words = rouge_words(data, start)
+            sides.append((data, words))
+        hashed = [(words[0], words[1]) for _, words in sides]
         if settings.use_stemmer:
-            hashed = _stemmed([data for data, _ in sides], [found[:4] for _, found in sides])
-        (ours, theirs) = [found for _, found in sides]
+            hashed = _stemmed([data for data, _ in sides], [words[:4] for _, words in sides])
+        (ours, theirs) = [words for _, words in sides]
         tokens = localised(pairs, (*hashed[0], ours[4]), (*hashed[1], theirs[4]), workers)
         return Words(tokens, (ours[6], ours[5]), (theirs[6], theirs[5]))
 
     return pairs.once(WORDS, make)
 
 
-def _stemmed(data: list[Array], found: list[tuple[Array, ...]]) -> list[tuple[Array, Array]]:
+def _stemmed(data: list[Array], words: list[tuple[Array, ...]]) -> list[tuple[Array, Array]]:
     """Return hashes of the stems of all tokens; each distinct token is stemmed once.
 
     Args:
         data: bytes of each side.
-        found: hashes and positions of its tokens.
+        words: hashes and positions of its tokens.
     """
     out = []
-    for bytes_, (first, second, place, stop) in zip(data, found, strict=True):
+    for bytes_, (first, second, place, stop) in zip(data, words, strict=True):
         codes, rows = hash_codes(first, second)
         stems = stem_hashes(bytes_, place[rows], stop[rows])
         out.append((stems[0][codes], stems[1][codes]))

@@ -77,8 +77,8 @@ def _similarity(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Col
         status[some] = np.where(absent[best], _NONE, _ZERO)
     status[~np.isnan(value)] = _SCORED
     reasons = [
-        said
-        for code, said in ((_ZERO, _ALL_ZEROS), (_NONE, vectors.why[1]))
+        reason
+        for code, reason in ((_ZERO, _ALL_ZEROS), (_NONE, vectors.why[1]))
         if (status == code).any()
     ]
     threshold = settings.similarity_threshold

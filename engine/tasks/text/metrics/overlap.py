@@ -75,8 +75,8 @@ def chrf(
         np.divide((1 + factor) * precision * recall, below, out=f, where=below > 0)
         for order in range(orders):
             value += f[:, order]
-        found: Array = 100 * value / orders if percent else value / orders
-        return found
+        score: Array = 100 * value / orders if percent else value / orders
+        return score
     both = (ours > 0) & (theirs > 0)
     precision, recall = np.zeros_like(value), np.zeros_like(value)
     for order in range(orders):
@@ -228,7 +228,7 @@ def _sacrebleu(
     name = _OF_SACREBLEU.get(smoothing, smoothing)
     n = len(weights)
     match, total = match[:, :n].copy(), total[:, :n].copy()
-    known = match.any(axis=1)
+    matched = match.any(axis=1)
     if name == "add-k":
         match[:, 1:] += 1
         total[:, 1:] += 1
@@ -245,7 +245,7 @@ def _sacrebleu(
         weight = np.where(within, weight, 0.0)
     whole = weight.sum(axis=1)
     mean = np.divide((logs * weight).sum(axis=1), whole, out=np.zeros(len(p)), where=whole > 0)
-    return np.where(known & (whole > 0), np.exp(mean), 0.0)
+    return np.where(matched & (whole > 0), np.exp(mean), 0.0)
 
 
 _NLTK_ONLY = ("method4", "method5", "method6", "method7")
