@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sizes import tune
 
-from evalengine.ingest import ids
 from evalengine.ingest.ids import Known, rows_repeat
 
 ints = st.one_of(st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1))
@@ -43,15 +42,6 @@ def test_no_exact_question_where_nothing_repeats(
     assert not asked
 
 
-def test_order_alone_proves_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_marked", "_hashes_differ"):
-        monkeypatch.setattr(ids, name, lambda *given: pytest.fail("not by order"))
-    rows = [(1, "a"), (1, "b"), (2, "a")] + [(i, "c") for i in range(3, 2000)]
-    frame = pl.DataFrame(rows, schema=["datum_id", "label"], orient="row")
-    assert not rows_repeat(frame, ["datum_id", "label"])
-    assert not rows_repeat(frame.tail(1990), ["datum_id"])
-
-
 @pytest.mark.parametrize("at", [1, 999, 1000, 1001, 2000, 2999])
 def test_a_repeat_anywhere_is_out_of_order(at: int) -> None:
     """Rows are looked at in blocks, which meet in a row."""
@@ -61,13 +51,6 @@ def test_a_repeat_anywhere_is_out_of_order(at: int) -> None:
     frame = pl.DataFrame({"datum_id": rows // 3, "label": rows % 3})
     assert rows_repeat(frame, frame.columns)
     assert rows_repeat(frame.cast(pl.String), frame.columns)
-
-
-def test_colliding_hashes_are_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ids, "_hashes_differ", lambda columns: False)
-    frame = pl.DataFrame({"x": ["b", "a", "c"]})
-    assert not rows_repeat(frame, ["x"])
-    assert rows_repeat(pl.DataFrame({"x": ["b", "a", "b"]}), ["x"])
 
 
 @given(st.data(), st.sampled_from([ints, texts]))

@@ -384,7 +384,7 @@ def test_notes_of_parts_with_facts_and_without_a_rule_add_up() -> None:
         [Note("of_no_rule", f"{n} rows are odd.", n, facts={"count": n, "of": 9})] for n in (2, 3)
     ]
     (whole,) = notes_of_parts(parts, rules.reworded)
-    assert (whole.count, whole.facts, whole.message[:1]) == (5, {"count": 5, "of": 18}, "5")
+    assert (whole.count, whole.facts) == (5, {"count": 5, "of": 18})
 
 
 def test_two_rules_have_two_codes() -> None:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from evalengine.schemas.arrays import Array
 from evalengine.schemas.contract import ROW, TABLE, Table
 from evalengine.schemas.options import TASKS_OF
 from evalengine.schemas.wording import option, sql_name
 
 from .dtypes import or_measured
 from .ids import Marks, has_repeats, rows_repeat
-from .problems import Note, Problem, count_of
+from .problems import Note, Problem, Words
 from .recognise import SKIPPED, TEXTS
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ _LOOKED_AT = 1000  # labels inspected for repetitions
 _MANY = 20  # of them at least
 LAST = 1000  # step of the last checks
 _INT64_END = float(2**63)
+REPAIR = "Repair or remove these rows."
 _WHOLE = {
     "label": "Labels are integers, strings or booleans; numbers between them are scores, or"
     " thresholds are to be applied first.",
@@ -108,7 +110,6 @@ class Check:
         self.problems: list[Problem] = []
         self.notes: list[Note] = []
         self.made: dict[str, Marks] = {}
-        self.shown: tuple[tuple[int, str], ...] = ()
         self.step = 1
 
     def run(self) -> None:
@@ -158,28 +159,13 @@ class Check:
             where = pl.any_horizontal(pl.col(name).is_null() for name in names)
             if names[0] in self.sound:
                 where &= self.sound[names[0]]
-            n = self.count(where)
-            if n == 0:
-                continue
             if lacking := next((c.lacking for c in self.columns if c.name == names[0]), ""):
-                said = f"{count_of(n, 'row')} of {lacking}, {self.rows(where, names)}"
-                self.add(
-                    "null_values",
-                    names[0],
-                    n,
-                    f"{self.named(names)}: {said}. Add them, or remove these columns.",
-                )
+                way = "Add them, or remove these columns."
+                self.refuse("null_values", names, where, f"of {lacking}", way)
                 continue
-            has = "has" if len(names) == 1 else "have"
             how = f", e.g. with {option('where', f'{sql_name(self.own(names[0]))} IS NOT NULL')}"
-            skip = self._skip(names)
-            self.add(
-                "null_values",
-                names[0],
-                n,
-                f"{self.named(names)} {has} {count_of(n, 'null')}, {self.rows(where, names)}."
-                f" Fill or remove these rows{how if self.selects else ''}{skip}.",
-            )
+            way = f"Fill or remove these rows{how if self.selects else ''}{self._skip(names)}."
+            self.refuse("null_values", names, where, "", way, unit=("null", "nulls"))
 
     def _skip(self, names: list[str]) -> str:
         """Return the remedy by the option ``nulls`` for nulls in these columns; otherwise ""."""
@@ -196,34 +182,22 @@ class Check:
             column.name for column in self.columns if not _finite(seen.get(f"sum {column.name}"))
         ]
         for names in self._grouped(suspicious):
-            where = pl.any_horizontal(~pl.col(name).is_finite() for name in names)
-            n = self.count(where)
-            if n == 0:
-                continue
             bad = [name for name in names if self.count(~pl.col(name).is_finite())]
-            self.add(
-                "not_finite",
-                bad[0],
-                n,
-                f"{self.named(bad)}: {count_of(n, 'row')} with NaN or infinity,"
-                f" {self.rows(where, bad)}. Repair or remove these rows.",
-            )
+            if bad:
+                where = pl.any_horizontal(~pl.col(name).is_finite() for name in bad)
+                self.refuse("not_finite", bad, where, "with NaN or infinity", REPAIR)
 
     def _fractions(self, seen: Mapping[str, Any]) -> None:
         for column in self.columns:
             if seen.get(f"part {column.name}"):
-                where = not_whole(pl.col(column.name)) & pl.col(column.name).is_finite()
-                n = self.count(where)
-                if n:
-                    self.add("not_whole", column.name, n, self.fractional(column.name, n, where))
+                values = pl.col(column.name)
+                self.refuse_fractions(column.name, not_whole(values) & values.is_finite())
 
-    def fractional(self, name: str, n: int, where: pl.Expr) -> str:
-        """The sentence about labels, frames or counts that are not whole numbers."""
+    def refuse_fractions(self, name: str, where: pl.Expr) -> None:
+        """Refuse labels, frames or counts that are not whole numbers."""
         kind = next((one.kind for one in self.columns if one.name == name), "label")
-        return (
-            f"{self.named([name])}: {count_of(n, 'row')} with a number that is not whole,"
-            f" {self.rows(where, [name])}. {_WHOLE[kind]}{or_measured([self.own(name)])}"
-        )
+        way = f"{_WHOLE[kind]}{or_measured([self.own(name)])}"
+        self.refuse("not_whole", [name], where, "with a number that is not whole", way)
 
     def _hardly_repeated(self) -> None:
         """Note labels that may be measured numbers: integers that mostly occur once."""
@@ -243,46 +217,29 @@ class Check:
         for column in self.columns:
             if seen.get(f"flag {column.name}"):
                 where = (pl.col(column.name) != 0) & (pl.col(column.name) != 1)
-                n = self.count(where)
-                self.add(
-                    "not_a_flag",
-                    column.name,
-                    n,
-                    f"{self.named([column.name])}: {count_of(n, 'row')} with a value other than"
-                    f" 0 and 1, {self.rows(where, [column.name])}. Write 0 or 1.",
-                )
+                what = "with a value other than 0 and 1"
+                self.refuse("not_a_flag", [column.name], where, what, "Write 0 or 1.")
 
     def _too_low(self, seen: Mapping[str, Any]) -> None:
         for column in self.columns:
             if seen.get(f"low {column.name}"):
-                where = pl.col(column.name) < column.low
-                n = self.count(where)
-                self.add(
-                    "too_low",
-                    column.name,
-                    n,
-                    f"{self.named([column.name])}: {count_of(n, 'row')} below {column.low:g},"
-                    f" {self.rows(where, [column.name])}. Repair or remove these rows"
-                    + (self.shape.low_hint if column.name in self.shape.together else "")
-                    + ".",
-                )
+                hint = self.shape.low_hint if column.name in self.shape.together else ""
+                where, what = pl.col(column.name) < column.low, f"below {column.low:g}"
+                way = f"Repair or remove these rows{hint}."
+                self.refuse("too_low", [column.name], where, what, way)
 
     def _too_high(self, seen: Mapping[str, Any]) -> None:
         for column in self.columns:
             if column.high is not None and seen.get(f"high {column.name}"):
                 values = pl.col(column.name)
-                where = _beyond(values, column.high) & values.is_finite()
-                n = self.count(where)
-                if n:
-                    self.add(
-                        "too_high",
-                        column.name,
-                        n,
-                        f"{self.named([column.name])}: {count_of(n, 'row')} above "
-                        f"{column.high:g}, or above 0 and below {1 / column.high:g}, whose sums "
-                        f"and products may overflow float64, {self.rows(where, [column.name])}. "
-                        "Multiply or divide all values of the column by one number.",
-                    )
+                self.refuse(
+                    "too_high",
+                    [column.name],
+                    _beyond(values, column.high) & values.is_finite(),
+                    f"above {column.high:g}, or above 0 and below {1 / column.high:g}, whose sums"
+                    " and products may overflow float64",
+                    "Multiply or divide all values of the column by one number.",
+                )
 
     def _repeated(self) -> None:
         for column in self.columns:
@@ -296,22 +253,21 @@ class Check:
             self._repeats(key, pl.struct(key).is_duplicated())
 
     def _repeats(self, names: list[str], where: pl.Expr) -> None:
-        n = self.count(where)
-        if n == 0:
-            return
-        values = self.frame.filter(where).select(names).n_unique()
-        self.tell_repeats(names, rows=n, values=values, shown=self.rows(where, names))
+        if n := self.count(where):
+            values = self.frame.filter(where).select(names).n_unique()
+            self.tell_repeats(names, where, n, values)
 
-    def tell_repeats(self, names: list[str], *, rows: int, values: int, shown: str) -> None:
+    def tell_repeats(self, names: list[str], where: pl.Expr, rows: int, values: int) -> None:
         """Report a key that occurs in several rows."""
         self.step = LAST
-        self.add(
+        self.refuse(
             "repeated_values",
-            names[-1],
-            rows,
-            f"{self.named(names)}: {count_of(values, 'value')} in more than one row"
-            f" ({count_of(rows, 'row')}), {shown}. Each may appear once; was a file"
-            f" read twice?{self._way_out(names)}",
+            names,
+            where,
+            f"with {'a value' if len(names) == 1 else 'values'} in more than one row",
+            f"Each may appear once; was a file read twice?{self._way_out(names)}",
+            column=names[-1],
+            count=rows,
             values=values,
             key=names,
         )
@@ -347,33 +303,70 @@ class Check:
     def count(self, where: pl.Expr) -> int:
         return int(self.frame.select(where.sum()).item())
 
-    def rows(self, where: pl.Expr, names: Sequence[str]) -> str:
-        """``first rows (from 0): row 3 (datum_id=7, score=nan); ...``"""
-        shown = [name for name in _CONTEXT if name in self.frame.columns and name not in names]
+    def refuse(
+        self,
+        code: str,
+        names: Sequence[str],
+        where: pl.Expr | Array,
+        what: str,
+        way: str = "Fill or remove these rows.",
+        *,
+        unit: tuple[str, str] = ("row", "rows"),
+        shown: Sequence[str] | None = None,
+        column: str = "",
+        count: int | None = None,
+        **facts: Any,
+    ) -> int:
+        """Report rows, if there are any; return their number.
+
+        Args:
+            names: columns that the message names.
+            where: the rows, as an expression or flags.
+            what: phrase behind their number.
+            shown: columns whose values are shown, if not those of ``names``.
+            column: column of the problem, if not the first of ``names``.
+            count: their number, if ``where`` has only some of them.
+        """
+        if not isinstance(where, pl.Expr):
+            where = pl.lit(pl.Series(where))
+        n = self.count(where) if count is None else count
+        if n:
+            verb = "has" if len(names) == 1 else "have"
+            before = self.named(names) + (": " if what else f" {verb} ")
+            what = f"{' ' * bool(what)}{what}, first ({self.counted} count from 0): "
+            words = Words(before, *unit, what, f". {way}")
+            rows = self._rows(where, names if shown is None else shown)
+            self.add(code, column or names[0], words.said(n, rows), n, rows, words, **facts)
+        return n
+
+    def _rows(self, where: pl.Expr, names: Sequence[str]) -> tuple[tuple[int, str], ...]:
+        """Return the first rows: number, and ``row 3 (datum_id=7, score=nan)``."""
+        context = [name for name in _CONTEXT if name in self.frame.columns and name not in names]
         table = self.frame.lazy()
         if ROW not in self.frame.columns:
             table = table.with_row_index(ROW)
-        found = table.filter(where).select(ROW, *shown, *names).head(_SHOWN).collect()
-        self.shown = tuple(
-            (
-                number,
-                f"row {number} ("
-                + ", ".join(
-                    f"{self.shape.helpers.get(key, key)}={value!r}" for key, value in row.items()
-                )
-                + ")",
-            )
-            for row in found.iter_rows(named=True)
-            for number in (row.pop(ROW),)
-        )
-        return f"first ({self.counted} count from 0): {'; '.join(row for _, row in self.shown)}"
+        found = table.filter(where).select(ROW, *context, *names).head(_SHOWN).collect()
+        shown = []
+        for row in found.iter_rows(named=True):
+            number = row.pop(ROW)
+            values = (f"{self.shape.helpers.get(key, key)}={row[key]!r}" for key in row)
+            shown.append((number, f"row {number} ({', '.join(values)})".removesuffix(" ()")))
+        return tuple(shown)
 
-    def add(self, code: str, column: str, count: int | None, message: str, **facts: Any) -> None:
+    def add(
+        self,
+        code: str,
+        column: str,
+        message: str,
+        count: int | None = None,
+        shown: tuple[tuple[int, str], ...] = (),
+        words: Words | None = None,
+        **facts: Any,
+    ) -> None:
         """Report a problem."""
         self.problems.append(
-            Problem(self.side, column, message, count, self.shown, self.step, code, facts)
+            Problem(self.side, column, message, count, shown, self.step, code, facts, words)
         )
-        self.shown = ()
 
 
 def _finite(total: float | None) -> bool:

@@ -86,27 +86,28 @@ def checked(
     side: Side, frame: pl.DataFrame, made: dict[str, Marks], *, filtered: bool, part: bool
 ) -> tuple[list[Problem], list[Note], pl.DataFrame]:
     """Problems and notes of one side, and its frame in final dtypes."""
-    empty = frame.height == 0 and not part and not _rows(side)
+    schema, naming = side.schema, side.naming
+    empty = frame.height == 0 and not part
+    if empty and schema:  # no column could be selected, perhaps
+        empty = not side.source.frame.select(pl.len()).collect().item()
     # Columns without values have arbitrary dtypes: those of an empty CSV are all strings.
     untyped = {
         problem.column
-        for problem in side.naming.problems
-        if empty and _has(side.schema, side.naming, problem.column)
+        for problem in naming.problems
+        if empty and _has(schema, naming, problem.column)
     }
-    problems = [
-        _with_texts(side, problem)
-        for problem in side.naming.problems
-        if problem.column not in untyped
-    ]
+    problems = [_with_texts(side, one) for one in naming.problems if one.column not in untyped]
     shape = SHAPES[side.table.shape]
     found, notes = check_side(
-        frame, side.table, shape, side.naming.recognised, filtered=filtered, made=made
+        frame, side.table, shape, naming.recognised, filtered=filtered, made=made
     )
     told = {problem.column for problem in problems if problem.column}
-    problems += [
-        _with_marks(problem, side.source) for problem in found if problem.column not in told
-    ]
-    notes = [*side.naming.notes, *notes]
+    for problem in found:
+        if problem.column not in told:
+            marks = side.source.missing.get(problem.column)
+            more = f" In this column {listing(marks)} is read as missing." if marks else ""
+            problems.append(problem.extended(more))
+    notes = [*naming.notes, *notes]
     if problems:
         repeated = not part and not filtered and side.table.key
         problems = [
@@ -121,15 +122,6 @@ def checked(
 def named_problems(sides: Mapping[str, Side]) -> list[Problem]:
     """Problems of the columns of all sides, known before their rows are checked."""
     return [_with_texts(side, one) for side in sides.values() for one in side.naming.problems]
-
-
-def _with_marks(problem: Problem, source: Source) -> Problem:
-    """A problem of a column in which texts were read as missing values, with these texts."""
-    marks = source.missing.get(problem.column)
-    if not marks:
-        return problem
-    said = f"{problem.message} In this column {listing(marks)} is read as missing."
-    return msgspec.structs.replace(problem, message=said)
 
 
 _GROUPS = 50  # distinct values of a column that may each get a separate table
@@ -152,11 +144,10 @@ def _with_groups(side: Side, problem: Problem) -> Problem:
         if rows == apart and 1 < values <= min(_GROUPS, rows // 2):
             first = side.source.frame.select(own).head(1).collect().item()
             literal = repr(first) if dtype.is_integer() else sql_text(str(first))
-            said = (
-                f"{problem.message} Column {own!r} differs between these rows: score one of its"
+            return problem.extended(
+                f" Column {own!r} differs between these rows: score one of its"
                 f" {values} values at a time, {option('where', f'{sql_name(own)} = {literal}')}."
             )
-            return msgspec.structs.replace(problem, message=said)
     return problem
 
 
@@ -183,16 +174,10 @@ def _with_texts(side: Side, problem: Problem) -> Problem:
     shown = "; ".join(f"row {row}: {said[:40]!r}" for row, said, _ in first.iter_rows())
     few = " For missing values, use empty fields, or remove the rows."
     point = " Write decimal points, not commas." if decimal == counted else ""
-    message = (
-        f"{problem.message} {counted} of {filled} texts are not numbers, first (rows count from 0):"
-        f" {shown}.{point or (few if counted < filled else '')}"
+    return problem.extended(
+        f" {counted} of {filled} texts are not numbers, first (rows count from 0): {shown}."
+        f"{point or (few if counted < filled else '')}"
     )
-    return msgspec.structs.replace(problem, message=message)
-
-
-def _rows(side: Side) -> int:
-    """Rows of a side of which no column could be selected."""
-    return int(side.source.frame.select(pl.len()).collect().item()) if side.schema else 0
 
 
 def _has(schema: Mapping[str, Any], naming: Naming, column: str) -> bool:

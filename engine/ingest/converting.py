@@ -18,7 +18,7 @@ from evalengine.schemas.options import Options
 from evalengine.schemas.tables import TABLES as TABLE_CONTRACTS
 from evalengine.schemas.wording import option
 
-from .annotations.coco_writing import Writer, coco_files
+from .annotations.coco_writing import coco_files
 from .annotations.registry import get, look_at
 from .annotations.tracks import FORMS, KIND, track_files
 from .infer import recognise
@@ -123,10 +123,17 @@ def convert(
     if to in FORMS:
         truth, found, told = (frames.get(role) for role in (GROUND_TRUTHS, PREDICTIONS, DATUMS))
         files = track_files(to, truth, found, told, lambda said: _tell(tell, said))
-    else:
-        files = _tables(frames) if to == TABLES else _coco(frames)
-    if to in FORMS:
         _tell_of_earlier(Path(out), files, tell)
+    elif to == TABLES:
+        files = {
+            f"{name}.parquet": (frames[role].write_parquet, frames[role].height)
+            for role, name in _FILES.items()
+            if role in frames
+        }
+    else:
+        files = coco_files(
+            *(frames.get(role) for role in (GROUND_TRUTHS, PREDICTIONS, DATUMS, LABELS))
+        )
     write_files({name: write for name, (write, _) in files.items()}, Path(out))
     return {name: rows for name, (_, rows) in files.items()}
 
@@ -270,15 +277,3 @@ _FILES = {
     DATUMS: "datums",
     LABELS: "labels",
 }
-
-
-def _tables(frames: dict[str, pl.DataFrame]) -> dict[str, tuple[Writer, int]]:
-    return {
-        f"{name}.parquet": (frames[role].write_parquet, frames[role].height)
-        for role, name in _FILES.items()
-        if role in frames
-    }
-
-
-def _coco(frames: dict[str, pl.DataFrame]) -> dict[str, tuple[Writer, int]]:
-    return coco_files(*(frames.get(role) for role in (GROUND_TRUTHS, PREDICTIONS, DATUMS, LABELS)))

@@ -464,7 +464,11 @@ def canonical_dtype(column: Column, dtype: pl.DataType) -> pl.DataType | None:
     if column.kind in _PLAIN:
         return _PLAIN[column.kind](dtype)
     if column.kind == "texts":
-        return _texts(dtype)
+        if not isinstance(dtype, (pl.List, pl.Array)):
+            return pl.String() if isinstance(dtype, TEXTS) or dtype.is_integer() else None
+        inner = dtype.inner if isinstance(dtype.inner, pl.DataType) else dtype.inner()
+        fits = inner == pl.Null or isinstance(inner, TEXTS) or inner.is_integer()
+        return pl.List(pl.String()) if fits else None
     if column.kind == "number":
         if not dtype.is_numeric():
             return None
@@ -603,14 +607,6 @@ def _raster(dtype: pl.DataType) -> pl.DataType | None:
         inner = found if isinstance(found, pl.DataType) else found()
     whole = inner == pl.Boolean or inner.is_integer()
     return dtype if depth == 2 and whole else None
-
-
-def _texts(dtype: pl.DataType) -> pl.DataType | None:
-    if not isinstance(dtype, (pl.List, pl.Array)):
-        return pl.String() if isinstance(dtype, TEXTS) or dtype.is_integer() else None
-    inner = dtype.inner if isinstance(dtype.inner, pl.DataType) else dtype.inner()
-    fits = inner == pl.Null or isinstance(inner, TEXTS) or inner.is_integer()
-    return pl.List(pl.String()) if fits else None
 
 
 def _id(dtype: pl.DataType) -> pl.DataType | None:

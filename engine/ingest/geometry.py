@@ -32,8 +32,8 @@ from ..schemas.errors import unknown
 from ..schemas.options import Options
 from ..schemas.wording import option, sql_name
 from . import dtypes
-from .checks import Check
-from .problems import Note, Problem, count_of, note_of
+from .checks import REPAIR, Check
+from .problems import Note, Problem, note_of
 from .recognise import Finder
 
 # Boxes in all accepted forms: corners, corner and extent, centre and extent, one list.
@@ -131,11 +131,7 @@ def has_boxes(find: Finder) -> bool:
     """Return whether a table has columns that look like boxes; claims columns."""
     if any(name in find.schema or name in find.said for name in (*CORNER_NAMES, "bbox")):
         return True
-    return four_columns(find) is not None or _bbox_like(find)
-
-
-def _bbox_like(find: Finder) -> bool:
-    return bool(find.candidates(contract.BBOX.aliases))
+    return four_columns(find) is not None or bool(find.candidates(contract.BBOX.aliases))
 
 
 def four_columns(find: Finder) -> tuple[str, tuple[str, ...]] | None:
@@ -314,7 +310,17 @@ def _from_one_column(find: Finder, bbox: str, box_format: str | None) -> Boxes:
         return Boxes()
     if box_format is None:
         find.problems.append(
-            Problem(find.side, "bbox", _ambiguous(bbox), kind="box_format_missing")
+            Problem(
+                find.side,
+                "bbox",
+                (
+                    f"column {bbox!r} contains four numbers of unknown order: write "
+                    f"{option('box_format', 'xywh')} (left, top, width, height, as in COCO), "
+                    f"{option('box_format', 'xyxy')} (left, top, right, bottom) or "
+                    f"{option('box_format', 'cxcywh')} (centre and extent, as in YOLO)."
+                ),
+                kind="box_format_missing",
+            )
         )
         return Boxes()
     column = pl.col(bbox)
@@ -332,15 +338,6 @@ def _from_one_column(find: Finder, bbox: str, box_format: str | None) -> Boxes:
 def _numbers(dtype: pl.List | pl.Array) -> bool:
     inner = _instance(dtype.inner)
     return inner.is_numeric() or inner == pl.Null
-
-
-def _ambiguous(bbox: str) -> str:
-    return (
-        f"column {bbox!r} contains four numbers of unknown order: write "
-        f"{option('box_format', 'xywh')} (left, top, width, height, as in COCO), "
-        f"{option('box_format', 'xyxy')} (left, top, right, bottom) or "
-        f"{option('box_format', 'cxcywh')} (centre and extent, as in YOLO)."
-    )
 
 
 def _from_struct(find: Finder, bbox: str, dtype: pl.Struct) -> Boxes:
@@ -396,14 +393,15 @@ def check_box_lengths(check: Check, seen: Mapping[str, Any]) -> None:
     wrong = pl.col(LENGTH) != 4
     # Numbers missing in a short list are not reported as nulls.
     check.sound = dict.fromkeys(BOX_NAMES, pl.col(LENGTH).is_null() | ~wrong)
-    n = check.count(wrong)
-    own = check.origins.get("xmin", ["bbox"])[0]
-    check.add(
+    check.refuse(
         "not_four_numbers",
-        "bbox",
-        n,
-        f"column {own!r}: {count_of(n, 'list')} without exactly four numbers,"
-        f" {check.rows(wrong, [LENGTH])}. A box is four numbers.",
+        CORNER_NAMES,
+        wrong,
+        "without exactly four numbers",
+        "A box is four numbers.",
+        unit=("list", "lists"),
+        shown=[LENGTH],
+        column="bbox",
     )
 
 
@@ -416,20 +414,19 @@ def inverted(check: Check, seen: Mapping[str, Any]) -> None:
         (pl.col(far) < pl.col(near)) & pl.col(near).is_finite()
         for near, far in (("xmin", "xmax"), ("ymin", "ymax"))
     )
-    n = check.count(wrong)
     negative = {problem.column for problem in check.problems} & {"box_width", "box_height"}
-    if n and not negative:
+    if not negative:
         ends = {check.own("xmax"): "box_width", check.own("ymax"): "box_height"}
         way = f"{option('columns', ends)} for both tables; for one of them, rename its columns"
         if len(ends) == 1:  # a list
             way = option("box_format", "xywh")
-        check.add(
+        check.refuse(
             "inverted_boxes",
-            "xmin",
-            n,
-            f"{check.named(CORNER_NAMES)}: {count_of(n, 'inverted box', 'inverted boxes')}"
-            f" (xmax < xmin or ymax < ymin), {check.rows(wrong, CORNER_NAMES)}. Swap the"
-            f" corners; if the last two numbers are width and height, name them so: {way}.",
+            CORNER_NAMES,
+            wrong,
+            "(xmax < xmin or ymax < ymin)",
+            f"Swap the corners; if the last two numbers are width and height, name them so: {way}.",
+            unit=("inverted box", "inverted boxes"),
         )
     flat = (pl.col("xmax") == pl.col("xmin")) | (pl.col("ymax") == pl.col("ymin"))
     zero = check.count(flat & ~wrong)
@@ -566,25 +563,18 @@ def numbers_of(
     odd = there & (length != many)
     if odd.any():
         hint = "".join(said for many, said in _HINTS[name].items() if many in length[odd])
-        _tell(check, "wrong_length", name, odd, words[0], f"{words[1]}{hint}")
+        check.refuse("wrong_length", [name], odd, words[0], f"{words[1]}{hint}")
         return
     numbers = np.full((there.size, many), 0.0)
     read = values.cast(pl.Float64).fill_null(float("nan")).to_numpy().reshape(-1, many)
     numbers[there] = read
     finite = np.isfinite(numbers).all(axis=1)
     if not finite.all():
-        _tell(
-            check,
-            "not_finite",
-            name,
-            ~finite,
-            "with null, NaN or infinity",
-            "Repair or remove these rows.",
-        )
+        check.refuse("not_finite", [name], ~finite, "with null, NaN or infinity", REPAIR)
     extent = numbers[:, extents]
     negative = finite & (extent < 0).any(axis=1)
     if negative.any():
-        _tell(check, "too_low", name, negative, words[2], words[3])
+        check.refuse("too_low", [name], negative, words[2], words[3])
     flat_ones = int((finite & there & ~negative & (extent == 0).any(axis=1)).sum())
     if flat_ones:
         said = "box has", "boxes have", words[4]
@@ -598,13 +588,6 @@ _HINTS = {
     },
 }
 """Length of an invalid box list -> its likely meaning."""
-
-
-def _tell(check: Check, code: str, name: str, wrong: Array, what: str, way: str) -> None:
-    n = int(wrong.sum())
-    shown = check.rows(pl.lit(pl.Series(wrong)), [name])
-    own = check.named([name])
-    check.add(code, name, n, f"{own}: {count_of(n, 'row')} {what}, {shown}. {way}")
 
 
 # 3-D boxes in tables: centre, extent and yaw, in one list or in separate columns.
@@ -791,17 +774,9 @@ def check_boxes_3d(check: Check) -> None:
     """Refuse rows without a box, values other than seven finite numbers, and negative extents."""
     if BOX3D.name not in check.frame.columns:
         return
+    way = "Give each row one, or remove these rows."
     bare = pl.col(BOX3D.name).is_null()
-    n = check.count(bare)
-    if n:
-        own = check.named([BOX3D.name])
-        check.add(
-            "geometry_missing",
-            BOX3D.name,
-            n,
-            f"{own}: {count_of(n, 'row')} without a 3-D box, {check.rows(bare, [])}. Give each row"
-            " one, or remove these rows.",
-        )
+    check.refuse("geometry_missing", [BOX3D.name], bare, "without a 3-D box", way, shown=[])
     numbers_of(check, BOX3D.name, NUMBERS, slice(3, 6), _BOXES_3D_WORDS)
 
 
@@ -825,49 +800,29 @@ def check_keypoints(check: Check) -> None:
     if _NAME not in check.frame.columns:
         return
     column = check.frame[_NAME]
+
+    def tell(code: str, wrong: Array, what: str, way: str) -> None:
+        check.refuse(code, [_NAME], wrong, what, way, shown=[])
+
     length = column.list.len().fill_null(0).to_numpy()
     if check.side == "predictions" and (length == 0).any():
-        _report_keypoints(
-            check,
-            "geometry_missing",
-            length == 0,
-            "without keypoints",
-            "Give each row its points, or remove it.",
-        )
+        way = "Give each row its points, or remove it."
+        tell("geometry_missing", length == 0, "without keypoints", way)
     odd = length % 3 != 0
     if odd.any():
-        pairs = bool((length[odd] % 2 == 0).all())
-        missing = " These are pairs of x and y: the visibility of each point is missing; write 2"
-        missing += " for points that are labelled and 0 for others."
-        _report_keypoints(
-            check,
-            "not_triples",
-            odd,
-            f"with {length[odd][0]} numbers, which are not three for each point",
-            "Write x, y and visibility of every point." + (missing if pairs else ""),
-        )
+        way = "Write x, y and visibility of every point."
+        if (length[odd] % 2 == 0).all():
+            way += " These are pairs of x and y: the visibility of each point is missing; write 2"
+            way += " for points that are labelled and 0 for others."
+        what = f"with {length[odd][0]} numbers, which are not three for each point"
+        tell("not_triples", odd, what, way)
     values, (offsets,) = flat(column)
     finite = np.isfinite(values.cast(pl.Float64).to_numpy())
     if not finite.all():
         wrong = np.zeros(len(column), bool)
         wrong[np.searchsorted(offsets, np.flatnonzero(~finite), side="right") - 1] = True
-        _report_keypoints(
-            check,
-            "not_finite",
-            wrong,
-            "with null, NaN or infinity among the numbers",
-            "Write 0, 0, 0 for points that are not labelled, or remove these rows.",
-        )
-
-
-def _report_keypoints(
-    check: Check, code: str, wrong: np.ndarray[tuple[int], np.dtype[np.bool_]], what: str, way: str
-) -> None:
-    shown = check.rows(pl.lit(pl.Series(wrong)), [])
-    n = int(wrong.sum())
-    check.add(
-        code, _NAME, n, f"{check.named([_NAME])}: {count_of(n, 'row')} {what}, {shown}. {way}"
-    )
+        way = "Write 0, 0, 0 for points that are not labelled, or remove these rows."
+        tell("not_finite", wrong, "with null, NaN or infinity among the numbers", way)
 
 
 # Objects in all accepted forms: boxes, polygons, masks, raster files, or a mixture.
@@ -1065,16 +1020,9 @@ def check_first(check: Check, seen: Mapping[str, Any]) -> None:
         for name in BOX_NAMES:
             check.sound[name] = check.sound.get(name, pl.lit(True)) & told
         return
-    n = check.count(bare)
-    if n:
-        check.add(
-            "geometry_missing",
-            names[0],
-            n,
-            f"{check.named(names)}: {count_of(n, 'row')} without any geometry,"
-            f" {check.rows(bare, [])}. Give each row one, or remove these rows, e.g. with"
-            f" {option('where', f'{sql_name(check.own(names[0]))} IS NOT NULL')}.",
-        )
+    kept = option("where", f"{sql_name(check.own(names[0]))} IS NOT NULL")
+    way = f"Give each row one, or remove these rows, e.g. with {kept}."
+    check.refuse("geometry_missing", names, bare, "without any geometry", way, shown=[])
 
 
 def check_last(check: Check, seen: Mapping[str, Any]) -> None:
@@ -1083,14 +1031,6 @@ def check_last(check: Check, seen: Mapping[str, Any]) -> None:
     for column in _BESIDE:
         if column.name not in check.frame.columns:
             continue
-        values = pl.col(column.name)
+        values, what = pl.col(column.name), "with a number that is not whole"
         wrong = values != values.floor()
-        n = check.count(wrong)
-        if n:
-            check.add(
-                "not_whole",
-                column.name,
-                n,
-                f"{check.named([column.name])}: {count_of(n, 'row')} with a number that is not"
-                f" whole, {check.rows(wrong, [column.name])}. Write whole numbers.",
-            )
+        check.refuse("not_whole", [column.name], wrong, what, "Write whole numbers.")

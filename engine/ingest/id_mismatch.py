@@ -106,7 +106,9 @@ def check_meet(
     ours, theirs = ids[PREDICTIONS], ids[GROUND_TRUTHS]
     if ours is theirs or not (len(ours) and len(theirs)):
         return []
-    if DATUMS in ids and not any(_met_by(side, ids[DATUMS]) for side in (ours, theirs)):
+    if DATUMS in ids and not any(
+        len(side) - len(side.lacking(ids[DATUMS])) for side in (ours, theirs)
+    ):
         raise none_listed(theirs.ordered, ids[DATUMS].ordered, speech)
     sizes = len(ours), len(theirs)
     common = sizes[0] - len(ours.lacking(theirs))
@@ -169,10 +171,6 @@ def numbers_of(ids: pl.Series) -> pl.Series | None:
     )
     plain = parts["rest"].n_unique() == 1 and not parts["number"].null_count()
     return parts["number"] if plain else None
-
-
-def _met_by(side: Known, datums: Known) -> int:
-    return len(side) - len(side.lacking(datums))
 
 
 def none_listed(some: pl.Series, datums: pl.Series | None, speech: Speech = PLAIN) -> InputError:
@@ -344,17 +342,18 @@ def _tries(ours: pl.Series, theirs: pl.Series) -> Iterator[tuple[tuple[str, ...]
                 both = f"differ in {FORMS[name].differ}, and in {FORMS[other].differ}"
                 yield (name, other), both
         for before in ((), ("stem",)):
-            pattern = around(*(_as_written(side, before) for side in (ours, theirs)))
+            pattern = around(
+                *(
+                    side.to_frame("id").select(written(pl.col("id"), before))["id"]
+                    for side in (ours, theirs)
+                )
+            )
             if pattern is not None:
                 yield (*before, pattern), "differ in their prefix or suffix"
     yield ("number",), "differ in everything but their last number"
     for step, one in (("-1", "higher"), ("+1", "lower")):
         differ = "differ in everything but their last number, which is"
         yield ("number", step), f"{differ} {one} by 1 in the predictions"
-
-
-def _as_written(ids: pl.Series, forms: tuple[str, ...]) -> pl.Series:
-    return ids.to_frame("id").select(written(pl.col("id"), forms))["id"]
 
 
 def around(ours: pl.Series, theirs: pl.Series) -> str | None:

@@ -620,7 +620,11 @@ def rows_repeat(
     if frame.height < 2:
         return False
     if not any(column.null_count() for column in columns):
-        columns = [column for column in columns if not _constant(column)]
+        columns = [
+            column
+            for column in columns
+            if not (bool(column[-1] == column[0]) and bool((column == column[0]).all()))
+        ]
         if not columns:
             return True
         if any(ascending(column) for column in columns) or _in_order(columns):
@@ -630,13 +634,9 @@ def rows_repeat(
         marked = _marked(columns, made)
         if marked is not None:
             return marked < frame.height
-        if _hashes_differ(columns):
+        if pl.DataFrame(columns).hash_rows().n_unique() == len(columns[0]):
             return False
     return bool(frame.select(key).is_duplicated().any())
-
-
-def _constant(column: pl.Series) -> bool:
-    return bool(column[-1] == column[0]) and bool((column == column[0]).all())
 
 
 def _in_order(columns: Sequence[pl.Series]) -> bool:
@@ -705,11 +705,6 @@ def _marked(columns: Sequence[pl.Series], made: dict[str, Marks]) -> int | None:
     flags = np.zeros(int(np.prod([span for _, span in ranges])), dtype=np.bool_)
     flags[place] = True
     return int(np.count_nonzero(flags))
-
-
-def _hashes_differ(columns: Sequence[pl.Series]) -> bool:
-    """Return whether 64-bit hashes of the rows are all distinct, which implies distinct rows."""
-    return pl.DataFrame(columns).hash_rows().n_unique() == len(columns[0])
 
 
 # Normalisation of ids and labels: ``id_format`` and ``label_format``.

@@ -536,7 +536,9 @@ def _refuse_unmade(made: Table, inputs: Inputs, options: Options) -> None:
     if there(made, made.signs) or not there(source, source.any_of):
         return
     named = tuple(options.metrics or ())
-    if options.task is None and _owners(named) != [made.task]:
+    if options.task is None and [
+        task for task in tables.task_names() if all(metrics.has(task, name) for name in named)
+    ] != [made.task]:
         return
     named = tuple(named or metrics.names(made.task)[:1])
     path = inputs.sources[role].files[:1]
@@ -551,11 +553,6 @@ def _refuse_unmade(made: Table, inputs: Inputs, options: Options) -> None:
         code="column_missing",
         column=made.signs[0],
     )
-
-
-def _owners(named: Sequence[str]) -> list[str]:
-    """Tasks that have all of some metrics."""
-    return [task for task in tables.task_names() if all(metrics.has(task, name) for name in named)]
 
 
 def _by_kin(inputs: Inputs, options: Options) -> list[str]:

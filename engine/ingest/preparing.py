@@ -281,7 +281,13 @@ def ids_together(
     if not names or any(known) != all(known):
         return
     if all(known):
-        names = [name for name in names if not _is(found, namings, sides, name, datum)]
+        names = [
+            name
+            for name in names
+            if not any(
+                found[role][name] in namings[role].exprs[datum].meta.root_names() for role in sides
+            )
+        ]
         if not names or not any(_repeat(sources[r], namings[r], contracts[r]) for r in sides):
             return
     elif sides == [TABLE]:
@@ -325,17 +331,6 @@ def _found(
     own = {name: find.find(columns[name]) for name in table.together if name in columns}
     problems += find.problems
     return {name: mine for name, mine in own.items() if mine is not None}
-
-
-def _is(
-    found: Mapping[str, Mapping[str, str]],
-    namings: Mapping[str, Naming],
-    sides: list[str],
-    name: str,
-    datum: str,
-) -> bool:
-    """Return whether a column is that of the ids itself, on at least one side."""
-    return any(found[role][name] in namings[role].exprs[datum].meta.root_names() for role in sides)
 
 
 def _repeat(source: Source, naming: Naming, table: Table) -> bool:

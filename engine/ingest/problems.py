@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -117,50 +116,27 @@ Say = Callable[[str, dict[str, Any]], str | None]
 def notes_of_parts(parts: Iterable[Sequence[Note]], say: Say | None = None) -> list[Note]:
     """Merge notes of parts of one input: counts are added, the lowest ids named.
 
-    The order is that of the parts, whichever part is the first to have a note.
+    A counted note without words and facts keeps the message of its first part, with the sum.
     """
     told = [*parts]
-    return [_whole(notes, len(told), say) for notes in _by_kind(told, _kind)]
+    found: dict[tuple[str, str], list[Note]] = {}
+    for note in (note for notes in told for note in notes):
+        plain = note.message if note.count is None else ""
+        if note.words is not None:
+            plain = note.before + note.words[2]
+        elif note.facts:
+            plain = repr({k: v for k, v in note.facts.items() if not _adds_up(k, v)})
+        found.setdefault((note.kind, plain), []).append(note)
+    return [_whole(notes, len(told), say) for notes in found.values()]
 
 
-T = TypeVar("T")
-
-
-def _by_kind(
-    parts: Iterable[Sequence[T]], kind_of: Callable[[T], tuple[str, ...]]
-) -> list[list[T]]:
-    """Group the findings of parts by kind, in the order that parts have kinds in."""
-    found: dict[tuple[str, ...], list[T]] = {}
-    order: list[tuple[str, ...]] = []
-    for told in parts:
-        kinds = [kind_of(one) for one in told]
-        for i, (kind, one) in enumerate(zip(kinds, told, strict=True)):
-            if kind not in found:  # before those that follow it here, as in one run of all
-                follows = [order.index(other) for other in kinds[i + 1 :] if other in found]
-                order.insert(min(follows, default=len(order)), kind)
-            found.setdefault(kind, []).append(one)
-    return [found[kind] for kind in order]
-
-
-def _kind(note: Note) -> tuple[str, str]:
-    """Return the key by which notes of parts are merged."""
-    plain = note.message
-    if note.words is not None:
-        plain = note.before + note.words[2]
-    elif note.facts:
-        same = {k: v for k, v in note.facts.items() if k not in _ADDED and type(v) is not float}
-        plain = repr(same)
-    elif note.count is not None:
-        plain = _PLURAL.sub(r"# \1", _COUNTED.sub("#", plain, count=1))
-    return note.kind, plain
-
-
-_COUNTED = re.compile(r"\b[0-9][0-9,]*\b")
-_NOUN = r"(?: (row|null|value|inverted box)\b)?"
-_FIRST = re.compile(_COUNTED.pattern + _NOUN)
 _OF_DATUMS = ("with_ground_truths", "ground_truths", "busy", "busy_missing", "lost")
 _ADDED = ("count", "of", "values", *_OF_DATUMS)
 """Facts of parts that add up."""
+
+
+def _adds_up(name: str, value: Any) -> bool:
+    return name in _ADDED or type(value) is float
 
 
 def _whole(notes: Sequence[Note], parts: int, say: Say | None) -> Note:
@@ -173,17 +149,13 @@ def _whole(notes: Sequence[Note], parts: int, say: Say | None) -> Note:
     warning = any(note.warning for note in notes)
     if "beyond" in facts:  # a share of the whole decides; parts without a note have none
         warning = (n or 0) > facts["beyond"] * facts["of"] * parts / len(notes)
+    said = say(first.kind, facts) if say is not None and first.facts else None
+    whole = first if said is None else Note(first.kind, said, n)
     if first.words is not None and n is not None:
         lowest = sorted({i for note in notes for i in note.lowest})
         whole = note_of(first.kind, n, first.words, lowest, first.before)
-    elif say is not None and first.facts and (said := say(first.kind, facts)) is not None:
-        whole = Note(first.kind, said, n)
-    elif len(notes) == 1 or n is None:
-        whole = first
-    else:
-        whole = Note(
-            first.kind, _FIRST.sub(lambda found: _counted(n, found[1]), first.message, count=1), n
-        )
+    elif said is None and n != first.count:
+        whole = Note(first.kind, f"{first.message} In all buckets: {n:,}.", n)
     return msgspec.structs.replace(whole, warning=warning, facts=facts)
 
 
@@ -203,6 +175,20 @@ def _facts_of_parts(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return facts
 
 
+class Words(NamedTuple):
+    """Words of a problem of rows, around their number and the first of them."""
+
+    before: str
+    one: str
+    several: str
+    what: str
+    after: str
+
+    def said(self, n: int, shown: Sequence[tuple[int, str]]) -> str:
+        rows = "; ".join(row for _, row in shown)
+        return f"{self.before}{count_of(n, self.one, self.several)}{self.what}{rows}{self.after}"
+
+
 class Problem(msgspec.Struct, frozen=True):
     """Something that stops the run.
 
@@ -216,6 +202,7 @@ class Problem(msgspec.Struct, frozen=True):
             0 for rules and for columns, whose problems are of the whole.
         kind: stable code, such as ``null_values``.
         facts: further values the message is made of.
+        words: those of the message, if it is about rows.
     """
 
     side: str
@@ -226,6 +213,7 @@ class Problem(msgspec.Struct, frozen=True):
     step: int = 0
     kind: str = ""
     facts: dict[str, Any] = {}
+    words: Words | None = None
 
     def as_facts(self) -> dict[str, Any]:
         """Return side, column, count and rows, if known, with the other facts."""
@@ -233,63 +221,33 @@ class Problem(msgspec.Struct, frozen=True):
         known = {"side": self.side, "column": self.column, "count": self.count, "rows": rows}
         return {k: v for k, v in known.items() if v not in ("", None, [])} | self.facts
 
+    def extended(self, more: str) -> Problem:
+        """Return the problem with a sentence added to its message."""
+        words = self.words and self.words._replace(after=self.words.after + more)
+        return msgspec.structs.replace(self, message=self.message + more, words=words)
+
 
 def problems_of_parts(parts: Iterable[Sequence[Problem]]) -> list[Problem]:
     """Merge problems of parts of one input: counts are added, the first rows named."""
-    whole = [_in_all(problems) for problems in _by_kind(parts, _kind_of_problem)]
+    found: dict[Any, list[Problem]] = {}
+    for problem in (problem for problems in parts for problem in problems):
+        plain = problem.words and problem.words.what
+        found.setdefault((problem.side, problem.column, problem.kind, plain), []).append(problem)
+    whole = []
+    for first, *others in found.values():
+        if first.words is None or not others:
+            whole.append(first)
+            continue
+        same = [first, *others]
+        n = sum(problem.count or 0 for problem in same)
+        shown = tuple(sorted({row for problem in same for row in problem.shown})[:3])
+        facts = _facts_of_parts([problem.facts for problem in same])
+        whole.append(
+            msgspec.structs.replace(
+                first, message=first.words.said(n, shown), count=n, shown=shown, facts=facts
+            )
+        )
     return sorted(whole, key=lambda problem: problem.step)
-
-
-def _kind_of_problem(problem: Problem) -> tuple[str, str, str]:
-    """Return the key by which problems of parts are merged."""
-    plain = _PLURAL.sub(r"# \1", _NUMBER.sub("#", _without_rows(problem)))
-    return problem.side, problem.column, plain
-
-
-_NUMBER = re.compile(r"(?<![\w.='])[0-9]{1,3}(?:,[0-9]{3})*(?= [a-z])")
-_PLURAL = re.compile(r"# ((?:inverted )?[a-z]+?)(?:(?<=x)es|s)?\b")
-
-
-def _rows_of(problem: Problem) -> str:
-    return "; ".join(row for _, row in problem.shown)
-
-
-def _without_rows(problem: Problem) -> str:
-    """Return the message with a placeholder for the named rows."""
-    rows = _rows_of(problem)
-    return problem.message.replace(rows, _MARK) if rows else problem.message
-
-
-_MARK = "<rows>"
-
-
-def _in_all(problems: Sequence[Problem]) -> Problem:
-    """One problem of several parts, in the words of the one with most rows."""
-    most = max(problems, key=lambda problem: problem.count or 0)
-    if len(problems) == 1 or most.count is None or (most.kind and not most.step):  # of the whole
-        return most
-    texts = [_NUMBER.findall(_without_rows(problem)) for problem in problems]
-    sums = [
-        sum(int(number.replace(",", "")) for number in place) for place in zip(*texts, strict=True)
-    ]
-    shown = tuple(sorted({row for problem in problems for row in problem.shown})[:3])
-    total = iter(sums)
-    said = _COUNTED_NOUN.sub(lambda found: _counted(next(total), found[1]), _without_rows(most))
-    said = said.replace(_MARK, "; ".join(row for _, row in shown))
-    n = sum(problem.count or 0 for problem in problems)
-    return msgspec.structs.replace(
-        most, message=said, count=n, shown=shown, facts=_facts_of_parts([p.facts for p in problems])
-    )
-
-
-_COUNTED_NOUN = re.compile(_NUMBER.pattern + _NOUN)
-
-
-def _counted(n: int, noun: str | None) -> str:
-    """A number, and the noun behind it: of one in each part there are several in all."""
-    if noun is None or n == 1:
-        return f"{n:,}" if noun is None else f"{n:,} {noun}"
-    return f"{n:,} {noun}es" if noun.endswith("x") else f"{n:,} {noun}s"
 
 
 class PointsAlone(InputError):

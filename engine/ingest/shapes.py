@@ -16,7 +16,7 @@ from ..schemas.errors import InputError
 from ..schemas.tables import VERDICT_KEY
 from ..schemas.wording import option
 from . import geometry
-from .checks import Check
+from .checks import REPAIR, Check, not_whole
 from .geometry import (
     BOX_NAMES,
     GEOMETRY_NAMES,
@@ -28,7 +28,7 @@ from .geometry import (
     has_objects,
 )
 from .ids import rows_repeat
-from .problems import Note, count_of, listing, note_of
+from .problems import Note, listing, note_of
 from .recognise import Finder
 
 # Checks that bounds of predicted intervals and quantiles are ordered.
@@ -38,18 +38,11 @@ def check_ends(check: Check, seen: Mapping[str, Any]) -> None:
     """Refuse lower bounds above upper ones; note columns that do not increase with their level."""
     names = {column.name for column in check.columns}
     for column in check.columns:
-        if column.below not in names:
-            continue
-        ends = [column.name, column.below]
-        wrong = _above(*ends)
-        n = check.count(wrong)
-        if n:
-            check.add(
-                "bounds_inverted",
-                column.name,
-                n,
-                f"{check.named(ends)}: {count_of(n, 'row')} with {' above '.join(ends)},"
-                f" {check.rows(wrong, ends)}. Swap the ends, or remove these rows.",
+        if column.below in names:
+            ends = [column.name, column.below]
+            way = "Swap the ends, or remove these rows."
+            check.refuse(
+                "bounds_inverted", ends, _above(*ends), f"with {' above '.join(ends)}", way
             )
     rising = [column.name for column in check.columns if column.rising]
     if len(rising) > 1:
@@ -72,12 +65,16 @@ def _above(low: str, high: str) -> pl.Expr:
 _SIDES = ("actual", "predicted")
 
 
+def _lengths_differ() -> pl.Expr:
+    actual, predicted = (pl.col(name).list.len() for name in _SIDES)
+    return actual != predicted
+
+
 def screen_pairs(frame: pl.DataFrame) -> list[pl.Expr]:
     """Return an aggregate: whether any row's two lists differ in length."""
     if not all(isinstance(frame.schema.get(name), pl.List) for name in _SIDES):
         return []
-    actual, predicted = (pl.col(name).list.len() for name in _SIDES)
-    return [(actual != predicted).any().alias("uneven")]
+    return [_lengths_differ().any().alias("uneven")]
 
 
 def check_lists(check: Check, seen: Mapping[str, Any]) -> None:
@@ -85,12 +82,27 @@ def check_lists(check: Check, seen: Mapping[str, Any]) -> None:
     lists = [name for name in _SIDES if isinstance(check.frame.schema.get(name), pl.List)]
     if not lists:
         return
-    rest = [name for name in _SIDES if name not in lists and name in check.frame.columns]
-    scores = [name for name in check.frame.columns if name.split(":")[0] == "score"]
-    if rest or scores or len(lists) < 2:
-        _alone(check, lists[0], [*rest, *scores])
+    others = [name for name in _SIDES if name not in lists and name in check.frame.columns]
+    others += [name for name in check.frame.columns if name.split(":")[0] == "score"]
+    if others or len(lists) < 2:
+        beside = f"{check.named(others[:1])} has one value per row" if others else "no other does"
+        check.add(
+            "lists_on_one_side",
+            lists[0],
+            f"{check.named(lists[:1])} has lists of labels, but {beside}. Either both 'actual' and "
+            "'predicted' have lists, of equal length in each row and without scores, or neither "
+            "does.",
+        )
     if seen.get("uneven"):
-        _uneven(check)
+        check.refuse(
+            "unequal_lists",
+            _SIDES,
+            _lengths_differ(),
+            "with lists of unequal length",
+            "Each place of one list is compared with the same place of the other; cut or fill them"
+            " to equal length.",
+            column="predicted",
+        )
     for name in lists:
         _elements(check, name)
 
@@ -106,7 +118,6 @@ def check_sets(check: Check, seen: Mapping[str, Any]) -> None:
         check.add(
             "not_lists",
             single[0],
-            None,
             f"{check.named(single[:1])} has one value per row. With {option('multilabel', True)} "
             "one table has lists of labels in 'actual', and in 'predicted' or in place of it a "
             f"column of scores for every label ({option('score_columns')}). Or give two tables, "
@@ -117,84 +128,40 @@ def check_sets(check: Check, seen: Mapping[str, Any]) -> None:
         check.add(
             "label_key_beside_lists",
             "label_key",
-            None,
             f"{check.named(['label_key'])} next to lists of labels: these are of one key. Give "
             "two tables, predictions and ground truths, with a row for each label of a datum.",
         )
     for name in _SIDES:
-        if name not in check.frame.columns:
-            continue
-        _elements(check, name)
-        wrong = pl.col(name).list.n_unique() != pl.col(name).list.len()
-        n = check.count(wrong)
-        if n:
-            check.add(
-                "repeated_in_list",
-                name,
-                n,
-                f"{check.named([name])}: {count_of(n, 'row')} with a label twice in the list,"
-                f" {check.rows(wrong, [name])}. Each label of a datum may appear once.",
-            )
+        if name in check.frame.columns:
+            _elements(check, name)
+            wrong = pl.col(name).list.n_unique() != pl.col(name).list.len()
+            way = "Each label of a datum may appear once."
+            check.refuse("repeated_in_list", [name], wrong, "with a label twice in the list", way)
 
 
-def _alone(check: Check, name: str, others: list[str]) -> None:
-    beside = f"{check.named(others[:1])} has one value per row" if others else "no other does"
-    check.add(
-        "lists_on_one_side",
-        name,
-        None,
-        f"{check.named([name])} has lists of labels, but {beside}. Either both 'actual' and "
-        "'predicted' have lists, of equal length in each row and without scores, or neither does.",
-    )
-
-
-def _uneven(check: Check) -> None:
-    actual, predicted = (pl.col(name).list.len() for name in _SIDES)
-    wrong = actual != predicted
-    n = check.count(wrong)
-    check.add(
-        "unequal_lists",
-        "predicted",
-        n,
-        f"{check.named(_SIDES)}: {count_of(n, 'row')} with lists of unequal length,"
-        f" {check.rows(wrong, _SIDES)}. Each place of one list is compared with the same place of"
-        " the other; cut or fill them to equal length.",
-    )
+def _refuse_nulls(check: Check, name: str, way: str = "Fill or remove these.") -> pl.Series | None:
+    """Refuse nulls within lists; return the elements, or None for another column."""
+    if not isinstance(check.frame.schema.get(name), pl.List):
+        return None
+    values = check.frame[name].explode(empty_as_null=False, keep_nulls=False)
+    if values.null_count():
+        where = pl.col(name).list.eval(pl.element().is_null()).list.any()
+        check.refuse("null_in_list", [name], where, "with a null in the list", way)
+    return values
 
 
 def _elements(check: Check, name: str) -> None:
     """Apply the checks of single labels to labels in lists."""
-    from .checks import not_whole
-
-    values = check.frame[name].explode(empty_as_null=False, keep_nulls=False)
-    element = pl.element()
-    if values.null_count():
-        where = pl.col(name).list.eval(element.is_null()).list.any()
-        n = check.count(where)
-        check.add(
-            "null_in_list",
-            name,
-            n,
-            f"{check.named([name])}: {count_of(n, 'row')} with a null in the list,"
-            f" {check.rows(where, [name])}. Fill or remove these.",
-        )
-    if not values.dtype.is_float():
+    values, element = _refuse_nulls(check, name), pl.element()
+    if values is None or not values.dtype.is_float():
         return
     if not values.is_finite().all():
         where = pl.col(name).list.eval(~element.is_finite()).list.any()
-        n = check.count(where)
-        check.add(
-            "not_finite",
-            name,
-            n,
-            f"{check.named([name])}: {count_of(n, 'row')} with NaN or infinity,"
-            f" {check.rows(where, [name])}. Repair or remove these rows.",
-        )
+        check.refuse("not_finite", [name], where, "with NaN or infinity", REPAIR)
     found = values.to_frame("x").select((not_whole(pl.col("x")) & pl.col("x").is_finite()).any())
     if found.item():
         where = pl.col(name).list.eval(not_whole(element) & element.is_finite()).list.any()
-        n = check.count(where)
-        check.add("not_whole", name, n, check.fractional(name, n, where))
+        check.refuse_fractions(name, where)
 
 
 # Ranked lists per query: in rows with a score or rank, or one list per row.
@@ -209,7 +176,6 @@ def check_order(check: Check, seen: Mapping[str, Any]) -> None:
         check.add(
             "column_missing",
             "score",
-            None,
             "no 'score' and no 'rank': documents are ranked by one of them. To use another "
             f"column, write {option('columns', {'mine': 'score'})}.",
         )
@@ -218,19 +184,7 @@ def check_order(check: Check, seen: Mapping[str, Any]) -> None:
 def check_items(check: Check, seen: Mapping[str, Any]) -> None:
     """Refuse nulls within lists; empty lists are lists."""
     for name in LISTS:
-        values = check.frame.get_column(name, default=None)
-        if values is None or not isinstance(values.dtype, pl.List):
-            continue
-        if values.explode(empty_as_null=False, keep_nulls=False).null_count():
-            where = pl.col(name).list.eval(pl.element().is_null()).list.any()
-            n = check.count(where)
-            check.add(
-                "null_in_list",
-                name,
-                n,
-                f"{check.named([name])}: {count_of(n, 'row')} with a null in the list,"
-                f" {check.rows(where, [name])}. Fill or remove these.",
-            )
+        _refuse_nulls(check, name)
 
 
 # Row checks of segments, beyond single columns.
@@ -251,58 +205,34 @@ def check_segments(check: Check, seen: Mapping[str, Any]) -> None:
     label = pl.col("label_value") if "label_value" in columns else none
     mask = pl.col("mask").is_not_null() if "mask" in columns else pl.lit(value=False)
     raster = pl.col("raster").is_not_null() if "raster" in columns else pl.lit(value=False)
+    fill, name_it = "Fill or remove these rows.", "Name the label of each segment."
+    own = raster & ~mask
     for code, where, name, said, way in (
-        (
-            "geometry_missing",
-            ~mask & ~raster,
-            forms[0],
-            "without any pixels",
-            "Fill or remove these rows.",
-        ),
+        ("geometry_missing", ~mask & ~raster, forms[0], "without any pixels", fill),
+        ("null_values", mask & label.is_null(), "label_value", "with a mask and no label", name_it),
         (
             "null_values",
-            mask & label.is_null(),
-            "label_value",
-            "with a mask and no label",
-            "Name the label of each segment.",
-        ),
-        (
-            "null_values",
-            raster & ~mask & label.is_null() & segment.is_not_null(),
+            own & label.is_null() & segment.is_not_null(),
             "label_value",
             "with a segment and no label",
-            "Name the label of each segment.",
+            name_it,
         ),
         (
             "null_values",
-            raster & ~mask & label.is_not_null() & segment.is_null(),
+            own & label.is_not_null() & segment.is_null(),
             "segment_id",
             "with a label and no segment_id, so its pixels in the map are unknown",
             "Give each segment its id.",
         ),
     ):
-        n = check.count(where)
-        if n:
-            check.add(
-                code,
-                name,
-                n,
-                f"{check.named([name])}: {count_of(n, 'row')} {said},"
-                f" {check.rows(where, [])}. {way}",
-            )
-    if "segment_id" not in columns:
-        return
-    key = pl.struct("datum_id", "segment_id")
-    twice = key.is_duplicated() & segment.is_not_null()
-    n = check.count(twice)
-    if n:
-        check.add(
+        check.refuse(code, [name], where, said, way, shown=[])
+    if "segment_id" in columns:
+        check.refuse(
             "repeated_values",
-            "segment_id",
-            n,
-            f"{check.named(['segment_id'])}: {count_of(n, 'row')} of an image in which their id "
-            f"appears more than once, {check.rows(twice, ['segment_id'])}. An id is of one "
-            "segment: merge these rows, or give them distinct ids.",
+            ["segment_id"],
+            pl.struct("datum_id", "segment_id").is_duplicated() & segment.is_not_null(),
+            "of an image in which their id appears more than once",
+            "An id is of one segment: merge these rows, or give them distinct ids.",
         )
 
 
@@ -321,51 +251,41 @@ def check_vectors(check: Check, seen: Mapping[str, Any]) -> None:
 
 def _check(check: Check, name: str, way: str, *, nulls: bool) -> None:
     vectors, row = _single(check.frame[name])
+
+    def tell(code: str, rows: np.ndarray[Any, Any], what: str, way: str) -> None:
+        flags = np.zeros(check.frame.height, bool)
+        flags[rows] = True
+        check.refuse(code, [name], flags, what, way, shown=[])  # vectors would fill the page
+
     wrong = vectors.is_null().to_numpy() & check.frame[name].is_not_null().to_numpy()[row]
     if wrong.any() and not nulls:
-        _tell(
-            check,
-            "null_in_list",
-            name,
-            row[wrong],
-            "with a null in the list",
-            f"Fill or remove these, or write {option('nulls', 'skip')}.",
-        )
+        skip = f"Fill or remove these, or write {option('nulls', 'skip')}."
+        tell("null_in_list", row[wrong], "with a null in the list", skip)
     row = row[vectors.is_not_null().to_numpy()]
     vectors = vectors.drop_nulls()
     if not len(vectors):
         return
-    length = _lengths(vectors)
+    if isinstance(vectors.dtype, pl.Array):
+        length = np.full(len(vectors), vectors.dtype.shape[0])
+    else:
+        length = vectors.list.len().to_numpy().astype(np.int64)
     if length.min() != length.max() or length[0] == 0:
         counts = np.bincount(length)
         counts[0] = 0
         if not counts.any():
-            way = way or "Embed the texts again."
-            _tell(check, "wrong_length", name, row, "with vectors of no numbers", way)
+            tell("wrong_length", row, "with vectors of no numbers", way or "Embed the texts again.")
             return
         usual = int(counts.argmax())
         wrong = length != usual
         others = ", ".join(map(str, np.unique(length[wrong])[:_SHOWN]))
-        _tell(
-            check,
-            "wrong_length",
-            name,
-            row[wrong],
-            f"with vectors of {others} numbers, but the others have {usual}",
-            way or "All must come from one model.",
-        )
+        what = f"with vectors of {others} numbers, but the others have {usual}"
+        tell("wrong_length", row[wrong], what, way or "All must come from one model.")
     values = vectors.explode(empty_as_null=False, keep_nulls=True)
-    array = values.to_numpy()  # null becomes NaN
-    if not np.isfinite(array).all():
-        of = np.repeat(row, length)
-        _tell(
-            check,
-            "not_finite",
-            name,
-            of[~np.isfinite(array)],
-            "with null, NaN or infinity in a vector",
-            way or "Embed these texts again, or remove the rows.",
-        )
+    finite = np.isfinite(values.to_numpy())  # null becomes NaN
+    if not finite.all():
+        repair = way or "Embed these texts again, or remove the rows."
+        bad = np.repeat(row, length)[~finite]
+        tell("not_finite", bad, "with null, NaN or infinity in a vector", repair)
 
 
 def _single(values: pl.Series) -> tuple[pl.Series, np.ndarray[Any, Any]]:
@@ -378,24 +298,6 @@ def _single(values: pl.Series) -> tuple[pl.Series, np.ndarray[Any, Any]]:
     return values.explode(empty_as_null=False, keep_nulls=False), np.repeat(row, many)
 
 
-def _lengths(vectors: pl.Series) -> np.ndarray[Any, Any]:
-    """Return the length of each vector; vectors are not null."""
-    if isinstance(vectors.dtype, pl.Array):
-        return np.full(len(vectors), vectors.dtype.shape[0])
-    return vectors.list.len().to_numpy().astype(np.int64)
-
-
-def _tell(
-    check: Check, code: str, name: str, rows: np.ndarray[Any, Any], what: str, way: str
-) -> None:
-    """A problem with its rows; the vectors themselves would fill the page."""
-    flags = np.zeros(check.frame.height, bool)
-    flags[rows] = True
-    shown = check.rows(pl.lit(pl.Series(flags)), []).replace(" ()", "")
-    n = int(flags.sum())
-    check.add(code, name, n, f"{check.named([name])}: {count_of(n, 'row')} {what}, {shown}. {way}")
-
-
 # References and contexts of texts: one a row, or a list of them.
 
 _LISTS = ("reference", "contexts")
@@ -406,24 +308,11 @@ def check_references(check: Check, seen: Mapping[str, Any]) -> None:
     check_vectors(check, seen)
     for column in check.columns:
         if column.name in _LISTS and not column.nullable:
-            _check_column(check, column.name)
-
-
-def _check_column(check: Check, name: str) -> None:
-    values = check.frame.get_column(name, default=None)
-    if values is None or not isinstance(values.dtype, pl.List):
-        return
-    if values.explode(empty_as_null=False, keep_nulls=False).null_count():
-        where = pl.col(name).list.eval(pl.element().is_null()).list.any()
-        n = check.count(where)
-        check.add(
-            "null_in_list",
-            name,
-            n,
-            f"{check.named([name])}: {count_of(n, 'row')} with a null in the list,"
-            f" {check.rows(where, [name])}. Fill or remove these, or write"
-            f" {option('nulls', 'skip')}, or {option('nulls', 'empty')} if they are empty texts.",
-        )
+            way = (
+                f"Fill or remove these, or write {option('nulls', 'skip')}, or"
+                f" {option('nulls', 'empty')} if they are empty texts."
+            )
+            _refuse_nulls(check, column.name, way)
 
 
 # Tables of verdicts: every one once.
@@ -441,18 +330,15 @@ def check_verdicts(check: Check, seen: Mapping[str, Any]) -> None:
     named = check.frame.filter(pl.col("item_index").is_not_null())
     if not rows_repeat(named.select(pl.struct(key).hash().alias("key")), ["key"]):
         return
-    where = pl.struct(key).is_duplicated() & pl.col("item_index").is_not_null()
-    n = check.count(where)
-    if n:
-        check.add(
-            "repeated_values",
-            "item_index",
-            n,
-            f"{check.named(key)}: {count_of(n, 'row')} of which another has the same values,"
-            f" {check.rows(where, key)}. Each verdict may appear once; was a file read twice?"
-            f" Several"
-            " judgments of one item are distinguished by judgment_index.",
-        )
+    check.refuse(
+        "repeated_values",
+        key,
+        pl.struct(key).is_duplicated() & pl.col("item_index").is_not_null(),
+        "of which another has the same values",
+        "Each verdict may appear once; was a file read twice? Several judgments of one item are"
+        " distinguished by judgment_index.",
+        column="item_index",
+    )
 
 
 def _check_holes(check: Check, key: list[str]) -> None:
@@ -461,17 +347,14 @@ def _check_holes(check: Check, key: list[str]) -> None:
     if not check.frame["item_index"].null_count() or not check.count(lacks):
         return
     together = [name for name in key if name != "item_index"]
-    where = lacks & pl.col("item_index").is_not_null().any().over(together)
-    n = check.count(where)
-    if n:
-        check.add(
-            "null_values",
-            "item_index",
-            n,
-            f"{check.named(['item_index'])}: {count_of(n, 'row')} without an index, although "
-            f"verdicts of the same set have one, {check.rows(where, together)}. Give all of them "
-            "their places, or none: then the rows' order counts.",
-        )
+    check.refuse(
+        "null_values",
+        ["item_index"],
+        lacks & pl.col("item_index").is_not_null().any().over(together),
+        "without an index, although verdicts of the same set have one",
+        "Give all of them their places, or none: then the rows' order counts.",
+        shown=together,
+    )
 
 
 # Row checks of label maps, masks and polygons, beyond single columns.
@@ -481,24 +364,36 @@ FORMS = ("raster", "mask", "polygon")
 
 
 def check_rows(check: Check, seen: Mapping[str, Any]) -> None:
-    """Every row has pixels; rows with a label have any form of them, others a label map."""
-    forms = [name for name in FORMS if name in check.frame.columns]
+    """Every row has pixels; rows with a label have any form of them, others one label map."""
+    columns = check.frame.columns
+    forms = [name for name in FORMS if name in columns]
     if not forms:  # missing, or not a dtype of pixels: already reported
         return
-    if "label_value" in check.frame.columns:
-        _filled(check, forms)
-    elif "raster" not in forms:
+    labelled = "label_value" in columns
+    if not labelled and "raster" not in forms:
         check.add(
             "column_missing",
             "label_value",
-            None,
             f"column 'label_value' is missing: a {' or '.join(forms)} is of one label. If "
             f"another column has it, write {option('columns', {'mine': 'label_value'})}; indices "
             "of labels go into a column 'raster'.",
         )
-    else:
-        _filled(check, ["raster"])
-        _once(check)
+        return
+    forms = forms if labelled else ["raster"]
+    where = pl.all_horizontal(pl.col(name).is_null() for name in forms)
+    check.refuse("geometry_missing", forms, where, "without any pixels", shown=[])
+    if labelled or "datum_id" not in columns:
+        return
+    key = [name for name in ("datum_id", "label_key") if name in columns]
+    check.refuse(
+        "repeated_values",
+        key,
+        pl.struct(key).is_duplicated(),
+        "of a datum that has several label maps",
+        f"One label map is enough: give one row per {' and '.join(key)}, or a column 'label_value'"
+        " if each row is of one label.",
+        column=key[-1],
+    )
 
 
 def maybe_scores(sides: Mapping[str, Any], sliced: Sequence[str]) -> list[Note]:
@@ -532,38 +427,6 @@ def maybe_scores(sides: Mapping[str, Any], sliced: Sequence[str]) -> list[Note]:
         f"{option('task', 'segmentation')}."
     )
     return [Note("maybe_scores", said, len(found))]
-
-
-def _filled(check: Check, forms: list[str]) -> None:
-    """Refuse rows without pixels of any form."""
-    where = pl.all_horizontal(pl.col(name).is_null() for name in forms)
-    n = check.count(where)
-    if n:
-        check.add(
-            "geometry_missing",
-            forms[0],
-            n,
-            f"{check.named(forms)}: {count_of(n, 'row')} without any pixels,"
-            f" {check.rows(where, [])}. Fill or remove these rows.",
-        )
-
-
-def _once(check: Check) -> None:
-    """Refuse a second label map of one datum and label key."""
-    if "datum_id" not in check.frame.columns:  # already reported
-        return
-    key = [name for name in ("datum_id", "label_key") if name in check.frame.columns]
-    where = pl.struct(key).is_duplicated()
-    n = check.count(where)
-    if n:
-        check.add(
-            "repeated_values",
-            key[-1],
-            n,
-            f"{check.named(key)}: {count_of(n, 'row')} of a datum that has several label maps, "
-            f"{check.rows(where, key)}. One label map is enough: give one row per "
-            f"{' and '.join(key)}, or a column 'label_value' if each row is of one label.",
-        )
 
 
 # Shapes: groups of a contract's columns with common checks, such as boxes or a pair of labels.

@@ -305,7 +305,11 @@ def step_columns(
         refuse([one for one in problems if one.column != "time"], {})
         key = _key(steps, own, sources[role], role)
         values, beyond = steps.mean(column.steps)
-        expr = pl.lit(values[0], pl.Float64) if key is None else _joined(key, steps.keys, values)
+        expr = (
+            pl.lit(values[0], pl.Float64)
+            if key is None
+            else key.replace_strict(steps.keys, values, default=None, return_dtype=pl.Float64)
+        )
         namings[role].exprs[column.name] = expr.alias(column.name)
         flat = np.flatnonzero((values == 0).fill_null(value=False).to_numpy() & (steps.many > 0))
         if flat.size:
@@ -397,11 +401,6 @@ def _check_kinds(ours: pl.DataType, theirs: pl.DataType, role: str) -> None:
             table="training",
             column="series",
         )
-
-
-def _joined(key: pl.Expr, keys: pl.Series, values: pl.Series) -> pl.Expr:
-    """Values by the key of each row, null for those that training does not have."""
-    return key.replace_strict(keys, values, default=None, return_dtype=pl.Float64)
 
 
 def _one_side(role: str, *, has: bool) -> str:

@@ -255,12 +255,8 @@ def repeated(
                 side.naming.recognised,
                 filtered=role in ready.where,
             )
-            check.tell_repeats(
-                [name],
-                rows=sum(one.rows for one in found),
-                values=sum(one.values for one in found),
-                shown=check.rows(pl.lit(True), [name]),
-            )
+            rows, values = (sum(getattr(one, of) for one in found) for of in ("rows", "values"))
+            check.tell_repeats([name], pl.lit(True), rows, values)
             problems += check.problems
     return problems
 

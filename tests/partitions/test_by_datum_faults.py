@@ -26,14 +26,7 @@ from sizes import tune
 import evalengine as ee
 from evalengine.executors import processes
 from evalengine.executors.pools import caught
-from evalengine.ingest.problems import (
-    ChecksFailed,
-    Note,
-    PartRefused,
-    Problem,
-    notes_of_parts,
-    problems_of_parts,
-)
+from evalengine.ingest.problems import ChecksFailed, PartRefused, Problem, Words
 from evalengine.outofcore import memory
 from evalengine.outofcore import shuffle as repeats
 from evalengine.outofcore.stages import collected
@@ -256,7 +249,8 @@ def test_a_frame_that_a_disk_has_no_room_for(
 
 def test_what_buckets_raise_is_told_in_the_order_of_a_run_in_memory() -> None:
     """A run that failed itself, then rows, slices, and what tables and options are refused for."""
-    rows = [ChecksFailed([Problem("table", "", f"{n} rows", n)], {}) for n in (1, 2)]
+    words = Words("", "row", "rows", " of a", "")
+    rows = [ChecksFailed([Problem("table", "", "", n, words=words)], {}) for n in (1, 2)]
     slices = [
         PartRefused(step, n, place, "by: ", ("one", "several"), f", first {place}", "differ")
         for step, n, place in (((1, 0), 2, 9), ((0, 1), 2, 7), ((0, 1), 3, 4))
@@ -266,7 +260,7 @@ def test_what_buckets_raise_is_told_in_the_order_of_a_run_in_memory() -> None:
     with pytest.raises(ee.ScratchError):
         collected([*failures, slices[2], others[1]])
     failures.pop(5)
-    with pytest.raises(ChecksFailed, match="3 rows"):
+    with pytest.raises(ChecksFailed, match="3 rows of a"):
         collected([*failures, slices[2], others[1]])
     dealt = [failure for failure in failures if failure not in rows]
     with pytest.raises(PartRefused, match="by: 5 several, first 4"):
@@ -274,17 +268,3 @@ def test_what_buckets_raise_is_told_in_the_order_of_a_run_in_memory() -> None:
     with pytest.raises(ee.OptionError, match="of options"):
         collected(others)
     collected([None])
-
-
-@pytest.mark.parametrize("noun", ["row", "null", "value", "inverted box"])
-def test_counts_of_buckets_keep_their_noun(noun: str) -> None:
-    one, several = f"1 {noun} of a", f"2 {noun}{'es' if noun[-1] == 'x' else 's'} of a"
-    for texts, n in (((one, one), 2), ((several, one), 3), ((one, several), 3)):
-        counts = [int(text[0]) for text in texts]
-        parts = list(zip(texts, counts, strict=True))
-        (problem,) = problems_of_parts(
-            [Problem("table", "a", text, count)] for text, count in parts
-        )
-        (note,) = notes_of_parts([Note("odd", text, count)] for text, count in parts)
-        assert (problem.count, note.count) == (n, n)
-        assert problem.message == note.message == several.replace("2", str(n))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import pairwise
 from typing import IO, Any
 
@@ -73,7 +73,9 @@ def coco_files(
     files: dict[str, tuple[Writer, int]] = {}
     if truths is not None:
         rows = _rows(truths, ids, sizes, "ground_truths")
-        numbers = _annotation_ids(truths, len(rows))
+        n = len(rows)
+        own = truths["annotation_id"] if "annotation_id" in truths.columns else None
+        numbers = range(1, n + 1) if own is None or own.null_count() else own
         for row, number in zip(rows, numbers, strict=True):
             row["id"] = number
         whole = {
@@ -149,11 +151,6 @@ def _categories(classes: pl.DataFrame, ids: _Ids) -> list[dict[str, Any]]:
 
 def _filled(row: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if value is not None}
-
-
-def _annotation_ids(truths: pl.DataFrame, n: int) -> Iterable[Any]:
-    own = truths["annotation_id"] if "annotation_id" in truths.columns else None
-    return range(1, n + 1) if own is None or own.null_count() else own
 
 
 def _rows(

@@ -96,10 +96,6 @@ _SCHEMA: dict[str, Any] = {
 _OPTIONAL = ("score", "vx", "vy", "attribute", "ego_distance", "num_points")
 
 
-def is_nuscenes(head: bytes) -> bool:
-    return all(field in head for field in _FIELDS)
-
-
 def read_nuscenes(buffer: Any, name: str) -> Source:
     """Read a file as one side; samples become datums if it contains ground truths.
 
@@ -258,7 +254,7 @@ def _sniff(buffer: Any, name: str) -> str:
     if head[:1] == b"{":
         if _is_lines(head, len(buffer)):
             return "lines"
-        if is_nuscenes(head):
+        if all(field in head for field in _FIELDS):
             return "nuscenes"
         if is_nested(head):
             return "mapping"

@@ -559,7 +559,11 @@ def open_object(
         return Source(table, name, classes=classes_of(thing))
     if any(_is(thing, "ranx", kind) for kind in ("Run", "Qrels")):
         thing = thing.to_dict()
-    if _nested(thing):
+    if (
+        isinstance(thing, Mapping)
+        and len(thing) > 0
+        and any(isinstance(value, Mapping) for value in thing.values())
+    ):
         return source_of(thing, f"{name} of {len(thing):,} queries")
     try:
         frame = _convert(thing)
@@ -613,17 +617,6 @@ def _native(thing: Any) -> Any:
             " the volumes, distances of surfaces are not."
         )
     return thing
-
-
-def _nested(thing: Any) -> bool:
-    """Return whether a mapping is from queries to mappings of documents, not from names to
-    columns.
-    """
-    return (
-        isinstance(thing, Mapping)
-        and len(thing) > 0
-        and any(isinstance(value, Mapping) for value in thing.values())
-    )
 
 
 def _object_columns(thing: Any) -> dict[str, list[Any]]:

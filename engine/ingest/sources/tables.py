@@ -65,21 +65,17 @@ def open_source(
     if isinstance(thing, Source):
         return thing
     single = isinstance(thing, (str, os.PathLike))
-    if not single and not _paths(thing):
+    if not single and not (
+        isinstance(thing, Sequence)
+        and not isinstance(thing, (str, bytes))
+        and len(thing) > 0
+        and all(isinstance(item, (str, os.PathLike)) for item in thing)
+    ):
         return open_object(thing, box_format, wanted=wanted)
     paths = [*map(os.fspath, [thing] if single else thing)]
     source = _open_paths(paths, storage_options, box_format, wanted=wanted, room=room, other=other)
     reads(source.files or [paths[0].partition("::")[0], *paths[1:]])
     return source
-
-
-def _paths(thing: Any) -> bool:
-    return (
-        isinstance(thing, Sequence)
-        and not isinstance(thing, (str, bytes))
-        and len(thing) > 0
-        and all(isinstance(item, (str, os.PathLike)) for item in thing)
-    )
 
 
 def _open_paths(

@@ -262,7 +262,11 @@ def _rows(
     line = data[: data.find(b"\n") + 1] or data
     whole = _parse(data, layout, "\t" if b"\t" in line else " ")
     if whole is None:
-        spaced = _single_spaced(data)
+        text = data.removeprefix(b"\xef\xbb\xbf").translate(_BLANKS)
+        for double, single in ((b"  ", b" "), (b" \n", b"\n"), (b"\n ", b"\n"), (b"\n\n", b"\n")):
+            while double in text:
+                text = text.replace(double, single)
+        spaced = text.strip()
         whole = _parse(spaced, layout, " ")
         if whole is None and layout is RUN:
             spaced, longer = _MORE.subn(rb"\1", spaced)
@@ -302,15 +306,6 @@ def _parse(data: bytes, layout: Layout, separator: str) -> pl.DataFrame | None:
         if frame.select(pl.any_horizontal((texts == "").any())).item():
             return None
     return frame.select(layout.columns)
-
-
-def _single_spaced(data: bytes) -> bytes:
-    """The same lines without blank ones, one space between fields and none at the ends."""
-    text = data.removeprefix(b"\xef\xbb\xbf").translate(_BLANKS)
-    for double, single in ((b"  ", b" "), (b" \n", b"\n"), (b"\n ", b"\n"), (b"\n\n", b"\n")):
-        while double in text:
-            text = text.replace(double, single)
-    return text.strip()
 
 
 def _wrong(file: str, data: bytes, layout: Layout, before: int) -> ReadError:
