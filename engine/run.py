@@ -10,14 +10,16 @@ from concurrent.futures import Executor
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
 import polars as pl
 
+from . import outofcore as partitions
 from ._version import __version__
 from .executors import Threads
+from .executors.processes import pool_of
 from .exports import makers
 from .ingest.files import Room
 from .ingest.frames import Frames, checked_frames
@@ -26,8 +28,9 @@ from .ingest.infer import infer_task
 from .ingest.opening import Inputs, open_inputs
 from .ingest.preparing import POINTS, points_alone
 from .ingest.problems import MANY, Note, PointsAlone, listing
+from .outofcore.memory import BASE, free_memory, limit_of, too_many_labels
 from .plan import limits, planner, summary
-from .plan.paging import page_frames, with_distribution
+from .plan.paging import page_frames, with_distribution, worst
 from .plan.summary import Tallied
 from .progress import heard, silent
 from .report.provenance import command
@@ -43,9 +46,6 @@ from .scorecard.storage import RUN_FILE, TALLY_FILE, Paged
 from .tally import stored
 from .tally.ranked import UnmatchedError
 from .tasks.encoding import draw_keys
-
-if TYPE_CHECKING:
-    from . import outofcore as partitions
 
 # A run from tables to a scorecard.
 
@@ -94,6 +94,11 @@ def open_tables(
 
     if options.task is not None:
         planned(options.task, options)
+    if options.memory_limit is None:
+        room = Room(free_memory, BASE, given=False)  # the system is asked on demand
+    else:
+        limit = limit_of(options.memory_limit)
+        room = Room(lambda: limit, BASE)
     opened = partial(
         open_inputs,
         predictions,
@@ -101,7 +106,7 @@ def open_tables(
         datums=datums,
         labels=labels,
         storage_options=storage_options,
-        room=_room(options),
+        room=room,
     )
     try:
         inputs = opened(options=options)
@@ -129,30 +134,12 @@ _POINTS_ALONE = (
 )
 
 
-def _room(options: Options) -> Room:
-    """Return the memory limit, or the free memory without one; the system is asked on demand."""
-    from .outofcore.memory import BASE, free_memory, limit_of
-
-    if options.memory_limit is None:
-        return Room(free_memory, BASE, given=False)
-    limit = limit_of(options.memory_limit)
-    return Room(lambda: limit, BASE)
-
-
 def rows_of(frames: Frames) -> dict[str, int]:
-    tables = {**frames.sides, "datums": frames.datums, "labels": frames.labels}
-    return {name: table.height for name, table in tables.items() if table is not None}
-
-
-def _recognised(recognised: dict[str, dict[str, str]]) -> list[str]:
-    """One sentence a table whose columns go by other names."""
-    return [
-        f"{table.replace('_', ' ')}: read "
-        + ", ".join(f"{own} as {canonical}" for own, canonical in names.items())
-        + "."
-        for table, names in recognised.items()
-        if names
-    ]
+    rows = {name: table.height for name, table in frames.sides.items()}
+    for name, table in (("datums", frames.datums), ("labels", frames.labels)):
+        if table is not None:
+            rows[name] = table.height
+    return rows
 
 
 _HASHED_BYTES = 1 << 30  # larger files are identified by size and time
@@ -199,7 +186,7 @@ def score_tables(
         looked: callback that receives the tallies, also those on disk; disables intervals.
         metrics: overrides the metrics of the options.
     """
-    wanted_intervals(chosen)  # raises before any table is read
+    intervals = wanted_intervals(chosen)  # raises before any table is read
     tell = progress if callable(progress) else silent
     begun = time.perf_counter()
     tell("reading and checking")
@@ -208,41 +195,43 @@ def score_tables(
     )
     if metrics is not None:
         chosen = chosen.replace(metrics=metrics(plan.task))
-    chosen = chosen.replace(iou_type=plan.options.iou_type)
+    if chosen.iou_type != plan.options.iou_type:
+        chosen = chosen.replace(iou_type=plan.options.iou_type)
     if chosen.limits:
         limits.refuse(plan)
-    estimates = looked or partial(_estimates, options=chosen)
+    estimates = None if held else looked
+    if intervals is not None and not (held or looked):
+        estimates = partial(_estimates, intervals=intervals)
     first = TABLE if TABLE in inputs.sources else PREDICTIONS
     paths = {first: predictions, GROUND_TRUTHS: ground_truths, "datums": datums, "labels": labels}
-    plan = msgspec.structs.replace(planner.showing(plan, showing), paged=paged)
+    plan = msgspec.structs.replace(planner.showing(plan, showing) if showing else plan, paged=paged)
     pool = executor if isinstance(executor, str) else None
     unlimited = ""
     limited = not held or chosen.memory_limit is not None
     if limited and (executor is None or pool or address):
-        asked = _none if held else estimates
-        done, unlimited = _in_parts(plan, inputs, chosen, pool, address, tell, asked, held=held)
+        done, unlimited = _in_parts(plan, inputs, chosen, pool, address, tell, estimates, held=held)
         if done is not None:
             seconds = {**done.seconds, "total": time.perf_counter() - begun}
-            sides = _sources(done.sources, done.rows, done.notes)
             told = {
-                "inputs": sides,
                 "datums": done.n_datums,
                 "recognised": done.recognised,
                 "buckets": done.buckets,
                 "columns": done.columns,
             }
+            judged = done.tallied if plan.paged else None
             return _card(
                 done.plan,
                 chosen,
                 done.frames,
                 done.labels,
-                _run(done.plan, told, seconds, paths),
+                _facts(done.plan, done.sources, done.notes, done.rows, told, seconds, paths),
                 _told(done.recognised, unanswered(done.plan, done.notes, _with_truths(done))),
                 makers(done.plan.task, done.plan.dialect.name),
-                _read(done.rows, done.n_datums),
-                _files(inputs),
+                done.rows,
+                done.n_datums,
+                inputs,
                 done.tallied,
-                _with_worst(done.page, done.tallied) if plan.paged else done.page,
+                partial(_whole_page, done.page, done.frames, judged),
             )
     elif chosen.memory_limit is not None:
         unlimited = "the threads of a given executor work on them together"
@@ -256,65 +245,60 @@ def score_tables(
     rows = rows_of(frames)
     loaded = time.perf_counter()
     tell("matching")
-    tallies, moved = limits.matched(plan, frames, threads)
+    if chosen.limits:
+        tallies, (known, ends) = limits.matched(plan, frames, threads)
+    else:
+        tallies = plan.does.tally(frames, plan.settings, plan.needs, threads)
     if chosen.memory_limit is not None and not unlimited:
-        from .outofcore.memory import too_many_labels
-
         too_many_labels(plan, tallies, chosen)
-    estimate = None if held else estimates(plan, tallies, threads.own())
-    frame_makers, whole = summary.summarise(plan, tallies, threads=threads.own(), estimate=estimate)
-    frame_makers, notes = _estimated(frame_makers, estimate)
-    if moved is not None:
-        known, ends = moved
-        made = limits.table(plan, frame_makers["metrics"](), known, ends, threads.own())
+    threads = threads.own()
+    estimate = None if estimates is None else estimates(plan, tallies, threads)
+    frame_makers, whole = summary.summarise(plan, tallies, threads=threads, estimate=estimate)
+    if estimate is not None:
+        frame_makers, notes = _estimated(frame_makers, estimate)
+        frames.notes += notes
+    if chosen.limits:
+        made = limits.table(plan, frame_makers["metrics"](), known, ends, threads)
         frame_makers = {**frame_makers, limits.FRAME: lambda: made}
-    frames.notes[:] = unanswered(plan, frames.notes + notes)
+    if frames.notes:
+        frames.notes[:] = unanswered(plan, frames.notes)
     seconds = {"read": loaded - begun, **tallies.seconds, "total": time.perf_counter() - begun}
-    sides = _sources(frames.sources, rows, frames.notes)
     told = {
-        "inputs": sides,
         "datums": len(tallies.datums),
         "recognised": frames.recognised,
         **frames.facts,
         "columns": frames.columns,
     }
+    tallied = summary.Tallied(plan, tallies, threads)
     return _card(
         plan,
         chosen,
         frame_makers,
         tallies.labels.frame,
-        _run(plan, told, seconds, paths),
-        told_of(frames),
+        _facts(plan, frames.sources, frames.notes, rows, told, seconds, paths),
+        _told(frames.recognised, frames.notes),
         makers(plan.task, plan.dialect.name, (whole, plan.settings)),
-        _read(rows, len(tallies.datums)),
-        _files(inputs),
-        summary.Tallied(plan, tallies, threads.own()),
-        _page(plan, tallies, threads),
+        rows,
+        told["datums"],
+        inputs,
+        tallied,
+        partial(_page, tallied, frame_makers),
     )
 
 
-def _none(plan: planner.Plan, tallies: Any, threads: Threads) -> None:
-    """No intervals."""
-
-
 def _estimates(
-    plan: planner.Plan, tallies: Any, threads: Threads, options: Options
-) -> summary.Estimate | None:
-    """Return the estimator of intervals; None if none were requested."""
-    asked = wanted_intervals(options)
-    if asked is None:
-        return None
+    plan: planner.Plan, tallies: Any, threads: Threads, intervals: Wanted
+) -> summary.Estimate:
+    """Return the estimator of intervals."""
     from .statistics.resamples import Estimates
 
-    return Estimates(plan, tallies, asked, threads)
+    return Estimates(plan, tallies, intervals, threads)
 
 
 def _estimated(
-    frames: Mapping[str, Callable[[], pl.DataFrame]], estimate: summary.Estimate | None
+    frames: Mapping[str, Callable[[], pl.DataFrame]], estimate: summary.Estimate
 ) -> tuple[Mapping[str, Callable[[], pl.DataFrame]], list[Note]]:
     """Compute the metrics frame with intervals, so that the notes on them are known."""
-    if estimate is None:
-        return frames, []
     metrics = frames["metrics"]()
     return {**frames, "metrics": lambda: metrics}, estimate.notes()
 
@@ -326,14 +310,13 @@ def _in_parts(
     executor: str | None,
     address: str | None,
     tell: Progress,
-    estimates: Look,
+    estimates: Look | None,
     *,
     held: bool,
 ) -> tuple[partitions.Done | None, str]:
     """Run through buckets on disk; otherwise None and, if requested, the reason against it."""
-    from . import outofcore as partitions
-    from .executors.processes import pool_of
-
+    if not (executor or address or options.memory_limit is not None or partitions.large(inputs)):
+        return None, ""
     pool = pool_of(executor, address, options.threads)
     try:
         found, reason = partitions.wanted(plan, inputs, options, pool)
@@ -342,28 +325,6 @@ def _in_parts(
         return partitions.run(found, plan, options, pool, tell, estimates, held=held), ""
     finally:
         pool.close()
-
-
-def _read(rows: Mapping[str, int], datums: int) -> dict[str, int]:
-    """Return the rows per side and the datums, for display."""
-    shown = {}
-    for name in _SIDES:
-        if name in rows:
-            shown["rows" if name == TABLE else name] = rows[name]
-    return {**shown, "datums": datums}
-
-
-def _files(inputs: Inputs) -> dict[str, int]:
-    """Files behind both sides, of those that were not given as one file by its name."""
-    files = {}
-    for name in _SIDES:
-        source = inputs.sources.get(name)
-        if source is not None and source.files and source.files != (source.description,):
-            files["rows" if name == TABLE else name] = len(source.files)
-    return files
-
-
-_SIDES = (TABLE, PREDICTIONS, GROUND_TRUTHS)
 
 
 def unanswered(plan: planner.Plan, notes: Sequence[Note], truths: int | None = None) -> list[Note]:
@@ -407,66 +368,64 @@ def _with_truths(done: partitions.Done) -> int:
     return done.n_datums - sum(note.count or 0 for note in done.notes if note.kind == kind)
 
 
-def _sources(
-    sources: dict[str, str], rows: dict[str, int], notes: Sequence[Note]
-) -> dict[str, Any]:
-    """Return the table facts for ``run.json``; ``lacking`` counts datums without a row."""
-    lacking = {note.kind: note.count for note in notes if note.count is not None}
-    return {
-        name: {"source": sources.get(name), "rows": count}
-        | (
-            {"lacking": lacking[f"datums_without_{name}"]}
-            if f"datums_without_{name}" in lacking
-            else {}
-        )
-        for name, count in rows.items()
-    }
+def _facts(
+    plan: planner.Plan,
+    sources: Mapping[str, str],
+    notes: Sequence[Note],
+    rows: Mapping[str, int],
+    told: dict[str, Any],
+    seconds: Mapping[str, float],
+    paths: Mapping[str, Any],
+) -> Callable[[], dict[str, Any]]:
+    """Return the provider of ``run.json``: facts of tables, versions, timings."""
+    scored = datetime.now(UTC)
+
+    def facts() -> dict[str, Any]:
+        inputs: dict[str, Any] = {}
+        counts = {note.kind: note.count for note in notes if note.count is not None}
+        for name, height in rows.items():
+            inputs[name] = {"source": sources.get(name), "rows": height}
+            if (kind := f"datums_without_{name}") in counts:
+                inputs[name]["lacking"] = counts[kind]
+            if name in paths:
+                path = paths[name]
+                inputs[name] |= {"path": str(path)} if isinstance(path, (str, Path)) else {}
+                inputs[name] |= _digest(path)
+        columns = {"columns": told["columns"]()} if callable(told.get("columns")) else {}
+        return _run(plan, {"inputs": inputs} | told | columns, seconds, scored)
+
+    return facts
 
 
 def _run(
-    plan: planner.Plan, told: dict[str, Any], seconds: dict[str, float], paths: dict[str, Any]
-) -> Callable[[], dict[str, Any]]:
-    """Return the provider of ``run.json``, which includes digests of the files."""
-    run: dict[str, Any] = {
+    plan: planner.Plan, told: dict[str, Any], seconds: Mapping[str, float], scored: datetime
+) -> dict[str, Any]:
+    """Return the content of ``run.json``."""
+    return {
         "evalengine": __version__,
         "python": platform.python_version(),
         "polars": pl.__version__,
         "fingerprint": plan.fingerprint,
         **told,
-        "scored": datetime.now(UTC).isoformat(timespec="seconds"),
+        "scored": scored.isoformat(timespec="seconds"),
         "seconds": {step: round(value, 6) for step, value in seconds.items()},
     }
 
-    def with_digests() -> dict[str, Any]:
-        if callable(run.get("columns")):
-            run["columns"] = run["columns"]()
-        for name, path in paths.items():
-            if name in run["inputs"]:
-                given = {"path": str(path)} if isinstance(path, (str, Path)) else {}
-                run["inputs"][name].update(given | _digest(path))
-        return run
 
-    return with_digests
-
-
-def _page(plan: planner.Plan, tallies: Any, threads: Threads) -> Paged:
+def _page(tallied: summary.Tallied, frames: Mapping[str, Callable[[], pl.DataFrame]]) -> Paged:
     """Return the report's frames for a run in memory, including the worst datums."""
-    page = page_frames(plan, tallies, threads.own())
-    return _with_worst(page, summary.Tallied(plan, tallies, threads.own()))
+    page = page_frames(tallied.plan, tallied.tallies, tallied.threads)
+    return _whole_page(page, frames, tallied)
 
 
-def _with_worst(page: Paged, tallied: summary.Tallied | None) -> Paged:
-    """Add the worst datums to the report's frames if there is a tally."""
-    if tallied is None:
-        return page
-
-    def worst() -> pl.DataFrame:
-        from .plan.paging import worst
-
-        return worst(tallied)
-
-    lacking = {name: why for name, why in page.lacking.items() if name != "worst"}
-    return Paged({**page.makers, "worst": worst}, lacking)
+def _whole_page(
+    page: Paged, frames: Mapping[str, Callable[[], pl.DataFrame]], tallied: summary.Tallied | None
+) -> Paged:
+    """Add the worst datums to the report's frames if there is a tally, and the distribution."""
+    if tallied is not None:
+        lacking = {name: why for name, why in page.lacking.items() if name != "worst"}
+        page = Paged({**page.makers, "worst": partial(worst, tallied)}, lacking)
+    return with_distribution(page, frames)
 
 
 def _card(
@@ -477,14 +436,23 @@ def _card(
     run: Callable[[], dict[str, Any]],
     said: Told,
     exports: Mapping[str, Callable[[Scorecard], Any]],
-    read: Mapping[str, int],
-    files: Mapping[str, int] | None = None,
-    tallied: summary.Tallied | None = None,
-    paged: Paged | None = None,
+    rows: Mapping[str, int],
+    datums: int,
+    inputs: Inputs | None,
+    tallied: summary.Tallied | None,
+    page: Callable[[], Paged],
 ) -> Scorecard:
+    read, files = {}, {}
+    for name in (TABLE, PREDICTIONS, GROUND_TRUTHS):
+        shown = "rows" if name == TABLE else name
+        if name in rows:
+            read[shown] = rows[name]
+        source = None if inputs is None else inputs.sources.get(name)
+        if source is not None and source.files and source.files != (source.description,):
+            files[shown] = len(source.files)  # given as more than the name of one file
     return Scorecard(
         tallied=tallied,
-        page=with_distribution(paged or Paged(), frames),
+        page=page,
         task=plan.task,
         dialect=plan.dialect.name,
         options=options,
@@ -495,7 +463,7 @@ def _card(
         warnings=said.warnings,
         findings=said.findings,
         exports=exports,
-        read=read,
+        read={**read, "datums": datums},
         files=files,
         directions={
             metric.name: plan.dialect.better.get(metric.name, metric.better)
@@ -515,7 +483,12 @@ def told_of(frames: Frames) -> Told:
 
 
 def _told(recognised: dict[str, dict[str, str]], notes: Sequence[Note]) -> Told:
-    said, warnings, findings = [*_recognised(recognised)], [], []
+    said: list[str] = []
+    for table, names in recognised.items():
+        if names:
+            read = ", ".join(f"{own} as {canonical}" for own, canonical in names.items())
+            said.append(f"{table.replace('_', ' ')}: read {read}.")
+    warnings, findings = [], []
     for note in notes:
         message, severity = spoken(note.message), "warning" if note.warning else "note"
         said.append(message)
@@ -541,23 +514,33 @@ def card_of(
         seconds: wall time by step.
         said: notes of the run.
     """
-    estimate = _estimates(plan, tallies, threads.own(), options)
-    frames, whole = summary.summarise(plan, tallies, threads=threads.own(), estimate=estimate)
-    frames, notes = _estimated(frames, estimate)
-    more = told_of_notes(notes)
-    said = Told(
-        (*said.notes, *more.notes),
-        (*said.warnings, *more.warnings),
-        (*said.findings, *more.findings),
+    threads = threads.own()
+    intervals = wanted_intervals(options)
+    estimate = None if intervals is None else _estimates(plan, tallies, threads, intervals)
+    frames, whole = summary.summarise(plan, tallies, threads=threads, estimate=estimate)
+    if estimate is not None:
+        frames, notes = _estimated(frames, estimate)
+        more = told_of_notes(notes)
+        said = Told(
+            (*said.notes, *more.notes),
+            (*said.warnings, *more.warnings),
+            (*said.findings, *more.findings),
+        )
+    tallied = summary.Tallied(plan, tallies, threads)
+    return _card(
+        plan,
+        options,
+        frames,
+        tallies.labels.frame,
+        partial(_run, plan, told, seconds, datetime.now(UTC)),
+        said,
+        makers(plan.task, plan.dialect.name, (whole, plan.settings)),
+        {name: one["rows"] for name, one in told["inputs"].items()},
+        len(tallies.datums),
+        None,
+        tallied,
+        partial(_page, tallied, frames),
     )
-    shapes = makers(plan.task, plan.dialect.name, (whole, plan.settings))
-    run = _run(plan, told, seconds, {})
-    rows = {name: one["rows"] for name, one in told["inputs"].items()}
-    read = _read(rows, len(tallies.datums))
-    tallied = summary.Tallied(plan, tallies, threads.own())
-    labels = tallies.labels.frame
-    page = _page(plan, tallies, threads)
-    return _card(plan, options, frames, labels, run, said, shapes, read, None, tallied, page)
 
 
 # Runs as users pass them, scored, saved or as tables, and their tallies.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib
+from functools import cache
 from typing import Any
 
 import msgspec
 
 from ..schemas.contract import NAMES
 from ..schemas.errors import unknown
-from ..schemas.options import Options
 
 # The dialects of every task, by name.
 
@@ -48,10 +48,6 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
         """Return the default of an option; None if the dialect has none."""
         return getattr(self.defaults, option, getattr(self.rules, option, None))
 
-    def meant(self, metric: str) -> str:
-        """A metric's name as the registry knows it; ``ContextRecall`` itself is no other's."""
-        return self.own_names.get(metric, metric)
-
 
 def _of(task: str) -> dict[str, Dialect]:
     if task not in NAMES:
@@ -66,6 +62,7 @@ def names(task: str) -> list[str]:
     return list(_of(task))
 
 
+@cache
 def get(task: str, name: str) -> Dialect:
     """Return the dialect of that name.
 
@@ -76,14 +73,3 @@ def get(task: str, name: str) -> Dialect:
     if name not in dialects:
         raise unknown(f"dialect of {task}", name, dialects)
     return dialects[name]
-
-
-def chosen(task: str, options: Options) -> Dialect:
-    """Return the dialect that options name, or its variant for the iou_type.
-
-    Raises:
-        OptionError: no such dialect; suggests the nearest.
-    """
-    named = get(task, options.dialect)
-    own = named.by_iou_type.get(options.iou_type or "")
-    return named if own is None else get(task, own)

@@ -319,7 +319,7 @@ def _makes(plan: planner.Plan, gate: Gate) -> bool:
     words = [word for one in made for word in (one, *_WORD.findall(one))]
     if name in map(str.casefold, words):
         return True
-    meant = plan.dialect.meant(gate.metric)
+    meant = plan.dialect.own_names.get(gate.metric, gate.metric)
     return metrics.has(plan.task, meant) and any(
         metrics.meant(plan.task, one).name in made
         for one in metrics.members(plan.task, meant, plan.options)

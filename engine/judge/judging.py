@@ -374,7 +374,7 @@ def judge(
     """
     dialect = dialects.get("judged", (scoring or {}).get("dialect") or "standard")
     named = [metrics] if isinstance(metrics, str) else metrics
-    metrics = [dialect.meant(name) for name in named]
+    metrics = [dialect.own_names.get(name, name) for name in named]
     asks = make_asking(metrics, model=model, base_url=base_url, **asking)
     limits = Limits(
         requests=max_requests, tokens=max_tokens, cost=max_cost, per_minute=requests_per_minute

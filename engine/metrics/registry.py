@@ -77,15 +77,11 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     compute: Callable[[Any, Any], list[Any]] | None = None
 
 
+@cache
 def all_metrics(task: str) -> Mapping[str, Metric]:
     """Every metric of a task by name."""
     if task not in NAMES:
         raise unknown("task", task, NAMES)
-    return _known(task)
-
-
-@cache
-def _known(task: str) -> Mapping[str, Metric]:
     return MappingProxyType(
         {metric.name: metric for module in _modules(task) for metric in module.METRICS}
     )
@@ -96,6 +92,13 @@ def _modules(task: str) -> tuple[ModuleType, ...]:
     """Return the modules in which a task declares its metrics."""
     home = _home(task)
     return tuple(importlib.import_module(f".{name}", home.__name__) for name in home.MODULES)
+
+
+@cache
+def params(task: str) -> tuple[str, ...]:
+    """Options that some metric of a task reads."""
+    known = all_metrics(task).values()
+    return tuple(dict.fromkeys(name for metric in known for name in metric.params))
 
 
 def _home(task: str) -> ModuleType:
@@ -223,6 +226,7 @@ _THRESHOLDS = "iou_thresholds_to_return"
 _RATE = re.compile(r"(.+?)[@_]?(0?\.[0-9]+)|(.+?)[@_]?([1-9][05])")
 
 
+@lru_cache(1024)
 def at_threshold(task: str, name: str) -> tuple[str, float] | None:
     """Split a name with an IoU threshold, AP50 or mAP@0.5, into metric and threshold; None for
     others.
@@ -287,6 +291,7 @@ def _groups(task: str) -> dict[str, Callable[[Any], Any]]:
     }
 
 
+@lru_cache(1024)
 def asked(task: str, name: str) -> tuple[Metric, int | None]:
     """Return the metric of a name, and the cut-off after an ``@`` in it.
 
@@ -319,6 +324,7 @@ def meant(task: str, name: str) -> Metric:
     return asked(task, name)[0] if rated is None else get(task, rated[0])
 
 
+@lru_cache(1024)
 def has(task: str, name: str) -> bool:
     """Return whether a task has a metric of that name, with or without a cut-off."""
     if name.casefold() in _groups(task):

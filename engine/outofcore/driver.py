@@ -320,11 +320,9 @@ def wanted(
     """Decide if a run uses buckets; otherwise return the reason, if a limit or a pool requested
     them.
 
-    Small inputs are detected by file size, before reading.
+    For runs that request it, or whose tables are :func:`large`.
     """
     asked = options.memory_limit is not None or pool.apart
-    if not asked and not _large(inputs):
-        return None, ""
     given = options.memory_limit
     limit = sufficient_limit(given)
     share = pool.share(limit)
@@ -361,6 +359,8 @@ def told_of_memory(plan: planner.Plan, inputs: Inputs, options: Options) -> list
     Raises:
         OptionError: a memory limit that :func:`evalengine.score` would refuse.
     """
+    if options.memory_limit is None and not large(inputs):
+        return []
     found, reason = wanted(plan, inputs, options, pool_of(None, None, options.threads))
     if found is not None:
         sizes = found.sizes
@@ -373,7 +373,7 @@ def told_of_memory(plan: planner.Plan, inputs: Inputs, options: Options) -> list
     return [f"memory    all rows at once: {reason or 'they fit the limit'}"]
 
 
-def _large(inputs: Inputs) -> bool:
+def large(inputs: Inputs) -> bool:
     """Return whether tables may not fit into memory.
 
     Estimated from file sizes; for Parquet in an object store from the rows in footers. Other remote
@@ -415,7 +415,7 @@ def run(
     options: Options,
     pool: Pool,
     tell: Tell,
-    estimate_of: EstimateOf,
+    estimate_of: EstimateOf | None,
     *,
     held: bool = False,
 ) -> Done:
@@ -486,7 +486,7 @@ def run(
         too_many_labels(plan, tallies, options)
         # Views in files read one bucket at a time.
         threads = Threads(1 if in_parts else options.threads)
-        estimate = estimate_of(plan, tallies, threads)
+        estimate = None if estimate_of is None else estimate_of(plan, tallies, threads)
         makers, _ = summary.summarise(plan, tallies, threads=threads, estimate=estimate)
         tell("making frames")
         if options.limits:
@@ -567,7 +567,7 @@ def _kept(
         return None
     if sum(file.stat().st_size for file in files) > most:
         return None
-    tallies = planner.merge(plan, [stored.load(file) for file in files])
+    tallies = plan.does.merge([stored.load(file) for file in files], plan.settings)
     return summary.Tallied(plan, tallies, Threads(options.threads))
 
 

@@ -18,7 +18,7 @@ from ..schemas.results import LIMITS, METRICS
 from ..tasks import get
 from ..tasks.encoding import Workers
 from ..tasks.task import RANGE, UNKNOWN, Facts, Given, Limit
-from . import planner, summary
+from . import summary
 from .summary import Plan
 
 FRAME = "limits"
@@ -104,12 +104,10 @@ Moved = tuple[list[tuple[Limit, Facts]], dict[str, Any]]
 """Remaining choices, and the tallies at their extremes."""
 
 
-def matched(plan: Plan, frames: Frames, threads: Threads) -> tuple[Any, Moved | None]:
-    """Tally a run in memory; with limits, also at their extremes."""
-    if not plan.options.limits:
-        return planner.run(plan, frames, threads), None
+def matched(plan: Plan, frames: Frames, threads: Threads) -> tuple[Any, Moved]:
+    """Tally a run in memory, also at the extremes of all choices."""
     known = choices(plan, [facts_of(plan, frames)])
-    tallies = planner.run(plan, copy_of(frames), threads)
+    tallies = plan.does.tally(copy_of(frames), plan.settings, plan.needs, threads)
     return tallies, (known, dict(ends_of(plan, frames, known, tallies, threads)))
 
 

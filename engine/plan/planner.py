@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import msgspec
 import polars as pl
 
-from .. import dialects, exports, metrics, tasks
-from .._version import __version__
+from .. import dialects, exports, tasks
 from ..executors import Threads
 from ..ingest.both_sides import without_labels
 from ..ingest.frames import Frames
 from ..ingest.problems import Note, not_read
-from ..metrics import Metric
+from ..metrics import Metric, registry
 from ..schemas.errors import InputError, OptionError
 from ..schemas.option_values import wanted
 from ..schemas.options import Options, idle
@@ -30,35 +30,33 @@ def make_plan(options: Options, task: str) -> Plan:
     Raises:
         OptionError: an unknown dialect or metric, or a value out of range.
     """
-    dialect = dialects.chosen(task, options)
+    dialect = dialects.get(task, options.dialect)
+    dialect = dialects.get(task, dialect.by_iou_type.get(options.iou_type or "", dialect.name))
     if options.iou_type is None and dialect.iou_type is not None:
         options = options.replace(iou_type=dialect.iou_type)
     does = tasks.get(task)
-    options = _thresholds_apart(options, task, dialect)
-    plain = options
+    plain = options = _thresholds_apart(options, task, dialect)
+    asked = None
     if options.metrics is not None:
-        every_named = _members(options.metrics, task, options, dialect)
-        named = tuple(metrics.asked(task, name)[0].name for name in every_named)
-        plain = msgspec.structs.replace(options, metrics=named)
+        asked = _asked(options.metrics, task, options, dialect)
+        plain = msgspec.structs.replace(options, metrics=tuple(metric.name for metric, _ in asked))
     settings = does.settings(plain, dialect)
-    wanted = options.metrics
-    if wanted is not None and not wanted:
+    if options.metrics == ():
         raise OptionError(
             "metrics is empty: name one, or omit it for the usual ones.",
             code="option_value",
             option="metrics",
         )
-    if wanted is None:
-        wanted = does.default_metrics(settings, dialect)
-    asked = [metrics.asked(task, name) for name in _members(wanted, task, options, dialect)]
-    chosen = tuple({metric.name: metric for metric, _ in asked}.values())
+    if asked is None:
+        asked = _asked(does.default_metrics(settings, dialect), task, options, dialect)
+    chosen = {metric.name: metric for metric, _ in asked}
     cuts = _cuts(asked, settings, given=options.k is not None)
-    every = tuple(sorted({k for own in cuts.values() for k in own if k is not None}))
-    if every and every != settings.k:
-        settings = does.settings(msgspec.structs.replace(plain, k=every), dialect)
-    needs = _needs(chosen, dialect)
-    plan = Plan(task, dialect, options, settings, chosen, cuts, needs, "")
-    return msgspec.structs.replace(plan, fingerprint=_fingerprint(plan))
+    if cuts:
+        every = tuple(sorted({k for own in cuts.values() for k in own if k is not None}))
+        if every and every != settings.k:
+            settings = does.settings(msgspec.structs.replace(plain, k=every), dialect)
+    metrics = tuple(chosen.values())
+    return Plan(task, dialect, options, settings, metrics, cuts, _needs(metrics, dialect))
 
 
 def _thresholds_apart(options: Options, task: str, dialect: dialects.Dialect) -> Options:
@@ -67,13 +65,13 @@ def _thresholds_apart(options: Options, task: str, dialect: dialects.Dialect) ->
     If the same option defines another metric's default thresholds, these are added.
     """
     names = options.metrics or ()
-    rated = {name: metrics.at_threshold(task, name) for name in names}
-    found = {name: one for name, one in rated.items() if one is not None}
-    if not found or options.iou_thresholds_to_return is not None:
+    rated = [(name, one) for name in names if (one := registry.at_threshold(task, name))]
+    if not rated or options.iou_thresholds_to_return is not None:
         return options
+    found = dict(rated)
     thresholds = {at for _, at in found.values()}
-    others = [name for name in names if name not in found and metrics.has(task, name)]
-    read = {one for name in others for one in metrics.asked(task, name)[0].params}
+    others = [name for name in names if name not in found and registry.has(task, name)]
+    read = {one for name in others for one in registry.asked(task, name)[0].params}
     if "iou_thresholds_to_return" in read:
         thresholds |= {*dialect.defaults.iou_thresholds_to_return}
     return msgspec.structs.replace(
@@ -83,13 +81,18 @@ def _thresholds_apart(options: Options, task: str, dialect: dialects.Dialect) ->
     )
 
 
-def _members(
+def _asked(
     names: tuple[str, ...], task: str, options: Options, dialect: dialects.Dialect
-) -> tuple[str, ...]:
-    """Names of groups of metrics replaced by those of the metrics, a dialect's own by ours."""
-    return tuple(
-        one for name in names for one in metrics.members(task, dialect.meant(name), options)
-    )
+) -> list[tuple[Metric, int | None]]:
+    """Return the metrics of names, with the cut-offs in them.
+
+    Names of groups stand for all of their metrics, a dialect's own names for ours.
+    """
+    found: list[tuple[Metric, int | None]] = []
+    for name in names:
+        members = registry.members(task, dialect.own_names.get(name, name), options)
+        found += map(partial(registry.asked, task), members)
+    return found
 
 
 def _cuts(
@@ -105,9 +108,11 @@ def _cuts(
         OptionError: a cut-off below the minimum of the metric's reference.
     """
     found: dict[str, set[int | None]] = {}
+    lowest: dict[str, int] = {}
     for metric, k in asked:
         if "k" not in metric.params:
             continue
+        lowest[metric.name] = metric.lowest_k
         own = found.setdefault(metric.name, set())
         if k is not None:
             own.add(k)
@@ -116,56 +121,35 @@ def _cuts(
             own.add(None)
         if metric.bare != "whole" or given:
             own.update(settings.k)
-    _not_too_low({metric.name: metric for metric, _ in asked}, found)
-    return {name: tuple(sorted(ks, key=_whole_last)) for name, ks in found.items()}
+    if not found:
+        return {}
+    cuts = {name: tuple(sorted(ks, key=_whole_last)) for name, ks in found.items()}
+    wrong = [name for name, ks in cuts.items() if ks[0] is not None and ks[0] < lowest[name]]
+    if wrong:
+        raise _too_low(wrong, cuts, lowest[wrong[0]])
+    return cuts
 
 
-def _not_too_low(asked: Mapping[str, Metric], cuts: Mapping[str, set[int | None]]) -> None:
-    """Refuse a cut-off below the minimum of the metric's reference."""
-    low = {
-        name: sorted(k for k in ks if k is not None and k < asked[name].lowest_k)
-        for name, ks in cuts.items()
-    }
-    wrong = [name for name, ks in low.items() if ks]
-    if not wrong:
-        return
-    lowest = asked[wrong[0]].lowest_k
+def _too_low(
+    wrong: list[str], cuts: Mapping[str, tuple[int | None, ...]], lowest: int
+) -> OptionError:
+    """Return the error for cut-offs below the minimum of the metrics' references."""
+    low = [k for k in cuts[wrong[0]] if k is not None and k < lowest]
     names = ", ".join(wrong[:_NAMED]) + (" ..." if len(wrong) > _NAMED else "")
     able = [name for name in cuts if name not in wrong]
     rest = (
         f"; of those asked for, {', '.join(able)} take{'s' * (len(able) == 1)} it" if able else ""
     )
-    raise OptionError(
-        f"{option('k', low[wrong[0]])} for {names}: a cut-off is {lowest} or more{rest}.",
+    return OptionError(
+        f"{option('k', low)} for {names}: a cut-off is {lowest} or more{rest}.",
         code="option_value",
         option="k",
-        value=low[wrong[0]],
+        value=low,
     )
 
 
 def _whole_last(k: int | None) -> tuple[bool, int]:
     return k is None, k or 0
-
-
-def _fingerprint(plan: Plan) -> str:
-    """Return a digest, equal for runs whose tallies may be merged.
-
-    It covers all settings that change rows, outcomes or kept data, but not threads or metrics
-    beyond their tallies.
-    """
-    rows = msgspec.structs.replace(
-        plan.options,
-        threads=None,
-        metrics=None,
-        memory_limit=None,
-        scratch=None,
-        intervals=0.95 if plan.options.drawn else None,
-        draws=None,
-        seed=None,
-        method=None,
-    )
-    key = [__version__, plan.task, plan.dialect.name, sorted(plan.needs), plan.settings, rows]
-    return hashlib.sha256(msgspec.json.encode(key, enc_hook=repr)).hexdigest()[:16]
 
 
 def fitted(plan: Plan, frames: Frames) -> Plan:
@@ -181,12 +165,13 @@ def fitted(plan: Plan, frames: Frames) -> Plan:
         plan.metrics, frames, plan.settings, asked_for=plan.options.metrics is not None
     )
     fit = _with(plan, chosen)
-    frames.notes[:] = worth_telling(plan, frames.notes)
-    frames.notes += notes + _idle(plan) + _unread(fit, notes)
+    if frames.notes:
+        frames.notes[:] = worth_telling(plan, frames.notes)
+    frames.notes += notes + _unread(fit, notes)
     if not plan.paged:
         return fit
     needs, refused = _needs_of_page(fit, frames)
-    return msgspec.structs.replace(_with_needs(fit, fit.needs | needs), refused=refused)
+    return msgspec.structs.replace(fit, needs=fit.needs | needs, refused=refused)
 
 
 def worth_telling(plan: Plan, notes: Sequence[Note]) -> list[Note]:
@@ -201,7 +186,7 @@ def _needs_of_page(plan: Plan, frames: Frames) -> tuple[frozenset[str], dict[str
     Returns:
         tallies that these tables allow; metric -> reason why it is impossible.
     """
-    known = metrics.all_metrics(plan.task)
+    known = registry.all_metrics(plan.task)
     every = {name: frame.tallied for frame in plan.does.page for name in frame.metrics}
     fitting, _ = plan.does.fit(
         tuple(known[name] for name in every), frames, plan.settings, asked_for=False
@@ -249,29 +234,27 @@ def fitted_late(plan: Plan, found: Any) -> tuple[Plan, list[Note]]:
     fit = _with(plan, chosen)
     unread = _unread(fit, notes)
     said = told_by_rows.notes(found, plan.settings, fit.needs)
-    return fit, [*notes, *_idle(plan), *unread, *said]
-
-
-def _idle(plan: Plan) -> list[Note]:
-    return [Note("idle_option", said) for said in idle(plan.options, plan.task)]
+    return fit, [*notes, *unread, *said]
 
 
 def _unread(plan: Plan, notes: Sequence[Note]) -> list[Note]:
-    """Note given options that only other metrics of the task read."""
-    known = metrics.all_metrics(plan.task).values()
+    """Note given options that the task or the metrics of the run do not read."""
+    found = [Note("idle_option", said) for said in idle(plan.options, plan.task)]
+    params = registry.params(plan.task)
+    given = [name for name in params if getattr(plan.options, name, None) is not None]
+    if not given:
+        return found
     read = {name for metric in plan.metrics for name in metric.params}
-    said = {name for note in notes for name in options_in(note.message)}
-    idle = [
-        name
-        for name in dict.fromkeys(name for metric in known for name in metric.params)
-        if name not in read | said and getattr(plan.options, name, None) is not None
-    ]
+    read |= {name for note in notes for name in options_in(note.message)}
     asked = ", ".join(metric.name for metric in plan.metrics[:_NAMED])
     more = f" and {len(plan.metrics) - _NAMED} more" if len(plan.metrics) > _NAMED else ""
     by = f"by any of the metrics ({asked}{more})" if plan.named else "here"
-    return [
-        not_read(f"{option(name, getattr(plan.options, name))} is not read {by}.") for name in idle
+    found += [
+        not_read(f"{option(name, getattr(plan.options, name))} is not read {by}.")
+        for name in given
+        if name not in read
     ]
+    return found
 
 
 _NAMED = 5
@@ -284,7 +267,7 @@ def narrowed(plan: Plan, names: Sequence[str]) -> Plan:
 
 def filling(task: str, frame: str) -> tuple[Metric, ...]:
     """Metrics of a task that fill a frame."""
-    return tuple(one for one in metrics.all_metrics(task).values() if one.frame == frame)
+    return tuple(one for one in registry.all_metrics(task).values() if one.frame == frame)
 
 
 def showing(plan: Plan, frames: Collection[str]) -> Plan:
@@ -296,20 +279,12 @@ def showing(plan: Plan, frames: Collection[str]) -> Plan:
 def _with(plan: Plan, chosen: tuple[Metric, ...]) -> Plan:
     if chosen == plan.metrics:
         return plan
-    fit = msgspec.structs.replace(plan, metrics=chosen)
-    return _with_needs(fit, _needs(chosen, plan.dialect))
-
-
-def _with_needs(plan: Plan, needs: frozenset[str]) -> Plan:
-    if needs == plan.needs:
-        return plan
-    fit = msgspec.structs.replace(plan, needs=needs)
-    return msgspec.structs.replace(fit, fingerprint=_fingerprint(fit))
+    return msgspec.structs.replace(plan, metrics=chosen, needs=_needs(chosen, plan.dialect))
 
 
 def _needs(chosen: tuple[Metric, ...], dialect: dialects.Dialect) -> frozenset[str]:
     """Return the tallies for the metrics and the dialect's export."""
-    needs = frozenset(need for metric in chosen for need in metric.needs)
+    needs: frozenset[str] = frozenset().union(*map(attrgetter("needs"), chosen))
     return needs if dialect.export is None else needs | exports.REGISTRY[dialect.export].needs
 
 
@@ -324,24 +299,6 @@ def examine(plan: Plan, frames: Frames, threads: Threads) -> None:
     """
     if plan.does.examine is not None:
         plan.does.examine(frames, plan.settings, plan.needs, threads)
-
-
-def run(plan: Plan, frames: Frames, threads: Threads) -> Any:
-    """Encode, match and tally; returns the task's tallies."""
-    return plan.does.tally(frames, plan.settings, plan.needs, threads)
-
-
-def merge(plan: Plan, parts: Sequence[Any]) -> Any:
-    """Merge the tallies of parts; bit-identical to one run over all of their rows.
-
-    Args:
-        parts: tallies of disjoint sets of datums; in row order, if datums are numbered from the
-            first row of each part.
-
-    Raises:
-        InputError: a datum occurs in two parts, or they were read differently.
-    """
-    return plan.does.merge(parts, plan.settings)
 
 
 def explain(plan: Plan) -> str:

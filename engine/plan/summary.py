@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
@@ -12,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from .. import tasks
+from .._version import __version__
 from ..dialects import Dialect
 from ..executors import Threads
 from ..ingest.problems import Note
@@ -52,7 +54,6 @@ class Plan(msgspec.Struct, frozen=True):
     metrics: tuple[Metric, ...]
     cuts: dict[str, tuple[int | None, ...]]
     needs: frozenset[str]
-    fingerprint: str
     paged: bool = False
     named: bool = True
     refused: dict[str, str] = {}
@@ -61,6 +62,27 @@ class Plan(msgspec.Struct, frozen=True):
     def does(self) -> Task:
         """Definition of the task."""
         return tasks.get(self.task)
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest, equal for runs whose tallies may be merged.
+
+        It covers all settings that change rows, outcomes or kept data, but not threads or metrics
+        beyond their tallies.
+        """
+        rows = msgspec.structs.replace(
+            self.options,
+            threads=None,
+            metrics=None,
+            memory_limit=None,
+            scratch=None,
+            intervals=0.95 if self.options.drawn else None,
+            draws=None,
+            seed=None,
+            method=None,
+        )
+        key = [__version__, self.task, self.dialect.name, sorted(self.needs), self.settings, rows]
+        return hashlib.sha256(msgspec.json.encode(key, enc_hook=repr)).hexdigest()[:16]
 
     @property
     def cuts_of_needs(self) -> dict[str, set[int | None]]:

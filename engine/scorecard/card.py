@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,6 @@ class Scorecard:
         tallied: the tally, required for comparisons. None if a run in bounded memory is too large
             for it, in a copy, and in a loaded result, whose folder contains it.
         folder: folder of a loaded result.
-        lacking: report frame -> why this run does not have it, and how to get it.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Scorecard:
         files: Mapping[str, int] | None = None,
         tallied: Any = None,
         folder: Path | None = None,
-        page: Paged | None = None,
+        page: Callable[[], Paged] = Paged,
         findings: tuple[Finding, ...] = (),
     ) -> None:
         """Store providers of frames instead of frames.
@@ -80,7 +80,7 @@ class Scorecard:
             files: table -> number of files, unless it was one named file.
             tallied: the tally.
             folder: folder of a loaded result.
-            page: provider of the report's frames.
+            page: makes the providers of the report's frames, called once.
             findings: the notes as data.
         """
         strange = [name for name in frames if name not in FRAMES]
@@ -102,8 +102,7 @@ class Scorecard:
         self._providers = dict(frames)
         self._exports = dict(exports or {})
         self._made: dict[str, pl.DataFrame] = {}
-        self._page = {} if page is None else dict(page.makers)
-        self.lacking = {} if page is None else dict(page.lacking)
+        self._make_page = page
         self._run = run
 
     def __getstate__(self) -> dict[str, Any]:
@@ -116,13 +115,14 @@ class Scorecard:
         refuse_cut_off()
         made = {name: self.frame(name) for name in self.frames}
         every = {name: self.page_frame(name) for name in self.paged}
-        page = {name: frame for name, frame in every.items() if frame is not None}
+        page = {name: frame.clone for name, frame in every.items() if frame is not None}
         return {
             **self.__dict__,
             "_made": made,
             "_providers": None,
             "_exports": None,
-            "_page": page,
+            "_page": Paged(page, self._page.lacking),
+            "_make_page": None,
             "tallied": None,
             "_run": self.run,
             "exported": tuple(self._exports),
@@ -132,8 +132,6 @@ class Scorecard:
         exported = state.pop("exported")
         self.__dict__.update(state)
         self._providers = {name: frame.clone for name, frame in self._made.items()}
-        page: dict[str, pl.DataFrame] = state["_page"]
-        self._page = {name: frame.clone for name, frame in page.items()}
         known = makers(self.task, self.dialect)
         self._exports = {name: known[name] for name in exported if name in known}
 
@@ -203,20 +201,31 @@ class Scorecard:
     @property
     def paged(self) -> tuple[str, ...]:
         """Names of the frames used by the report."""
-        return tuple(self._page)
+        return tuple(self._page.makers)
+
+    @cached_property
+    def _page(self) -> Paged:
+        """Providers of the frames used by the report."""
+        page = self._make_page()
+        return Paged(dict(page.makers), dict(page.lacking))
+
+    @property
+    def lacking(self) -> Mapping[str, str]:
+        """Frames used by the report that this run does not have: why, and how to get them."""
+        return self._page.lacking
 
     def page_frame(self, name: str) -> pl.DataFrame | None:
         """Return a frame used by the report; None if this run does not have it: see ``lacking``."""
-        make = self._page.get(name)
+        make = self._page.makers.get(name)
         if make is None:
             return None
         try:
             frame = make()
         except ResultError as error:
-            del self._page[name]
-            self.lacking[name] = error.said
+            del self._page.makers[name]
+            self._page.lacking[name] = error.said
             return None
-        self._page[name] = frame.clone
+        self._page.makers[name] = frame.clone
         return frame
 
     def make(self) -> None:

@@ -42,8 +42,8 @@ class Paged(msgspec.Struct, frozen=True):
         lacking: frame -> why it is missing, and how to get it.
     """
 
-    makers: Mapping[str, Callable[[], pl.DataFrame]] = {}
-    lacking: Mapping[str, str] = {}
+    makers: dict[str, Callable[[], pl.DataFrame]] = {}
+    lacking: dict[str, str] = {}
 
 
 class FrameFile:
@@ -283,7 +283,8 @@ def read(directory: str | Path) -> dict[str, Any]:
         for name, columns in results_FRAMES.items()
         if f"{name}.parquet" in run.files
     }
-    page = Paged(
+    page = partial(
+        Paged,
         {
             name[len(PAGE) : -len(_PARQUET)]: partial(_read, folder / name, run, {})
             for name in run.files

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from functools import cache
 from typing import TYPE_CHECKING
 
 from ..schemas.contract import NAMES
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["NAMES", "get"]
 
 
+@cache
 def get(name: str) -> Task:
     """Return a task, importing its code on first use.
 

@@ -48,6 +48,7 @@ _OTHERS = len(CLASSES) - 1
 _BOX, _TRACK = 8, 10  # fields of a line
 _NAMES = ("left", "top", "width", "height", "score", "category", "truncation", "occlusion")
 _FIT = 0.9  # share of lines: one that is broken is named by its line
+_LINES, _BYTES = 100, 1 << 14  # of a file that are looked at: at least 100 lines of usual length
 _WHY = "the last four fields are a score, a category from 0 to 11, truncation and occlusion"
 
 
@@ -74,7 +75,7 @@ def _fits(head: bytes, *, width: int, found: bool = False) -> bool:
     """
     if 2 * head.count(b",-1,-1,-1,-1") > head.count(b"\n"):  # neither score nor category
         return False
-    lines = [line.strip().rstrip(",").split(",") for line in lines_in(head)]
+    lines = [line.strip().rstrip(",").split(",") for line in lines_in(head[:_BYTES], _LINES)]
     whole = [line for line in lines if len(line) == width and all(map(is_number, line))]
     if not whole or len(whole) < _FIT * len(lines):
         return False
