@@ -92,8 +92,7 @@ def open_tables(
         named = metrics is None or options.metrics is not None
         return plan if named else msgspec.structs.replace(plan, named=False)
 
-    if options.task is not None:
-        planned(options.task, options)
+    plan = None if options.task is None else planned(options.task, options)
     if options.memory_limit is None:
         room = Room(free_memory, BASE, given=False)  # the system is asked on demand
     else:
@@ -122,8 +121,10 @@ def open_tables(
         first = inputs.sources[next(iter(inputs.sources))]
         first.notes = (*first.notes, ("points_alone", _POINTS_ALONE, None))
         task = infer_task(inputs, options)
-    plan = planned(task, options)
-    if wanted_fields(plan.options) != wanted_fields(options):  # the dialect changed them
+    if plan is None or alone:
+        plan = planned(task, options)
+    changed = plan.options.iou_type != options.iou_type  # by the dialect
+    if changed and wanted_fields(plan.options) != wanted_fields(options):
         inputs = opened(options=plan.options)
     return plan, inputs
 
@@ -226,7 +227,7 @@ def score_tables(
                 done.labels,
                 _facts(done.plan, done.sources, done.notes, done.rows, told, seconds, paths),
                 _told(done.recognised, unanswered(done.plan, done.notes, _with_truths(done))),
-                makers(done.plan.task, done.plan.dialect.name),
+                partial(makers, done.plan.task, done.plan.dialect.name),
                 done.rows,
                 done.n_datums,
                 inputs,
@@ -277,7 +278,7 @@ def score_tables(
         tallies.labels.frame,
         _facts(plan, frames.sources, frames.notes, rows, told, seconds, paths),
         _told(frames.recognised, frames.notes),
-        makers(plan.task, plan.dialect.name, (whole, plan.settings)),
+        partial(makers, plan.task, plan.dialect.name, (whole, plan.settings)),
         rows,
         told["datums"],
         inputs,
@@ -435,7 +436,7 @@ def _card(
     labels: pl.DataFrame,
     run: Callable[[], dict[str, Any]],
     said: Told,
-    exports: Mapping[str, Callable[[Scorecard], Any]],
+    exports: Callable[[], Mapping[str, Callable[[Scorecard], Any]]],
     rows: Mapping[str, int],
     datums: int,
     inputs: Inputs | None,
@@ -534,7 +535,7 @@ def card_of(
         tallies.labels.frame,
         partial(_run, plan, told, seconds, datetime.now(UTC)),
         said,
-        makers(plan.task, plan.dialect.name, (whole, plan.settings)),
+        partial(makers, plan.task, plan.dialect.name, (whole, plan.settings)),
         {name: one["rows"] for name, one in told["inputs"].items()},
         len(tallies.datums),
         None,

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+
 import msgspec
 
 from .contract import (
@@ -1166,16 +1170,20 @@ TABLES: tuple[Table, ...] = (
 )
 
 
+@cache
 def task_names() -> tuple[str, ...]:
     """The tasks that have contracts, in their order."""
     return tuple(dict.fromkeys(table.task for table in TABLES if table.task != "all"))
 
 
-def contracts(task: str) -> dict[str, Table]:
+@cache
+def contracts(task: str) -> Mapping[str, Table]:
     """Role to contract of every table a task knows."""
-    return {table.side: table for table in reversed(TABLES) if table.task in (task, "all")}
+    known = (table for table in reversed(TABLES) if table.task in (task, "all"))
+    return MappingProxyType({table.side: table for table in known})
 
 
+@cache
 def table_for(task: str, side: str) -> Table:
     """Return the contract of one side of one task.
 

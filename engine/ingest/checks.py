@@ -33,6 +33,7 @@ _CONTEXT = (
 _SHOWN = 3
 _LOOKED_AT = 1000  # labels inspected for repetitions
 _MANY = 20  # of them at least
+_LATER = 100  # step of the checks after those of single values
 LAST = 1000  # step of the last checks
 _INT64_END = float(2**63)
 REPAIR = "Repair or remove these rows."
@@ -115,14 +116,29 @@ class Check:
     def run(self) -> None:
         """Check everything."""
         seen = self._screen()
-        self.shape.first(self, seen)
+        if self.shape.first is not None:
+            self.shape.first(self, seen)
         self.step += 1
-        self._nulls()
-        for look in (self._not_finite, self._fractions, self._flags, self._too_low, self._too_high):
-            self.step += 1
-            look(seen)
-        self.step += 1
-        self.shape.last(self, seen)
+        holes = [
+            column.name
+            for column in self.columns
+            if not column.nullable and self.frame[column.name].null_count()
+        ]
+        if holes:
+            self._nulls(holes)
+        if not all(map(_clean, seen.values())):
+            for look in (
+                self._not_finite,
+                self._fractions,
+                self._flags,
+                self._too_low,
+                self._too_high,
+            ):
+                self.step += 1
+                look(seen)
+        self.step = _LATER
+        if self.shape.last is not None:
+            self.shape.last(self, seen)
         self._repeated()
         self._hardly_repeated()
 
@@ -146,15 +162,11 @@ class Check:
                 wanted.append(((values != 0) & (values != 1)).any().alias(f"flag {name}"))
             if column.kind in _WHOLE and dtype.is_float():
                 wanted.append(not_whole(values).any().alias(f"part {name}"))
-        wanted += self.shape.screen(self.frame)
+        if self.shape.screen is not None:
+            wanted += self.shape.screen(self.frame)
         return self.frame.select(wanted).row(0, named=True) if wanted else {}
 
-    def _nulls(self) -> None:
-        holes = [
-            column.name
-            for column in self.columns
-            if not column.nullable and self.frame[column.name].null_count()
-        ]
+    def _nulls(self, holes: list[str]) -> None:
         for names in self._grouped(holes):
             where = pl.any_horizontal(pl.col(name).is_null() for name in names)
             if names[0] in self.sound:
@@ -202,11 +214,12 @@ class Check:
     def _hardly_repeated(self) -> None:
         """Note labels that may be measured numbers: integers that mostly occur once."""
         for column in self.columns:
-            way = or_measured([self.own(column.name)])
             values = self.frame[column.name].head(_LOOKED_AT)
-            if not way or column.kind not in ("id", "label") or not values.dtype.is_integer():
+            if column.kind not in ("id", "label") or not values.dtype.is_integer():
                 continue
-            if len(values) >= _MANY and 10 * values.n_unique() >= 9 * len(values):
+            if len(values) < _MANY or 10 * values.n_unique() < 9 * len(values):
+                continue
+            if way := or_measured([self.own(column.name)]):
                 said = (
                     f"{self.side.replace('_', ' ')}: {self.named([column.name])}: integers that"
                     f" hardly repeat are taken for labels.{way}"
@@ -373,6 +386,11 @@ def _finite(total: float | None) -> bool:
     return total is None or total - total == 0
 
 
+def _clean(value: Any) -> bool:
+    """Return whether an aggregate reveals nothing."""
+    return value is not True and (not isinstance(value, float) or value - value == 0)
+
+
 def not_whole(values: pl.Expr) -> pl.Expr:
     """Return an expression for numbers with a fraction, or beyond 64-bit integers."""
     return (values != values.floor()) | (values.abs() >= _INT64_END)
@@ -393,5 +411,4 @@ def finish(frame: pl.DataFrame, table: Table, shape: Shape) -> pl.DataFrame:
             last.append(pl.col(column.name).cast(pl.List(pl.Int64)))
     if last:
         frame = frame.with_columns(last)
-    helpers = [name for name in shape.helpers if name in frame.columns]
-    return frame.drop(helpers) if helpers else frame
+    return frame.drop(*shape.helpers, strict=False) if shape.helpers else frame

@@ -8,11 +8,12 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from evalengine.ingest.sources.coco import said_plainly
+from evalengine.ingest.sources.coco import plainly
 from evalengine.ingest.sources.explain import explain
 from evalengine.ingest.sources.source import Source
 from evalengine.ingest.sources.tables import READ_FAILURES
 from evalengine.schemas.contract import Table
+from evalengine.schemas.errors import InputError
 from evalengine.schemas.wording import option, sql_name, sql_text
 
 from . import dtypes
@@ -68,8 +69,9 @@ def collect(
             queries[role, "count"] = side.source.frame.select(pl.len())
         queries[role, "rows"] = rows_of(role, side, where, plan)
     try:
-        with said_plainly():
-            found = dict(zip(queries, pl.collect_all(list(queries.values())), strict=True))
+        found = pl.collect_all(list(queries.values()))
+    except InputError as error:
+        raise plainly(error) from None
     except READ_FAILURES as error:
         for (role, _), query in queries.items():
             try:
@@ -77,8 +79,13 @@ def collect(
             except READ_FAILURES as alone:
                 raise explain(sides[role].source, alone) from alone
         raise explain(next(iter(sides.values())).source, error) from error
-    frames = {role: frame for (role, what), frame in found.items() if what == "rows"}
-    before = {role: frame.item() for (role, what), frame in found.items() if what == "count"}
+    frames: dict[str, pl.DataFrame] = {}
+    before: dict[str, int] = {}
+    for (role, what), frame in zip(queries, found, strict=True):
+        if what == "rows":
+            frames[role] = frame
+        else:
+            before[role] = frame.item()
     return frames, before
 
 
@@ -87,21 +94,23 @@ def checked(
 ) -> tuple[list[Problem], list[Note], pl.DataFrame]:
     """Problems and notes of one side, and its frame in final dtypes."""
     schema, naming = side.schema, side.naming
-    empty = frame.height == 0 and not part
-    if empty and schema:  # no column could be selected, perhaps
-        empty = not side.source.frame.select(pl.len()).collect().item()
-    # Columns without values have arbitrary dtypes: those of an empty CSV are all strings.
-    untyped = {
-        problem.column
-        for problem in naming.problems
-        if empty and _has(schema, naming, problem.column)
-    }
-    problems = [_with_texts(side, one) for one in naming.problems if one.column not in untyped]
+    problems: list[Problem] = []
+    untyped: set[str] = set()
+    if naming.problems:
+        empty = frame.height == 0 and not part
+        if empty and schema:  # no column could be selected, perhaps
+            empty = not side.source.frame.select(pl.len()).collect().item()
+        if empty:
+            # Columns without values have arbitrary dtypes: those of an empty CSV are all strings.
+            named = {problem.column for problem in naming.problems}
+            untyped = {name for name in named if _has(schema, naming, name)}
+        sound = (one for one in naming.problems if one.column not in untyped)
+        problems = [_with_texts(side, one) for one in sound]
     shape = SHAPES[side.table.shape]
     found, notes = check_side(
         frame, side.table, shape, naming.recognised, filtered=filtered, made=made
     )
-    told = {problem.column for problem in problems if problem.column}
+    told = {problem.column for problem in problems if problem.column} if found else set()
     for problem in found:
         if problem.column not in told:
             marks = side.source.missing.get(problem.column)

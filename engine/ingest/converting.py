@@ -26,7 +26,7 @@ from .opening import Inputs, open_inputs
 from .problems import count_of, listing, refuse
 from .recognise import Finder, contract
 from .relabel import renamed
-from .sources.coco import said_plainly
+from .sources.coco import plainly
 from .sources.json_files import sniff
 from .sources.source import Source, open_annotations
 from .sources.tables import open_source
@@ -109,8 +109,10 @@ def convert(
                 f"table of datum_id, width and height as {option('datums', 'TABLE')}.",
                 code="image_size_missing",
             )
-    with said_plainly():
+    try:
         frames = {role: _frame(inputs, role, known, table) for role in inputs.sources}
+    except InputError as error:
+        raise plainly(error) from None
     if TABLE in frames:
         alone = frames.pop(TABLE)
         frames[PREDICTIONS if table.found_by[0] in alone.columns else GROUND_TRUTHS] = alone

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -237,15 +237,22 @@ def or_measured(names: Iterable[str]) -> str:
     Args:
         names: columns in the input; the result is empty if no name is that of a measurement.
     """
+    tasks = _measuring()
+    found = {tasks[name.casefold()] for name in names if name.casefold() in tasks}
+    ways = " or ".join(option("task", task) for task in sorted(found))
+    return f" If they are measured numbers, write {ways}." if ways else ""
+
+
+@cache
+def _measuring() -> dict[str, str]:
+    """Names of columns that contain measured numbers -> task."""
     tasks: dict[str, str] = {}
     for task in task_names():
         for table in contracts(task).values():
             columns = (one for one in table.columns if one.name in table.measured)
             for known in (known for one in columns for known in (one.name, *one.aliases)):
                 tasks.setdefault(known, task)
-    found = {tasks[name.casefold()] for name in names if name.casefold() in tasks}
-    ways = " or ".join(option("task", task) for task in sorted(found))
-    return f" If they are measured numbers, write {ways}." if ways else ""
+    return tasks
 
 
 def measured_pair(ours: pl.Series, theirs: pl.Series, options: Options) -> tuple[str, str] | None:
@@ -680,6 +687,8 @@ def wrong_type(column: Column, original: str, dtype: pl.DataType) -> str:
 
 def fit_integers(frame: pl.DataFrame) -> pl.DataFrame:
     """Cast UInt64 ids that fit to Int64, so that both sides have the same dtype."""
+    if not {pl.UInt64(), pl.List(pl.UInt64())} & {*frame.dtypes}:
+        return frame
     small = [
         series.cast(like(series.dtype, pl.Int64()))
         for series in frame.iter_columns()

@@ -18,9 +18,9 @@ from . import both_sides, recognise
 from .collecting import Prepared, Side, checked, collect
 from .id_mismatch import CommonIds, check_meet, common_ids
 from .ids import Bucket, Coded, Known, Marks, distinct, marks_in_bucket, rows_repeat
-from .infer import infer_task
+from .infer import Naming, infer_task
 from .opening import Inputs, open_inputs
-from .preparing import prepare, speech_of, told_before
+from .preparing import prepare, told_before
 from .problems import Note, Problem, refuse
 from .relabel import hold_labels
 from .rules.columns import columns_read
@@ -217,73 +217,87 @@ def assemble(
     Raises:
         InputError: problems of the tables, all of a side at once.
     """
-    sides, plan, where = ready.sides, ready.plan, ready.where
-    speech = speech_of(sides)
-    sources = {role: side.source.description for role, side in sides.items()}
+    sides, plan, where, speech = ready.sides, ready.plan, ready.where, ready.plan.speech
     notes = [] if part is not None else told_before(ready, options, frames)
     problems: list[Problem] = []
-    made: dict[str, dict[str, Marks]] = {
-        role: {} if part is None else marks_in_bucket(frames[role], side.table.datum, part.bucket)
-        for role, side in sides.items()
-    }
-    looked_at = each(
-        [
-            partial(checked, s, frames[r], made[r], filtered=r in where, part=part is not None)
-            for r, s in sides.items()
-        ]
-    )
+    sources: dict[str, str] = {}
+    text: dict[str, bool] = {}
+    made: dict[str, dict[str, Marks]] = {}
+    calls = []
+    for role, side in sides.items():
+        sources[role], text[role] = side.source.description, side.source.format == "csv"
+        made[role] = {}
+        if part is not None:
+            made[role] = marks_in_bucket(frames[role], side.table.datum, part.bucket)
+        filtered = role in where
+        calls.append(
+            partial(
+                checked, side, frames[role], made[role], filtered=filtered, part=part is not None
+            )
+        )
+    looked_at = each(calls)
     for role, (found, told, frames[role]) in zip(sides, looked_at, strict=True):
         problems += found
         notes += told if part is None or role != LABELS else []
-    if problems:  # swapped tables explain the rest
+    if problems:
         swapped = [note.message for note in notes if note.kind == "tables_swapped"]
         problems += [Problem(PREDICTIONS, "", said, kind="tables_swapped") for said in swapped]
-    refuse(problems, sources)
+        refuse(problems, sources)
     for role, side in sides.items():
         if side.table.datum != "datum_id" and side.table.datum in frames[role].columns:
             frames[role] = frames[role].rename({side.table.datum: "datum_id"})
-    text = {role: side.source.text for role, side in sides.items()}
-    same = both_sides.same_kind(frames, ("datum_id",), text)
-    both_sides.check_kinds(frames, ("datum_id",), speech)
-    for name in _common(sides):
-        same += both_sides.same_kind(frames, (name,), text)
-        both_sides.check_kinds(frames, (name,), speech)
-    same += both_sides.same_kind(frames, both_sides.LABEL_COLUMNS, text)
-    notes += same if part is None else []
-    whole = None if part is None else part.labels
-    _add_score_labels(sides, frames, whole, mapped=options.label_map is not None)
-    kept = {role: _kept(sides[role], condition) for role, condition in where.items()}
-    removed = keep_datums(frames, where, before, kept)
-    notes += removed if part is None else []
-    notes += no_rows(frames, where) if part is None else []
+    same: list[Note] = []
+    for name in ("datum_id", *_common(sides)):
+        if not both_sides.alike(frames, (name,)):
+            same += both_sides.same_kind(frames, (name,), text)
+            both_sides.check_kinds(frames, (name,), speech)
+    labelled = options.label_map is not None or both_sides.labelled(frames)
+    if labelled and not both_sides.alike(frames, both_sides.LABEL_COLUMNS):
+        same += both_sides.same_kind(frames, both_sides.LABEL_COLUMNS, text)
+    if options.score_columns is not None:
+        whole = None if part is None else part.labels
+        _add_score_labels(sides, frames, whole, mapped=options.label_map is not None)
+    kept: dict[str, Kept] = {}
+    if where:
+        kept = {role: _kept(sides[role], condition) for role, condition in where.items()}
+        same += keep_datums(frames, where, before, kept)
+    if part is None:
+        notes += same
+        if not any(frames[role].height for role in SIDES if role in frames):
+            notes.append(no_rows(where))
     by_row, same_order = _by_row(sides, frames, made), _same_order(frames)
     marks: dict[str, Marks | Coded] = {}
-    marks |= (flags := _valid_marks(made, frames))
+    flags = _valid_marks(made, frames) if any(made.values()) else {}
+    marks |= flags
     ids: dict[str, Known] = {}
     if DATUMS in frames or not (same_order or by_row) or (plan.by and not by_row):
         ids = _ids(frames, flags, same_order=same_order)
 
     def of_datums() -> list[Note]:
-        found = check_meet(ids, speech, frames) if ids and part is None else []
+        found = check_meet(ids, speech, frames) if part is None else []
         along = sources.get(DATUMS) == sources.get(GROUND_TRUTHS)
-        if ids:
-            found += both_sides.datum_notes(
-                ids, speech, came_along=along, rows=frames, whole=part is None
-            )
-        return found
+        return found + both_sides.datum_notes(
+            ids, speech, came_along=along, rows=frames, whole=part is None
+        )
 
-    pairs = None if part is None else part.pairs
-    told, (mapping, more) = both(
-        each, of_datums, partial(hold_labels, frames, options.label_map, pairs)
+    mapping, more = None, []
+    meet_labels = partial(
+        hold_labels, frames, options.label_map, None if part is None else part.pairs
     )
-    notes += told
+    if ids and labelled:
+        told, (mapping, more) = both(each, of_datums, meet_labels)
+        notes += told
+    elif ids:
+        notes += of_datums()
+    elif labelled:
+        mapping, more = meet_labels()
     marks |= {role: known.made for role, known in ids.items() if known.made is not None}
     if part is None:
         notes += [*more, *(of_labels(ready, options, more) if more else [])]
-    if by_row:
-        slices, told = slices_by_row(plan, frames)
-    else:
-        slices, told = build_slices(plan, frames, ids)
+    slices = None
+    if plan.by:
+        slices, told = slices_by_row(plan, frames) if by_row else build_slices(plan, frames, ids)
+        notes += told
     score_labels = None
     for role, side in sides.items():
         if side.naming.wide:
@@ -295,12 +309,25 @@ def assemble(
             )
             named = {mine: final.get(n, n) for mine, n in side.naming.recognised.items()}
             side.naming.recognised = {mine: n for mine, n in named.items() if mine != n}
+    recognised: dict[str, dict[str, str]] = {}
+    facts: dict[str, str] = {}
+    folders: dict[str, RasterFiles] = {}
+    read: dict[str, tuple[Mapping[str, pl.DataType], Naming]] = {}
+    for role, side in sides.items():
+        recognised[role] = side.naming.recognised
+        facts |= side.source.facts
+        folder = os.path.dirname(side.source.files[0]) if side.source.files else ""
+        folders[role] = RasterFiles(folder, options.raster_root, bool(options.remote_rasters))
+        read[role] = side.schema, side.naming
+        if role in plan.extra:  # read only for slices
+            own = [expr.meta.output_name() for expr in plan.extra[role]]
+            frames[role] = frames[role].drop(own)
     return Frames(
         drawn=options.drawn,
         cluster=options.cluster,
-        sides={role: plan.without(role, frames[role]) for role in SIDES if role in frames},
+        sides={role: frames[role] for role in SIDES if role in frames},
         score_labels=score_labels,
-        datums=plan.without(DATUMS, frames[DATUMS]) if DATUMS in frames else None,
+        datums=frames.get(DATUMS),
         labels=frames.get(LABELS),
         slices=slices,
         by_row=by_row,
@@ -309,38 +336,24 @@ def assemble(
         label_map=mapping,
         known=None if part is None else part.known,
         common_ids=None if part is None else common_ids(ids, frames),
-        recognised={role: side.naming.recognised for role, side in sides.items()},
-        notes=notes + told,
+        recognised=recognised,
+        notes=notes,
         sources=sources,
-        facts={name: said for side in sides.values() for name, said in side.source.facts.items()},
-        folders={
-            role: RasterFiles(
-                os.path.dirname(side.source.files[0]) if side.source.files else "",
-                options.raster_root,
-                bool(options.remote_rasters),
-            )
-            for role, side in sides.items()
-        },
+        facts=facts,
+        folders=folders,
         kept=kept,
-        columns=partial(
-            columns_read,
-            {role: (side.schema, side.naming) for role, side in sides.items()},
-            options.columns,
-            plan.pieces,
-            where,
-        ),
+        columns=partial(columns_read, read, options.columns, tuple(plan.homes), where),
     )
 
 
 def _common(sides: Mapping[str, Side]) -> tuple[str, ...]:
     """Return the id columns, in addition to datum ids, on which rows of the two sides match."""
-    found = {
-        column.name
-        for role, side in sides.items()
-        if role in SIDES
-        for column in side.table.columns
-        if column.name in side.table.either and column.kind == "id"
-    }
+    found: set[str] = set()
+    for role, side in sides.items():
+        if role in SIDES and side.table.either:
+            for column in side.table.columns:
+                if column.name in side.table.either and column.kind == "id":
+                    found.add(column.name)
     return tuple(sorted(found))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -135,15 +136,15 @@ def recognise(
         score_columns: columns of one label's score each, if the contract allows it.
     """
     contract = {column.name: column for column in table.columns}
-    said = {
-        mine: target
-        for mine, target in (columns or {}).items()
-        if mine in schema and target in contract
-    }
+    said = {}
+    if columns:
+        said = {mine: to for mine, to in columns.items() if mine in schema and to in contract}
     find = Finder(schema, table.side, said)
     shape = SHAPES[table.shape]
     wide = find_wide(find, score_columns) if score_columns is not None and table.wide else {}
-    plain = [column for column in table.columns if column.name not in shape.together]
+    plain = table.columns
+    if shape.together:
+        plain = tuple(column for column in plain if column.name not in shape.together)
     found: dict[str, str] = {}
     for column in plain:
         name = find.exact(column.name)
@@ -153,15 +154,16 @@ def recognise(
     boxes = shape.find(find, box_format, angle_format) if shape.find is not None else None
     for column in plain:
         if column.name not in found:
-            name = find.by_alias(column)
+            name = find.by_alias(column) if len(find.used) < len(schema) else None
             if name is not None:
                 found[column.name] = name
             elif column in table.required:
                 find.missing(column)
-    if table.any_of and not any(name in found for name in table.any_of):
+    if table.any_of and found.keys().isdisjoint(table.any_of):
         find.problems.append(_none_of(find, table))
-    found |= {name: own for name, (_, own, _) in wide.items()}
-    columns_of_wide = tuple(column for column, _, _ in wide.values())
+    for name, (_, own, _) in wide.items():
+        found[name] = own
+    columns_of_wide = tuple(map(itemgetter(0), wide.values()))
     exprs: dict[str, pl.Expr] = {}
     for column in (*plain, *columns_of_wide):
         if column.name not in found:
@@ -181,16 +183,17 @@ def recognise(
     recognised = {mine: name for name, mine in found.items() if mine != name}
     if boxes is not None:
         exprs |= boxes.exprs
+        exprs = {name: exprs[name] for name in (*contract, *exprs) if name in exprs}
         recognised |= boxes.recognised
-    order = [*contract, *(name for name in exprs if name not in contract)]
-    exprs = {name: exprs[name].alias(name) for name in order if name in exprs}
+    for name, expr in exprs.items():
+        exprs[name] = expr.alias(name)
     return Naming(
         exprs,
         recognised,
         find.problems,
         boxes.notes if boxes else [],
         columns_of_wide,
-        tuple(label for _, _, label in wide.values()),
+        tuple(map(itemgetter(2), wide.values())),
     )
 
 
@@ -198,10 +201,13 @@ def unread(
     schema: Mapping[str, pl.DataType], naming: Naming, table: Table, sliced: Sequence[str]
 ) -> list[Note]:
     """Return notes on unread columns that a user may expect to count."""
-    used, notes = naming.used, []
+    notes, here = [], {*map(str.casefold, schema)}
     for column, reason in table.unread:
-        known = {name.casefold() for name in (column.name, *column.aliases)}
-        idle = [n for n in schema if n.casefold() in known and n not in used and n not in sliced]
+        known = {*map(str.casefold, (column.name, *column.aliases))}
+        if known.isdisjoint(here):
+            continue
+        used = {*naming.used, *sliced}
+        idle = [name for name in schema if name.casefold() in known and name not in used]
         if idle:
             said = f"{table.side.replace('_', ' ')}: column {idle[0]!r} is not read: {reason}."
             notes.append(Note("unread_column", said, len(idle)))
@@ -248,6 +254,8 @@ def one_way(
         return
     ours, theirs = namings[PREDICTIONS], namings[GROUND_TRUTHS]
     ways = contracts[PREDICTIONS].either
+    if not ways:
+        return
     if by_rule:
         ways = ways[::-1]
     both = [name for name in ways if name in ours.exprs and name in theirs.exprs]
@@ -286,10 +294,11 @@ def point_out_swap(
     """Ask about swapped tables if the predictions are missing a column that only the ground truths
     have.
     """
-    if not {PREDICTIONS, GROUND_TRUTHS} <= namings.keys():
-        return
     ours = namings[PREDICTIONS]
     for side, other in ((PREDICTIONS, GROUND_TRUTHS), (GROUND_TRUTHS, PREDICTIONS)):
+        problems = namings[side].problems
+        if not problems:
+            continue
         if side == GROUND_TRUTHS and not _bears(schemas[side], contracts[other], contracts[side]):
             continue
         for column in contracts[side].columns:
@@ -298,7 +307,6 @@ def point_out_swap(
                 continue
             known = {name.casefold() for name in (column.name, *column.aliases)}
             theirs = [name for name in schemas[other] if name.casefold() in known]
-            problems = namings[side].problems
             for i, problem in enumerate(problems):
                 if problem.column == column.name and column.name not in names and theirs:
                     if " is missing" not in problem.message and not contracts[side].any_of:

@@ -6,7 +6,9 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from itertools import product
+from functools import cache
+from itertools import chain, product
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -726,34 +728,40 @@ def open_inputs(
     given: dict[str, Any] = {PREDICTIONS: predictions, GROUND_TRUTHS: ground_truths}
     if ground_truths is None:
         given = {TABLE: predictions}
-    else:
+    elif not isinstance(predictions, _FRAMES) or not isinstance(ground_truths, _FRAMES):
         predictions = nothing_tracked(nothing_found(predictions, ground_truths), ground_truths)
         given[PREDICTIONS] = predictions
         refuse_uneven(predictions, ground_truths)
         given = paired_values(predictions, ground_truths, labels, options) or given
     opened: dict[str, Source] = {}
     # Open the ground truths first if they may be evidence for the format of the predictions.
-    for role in reversed(given) if _may_look_alike(given.get(PREDICTIONS)) else given:
+    alike = ground_truths is not None and _may_look_alike(given.get(PREDICTIONS))
+    wanted = wanted_fields(options) if wanted is None else wanted
+    for role in reversed(given) if alike else given:
         opened[role] = open_source(
             given[role],
             storage_options=storage_options,
             box_format=options.box_format,
-            wanted=wanted_fields(options) if wanted is None else wanted,
+            wanted=wanted,
             room=room,
             other=opened.get(GROUND_TRUTHS),
         )
     sources = sides_of({role: opened[role] for role in given})
     last = next(reversed(sources))
-    if PREDICTIONS in sources:
+    if PREDICTIONS in sources and sources[PREDICTIONS].format == "tracks":
         sources[PREDICTIONS] = placed(sources[PREDICTIONS], sources[last].images)
     for role, thing, opener in ((DATUMS, datums, open_datums), (LABELS, labels, open_labels)):
         if thing is not None:
             sources[role] = opener(thing, storage_options)
     _brought_together(sources, last, options)
-    read_alike(sources, options)
+    if "raster" in {*map(attrgetter("format"), sources.values())}:
+        read_alike(sources, options)
     if GROUND_TRUTHS in sources:
         sources = _by_row(sources, options) or sources
     return Inputs(sources, {role: schema_of(source) for role, source in sources.items()}, room)
+
+
+_FRAMES = (pl.DataFrame, pl.LazyFrame)
 
 
 def _may_look_alike(thing: Any) -> bool:
@@ -778,10 +786,7 @@ def _brought_together(sources: dict[str, Source], last: str, options: Options) -
         sources: by role; modified in place.
     """
     predictions, truths = sources.get(PREDICTIONS), sources[last]
-    of_files = any(
-        source is not None and source.format in _NAMED for source in (predictions, truths)
-    )
-    if of_files:
+    if truths.format in _NAMED or (predictions is not None and predictions.format in _NAMED):
         given = {
             role: sources[role].frame.collect() if role in sources else None
             for role in (DATUMS, LABELS)
@@ -812,6 +817,9 @@ def _by_row(sources: dict[str, Source], options: Options) -> dict[str, Source] |
     sides = [sources[role] for role in (PREDICTIONS, GROUND_TRUTHS)]
     schemas = [schema_of(side) for side in sides]
     said = options.columns or {}
+    names = {*map(str.casefold, chain(*schemas))}
+    if not said and not names.isdisjoint(_datum_names()):
+        return None
     finders = [
         Finder(schema, role, {mine: to for mine, to in said.items() if mine in schema})
         for schema, role in zip(schemas, (PREDICTIONS, GROUND_TRUTHS), strict=True)
@@ -851,11 +859,18 @@ def _claimed(find: Finder, columns: Sequence[Column], options: Options) -> set[s
     return {*find.candidates(names), *find.used, *sliced, *levels}
 
 
+@cache
 def _datum_columns() -> list[Column]:
     """The columns that name datums, under all the names that any task knows them by."""
     tables = [table for task in task_names() for table in contracts(task).values()]
     named = [column for table in tables for column in table.columns if column.name == table.datum]
     return list(dict.fromkeys([DATUM_ID, *named]))
+
+
+@cache
+def _datum_names() -> frozenset[str]:
+    names = (name for one in _datum_columns() for name in (one.name, *one.aliases))
+    return frozenset(map(str.casefold, names))
 
 
 def _has(find: Finder, column: Column) -> bool:

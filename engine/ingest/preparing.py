@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from itertools import combinations
+from operator import attrgetter
 
 import msgspec
 import polars as pl
@@ -35,6 +36,7 @@ from ..schemas.tables import table_for
 from ..schemas.wording import option, sql_name
 from . import rules
 from .annotations.format import FIRST
+from .both_sides import LABEL_COLUMNS
 from .collecting import Prepared, Side
 from .dtypes import canonical_dtype, inferred_note, reread
 from .files import refuse_expanding
@@ -55,7 +57,7 @@ from .recognise import TEXTS, Finder, contract
 from .relabel import named_classes
 from .rules import columns, values
 from .shapes import maybe_scores
-from .slices import plan_slices
+from .slices import SlicePlan, plan_slices
 from .sources.explain import explain
 from .sources.json_rows import EXACT, rounded_words
 from .sources.scanning import scan
@@ -183,7 +185,7 @@ def without_predictions(
 
 # Warnings about integers that floats cannot represent exactly.
 
-_WIDE = (pl.Int64, pl.UInt64, pl.Int128)
+_WIDE = frozenset({pl.Int64, pl.UInt64, pl.Int128})
 
 
 def rounded(
@@ -204,9 +206,11 @@ def rounded(
     """
     notes = []
     for role, side in sides.items():
-        numbers = [column.name for column in side.table.columns if column.kind == "number"]
-        for name in numbers:
-            own = side.naming.exprs[name].meta.root_names() if name in side.naming.exprs else []
+        for column in side.table.columns:
+            name = column.name
+            if column.kind != "number" or name not in side.naming.exprs:
+                continue
+            own = side.naming.exprs[name].meta.root_names()
             dtype = side.schema[own[0]] if len(own) == 1 else None
             if dtype not in _WIDE or not _large(None if frames is None else frames[role][name]):
                 continue
@@ -266,10 +270,13 @@ def ids_together(
     Raises:
         InputError: two candidates for a column, or several rows of one id on one side.
     """
+    first = TABLE if TABLE in namings else PREDICTIONS
+    datum = contracts[first].datum
+    if not contracts[first].together or (first == TABLE and datum not in namings[TABLE].exprs):
+        return  # every row of one table without ids is a separate datum
     sides = [role for role in (TABLE, PREDICTIONS, GROUND_TRUTHS) if role in namings]
-    if not all(contracts[role].together and schemas[role] for role in sides):
+    if not all(map(schemas.__getitem__, sides)):
         return
-    datum = contracts[sides[0]].datum
     problems: list[Problem] = []
     found = {
         role: _found(table_for(task, role), schemas[role], options, problems) for role in sides
@@ -290,8 +297,6 @@ def ids_together(
         ]
         if not names or not any(_repeat(sources[r], namings[r], contracts[r]) for r in sides):
             return
-    elif sides == [TABLE]:
-        return  # every row is a separate datum
     refuse([problem for problem in problems if problem.column in names], {})
     for role in sides:
         naming = namings[role]
@@ -377,9 +382,9 @@ _OFTEN_OTHERS = {OCCLUDED.name, TRUNCATED.name, ALPHA.name}
 
 def points_alone(inputs: Inputs, task: str, options: Options) -> bool:
     """Return whether both sides have keypoints, and one of them no other geometry."""
-    held = [tables.contracts(task).get(role) for role in (PREDICTIONS, GROUND_TRUTHS)]
     sides = []
-    for role, table in zip((PREDICTIONS, GROUND_TRUTHS), held, strict=True):
+    for role in (PREDICTIONS, GROUND_TRUTHS):
+        table = tables.contracts(task).get(role)
         if table is None or table.shape != "boxes" or role not in inputs.schemas:
             return False
         schema = inputs.schemas[role]
@@ -407,6 +412,8 @@ def leave_unread(
         sources: side to its rows.
         options: ``iou_type`` and ``convert_to`` define the comparison.
     """
+    if "boxes" not in {*map(attrgetter("shape"), contracts.values())}:
+        return
     sides = {
         role: namings[role]
         for role in (PREDICTIONS, GROUND_TRUTHS)
@@ -501,9 +508,11 @@ def _every_row_has_a_box(frame: pl.LazyFrame, naming: Naming) -> bool:
 
 def _drop(naming: Naming, names: tuple[str, ...]) -> None:
     """Forget that columns were recognised, so that they are neither read nor reported."""
+    gone = set(names)
+    if gone.isdisjoint(naming.exprs):
+        return
     for name in names:
         naming.exprs.pop(name, None)
-    gone = set(names)
     naming.recognised = {
         mine: canonical
         for mine, canonical in naming.recognised.items()
@@ -513,7 +522,8 @@ def _drop(naming: Naming, names: tuple[str, ...]) -> None:
 
 def _forget(naming: Naming, columns: set[str]) -> None:
     """Drop the problems of columns that are not read."""
-    naming.problems = [problem for problem in naming.problems if problem.column not in columns]
+    if naming.problems:
+        naming.problems = [one for one in naming.problems if one.column not in columns]
 
 
 # Steps before reading rows: recognise columns, plan conditions and slices.
@@ -522,11 +532,16 @@ def _forget(naming: Naming, columns: set[str]) -> None:
 def prepare(inputs: Inputs, task: str, options: Options) -> Prepared:
     """Columns recognised, slices and conditions planned: all that is done before rows are read."""
     sides = _recognised(inputs, task, options)
-    speech = speech_of(sides)
-    known = {role: (side.schema, side.naming) for role, side in sides.items()}
-    plan = plan_slices(options.by, known, speech, options.cluster)
-    tables = {r: Named(s.schema, s.naming) for r, s in sides.items() if r != LABELS}
-    return Prepared(sides, plan, plan_where(options.where, tables, plan.pieces))
+    table = sides[TABLE if TABLE in sides else PREDICTIONS].table
+    plan = SlicePlan(speech=Speech(table.datum, *table.unit))
+    if options.columns_of_datums:
+        known = {role: (side.schema, side.naming) for role, side in sides.items()}
+        plan = plan_slices(options.by, known, plan.speech, options.cluster)
+    where: dict[str, Condition] = {}
+    if options.where:
+        tables = {r: Named(s.schema, s.naming) for r, s in sides.items() if r != LABELS}
+        where = plan_where(options.where, tables, tuple(plan.homes))
+    return Prepared(sides, plan, where)
 
 
 def told_before(
@@ -541,8 +556,7 @@ def told_before(
         InputError: columns suggest another task than the inferred one.
     """
     sides = ready.sides
-    signals, evidence = columns.evidence_of(ready, options)
-    task = next(side.table.task for role, side in sides.items() if role in SIDES)
+    task = sides[TABLE if TABLE in sides else PREDICTIONS].table.task
     told: list[Note] = []
     problems: list[Problem] = []
     for role, side in sides.items():
@@ -557,37 +571,49 @@ def told_before(
             if found:
                 told, problems = rules.apply(values.RULES, task, found, known)
             break
-    if evidence is not None and not problems:
-        more, problems = rules.apply(columns.RULES, task, signals, evidence)
-        told += more
+    if PREDICTIONS in sides and GROUND_TRUTHS in sides and not problems:
+        signals, evidence = columns.evidence_of(ready, options)
+        if evidence is not None:
+            more, problems = rules.apply(columns.RULES, task, signals, evidence)
+            told += more
     if problems:
         refuse(problems, {role: side.source.description for role, side in sides.items()})
-    sources = [side.source for side in sides.values()]
-    notes = [Note(*warning, warning=True) for source in sources for warning in source.warnings]
-    notes += [Note(*note) for source in sources for note in source.notes]
+    warnings: list[Note] = []
+    notes: list[Note] = []
+    unread_columns: list[Note] = []
+    several = wide = False
     for side in sides.values():
-        notes += unread(side.schema, side.naming, side.table, ready.plan.pieces)
-    notes += [*told, *overlapping(sides), *rounded(sides, ready.where, frames)]
-    notes += [] if ready.where else without_predictions(sides, frames)
+        if side.source.warnings:
+            warnings += [Note(*warning, warning=True) for warning in side.source.warnings]
+        if side.source.notes:
+            notes += [Note(*note) for note in side.source.notes]
+        several |= max(len(side.source.firsts), len(side.source.files)) > 1
+        wide |= not _WIDE.isdisjoint(side.schema.values())
+        if side.table.unread:
+            unread_columns += unread(side.schema, side.naming, side.table, tuple(ready.plan.homes))
+    notes = [*warnings, *notes, *unread_columns, *told]
+    if several:
+        notes += overlapping(sides)
+    if wide:
+        notes += rounded(sides, ready.where, frames)
+    if DATUMS in sides and not ready.where:
+        notes += without_predictions(sides, frames)
     if options.task is None:
-        notes += maybe_scores(sides, ready.plan.pieces)
+        notes += maybe_scores(sides, tuple(ready.plan.homes))
         notes += inferred_note(sides) if options.metrics is None else []
     return notes
-
-
-def speech_of(sides: Mapping[str, Side]) -> Speech:
-    """Return the task's nouns for datums."""
-    table = next(side.table for role, side in sides.items() if role in SIDES)
-    return Speech(table.datum, *table.unit)
 
 
 def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
     """Recognise the columns of every table, against its contract."""
     schemas = inputs.schemas
-    check_forms("id_format", options.id_format)
-    check_forms("label_format", options.label_format)
+    for name, forms in (("id_format", options.id_format), ("label_format", options.label_format)):
+        if forms:
+            check_forms(name, forms)
     contracts = {role: contract(task, role, options, schemas[role]) for role in inputs.sources}
-    check_columns(options.columns, {role: (schemas[role], contracts[role]) for role in contracts})
+    if options.columns:
+        known = {role: (schemas[role], contracts[role]) for role in contracts}
+        check_columns(options.columns, known)
     if options.score_columns is not None and not any(t.wide for t in contracts.values()):
         raise InputError(
             f"score_columns: {task} has none; omit the option.",
@@ -599,12 +625,14 @@ def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
         source = inputs.sources[role]
         if source.held and (own := sorted(naming.used & source.held.keys())):
             refuse_expanding(inputs.room, map(source.held.__getitem__, own), source.description)
-    again = {
-        role
-        for role, naming in namings.items()
-        if naming.problems and reread(inputs.sources[role], schemas[role], contracts[role], naming)
-    }
-    again |= named_classes(inputs.sources, schemas, contracts, namings)
+    again, labelled = set(), False
+    for role, naming in namings.items():
+        source = inputs.sources[role]
+        if naming.problems and reread(source, schemas[role], contracts[role], naming):
+            again.add(role)
+        labelled |= not naming.exprs.keys().isdisjoint(LABEL_COLUMNS)
+    if labelled:
+        again |= named_classes(inputs.sources, schemas, contracts, namings)
     for role in again:
         namings[role] = _naming(schemas[role], contracts[role], options)
     if options.nulls == "empty":
@@ -612,8 +640,10 @@ def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
             _fill_texts(naming, contracts[role], schemas[role])
     one_way(namings, contracts, by_rule=options.match is not None)
     ids_together(task, contracts, inputs.sources, schemas, namings, options)
-    step_columns(task, contracts, inputs.sources, schemas, namings, options)
-    point_out_swap(namings, schemas, contracts)
+    if options.training is not None:
+        step_columns(task, contracts, inputs.sources, schemas, namings, options)
+    if PREDICTIONS in namings and GROUND_TRUTHS in namings:
+        point_out_swap(namings, schemas, contracts)
     leave_unread(namings, contracts, inputs.sources, options)
     if TABLE in namings and DATUMS in namings:
         datum = contracts[TABLE].datum
@@ -624,12 +654,15 @@ def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
                 code="no_id",
                 column=datum,
             )
-    for role, table in contracts.items():
-        refuse_merged(inputs.sources[role].frame, namings[role].exprs, table, options.id_format)
+    if options.id_format:
+        for role, table in contracts.items():
+            exprs = namings[role].exprs
+            refuse_merged(inputs.sources[role].frame, exprs, table, options.id_format)
     sides = {}
     for role, table in contracts.items():
-        whole = msgspec.structs.replace(table, optional=(*table.optional, *namings[role].wide))
-        sides[role] = Side(inputs.sources[role], whole, schemas[role], namings[role])
+        if wide := namings[role].wide:
+            table = msgspec.structs.replace(table, optional=(*table.optional, *wide))
+        sides[role] = Side(inputs.sources[role], table, schemas[role], namings[role])
     return sides
 
 

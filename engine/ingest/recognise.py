@@ -7,6 +7,8 @@ import fnmatch
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import msgspec
@@ -14,7 +16,7 @@ import polars as pl
 
 from .. import metrics
 from ..schemas import tables
-from ..schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE, Column, Table
+from ..schemas.contract import TABLE, Column, Table
 from ..schemas.errors import InputError, OptionError, TruthsMissingError, did_you_mean
 from ..schemas.options import Options
 from ..schemas.wording import option
@@ -36,8 +38,6 @@ def with_numbered(
     Raises:
         InputError: two columns of one level, invalid levels, or ambiguous names.
     """
-    if not any(column.numbered for column in table.optional):
-        return table
     optional: list[Column] = []
     named: dict[str, tuple[str, ...]] = {name: (name,) for name in table.any_of}
     for column in table.optional:
@@ -186,7 +186,7 @@ class Finder:
 
     def candidates(self, names: Iterable[str]) -> list[str]:
         """Unclaimed columns that bear one of these names, whatever their case."""
-        folded = {name.casefold() for name in names}
+        folded = {*map(str.casefold, names)}
         return [
             column
             for column in self.schema
@@ -267,7 +267,7 @@ def kin_beside(
     Returns:
         Name in the input to canonical name.
     """
-    if not table.beside:
+    if not said and schema.keys() >= {*map(itemgetter(0), table.beside)}:
         return {}
     columns = {column.name: column for column in table.columns}
     levels = {name for one in table.columns for name in numbered_columns(one, schema)}
@@ -344,22 +344,27 @@ def contract(task: str, role: str, options: Options, schema: Mapping[str, Any]) 
         OptionError: no such task.
         InputError: one table for a task that needs two.
     """
-    if task in tables.task_names() and role == TABLE and TABLE not in tables.contracts(task):
-        raise needs_two(task)
     known = tables.contracts(task)
-    if role in (PREDICTIONS, GROUND_TRUTHS) and role not in known and TABLE in known:
-        raise InputError(
-            f"{task} takes one table: remove the second one.", code="one_table_only", task=task
-        )
+    if role not in known and task in tables.task_names():
+        if role == TABLE:
+            raise needs_two(task)
+        if TABLE in known:
+            raise InputError(
+                f"{task} takes one table: remove the second one.", code="one_table_only", task=task
+            )
     table = tables.table_for(task, role)
-    table = _spared(_with_kin(table, options, schema), options)
-    answered = any(
-        is_there(one, options, schema) for one in table.optional if one.name in table.any_of
-    )
-    table = _with_stand_ins(_served(table, task, options, schema), options, schema)
-    needed = options.metrics is not None or not answered
-    table = with_numbered(table, options, schema, needed=needed)
-    table = _sliced(table, options)
+    if table.beside:
+        table = _with_kin(table, options, schema)
+    optional = table.optional
+    table = _needed(table, task, options, schema)
+    if table.stand_ins:
+        table = _with_stand_ins(table, options, schema)
+    if any(map(attrgetter("numbered"), table.optional)):
+        answers = (one for one in optional if one.name in table.any_of)
+        needed = options.metrics is not None or not any(
+            is_there(one, options, schema) for one in answers
+        )
+        table = with_numbered(table, options, schema, needed=needed)
     if options.multilabel:
         table = msgspec.structs.replace(
             table,
@@ -385,9 +390,10 @@ def contract(task: str, role: str, options: Options, schema: Mapping[str, Any]) 
 
 def _with_kin(table: Table, options: Options, schema: Mapping[str, Any]) -> Table:
     """The contract in which columns that are called by kin of their names are known by these."""
-    kin = {name: mine for mine, name in kin_beside(schema, table, options.columns or {}).items()}
-    if not kin:
+    found = kin_beside(schema, table, options.columns or {})
+    if not found:
         return table
+    kin = {name: mine for mine, name in found.items()}
 
     def known(column: Column) -> Column:
         more = (kin[column.name],) if column.name in kin else ()
@@ -400,15 +406,6 @@ def _with_kin(table: Table, options: Options, schema: Mapping[str, Any]) -> Tabl
     )
 
 
-def _spared(table: Table, options: Options) -> Table:
-    """Remove required columns that no requested metric reads."""
-    left_out = spared(table, options)
-    if not left_out:
-        return table
-    required = tuple(one for one in table.required if one.name not in left_out)
-    return msgspec.structs.replace(table, required=required)
-
-
 def spared(table: Table, options: Options) -> frozenset[str]:
     """Return required columns of one table that no metric requested by name reads.
 
@@ -417,73 +414,63 @@ def spared(table: Table, options: Options) -> frozenset[str]:
     """
     if table.side != TABLE or not options.metrics:
         return frozenset()
-    if not all(metrics.has(table.task, name) for name in options.metrics):
+    if not all(map(partial(metrics.has, table.task), options.metrics)):
         return frozenset()
-    every = (
-        metrics.meant(table.task, one).spares
-        for name in options.metrics
-        for one in metrics.members(table.task, name, options)
-        if metrics.has(table.task, one)
-    )
-    return frozenset.intersection(*map(frozenset, every))
+    every = [frozenset(metric.spares) for metric in _requested(table.task, options)]
+    return frozenset.intersection(*every)
 
 
-def _served(table: Table, task: str, options: Options, schema: Mapping[str, Any]) -> Table:
-    """Remove columns that no requested metric of the task reads.
+def _requested(task: str, options: Options) -> list[metrics.Metric]:
+    """Metrics that the options name; unknown names are skipped."""
+    found: list[metrics.Metric] = []
+    for name in options.metrics or ():
+        if metrics.has(task, name):
+            known = filter(partial(metrics.has, task), metrics.members(task, name, options))
+            found += map(partial(metrics.meant, task), known)
+    return found
 
-    Columns that count only on request are kept if they are the only ones that satisfy an "any of"
-    requirement, or if ``columns`` names them.
+
+def _needed(table: Table, task: str, options: Options, schema: Mapping[str, Any]) -> Table:
+    """Remove columns that no requested metric and no slice reads.
+
+    Without ``metrics``, columns that count only on request are kept if they are the only ones that
+    satisfy an "any of" requirement. Columns that ``columns`` names are always kept.
     """
-    if options.metrics is None:
-        if not any(one.named for one in table.optional):
-            return table
-        enough = [one for one in table.optional if one.name in table.any_of and not one.named]
-        if enough and not any(is_there(one, options, schema) for one in enough):
-            return table
-        usual = tuple(one for one in table.optional if not one.named or by_hand(one, options))
-        return msgspec.structs.replace(table, optional=usual)
-    readers = metrics.all_metrics(task).values()
-    spoken_for = frozenset(name for one in readers for name in one.reads)
-    if spoken_for.isdisjoint(column.name for column in table.optional):
-        return table
-    read = _read_by(task, options)
-    unread = spoken_for - read - {one.name for one in table.optional if one.sliced}
-    optional = tuple(
-        one for one in table.optional if one.name not in unread or by_hand(one, options)
-    )
-    return msgspec.structs.replace(table, optional=optional)
+    required, metrics_given = table.required, options.metrics is not None
+    if left_out := spared(table, options):
+        required = tuple(one for one in required if one.name not in left_out)
+    read: set[str] = set()
+    for metric in _requested(task, options):
+        read.update(metric.reads)
+    sliced: set[str] = set()
+    for entry in options.columns_of_datums:
+        sliced.update(entry.split("*"))
+    named = any(map(attrgetter("named"), table.optional))
+    on_request = metrics_given or (named and _answered(table, options, schema))
+    some_read = metrics.reads(task)
+    optional = []
+    for one in table.optional:
+        if one.sliced:
+            needed = one.name in sliced or one.name in read
+        elif metrics_given:
+            needed = one.name in read or one.name not in some_read
+        else:
+            needed = not (one.named and on_request)
+        if needed or (options.columns and by_hand(one, options)):
+            optional.append(one)
+    return msgspec.structs.replace(table, required=required, optional=tuple(optional))
+
+
+def _answered(table: Table, options: Options, schema: Mapping[str, Any]) -> bool:
+    """Return whether an "any of" requirement needs no column that counts only on request."""
+    usual = [one for one in table.optional if one.name in table.any_of and not one.named]
+    return not usual or any(is_there(one, options, schema) for one in usual)
 
 
 def by_hand(column: Column, options: Options) -> bool:
     """Return whether ``columns`` names a column."""
     said = {*(options.columns or {}).values()}
     return column.name in said or bool(numbered_columns(column, said))
-
-
-def _read_by(task: str, options: Options) -> frozenset[str]:
-    """Optional columns that metrics asked for by name read."""
-    return frozenset(
-        name
-        for given in options.metrics or ()
-        if metrics.has(task, given)
-        for member in metrics.members(task, given, options)
-        if metrics.has(task, member)
-        for name in metrics.meant(task, member).reads
-    )
-
-
-def _sliced(table: Table, options: Options) -> Table:
-    """Remove columns that only slices and metrics read, if no requested one does."""
-    if not any(one.sliced for one in table.optional):
-        return table
-    asked = {piece for entry in options.columns_of_datums for piece in entry.split("*")}
-    asked |= _read_by(table.task, options)
-    kept = tuple(
-        one
-        for one in table.optional
-        if not one.sliced or one.name in asked or by_hand(one, options)
-    )
-    return msgspec.structs.replace(table, optional=kept)
 
 
 def _with_stand_ins(table: Table, options: Options, schema: Mapping[str, Any]) -> Table:
@@ -511,11 +498,12 @@ def stands_in(
 
 def is_there(column: Column, options: Options, schema: Mapping[str, Any]) -> bool:
     """Return whether a table has a column under any of its names."""
-    said = {name for mine, name in (options.columns or {}).items() if mine in schema}
-    here = [name.casefold() for name in schema if name not in (options.columns or {})]
+    given = options.columns or {}
+    said = {*map(given.__getitem__, given.keys() & schema.keys())}
+    here = {*map(str.casefold, schema.keys() - given.keys())}
     return (
         column.name in said
-        or any(one.casefold() in here for one in (column.name, *column.aliases))
+        or not here.isdisjoint(map(str.casefold, (column.name, *column.aliases)))
         or bool(numbered_columns(column, [*here, *said]))
     )
 

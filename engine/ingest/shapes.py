@@ -36,15 +36,16 @@ from .recognise import Finder
 
 def check_ends(check: Check, seen: Mapping[str, Any]) -> None:
     """Refuse lower bounds above upper ones; note columns that do not increase with their level."""
-    names = {column.name for column in check.columns}
+    rising = []
     for column in check.columns:
-        if column.below in names:
+        if column.rising:
+            rising.append(column.name)
+        if column.below and column.below in {one.name for one in check.columns}:
             ends = [column.name, column.below]
             way = "Swap the ends, or remove these rows."
             check.refuse(
                 "bounds_inverted", ends, _above(*ends), f"with {' above '.join(ends)}", way
             )
-    rising = [column.name for column in check.columns if column.rising]
     if len(rising) > 1:
         crossed = pl.any_horizontal(_above(*pair) for pair in pairwise(rising))
         n = check.count(crossed)
@@ -434,10 +435,6 @@ def maybe_scores(sides: Mapping[str, Any], sliced: Sequence[str]) -> list[Note]:
 # A contract in ``schemas.tables`` names its shape.
 
 
-def _nothing(check: Check, seen: Mapping[str, Any]) -> None:
-    """Accept a shape without checks."""
-
-
 class Shape(msgspec.Struct, frozen=True):
     """Group of columns with common checks.
 
@@ -453,9 +450,9 @@ class Shape(msgspec.Struct, frozen=True):
     together: tuple[str, ...] = ()
     find: Callable[[Finder, str | None, str | None], Boxes] | None = None
     present: Callable[[Finder], bool] | None = None
-    screen: Callable[[pl.DataFrame], list[pl.Expr]] = lambda frame: []
-    first: Callable[[Check, Mapping[str, Any]], None] = _nothing
-    last: Callable[[Check, Mapping[str, Any]], None] = _nothing
+    screen: Callable[[pl.DataFrame], list[pl.Expr]] | None = None
+    first: Callable[[Check, Mapping[str, Any]], None] | None = None
+    last: Callable[[Check, Mapping[str, Any]], None] | None = None
     helpers: Mapping[str, str] = msgspec.field(default_factory=dict)
     low_hint: str = ""
 

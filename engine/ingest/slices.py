@@ -43,11 +43,6 @@ class SlicePlan(msgspec.Struct):
         """Single columns, including those of crossed entries."""
         return tuple(self.homes)
 
-    def without(self, role: str, frame: pl.DataFrame) -> pl.DataFrame:
-        """Drop columns that were read only for slices."""
-        names = [expr.meta.output_name() for expr in self.extra.get(role, ())]
-        return frame.drop(names) if names else frame
-
 
 _STAR = re.compile(r"(?<!\\)\*")
 

@@ -279,7 +279,7 @@ def step_columns(
     Raises:
         InputError: a training table that cannot be used, or columns with the same meaning.
     """
-    if options.training is None or TRAINING not in contracts(task):
+    if TRAINING not in contracts(task):
         return
     made = [
         (role, column)

@@ -300,15 +300,15 @@ def sides_by_name(
     Raises:
         InputError: sides by position and by name, or names without their counterpart.
     """
-    given = {TRUE: y_true, PREDICTED: y_pred, SCORED: y_score}
-    named = {name: one for name, one in given.items() if one is not None}
-    if not named:
+    if y_true is None and y_pred is None and y_score is None:
         if predictions is None:
             raise InputError(
                 "the predictions are missing: give them, then the ground truths.",
                 code="sides_given",
             )
         return predictions, truths
+    given = {TRUE: y_true, PREDICTED: y_pred, SCORED: y_score}
+    named = {name: one for name, one in given.items() if one is not None}
     if predictions is not None or truths is not None:
         raise InputError(
             "both sides are given once: as predictions and ground truths, or as"

@@ -301,14 +301,11 @@ def keep_datums(
     return notes
 
 
-def no_rows(frames: dict[str, pl.DataFrame], where: dict[str, Condition]) -> list[Note]:
-    """Warn if no side has any rows after filtering.
+def no_rows(where: dict[str, Condition]) -> Note:
+    """Return the warning that no side has any rows after filtering.
 
     Args:
-        frames: role to rows.
         where: role to the condition on its rows.
     """
-    if any(frame.height for role, frame in frames.items() if role in SIDES):
-        return []
     said = "no table has a row" + (" that remain after filtering" if where else "")
-    return [Note("no_rows", f"{said}: there are no numbers.", 0, warning=True)]
+    return Note("no_rows", f"{said}: there are no numbers.", 0, warning=True)

@@ -10,6 +10,7 @@ from .registry import (
     meant,
     members,
     names,
+    reads,
     table,
 )
 
@@ -23,5 +24,6 @@ __all__ = [
     "meant",
     "members",
     "names",
+    "reads",
     "table",
 ]

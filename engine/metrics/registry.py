@@ -101,6 +101,12 @@ def params(task: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for metric in known for name in metric.params))
 
 
+@cache
+def reads(task: str) -> frozenset[str]:
+    """Optional columns that only some metrics of a task read."""
+    return frozenset(name for metric in all_metrics(task).values() for name in metric.reads)
+
+
 def _home(task: str) -> ModuleType:
     return importlib.import_module(f"..tasks.{task}.metrics", __package__)
 

@@ -65,6 +65,8 @@ def _thresholds_apart(options: Options, task: str, dialect: dialects.Dialect) ->
     If the same option defines another metric's default thresholds, these are added.
     """
     names = options.metrics or ()
+    if "iou_thresholds_to_return" not in registry.params(task):
+        return options
     rated = [(name, one) for name in names if (one := registry.at_threshold(task, name))]
     if not rated or options.iou_thresholds_to_return is not None:
         return options
@@ -239,7 +241,7 @@ def fitted_late(plan: Plan, found: Any) -> tuple[Plan, list[Note]]:
 
 def _unread(plan: Plan, notes: Sequence[Note]) -> list[Note]:
     """Note given options that the task or the metrics of the run do not read."""
-    found = [Note("idle_option", said) for said in idle(plan.options, plan.task)]
+    found = [*map(partial(Note, "idle_option"), idle(plan.options, plan.task))]
     params = registry.params(plan.task)
     given = [name for name in params if getattr(plan.options, name, None) is not None]
     if not given:

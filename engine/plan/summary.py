@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
+from operator import attrgetter, itemgetter
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -186,21 +187,22 @@ def frame_of(
     same = shared.setdefault(("constants", height), {})
 
     # Series by series: for small frames, one expression per column costs more than the data.
-    def output(key: str, dtype: pl.DataType) -> pl.Series:
-        if key in made:
-            return made[key]
-        if key == "reason" and cells.reason is not None and made["value"].null_count():
-            words = pl.Series(key, [None, cells.reason], dtype=dtype)
-            return words[pl.Series(np.isnan(found["value"]).astype(np.uint32))]
+    columns: list[pl.Series] = []
+    for key, dtype in schema.items():
         value = constants.get(key)
-        if value is None and key in same:  # most columns of most frames
-            return same[key]
-        column = pl.Series(key, [value], dtype=dtype).new_from_index(0, height)
-        if value is None:
-            same[key] = column
-        return column
-
-    return pl.DataFrame([output(key, dtype) for key, dtype in schema.items()])
+        if key in made:
+            column = made[key]
+        elif key == "reason" and cells.reason is not None and made["value"].null_count():
+            words = pl.Series(key, [None, cells.reason], dtype=dtype)
+            column = words[pl.Series(np.isnan(found["value"]).astype(np.uint32))]
+        elif value is None and key in same:  # most columns of most frames
+            column = same[key]
+        else:
+            column = pl.Series(key, [value], dtype=dtype).new_from_index(0, height)
+            if value is None:
+                same[key] = column
+        columns.append(column)
+    return pl.DataFrame(columns)
 
 
 # Summary of tallies as frames: every metric of every view, with intervals.
@@ -251,11 +253,15 @@ class _Views:
         some = None if within is None else np.where(within, 0, -1).astype(np.int32)
         self.whole = self._make(some)
         self._kept: dict[tuple[str, int], Any] = {}
-        self._room = tuning().group_cells
+        self._room: int | None = None
 
     def __iter__(self) -> Iterator[tuple[str | None, list[str], Any]]:
         yield None, [], self.whole
         plan, tallies = self._plan, self._tallies
+        if not plan.options.by:
+            return
+        if self._room is None:
+            self._room = tuning().group_cells
         cells = max(1, plan.does.cells_per_group(tallies, plan.settings))
         each = max(1, tuning().group_cells // cells)
         for column in dict.fromkeys(plan.options.by):
@@ -319,11 +325,10 @@ def summarise(
     views = _Views(plan, tallies, weights, threads, within)
 
     def cells_frame(name: str) -> pl.DataFrame:
-        wanted = [metric for metric in plan.metrics if metric.frame == name]
         labels = tallies.labels
         schema = frame_schema(
             name,
-            label=tallies.labels.dtype,
+            label=labels.dtype,
             datum=tallies.datums.id_dtype,
             weighted=tallies.weighted,
             intervals=estimate is not None,
@@ -333,12 +338,12 @@ def summarise(
             column: str | None, names: list[str], view: Any
         ) -> list[tuple[tuple[str | None, int, int], pl.DataFrame]]:
             shared: dict[Any, Any] = {}
-            computed = [
-                (metric, plan.settings_of(metric), metric.compute(view, plan.settings_of(metric)))
-                for metric in wanted
-                if metric.compute is not None
-            ]
-            found = [cells for _, _, cells in computed]
+            computed: list[Computed] = []
+            for metric in plan.metrics:
+                if metric.frame == name and metric.compute is not None:
+                    settings = plan.settings_of(metric)
+                    computed.append((metric, settings, metric.compute(view, settings)))
+            found = [*map(itemgetter(2), computed)]
             if estimate is not None and name == "metrics":
                 found = estimate(view, computed)
             return [
@@ -365,7 +370,7 @@ def summarise(
         )
         return frame
 
-    filled = {metric.frame for metric in plan.metrics} | set(tallies.beside)
+    filled = {*map(attrgetter("frame"), plan.metrics), *tallies.beside}
     makers = {
         name: partial(cells_frame if name in _CELL_FRAMES else own_frame, name)
         for name in FRAMES

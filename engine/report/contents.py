@@ -21,7 +21,7 @@ from ..ingest.frames import Frames, assemble
 from ..ingest.opening import open_inputs
 from ..ingest.preparing import prepare
 from ..ingest.problems import count_of
-from ..ingest.sources.coco import said_plainly
+from ..ingest.sources.coco import plainly
 from ..ingest.sources.tables import READ_FAILURES
 from ..ingest.where import Table as Named
 from ..ingest.where import filtered
@@ -232,9 +232,10 @@ def _read(card: Any, ids: pl.Series, given: dict[str, Any]) -> tuple[Frames, lis
             extra[role] = own
         rows[role] = own.select([*side.naming.exprs.values(), *ready.plan.extra.get(role, ())])
     try:
-        with said_plainly():
-            collected = dict(zip(rows, pl.collect_all(list(rows.values())), strict=True))
-            others = _others(ids, ready.sides, extra)
+        collected = dict(zip(rows, pl.collect_all(list(rows.values())), strict=True))
+        others = _others(ids, ready.sides, extra)
+    except InputError as error:
+        raise plainly(error) from None
     except READ_FAILURES as error:
         raise _Gone(f"the inputs cannot be read again: {error}") from error
     frames = assemble(ready, collected, before, options)

@@ -52,7 +52,7 @@ class Scorecard:
         run: Mapping[str, Any] | Callable[[], Mapping[str, Any]],
         notes: tuple[str, ...] = (),
         warnings: tuple[str, ...] = (),
-        exports: Mapping[str, Callable[[Scorecard], Any]] | None = None,
+        exports: Callable[[], Mapping[str, Callable[[Scorecard], Any]]] = dict,
         primary: tuple[str, ...] = (),
         directions: Mapping[str, str] | None = None,
         read: Mapping[str, int] | None = None,
@@ -73,7 +73,7 @@ class Scorecard:
             run: content of ``run.json``, JSON-compatible, or its provider, called once.
             notes: one sentence each.
             warnings: notes that may make the numbers meaningless.
-            exports: format name -> exporter of this scorecard.
+            exports: makes the exporters of this scorecard by name, called once.
             primary: names of the metrics to show first.
             directions: metric name -> ``higher`` or ``lower``.
             read: table -> number of rows read.
@@ -83,9 +83,8 @@ class Scorecard:
             page: makes the providers of the report's frames, called once.
             findings: the notes as data.
         """
-        strange = [name for name in frames if name not in FRAMES]
-        if strange:
-            raise unknown("frame", strange[0], FRAMES, error=ResultError)
+        if strange := frames.keys() - {*FRAMES}:
+            raise unknown("frame", min(strange), FRAMES, error=ResultError)
         self.task = task
         self.dialect = dialect
         self.options = options
@@ -100,7 +99,7 @@ class Scorecard:
         self.tallied = tallied
         self.folder = folder
         self._providers = dict(frames)
-        self._exports = dict(exports or {})
+        self._make_exports = exports
         self._made: dict[str, pl.DataFrame] = {}
         self._make_page = page
         self._run = run
@@ -120,9 +119,10 @@ class Scorecard:
             **self.__dict__,
             "_made": made,
             "_providers": None,
-            "_exports": None,
+            "_exports": {},
+            "_make_exports": dict,
             "_page": Paged(page, self._page.lacking),
-            "_make_page": None,
+            "_make_page": Paged,
             "tallied": None,
             "_run": self.run,
             "exported": tuple(self._exports),
@@ -202,6 +202,11 @@ class Scorecard:
     def paged(self) -> tuple[str, ...]:
         """Names of the frames used by the report."""
         return tuple(self._page.makers)
+
+    @cached_property
+    def _exports(self) -> dict[str, Callable[[Scorecard], Any]]:
+        """Exporters by name."""
+        return dict(self._make_exports())
 
     @cached_property
     def _page(self) -> Paged:

@@ -302,7 +302,7 @@ def read(directory: str | Path) -> dict[str, Any]:
         "notes": tuple(run.notes),
         "warnings": tuple(run.warnings),
         "findings": tuple(run.findings),
-        "exports": makers(run.task, run.dialect),
+        "exports": partial(makers, run.task, run.dialect),
         "primary": tuple(run.primary),
         "directions": run.directions,
         "read": run.read,

@@ -67,10 +67,8 @@ class Columns(msgspec.Struct, frozen=True):
 
 
 def evidence_of(ready: Prepared, options: Options) -> tuple[set[str], Columns | None]:
-    """Return the signals of the columns, and the evidence if there is any signal."""
+    """Return the signals of the columns of two sides, and the evidence if there is any signal."""
     sides = ready.sides
-    if PREDICTIONS not in sides or GROUND_TRUTHS not in sides:
-        return set(), None
     ours, theirs = sides[PREDICTIONS], sides[GROUND_TRUTHS]
     unread = ours.schema.keys() & theirs.schema.keys()
     for naming in (ours.naming, theirs.naming):

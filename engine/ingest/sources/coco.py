@@ -6,8 +6,7 @@ import itertools
 import math
 import operator
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache, partial
 from itertools import compress, repeat
 from typing import Any
@@ -36,18 +35,12 @@ _POLARS = "\n\nThis error occurred in the following expression"
 _IS_RUNS = r'"counts"\s*:\s*\['
 
 
-@contextmanager
-def said_plainly() -> Iterator[None]:
-    """Collect frames in it: errors of decoding come without Polars' words on its expression."""
-    try:
-        yield
-    except InputError as error:
-        said, found, _ = str(error).partition(_POLARS)
-        if not found:
-            raise
-        raise type(error)(
-            said, code="file_malformed", field="segmentation"
-        ) from None  # Polars' copy
+def plainly(error: InputError) -> InputError:
+    """Return an error of decoding without Polars' words on its expression."""
+    said, found, _ = str(error).partition(_POLARS)
+    if not found:
+        return error
+    return type(error)(said, code="file_malformed", field="segmentation")
 
 
 class _Mask(msgspec.Struct):

@@ -155,7 +155,7 @@ def placed(source: Source, images: pl.DataFrame | None) -> Source:
     Raises:
         ReadError: rows of unknown images.
     """
-    if source.format != "tracks" or "image_id" not in source.frame.collect_schema():
+    if "image_id" not in source.frame.collect_schema():
         return source
     rows = source.frame.with_row_index("__row").collect()
     at = ["sequence", "frame"]
