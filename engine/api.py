@@ -109,7 +109,10 @@ def score(
         >>> card.value("mAP", iou_threshold=0.5)  # doctest: +SKIP
         0.63
     """
-    predictions, ground_truths = sides_by_name(predictions, ground_truths, y_true, y_pred, y_score)
+    if predictions is None or not (y_true is None and y_pred is None and y_score is None):
+        predictions, ground_truths = sides_by_name(
+            predictions, ground_truths, y_true, y_pred, y_score
+        )
     if report is not None:
         from .reporting import check_report
 

@@ -396,7 +396,9 @@ class Collector:
         given = {first: predictions, GROUND_TRUTHS: ground_truths}
         sources = {
             role: open_source(
-                thing, box_format=self.options.box_format, wanted=wanted_fields(self.options)
+                thing,
+                box_format=self.options.box_format,
+                wanted=wanted_fields(self.options.iou_type, self.options.convert_to),
             )
             for role, thing in given.items()
             if thing is not None

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from datetime import UTC, datetime
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -123,8 +124,8 @@ def open_tables(
         task = infer_task(inputs, options)
     if plan is None or alone:
         plan = planned(task, options)
-    changed = plan.options.iou_type != options.iou_type  # by the dialect
-    if changed and wanted_fields(plan.options) != wanted_fields(options):
+    now = wanted_fields(plan.options.iou_type, plan.options.convert_to)
+    if now != wanted_fields(options.iou_type, options.convert_to):  # the dialect changed them
         inputs = opened(options=plan.options)
     return plan, inputs
 
@@ -316,8 +317,10 @@ def _in_parts(
     held: bool,
 ) -> tuple[partitions.Done | None, str]:
     """Run through buckets on disk; otherwise None and, if requested, the reason against it."""
-    if not (executor or address or options.memory_limit is not None or partitions.large(inputs)):
-        return None, ""
+    if not executor and address is None and options.memory_limit is None:
+        formats = {*map(attrgetter("format"), inputs.sources.values())}
+        if formats == {"memory"} or not partitions.large(inputs):
+            return None, ""
     pool = pool_of(executor, address, options.threads)
     try:
         found, reason = partitions.wanted(plan, inputs, options, pool)

@@ -261,21 +261,6 @@ def places(frames: Mapping[str, pl.DataFrame], names: Sequence[str]) -> list[Pla
     return [(role, name) for role, frame in frames.items() for name in names if name in frame]
 
 
-def labelled(frames: Mapping[str, pl.DataFrame]) -> bool:
-    """Return whether any table has labels."""
-    return not all({*LABEL_COLUMNS}.isdisjoint(frame.columns) for frame in frames.values())
-
-
-def alike(frames: Mapping[str, pl.DataFrame], names: Sequence[str]) -> bool:
-    """Return whether all columns with these names have one dtype."""
-    found = set()
-    for frame in frames.values():
-        for name, dtype in frame.schema.items():
-            if name in names:
-                found.add(dtype)
-    return len(found) < 2
-
-
 def same_kind(
     frames: dict[str, pl.DataFrame], names: Sequence[str], text: Mapping[str, bool]
 ) -> list[Note]:

@@ -248,11 +248,11 @@ def assemble(
             frames[role] = frames[role].rename({side.table.datum: "datum_id"})
     same: list[Note] = []
     for name in ("datum_id", *_common(sides)):
-        if not both_sides.alike(frames, (name,)):
+        if not _alike(frames, (name,)):
             same += both_sides.same_kind(frames, (name,), text)
             both_sides.check_kinds(frames, (name,), speech)
-    labelled = options.label_map is not None or both_sides.labelled(frames)
-    if labelled and not both_sides.alike(frames, both_sides.LABEL_COLUMNS):
+    labelled = options.label_map is not None or _labelled(frames)
+    if labelled and not _alike(frames, both_sides.LABEL_COLUMNS):
         same += both_sides.same_kind(frames, both_sides.LABEL_COLUMNS, text)
     if options.score_columns is not None:
         whole = None if part is None else part.labels
@@ -344,6 +344,27 @@ def assemble(
         kept=kept,
         columns=partial(columns_read, read, options.columns, tuple(plan.homes), where),
     )
+
+
+def _labelled(frames: Mapping[str, pl.DataFrame]) -> bool:
+    """Return whether labels may disagree, or be marks of missing values."""
+    dtypes = [
+        dtype
+        for frame in frames.values()
+        for name, dtype in frame.schema.items()
+        if name in both_sides.LABEL_COLUMNS
+    ]
+    return len(dtypes) > 1 or any(not (one.is_integer() or one == pl.Boolean) for one in dtypes)
+
+
+def _alike(frames: Mapping[str, pl.DataFrame], names: Sequence[str]) -> bool:
+    """Return whether all columns with these names have one dtype."""
+    found = set()
+    for frame in frames.values():
+        for name, dtype in frame.schema.items():
+            if name in names:
+                found.add(dtype)
+    return len(found) < 2
 
 
 def _common(sides: Mapping[str, Side]) -> tuple[str, ...]:

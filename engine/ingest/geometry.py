@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -841,13 +842,15 @@ def says_boxes(options: Options) -> bool:
     return options.iou_type == "bbox" or options.convert_to == "box"
 
 
-def wanted_fields(options: Options) -> frozenset[str]:
+@cache
+def wanted_fields(iou_type: str | None, convert_to: str | None) -> frozenset[str]:
     """Return the fields of COCO's rows that are compared, in addition to boxes."""
-    if options.iou_type == KEYPOINTS.name:
+    if iou_type == KEYPOINTS.name:
         return frozenset({KEYPOINTS.name})
-    if options.iou_type in ("obb", "probiou"):
+    if iou_type in ("obb", "probiou"):
         return frozenset({"segmentation", "obb"})
-    return frozenset() if says_boxes(options) else frozenset({"segmentation"})
+    boxes = iou_type == "bbox" or convert_to == "box"
+    return frozenset() if boxes else frozenset({"segmentation"})
 
 
 def find_objects(find: Finder, box_format: str | None, angle_format: str | None) -> Boxes:

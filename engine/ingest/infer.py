@@ -135,10 +135,10 @@ def recognise(
         columns: the user's mapping, name in the input to canonical name; takes precedence.
         score_columns: columns of one label's score each, if the contract allows it.
     """
-    contract = {column.name: column for column in table.columns}
     said = {}
     if columns:
-        said = {mine: to for mine, to in columns.items() if mine in schema and to in contract}
+        names = table.names
+        said = {mine: to for mine, to in columns.items() if mine in schema and to in names}
     find = Finder(schema, table.side, said)
     shape = SHAPES[table.shape]
     wide = find_wide(find, score_columns) if score_columns is not None and table.wide else {}
@@ -183,7 +183,8 @@ def recognise(
     recognised = {mine: name for name, mine in found.items() if mine != name}
     if boxes is not None:
         exprs |= boxes.exprs
-        exprs = {name: exprs[name] for name in (*contract, *exprs) if name in exprs}
+        order = [*(column.name for column in table.columns), *exprs]
+        exprs = {name: exprs[name] for name in order if name in exprs}
         recognised |= boxes.recognised
     for name, expr in exprs.items():
         exprs[name] = expr.alias(name)

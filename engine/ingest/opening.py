@@ -736,7 +736,8 @@ def open_inputs(
     opened: dict[str, Source] = {}
     # Open the ground truths first if they may be evidence for the format of the predictions.
     alike = ground_truths is not None and _may_look_alike(given.get(PREDICTIONS))
-    wanted = wanted_fields(options) if wanted is None else wanted
+    if wanted is None:
+        wanted = wanted_fields(options.iou_type, options.convert_to)
     for role in reversed(given) if alike else given:
         opened[role] = open_source(
             given[role],

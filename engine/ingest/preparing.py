@@ -625,13 +625,13 @@ def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
         source = inputs.sources[role]
         if source.held and (own := sorted(naming.used & source.held.keys())):
             refuse_expanding(inputs.room, map(source.held.__getitem__, own), source.description)
-    again, labelled = set(), False
+    again, labelled = set(), 0
     for role, naming in namings.items():
         source = inputs.sources[role]
         if naming.problems and reread(source, schemas[role], contracts[role], naming):
             again.add(role)
-        labelled |= not naming.exprs.keys().isdisjoint(LABEL_COLUMNS)
-    if labelled:
+        labelled += len(naming.exprs.keys() & LABEL_COLUMNS)
+    if labelled > 1:
         again |= named_classes(inputs.sources, schemas, contracts, namings)
     for role in again:
         namings[role] = _naming(schemas[role], contracts[role], options)

@@ -412,7 +412,7 @@ def spared(table: Table, options: Options) -> frozenset[str]:
     Args:
         options: ``metrics`` and options that their groups depend on; unknown names read everything.
     """
-    if table.side != TABLE or not options.metrics:
+    if table.side != TABLE or not options.metrics or not metrics.spares(table.task):
         return frozenset()
     if not all(map(partial(metrics.has, table.task), options.metrics)):
         return frozenset()
@@ -425,8 +425,9 @@ def _requested(task: str, options: Options) -> list[metrics.Metric]:
     found: list[metrics.Metric] = []
     for name in options.metrics or ():
         if metrics.has(task, name):
-            known = filter(partial(metrics.has, task), metrics.members(task, name, options))
-            found += map(partial(metrics.meant, task), known)
+            group = metrics.group_of(task, name)
+            members = (name,) if group is None else group(options)
+            found += map(partial(metrics.meant, task), filter(partial(metrics.has, task), members))
     return found
 
 

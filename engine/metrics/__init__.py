@@ -6,11 +6,13 @@ from .registry import (
     asked,
     at_threshold,
     get,
+    group_of,
     has,
     meant,
     members,
     names,
     reads,
+    spares,
     table,
 )
 
@@ -20,10 +22,12 @@ __all__ = [
     "asked",
     "at_threshold",
     "get",
+    "group_of",
     "has",
     "meant",
     "members",
     "names",
     "reads",
+    "spares",
     "table",
 ]

@@ -107,6 +107,12 @@ def reads(task: str) -> frozenset[str]:
     return frozenset(name for metric in all_metrics(task).values() for name in metric.reads)
 
 
+@cache
+def spares(task: str) -> frozenset[str]:
+    """Required columns of the single table that some metrics of a task do not read."""
+    return frozenset(name for metric in all_metrics(task).values() for name in metric.spares)
+
+
 def _home(task: str) -> ModuleType:
     return importlib.import_module(f"..tasks.{task}.metrics", __package__)
 
@@ -283,8 +289,14 @@ def _elsewhere(task: str, name: str) -> str:
 
 def members(task: str, name: str, options: Any) -> tuple[str, ...]:
     """Return the metrics of a name: itself, or those of a group (ROUGE)."""
-    group = _groups(task).get(name.casefold())
-    return (name,) if group is None or _found(task, name) is not None else tuple(group(options))
+    group = group_of(task, name)
+    return (name,) if group is None else tuple(group(options))
+
+
+@lru_cache(1024)
+def group_of(task: str, name: str) -> Callable[[Any], Any] | None:
+    """Return the function from options to the metrics of a group; None for a metric."""
+    return _groups(task).get(name.casefold()) if _found(task, name) is None else None
 
 
 @cache
@@ -320,6 +332,7 @@ def asked(task: str, name: str) -> tuple[Metric, int | None]:
     return metric, wanted.k
 
 
+@lru_cache(1024)
 def meant(task: str, name: str) -> Metric:
     """Return the metric of a name, ignoring a cut-off or IoU threshold in it.
 

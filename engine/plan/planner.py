@@ -35,7 +35,9 @@ def make_plan(options: Options, task: str) -> Plan:
     if options.iou_type is None and dialect.iou_type is not None:
         options = options.replace(iou_type=dialect.iou_type)
     does = tasks.get(task)
-    plain = options = _thresholds_apart(options, task, dialect)
+    if "iou_thresholds_to_return" in registry.params(task):
+        options = _thresholds_apart(options, task, dialect)
+    plain = options
     asked = None
     if options.metrics is not None:
         asked = _asked(options.metrics, task, options, dialect)
@@ -65,8 +67,6 @@ def _thresholds_apart(options: Options, task: str, dialect: dialects.Dialect) ->
     If the same option defines another metric's default thresholds, these are added.
     """
     names = options.metrics or ()
-    if "iou_thresholds_to_return" not in registry.params(task):
-        return options
     rated = [(name, one) for name in names if (one := registry.at_threshold(task, name))]
     if not rated or options.iou_thresholds_to_return is not None:
         return options
@@ -92,7 +92,9 @@ def _asked(
     """
     found: list[tuple[Metric, int | None]] = []
     for name in names:
-        members = registry.members(task, dialect.own_names.get(name, name), options)
+        ours = dialect.own_names.get(name, name)
+        group = registry.group_of(task, ours)
+        members = (ours,) if group is None else group(options)
         found += map(partial(registry.asked, task), members)
     return found
 

@@ -19,7 +19,7 @@ from ..files import by_extension
 from .coco import open_coco_object
 from .json_rows import source_of
 from .scanning import is_remote, looks_wild
-from .source import SEGMENTED, Source
+from .source import SEGMENTED, Source, of_frame
 from .table_formats import classes_of, table_of
 
 # Array-like values: NumPy arrays, tensors on any device, images.
@@ -540,10 +540,8 @@ def open_object(
         InputError: not a table, or one that cannot be converted.
     """
     thing = _native(thing)
-    if isinstance(thing, pl.LazyFrame):
-        return Source(thing, "polars.LazyFrame")
-    if isinstance(thing, pl.DataFrame):
-        return Source(thing.lazy(), f"polars.DataFrame of {thing.height:,} rows")
+    if isinstance(thing, (pl.DataFrame, pl.LazyFrame)):
+        return of_frame(thing)
     if are_label_maps(thing):
         return open_label_maps(thing)
     if are_images(thing):

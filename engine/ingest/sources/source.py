@@ -65,12 +65,20 @@ class Source(msgspec.Struct):
     classes: dict[str, tuple[str, ...]] | None = None
 
     def __post_init__(self) -> None:
-        self.description = without_secrets(self.description)
+        if "@" in self.description or "?" in self.description:
+            self.description = without_secrets(self.description)
 
     @property
     def text(self) -> bool:
         """True if ids come from untyped text (CSV)."""
         return self.format == "csv"
+
+
+def of_frame(frame: pl.DataFrame | pl.LazyFrame) -> Source:
+    """Return a Polars frame as a source."""
+    if isinstance(frame, pl.LazyFrame):
+        return Source(frame, "polars.LazyFrame")
+    return Source(frame.lazy(), f"polars.DataFrame of {frame.height:,} rows")
 
 
 # Annotations as a source of rows.

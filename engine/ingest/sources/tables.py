@@ -22,7 +22,7 @@ from . import formats
 from .explain import explain
 from .objects import COLUMNS, open_object
 from .scanning import expand, is_remote, looks_wild, partitions_of, scan
-from .source import SEGMENTED, Source
+from .source import SEGMENTED, Source, of_frame
 from .table_formats import open_table
 
 READ_FAILURES: tuple[type[BaseException], ...] = (
@@ -64,6 +64,8 @@ def open_source(
     refuse_cut_off()
     if isinstance(thing, Source):
         return thing
+    if isinstance(thing, (pl.DataFrame, pl.LazyFrame)):
+        return of_frame(thing)
     single = isinstance(thing, (str, os.PathLike))
     if not single and not (
         isinstance(thing, Sequence)

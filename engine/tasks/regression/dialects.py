@@ -83,6 +83,8 @@ BESIDE = (*SCALES, "lower", "upper")
 """Numeric columns other than predictions and targets, each the need of a metric."""
 QUANTILES, SAMPLES, INTERVALS = "quantiles", "samples", "intervals"
 """Needs for columns of quantiles, for a column of lists, and for pairs of interval bounds."""
+PLAIN = frozenset({"datum_id", "label_key", "prediction", "target", "weight", "dataset"})
+"""Columns without distributions, scales and ids."""
 GROUP, SERIES = "group_id", "series"
 """Columns that rows are ranked within, and averaged within."""
 IDS = (GROUP, SERIES)

@@ -14,7 +14,7 @@ from ...schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, PREDICTIONS
 from ...tally.datums import Datums, Labels
 from ...tally.paired_values import Paired
 from ..encoding import dataset_of, encode_datums, hashes_of, row_numbers, table_datums, taken
-from .dialects import IDS, SAMPLES, numbers_of
+from .dialects import IDS, PLAIN, SAMPLES, numbers_of
 
 STATUS = ("scored", "no_prediction", "no_target", "no_values")
 """Standing of a datum; those of the first have a number."""
@@ -87,6 +87,8 @@ def _beside(*tables: pl.DataFrame) -> dict[str, tuple[int, Array]]:
     """Further columns by name: which table has them, and their numbers."""
     columns: dict[str, tuple[int, Array]] = {}
     for i, table in enumerate(tables):
+        if PLAIN.issuperset(table.columns):
+            continue
         for name in numbers_of(table.columns):
             columns[name] = i, _numbers(table, name)
         if SAMPLES in table.columns:

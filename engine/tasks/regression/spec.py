@@ -23,7 +23,16 @@ from ..contents import ROWS, Content, Contents, Rows
 from ..counted import cells_per_group, counts_in_parts, view_of
 from ..task import Common, Cuts, EachView, Losses, PageFrame, Sample, Task, Unanswered
 from ..values import FRAME, per_datum_frame
-from .dialects import GROUP, INTERVALS, QUANTILES, SCALES, intervals_of, quantiles_of, read_of
+from .dialects import (
+    GROUP,
+    INTERVALS,
+    PLAIN,
+    QUANTILES,
+    SCALES,
+    intervals_of,
+    quantiles_of,
+    read_of,
+)
 from .encode import STATUS
 from .settings import Settings, default_metrics, resolve
 from .tallies import ERROR, Tallies, common, counted, errors_of, examine, merge, tally
@@ -66,10 +75,9 @@ def fit(
         InputError: the columns of a metric named by the user are missing.
     """
     here = {name for side in frames.sides.values() for name in side.columns}
-    if quantiles_of(here):
-        here.add(QUANTILES)
-    if intervals_of(here):
-        here.add(INTERVALS)
+    if distributed := not here <= PLAIN:
+        here |= {QUANTILES} if quantiles_of(here) else set()
+        here |= {INTERVALS} if intervals_of(here) else set()
     if not all(side.height for side in frames.sides.values()):
         here.add("prediction")  # no column is missing on a side without rows
     unfit, columns_lacking = [], []
@@ -90,7 +98,7 @@ def fit(
             columns=sorted(columns_lacking),
         )
     fitting = tuple(one for one in metrics if set(one.needs) <= here)
-    return fitting, _told_of_level(fitting, here, settings)
+    return fitting, _told_of_level(fitting, here, settings) if distributed else []
 
 
 def _told_of_level(metrics: tuple[Metric, ...], here: set[str], settings: Settings) -> list[Note]:
