@@ -42,7 +42,7 @@ from .schemas.option_values import wanted as wanted_intervals
 from .schemas.options import FIELDS, Options
 from .schemas.results import Finding
 from .schemas.wording import option, spoken
-from .scorecard.card import Scorecard, load
+from .scorecard.card import Exports, Scorecard, load
 from .scorecard.storage import RUN_FILE, TALLY_FILE, Paged
 from .tally import stored
 from .tally.ranked import UnmatchedError
@@ -281,7 +281,7 @@ def score_tables(
         _told(frames.recognised, frames.notes),
         partial(makers, plan.task, plan.dialect.name, (whole, plan.settings)),
         rows,
-        told["datums"],
+        len(tallies.datums),
         inputs,
         tallied,
         partial(_page, tallied, frame_makers),
@@ -439,7 +439,7 @@ def _card(
     labels: pl.DataFrame,
     run: Callable[[], dict[str, Any]],
     said: Told,
-    exports: Callable[[], Mapping[str, Callable[[Scorecard], Any]]],
+    exports: Callable[[], Exports],
     rows: Mapping[str, int],
     datums: int,
     inputs: Inputs | None,

@@ -280,17 +280,18 @@ def assemble(
             ids, speech, came_along=along, rows=frames, whole=part is None
         )
 
-    mapping, more = None, []
-    meet_labels = partial(
-        hold_labels, frames, options.label_map, None if part is None else part.pairs
-    )
+    def labels_checked() -> tuple[dict[str, pl.DataFrame] | None, list[Note]]:
+        return hold_labels(frames, options.label_map, None if part is None else part.pairs)
+
+    mapping: dict[str, pl.DataFrame] | None = None
+    more: list[Note] = []
     if ids and labelled:
-        told, (mapping, more) = both(each, of_datums, meet_labels)
+        told, (mapping, more) = both(each, of_datums, labels_checked)
         notes += told
     elif ids:
         notes += of_datums()
     elif labelled:
-        mapping, more = meet_labels()
+        mapping, more = labels_checked()
     marks |= {role: known.made for role, known in ids.items() if known.made is not None}
     if part is None:
         notes += [*more, *(of_labels(ready, options, more) if more else [])]

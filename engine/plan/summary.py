@@ -189,19 +189,19 @@ def frame_of(
     # Series by series: for small frames, one expression per column costs more than the data.
     columns: list[pl.Series] = []
     for key, dtype in schema.items():
-        value = constants.get(key)
+        constant = constants.get(key)
         if key in made:
-            column = made[key]
+            series = made[key]
         elif key == "reason" and cells.reason is not None and made["value"].null_count():
             words = pl.Series(key, [None, cells.reason], dtype=dtype)
-            column = words[pl.Series(np.isnan(found["value"]).astype(np.uint32))]
-        elif value is None and key in same:  # most columns of most frames
-            column = same[key]
+            series = words[pl.Series(np.isnan(found["value"]).astype(np.uint32))]
+        elif constant is None and key in same:  # most columns of most frames
+            series = same[key]
         else:
-            column = pl.Series(key, [value], dtype=dtype).new_from_index(0, height)
-            if value is None:
-                same[key] = column
-        columns.append(column)
+            series = pl.Series(key, [constant], dtype=dtype).new_from_index(0, height)
+            if constant is None:
+                same[key] = series
+        columns.append(series)
     return pl.DataFrame(columns)
 
 

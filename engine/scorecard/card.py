@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from ..report.plots import Plots
 
 
+Exports = Mapping[str, Callable[["Scorecard"], Any]]
+
+
 class Scorecard:
     """Numbers of one run, as frames computed on first access.
 
@@ -52,7 +55,7 @@ class Scorecard:
         run: Mapping[str, Any] | Callable[[], Mapping[str, Any]],
         notes: tuple[str, ...] = (),
         warnings: tuple[str, ...] = (),
-        exports: Callable[[], Mapping[str, Callable[[Scorecard], Any]]] = dict,
+        exports: Exports | Callable[[], Exports] | None = None,
         primary: tuple[str, ...] = (),
         directions: Mapping[str, str] | None = None,
         read: Mapping[str, int] | None = None,
@@ -73,7 +76,7 @@ class Scorecard:
             run: content of ``run.json``, JSON-compatible, or its provider, called once.
             notes: one sentence each.
             warnings: notes that may make the numbers meaningless.
-            exports: makes the exporters of this scorecard by name, called once.
+            exports: format name -> exporter of this scorecard; or their provider, called once.
             primary: names of the metrics to show first.
             directions: metric name -> ``higher`` or ``lower``.
             read: table -> number of rows read.
@@ -99,7 +102,7 @@ class Scorecard:
         self.tallied = tallied
         self.folder = folder
         self._providers = dict(frames)
-        self._make_exports = exports
+        self._given_exports = exports or {}
         self._made: dict[str, pl.DataFrame] = {}
         self._make_page = page
         self._run = run
@@ -120,7 +123,7 @@ class Scorecard:
             "_made": made,
             "_providers": None,
             "_exports": {},
-            "_make_exports": dict,
+            "_given_exports": {},
             "_page": Paged(page, self._page.lacking),
             "_make_page": Paged,
             "tallied": None,
@@ -204,9 +207,10 @@ class Scorecard:
         return tuple(self._page.makers)
 
     @cached_property
-    def _exports(self) -> dict[str, Callable[[Scorecard], Any]]:
+    def _exports(self) -> Exports:
         """Exporters by name."""
-        return dict(self._make_exports())
+        given = self._given_exports
+        return given() if callable(given) else given
 
     @cached_property
     def _page(self) -> Paged:
