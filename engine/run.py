@@ -250,7 +250,7 @@ def score_tables(
     if chosen.limits:
         tallies, (known, ends) = limits.matched(plan, frames, threads)
     else:
-        tallies = plan.does.tally(frames, plan.settings, plan.needs, threads)
+        tallies = planner.run(plan, frames, threads)
     if chosen.memory_limit is not None and not unlimited:
         too_many_labels(plan, tallies, chosen)
     threads = threads.own()

@@ -504,7 +504,7 @@ def score_parts(
             )
     plan = planner.narrowed(planner.make_plan(options, first.task), first.metrics)
     try:
-        tallies = plan.does.merge([tally for _, tally in kept], plan.settings)
+        tallies = planner.merge(plan, [tally for _, tally in kept])
     except InputError as error:
         raise InputError(
             f"{error.said}{_sharing(parts, [t for _, t in kept])}", code=error.code, **error.facts
@@ -575,7 +575,7 @@ def _tallied(
     plan = planner.fitted(plan, frames)
     tables = {**frames.sides, "datums": frames.datums, "labels": frames.labels}
     rows = {name: table.height for name, table in tables.items() if table is not None}
-    tallies = plan.does.tally(frames, plan.settings, plan.needs, threads)
+    tallies = planner.run(plan, frames, threads)
     frames.notes[:] = unanswered(plan, frames.notes)
     about = Kept(
         key=part.key,

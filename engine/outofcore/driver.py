@@ -567,7 +567,7 @@ def _kept(
         return None
     if sum(file.stat().st_size for file in files) > most:
         return None
-    tallies = plan.does.merge([stored.load(file) for file in files], plan.settings)
+    tallies = planner.merge(plan, [stored.load(file) for file in files])
     return summary.Tallied(plan, tallies, Threads(options.threads))
 
 

@@ -266,8 +266,7 @@ def merged_by_labels(
     whole = first_part
     if is_named(first_part):
         datums, _ = merge_datums([one.datums for one in tallies])
-        plain = [msgspec.structs.replace(one, crossed=None) for one in tallies]
-        whole = plan.does.merge(plain, plan.settings)
+        whole = planner.merge(plan, [msgspec.structs.replace(one, crossed=None) for one in tallies])
     crossed = [one.crossed for one in tallies if one.crossed is not None]
     single = {one.ranked.single for one in tallies}
     if len(single) > 1:

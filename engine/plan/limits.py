@@ -18,7 +18,7 @@ from ..schemas.results import LIMITS, METRICS
 from ..tasks import get
 from ..tasks.encoding import Workers
 from ..tasks.task import RANGE, UNKNOWN, Facts, Given, Limit
-from . import summary
+from . import planner, summary
 from .summary import Plan
 
 FRAME = "limits"
@@ -107,7 +107,7 @@ Moved = tuple[list[tuple[Limit, Facts]], dict[str, Any]]
 def matched(plan: Plan, frames: Frames, threads: Threads) -> tuple[Any, Moved]:
     """Tally a run in memory, also at the extremes of all choices."""
     known = choices(plan, [facts_of(plan, frames)])
-    tallies = plan.does.tally(copy_of(frames), plan.settings, plan.needs, threads)
+    tallies = planner.run(plan, copy_of(frames), threads)
     return tallies, (known, dict(ends_of(plan, frames, known, tallies, threads)))
 
 

@@ -305,6 +305,24 @@ def examine(plan: Plan, frames: Frames, threads: Threads) -> None:
         plan.does.examine(frames, plan.settings, plan.needs, threads)
 
 
+def run(plan: Plan, frames: Frames, threads: Threads) -> Any:
+    """Encode, match and tally; returns the task's tallies."""
+    return plan.does.tally(frames, plan.settings, plan.needs, threads)
+
+
+def merge(plan: Plan, parts: Sequence[Any]) -> Any:
+    """Merge the tallies of parts; bit-identical to one run over all of their rows.
+
+    Args:
+        parts: tallies of disjoint sets of datums; in row order, if datums are numbered from the
+            first row of each part.
+
+    Raises:
+        InputError: a datum occurs in two parts, or they were read differently.
+    """
+    return plan.does.merge(parts, plan.settings)
+
+
 def explain(plan: Plan) -> str:
     """The plan in words, one line a step."""
     return "\n".join(

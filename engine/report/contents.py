@@ -138,8 +138,7 @@ def _tallied_again(plan: planner.Plan, frames: Frames | None) -> Any:
     """The tally of a few datums."""
     assert frames is not None
     few = copied(frames)
-    fit = planner.fitted(plan, few)
-    return fit.does.tally(few, fit.settings, fit.needs, Threads(1))
+    return planner.run(planner.fitted(plan, few), few, Threads(1))
 
 
 def _codes(every: pl.Series, ids: pl.Series) -> np.ndarray[Any, Any]:

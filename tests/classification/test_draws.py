@@ -31,9 +31,7 @@ SINGLE = [
 def tallied(plan: planner.Plan, *sides: pl.DataFrame) -> Any:
     """Tallies of two tables."""
     inputs = open_inputs(*sides, datums=None, labels=None, options=plan.options)
-    return plan.does.tally(
-        checked_frames(inputs, plan.task, plan.options), plan.settings, plan.needs, Threads(1)
-    )
+    return planner.run(plan, checked_frames(inputs, plan.task, plan.options), Threads(1))
 
 
 def repeated(table: pl.DataFrame, times: dict[Any, int]) -> pl.DataFrame:

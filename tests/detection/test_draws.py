@@ -51,7 +51,7 @@ def same_draw_by_draw(both: Tables, seed: int, by: list[str] | None = None, **op
     )
     tables = more_tables(plan.dialect.name, ids, labels)
     frames = load_frames(both.predictions, both.truths, options=plan.options, **tables)
-    tallies = plan.does.tally(frames, plan.settings, plan.needs, Threads(1))
+    tallies = planner.run(plan, frames, Threads(1))
     keys = hash_integers(np.arange(len(tallies.datums)))
     draws = Draws(seed, 0, DRAWS, keys)
     groups: list[tuple[Any, int]] = [(None, 1)]
@@ -153,7 +153,7 @@ def test_recall_levels_that_are_met_exactly(dialect: str, n: int) -> None:
     predictions = truths.head(n).with_columns(score=0.5)
     plan = planner.make_plan(make_options(dialect=dialect, metrics=["AP"]), "detection")
     frames = load_frames(predictions, truths, options=plan.options)
-    tallies = plan.does.tally(frames, plan.settings, plan.needs, Threads(1))
+    tallies = planner.run(plan, frames, Threads(1))
     found = ids[:, None] < np.arange(n + 1)
     lost = (ids[:, None] >= n) & (ids[:, None] < 2 * n - np.arange(n + 1))
     draws = Draws(0, 0, n + 1, None)
@@ -177,7 +177,7 @@ def test_scores_at_recall_levels_are_taken_draw_by_draw() -> None:
     both = crowded_tables(3, datums=4)
     plan = planner.make_plan(make_options(metrics=["AP"]), "detection")
     frames = load_frames(both.predictions, both.truths, options=plan.options)
-    tallies = plan.does.tally(frames, plan.settings, plan.needs, Threads(1))
+    tallies = planner.run(plan, frames, Threads(1))
     assert plan.does.drawn is not None
     keys = hash_integers(np.arange(len(tallies.datums)))
     block = plan.does.drawn(plan.does.view(tallies, plan.settings), Draws(0, 0, 4, keys))

@@ -116,7 +116,7 @@ def test_weights_are_copies() -> None:
         copies.append(again.with_columns(pl.concat_str("datum_id", "copy")).drop("copy"))
     plan = planner.make_plan(make_options(**{**HOW, "task": None}), "detection")
     frames = load_frames(ours, theirs, options=plan.options, task="detection")
-    tallies = plan.does.tally(frames, plan.settings, plan.needs, Threads(1))
+    tallies = planner.run(plan, frames, Threads(1))
     view = plan.does.one_draw(plan.does.view(tallies, plan.settings), weights)
     expected = ee.score(copies[0], copies[1], **HOW).metrics
     compared = 0
@@ -179,8 +179,9 @@ def test_single_precision_changes_no_difficulty(share: float) -> None:
 @pytest.mark.parametrize(("metric", "kinds"), [("AP", 2), ("AOS", 4)])
 def test_angles_are_gained_where_asked_for(metric: str, kinds: int) -> None:
     plan = planner.make_plan(make_options(**HOW, metrics=[metric]), "detection")
-    frames = load_frames(*cars(), options=plan.options, task="detection")
-    tallies = plan.does.tally(frames, plan.settings, plan.needs, Threads(1))
+    tallies = planner.run(
+        plan, load_frames(*cars(), options=plan.options, task="detection"), Threads(1)
+    )
     variants = tallies.ranked.variants
     assert len(tallies.ranked.values) == kinds * len(variants.areas) * len(variants.thresholds)
 

@@ -35,7 +35,7 @@ def tallied(plan: planner.Plan, predictions: pl.DataFrame, truths: pl.DataFrame)
     )
     more = more_tables(plan.dialect.name, ids, labels)
     frames = load_frames(predictions, truths, options=plan.options, **more)
-    return plan.does.tally(frames, plan.settings, plan.needs, Threads(1))
+    return planner.run(plan, frames, Threads(1))
 
 
 def test_a_datum_in_two_partitions_is_refused() -> None:
@@ -58,7 +58,7 @@ def test_partitions_of_unlike_scores_are_refused() -> None:
         for side, dtype in ((first, pl.Float32), (~first, pl.Float64))
     ]
     with pytest.raises(ee.InputError, match="single precision"):
-        plan.does.merge(parts, plan.settings)
+        planner.merge(plan, parts)
 
 
 @pytest.mark.parametrize("dialect", BOX_DIALECTS)

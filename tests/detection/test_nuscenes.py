@@ -184,7 +184,7 @@ def test_weights_are_copies() -> None:
     tables = pl.DataFrame({"label_value": NAMES})
     expected = ee.score(copies[0], copies[1], labels=tables, **HOW).value("NDS")
     frames = load_frames(ours, theirs, options=plan.options, task="detection", labels=tables)
-    tallies = plan.does.tally(frames, plan.settings, plan.needs, Threads(1))
+    tallies = planner.run(plan, frames, Threads(1))
     view = plan.does.one_draw(plan.does.view(tallies, plan.settings), weights)
     score = next(one for one in plan.metrics if one.name == "NDS")
     (cells,) = score.compute(view, plan.settings)

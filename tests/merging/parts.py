@@ -84,7 +84,7 @@ def tallied(case: Case, plan: planner.Plan, rows: tuple[pl.Series, ...] | None =
     if rows is not None:
         for role, numbers in zip(frames.sides, rows, strict=True):
             frames.sides[role] = frames.sides[role].with_columns(numbers.alias(ROW))
-    return plan.does.tally(frames, plan.settings, plan.needs, Threads(1))
+    return planner.run(plan, frames, Threads(1))
 
 
 def shown(plan: planner.Plan, tallies: Any) -> dict[str, pl.DataFrame]:
@@ -122,7 +122,7 @@ def check(
     keep = store or (lambda tallies: tallies)
     frames = frames_of(case, task)
     plan = planner.fitted(plan_of(case, task), frames)
-    whole = shown(plan, plan.does.tally(frames, plan.settings, plan.needs, Threads(1)))
+    whole = shown(plan, planner.run(plan, frames, Threads(1)))
     sides = tuple(side.with_row_index(ROW) for side in case.sides)
     numbered = Case(sides, case.options, case.datum, case.tables)
     parts = cut(numbered, task, seed, n)
@@ -136,7 +136,7 @@ def check(
         )
         for part in parts
     ]
-    same(shown(plan, plan.does.merge(made, plan.settings)), whole)
+    same(shown(plan, planner.merge(plan, made)), whole)
     # The same parts as files one after the other, whose rows nobody numbers.
     parts = cut(case, task, seed, n)
     one = Case(
@@ -146,8 +146,7 @@ def check(
         case.tables,
     )
     expected = shown(plan, tallied(one, plan))
-    kept = [keep(tallied(part, plan)) for part in parts]
-    same(shown(plan, plan.does.merge(kept, plan.settings)), expected)
+    same(shown(plan, planner.merge(plan, [keep(tallied(part, plan)) for part in parts])), expected)
 
 
 def ids_of(rng: np.random.Generator, n: int) -> pl.Series:

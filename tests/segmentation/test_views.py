@@ -56,7 +56,7 @@ def test_means_of_an_image_do_not_see_other_slices() -> None:
 def summarised(found: Any, truth: Any, weights: Any = None) -> Any:
     plan = planner.make_plan(ee.Options(metrics=EVERY), "segmentation")
     frames = load_frames(found, truth, task="segmentation")
-    tallies = plan.does.tally(frames, plan.settings, plan.needs, Threads(1))
+    tallies = planner.run(plan, frames, Threads(1))
     makers, _ = planner.summarise(plan, tallies, weights=weights)
     return {name: makers[name]() for name in ("metrics", "confusion")}
 

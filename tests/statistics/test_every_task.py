@@ -217,9 +217,10 @@ def test_parts_make_the_intervals_of_the_whole(name: str, seed: int, n: int) -> 
     case = replace(case, options={**case.options, **ASKED})
     frames = parts.frames_of(case, task)
     plan = planner.fitted(parts.plan_of(case, task), frames)
-    whole = plan.does.tally(frames, plan.settings, plan.needs, Threads(1))
-    cut = [parts.tallied(one, plan) for one in parts.cut(case, task, seed, n)]
-    merged = plan.does.merge(cut, plan.settings)
+    whole = planner.run(plan, frames, Threads(1))
+    merged = planner.merge(
+        plan, [parts.tallied(one, plan) for one in parts.cut(case, task, seed, n)]
+    )
     found = []
     for tallies in (whole, merged):
         asked = wanted(make_options(**case.options))
