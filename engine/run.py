@@ -137,11 +137,8 @@ _POINTS_ALONE = (
 
 
 def rows_of(frames: Frames) -> dict[str, int]:
-    rows = {name: table.height for name, table in frames.sides.items()}
-    for name, table in (("datums", frames.datums), ("labels", frames.labels)):
-        if table is not None:
-            rows[name] = table.height
-    return rows
+    tables = {**frames.sides, "datums": frames.datums, "labels": frames.labels}
+    return {name: table.height for name, table in tables.items() if table is not None}
 
 
 _HASHED_BYTES = 1 << 30  # larger files are identified by size and time

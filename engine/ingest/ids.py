@@ -777,13 +777,13 @@ def stepped(ids: pl.Expr, step: int) -> pl.Expr:
     return pl.coalesce(moved.cast(pl.String), ids)
 
 
-def check_forms(name: str, forms: Sequence[str] | None) -> None:
+def check_forms(name: str, forms: Sequence[str]) -> None:
     """Refuse forms that do not exist.
 
     Raises:
         OptionError: neither a known name, nor a step such as +1, nor a regular expression.
     """
-    for form in forms or ():
+    for form in forms:
         if form in FORMS or _STEP.fullmatch(form):
             continue
         if "(" not in form:
@@ -844,7 +844,7 @@ def formed(
 
 
 def refuse_merged(
-    rows: pl.LazyFrame, exprs: Mapping[str, pl.Expr], table: Table, forms: Sequence[str] | None
+    rows: pl.LazyFrame, exprs: Mapping[str, pl.Expr], table: Table, forms: Sequence[str]
 ) -> None:
     """Refuse forms that merge distinct ids.
 
@@ -854,7 +854,7 @@ def refuse_merged(
     Raises:
         InputError: names the first such ids.
     """
-    if not forms or table.datum not in exprs:
+    if table.datum not in exprs:
         return
     new = exprs[table.datum]
     pairs = rows.select(old=new.meta.root_names()[0], new=new).drop_nulls().unique()

@@ -84,7 +84,7 @@ class Naming(msgspec.Struct):
 
 
 def check_columns(
-    columns: Mapping[str, str] | None, schemas: Mapping[str, tuple[Mapping[str, object], Table]]
+    columns: Mapping[str, str], schemas: Mapping[str, tuple[Mapping[str, object], Table]]
 ) -> None:
     """Check ``columns=`` against all tables at once.
 
@@ -96,8 +96,6 @@ def check_columns(
         InputError: a name that no table has.
         OptionError: a target that is no column of the contract.
     """
-    if not columns:
-        return
     here = {name for schema, _ in schemas.values() for name in schema}
     known = {column.name for _, table in schemas.values() for column in table.columns}
     for original, target in columns.items():

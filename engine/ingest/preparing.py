@@ -149,11 +149,11 @@ def without_predictions(
     """Warn if whole splits have no predictions while others have.
 
     Args:
-        sides: the tables, without conditions on their rows.
+        sides: the tables, among them the datums, without conditions on their rows.
         frames: role to rows of canonical columns, as far as read.
     """
-    ours, datums = sides.get(PREDICTIONS), sides.get(DATUMS)
-    if ours is None or datums is None or _SPLIT not in datums.schema:
+    ours, datums = sides.get(PREDICTIONS), sides[DATUMS]
+    if ours is None or _SPLIT not in datums.schema:
         return []
     if not all(side.table.datum in side.naming.exprs for side in (ours, datums)):
         return []

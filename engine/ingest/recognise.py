@@ -412,7 +412,7 @@ def spared(table: Table, options: Options) -> frozenset[str]:
     Args:
         options: ``metrics`` and options that their groups depend on; unknown names read everything.
     """
-    if table.side != TABLE or not options.metrics or not metrics.spares(table.task):
+    if table.side != TABLE or not options.metrics or not metrics.of_any(table.task, "spares"):
         return frozenset()
     if not all(map(partial(metrics.has, table.task), options.metrics)):
         return frozenset()
@@ -448,7 +448,7 @@ def _needed(table: Table, task: str, options: Options, schema: Mapping[str, Any]
         sliced.update(entry.split("*"))
     named = any(map(attrgetter("named"), table.optional))
     on_request = metrics_given or (named and _answered(table, options, schema))
-    some_read = metrics.reads(task)
+    some_read = metrics.of_any(task, "reads")
     optional = []
     for one in table.optional:
         if one.sliced:

@@ -38,11 +38,6 @@ class SlicePlan(msgspec.Struct):
     extra: dict[str, list[pl.Expr]] = msgspec.field(default_factory=dict)
     speech: Speech = Speech()
 
-    @property
-    def pieces(self) -> tuple[str, ...]:
-        """Single columns, including those of crossed entries."""
-        return tuple(self.homes)
-
 
 _STAR = re.compile(r"(?<!\\)\*")
 

@@ -377,7 +377,7 @@ def read_rows(
         name: open_source(x, storage_options=storage_options) for name, (x, _) in given.items()
     }
     schemas = {name: schema_of(source) for name, source in sources.items()}
-    check_columns(columns, {name: (schemas[name], given[name][1]) for name in given})
+    check_columns(columns or {}, {name: (schemas[name], given[name][1]) for name in given})
     frames, notes = {}, []
     for name, (_, table) in given.items():
         naming = recognise(schemas[name], table, columns)

@@ -11,8 +11,7 @@ from .registry import (
     meant,
     members,
     names,
-    reads,
-    spares,
+    of_any,
     table,
 )
 
@@ -27,7 +26,6 @@ __all__ = [
     "meant",
     "members",
     "names",
-    "reads",
-    "spares",
+    "of_any",
     "table",
 ]

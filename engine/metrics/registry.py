@@ -95,22 +95,10 @@ def _modules(task: str) -> tuple[ModuleType, ...]:
 
 
 @cache
-def params(task: str) -> tuple[str, ...]:
-    """Options that some metric of a task reads."""
-    known = all_metrics(task).values()
-    return tuple(dict.fromkeys(name for metric in known for name in metric.params))
-
-
-@cache
-def reads(task: str) -> frozenset[str]:
-    """Optional columns that only some metrics of a task read."""
-    return frozenset(name for metric in all_metrics(task).values() for name in metric.reads)
-
-
-@cache
-def spares(task: str) -> frozenset[str]:
-    """Required columns of the single table that some metrics of a task do not read."""
-    return frozenset(name for metric in all_metrics(task).values() for name in metric.spares)
+def of_any(task: str, field: str) -> tuple[str, ...]:
+    """Return ``params``, ``reads`` or ``spares`` of all metrics of a task, without repetitions."""
+    every = (getattr(metric, field) for metric in all_metrics(task).values())
+    return tuple(dict.fromkeys(name for names in every for name in names))
 
 
 def _home(task: str) -> ModuleType:

@@ -524,7 +524,7 @@ def run(
         columns=columns_read(
             {role: (side.schema, side.naming) for role, side in ready.sides.items()},
             options.columns,
-            ready.plan.pieces,
+            tuple(ready.plan.homes),
             ready.where,
         ),
         sources={role: side.source.description for role, side in ready.sides.items()},

@@ -35,7 +35,7 @@ def make_plan(options: Options, task: str) -> Plan:
     if options.iou_type is None and dialect.iou_type is not None:
         options = options.replace(iou_type=dialect.iou_type)
     does = tasks.get(task)
-    if "iou_thresholds_to_return" in registry.params(task):
+    if "iou_thresholds_to_return" in registry.of_any(task, "params"):
         options = _thresholds_apart(options, task, dialect)
     plain = options
     asked = None
@@ -244,7 +244,7 @@ def fitted_late(plan: Plan, found: Any) -> tuple[Plan, list[Note]]:
 def _unread(plan: Plan, notes: Sequence[Note]) -> list[Note]:
     """Note given options that the task or the metrics of the run do not read."""
     found = [*map(partial(Note, "idle_option"), idle(plan.options, plan.task))]
-    params = registry.params(plan.task)
+    params = registry.of_any(plan.task, "params")
     given = [name for name in params if getattr(plan.options, name, None) is not None]
     if not given:
         return found

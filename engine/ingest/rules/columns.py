@@ -127,7 +127,7 @@ def _idle(evidence: Columns) -> list[str]:
     """Columns of which differing values mean something, in the order of the predictions."""
     ready = evidence.ready
     conditioned = {name for condition in ready.where.values() for name in condition.names}
-    known = {name.casefold() for name in conditioned | {*ready.plan.pieces}}
+    known = {name.casefold() for name in conditioned | {*ready.plan.homes}}
     for role in (PREDICTIONS, GROUND_TRUTHS):
         side = ready.sides[role]
         known |= {name.casefold() for name in side.table.names | side.naming.used}

@@ -158,7 +158,7 @@ def _models(evidence: Values) -> Iterator[Facts]:
             severity = PROBLEM if key else WARNING
             if not n or (not key and n < _SHARED * of):
                 continue
-        elif own in evidence.ready.plan.pieces or not table.values or own.casefold() in _UNSURE:
+        elif own in evidence.ready.plan.homes or not table.values or own.casefold() in _UNSURE:
             continue
         else:  # each row is a datum: models of the same rows have the same true values
             truth = exprs.get(table.values[0][1])
