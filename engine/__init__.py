@@ -18,13 +18,15 @@ from . import forked as _forked  # noqa: F401  # sees forks from now on
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from .api import check, compare, explain, find_errors, find_slices, metrics_table, score, warmup
+    from .api import check, compare, explain, metrics_table, score, warmup
     from .collector import Collector
     from .compat.arrays import bleu, precision_recall_fscore, rouge
     from .findings.bounds import find_limits
     from .findings.calibration import find_calibration
     from .findings.diagnose import diagnose
+    from .findings.errors import find_errors
     from .findings.label_errors import find_label_errors
+    from .findings.slices import find_slices
     from .findings.thresholds import find_thresholds
     from .fusion.fuse import fuse
     from .ingest.annotations.hierarchy import expand_hierarchy
@@ -55,10 +57,10 @@ _HOMES = {
     "diagnose": "findings.diagnose",
     "explain": "api",
     "find_calibration": "findings.calibration",
-    "find_errors": "api",
+    "find_errors": "findings.errors",
     "find_label_errors": "findings.label_errors",
     "find_limits": "findings.bounds",
-    "find_slices": "api",
+    "find_slices": "findings.slices",
     "find_thresholds": "findings.thresholds",
     "metrics_table": "api",
     "warmup": "api",

@@ -14,8 +14,7 @@ from .comparing import compared, refuse_other_rules
 from .comparing import margins as margins_of
 from .plan.summary import Tallied
 from .progress import heard, silent
-from .report.page import Examples, Gate
-from .report.writing import as_page, write_page
+from .report.page import Examples, Gate, as_page, write_page
 from .run import tallied_of
 from .schemas.errors import InputError, OptionError, ResultError
 from .schemas.options import Options

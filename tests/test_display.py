@@ -17,7 +17,8 @@ from rich.console import Console
 
 import evalengine as ee
 from evalengine.cli import _FORMATS
-from evalengine.report.show import FORMATS, render, show
+from evalengine.report.show import render, show
+from evalengine.report.text import FORMATS
 from evalengine.schemas.errors import OptionError
 from evalengine.scorecard.card import Scorecard
 

@@ -14,8 +14,9 @@ from rich.console import Console, RenderableType
 
 import evalengine as ee
 from evalengine.report.show import folded, render, show
-from evalengine.report.summary import Section, cells, number, sections, supported
+from evalengine.report.summary import Section, cells, sections, supported
 from evalengine.report.tables import Grid
+from evalengine.report.text import number
 from evalengine.scorecard.card import Scorecard
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

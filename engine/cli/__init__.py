@@ -201,7 +201,10 @@ def score(
         if frame is not None or form in ("csv", "parquet"):
             tell_notes(card)
         if frame is None and form in ("csv", "parquet"):
-            _tell_of_frames(card, written=out is not None)
+            from ..report.summary import also_made
+
+            if beside := also_made(card, written=out is not None):
+                click.echo(beside, err=True)
     if out is not None:
         from ..scorecard.storage import kept_bytes
 
@@ -215,7 +218,7 @@ def score(
         )
     failed = told_gates(
         verdicts,
-        about=_about(card),
+        about={"evalengine": __version__, "task": card.task, "dialect": card.dialect, **card.read},
         junit=junit,
         form=None if frame or export else form,
         warnings=card.warnings,
@@ -226,32 +229,22 @@ def score(
     return GATE_FAILED if failed or (warned and card.warnings) else DONE
 
 
-def _about(card: Any) -> dict[str, object]:
-    """Properties of a run for JUnit."""
-    return {"evalengine": __version__, "task": card.task, "dialect": card.dialect, **card.read}
-
-
-def _tell_of_frames(card: Any, *, written: bool) -> None:
-    """List the further frames on standard error if standard output has no place for them."""
-    from ..report.summary import also_made
-
-    if beside := also_made(card, written=written):
-        click.echo(beside, err=True)
-
-
-cli.add_command(demo)
-cli.add_command(run)
-cli.add_command(compare)
-cli.add_command(diagnose)
-cli.add_command(errors)
-cli.add_command(label_errors)
-cli.add_command(limits)
-cli.add_command(slices)
-cli.add_command(thresholds)
-cli.add_command(calibration)
-cli.add_command(convert)
-cli.add_command(report)
-cli.add_command(plot)
+for _command in (
+    demo,
+    run,
+    compare,
+    diagnose,
+    errors,
+    label_errors,
+    limits,
+    slices,
+    thresholds,
+    calibration,
+    convert,
+    report,
+    plot,
+):
+    cli.add_command(_command)
 
 
 @cli.command(cls=WithOptions)

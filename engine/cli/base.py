@@ -17,7 +17,6 @@ from ..schemas.wording import to_shell
 
 if TYPE_CHECKING:
     from ..dialects import Dialect
-    from ..report.findings import Layout
 
 # Help of commands that take every option: short, or of one task, with the defaults by dialect.
 
@@ -163,11 +162,8 @@ def _shown(dialect: Dialect, name: str) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{key}={low:g}:{high:g}" for key, (low, high) in value.items()) or _NONE
     values = value if isinstance(value, tuple) else () if value is None else (value,)
-    return _evenly(values) or ", ".join(map(_plain, values)) or _NONE
-
-
-def _plain(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    plain = (f"{one:g}" if isinstance(one, float) else str(one) for one in values)
+    return _evenly(values) or ", ".join(plain) or _NONE
 
 
 def _evenly(values: tuple[Any, ...]) -> str:
@@ -362,16 +358,17 @@ def progress_line() -> Iterator[Callable[[str], None] | None]:
         yield tell
 
 
-def show_found(found: Any, form: str, layout: Layout, said: Sequence[str] | None = None) -> None:
+def show_found(found: Any, form: str, said: Sequence[str] | None = None) -> None:
     """Print a finding; notes go to standard error if the format has no place for them.
 
     Args:
         said: notes; by default all of the finding.
     """
+    from ..findings import show
     from ..schemas.wording import in_shell
 
     told = found.said if said is None else said
-    layout.show(found, form, sys.stdout, [in_shell(note) for note in told])
+    show(found, form, sys.stdout, [in_shell(note) for note in told])
     if form not in FOR_PEOPLE:
         tell_said(told)
 
@@ -388,7 +385,8 @@ def tell_notes(card: Any) -> None:
     """Print the notes of a scorecard on standard error, if standard output has no place for
     them.
     """
-    from ..report.summary import plain, told
+    from ..report.summary import told
+    from ..report.text import plain
 
     for kind, note in told(card):
         click.echo(f"{kind}: {plain(note)}", err=True)

@@ -385,13 +385,15 @@ def compare(
 
         show_comparison(found, form)
     if frame is not None or form in ("csv", "parquet", "latex"):
-        from ..report.summary import plain
+        from ..report.text import plain
 
         for note in found.notes:
             click.echo(f"note: {plain(note)}", err=True)
     if out is not None:
         click.echo(f"differences, flips and comparison.json are in {out}", err=True)
     sys.stdout.flush()
+    from ..report.show import as_markdown
+
     failed = told_gates(
         judge(found),
         about={
@@ -404,12 +406,6 @@ def compare(
         form=None if frame else form,
         warnings=found.warnings,
         notice=found.verdict,
-        result=lambda: _markdown(found),
+        result=lambda: as_markdown(found),
     )
     return _GATE_FAILED if failed else 0
-
-
-def _markdown(found: Any) -> str:
-    from ..report.show import as_markdown
-
-    return as_markdown(found)

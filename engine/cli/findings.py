@@ -1,12 +1,16 @@
-"""Commands that analyse a run."""
+"""Commands that analyse a run, made from the signatures of the finders."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 import click
 
 from ..schemas.label_errors import QUALITIES, WAYS
+from ..schemas.wording import in_shell
 from .base import (
     FOR_PEOPLE,
     WithOptions,
@@ -18,27 +22,85 @@ from .base import (
     with_tables,
 )
 
-# Command ``calibration``.
+Check = Callable[..., None]
 
 
-@click.command(cls=WithOptions)
-@click.argument("run", type=click.Path())
-@click.argument("ground_truths", required=False, type=click.Path())
-@click.option("--bins", is_flag=True, help="The reliability curve: every bin of every label.")
-@click.option("--fit", is_flag=True, help="The isotonic fit: every block of every label.")
-@with_format
-@with_tables
-def calibration(
-    run: str,
-    ground_truths: str | None,
-    bins: bool,
-    fit: bool,
-    form: str,
-    datums: str | None,
-    labels: str | None,
-    storage: tuple[str, ...],
-    **fields: Any,
-) -> None:
+def _command(
+    find: str,
+    *options: Any,
+    argument: str = "run",
+    name: str | None = None,
+    check: Check | None = None,
+) -> Callable[[Callable[..., None]], click.Command]:
+    """Make a command of a function that shows what a finder found.
+
+    Options with the name of a parameter of the finder are passed to it, the others to the function.
+
+    Args:
+        find: module and name of the finder.
+        options: decorators of click, in the order of the help.
+        argument: name of the first argument in the help.
+        name: of the command, if not that of the function.
+        check: raises for options of the function that contradict each other; called with them, and
+            ``options``, before the work.
+    """
+
+    def decorate(show: Callable[..., None]) -> click.Command:
+        displayed = [one for one in inspect.signature(show).parameters if one != "found"]
+
+        def command(
+            ground_truths: str | None,
+            datums: str | None,
+            labels: str | None,
+            storage: tuple[str, ...],
+            **fields: Any,
+        ) -> None:
+            module, _, function = find.rpartition(".")
+            finder = getattr(import_module(f"..{module}", __package__), function)
+            taken = inspect.signature(finder).parameters
+            run = fields.pop(argument)
+            own = {one: fields.pop(one) for one in [*fields] if one in taken}
+            shown = {one: fields.pop(one) for one in displayed}
+            given = arguments(storage, datums, labels, fields)
+            if check is not None:
+                check(options=given["options"], **shown, **own)
+            with progress_line() as progress:
+                own |= {"progress": progress} if "progress" in taken else {}
+                found = finder(run, ground_truths, **own, **given)
+            show(found, **shown)
+
+        command.__doc__, command.__name__ = show.__doc__, show.__name__
+        made: Any = with_tables(command)
+        for one in reversed(
+            (
+                click.argument(argument, type=click.Path()),
+                click.argument("ground_truths", required=False, type=click.Path()),
+                *options,
+            )
+        ):
+            made = one(made)
+        return click.command(name, cls=WithOptions)(made)
+
+    return decorate
+
+
+def _top(n: int, what: str = "How many to show.") -> Any:
+    return click.option("--top", type=click.IntRange(1), default=n, show_default=True, help=what)
+
+
+def _one_table(bins: bool, fit: bool, **_: Any) -> None:
+    if bins and fit:
+        raise click.UsageError("--bins and --fit are two tables: give one.")
+
+
+@_command(
+    "findings.calibration.find_calibration",
+    click.option("--bins", is_flag=True, help="The reliability curve: every bin of every label."),
+    click.option("--fit", is_flag=True, help="The isotonic fit: every block of every label."),
+    with_format,
+    check=_one_table,
+)
+def calibration(found: Any, form: str, bins: bool, fit: bool) -> None:
     """Show how well scores are calibrated.
 
     RUN is a folder that `score --out` wrote, or predictions, with GROUND_TRUTHS or as one table
@@ -51,44 +113,17 @@ def calibration(
       evalengine calibration preds.parquet gts.parquet --n-bins 10
       evalengine calibration runs/monday --bins --format csv
     """
-    if bins and fit:
-        raise click.UsageError("--bins and --fit are two tables: give one.")
-    given = arguments(storage, datums, labels, fields)
-    with progress_line() as progress:
-        from ..findings.calibration import find_calibration
-
-        found = find_calibration(run, ground_truths, progress=progress, **given)
-    from ..report.findings import CALIBRATION
     from ..report.show import show_frame
 
     if bins or fit:
         show_frame(found.reliability if bins else found.isotonic, form, name="calibration")
         tell_said(found.said)
     else:
-        show_found(found, form, CALIBRATION)
+        show_found(found, form)
 
 
-# The command that looks for everything that may be wrong.
-
-
-@click.command(cls=WithOptions)
-@click.argument("predictions", type=click.Path())
-@click.argument("ground_truths", required=False, type=click.Path())
-@click.option(
-    "--top", type=click.IntRange(1), default=10, show_default=True, help="How many to show."
-)
-@with_format
-@with_tables
-def diagnose(
-    predictions: str,
-    ground_truths: str | None,
-    top: int,
-    form: str,
-    datums: str | None,
-    labels: str | None,
-    storage: tuple[str, ...],
-    **fields: Any,
-) -> None:
+@_command("findings.diagnose.diagnose", _top(10), with_format, argument="predictions")
+def diagnose(found: Any, form: str, top: int) -> None:
     """Name the most likely faults of a run or its tables.
 
     Warnings, labels that are confused, labels and slices worse than the rest, ground truths that
@@ -98,52 +133,37 @@ def diagnose(
     Example:
       evalengine diagnose preds.parquet gts.parquet --datums images.parquet
     """
-    from ..findings.diagnose import diagnose as run
-    from ..report.findings import DIAGNOSIS
-
-    found = run(predictions, ground_truths, **arguments(storage, datums, labels, fields))
-    show_found(found.first(top), form, DIAGNOSIS)
+    show_found(found.first(top), form)
 
 
-# Command ``errors``.
+def _of_rows(rows: bool, sort: str, to: str | None, out: str | None, **_: Any) -> None:
+    if (to is None) != (out is None):
+        raise click.UsageError("--to and --out belong together: give both.")
+    if sort != "loss" and not rows and to is None:
+        raise click.UsageError("--sort is of --rows: add it.")
 
 
-@click.command(cls=WithOptions)
-@click.argument("run", type=click.Path())
-@click.argument("ground_truths", required=False, type=click.Path())
-@click.option(
-    "--top", type=click.IntRange(1), default=50, show_default=True, help="How many to show."
+@_command(
+    "findings.errors.find_errors",
+    _top(50),
+    click.option("--rows", is_flag=True, help="Single rows that are wrong, with their boxes."),
+    click.option(
+        "--sort",
+        type=click.Choice(("loss", "score")),
+        default="loss",
+        show_default=True,
+        help="Order of rows: by how wrong their datums are, or by how sure predictions were.",
+    ),
+    with_format,
+    click.option(
+        "--to",
+        type=click.Choice(("label-studio", "cvat", "coco")),
+        help="Write the rows for a tool that shows images instead; coco is for FiftyOne.",
+    ),
+    click.option("-o", "--out", metavar="FILE", help="The file of --to."),
+    check=_of_rows,
 )
-@click.option("--rows", is_flag=True, help="Single rows that are wrong, with their boxes.")
-@click.option(
-    "--sort",
-    type=click.Choice(("loss", "score")),
-    default="loss",
-    show_default=True,
-    help="Order of rows: by how wrong their datums are, or by how sure predictions were.",
-)
-@with_format
-@click.option(
-    "--to",
-    type=click.Choice(("label-studio", "cvat", "coco")),
-    help="Write the rows for a tool that shows images instead; coco is for FiftyOne.",
-)
-@click.option("-o", "--out", metavar="FILE", help="The file of --to.")
-@with_tables
-def errors(
-    run: str,
-    ground_truths: str | None,
-    top: int,
-    rows: bool,
-    sort: str,
-    form: str,
-    to: str | None,
-    out: str | None,
-    datums: str | None,
-    labels: str | None,
-    storage: tuple[str, ...],
-    **fields: Any,
-) -> None:
+def errors(found: Any, form: str, rows: bool, to: str | None, out: str | None) -> None:
     """List the errors of RUN, worst datums first.
 
     RUN is a folder that `score --out` wrote, or predictions, with GROUND_TRUTHS or as one table
@@ -156,32 +176,19 @@ def errors(
       evalengine errors preds.parquet gts.parquet --rows --sort score --format csv
       evalengine errors preds.parquet gts.parquet --datums images.parquet --to cvat -o errors.xml
     """
-    if (to is None) != (out is None):
-        raise click.UsageError("--to and --out belong together: give both.")
+    from ..findings.errors import ErrorRows
+
     rows = rows or to is not None
-    if sort != "loss" and not rows:
-        raise click.UsageError("--sort is of --rows: add it.")
-    given = arguments(storage, datums, labels, fields)
-    with progress_line() as progress:
-        from ..api import find_errors
-
-        found = find_errors(run, ground_truths, top=top, sort=sort, progress=progress, **given)
-    from ..report.findings import ERRORS, LAYOUT_OF_ROWS
-    from ..schemas.wording import in_shell
-
     if rows and found.rows is None:
         asked = "--rows" if to is None else "--to"
         raise click.UsageError(in_shell(f"{asked}: {found.rowless}; omit {asked}."))
     said = (*found.said, *(found.said_of_rows if rows else ()))
-    if to is not None and out is not None and found.rows is not None:
+    if to is not None:
         images = found.write(to, out)
         click.echo(f"{out}: {len(found.rows)} errors in {images} images")
         tell_said(said)
     else:
-        show_found(found, form, LAYOUT_OF_ROWS if rows else ERRORS, said)
-
-
-# The command that explains a run, or one number of it.
+        show_found(ErrorRows(found) if rows else found, form, said)
 
 
 @click.command(cls=WithOptions)
@@ -216,47 +223,35 @@ def explain(
     )
 
 
-# The command that lists ground truths that are likely wrong.
+def _given(_: click.Context, __: click.Parameter, value: Sequence[str]) -> Sequence[str] | None:
+    return value or None
 
 
-@click.command("label-errors", cls=WithOptions)
-@click.argument("run", type=click.Path())
-@click.argument("ground_truths", required=False, type=click.Path())
-@click.option(
-    "--top", type=click.IntRange(1), default=50, show_default=True, help="How many to show."
+@_command(
+    "findings.label_errors.find_label_errors",
+    _top(50),
+    click.option(
+        "reasons",
+        "--reason",
+        multiple=True,
+        metavar="REASON",
+        callback=_given,
+        help="Show only errors of this reason; repeatable.",
+    ),
+    click.option(
+        "--filter-by",
+        type=click.Choice(WAYS),
+        help="In classification, the rule that picks datums [prune_by_noise_rate].",
+    ),
+    click.option(
+        "--rank-by",
+        type=click.Choice(QUALITIES),
+        help="In classification, the score that orders them [normalized_margin].",
+    ),
+    with_format,
+    name="label-errors",
 )
-@click.option(
-    "reasons",
-    "--reason",
-    multiple=True,
-    metavar="REASON",
-    help="Show only errors of this reason; repeatable.",
-)
-@click.option(
-    "--filter-by",
-    type=click.Choice(WAYS),
-    help="In classification, the rule that picks datums [prune_by_noise_rate].",
-)
-@click.option(
-    "--rank-by",
-    type=click.Choice(QUALITIES),
-    help="In classification, the score that orders them [normalized_margin].",
-)
-@with_format
-@with_tables
-def label_errors(
-    run: str,
-    ground_truths: str | None,
-    top: int,
-    reasons: tuple[str, ...],
-    filter_by: str,
-    rank_by: str,
-    form: str,
-    datums: str | None,
-    labels: str | None,
-    storage: tuple[str, ...],
-    **fields: Any,
-) -> None:
+def label_errors(found: Any, form: str) -> None:
     """List ground truths that are likely wrong.
 
     The most suspicious come first. RUN is predictions, with GROUND_TRUTHS or as one table that
@@ -269,49 +264,21 @@ def label_errors(
       evalengine label-errors preds.parquet gts.parquet --top 20
       evalengine label-errors boxes.parquet truths.parquet --reason missing --format csv
     """
-    given = arguments(storage, datums, labels, fields)
-    with progress_line() as progress:
-        from ..findings.label_errors import find_label_errors
-
-        found = find_label_errors(
-            run,
-            ground_truths,
-            top=top,
-            reasons=reasons or None,
-            filter_by=filter_by,
-            rank_by=rank_by,
-            progress=progress,
-            **given,
-        )
-    from ..report.findings import LABEL_ERRORS
-
-    show_found(found, form, LABEL_ERRORS)
+    show_found(found, form)
 
 
-# Command ``limits``.
-
-
-@click.command(cls=WithOptions)
-@click.argument("predictions", type=click.Path())
-@click.argument("ground_truths", required=False, type=click.Path())
-@click.option(
-    "every",
-    "--all",
-    is_flag=True,
-    help="Every row: also single labels, slices and numbers that do not move.",
+@_command(
+    "findings.bounds.find_limits",
+    click.option(
+        "every",
+        "--all",
+        is_flag=True,
+        help="Every row: also single labels, slices and numbers that do not move.",
+    ),
+    with_format,
+    argument="predictions",
 )
-@with_format
-@with_tables
-def limits(
-    predictions: str,
-    ground_truths: str | None,
-    every: bool,
-    form: str,
-    datums: str | None,
-    labels: str | None,
-    storage: tuple[str, ...],
-    **fields: Any,
-) -> None:
+def limits(found: Any, form: str, every: bool) -> None:
     """Show how far numbers could move under choices the protocol does not fix.
 
     These are the order of equal scores, in detection the cap, in retrieval the unjudged documents.
@@ -324,61 +291,40 @@ def limits(
       evalengine limits run.txt qrels.txt --metric nDCG@10,MAP
       evalengine limits preds.json gts.json --dialect coco --format csv
     """
-    from ..findings.bounds import find_limits
-    from ..report.findings import BOUNDS
-
-    found = find_limits(predictions, ground_truths, **arguments(storage, datums, labels, fields))
     # Machine-readable formats omit the notes but include every row.
     said = None if form in FOR_PEOPLE else ()
-    show_found(found.whole if every else found, form, BOUNDS, said)
+    show_found(found.whole if every else found, form, said)
 
 
-# The command that finds the worst slices of a run.
-
-
-@click.command(cls=WithOptions)
-@click.argument("run", type=click.Path())
-@click.argument("ground_truths", required=False, type=click.Path())
-@click.option(
-    "--top", type=click.IntRange(1), default=20, show_default=True, help="Slices to show."
+@_command(
+    "findings.slices.find_slices",
+    _top(20, "Slices to show."),
+    click.option(
+        "--levels",
+        type=click.IntRange(1),
+        default=3,
+        show_default=True,
+        help="Conditions of a slice at most.",
+    ),
+    click.option(
+        "--least",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Datums of a slice at least; a hundredth of all unless given.",
+    ),
+    click.option(
+        "--alpha",
+        type=float,
+        default=0.95,
+        show_default=True,
+        help="Weight of how bad a slice is against how large; 1: only how bad.",
+    ),
+    click.option(
+        "--confirm", is_flag=True, help="Search one half of the datums, measure the other."
+    ),
+    with_format,
 )
-@click.option(
-    "--levels",
-    type=click.IntRange(1),
-    default=3,
-    show_default=True,
-    help="Conditions of a slice at most.",
-)
-@click.option(
-    "--least",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Datums of a slice at least; a hundredth of all unless given.",
-)
-@click.option(
-    "--alpha",
-    type=float,
-    default=0.95,
-    show_default=True,
-    help="Weight of how bad a slice is against how large; 1: only how bad.",
-)
-@click.option("--confirm", is_flag=True, help="Search one half of the datums, measure the other.")
-@with_format
-@with_tables
-def slices(
-    run: str,
-    ground_truths: str | None,
-    top: int,
-    levels: int,
-    least: int | None,
-    alpha: float,
-    confirm: bool,
-    form: str,
-    datums: str | None,
-    labels: str | None,
-    storage: tuple[str, ...],
-    **fields: Any,
-) -> None:
+def slices(found: Any, form: str) -> None:
     """Find the slices in which RUN is worst.
 
     RUN is a folder that `score --out` wrote, or predictions, with GROUND_TRUTHS or as one table
@@ -391,50 +337,27 @@ def slices(
       evalengine slices runs/monday --datums images.parquet
       evalengine slices preds.parquet gts.parquet --datums images.parquet --by weather,camera
     """
-    given = arguments(storage, datums, labels, fields)
-    with progress_line() as progress:
-        from ..api import find_slices
-
-        found = find_slices(
-            run,
-            ground_truths,
-            top=top,
-            levels=levels,
-            least=least,
-            alpha=alpha,
-            confirm=confirm,
-            progress=progress,
-            **given,
-        )
-    from ..report.findings import SLICES
-
-    show_found(found, form, SLICES)
+    show_found(found, form)
 
 
-# The command that finds the score thresholds that serve best.
+def _one_rule(output: str | None, options: Any, **_: Any) -> None:
+    if output is not None and len(options.metrics or ()) != 1:
+        raise click.UsageError("--output is of one rule: name it with --metric.")
 
 
-@click.command(cls=WithOptions)
-@click.argument("run", type=click.Path())
-@click.argument("ground_truths", required=False, type=click.Path())
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    help="Write the thresholds of one --metric for `score --thresholds`: .json, .csv or .parquet.",
+@_command(
+    "findings.thresholds.find_thresholds",
+    click.option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="Write the thresholds of one --metric for `score --thresholds`: .json, .csv or"
+        " .parquet.",
+    ),
+    with_format,
+    check=_one_rule,
 )
-@with_format
-@with_tables
-def thresholds(
-    run: str,
-    ground_truths: str | None,
-    output: str | None,
-    form: str,
-    datums: str | None,
-    labels: str | None,
-    storage: tuple[str, ...],
-    **fields: Any,
-) -> None:
+def thresholds(found: Any, form: str, output: str | None) -> None:
     """Find the best score threshold of each label.
 
     RUN is a folder that `score --out` wrote, or predictions, with GROUND_TRUTHS or as one table
@@ -447,15 +370,6 @@ def thresholds(
       evalengine thresholds preds.parquet gts.parquet --metric ThresholdAtMaxF -o best.json
       evalengine score preds.parquet gts.parquet --thresholds best.json
     """
-    given = arguments(storage, datums, labels, fields)
-    if output is not None and len(given["options"].metrics or ()) != 1:
-        raise click.UsageError("--output is of one rule: name it with --metric.")
-    with progress_line() as progress:
-        from ..findings.thresholds import find_thresholds
-
-        found = find_thresholds(run, ground_truths, progress=progress, **given)
-    from ..report.findings import THRESHOLDS
-
-    show_found(found, form, THRESHOLDS)
+    show_found(found, form)
     if output is not None:
         click.echo(f"{output}: {found.save(output)} thresholds", err=True)

@@ -112,8 +112,13 @@ def run(
         say(f"stopped by {stopped}")
         sys.stdout.flush()
         sys.stderr.flush()
-        _end_workers()
-        _delete_scratch()
+        if "multiprocessing" in sys.modules:  # no process remains to receive their results
+            import multiprocessing
+
+            for child in multiprocessing.active_children():
+                child.kill()
+        if "evalengine.outofcore.memory" in sys.modules:  # the thread will not do so itself
+            sys.modules["evalengine.outofcore.memory"].delete_open()
         # Not sys.exit: the thread that was at work would be waited for, or die with noise.
         os._exit(_SIGNALLED + stopped.signal)
 
@@ -123,7 +128,9 @@ def _tell(done: JobResult, form: str, junit: str | None, *, quiet: bool) -> None
     card = done.card
     silent = quiet and not done.gate_failed
     if not silent:
-        click.echo(_said(done), err=form == "github")
+        how = "done" if done.ran else "finished before (--force repeats it)"
+        said = f"{done.plan.loaded.job.name}: {how}, in {done.plan.shown}"
+        click.echo(said, err=form == "github")
     told_gates(
         done.verdicts,
         about={
@@ -139,27 +146,6 @@ def _tell(done: JobResult, form: str, junit: str | None, *, quiet: bool) -> None
         result=lambda: markdown_of(card),
         table="" if silent else "out",
     )
-
-
-def _end_workers() -> None:
-    """Kill the processes of executor "processes": no process remains to receive their results."""
-    if "multiprocessing" in sys.modules:
-        import multiprocessing
-
-        for child in multiprocessing.active_children():
-            child.kill()
-
-
-def _delete_scratch() -> None:
-    """Delete the scratch files of the thread that was at work; it will not do so itself."""
-    if "evalengine.outofcore.memory" in sys.modules:
-        sys.modules["evalengine.outofcore.memory"].delete_open()
-
-
-def _said(done: JobResult) -> str:
-    plan = done.plan
-    how = "done" if done.ran else "finished before (--force repeats it)"
-    return f"{plan.loaded.job.name}: {how}, in {plan.shown}"
 
 
 def _planned(plan: JobPlan) -> str:

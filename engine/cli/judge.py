@@ -100,7 +100,12 @@ def _asked(given: dict[str, Any]) -> dict[str, Any]:
     temperature = given.pop("temperature")
     found = {name: value for name, value in given.items() if value is not None}
     if temperature is not None:
-        found["temperature"] = _temperature(temperature)
+        try:
+            none = temperature.casefold() == "none"
+            found["temperature"] = None if none else float(temperature)
+        except ValueError:
+            said = f"--temperature {temperature!r}: write a number, or none."
+            raise click.BadParameter(said) from None
     pairs = dict(pair for text in columns for pair in Pairs().convert(text, None, None))
     return {
         "metrics": [name for name in split if name],
@@ -108,15 +113,6 @@ def _asked(given: dict[str, Any]) -> dict[str, Any]:
         "parameters": parameters or None,
         **found,
     }
-
-
-def _temperature(text: str) -> float | None:
-    if text.casefold() == "none":
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        raise click.BadParameter(f"--temperature {text!r}: write a number, or none.") from None
 
 
 @judge.command()
@@ -182,9 +178,8 @@ def run(data: str, references: str | None, form: str, **given: Any) -> None:
       evalengine judge run answers.parquet --metric Faithfulness --model my-model \\
         --base-url http://localhost:8000/v1 --out verdicts.parquet --max-requests 1000
     """
-    scoring = {name: given.pop(name) for name in ("dialect", "beta") if given[name] is not None}
-    given.pop("dialect", None)
-    given.pop("beta", None)
+    scoring = {name: given.pop(name) for name in ("dialect", "beta")}
+    scoring = {name: value for name, value in scoring.items() if value is not None}
     arguments = _asked(given)
     from ..judge.judging import judge as call
 

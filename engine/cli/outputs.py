@@ -379,7 +379,11 @@ def demo(context: click.Context, name: str | None, out: str | None) -> int:
       evalengine demo
       evalengine demo retrieval --out try
     """
-    lines = _lines()
+    import tomllib
+
+    # The arguments of `score` for each bundled data set.
+    text = files("evalengine.examples").joinpath("demos.toml").read_text("utf-8")
+    lines: dict[str, str] = tomllib.loads(text)
     wanted = name or next(iter(lines))
     if wanted not in lines:
         from ..schemas.errors import OptionError, did_you_mean
@@ -388,7 +392,9 @@ def demo(context: click.Context, name: str | None, out: str | None) -> int:
         raise OptionError(f"no bundled set {wanted!r}.{near} There are: {', '.join(lines)}.")
     words = shlex.split(lines[wanted])
     folder = _folder(out)
-    _copy(words, folder)
+    with as_file(files("evalengine.examples")) as bundled:
+        for top in {word.partition("/")[0] for word in words if (bundled / word).is_file()}:
+            shutil.copytree(bundled / top, folder / top, copy_function=shutil.copyfile)
     shown = shlex.join(["evalengine", "score", *words, "--report", _REPORT])
     click.echo(f"In {folder}:\n  {shown}\n")
     placed = [str(folder / word) if (folder / word).is_file() else word for word in words]
@@ -401,14 +407,6 @@ def demo(context: click.Context, name: str | None, out: str | None) -> int:
     others = ", ".join(one for one in lines if one != wanted)
     click.echo(f"\nOther sets for `evalengine demo NAME`: {others}")
     return status
-
-
-def _lines() -> dict[str, str]:
-    """Return the arguments of ``score`` for each bundled data set."""
-    import tomllib
-
-    text = files("evalengine.examples").joinpath("demos.toml").read_text("utf-8")
-    return tomllib.loads(text)
 
 
 def _folder(out: str | None) -> Path:
@@ -426,10 +424,3 @@ def _folder(out: str | None) -> Path:
     with written(folder):
         folder.mkdir(parents=True, exist_ok=True)
     return folder
-
-
-def _copy(words: list[str], folder: Path) -> None:
-    """Put the sets that are named there, under their own names."""
-    with as_file(files("evalengine.examples")) as bundled:
-        for top in {word.partition("/")[0] for word in words if (bundled / word).is_file()}:
-            shutil.copytree(bundled / top, folder / top, copy_function=shutil.copyfile)

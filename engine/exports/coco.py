@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -152,30 +153,36 @@ def coco_from_view(view: RankedView, settings: Settings) -> CocoResult:
         names, stats (Python floats), precision float64 [T, R, K, A, M], recall [T, K, A, M], scores
         [T, R, K, A, M] and params; K is the labels in ascending order. Undefined is -1.
     """
-    arrays: dict[str, Array] = {}
-
-    def array(name: str) -> Array:
-        if not arrays:
-            arrays.update(arrays_of(view, settings.iou_thresholds))
-        return arrays[name]
-
-    summary: dict[str, float] = {}
-
-    def numbers() -> dict[str, float]:
-        if not summary:
-            summary.update(_summary(view, settings))
-        return summary
-
-    return CocoResult(
+    arrays = cache(lambda: arrays_of(view, settings.iou_thresholds))
+    return _result(
+        lambda: _summary(view, settings),
         {
-            "names": lambda: list(numbers()),
-            "stats": lambda: list(numbers().values()),
-            "precision": lambda: array("precision"),
-            "recall": lambda: array("recall"),
-            "scores": lambda: array("scores"),
+            "precision": lambda: arrays()["precision"],
+            "recall": lambda: arrays()["recall"],
+            "scores": lambda: arrays()["scores"],
             "params": lambda: _params(view, settings),
-        }
+        },
     )
+
+
+def _result(
+    numbers: Callable[[], dict[str, float]], others: Mapping[str, Callable[[], Any]]
+) -> CocoResult:
+    """A result with names and stats, and further keys."""
+    numbers = cache(numbers)
+    names = {"names": lambda: list(numbers()), "stats": lambda: list(numbers().values())}
+    return CocoResult({**names, **others})
+
+
+def _not_stored(tool: str, *keys: str) -> dict[str, Callable[[], Any]]:
+    """Makers of keys that refuse."""
+
+    def missing() -> Any:
+        raise ResultError(
+            f"A stored scorecard has frames, but not {tool}'s arrays: score again to get them."
+        )
+
+    return dict.fromkeys(keys, missing)
 
 
 def coco_from_frames(card: Scorecard) -> CocoResult:
@@ -186,16 +193,11 @@ def coco_from_frames(card: Scorecard) -> CocoResult:
     """
     from ..report.summary import coco_numbers
 
-    def missing() -> Any:
-        raise ResultError(
-            "A stored scorecard has frames, but not COCO's arrays: score again to get them."
-        )
-
     return CocoResult(
         {
             "names": lambda: [name for name, _ in coco_numbers(card)],
             "stats": lambda: [-1.0 if v is None else v for _, v in coco_numbers(card)],
-            **dict.fromkeys(("precision", "recall", "scores", "params"), missing),
+            **_not_stored("COCO", "precision", "recall", "scores", "params"),
         }
     )
 
@@ -240,14 +242,13 @@ def lvis_from_view(view: RankedView, settings: Settings) -> CocoResult:
         }
         return _named(dict(zip(made["names"], made["stats"], strict=True)), frequent)
 
-    return CocoResult(
+    return _result(
+        numbers,
         {
-            "names": lambda: list(numbers()),
-            "stats": lambda: list(numbers().values()),
             "precision": lambda: made["precision"][..., -1],
             "recall": lambda: made["recall"][..., -1],
             "params": lambda: made["params"],
-        }
+        },
     )
 
 
@@ -270,18 +271,7 @@ def lvis_from_frames(card: Scorecard) -> CocoResult:
         }
         return _named(dict(zip(made["names"], made["stats"], strict=True)), frequent)
 
-    def missing() -> Any:
-        raise ResultError(
-            "A stored scorecard has frames, but not LVIS's arrays: score again to get them."
-        )
-
-    return CocoResult(
-        {
-            "names": lambda: list(numbers()),
-            "stats": lambda: list(numbers().values()),
-            **dict.fromkeys(("precision", "recall", "params"), missing),
-        }
-    )
+    return _result(numbers, _not_stored("LVIS", "precision", "recall", "params"))
 
 
 # panopticapi's shape: PQ, SQ, RQ and n of all labels, things and stuff, and of each class.

@@ -103,25 +103,18 @@ def _images(rows: pl.DataFrame, images: pl.DataFrame | None) -> Iterator[_Image]
     if images is not None:
         told = {str(row["datum_id"]): row for row in images.iter_rows(named=True)}
     for (datum,), own in rows.group_by("datum_id", maintain_order=True):
-        about = told.get(str(datum), {})
-        yield _Image(
-            name=str(about.get("file_name") or datum),
-            width=_whole(about.get("width")),
-            height=_whole(about.get("height")),
-            datum_id=datum,
-            regions=[_region(row) for row in own.iter_rows(named=True)],
+        known = told.get(str(datum), {})
+        width, height = (
+            None if known.get(name) is None else round(known[name]) for name in ("width", "height")
         )
-
-
-def _whole(pixels: float | None) -> int | None:
-    return None if pixels is None else round(pixels)
-
-
-def _region(row: dict[str, Any]) -> _Region:
-    before = "annotation_" if row["xmin"] is None else ""
-    left, top, right, bottom = (row[before + name] for name in CORNER_NAMES)
-    about = {name: row[name] for name in _ABOUT if row[name] is not None}
-    return _Region(str(row["label_value"]), (left, top, right, bottom), row["score"], about)
+        regions = []
+        for row in own.iter_rows(named=True):
+            before = "annotation_" if row["xmin"] is None else ""
+            left, top, right, bottom = (row[before + name] for name in CORNER_NAMES)
+            about = {name: row[name] for name in _ABOUT if row[name] is not None}
+            box = left, top, right, bottom
+            regions.append(_Region(str(row["label_value"]), box, row["score"], about))
+        yield _Image(str(known.get("file_name") or datum), width, height, datum, regions)
 
 
 def _label_studio(images: list[_Image]) -> bytes:

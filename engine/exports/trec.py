@@ -109,7 +109,13 @@ def to_trec(card: Scorecard) -> str:
     single = _with_parameters(card.frame("per_datum").filter(counts))
     queries = single["datum_id"].unique()
     total = _with_parameters(card.metrics.filter(pl.col("slice").is_null()))
-    known = _known(pl.concat([single.select(_KEYS), total.select(_KEYS)]).unique())
+    # The name and place of every row that may be printed.
+    rows = pl.concat([single.select(_KEYS), total.select(_KEYS)]).unique().rows()
+    given = {row: json.loads(row[3]) if row[3] else {} for row in rows}
+    if len({own[_LEVEL] for own in given.values() if _LEVEL in own}) == 1:
+        for own in given.values():
+            own.pop(_LEVEL, None)
+    known = {row: _named(row[0], row[1], row[2], own) for row, own in given.items()}
     lines = list(_of_queries(single, known))
     tag = card.run.get("run_id")
     if tag is not None:
@@ -124,16 +130,6 @@ def _with_parameters(frame: pl.DataFrame) -> pl.DataFrame:
     if "parameters" in frame.columns:
         return frame
     return frame.with_columns(pl.lit(None, pl.String).alias("parameters"))
-
-
-def _known(rows: pl.DataFrame) -> dict[tuple[Any, ...], _Named]:
-    """The name and place of every row that may be printed."""
-    given = {row: json.loads(row[3]) if row[3] else {} for row in rows.select(_KEYS).rows()}
-    levels = {own[_LEVEL] for own in given.values() if _LEVEL in own}
-    if len(levels) == 1:
-        for own in given.values():
-            own.pop(_LEVEL, None)
-    return {row: _named(row[0], row[1], row[2], own) for row, own in given.items()}
 
 
 def _named(metric: str, statistic: str | None, k: int | None, given: dict[str, Any]) -> _Named:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -273,9 +273,15 @@ def _valor_numbers(card: Scorecard) -> Iterator[Entry]:
     for row in _whole_set(card.metrics, "metric").iter_rows(named=True):
         entries.setdefault(tuple(row[name] for name in _OF_ONE_ENTRY), []).append(row)
     for rows in entries.values():
-        make = _SHAPES[card.task].get(rows[0]["metric"])
-        if make is not None:
-            yield from make(rows, ious, fill)
+        metric = rows[0]["metric"]
+        if metric == "Counts":
+            value = {row["statistic"]: int(row["value"] or 0) for row in rows}
+            yield {"type": metric, "value": value, "parameters": _at_thresholds(rows[0], ious)}
+            continue
+        shape = _SHAPES[card.task].get(metric)
+        if shape is not None:
+            for row in rows:
+                yield from _in_shape(row, shape, ious, fill)
 
 
 _OF_ONE_ENTRY = (
@@ -289,24 +295,50 @@ _OF_ONE_ENTRY = (
 """Rows that agree in these make one entry: the statistics of Counts."""
 
 
-def _ranked(rows: list[Row], ious: list[float], fill: float, *, omit: bool) -> Iterator[Entry]:
-    """Convert AP, AR and their means. Valor omits an undefined AP, and fills an undefined AR."""
-    row = rows[0]
+class _Shape(NamedTuple):
+    """Entries of a metric.
+
+    Attributes:
+        at: makes the parameters of a row, from it and all IoU thresholds.
+        averages: rows of other averages have no place in Valor; None for no average.
+        labels: only rows of a label.
+        omits: undefined numbers are omitted.
+        fill: number for undefined ones; None for the dialect's.
+        also: another name of the metric, which has the same entry.
+    """
+
+    at: Callable[[Row, list[float]], Entry]
+    averages: tuple[str | None, ...] = (None, "macro")
+    labels: bool = False
+    omits: bool = False
+    fill: float | None = None
+    also: str = ""
+
+
+def _in_shape(row: Row, shape: _Shape, ious: list[float], fill: float) -> Iterator[Entry]:
     value = row["value"]
-    if value is None and omit:
+    if row["average"] not in shape.averages or (shape.labels and row["label_value"] is None):
         return
-    at: Entry = {"ious": ious}
-    if row["iou_threshold"] is not None:
-        at = {"iou": _rounded(row["iou_threshold"])}
-    entry: Entry = {"type": row["metric"], "value": fill if value is None else value}
-    if row["label_value"] is None:
-        yield {**entry, "parameters": {"label_key": row["label_key"], **at}}
-    else:
-        label = {"key": row["label_key"], "value": str(row["label_value"])}
-        yield {**entry, "parameters": at, "label": label}
+    if value is None:
+        if shape.omits:
+            return
+        value = fill if shape.fill is None else shape.fill
+    entry: Entry = {"type": row["metric"], "value": value, "parameters": shape.at(row, ious)}
+    if row["label_value"] is not None and "label_key" not in entry["parameters"]:
+        entry["label"] = {"key": row["label_key"], "value": str(row["label_value"])}
+    yield entry
+    if shape.also:
+        yield {**entry, "type": shape.also}
 
 
-def _at_thresholds(row: Row) -> Entry:
+def _at_ious(row: Row, ious: list[float]) -> Entry:
+    at: Entry = {} if row["label_value"] is not None else {"label_key": row["label_key"]}
+    if row["iou_threshold"] is None:
+        return {**at, "ious": ious}
+    return {**at, "iou": _rounded(row["iou_threshold"])}
+
+
+def _at_thresholds(row: Row, ious: list[float]) -> Entry:
     at: Entry = {"label_key": row["label_key"]}
     if row["label_value"] is not None:
         at["label"] = str(row["label_value"])
@@ -316,84 +348,32 @@ def _at_thresholds(row: Row) -> Entry:
     return at
 
 
-def _ratio(rows: list[Row], ious: list[float], fill: float) -> Iterator[Entry]:
-    """Precision, Recall, F1, Accuracy; averages over labels have no place in valor-lite."""
-    for row in rows:
-        if row["average"] is None:
-            value = 0.0 if row["value"] is None else row["value"]
-            yield {"type": row["metric"], "value": value, "parameters": _at_thresholds(row)}
+def _at_key(row: Row, ious: list[float]) -> Entry:
+    return {"label_key": row["label_key"]}
 
 
-def _counts(rows: list[Row], ious: list[float], fill: float) -> Iterator[Entry]:
-    value = {row["statistic"]: int(row["value"] or 0) for row in rows}
-    yield {"type": rows[0]["metric"], "value": value, "parameters": _at_thresholds(rows[0])}
+def _at_nothing(row: Row, ious: list[float]) -> Entry:
+    return {}
 
 
-def _left_out(rows: list[Row], ious: list[float], fill: float) -> Iterator[Entry]:
-    return _ranked(rows, ious, fill, omit=True)
-
-
-def _filled(rows: list[Row], ious: list[float], fill: float) -> Iterator[Entry]:
-    return _ranked(rows, ious, fill, omit=False)
-
-
-def _of_label(rows: list[Row], ious: list[float], fill: float) -> Iterator[Entry]:
-    """Precision, Recall and F1 of classification; averages have no place in Valor."""
-    for row in rows:
-        if row["average"] is None and row["label_value"] is not None:
-            yield _labelled(row, fill if row["value"] is None else row["value"])
-
-
-def _defined_of_label(rows: list[Row], ious: list[float], fill: float) -> Iterator[Entry]:
-    """Convert ROCAUC per label; Valor omits undefined ones."""
-    return (_labelled(row, row["value"]) for row in rows if row["value"] is not None)
-
-
-def _labelled(row: Row, value: float) -> Entry:
-    label = {"key": row["label_key"], "value": str(row["label_value"])}
-    return {"type": row["metric"], "value": value, "parameters": {}, "label": label}
-
-
-def _of_key(rows: list[Row], ious: list[float], fill: float) -> Iterator[Entry]:
-    for row in rows:
-        value = fill if row["value"] is None else row["value"]
-        parameters = {"label_key": row["label_key"]}
-        yield {"type": row["metric"], "value": value, "parameters": parameters}
-
-
-def _mean_area(rows: list[Row], ious: list[float], fill: float) -> Iterator[Entry]:
-    """mROCAUC, which Valor's service calls ROCAUC of the key."""
-    for entry in _of_key([row for row in rows if row["average"] == "macro"], ious, fill):
-        yield entry
-        yield {**entry, "type": "ROCAUC"}
-
-
-_Shape = Callable[[list[Row], list[float], float], Iterator[Entry]]
+_PRECISION = _Shape(_at_ious, omits=True)
+_RECALL = _Shape(_at_ious)
+_RATIO = _Shape(_at_thresholds, (None,), fill=0.0)
+_OF_CLASS = _Shape(_at_nothing, (None,), labels=True)
 _SHAPES: dict[str, dict[str, _Shape]] = {
     "detection": {
-        "AP": _left_out,
-        "APAveragedOverIOUs": _left_out,
-        "mAP": _left_out,
-        "mAPAveragedOverIOUs": _left_out,
-        "AR": _filled,
-        "mAR": _filled,
-        "Counts": _counts,
-        "Precision": _ratio,
-        "Recall": _ratio,
-        "F1": _ratio,
-        "Accuracy": _ratio,
+        **dict.fromkeys(("AP", "APAveragedOverIOUs", "mAP", "mAPAveragedOverIOUs"), _PRECISION),
+        **dict.fromkeys(("AR", "mAR"), _RECALL),
+        **dict.fromkeys(("Precision", "Recall", "F1", "Accuracy"), _RATIO),
     },
     "classification": {
-        "Accuracy": _of_key,
-        "Counts": _counts,
-        "F1": _of_label,
-        "Precision": _of_label,
-        "ROCAUC": _defined_of_label,
-        "Recall": _of_label,
-        "mROCAUC": _mean_area,
+        "Accuracy": _Shape(_at_key),
+        **dict.fromkeys(("F1", "Precision", "Recall"), _OF_CLASS),
+        "ROCAUC": _OF_CLASS._replace(omits=True),
+        "mROCAUC": _Shape(_at_key, ("macro",), also="ROCAUC"),
     },
 }
-"""Task -> metric -> function that converts its rows."""
+"""Task -> metric -> shape of its entries; those of Counts have all statistics."""
 
 _WHOLE: dict[str, Callable[[Scorecard], list[Entry]]] = {
     "judged": judged_entries,
@@ -435,7 +415,9 @@ def _detailed(card: Scorecard) -> Iterator[Entry]:
     of_curve = card.frame("examples").filter(
         pl.col("slice").is_null(), pl.col("actual").is_null(), pl.col("predicted").is_null()
     )
-    for row in _folded_last(of_curve).iter_rows(named=True):
+    # Observations that are folded into others come after them, so that theirs come first.
+    folded = pl.col("observation").is_in(list(_FOLDED))
+    for row in of_curve.sort(folded, maintain_order=True).iter_rows(named=True):
         place = (row["label_key"], row["iou_threshold"])
         score = _as_key(row["score_threshold"])
         at = (*place, row["label_value"], score)
@@ -456,11 +438,6 @@ def _detailed(card: Scorecard) -> Iterator[Entry]:
             example = (row["dataset"], row["datum_id"])
             found["examples"].append((*example, row["geometry"]) if with_geometry else example)
     yield from _by_key(_DETAILED, by_entry)
-
-
-def _folded_last(examples: pl.DataFrame) -> pl.DataFrame:
-    """Observations that are folded into others come after them, so that theirs come first."""
-    return examples.sort(pl.col("observation").is_in(list(_FOLDED)), maintain_order=True)
 
 
 def _zeros(task: str) -> Entry:

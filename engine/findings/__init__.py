@@ -2,31 +2,52 @@
 
 from __future__ import annotations
 
+import html
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import IO, ClassVar
 
+import msgspec
+import polars as pl
+
+from ..ingest.geometry import CORNER_NAMES
+from ..report.text import aligned, as_html, markdown, plain, table_of, write_frame, write_text
+from ..schemas.display import Column, Table
 from ..schemas.wording import in_python
 
-if TYPE_CHECKING:
-    from ..report.findings import Layout
 
-# Base class of the results of findings.
-
-
-class Found:
-    """Base class of the results of analyses.
+class Found(msgspec.Struct, kw_only=True, eq=False, dict=True):
+    """Base class of the results of analyses: rows under a heading, with notes.
 
     Attributes:
         said: notes for the reader, options marked as in :mod:`..schemas.wording`.
         inputs: source files, protected against overwriting.
     """
 
-    said: tuple[str, ...]
+    said: tuple[str, ...] = ()
     inputs: tuple[str | os.PathLike[str], ...] = ()
+    _name: ClassVar[str]
+    """Key of the rows in JSON."""
 
-    def _layout(self) -> Layout:
-        """Return the display layout. Imported on call: programs do not need it."""
+    def _heading(self) -> str:
+        """Return a one-sentence summary."""
         raise NotImplementedError
+
+    def _rows(self) -> pl.DataFrame:
+        """Rows for programs."""
+        frame: pl.DataFrame = self.frame  # type: ignore[attr-defined]
+        return frame
+
+    def _shown(self) -> pl.DataFrame:
+        """Rows for people."""
+        return self._rows()
+
+    def _columns(self) -> list[Column]:
+        """Columns for people; by default those of the rows that have values."""
+        return []
+
+    def __len__(self) -> int:
+        return self._rows().height
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -34,7 +55,66 @@ class Found:
         return tuple(map(in_python, self.said))
 
     def __repr__(self) -> str:
-        return self._layout().text(self)
+        return as_text(self, self.notes)
 
     def _repr_html_(self) -> str:
-        return self._layout().html(self)
+        body = as_html(_table(self)) if len(self) else ""
+        notes = "".join(f"<div><small>{html.escape(note)}</small></div>" for note in self.notes)
+        return f"<div><p>{html.escape(self._heading())}</p>{body}{notes}</div>"
+
+
+def _table(found: Found) -> Table:
+    return table_of(found._shown(), found._columns())
+
+
+def as_text(found: Found, notes: Sequence[str]) -> str:
+    """Format a finding for the prompt and the shell."""
+    lines = [found._heading()]
+    if len(found):
+        lines += ["", *(f"  {line}" for line in aligned(_table(found)))]
+    more = [f"note: {plain(note)}" for note in notes]
+    return "\n".join([*lines, *([""] if more else []), *more])
+
+
+def show(found: Found, form: str, out: IO[str], notes: Sequence[str]) -> None:
+    """Write a finding to a text stream.
+
+    Args:
+        form: one of :data:`.text.FORMATS`; formats for people include the notes.
+    """
+    if form == "table":
+        write_text(as_text(found, notes) + "\n", out)
+    elif form == "markdown":
+        said = "\n".join(f"- {plain(note)}" for note in notes)
+        parts = [found._heading(), markdown(_table(found)) if len(found) else "", said]
+        write_text("\n\n".join(filter(None, parts)) + "\n", out)
+    else:
+        write_frame(found._rows(), form, out, found._name, {"notes": [], "warnings": []})
+
+
+def hit_at(threshold: float | None, *, by_distance: bool) -> str:
+    """Return a phrase for the threshold at which boxes hit; "" without boxes."""
+    if threshold is None:
+        return ""
+    return f" at {threshold:g} metres" if by_distance else f" at IoU {threshold:g}"
+
+
+def with_boxes(rows: pl.DataFrame) -> pl.DataFrame:
+    """Replace the corners of both boxes by one string each."""
+    for before in ("", "annotation_"):
+        corners = [before + name for name in CORNER_NAMES]
+        box = pl.format("{} {} {} {}", *(pl.col(name).round(1) for name in corners))
+        rows = rows.with_columns(box.alias(f"{before}box")).drop(corners)
+    return rows
+
+
+def with_names(
+    frame: pl.DataFrame, columns: Sequence[str], names: Mapping[str, str]
+) -> pl.DataFrame:
+    """Append class names to labels, if they have others."""
+    shown = {value: f"{value} {name}" for value, name in names.items()}
+    return frame.with_columns(
+        pl.col(name).cast(pl.String).replace(shown)
+        for name in columns
+        if names and name in frame.columns
+    )

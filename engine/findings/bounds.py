@@ -20,7 +20,6 @@ from . import Found
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from ..report.findings import Layout
     from ..schemas.named import Named
 
 # Result class of ``find_limits``.
@@ -32,7 +31,7 @@ _MOVES = pl.col("value").is_not_null() & (
 )
 
 
-class FoundLimits(Found):
+class FoundLimits(Found, eq=False):
     """Bounds of numbers under choices that the protocol does not fix.
 
     Attributes:
@@ -43,10 +42,14 @@ class FoundLimits(Found):
             some choice moves, widest first.
     """
 
-    def __init__(self, frame: pl.DataFrame, *, every: bool = False) -> None:
-        self.frame = frame
-        self.every = every
-        self.shown, self.said = (frame, ()) if every else _shown(self.moving)
+    frame: pl.DataFrame
+    every: bool = False
+    _name = "limits"
+
+    def __post_init__(self) -> None:
+        self.shown = self.frame
+        if not self.every:
+            self.shown, self.said = _shown(self.moving)
 
     def __len__(self) -> int:
         return self.shown.height
@@ -82,10 +85,21 @@ class FoundLimits(Found):
         """The same, showing every row."""
         return FoundLimits(self.frame, every=True)
 
-    def _layout(self) -> Layout:
-        from ..report.findings import BOUNDS
+    def _heading(self) -> str:
+        moved, others = self.moved, self.unmoved
+        if not moved:
+            return "no number could move" if not others else "no number moved"
+        said = f"{count_of(moved, 'number')} could move, the widest first"
+        return f"{said}; {others:,} more did not move" if others else said
 
-        return BOUNDS
+    def _rows(self) -> pl.DataFrame:
+        return self.frame if self.every else self.moving
+
+    def _shown(self) -> pl.DataFrame:
+        """Rows with ``parameters`` only if they distinguish rows."""
+        others = self.shown.drop("parameters", "lowest", "highest")
+        repeats = others.is_duplicated().any()
+        return self.shown if repeats else self.shown.drop("parameters")
 
 
 def _shown(rows: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 
 import msgspec
@@ -12,6 +12,7 @@ import polars as pl
 from .. import run as scoring
 from .. import tasks
 from ..executors import Threads
+from ..ingest.problems import count_of
 from ..ingest.values import sides_by_name
 from ..metrics.thresholds import (
     LARGEST_F,
@@ -31,22 +32,22 @@ from ..plan.summary import Plan, Tallied
 from ..progress import heard, silent
 from ..run import hits_at, intervals_of, ious_of, tallied_through
 from ..schemas.arrays import Array
+from ..schemas.display import NAME, Column
 from ..schemas.errors import OptionError, invalid
 from ..schemas.option_values import Wanted, make_options
 from ..schemas.options import Options
 from ..schemas.wording import option
 from ..statistics.resamples import curves_of, in_every_draw, interval, notes_on
 from ..tally.datums import Labels, keys_as_labels, named_rows
-from . import Found
+from . import Found, hit_at
 
 if TYPE_CHECKING:
-    from ..report.findings import Layout
     from ..schemas.named import Named
 
 # Result class of ``find_calibration``.
 
 
-class FoundCalibration(Found):
+class FoundCalibration(Found, eq=False):
     """Calibration of a run per label, and of all labels of a key (``average`` micro).
 
     Attributes:
@@ -67,36 +68,35 @@ class FoundCalibration(Found):
         n: number of datums.
     """
 
-    def __init__(
-        self,
-        frame: pl.DataFrame,
-        reliability: pl.DataFrame,
-        isotonic: pl.DataFrame,
-        *,
-        level: float,
-        iou_threshold: float | None,
-        by_distance: bool = False,
-        n_bins: int,
-        n: int,
-        notes: Sequence[str] = (),
-    ) -> None:
-        self.frame = frame
-        self.reliability = reliability
-        self.isotonic = isotonic
-        self.level = level
-        self.iou_threshold = iou_threshold
-        self.by_distance = by_distance
-        self.n_bins = n_bins
-        self.n = n
-        self.said = tuple(notes)
+    frame: pl.DataFrame
+    reliability: pl.DataFrame
+    isotonic: pl.DataFrame
+    level: float
+    iou_threshold: float | None
+    n_bins: int
+    n: int
+    by_distance: bool = False
+    _name = "calibration"
 
-    def __len__(self) -> int:
-        return self.frame.height
+    def _heading(self) -> str:
+        at = hit_at(self.iou_threshold, by_distance=self.by_distance)
+        bins = count_of(self.n_bins, "bin")
+        return f"calibration of {count_of(self.n, 'datum')}{at}, in {bins}"
 
-    def _layout(self) -> Layout:
-        from ..report.findings import CALIBRATION
-
-        return CALIBRATION
+    def _columns(self) -> list[Column]:
+        return [
+            Column("label", NAME, "label", ("label_value", "label_name", "average")),
+            Column("rows", form="count", of=("n",)),
+            Column("score"),
+            Column("right"),
+            Column("ECE", of=("ece",)),
+            Column(f"{100 * self.level:g} % interval", form="interval", of=("lower", "upper")),
+            Column("temperature"),
+            Column("ECE then", of=("ece_temperature",)),
+            Column("held out", of=("held_out_ece_temperature",)),
+            Column("isotonic: ECE then", of=("ece_isotonic",)),
+            Column("held out", of=("held_out_ece_isotonic",)),
+        ]
 
 
 # Calibration of a run, before and after temperature scaling or isotonic regression.
@@ -323,6 +323,11 @@ def _found(tallied: Tallied, options: Options, asked: Wanted) -> FoundCalibratio
     if n_bins < 1:
         raise invalid("n_bins", n_bins, "write 1 or more.")
     levels = calibrate(plan, tallies, tallied.threads, n_bins, asked)
+    halves = (
+        "held-out errors are of fits made on one half of the datums and looked at on the other,"
+        f" both ways, halves by a hash of datum ids and {option('seed', asked.seed)}. No fit is"
+        " applied to the run."
+    )
     dtype = tallies.labels.dtype
     named = [(tallies.labels, None), (keys_as_labels(tallies.labels), "micro")]
     pairs = list(zip(levels, named, strict=True))
@@ -334,17 +339,8 @@ def _found(tallied: Tallied, options: Options, asked: Wanted) -> FoundCalibratio
         **hits_at(plan.settings),
         n_bins=n_bins,
         n=len(tallies.datums),
-        notes=[*_notes(tallies, asked, cut=levels[0].cut), *ious_of(tallied)],
+        said=(halves, *notes_on(tallies, cut=levels[0].cut), *ious_of(tallied)),
     )
-
-
-def _notes(tallies: Any, asked: Wanted, *, cut: bool) -> list[str]:
-    said = [
-        "held-out errors are of fits made on one half of the datums and looked at on the other,"
-        f" both ways, halves by a hash of datum ids and {option('seed', asked.seed)}. No fit is"
-        " applied to the run."
-    ]
-    return said + notes_on(tallies, cut=cut)
 
 
 def _named(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from ..ingest.sources.tables import open_source
 from ..metrics import get as metric_of
 from ..plan.paging import losses_of, shares, worst, worst_codes
 from ..plan.planner import filling, make_plan
-from ..report.summary import number
+from ..report.text import number
 from ..run import card_of_run, is_scored, own_ious, tallied_of
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, PREDICTIONS, TABLE
 from ..schemas.errors import EvalengineError
@@ -27,18 +27,17 @@ from ..scorecard.card import Scorecard
 from ..tasks.scores import NotProbabilities
 from . import Found
 from .label_errors import FILTER_BY
-from .slices import found_slices
+from .slices import find_slices
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from ..report.findings import Layout
     from ..schemas.named import Named
 
 # Result class of ``diagnose``.
 
 
-class Diagnosis(Found):
+class Diagnosis(Found, eq=False):
     """Likely causes of a run's errors, most likely first.
 
     Attributes:
@@ -48,15 +47,9 @@ class Diagnosis(Found):
         top: number of findings shown; None for all.
     """
 
-    def __init__(
-        self, frame: pl.DataFrame, said: Sequence[str] = (), top: int | None = None
-    ) -> None:
-        self.frame = frame
-        self.said = tuple(said)
-        self.top = top
-
-    def __len__(self) -> int:
-        return self.frame.height
+    frame: pl.DataFrame
+    top: int | None = None
+    _name = "findings"
 
     @property
     def shown(self) -> pl.DataFrame:
@@ -65,12 +58,20 @@ class Diagnosis(Found):
 
     def first(self, top: int) -> Diagnosis:
         """The same, of which so many are shown."""
-        return Diagnosis(self.frame, self.said, top)
+        return Diagnosis(self.frame, top, said=self.said)
 
-    def _layout(self) -> Layout:
-        from ..report.findings import DIAGNOSIS
+    def _heading(self) -> str:
+        if not len(self):
+            return "no findings"
+        left = len(self) - self.shown.height
+        shown = f", the first {self.shown.height:,}" if left else ""
+        return f"{count_of(len(self), 'finding')}{shown}, by the share of errors each explains"
 
-        return DIAGNOSIS
+    def _rows(self) -> pl.DataFrame:
+        return self.shown
+
+    def __len__(self) -> int:
+        return self.frame.height
 
 
 # Suspicious labels, column values and rows in the frames of a run.
@@ -386,7 +387,11 @@ def diagnose(
         found += fits(outcomes, columns)
         found += scored_apart(outcomes, columns, [one.finding for one in slices])
     if "label_errors" in frames:
-        found += label_errors(frames["label_errors"], _truths(card), columns, FILTER_BY)
+        # Ground truths in all; of runs without numbers of labels rows of their table.
+        rows = card.metrics.filter(pl.col("label_value").is_not_null(), pl.col("slice").is_null())
+        truths = int(rows.unique("label_value")["support"].sum())
+        truths = truths or card.read.get(GROUND_TRUTHS) or 1
+        found += label_errors(frames["label_errors"], truths, columns, FILTER_BY)
     found += _twice(card, run, ground_truths, chosen, storage_options, said)
     if not any(one.share for one in found):
         found += _singles(card, said)
@@ -395,13 +400,7 @@ def diagnose(
         schema={"finding": pl.String, "share": pl.Float64, "n": pl.Int64, "more": pl.String},
         orient="row",
     )
-    return Diagnosis(frame, said)
-
-
-def _truths(card: Scorecard) -> int:
-    """Ground truths in all; of runs without numbers of labels rows of their table."""
-    rows = card.metrics.filter(pl.col("label_value").is_not_null() & pl.col("slice").is_null())
-    return int(rows.unique("label_value")["support"].sum()) or card.read.get(GROUND_TRUTHS) or 1
+    return Diagnosis(frame, said=tuple(said))
 
 
 def _unlooked(what: str, error: EvalengineError) -> str:
@@ -455,17 +454,7 @@ def _label_numbers(card: Scorecard) -> Iterator[Finding]:
 def _slices(card: Scorecard, datums: Any, said: list[str]) -> Iterator[Finding]:
     try:
         asked = Options(draws=_DRAWS)
-        found = found_slices(
-            card,
-            None,
-            asked,
-            datums=datums,
-            top=FEW,
-            levels=2,
-            least=None,
-            alpha=0.95,
-            confirm=False,
-        )
+        found = find_slices(card, datums=datums, top=FEW, levels=2, options=asked)
     except EvalengineError as error:
         said.append(_unlooked("slices", error))
         return

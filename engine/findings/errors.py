@@ -2,38 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
+import msgspec
 import polars as pl
 
 from .. import run as scoring
 from ..atomic import guarding, refuse
 from ..executors import Threads
 from ..ingest.infer import recognise
+from ..ingest.problems import count_of
 from ..ingest.sources.tables import open_source
 from ..plan import planner
 from ..plan.paging import losses_of, worst
 from ..plan.summary import Tallied, judged_of
 from ..progress import heard, silent
+from ..report.text import number
 from ..run import card_of_run, class_names, is_scored, own_ious, refusal, refuse_tables, tallied_of
 from ..schemas.contract import DATUM_TABLE
-from ..schemas.errors import OptionError, ResultError, unknown
+from ..schemas.errors import OptionError, ResultError, invalid, unknown
+from ..schemas.option_values import make_options
 from ..schemas.options import Options
 from ..schemas.wording import in_python, option
 from ..scorecard.card import Scorecard
 from ..tasks.task import Losses
-from . import Found
+from . import Found, with_boxes, with_names
 
 if TYPE_CHECKING:
-    from ..report.findings import Layout
+    from ..schemas.named import Named
 
 # Result class of ``find_errors``.
 
 
-class FoundErrors(Found):
+class FoundErrors(Found, eq=False):
     """Errors of a run, worst first.
 
     Attributes:
@@ -48,26 +52,14 @@ class FoundErrors(Found):
         names: label value, as text -> name of the class, if it has another.
     """
 
-    def __init__(
-        self,
-        datums: pl.DataFrame,
-        rows: pl.DataFrame | None,
-        n: int,
-        *,
-        rowless: str | None = None,
-        images: Callable[[], pl.DataFrame | None] | None = None,
-        notes: Sequence[str] = (),
-        of_rows: Sequence[str] = (),
-        names: Mapping[str, str] | None = None,
-    ) -> None:
-        self.datums = datums
-        self.rows = rows
-        self.n = n
-        self.rowless = rowless
-        self._images = images
-        self.said = tuple(notes)
-        self.said_of_rows = tuple(of_rows)
-        self.names = dict(names or {})
+    datums: pl.DataFrame
+    rows: pl.DataFrame | None
+    n: int
+    rowless: str | None = None
+    said_of_rows: tuple[str, ...] = ()
+    names: dict[str, str] = msgspec.field(default_factory=dict)
+    _images: Callable[[], pl.DataFrame | None] | None = None
+    _name = "datums"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -97,13 +89,46 @@ class FoundErrors(Found):
         images = None if self._images is None else self._images()
         return write(self.rows, images, form, path)
 
+    def _heading(self) -> str:
+        if not len(self):
+            return f"no errors in {count_of(self.n, 'datum')}"
+        first = self.datums.row(0, named=True)
+        made_with = msgspec.json.decode(first["parameters"]) if first["parameters"] else {}
+        at = ", ".join(
+            f"{name.replace('_', ' ')} {number(value) if isinstance(value, float) else value}"
+            for name, value in made_with.items()
+        )
+        by = first["metric"] + (f" ({at})" if at else "")
+        few = f"{len(self):,} " if len(self) > 1 else ""
+        return f"the {few}worst of {count_of(self.n, 'datum')}, by {by}"
+
+    def _rows(self) -> pl.DataFrame:
+        return self.datums
+
+    def _shown(self) -> pl.DataFrame:
+        name = self.datums["metric"][0] if len(self) else "value"
+        return self.datums.select("datum_id", pl.col("value").alias(name), "why")
+
+
+class ErrorRows(Found, eq=False):
+    """Display of the wrong rows."""
+
+    of: FoundErrors
+    _name = "errors"
+
+    def _heading(self) -> str:
+        return self.of._heading()
+
+    def _rows(self) -> pl.DataFrame:
+        return self.of.datums if self.of.rows is None else self.of.rows
+
+    def _shown(self) -> pl.DataFrame:
+        rows = with_boxes(self._rows())
+        same = [name for name in ("label_key", "iou_threshold") if rows[name].n_unique() <= 1]
+        return with_names(rows.drop(same), ("label_value", "annotation_label"), self.of.names)
+
     def __len__(self) -> int:
-        return self.datums.height
-
-    def _layout(self) -> Layout:
-        from ..report.findings import ERRORS
-
-        return ERRORS
+        return len(self.of)
 
 
 # Implementation of ``find_errors``: the worst datums and their wrong rows.
@@ -118,23 +143,52 @@ ORDERS = ("loss", "score")
 
 @heard
 @guarding
-def found_errors(
+def find_errors(
     run: Any,
-    ground_truths: Any,
-    options: Options,
+    ground_truths: Any = None,
     *,
-    top: int,
-    sort: str,
-    datums: Any,
+    top: int = 50,
+    sort: str = "loss",
+    datums: Any = None,
     labels: Any = None,
+    options: Options | Mapping[str, Any] | None = None,
     storage_options: dict[str, str] | None = None,
     progress: Progress | bool | None = None,
+    **named: Unpack[Named],
 ) -> FoundErrors:
-    """Find the errors of a run; arguments as in :func:`evalengine.find_errors`, options parsed."""
+    """Find the errors of a run, worst datums first.
+
+    Args:
+        run: a :class:`evalengine.Scorecard`, the folder of a saved one, or predictions, as
+            :func:`evalengine.score` takes them. A scored run has rows of errors only if it has the
+            metric that produces them (``Errors`` in detection).
+        ground_truths: if the run is predictions.
+        top: maximum number of datums, and of rows.
+        sort: order of the rows: ``loss``, by the loss of their datums, or ``score``, by the score
+            of predictions, missed ground truths last.
+        datums: table of all datums, if the run is predictions.
+        labels: table or list of declared classes, if the run is predictions.
+        options: options to start from; named ones take precedence.
+        storage_options: for remote paths, as Polars takes them.
+        progress: True shows the progress; or a callable that receives the name of each step.
+        **named: any field of :class:`evalengine.Options`.
+
+    Returns:
+        :class:`evalengine.findings.errors.FoundErrors`: ``datums``, and ``rows`` in tasks
+        whose rows are right or wrong: the rows that the metric of ``datums`` counts.
+
+    Raises:
+        OptionError: an order of rows that the scored run does not have; options that contradict
+            those of a scored run.
+        ResultError: a run whose tally was too large to keep.
+
+    Example:
+        >>> import evalengine as ee
+        >>> ee.find_errors("preds.parquet", "gts.parquet").rows  # doctest: +SKIP
+    """
+    chosen = make_options(options, **named)
     if top < 1:
-        raise OptionError(
-            f"{option('top', top)}: write 1 or more.", code="option_value", option="top", value=top
-        )
+        raise invalid("top", top, "write 1 or more.")
     if sort not in ORDERS:
         raise unknown("sort", sort, ORDERS)
     tell = progress if callable(progress) else silent
@@ -142,7 +196,7 @@ def found_errors(
         refuse_tables(ground_truths=ground_truths, labels=labels)
     else:
         tell("scoring")
-    given = run, ground_truths, options, datums, labels, storage_options
+    given = run, ground_truths, chosen, datums, labels, storage_options
     card, losses, whole = _judged(given, tell)
     n = whole.height if card.read.get("datums") is None else card.read["datums"]
     at = losses.made_with.get("iou_threshold")
@@ -159,7 +213,7 @@ def found_errors(
         told = f"score it with {option('metrics', filled_by[:1])}"
         if not is_scored(run):
             tables = {"datums": datums, "labels": labels, "storage_options": storage_options}
-            why = refusal(FRAME, card.task, options, run, ground_truths, **tables)
+            why = refusal(FRAME, card.task, chosen, run, ground_truths, **tables)
             told = why.rstrip(".") or told
         rowless = f"the run keeps no rows of errors ({told})"
     if rowless is not None:
@@ -170,21 +224,26 @@ def found_errors(
                 option="sort",
                 value=sort,
             )
-        return FoundErrors(whole.head(top), None, n, rowless=rowless, notes=notes)
+        return FoundErrors(whole.head(top), None, n, rowless=rowless, said=notes)
     counted = card.frame(FRAME)
     said: list[str] = []
     if losses.rows is not None:
         counted, said = losses.rows(counted)
-    rows = _sorted(counted, whole, sort, by_score=losses.by_score)
-    images = partial(_images, datums, ground_truths, options, storage_options)
+    place = whole.select("datum_id", place=pl.int_range(pl.len()))
+    by = ["place", "score"] if losses.by_score else ["place"]
+    by = ["score", "place"] if sort == "score" else by
+    falling = [one == "score" for one in by]
+    rows = counted.join(place, on="datum_id", how="left", maintain_order="left")
+    rows = rows.sort(by, descending=falling, nulls_last=True, maintain_order=True).drop("place")
+    images = partial(_images, datums, ground_truths, chosen, storage_options)
     return FoundErrors(
         whole.head(top),
         rows.head(top),
         n,
-        images=images,
-        notes=notes,
-        of_rows=said,
-        names=class_names(card),
+        _images=images,
+        said=notes,
+        said_of_rows=tuple(said),
+        names=dict(class_names(card)),
     )
 
 
@@ -238,13 +297,3 @@ def _images(
     schema = told.collect_schema()
     exprs = dict(recognise(schema, DATUM_TABLE, options.columns).exprs)
     return told.select(exprs[name].alias(name) for name in _TOLD if name in exprs).collect()
-
-
-def _sorted(rows: pl.DataFrame, whole: pl.DataFrame, sort: str, *, by_score: bool) -> pl.DataFrame:
-    """Rows of errors in the order that is asked for; see :attr:`.Losses.by_score`."""
-    place = whole.select("datum_id", place=pl.int_range(pl.len()))
-    joined = rows.join(place, on="datum_id", how="left", maintain_order="left")
-    by = ["score", "place"] if sort == "score" else ["place", "score"] if by_score else ["place"]
-    return joined.sort(
-        by, descending=[one == "score" for one in by], nulls_last=True, maintain_order=True
-    ).drop("place")

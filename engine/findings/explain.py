@@ -16,8 +16,8 @@ from ..plan import planner
 from ..plan.limits import KEYS
 from ..plan.paging import worst
 from ..plan.summary import Tallied
-from ..report.summary import number as shown
 from ..report.tables import by_title
+from ..report.text import number as shown
 from ..run import card_of_run, is_scored, refuse_tables, tallied_of
 from ..schemas.errors import EvalengineError, OptionError, ResultError, invalid
 from ..schemas.options import Options
@@ -66,17 +66,24 @@ def number_told(
         tallied = tallied_of("the run", card)
     except EvalengineError:
         tallied = None
+    unkept = []  # the metric that would add the rows to a scored run without them
+    makers = [(frame, planner.filling(card.task, frame)) for frame in _FRAMES]
+    frame, filling = next(filter(lambda one: one[1], makers), ("", ()))
+    if is_scored(run) and filling and frame not in card.frames:
+        none = f"none are kept: score the tables with metric {filling[0].name}, too"
+        unkept.append(_line("rows", none))
     parts = [
         *_what(card, row),
         *_rules(card, row, tallied),
-        *(_unkept(card) if is_scored(run) else ()),
+        *unkept,
         *_rows(
             _listing(card, row, run, ground_truths, options, datums, labels, storage_options),
             card,
             row,
             tallied,
         ),
-        *_left_out(card),
+        *columns_told(card.run.get("columns", {})),
+        *(_line("note", said) for said in (*card.warnings, *card.notes)),
     ]
     given = (card if is_scored(run) else run), ground_truths
     parts += _limits(given, row, options, datums, labels, storage_options)
@@ -91,12 +98,7 @@ def _parsed(text: str) -> tuple[str, dict[str, str]]:
     while place < len(inside):
         one = _CONDITION.match(inside, place)
         if one is None:
-            raise OptionError(
-                f"{option('number', text)}: a condition is NAME=VALUE.",
-                code="option_value",
-                option="number",
-                value=text,
-            )
+            raise invalid("number", text, "a condition is NAME=VALUE.")
         conditions[one[1].strip('"')] = one[2].strip('"')
         place = one.end()
     return found["metric"], conditions
@@ -237,25 +239,27 @@ def _listed(value: Any) -> str:
     return few + (f" and {len(value) - 12} more" if len(value) > 12 else "")
 
 
-def _unkept(card: Scorecard) -> Iterator[str]:
-    """Yield the metric that would add the rows to a scored run without them."""
-    makers = [(frame, planner.filling(card.task, frame)) for frame in _FRAMES]
-    frame, filling = next(filter(lambda one: one[1], makers), ("", ()))
-    if filling and frame not in card.frames:
-        yield _line("rows", f"none are kept: score the tables with metric {filling[0].name}, too")
-
-
 def _rows(
     listed: pl.DataFrame | str | None, card: Scorecard, row: dict[str, Any], tallied: Tallied | None
 ) -> Iterator[str]:
-    inside = _inside(row, tallied)
+    inside: pl.Series | None = None  # datums of the number's slice; None for all
+    if row["slice"] is not None and tallied is not None:
+        known = tallied.tallies.datums
+        chosen = known.slices[row["slice"]].cast(pl.String) == row["slice_value"]
+        inside = known.id.filter(chosen.fill_null(False))
     if isinstance(listed, str):
         yield _line("rows", listed)
         return
     if listed is not None:
         against = metrics.get(card.task, row["metric"]).wrong
         yield from _of_outcomes(listed, row, inside, against)
-    singles = _singles(card, row, inside)
+    singles = None  # the number per datum, if it is a mean over datums
+    if "per_datum" in card.frames and row["label_value"] is None:
+        singles = card.frame("per_datum").filter(
+            pl.col("metric") == row["metric"],
+            *(pl.col(name).eq_missing(pl.lit(row[name])) for name in ("k", "statistic")),
+            *([] if inside is None else [pl.col("datum_id").is_in(inside.implode())]),
+        )
     if singles is not None and singles.height:
         undefined = singles["value"].null_count()
         values = singles.drop_nulls("value")
@@ -313,32 +317,6 @@ def _of_outcomes(
         most = wrong.group_by("datum_id").len().sort("len", "datum_id", descending=[True, False])
         said = (f"{one} ({n} wrong)" for one, n in most.head(_FEW).rows())
         yield _line("worst", "; ".join(said))
-
-
-def _inside(row: dict[str, Any], tallied: Tallied | None) -> pl.Series | None:
-    """Datums of the number's slice; None for all."""
-    if row["slice"] is None or tallied is None:
-        return None
-    known = tallied.tallies.datums
-    chosen = (known.slices[row["slice"]].cast(pl.String) == row["slice_value"]).fill_null(False)
-    ids: pl.Series = known.id.filter(chosen)
-    return ids
-
-
-def _singles(card: Scorecard, row: dict[str, Any], inside: pl.Series | None) -> pl.DataFrame | None:
-    """Return the number per datum, if the number is a mean over datums."""
-    if "per_datum" not in card.frames or row["label_value"] is not None:
-        return None
-    rows = card.frame("per_datum").filter(pl.col("metric") == row["metric"])
-    for name in ("k", "statistic"):
-        rows = rows.filter(pl.col(name).eq_missing(pl.lit(row[name])))
-    return rows if inside is None else rows.filter(pl.col("datum_id").is_in(inside.implode()))
-
-
-def _left_out(card: Scorecard) -> Iterator[str]:
-    yield from columns_told(card.run.get("columns", {}))
-    for said in (*card.warnings, *card.notes):
-        yield _line("note", said)
 
 
 def _limits(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from ..ingest.problems import count_of
 from ..plan import planner
 from ..progress import heard
 from ..run import card_of_run, class_names, is_scored, refusal, refuse_tables
@@ -16,19 +17,18 @@ from ..schemas.label_errors import QUALITIES, REASONS, WAYS
 from ..schemas.option_values import make_options
 from ..schemas.options import Options
 from ..schemas.wording import option
-from . import Found
+from . import Found, with_boxes, with_names
 
 if TYPE_CHECKING:
     from typing import Unpack
 
     from ..api import Progress
-    from ..report.findings import Layout
     from ..schemas.named import Named
 
 # Result class of ``find_label_errors``.
 
 
-class FoundLabelErrors(Found):
+class FoundLabelErrors(Found, eq=False):
     """Ground truths that are likely wrong, most suspicious first.
 
     Attributes:
@@ -37,26 +37,28 @@ class FoundLabelErrors(Found):
         names: label value, as text -> name of the class, if it has another.
     """
 
-    def __init__(
-        self,
-        rows: pl.DataFrame,
-        n: int,
-        notes: Sequence[str] = (),
-        names: Mapping[str, str] | None = None,
-    ) -> None:
-        self.rows = rows
-        self.n = n
-        self.names = dict(names or {})
-        self.said = tuple(notes)
+    rows: pl.DataFrame
+    n: int
+    names: dict[str, str]
+    _name = "label_errors"
 
-    def __len__(self) -> int:
-        return self.rows.height
+    def _heading(self) -> str:
+        if not self.n:
+            return "no label is suspicious"
+        shown = f", the {len(self):,} most suspicious" if len(self) < self.n else ""
+        return f"{count_of(self.n, 'label')} may be wrong{shown}"
 
-    def _layout(self) -> Layout:
-        from ..report.findings import LABEL_ERRORS
+    def _rows(self) -> pl.DataFrame:
+        return self.rows
 
-        return LABEL_ERRORS
+    def _shown(self) -> pl.DataFrame:
+        rows = with_boxes(self.rows).drop(*_QUIET)
+        rows = with_names(rows, ("label_value", "suggested"), self.names)
+        return rows.drop("label_key") if rows["label_key"].n_unique() <= 1 else rows
 
+
+_QUIET = ("normalized_margin", "confidence_weighted_entropy", "found_by")
+"""Columns for programs only."""
 
 # From a run to the ground truths that are likely wrong.
 
@@ -189,4 +191,4 @@ def find_label_errors(
         if not rows.height and there:
             notes.append(f"no label error of these reasons; there are {', '.join(there)}.")
     shown = rows if top is None else rows.head(top)
-    return FoundLabelErrors(shown, rows.height, notes, class_names(card))
+    return FoundLabelErrors(shown, rows.height, dict(class_names(card)), said=tuple(notes))

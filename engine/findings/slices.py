@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import msgspec
 import numpy as np
@@ -23,8 +23,9 @@ from ..progress import counting, heard, silent
 from ..run import READ_BESIDE, card_of_run, is_scored, keyed, refuse_tables, tallied_of
 from ..schemas.arrays import Array
 from ..schemas.contract import DATUMS, TABLE
-from ..schemas.errors import InputError, OptionError, ResultError, did_you_mean, invalid
-from ..schemas.option_values import FEW_CLUSTERS, LEVEL, Wanted, wanted
+from ..schemas.display import NAME, Column
+from ..schemas.errors import InputError, ResultError, did_you_mean, invalid
+from ..schemas.option_values import FEW_CLUSTERS, LEVEL, Wanted, make_options, wanted
 from ..schemas.options import Options
 from ..schemas.tables import contracts
 from ..schemas.wording import option, sql_name
@@ -32,10 +33,10 @@ from ..scorecard.card import Scorecard
 from ..statistics.tests import Held, benjamini_hochberg, hold, leading
 from ..tally.datums import half_of
 from ..tasks.task import Losses
-from . import Found as found_Found
+from . import Found
 
 if TYPE_CHECKING:
-    from ..report.findings import Layout
+    from ..schemas.named import Named
 
 # Result class of ``find_slices``.
 
@@ -59,7 +60,7 @@ SCHEMA: dict[str, pl.DataType] = {
 }
 
 
-class FoundSlices(found_Found):
+class FoundSlices(Found, eq=False):
     """Worst slices of a run, highest score first.
 
     Slices in which the metric is better than elsewhere are not included.
@@ -79,34 +80,35 @@ class FoundSlices(found_Found):
         measured: number of slices evaluated; no other slice can score higher.
     """
 
-    def __init__(
-        self,
-        frame: pl.DataFrame,
-        *,
-        metric: str,
-        better: str,
-        loss: str,
-        level: float,
-        n: int,
-        measured: int,
-        notes: Sequence[str] = (),
-    ) -> None:
-        self.frame = frame
-        self.metric = metric
-        self.better = better
-        self.loss = loss
-        self.level = level
-        self.n = n
-        self.measured = measured
-        self.said = tuple(notes)
+    frame: pl.DataFrame
+    metric: str
+    better: str
+    loss: str
+    level: float
+    n: int
+    measured: int
+    _name = "slices"
 
-    def __len__(self) -> int:
-        return self.frame.height
+    def _heading(self) -> str:
+        if not len(self):
+            return (
+                f"no slice of {count_of(self.n, 'datum')} is worse than the rest by each of its"
+                " conditions"
+            )
+        return (
+            f"{count_of(len(self), 'slice')} of {count_of(self.n, 'datum')}, by {self.loss} of"
+            f" single datums; {self.measured:,} were measured, and no other scores higher"
+        )
 
-    def _layout(self) -> Layout:
-        from ..report.findings import SLICES
-
-        return SLICES
+    def _columns(self) -> list[Column]:
+        return [
+            Column("slice", NAME, "text"),
+            Column("datums", form="count", of=("size",)),
+            Column(self.metric, of=("value",)),
+            Column(f"{100 * self.level:g} % interval", form="interval", of=("lower", "upper")),
+            Column("elsewhere"),
+            Column("p adjusted", form="p", of=("p_adjusted",)),
+        ]
 
 
 # Columns of the datums as conditions that slices are made of: column = value, or a range.
@@ -290,7 +292,23 @@ ALPHA = 0.95
 _AT_ONCE = 1 << 20  # slices that are measured before those found are looked at again
 
 
-class Found(msgspec.Struct, frozen=True):
+class Rows(NamedTuple):
+    """Rows to search.
+
+    Attributes:
+        code: int32 [columns, n], item of each row in each column, -1 for none.
+        column: int32 [items], column of each item, ascending.
+        error: float64 [n], not below 0.
+        weight: float64 [n], above 0; empty for equal weights.
+    """
+
+    code: Array
+    column: Array
+    error: Array
+    weight: Array
+
+
+class SearchResult(msgspec.Struct, frozen=True):
     """Slices, highest score first; ties by number of items, then by item.
 
     Attributes:
@@ -358,7 +376,7 @@ def search(
     alpha: float = ALPHA,
     weight: Array | None = None,
     threads: Threads | None = None,
-) -> Found:
+) -> SearchResult:
     """Find the slices with the highest scores, of all with a score above 0.
 
     Args:
@@ -383,21 +401,22 @@ def search(
     if not n or scoring.total <= 0 or not n_items:
         return _found(best, measured)
     levels = min(levels, code.shape[0], int(62 / np.log2(max(n_items, 2))))
-    level = _singles(code, column, error, weight, least)
+    level = _singles(Rows(code, column, error, weight), least)
     best.take(level, scores(level.size, level.total, scoring))
-    code = np.where(_among(level.items[:, 0], n_items)[code] & (code >= 0), code, -1)
+    frequent = np.isin(np.arange(n_items), level.items[:, 0])
+    rows = Rows(np.where(frequent[code] & (code >= 0), code, -1), column, error, weight)
     for deep in range(2, levels + 1):
         with counting("slices", level.key.size, f"of {deep - 1} conditions") as count:
-            level, many = _next(code, column, error, weight, level, scoring, best, threads, count)
+            level, many = _next(rows, level, scoring, best, threads, count)
         measured += many
         if not level.key.size:
             break
     return _found(best, measured)
 
 
-def _found(best: _Best, measured: int) -> Found:
+def _found(best: _Best, measured: int) -> SearchResult:
     score, _, items, rows, size, total = zip(*best.rows, strict=True) if best.rows else ((),) * 6
-    return Found(
+    return SearchResult(
         list(items),
         np.array(rows, np.int64),
         np.array(size, np.float64),
@@ -407,19 +426,13 @@ def _found(best: _Best, measured: int) -> Found:
     )
 
 
-def _among(some: Array, n: int) -> Array:
-    out = np.zeros(n, np.bool_)
-    out[some] = True
-    return out
-
-
-def _singles(code: Array, column: Array, error: Array, weight: Array, least: int) -> Level:
+def _singles(data: Rows, least: int) -> Level:
     """Slices of one item that are large enough and have errors."""
-    n_items = column.size
-    weight = weight if weight.size else np.ones(error.size)
+    n_items, error = data.column.size, data.error
+    weight = data.weight if data.weight.size else np.ones(error.size)
     rows = np.zeros(n_items, np.int64)
     size, total, worst = np.zeros((3, n_items))
-    for items in code:
+    for items in data.code:
         known = items >= 0
         rows += np.bincount(items[known], minlength=n_items)
         size += np.bincount(items[known], weight[known], minlength=n_items)
@@ -431,22 +444,15 @@ def _singles(code: Array, column: Array, error: Array, weight: Array, least: int
 
 
 def _next(
-    code: Array,
-    column: Array,
-    error: Array,
-    weight: Array,
-    level: Level,
-    scoring: Scoring,
-    best: _Best,
-    threads: Threads,
-    count: Any,
+    data: Rows, level: Level, scoring: Scoring, best: _Best, threads: Threads, count: Any
 ) -> tuple[Level, int]:
     """Slices of one item more that may be of account, and how many were measured."""
     m = level.key.size
-    parts: list[Level] = []
+    none, deep = np.zeros(0, np.int64), level.items.shape[1] + 1
+    parts = [Level(np.zeros((0, deep), np.int32), none, none, *np.zeros((3, 0)))]
     measured = 0
     # Slices that grow are cut so that a piece has some hundred thousand new ones at the most.
-    widths = np.bincount(column, minlength=code.shape[0])
+    widths = np.bincount(data.column, minlength=data.code.shape[0])
     each = max(1, _AT_ONCE // max(1, int(widths.sum())))
     for first in range(0, m, each * 8):
         pieces = [
@@ -454,37 +460,20 @@ def _next(
             for low in range(first, min(first + each * 8, m), each)
         ]
         now = scoring._replace(beat=best.beat)
-        calls = [
-            partial(_grown, code, column, error, weight, level, now, *piece) for piece in pieces
-        ]
+        calls = [partial(_grown, data, level, now, *piece) for piece in pieces]
         for part, many in threads.each(calls):
             measured += many
             best.take(part, scores(part.size, part.total, scoring))
             parts.append(part)
         count(pieces[-1][1] - first)
-    return _together(parts, level.items.shape[1] + 1), measured
+    return Level(*(np.concatenate(columns) for columns in zip(*parts, strict=True))), measured
 
 
-def _together(parts: list[Level], deep: int) -> Level:
-    if not parts:
-        none = np.zeros(0, np.int64)
-        return Level(np.zeros((0, deep), np.int32), none, none, *np.zeros((3, 0)))
-    return Level(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-
-
-def _grown(
-    code: Array,
-    column: Array,
-    error: Array,
-    weight: Array,
-    level: Level,
-    scoring: Scoring,
-    first: int,
-    last: int,
-) -> tuple[Level, int]:
+def _grown(data: Rows, level: Level, scoring: Scoring, first: int, last: int) -> tuple[Level, int]:
     """Extend a range of slices by one item; keep large ones with errors. Also return the number
     measured.
     """
+    code, column, error, weight = data
     start, children = join_slices(first, last, level, column, scoring)
     parents = level.items[first:last]
     rows, size, total, worst = measure_slices(code, error, weight, column, parents, start, children)
@@ -599,7 +588,7 @@ def worst_slices(
             weight=None if weight is None else heavy,
             threads=threads,
         )
-        kept = _that_matter(found, code, own, heavy, conditions, top)
+        kept = _that_matter(found, Rows(code, conditions.column, own, heavy), top)
         if len(kept) >= top or len(found.items) < most or again == _TRIES - 1:
             break
         most *= 4
@@ -611,7 +600,7 @@ def worst_slices(
         slices.append(
             Slice(
                 found.items[at],
-                _inside(conditions.code, found.items[at], conditions),
+                _inside(conditions.code, conditions.column, found.items[at]),
                 int(rows_in),
                 float(inside_total / size),
                 float(rest),
@@ -621,24 +610,22 @@ def worst_slices(
     return slices, found.measured
 
 
-def _inside(code: Array, items: tuple[int, ...], conditions: Conditions) -> Array:
+def _inside(code: Array, column: Array, items: Sequence[int]) -> Array:
     inside = np.ones(code.shape[1], np.bool_)
     for item in items:
-        inside &= code[conditions.column[item]] == item
+        inside &= code[column[item]] == item
     return inside
 
 
-def _that_matter(
-    found: Found, code: Array, error: Array, weight: Array, conditions: Conditions, top: int
-) -> list[int]:
+def _that_matter(found: SearchResult, data: Rows, top: int) -> list[int]:
     """Places of the slices that stay, up to ``top``, the highest score first."""
     kept: list[int] = []
     held: list[Array] = []
     for at, items in enumerate(found.items):
-        inside = _inside(code, items, conditions)
-        if any(_alike(inside, other) for other in held):
+        inside = _inside(data.code, data.column, items)
+        if any((inside & one).sum() >= _ALIKE * (inside | one).sum() for one in held):
             continue
-        if all(_matters(item, items, inside, code, error, weight, conditions) for item in items):
+        if all(_matters(item, items, inside, data) for item in items):
             kept.append(at)
             held.append(inside)
             if len(kept) == top:
@@ -646,37 +633,19 @@ def _that_matter(
     return kept
 
 
-def _alike(one: Array, other: Array) -> bool:
-    both = np.count_nonzero(one & other)
-    return bool(both >= _ALIKE * np.count_nonzero(one | other))
-
-
-def _matters(
-    item: int,
-    items: tuple[int, ...],
-    inside: Array,
-    code: Array,
-    error: Array,
-    weight: Array,
-    conditions: Conditions,
-) -> bool:
+def _matters(item: int, items: tuple[int, ...], inside: Array, data: Rows) -> bool:
     """Return whether the datums that a slice would gain without one condition have less error."""
-    wider = _inside(code, tuple(one for one in items if one != item), conditions)
+    wider = _inside(data.code, data.column, [one for one in items if one != item])
     added = wider & ~inside
     if not added.any():
         return False
-    (own, own_spread), (other, other_spread) = (
-        _mean(error[rows], weight[rows]) for rows in (inside, added)
-    )
-    gap, spread = own - other, math.sqrt(own_spread + other_spread)
+    means, spread = [], 0.0
+    for rows in (inside, added):
+        error, share = data.error[rows], data.weight[rows] / data.weight[rows].sum()
+        means.append(float((share * error).sum()))
+        spread += float((share**2 * (error - means[-1]) ** 2).sum())
+    gap, spread = means[0] - means[1], math.sqrt(spread)
     return gap > _SURE * spread if spread > 0 else gap > 0
-
-
-def _mean(error: Array, weight: Array) -> tuple[float, float]:
-    """The weighted mean, and the square of its standard error."""
-    share = weight / weight.sum()
-    mean = float((share * error).sum())
-    return mean, float((share**2 * (error - mean) ** 2).sum())
 
 
 # From a run and a table of its datums to its worst slices.
@@ -689,40 +658,85 @@ _FEWEST = 10
 
 
 @heard
-def found_slices(
+def find_slices(
     run: Any,
-    ground_truths: Any,
-    options: Options,
+    ground_truths: Any = None,
     *,
-    datums: Any,
-    top: int,
-    levels: int,
-    least: int | None,
-    alpha: float,
-    confirm: bool,
+    datums: Any = None,
     labels: Any = None,
+    top: int = 20,
+    levels: int = 3,
+    least: int | None = None,
+    alpha: float = 0.95,
+    confirm: bool = False,
+    options: Options | Mapping[str, Any] | None = None,
     storage_options: dict[str, str] | None = None,
     progress: Progress | bool | None = None,
+    **named: Unpack[Named],
 ) -> FoundSlices:
-    """Find the worst slices; arguments as :func:`evalengine.find_slices`, options made."""
-    _hold(top=top, levels=levels, least=1 if least is None else least)
+    """Find the slices in which a run is worst.
+
+    Each datum has a loss, as for :func:`worst datums <evalengine.plan.paging.worst>`. An exact
+    search over all slices of up to ``levels`` conditions on the columns of ``datums`` finds those
+    with the highest losses for their size. Slices with a condition that does not matter are
+    skipped. The run's first metric that is one number over all datums, and not a count, is then
+    computed within each slice, with its interval, and on all other datums. A slice in which it is
+    better than elsewhere is skipped, with a note.
+
+    Args:
+        run: a :class:`evalengine.Scorecard`, the folder of a saved one, or predictions, as
+            :func:`evalengine.score` takes them. If one table contains both sides, its other
+            columns are searched.
+        ground_truths: if the run is predictions.
+        datums: table of all datums whose columns are searched, in addition to the slice columns of
+            the run.
+        labels: table or list of declared classes, if the run is predictions.
+        top: maximum number of slices.
+        levels: maximum number of conditions per slice.
+        least: minimum number of datums per slice; by default 1% of all, at least 10.
+        alpha: weight of the loss against the size of a slice, in (0, 1]; 1 ignores the size.
+        confirm: search one half of the datums, split by a hash of their ids, and measure on the
+            other. Slices measured on the data that selected them look worse than they are.
+        options: options to start from; named ones take precedence.
+        storage_options: for remote paths, as Polars takes them.
+        progress: True shows the progress; or a callable that receives the name of each step.
+        **named: any field of :class:`evalengine.Options`; ``by`` names the columns to search,
+            ``metrics`` the metric to report; the default of ``draws`` is 200 here.
+
+    Returns:
+        :class:`evalengine.findings.slices.FoundSlices`, whose ``frame`` has one row per slice.
+
+    Raises:
+        InputError: no column to slice by; datums that the table does not contain.
+        OptionError: options that do not apply to a scored run.
+        ResultError: a saved run without the required data, or a run without errors.
+
+    Example:
+        >>> import evalengine as ee
+        >>> ee.find_slices("runs/monday", datums="images.parquet").frame  # doctest: +SKIP
+    """
+    chosen = make_options(options, **named)
+    for name, least_one in (("top", top), ("levels", levels), ("least", least)):
+        if least_one is not None and least_one < 1:
+            raise invalid(name, least_one, "write 1 or more.")
     if not 0 < alpha <= 1:
-        raise OptionError(
-            f"{option('alpha', alpha)}: write a weight above 0, at most 1.",
-            code="option_value",
-            option="alpha",
-            value=alpha,
-        )
+        raise invalid("alpha", alpha, "write a weight above 0, at most 1.")
     tell = progress if callable(progress) else silent
-    asked = _asked(options)
-    card, table = _scored(run, ground_truths, options, datums, labels, storage_options, tell)
-    tallied = tallied_of("the run", card, "finding slices", options.threads)
-    if options.metrics is not None:
-        tallied = _narrowed(tallied, options.metrics)
+    asked = wanted(
+        chosen.replace(
+            draws=DRAWS if chosen.draws is None else chosen.draws,
+            **({} if chosen.drawn else {"intervals": LEVEL}),
+        )
+    )
+    assert asked is not None
+    card, table = _scored(run, ground_truths, chosen, datums, labels, storage_options, tell)
+    tallied = tallied_of("the run", card, "finding slices", chosen.threads)
+    if chosen.metrics is not None:
+        tallied = _narrowed(tallied, chosen.metrics)
     metric = leading(tallied)
     run_of = keyed(tallied, asked.cluster)
     tell("reading the datums")
-    values, notes = _columns(tallied, table, options, _read(card), storage_options)
+    values, notes = _columns(tallied, table, chosen, _read(card), storage_options)
     losses = losses_of(tallied)
     error, known = errors_of(losses, metric.range[1])
     unknown = int((~known).sum())
@@ -788,27 +802,8 @@ def found_slices(
         level=asked.level,
         n=n,
         measured=measured,
-        notes=[*notes, *_weak(keys, asked, confirm=confirm)],
+        said=(*notes, *_weak(keys, asked, confirm=confirm)),
     )
-
-
-def _hold(**numbers: int) -> None:
-    for name, number in numbers.items():
-        if number < 1:
-            raise OptionError(
-                f"{option(name, number)}: write 1 or more.",
-                code="option_value",
-                option=name,
-                value=number,
-            )
-
-
-def _asked(options: Options) -> Wanted:
-    options = options if options.drawn else options.replace(intervals=LEVEL)
-    draws = DRAWS if options.draws is None else options.draws
-    asked = wanted(options.replace(draws=draws))
-    assert asked is not None
-    return asked
 
 
 def _scored(

@@ -13,23 +13,23 @@ import polars as pl
 from .. import run as scoring
 from ..atomic import guarding, refuse, whole_file, written
 from ..executors import Threads
-from ..ingest.problems import listing
+from ..ingest.problems import count_of, listing
 from ..ingest.values import sides_by_name
 from ..metrics.thresholds import RULES, Aims, Chosen, Curve, Reached, Rule, aims_of, reached, walk
 from ..plan.summary import Plan, Tallied
 from ..progress import heard, silent
 from ..run import hits_at, intervals_of, ious_of, tallied_through
 from ..schemas.arrays import Array
+from ..schemas.display import NAME, NOTE, Column
 from ..schemas.errors import OptionError, unknown
-from ..schemas.option_values import Wanted, make_options
+from ..schemas.option_values import Wanted, in_name, make_options
 from ..schemas.options import Options
 from ..schemas.wording import option
 from ..statistics.resamples import curves_of, in_every_draw, interval, notes_on
 from ..tally.datums import Labels, keys_as_labels, named_rows
-from . import Found as found_Found
+from . import Found, hit_at
 
 if TYPE_CHECKING:
-    from ..report.findings import Layout
     from ..schemas.named import Named
 
 # Result class of ``find_thresholds``.
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 FILE_COLUMNS = ("label_key", "label_value", "label_name", "threshold")
 
 
-class FoundThresholds(found_Found):
+class FoundThresholds(Found, eq=False):
     """Score thresholds per rule and label.
 
     Attributes:
@@ -59,26 +59,14 @@ class FoundThresholds(found_Found):
         n: number of datums.
     """
 
-    def __init__(
-        self,
-        frame: pl.DataFrame,
-        *,
-        metrics: Sequence[str],
-        beta: float,
-        level: float,
-        iou_threshold: float | None,
-        by_distance: bool = False,
-        n: int,
-        notes: Sequence[str] = (),
-    ) -> None:
-        self.frame = frame
-        self.metrics = tuple(metrics)
-        self.beta = beta
-        self.level = level
-        self.iou_threshold = iou_threshold
-        self.by_distance = by_distance
-        self.n = n
-        self.said = tuple(notes)
+    frame: pl.DataFrame
+    metrics: tuple[str, ...]
+    beta: float
+    level: float
+    iou_threshold: float | None
+    n: int
+    by_distance: bool = False
+    _name = "thresholds"
 
     def table(self, metric: str | None = None) -> pl.DataFrame:
         """Return the thresholds of one rule, as :func:`evalengine.score` takes them for
@@ -140,13 +128,30 @@ class FoundThresholds(found_Found):
             writers[path.suffix](file)
         return table.height
 
-    def __len__(self) -> int:
-        return self.frame.height
+    def _heading(self) -> str:
+        at = hit_at(self.iou_threshold, by_distance=self.by_distance)
+        by = f" by {self.metrics[0]}" if len(self.metrics) == 1 else ""
+        return f"{count_of(len(self), 'threshold')}{by} of {count_of(self.n, 'datum')}{at}"
 
-    def _layout(self) -> Layout:
-        from ..report.findings import THRESHOLDS
-
-        return THRESHOLDS
+    def _columns(self) -> list[Column]:
+        f = f"F{in_name(self.beta)}"
+        columns = [
+            Column("label", NAME, "label", ("label_value", "label_name", "average")),
+            Column("threshold"),
+            Column(f"{100 * self.level:g} % interval", form="interval", of=("lower", "upper")),
+            *(Column(name, form="count") for name in ("tp", "fp", "fn")),
+            Column("precision"),
+            Column("recall"),
+            Column(f, of=("f",)),
+            Column("held out: precision", of=("held_out_precision",)),
+            Column("recall", of=("held_out_recall",)),
+            Column(f, of=("held_out_f",)),
+        ]
+        if len(self.metrics) > 1:
+            columns.insert(0, Column("rule", NAME, "text", ("metric",)))
+        if self.frame["kept"].count():
+            columns.append(Column("kept", NOTE, "flag"))
+        return columns
 
 
 # Search for score thresholds of a run, with intervals and held-out numbers.
@@ -159,7 +164,7 @@ RATES = ("precision", "recall", "fpr", "f")
 """Numbers of a threshold that have an interval, in addition to the threshold."""
 
 
-class Found(msgspec.Struct, frozen=True):
+class RuleResult(msgspec.Struct, frozen=True):
     """Result of a rule, per label or per key with labels pooled; arrays [s].
 
     Attributes:
@@ -193,7 +198,7 @@ class Searched(msgspec.Struct, frozen=True):
     positives: Array
     exclusive: bool
     cut: bool
-    found: list[Found]
+    found: list[RuleResult]
 
 
 def search(
@@ -234,7 +239,7 @@ def search(
                     name: interval(drawn[level][:, r, i], point, asked)
                     for i, (name, point) in enumerate(points.items())
                 }
-            found.append(Found(one.threshold, one.unscored, here, held[level][r], ends))
+            found.append(RuleResult(one.threshold, one.unscored, here, held[level][r], ends))
         made.append(Searched(curve.shown(), curve.positives, curve.exclusive, curve.cut, found))
     return made[0], made[1]
 
@@ -409,23 +414,13 @@ def _found(tallied: Tallied, options: Options, asked: Wanted) -> FoundThresholds
     frame = pl.concat(frames)
     return FoundThresholds(
         frame,
-        metrics=[rule.metric for rule in rules],
+        metrics=tuple(rule.metric for rule in rules),
         beta=aims.beta,
         level=asked.level,
         **hits_at(plan.settings),
         n=len(tallies.datums),
-        notes=[
-            *_notes(tallies, asked, frame, levels[0], several=len(rules) > 1),
-            *ious_of(tallied),
-        ],
+        said=(*_notes(tallies, asked, frame, levels[0], several=len(rules) > 1), *ious_of(tallied)),
     )
-
-
-def _place(row: dict[str, Any], *, several: bool) -> str:
-    """Return the display name of a row, with the rule if there are several."""
-    label = str(row["label_name"] or row["label_value"])
-    label = label if row["average"] is None else "all labels"
-    return f"{row['metric']} of {label}" if several else label
 
 
 def _notes(
@@ -445,7 +440,11 @@ def _notes(
         )
     without = frame.filter(pl.col("threshold").is_null())
     for reason, rows in without.group_by("reason", maintain_order=True):
-        named = [_place(row, several=several) for row in rows.iter_rows(named=True)]
+        named = []
+        for row in rows.iter_rows(named=True):
+            label = str(row["label_name"] or row["label_value"])
+            label = label if row["average"] is None else "all labels"
+            named.append(f"{row['metric']} of {label}" if several else label)
         said.append(f"no threshold for {listing(named)}: {reason[0]}.")
     broken = frame.filter(~pl.col("kept"))
     if broken.height:
@@ -468,7 +467,7 @@ def _rows(
     """Rows of one rule at one level; labels are of that type."""
     from ..tally.cells import parameters
 
-    one: Found = level.found[place]
+    one: RuleResult = level.found[place]
     here, held = one.here, one.held_out
     none = np.full(level.shown.size, np.nan)
     columns: dict[str, Array] = {"threshold": one.threshold}
@@ -480,7 +479,8 @@ def _rows(
     columns["cost"] = here.cost
     told = (*_COUNTS, *RATES, "cost")
     columns |= {f"held_out_{name}": getattr(held, name) for name in told}
-    columns["flattery"] = _flattery(rule, here, held)
+    gap: Array = getattr(here, rule.serves) - getattr(held, rule.serves)
+    columns["flattery"] = -gap if rule.serves == "cost" else gap
     kept: list[bool | None] = [None] * none.size
     if rule.holds is not None:
         name, aim, least = rule.holds
@@ -512,14 +512,8 @@ def _rows(
     return frame.filter(pl.Series(level.shown))
 
 
-def _ends(one: Found, name: str, none: Array) -> tuple[Array, Array]:
+def _ends(one: RuleResult, name: str, none: Array) -> tuple[Array, Array]:
     if one.intervals is None:
         return none, none
     low, high = one.intervals[name]
     return low, high
-
-
-def _flattery(rule: Rule, here: Reached, held: Reached) -> Array:
-    """Return by how much the rule's objective looks better here than held out."""
-    gap: Array = getattr(here, rule.serves) - getattr(held, rule.serves)
-    return -gap if rule.serves == "cost" else gap

@@ -12,7 +12,7 @@ import polars as pl
 
 from ..atomic import whole_file
 from ..report.page import Gate
-from ..report.summary import aligned, markdown_frame, plain
+from ..report.text import as_text, markdown, plain, table_of
 from ..reporting import make_report
 from ..schemas.errors import ResultError, WriteError
 from ..schemas.options import Options
@@ -27,12 +27,12 @@ _ORDER = (FAILED, SKIPPED)
 
 def gates_table(verdicts: Sequence[Verdict]) -> str:
     """Format all verdicts, failed ones first, with enough digits to distinguish numbers."""
-    return f"{headline(verdicts)}\n{aligned(_frame(verdicts))}"
+    return f"{headline(verdicts)}\n{as_text(_frame(verdicts))}"
 
 
 def gates_markdown(verdicts: Sequence[Verdict]) -> str:
     """The same as Markdown."""
-    return f"**{headline(verdicts)}**\n\n{markdown_frame(_frame(verdicts))}"
+    return f"**{headline(verdicts)}**\n\n{markdown(table_of(_frame(verdicts)))}\n"
 
 
 def headline(verdicts: Sequence[Verdict]) -> str:

@@ -1,86 +1,774 @@
-"""Charts of a run as data, rendered by ``svg`` and ``plots``.
+"""Charts of a run as marks, drawn by ``svg`` and ``plots``.
 
 The frame and curve of each chart are data, independent of tasks. Undefined values make gaps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import polars as pl
 
-from ..scorecard.lookup import KEYS, whole
-from .chart_shapes import (
-    ACTUAL,
-    CALIBRATION,
-    Axis,
-    Bar,
-    Bars,
+from ..schemas.errors import ResultError
+from ..schemas.marks import (
+    CIRCLE,
+    DASHED,
+    DIAMOND,
+    DOTTED,
+    DOWN,
+    END,
+    PLAIN,
+    SOLID,
+    TRIANGLE,
+    Area,
+    Areas,
     Chart,
-    Drawn,
     Line,
-    Matrix,
-    Numbers,
-    Want,
-    at,
-    binned,
-    by_k,
-    curve_chart,
-    joined,
-    more,
-    more_metrics,
-    nearest,
-    of_key,
-    of_label,
-    thresholds,
+    Mark,
+    Points,
+    Scale,
+    Texts,
 )
-from .summary import plain
-from .tables import at_k, getting
+from ..schemas.results import empty_frame
+from ..scorecard.lookup import KEYS, whole
+from .svg import shortest
+from .tables import USUAL_K, at_k, confusion_grid, getting, pair_name
+from .text import plain
 from .verdicts import Titled, better, headline, of_pair, pairs, title_of
 
 if TYPE_CHECKING:
     from ..scorecard.card import Scorecard
     from ..statistics.comparison import Comparison
 
-# Charts of bars: values of labels and slices, distributions, confusion, differences of runs.
-
+POINTS = 200
+"""A line has at most so many points."""
+LINES = 8
+LINES_BESIDE = 4
+"""Labels of a chart with a baseline, of which each has a line as well."""
 BARS = 30
-CELLS = 20
+_FEW = 25
+"""A line of so many points has a symbol at each."""
 _DISTRIBUTIONS = 4
-_USUAL_K = 10
-_UNMATCHED = "(no truth)", "(missed)"
-_SAYS = {1: "better", -1: "worse", 0: "not significant"}
+_DESCRIBED = 12
 
 
-def labels(run: Numbers, base: Numbers | None, want: Want) -> list[Drawn]:
+class Numbers(NamedTuple):
+    """Data for charts of a run.
+
+    Attributes:
+        frames: page frames, if present: ``curves``, ``thresholds``, ``confusion``, ``reliability``,
+            ``distribution``.
+    """
+
+    metrics: pl.DataFrame
+    frames: Mapping[str, pl.DataFrame]
+
+
+class Want(msgspec.Struct, frozen=True):
+    """Selection for a chart.
+
+    Attributes:
+        directions: metric -> ``higher``, ``lower`` or ``neither``, whichever is better.
+        names: (label key, label value) -> name, if labels have names.
+        label_key, label_value, iou_threshold, metric: the user's choice, or None.
+    """
+
+    directions: Mapping[str, str]
+    names: Mapping[tuple[str | None, Any], str] = {}
+    label_key: str | None = None
+    label_value: Any = None
+    iou_threshold: float | None = None
+    metric: str | None = None
+    keys: int = 1
+
+    def called(self, value: Any) -> str:
+        """Return the display name of a label."""
+        return plain(self.names.get((self.label_key, value), str(value)))
+
+    def titled(self, title: str, *more: str) -> str:
+        """Return a title with thresholds, and the label key if there are several."""
+        key = self.label_key if self.keys > 1 else None
+        return ", ".join(filter(None, (title, *more, key and plain(key))))
+
+    def of_key(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """The rows of the label key."""
+        return rows.filter(pl.col("label_key").eq_missing(pl.lit(self.label_key, pl.String)))
+
+
+def _of_label(rows: pl.DataFrame, value: Any) -> pl.DataFrame:
+    """Rows of a label, by its value or the value's text."""
+    return rows.filter(pl.col("label_value").cast(pl.String) == str(value))
+
+
+def _nearest(
+    rows: pl.DataFrame, column: str, wanted: float | None, usual: float = 0.5
+) -> pl.DataFrame:
+    """Return rows at the requested threshold; by default at the one nearest to the usual.
+
+    Raises:
+        ResultError: no row is at the requested threshold.
+    """
+    values = rows[column].drop_nulls().unique().sort().to_list() if rows.height else []
+    if not values:
+        return rows
+    best = min(values, key=lambda value: abs(value - (usual if wanted is None else wanted)))
+    if wanted is not None and abs(best - wanted) > 1e-9:
+        there = ", ".join(f"{value:g}" for value in values[:12])
+        raise ResultError(f"no {column} is {wanted:g}: this run has {there}.")
+    return rows.filter(pl.col(column) == best)
+
+
+def _spots(rows: pl.DataFrame) -> list[str]:
+    """The thresholds that all rows share, in words."""
+    said = []
+    for column, name in (("iou_threshold", "IoU"), ("score_threshold", "score")):
+        values: list[float] = rows[column].drop_nulls().head(1).to_list() if column in rows else []
+        said += [f"{name} {value:g}" for value in values]
+    return said
+
+
+def _joined(*notes: str) -> str:
+    return "; ".join(filter(None, notes))
+
+
+def _words(*words: str | None) -> str:
+    return " ".join(filter(None, words))
+
+
+def _supported(name: str, support: float | None) -> str:
+    return name if support is None else f"{name} (n {support:,})"
+
+
+def _more(n: int, what: str) -> str:
+    """Return ``1 more metric not shown``, ``2 more metrics not shown``; "" for 0."""
+    return f"{n:,} more {what}{'s' if n > 1 else ''} not shown" if n > 0 else ""
+
+
+def _described(said: list[str], n: int) -> str:
+    """Join the descriptions of ``n`` things, of which only the first are given."""
+    left = n - _DESCRIBED
+    return "; ".join([*said, *([f"and {left} more"] if left > 0 else [])]) + "."
+
+
+def _known(values: Iterable[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
+
+
+# Charts of lines: curves by label, by score threshold, by cut-off, and of calibration.
+
+
+class Curve(NamedTuple):
+    """Line of a chart before its look is chosen.
+
+    Attributes:
+        x, y: float, one per point; None in y is a gap.
+        baseline: whether it is of the baseline, shown dashed.
+        counts: rows behind each point, shown by its size.
+        whole: whether it is of all labels.
+    """
+
+    name: str
+    x: list[float]
+    y: list[float | None]
+    support: int | None = None
+    baseline: bool = False
+    low: Sequence[float | None] = ()
+    high: Sequence[float | None] = ()
+    counts: list[int] | None = None
+    whole: bool = False
+
+
+def line_chart(
+    kind: str,
+    title: str,
+    x: Scale,
+    y: Scale,
+    curves: list[Curve],
+    note: str = "",
+    *,
+    diagonal: bool = False,
+) -> Chart:
+    """Make a chart of lines, whose alternative text gives the ends of each.
+
+    Args:
+        diagonal: whether to show x = y for comparison.
+    """
+    marks: list[Mark] = []
+    if diagonal:
+        ends = [max(x.low, y.low), min(x.high, y.high)]
+        marks.append(Line(ends, [*ends], dash=DOTTED, opacity=0.5))
+    own = list(dict.fromkeys(one.name for one in curves if not one.baseline and not one.whole))
+    for one in reversed(curves):  # the whole on top
+        marks += _marks(one, own.index(one.name) if one.name in own else PLAIN)
+    said = [f"{y.title} by {x.title}"]
+    for one in curves[:_DESCRIBED]:
+        known = [(a, b) for a, b in zip(one.x, one.y, strict=True) if b is not None]
+        low, high = min(known, key=lambda at: at[1]), max(known, key=lambda at: at[1])
+        name = _supported(one.name, one.support) + (" of the baseline" if one.baseline else "")
+        said.append(
+            f"{name}: {len(known)} points, lowest {low[1]:.3g} at {low[0]:.3g},"
+            f" highest {high[1]:.3g} at {high[0]:.3g}"
+        )
+    return Chart(kind, title, x, y, marks, _described(said, len(curves)), note)
+
+
+def _marks(one: Curve, i: int) -> list[Mark]:
+    """A line with its gaps, symbols and intervals."""
+    colour = PLAIN if one.whole else i
+    legend = "baseline" if one.baseline else _supported(one.name, one.support)
+    faint = 0.75 if one.baseline else 1.0
+    marks: list[Mark] = [
+        Line(
+            one.x,
+            one.y,
+            legend,
+            colour,
+            DASHED if one.baseline else SOLID,
+            2.5 if one.whole else 1.6,
+            faint,
+        )
+    ]
+    known = [n for n, y in enumerate(one.y) if y is not None]
+    titled = len(known) <= _FEW or one.counts is not None
+    if len(known) > _FEW:  # symbols of several lines are side by side
+        known = [] if one.baseline or one.whole else known[5 + 3 * i :: max(1, len(known) // 4)]
+    titles = [f"{one.x[n]:.4g}: {one.y[n]:.4g}" for n in known] if titled else []
+    radius = [3.5]
+    if one.counts is not None:
+        top = max(one.counts) or 1
+        radius = [2 + 5 * math.sqrt(one.counts[n] / top) for n in known]
+        titles = [f"{said}, n {one.counts[n]:,}" for said, n in zip(titles, known, strict=True)]
+    if known:
+        x, y = [one.x[n] for n in known], _known(one.y[n] for n in known)
+        own = "" if one.baseline or one.whole else legend
+        marks.append(Points(x, y, i % END, own, colour, radius, titles))
+    reach = [
+        (x, low, high)
+        for x, low, high in zip(one.x, one.low, one.high)  # noqa: B905 - empty without intervals
+        if low is not None and high is not None
+    ]
+    if reach:
+        x = [x for x, *_ in reach for _ in range(3)]
+        ends = [end for _, low, high in reach for end in (low, high, None)]
+        marks.append(Line(x, ends, colour=colour, width=1.0, opacity=0.5))
+    return marks
+
+
+class _Source(NamedTuple):
+    """Page frame and curve that a chart's points come from."""
+
+    frame: str
+    curve: str
+
+
+class _Kind(NamedTuple):
+    """Chart with one line per label.
+
+    Attributes:
+        x, y: columns of the curves frame, which name the measures of the axes.
+        diagonal: whether to show the chance diagonal.
+    """
+
+    title: str
+    x: str
+    y: str
+    sources: tuple[_Source, ...]
+    diagonal: bool = False
+
+
+_COUNTED = _Source("thresholds", "PrecisionRecallCurve")
+_CURVES = {
+    "precision_recall": _Kind(
+        "Precision and recall",
+        "recall",
+        "precision",
+        (
+            _Source("curves", "InterpolatedPrecisionRecallCurve"),
+            _Source("curves", "ScorePrecisionRecallCurve"),
+            _COUNTED,
+        ),
+    ),
+    "roc": _Kind("ROC curve", "fpr", "recall", (_Source("curves", "ROCCurve"), _COUNTED), True),
+}
+_TITLES = {"precision": "precision", "recall": "recall", "f1": "F1", "fpr": "false positive rate"}
+_TP, _FP, _FN, _TN = (pl.col(name).cast(pl.Float64) for name in ("tp", "fp", "fn", "tn"))
+_MEASURES = {
+    "precision": _TP / (_TP + _FP),
+    "recall": _TP / (_TP + _FN),
+    "f1": 2 * _TP / (2 * _TP + _FP + _FN),
+    "fpr": _FP / (_FP + _TN),
+}
+_NO_BASELINE = "the baseline has no such curve"
+
+
+def curve_chart(kind: str, run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
+    """A line a label, the whole first."""
+    curve = _CURVES[kind]
+    for source in curve.sources:
+        rows = _rows(run, source, want)
+        ranked = _ranked(rows, curve, run, want)
+        if ranked.height:
+            break
+    else:
+        return []
+    n, most, note = ranked.height, LINES if base is None else LINES_BESIDE, ""
+    if want.label_value is None and n > most:
+        worst = max(1, most // 4)
+        rest = ranked[most - worst :].sort("area", maintain_order=True)[:worst]
+        ranked = pl.concat([ranked[: most - worst], rest])
+        note = (
+            f"{most} of {n:,} labels: the {most - worst} with the most support and, of the others,"
+            f" the {worst} with the least area"
+        )
+    curves = [*_overall(run, rows, curve, want), *_of_labels(rows, ranked, curve, want)]
+    missing = ""
+    if base is not None:
+        before = _beside(base, source, want, rows)
+        theirs = _ranked(before, curve, base, want)
+        beside = []
+        if theirs.schema["label_value"] == ranked.schema["label_value"] and theirs.height:
+            both = ranked.select("label_value").join(theirs, "label_value", maintain_order="left")
+            beside = _of_labels(before, both, curve, want)
+        beside = [*(_overall(base, before, curve, want) if n > 1 else []), *beside]
+        curves += [one._replace(baseline=True) for one in beside]
+        missing = "" if beside else _NO_BASELINE
+    spots = _spots(rows.select("iou_threshold"))
+    others = ""
+    if want.iou_threshold is None and spots:
+        every = run.frames[source.frame].filter(pl.col("curve") == source.curve)
+        others = _more(every["iou_threshold"].n_unique() - 1, "IoU threshold")
+    return [
+        line_chart(
+            kind,
+            want.titled(curve.title, *spots),
+            Scale(_TITLES[curve.x]),
+            Scale(_TITLES[curve.y]),
+            curves,
+            _joined(note, missing, others),
+            diagonal=curve.diagonal,
+        )
+    ]
+
+
+def _rows(run: Numbers, source: _Source, want: Want, usual: float = 0.5) -> pl.DataFrame:
+    """Rows of a curve of the whole set at one IoU threshold, of one label or of all."""
+    rows = run.frames.get(source.frame)
+    if rows is None:
+        return empty_frame("curves")
+    rows = want.of_key(rows.filter(pl.col("curve") == source.curve))
+    rows = rows.filter(pl.col("slice").is_null(), pl.col("label_value").is_not_null())
+    rows = whole(
+        _nearest(rows, "iou_threshold", want.iou_threshold, usual), ("area", "max_detections")
+    )
+    return rows if want.label_value is None else _of_label(rows, want.label_value)
+
+
+def _ranked(rows: pl.DataFrame, curve: _Kind, run: Numbers, want: Want) -> pl.DataFrame:
+    """Labels with a defined point, the most support first: label_value, support, area."""
+    if not rows.height:
+        return rows.select("label_value")
+    x, y = pl.col(curve.x), pl.col(curve.y)
+    found = (
+        rows.filter(x.is_not_null())
+        .group_by("label_value", maintain_order=True)
+        .agg(
+            (pl.col("tp") + pl.col("fn")).first().alias("counted"),
+            (x.diff().abs() * (y + y.shift()) / 2).sum().alias("area"),
+            y.count().alias("points"),
+        )
+        .filter(pl.col("points") > 0)
+    )
+    supports = (
+        want.of_key(run.metrics)
+        .filter(pl.col("label_value", "support").is_not_null(), pl.col("slice").is_null())
+        .select("label_value", "support")
+        .unique("label_value", keep="first")
+    )
+    return (
+        found.join(supports, on="label_value", how="left", maintain_order="left")
+        .with_columns(pl.coalesce("counted", "support").alias("support"))
+        .sort("support", descending=True, nulls_last=True, maintain_order=True)
+    )
+
+
+def _of_labels(rows: pl.DataFrame, ranked: pl.DataFrame, curve: _Kind, want: Want) -> list[Curve]:
+    """The lines of labels, in their order."""
+    lines = []
+    rows = rows.filter(pl.col(curve.x).is_not_null())
+    for value, support in ranked.select("label_value", "support").iter_rows():
+        points = rows.filter(pl.col("label_value") == value)
+        line = _thinned(points[curve.x].to_list(), points[curve.y].to_list())
+        if line is not None:
+            lines.append(Curve(want.called(value), *line, support=support))
+    return lines
+
+
+def _thinned(
+    x: list[float], y: list[float | None]
+) -> tuple[list[float], list[float | None]] | None:
+    """Thin points to at most :data:`POINTS`, evenly along the curve; None if none is defined.
+
+    Every gap between two points is kept.
+    """
+    there = [i for i, value in enumerate(y) if value is not None]
+    if not there:
+        return None
+    x, y = x[there[0] : there[-1] + 1], y[there[0] : there[-1] + 1]
+    if len(x) <= POINTS:
+        return x, y
+    known = [i for i, value in enumerate(y) if value is not None]
+    spread = [max(v) - min(v) or 1.0 for v in (x, [y[i] or 0.0 for i in known])]
+    way = [0.0]
+    for a, b in pairwise(known):
+        up = abs((y[b] or 0.0) - (y[a] or 0.0))
+        way.append(way[-1] + abs(x[b] - x[a]) / spread[0] + up / spread[1])
+    n = POINTS if len(known) == len(y) else POINTS // 2
+    chosen = [known[bisect_left(way, way[-1] * step / (n - 1))] for step in range(n - 1)]
+    chosen = list(dict.fromkeys([*chosen, known[-1]]))
+    xs: list[float] = []
+    ys: list[float | None] = []
+    for before, i in zip([chosen[0], *chosen], chosen, strict=False):
+        hole = next((j for j in range(before, i) if y[j] is None), None)
+        if hole is not None:
+            xs.append(x[hole])
+            ys.append(None)
+        xs.append(x[i])
+        ys.append(y[i])
+    return xs, ys
+
+
+def _overall(run: Numbers, rows: pl.DataFrame, curve: _Kind, want: Want) -> list[Curve]:
+    """The line of all labels: of summed counts at common score thresholds, or, of a curve without
+    counts over a common grid, the mean of the labels."""
+    n = rows["label_value"].n_unique()
+    if want.label_value is not None or n < 2:  # of one label its own line is all
+        return []
+    name, support = f"mean of {n:,} labels", None
+    if rows["tp"].null_count() == rows.height:
+        points = rows.group_by(curve.x, maintain_order=True).agg(pl.col(curve.y).mean(), pl.len())
+        if points["len"].n_unique() > 1:
+            return []
+    else:
+        points, name = _summed(_rows(run, _COUNTED, want)), f"all {n:,} labels together"
+        support = int(points["support"][0]) if points.height else None
+    if not points.height or points[curve.x].null_count() == points.height:
+        return []
+    points = points.filter(pl.col(curve.x).is_not_null())
+    line = _thinned(points[curve.x].to_list(), points[curve.y].to_list())
+    return [] if line is None else [Curve(name, *line, support=support, whole=True)]
+
+
+def _summed(rows: pl.DataFrame) -> pl.DataFrame:
+    """Measures of all labels together, of counts summed by score threshold."""
+    if not rows.height:
+        return rows
+    counts = [
+        pl.when(pl.col(name).null_count() == 0).then(pl.col(name).sum()).alias(name)
+        for name in ("tp", "fp", "fn", "tn")
+    ]
+    sums = rows.group_by("score_threshold").agg(counts).sort("score_threshold")
+    return sums.with_columns(
+        (pl.col("tp") + pl.col("fn")).alias("support"),
+        *(value.fill_nan(None).alias(name) for name, value in _MEASURES.items()),
+    )
+
+
+def _beside(base: Numbers, source: _Source, want: Want, rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the baseline's rows of a curve, at the run's IoU threshold, possibly empty."""
+    iou = rows["iou_threshold"][0]
+    want = msgspec.structs.replace(want, iou_threshold=None)
+    theirs = _rows(base, source, want, 0.5 if iou is None else iou)
+    return theirs.filter(pl.col("iou_threshold").eq_missing(pl.lit(iou, pl.Float64)))
+
+
+def thresholds(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
+    """Precision, recall and F1 by score threshold: of a label, or of all together."""
+    rows = _rows(run, _COUNTED, want)
+    if not rows.height:
+        return []
+    n = rows["label_value"].n_unique()
+    one = rows["label_value"][0] if n == 1 else None
+    curves: list[Curve] = []
+    before = None if base is None else _beside(base, _COUNTED, want, rows)
+    if before is not None and before.height and one is not None:
+        before = _of_label(before, one)
+    for some in (rows, before):
+        if some is None or not some.height:
+            continue
+        points = _summed(some) if n > 1 else some.sort("score_threshold")
+        support = int(points["tp"][0] + points["fn"][0])
+        for column in ("precision", "recall", "f1"):
+            line = _thinned(points["score_threshold"].to_list(), points[column].to_list())
+            if line is not None:
+                curves.append(Curve(_TITLES[column], *line, support, baseline=some is before))
+    if not curves:
+        return []
+    of = f"all {n:,} labels together" if one is None else want.called(one)
+    spots = _spots(rows.select("iou_threshold"))
+    title = want.titled("Precision, recall and F1 by score threshold", of, *spots)
+    note = "counts of all labels summed" if n > 1 else ""
+    note = _joined(note, _NO_BASELINE if before is not None and not before.height else "")
+    x, y = Scale("score threshold"), Scale("value")
+    return [line_chart("thresholds", title, x, y, curves, note)]
+
+
+def by_k(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
+    """Aggregates of the whole set by cut-off, a line a metric."""
+    curves: list[Curve] = []
+    asked = want.metric is not None
+    for numbers in (run, base):
+        if numbers is None:
+            continue
+        rows = want.of_key(numbers.metrics).filter(
+            pl.col("k").is_not_null(), pl.col("label_value").is_null(), pl.col("slice").is_null()
+        )
+        for (metric, statistic), every in rows.group_by("metric", "statistic", maintain_order=True):
+            fits = metric == want.metric if asked else want.directions.get(metric) != "neither"
+            some = whole(every, ("average", "area", "max_detections", "parameters"))
+            some = some.unique("k", keep="first", maintain_order=True).sort("k")
+            if not fits or (some.height < 2 and not asked) or not some["value"].count():
+                continue
+            curves.append(
+                Curve(
+                    _words(metric, statistic),
+                    [float(k) for k in some["k"]],
+                    some["value"].to_list(),
+                    max(some["support"].drop_nulls(), default=None),
+                    numbers is base,
+                    *_interval(some),
+                )
+            )
+    names = list(dict.fromkeys(one.name for one in curves if not one.baseline))
+    if not names:
+        return []
+    shown = names[: LINES if base is None else LINES_BESIDE]
+    curves = [one for one in curves if one.name in shown]
+    ks = sorted({k for one in curves for k in one.x})
+    reach = _known(value for one in curves for value in (*one.y, *one.low, *one.high))
+    y = Scale("value", min(0.0, *reach), max(1.0, *reach))
+    note = _more(len(names) - len(shown), "metric")
+    title = want.titled("Values by cut-off")
+    return [line_chart("ks", title, Scale("cut-off k", ks[0], ks[-1], ks), y, curves, note)]
+
+
+def _interval(rows: pl.DataFrame) -> tuple[list[float | None], list[float | None]]:
+    if not rows["lower"].count():
+        return [], []
+    return rows["lower"].to_list(), rows["upper"].to_list()
+
+
+class Binned(NamedTuple):
+    """Chart of the means of two numbers in bins, one point per bin.
+
+    Attributes:
+        unit: whether both axes always span 0 to 1.
+    """
+
+    kind: str
+    frame: str
+    x: str
+    y: str
+    bins: str
+    line: str
+    title: str
+    axes: tuple[str, str]
+    note: str
+    unit: bool = False
+
+
+CALIBRATION = Binned(
+    "calibration",
+    "reliability",
+    "confidence",
+    "accuracy",
+    "score_threshold",
+    "share right",
+    "Confidence and how often it is right",
+    ("mean confidence of the bin", "share of right predictions"),
+    "One point per confidence bin; its size is the number of rows. Below the diagonal the model is"
+    " overconfident.",
+    unit=True,
+)
+ACTUAL = Binned(
+    "actual",
+    "actual_by_prediction",
+    "predicted",
+    "actual",
+    "parameters",
+    "mean target",
+    "Truth by prediction",
+    ("mean prediction of the bin", "mean target of the bin"),
+    "One point per bin of predictions; its size is the number of rows. Below the diagonal the"
+    " predictions are too high.",
+)
+
+
+def binned(shows: Binned, run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
+    """Make charts of means in bins, one point per bin, with the baseline."""
+    curves: list[Curve] = []
+    for numbers in (run, base):
+        rows = None if numbers is None else numbers.frames.get(shows.frame)
+        if rows is None:
+            continue
+        rows = want.of_key(rows).filter(
+            pl.col("slice").is_null(), pl.col("label_value").is_null(), pl.col("average").is_null()
+        )
+        across, up = (rows.filter(pl.col("statistic") == name) for name in (shows.x, shows.y))
+        points = up.join(across.select(shows.bins, across="value"), shows.bins)
+        points = points.drop_nulls(["value", "across"]).sort("across", maintain_order=True)
+        if not points.height:
+            continue
+        counts = points["support"].fill_null(0).to_list()
+        both = points["across"].to_list(), points["value"].to_list()
+        ends = _interval(points)
+        curves.append(Curve(shows.line, *both, sum(counts), numbers is base, *ends, counts))
+    if not curves or curves[0].baseline:
+        return []
+    lacking = "the baseline has no bins" if base is not None and len(curves) < 2 else ""
+    low, high = 0.0, 1.0
+    if not shows.unit:
+        values = _known(value for one in curves for value in (*one.x, *one.y))
+        low, high = min(values), max(values)
+        low, high = (low, high) if low < high else (low - 1, high + 1)
+    x, y = (Scale(title, low, high) for title in shows.axes)
+    title, note = want.titled(shows.title), _joined(shows.note, lacking)
+    return [line_chart(shows.kind, title, x, y, curves, note, diagonal=True)]
+
+
+# Charts of bars and cells: values of labels and slices, distributions, confusion, differences.
+
+
+class Bar(NamedTuple):
+    """Row of a chart of bars: value (None if undefined), interval, support, the baseline's value.
+
+    ``says`` is the word for a difference.
+    """
+
+    name: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    support: float | None = None
+    baseline: float | None = None
+    says: str = ""
+
+
+_VERDICTS = {"better": (TRIANGLE, 2), "worse": (DOWN, 1)}
+
+
+def bar_chart(
+    kind: str,
+    title: str,
+    axis: Scale,
+    bars: list[Bar],
+    note: str = "",
+    reference: tuple[float, str] | None = None,
+    *,
+    signed: bool = False,
+    counts: bool = False,
+) -> Chart:
+    """Make a chart with one row per bar.
+
+    Args:
+        reference: a value to show as a line, and its name.
+        signed: values are differences, shown as points.
+        counts: values are counts.
+    """
+    marks: list[Mark] = []
+    zero = min(max(0.0, axis.low), axis.high)
+    places = [(n, bar, bar.value) for n, bar in enumerate(bars) if bar.value is not None]
+    if signed:
+        for n, bar, value in places:
+            symbol, colour = _VERDICTS.get(bar.says, (CIRCLE, 7))
+            marks.append(Points([value], [n], symbol, colour=colour, radius=[4.5]))
+    else:
+        marks.append(Areas([Area(zero, value, n - 0.3, n + 0.3) for n, _, value in places]))
+    reach = [
+        (n, bar.low, bar.high)
+        for n, bar in enumerate(bars)
+        if bar.low is not None and bar.high is not None
+    ]
+    if reach:
+        x = [end for _, low, high in reach for end in (low, high, high)]
+        y = [end for n, *_ in reach for end in (float(n), float(n), None)]
+        ends = [end for _, *both in reach for end in both]
+        marks.append(Line(x, y, "interval", width=1.3))
+        marks.append(Points(ends, [n for n, *_ in reach for _ in range(2)], END, radius=[3.0]))
+    before = [(bar.baseline, n) for n, bar in enumerate(bars) if bar.baseline is not None]
+    if before:
+        at, rows = [value for value, _ in before], [float(n) for _, n in before]
+        titles = [f"baseline {value:.4g}" for value in at]
+        marks.append(
+            Points(at, rows, DIAMOND, "baseline", radius=[4.5], titles=titles, hollow=True)
+        )
+    if reference is not None:
+        value, name = reference
+        ends = [-0.5, len(bars) - 0.5]
+        marks.append(Line([value] * 2, [*ends], f"{name} {value:.4g}", dash=DOTTED, width=1.0))
+    after = [_after(bar, signed=signed, counts=counts) for bar in bars]
+    said = [f"{axis.title} of {len(bars)}"]
+    said += [
+        f"{bar.name}: {text}"
+        + (f", baseline {bar.baseline:.4g}" if bar.baseline is not None else "")
+        for bar, text in zip(bars[:_DESCRIBED], after, strict=False)
+    ]
+    names = Scale("", names=[bar.name for bar in bars], after=after)
+    return Chart(kind, title, axis, names, marks, _described(said, len(bars)), note)
+
+
+def _after(bar: Bar, *, signed: bool, counts: bool) -> str:
+    """The numbers of a bar as text."""
+    if bar.value is None:
+        return "undefined"
+    if counts:
+        return f"{bar.value:,.0f}"
+    sign = "+" if signed else ""
+
+    def number(value: float) -> str:
+        if abs(value) >= 10 or (value.is_integer() and abs(value) >= 2):
+            return f"{value:{sign},.4g}" if abs(value) < 1e4 else shortest(value)
+        form = ".3f" if abs(value) >= 0.001 or not value else ".4f" if abs(value) > 5e-5 else ".0e"
+        return f"{value:{sign}{form}}"
+
+    said = number(bar.value)
+    if bar.low is not None and bar.high is not None:
+        said += f" [{number(bar.low)}, {number(bar.high)}]"
+    if bar.says:
+        return f"{said} {bar.says}"
+    return said if bar.support is None else f"{said} n {shortest(bar.support)}"
+
+
+def labels(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
     """A metric's value of each label, the worst first."""
-    rows = of_key(run.metrics, want).filter(
+    rows = want.of_key(run.metrics).filter(
         pl.col("slice").is_null(), pl.col("label_value").is_not_null()
     )
     if want.label_value is not None:
-        rows = of_label(rows, want.label_value)
+        rows = _of_label(rows, want.label_value)
     rows = _one_metric(rows, want)
-    if not rows.height:
-        return []
     named = [want.called(value) for value in rows["label_value"]]
-    return _worst_first("labels", rows, named, base, want, "label")
+    return _worst_first("labels", rows, named, base, want)
 
 
-def slices(run: Numbers, base: Numbers | None, want: Want) -> list[Drawn]:
+def slices(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
     """A metric's value of each slice, the worst first, against the whole set's."""
-    every = of_key(run.metrics, want).filter(pl.col("label_value").is_null())
+    every = want.of_key(run.metrics).filter(pl.col("label_value").is_null())
     rows = _one_metric(every.filter(pl.col("slice").is_not_null()), want)
     if not rows.height:
         return []
-    pairs = rows.select("slice", "slice_value").iter_rows()
-    named = [plain(f"{name}={value}") for name, value in pairs]
-    found = _same(every.filter(pl.col("slice").is_null()), rows.row(0, named=True), "slice")
+    named = [
+        plain(f"{name}={value}") for name, value in rows.select("slice", "slice_value").iter_rows()
+    ]
+    found = _same(every.filter(pl.col("slice").is_null()), rows.row(0, named=True), "slices")
     value = found["value"][0] if found.height else None
     reference = None if value is None else (value, "whole set")
-    return _worst_first("slices", rows, named, base, want, "slice", reference)
+    return _worst_first("slices", rows, named, base, want, reference)
 
 
 def _one_metric(rows: pl.DataFrame, want: Want) -> pl.DataFrame:
@@ -93,22 +781,22 @@ def _one_metric(rows: pl.DataFrame, want: Want) -> pl.DataFrame:
             break
     else:
         return rows.clear()
-    rows = nearest(rows, "iou_threshold", want.iou_threshold)
-    rows = nearest(nearest(rows, "score_threshold", None), "k", None, _USUAL_K)
+    rows = _nearest(rows, "iou_threshold", want.iou_threshold)
+    rows = _nearest(_nearest(rows, "score_threshold", None), "k", None, USUAL_K)
     rows = whole(rows, ("statistic", "average", "area", "max_detections", "parameters"))
     return rows.unique(["label_value", "slice", "slice_value"], keep="first", maintain_order=True)
 
 
-def _same(rows: pl.DataFrame, row: dict[str, Any], *free: str) -> pl.DataFrame:
-    """Return the rows of the same number as a row, ignoring the free columns."""
-    fixed = [name for name in ("metric", *KEYS) if name not in _free(free) and name in rows.columns]
+_FREE = {"slices": ("slice", "slice_value"), "labels": ("label_value",)}
+"""Kind of chart -> columns that its rows differ in."""
+
+
+def _same(rows: pl.DataFrame, row: dict[str, Any], kind: str) -> pl.DataFrame:
+    """Return the rows of the same number as a row, ignoring the free columns of a kind."""
+    fixed = [n for n in ("metric", *KEYS) if n not in _FREE[kind] and n in rows.columns]
     return rows.filter(
         *(pl.col(name).eq_missing(pl.lit(row[name], rows.schema[name])) for name in fixed)
     )
-
-
-def _free(names: Sequence[str]) -> set[str]:
-    return {"slice", "slice_value"} if "slice" in names else {"label_value"}
 
 
 def _worst_first(
@@ -117,16 +805,17 @@ def _worst_first(
     named: list[str],
     base: Numbers | None,
     want: Want,
-    word: str,
     reference: tuple[float, str] | None = None,
-) -> list[Drawn]:
+) -> list[Chart]:
     """Bars of at most :data:`BARS` rows, undefined ones last."""
+    if not rows.height:
+        return []
     first = rows.row(0, named=True)
-    metric = first["metric"]
+    metric, word = first["metric"], kind.removesuffix("s")
     before: dict[tuple[str, ...], float | None] = {}
     places = ("label_value", "slice", "slice_value")
     if base is not None:
-        theirs = _same(of_key(base.metrics, want), first, word)
+        theirs = _same(want.of_key(base.metrics), first, kind)
         for *place, value in theirs.select(*places, "value").iter_rows():
             before[tuple(map(str, place))] = value
     lower = want.directions.get(metric) == "lower"
@@ -143,38 +832,23 @@ def _worst_first(
     ]
     sign = -1 if lower else 1
     bars.sort(key=lambda b: (b.value is None, sign * (b.value or 0.0), -(b.support or 0)))
-    left = len(bars) - BARS
     note = "lower is better" if lower else ""
-    if left > 0:
-        note = joined(note, f"the {BARS} worst of {len(bars):,} {word}s; all: {getting('metrics')}")
-    called = " ".join(
-        filter(None, (at_k(metric, first["k"]), first["statistic"], first["average"]))
-    )
+    if len(bars) > BARS:
+        every = f"the {BARS} worst of {len(bars):,} {word}s; all: {getting('metrics')}"
+        note = _joined(note, every)
     shown = bars[:BARS]
-    values = [
-        value
-        for bar in shown
-        for value in (bar.value, bar.low, bar.high, bar.baseline, *(reference or ())[:1])
-        if isinstance(value, float)
-    ]
+    values = _known(end for bar in shown for end in (bar.value, bar.low, bar.high, bar.baseline))
     if not values:
         return []
-    axis = Axis(called, min(0.0, *values), _end(values))
-    spots = [
-        f"{name} {first[column]:g}"
-        for column, name in (("iou_threshold", "IoU"), ("score_threshold", "score"))
-        if first[column] is not None
-    ]
-    heading = want.titled(f"{called} by {word}", *spots)
-    return [Bars(kind, heading, axis, shown, note, reference)]
+    values += [] if reference is None else [reference[0]]
+    end = max(1.0, *values) if max(values) > 0 else 0.0 if min(values) < 0 else 1.0
+    called = _words(at_k(metric, first["k"]), first["statistic"], first["average"])
+    heading = want.titled(f"{called} by {word}", *_spots(rows))
+    axis = Scale(called, min(0.0, *values), end)
+    return [bar_chart(kind, heading, axis, shown, note, reference)]
 
 
-def _end(values: Sequence[float]) -> float:
-    """Return the end of an axis of values: 1, or beyond."""
-    return max(1.0, *values) if max(values) > 0 else 0.0 if min(values) < 0 else 1.0
-
-
-def costs(metric: str, run: Numbers, base: Numbers | None, want: Want) -> list[Drawn]:
+def costs(metric: str, run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
     """Make charts of the AP gain if one kind of error were removed, by kind, at one IoU."""
     rows = _costs(metric, run, want)
     if not rows["value"].count():
@@ -186,131 +860,169 @@ def costs(metric: str, run: Numbers, base: Numbers | None, want: Want) -> list[D
         Bar(kind, value, low, high, baseline=before.get(kind))
         for kind, value, low, high in rows.select("statistic", "value", "lower", "upper").rows()
     ]
-    ends = [end for b in bars for end in (b.value, b.low, b.high, b.baseline) if end is not None]
-    heading = want.titled("Cost of each kind of error", f"IoU {at(rows, 'iou_threshold')}")
+    ends = _known(end for b in bars for end in (b.value, b.low, b.high, b.baseline))
+    heading = want.titled("Cost of each kind of error", *_spots(rows))
+    axis = Scale("AP gained without it", min(0.0, *ends), max(ends) or 1.0)
     note = "FalsePos and FalseNeg summarise the others"
-    return [
-        Bars(
-            "costs",
-            heading,
-            Axis("AP gained without it", min(0.0, *ends), max(ends) or 1.0),
-            bars,
-            note,
-        )
-    ]
+    return [bar_chart("costs", heading, axis, bars, note)]
 
 
 def _costs(metric: str, run: Numbers, want: Want) -> pl.DataFrame:
     """Costs of the whole set, or of a label, at one IoU threshold."""
-    rows = of_key(run.metrics, want).filter(pl.col("metric") == metric, pl.col("slice").is_null())
+    rows = want.of_key(run.metrics).filter(pl.col("metric") == metric, pl.col("slice").is_null())
     if want.label_value is None:
         rows = rows.filter(pl.col("label_value").is_null())
     else:
-        rows = of_label(rows, want.label_value)
-    return nearest(rows, "iou_threshold", want.iou_threshold)
+        rows = _of_label(rows, want.label_value)
+    return _nearest(rows, "iou_threshold", want.iou_threshold)
 
 
-def distribution(run: Numbers, base: Numbers | None, want: Want) -> list[Drawn]:
-    """Make histograms of values per datum, one per metric."""
+def distribution(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
+    """Make histograms of values per datum, one per metric; the baseline's as an outline."""
     rows = run.frames.get("distribution")
     if rows is None:
         return []
     if want.metric is not None:
         rows = rows.filter(pl.col("metric") == want.metric)
     kinds = rows.select("metric", "statistic").unique(maintain_order=True)
-    found: list[Drawn] = []
-    for row in kinds.head(_DISTRIBUTIONS).iter_rows(named=True):
-        bins = _bins(rows, row)
+    found: list[Chart] = []
+    for metric, statistic in kinds.head(_DISTRIBUTIONS).iter_rows():
+        bins = _bins(rows, metric, statistic)
         k = bins["k"][0]
         theirs = None if base is None else base.frames.get("distribution")
-        then = None if theirs is None else _bins(theirs, row, k)
+        then = None if theirs is None else _bins(theirs, metric, statistic, k)
+        low, high, count = (bins[name].to_list() for name in ("low", "high", "count"))
         bars = [
-            Bar(
-                f"{low:g} to {high:g}",
-                float(count),
-                span=(low, high),
-                support=count,
-                baseline=_in_bin(then, low, high),
-            )
-            for low, high, count in bins.select("low", "high", "count").iter_rows()
+            Area(a, b, 0.0, float(n), f"{a:g} to {b:g}: {n:,}")
+            for a, b, n in zip(low, high, count, strict=True)
         ]
-        called = " ".join(filter(None, (at_k(row["metric"], k), row["statistic"])))
-        tops = [max(bar.value or 0.0, bar.baseline or 0.0) for bar in bars]
-        n = bins["count"].sum()
-        note = more_metrics(kinds.height - _DISTRIBUTIONS)
-        if then is not None and then.height and all(bar.baseline is None for bar in bars):
-            note = joined("the baseline's values are in other bins, and not shown", note)
-        across = Axis(f"{called} of a datum", bins["low"][0], bins["high"][-1])
-        axis = Axis("datums", 0.0, max(1.0, *tops))
-        heading = f"{called} of {n:,} datums"
-        found.append(Bars("distribution", heading, axis, bars, note, across=across, counts=True))
+        marks: list[Mark] = [Areas(bars)]
+        note, top = _more(kinds.height - _DISTRIBUTIONS, "metric"), max(1, *count)
+        if then is not None and then.height:
+            same = bins.select("low", "high").join(then, ["low", "high"], maintain_order="left")
+            if same.height:
+                heights = same["count"].to_list()
+                edges = [edge for row in same.select("low", "high").iter_rows() for edge in row]
+                steps: list[float | None] = [n for n in heights for _ in range(2)]
+                marks.append(Line(edges, steps, "baseline", dash=DASHED))
+                top = max(top, *heights)
+            else:
+                note = _joined("the baseline's values are in other bins, and not shown", note)
+        called = _words(at_k(metric, k), statistic)
+        x, y = Scale(f"{called} of a datum", low[0], high[-1]), Scale("datums", 0.0, float(top))
+        most = max(range(len(count)), key=lambda n: count[n])
+        said = (
+            f"{y.title} by {x.title}: {sum(count):,} in {len(count)} bins,"
+            f" most, {count[most]:,}, at {low[most]:g} to {high[most]:g}."
+        )
+        title = f"{called} of {sum(count):,} datums"
+        found.append(Chart("distribution", title, x, y, marks, said, note))
     return found
 
 
-def _bins(rows: pl.DataFrame, row: dict[str, Any], k: int | None = None) -> pl.DataFrame:
+def _bins(
+    rows: pl.DataFrame, metric: str, statistic: str | None, k: int | None = None
+) -> pl.DataFrame:
     rows = rows.filter(
-        pl.col("metric") == row["metric"],
-        pl.col("statistic").eq_missing(pl.lit(row["statistic"], pl.String)),
+        pl.col("metric") == metric, pl.col("statistic").eq_missing(pl.lit(statistic, pl.String))
     )
     if k is not None:
-        return rows.filter(pl.col("k") == k).sort("low")
-    rows = whole(rows, ("k",)) if rows["k"].null_count() else nearest(rows, "k", None, _USUAL_K)
+        rows = rows.filter(pl.col("k") == k)
+    elif rows["k"].null_count():
+        rows = whole(rows, ("k",))
+    else:
+        rows = _nearest(rows, "k", None, USUAL_K)
     return rows.sort("low")
 
 
-def _in_bin(bins: pl.DataFrame | None, low: float, high: float) -> float | None:
-    """The count of the same bin of another histogram."""
-    if bins is None:
-        return None
-    same = bins.filter(pl.col("low") == low, pl.col("high") == high)
-    return float(same["count"][0]) if same.height else None
-
-
-def confusion(run: Numbers, base: Numbers | None, want: Want) -> list[Drawn]:
+def confusion(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
     """Counts by actual and predicted label; of many labels the most frequent confusions."""
     rows = _confused(run, want)
     if rows is None or not rows.height:
         return []
-    spots = [
-        f"{name} {value}"
-        for column, name in (("iou_threshold", "IoU"), ("score_threshold", "score"))
-        if (value := at(rows, column))
-    ]
-    values = pl.concat([rows["actual"], rows["predicted"]]).drop_nulls().unique()
-    if values.len() > CELLS:
-        return _confused_pairs(rows, base, want, spots)
-    counts = {(a, p): n for a, p, n in rows.select("actual", "predicted", "count").iter_rows()}
-    support: dict[Any, int] = {}
-    for (a, _), n in counts.items():
-        support[a] = support.get(a, 0) + n
-    order = sorted(values, key=lambda value: (-support.get(value, 0), str(value)))
-    actual = [*order, *([None] if any(a is None for a, _ in counts) else [])]
-    predicted = [*order, *([None] if any(p is None for _, p in counts) else [])]
+    grid = confusion_grid(rows, want.called)
     theirs = None if base is None else _confused(base, want)
-    then = {} if theirs is None else _by_pair(theirs)
+    then: dict[tuple[str, ...], int] | None = None
+    if theirs is not None:
+        named = partial(pair_name, want.called)
+        before = theirs.select("actual", "predicted", "count").iter_rows()
+        then = {(named(a, 0), named(p, 1)): n for a, p, n in before}
+    if len(grid.names) > 1:
+        bars = [
+            Bar(
+                " → ".join(row.names),
+                row.numbers[0],
+                baseline=None if then is None else float(then.get(row.names, 0)),
+            )
+            for row in grid.rows
+        ]
+        if not bars:
+            return []
+        axis = Scale(
+            "count", 0.0, max(_known(n for bar in bars for n in (bar.value, bar.baseline)))
+        )
+        heading = want.titled("Most frequent confusions", *_spots(rows))
+        note = f"{grid.note}, actual → predicted; all: {getting('confusion')}"
+        return [bar_chart("confusion", heading, axis, bars, note, counts=True)]
+    earlier = then and [
+        [then.get((row.names[0], column), 0) for column in grid.columns] for row in grid.rows
+    ]
+    note = (
+        "rows are actual labels, the most frequent first; columns predicted ones; the stronger a"
+        " cell's colour, the larger its share of the row"
+    )
+    changed = "below a count, its change since the baseline" if earlier else ""
     return [
-        Matrix(
-            "confusion",
-            want.titled("Confusion", *spots),
-            [_UNMATCHED[0] if a is None else want.called(a) for a in actual],
-            [_UNMATCHED[1] if p is None else want.called(p) for p in predicted],
-            [[counts.get((a, p), 0) for p in predicted] for a in actual],
-            joined(
-                "rows are actual labels, the most frequent first; columns predicted ones; the"
-                " stronger a cell's colour, the larger its share of the row",
-                "below a count, its change since the baseline" if then else "",
-            ),
-            [[then.get((str(a), str(p)), 0) for p in predicted] for a in actual] if then else None,
+        matrix_chart(
+            want.titled("Confusion", *_spots(rows)),
+            [row.names[0] for row in grid.rows],
+            [*grid.columns],
+            [[int(n or 0) for n in row.numbers] for row in grid.rows],
+            _joined(note, changed),
+            earlier or None,
         )
     ]
 
 
-def _by_pair(rows: pl.DataFrame) -> dict[tuple[str, str], int]:
-    """Return counts by actual and predicted label as text: two runs may have labels of two
-    dtypes.
+def matrix_chart(
+    title: str,
+    rows: list[str],
+    columns: list[str],
+    counts: list[list[int]],
+    note: str = "",
+    before: list[list[int]] | None = None,
+) -> Chart:
+    """Make a grid of counts, a cell as dark as its share of the row.
+
+    Args:
+        before: counts of the baseline.
     """
-    pairs = rows.select("actual", "predicted", "count").iter_rows()
-    return {(str(a), str(p)): n for a, p, n in pairs}
+    areas: list[Area] = []
+    texts: list[tuple[float, float, str]] = []
+    wrong, total, right = [], 0, 0
+    for m, (actual, line) in enumerate(zip(rows, counts, strict=True)):
+        every = sum(line) or 1
+        for n, (predicted, count) in enumerate(zip(columns, line, strict=True)):
+            same = m == n and actual == predicted
+            said = f"{count:,} of {actual} predicted as {predicted}"
+            total, right = total + count, right + count * same
+            wrong += [(-count, said)] if count and actual != predicted else []
+            change = 0 if before is None else count - before[m][n]
+            said += "" if before is None else f", {before[m][n]:,} in the baseline"
+            dark = max(0.04, 0.5 * count / every)
+            areas.append(
+                Area(n - 0.47, n + 0.47, m - 0.47, m + 0.47, said, int(not same), dark, same)
+            )
+            if count or change:
+                texts.append((n, m - 0.2 if change else m, shortest(count)))
+            if change:
+                sign = "+" if change > 0 else "−"
+                texts.append((n, m + 0.2, f"{sign}{shortest(abs(change))}"))
+    described = [f"{total:,} counted, {right:,} on the diagonal"]
+    described += [said for _, said in sorted(wrong)[:3]]
+    x, y = Scale("", names=columns), Scale("actual \\ predicted", names=rows)
+    marks: list[Mark] = [Areas(areas), Texts(texts)]
+    return Chart("confusion", title, x, y, marks, _described(described, 0), note)
 
 
 def _confused(run: Numbers, want: Want) -> pl.DataFrame | None:
@@ -318,48 +1030,19 @@ def _confused(run: Numbers, want: Want) -> pl.DataFrame | None:
     rows = run.frames.get("confusion")
     if rows is None:
         return None
-    rows = of_key(rows, want).filter(pl.col("slice").is_null())
-    rows = nearest(rows, "iou_threshold", want.iou_threshold)
-    rows = nearest(rows, "score_threshold", None).filter(pl.col("count") > 0)
+    rows = want.of_key(rows).filter(pl.col("slice").is_null())
+    rows = _nearest(rows, "iou_threshold", want.iou_threshold)
+    rows = _nearest(rows, "score_threshold", None).filter(pl.col("count") > 0)
     if want.label_value is None:
         return rows
     one = pl.lit(str(want.label_value))
-    return rows.filter(
-        (pl.col("actual").cast(pl.String) == one) | (pl.col("predicted").cast(pl.String) == one)
-    )
+    return rows.filter(pl.any_horizontal(pl.col("actual", "predicted").cast(pl.String) == one))
 
 
-def _confused_pairs(
-    rows: pl.DataFrame, base: Numbers | None, want: Want, spots: list[str]
-) -> list[Drawn]:
-    """Bars of the most frequent pairs of different labels."""
-    off = rows.filter(pl.col("actual").ne_missing(pl.col("predicted")))
-    if not off.height:
-        return []
-    theirs = None if base is None else _confused(base, want)
-    then = {} if theirs is None else _by_pair(theirs)
-    bars = [
-        Bar(
-            f"{_UNMATCHED[0] if a is None else want.called(a)} → "
-            f"{_UNMATCHED[1] if p is None else want.called(p)}",
-            float(n),
-            baseline=float(then.get((str(a), str(p)), 0)) if theirs is not None else None,
-        )
-        for a, p, n in off.sort("count", descending=True, maintain_order=True)
-        .head(CELLS)
-        .select("actual", "predicted", "count")
-        .iter_rows()
-    ]
-    top = max(max(bar.value or 0.0, bar.baseline or 0.0) for bar in bars)
-    note = (
-        f"the {len(bars)} most frequent of {off.height:,} pairs of actual → predicted label that"
-        f" differ; all: {getting('confusion')}"
-    )
-    heading = want.titled("Most frequent confusions", *spots)
-    return [Bars("confusion", heading, Axis("count", 0.0, top), bars, note, counts=True)]
+_SAYS = {1: "better", -1: "worse", 0: "not significant"}
 
 
-def differences(comparison: Comparison, metric: str | None = None) -> list[Drawn]:
+def differences(comparison: Comparison, metric: str | None = None) -> list[Chart]:
     """Make charts of differences with intervals, second run minus first, for each pair of runs.
 
     The aggregates come first, then slices and labels by evidence, of the first metric that has
@@ -368,7 +1051,7 @@ def differences(comparison: Comparison, metric: str | None = None) -> list[Drawn
     Args:
         metric: restricts the charts to this metric.
     """
-    found: list[Drawn] = []
+    found: list[Chart] = []
     for a, b in pairs(comparison):
         rows = of_pair(comparison, a, b)
         if metric is not None:
@@ -377,20 +1060,26 @@ def differences(comparison: Comparison, metric: str | None = None) -> list[Drawn
         heading = f"{plain(b)} less {plain(a)}"
         found += _forest(comparison, heading, headline(comparison, rows), b)
         labelled, sliced = pl.col("label_value").is_not_null(), pl.col("slice").is_not_null()
-        for word, some in (
-            ("slice", rows.filter(sliced, ~labelled)),
-            ("label", rows.filter(labelled, ~sliced)),
+        for kind, some in (
+            ("slices", rows.filter(sliced, ~labelled)),
+            ("labels", rows.filter(labelled, ~sliced)),
         ):
             if some.height:
-                some = _same(some, some.row(0, named=True), word)
+                some = _same(some, some.row(0, named=True), kind)
                 some = some.sort("p_adjusted", "p", nulls_last=True, maintain_order=True)
-                lines = [(_place(row), row) for row in some.iter_rows(named=True)]
+                lines = [
+                    (f"{row['slice']}={row['slice_value']}", row)
+                    if kind == "slices"
+                    else (str(row["label_value"]), row)
+                    for row in some.iter_rows(named=True)
+                ]
+                word = kind.removesuffix("s")
                 called = f"{heading} by {word}, {title_of(lines[0][1])}"
                 found += _forest(comparison, called, lines, b)
     return found
 
 
-def _forest(comparison: Comparison, heading: str, lines: list[Titled], b: str) -> list[Drawn]:
+def _forest(comparison: Comparison, heading: str, lines: list[Titled], b: str) -> list[Chart]:
     """Make forest plots: one difference per line, with its interval and verdict."""
     if not lines:
         return []
@@ -402,59 +1091,37 @@ def _forest(comparison: Comparison, heading: str, lines: list[Titled], b: str) -
             row["difference"],
             row["lower"],
             row["upper"],
-            row["support"],
             says=_SAYS[better(comparison, row)],
         )
         for name, row in alike[:BARS]
     ]
-    ends = [v for bar in bars for v in (bar.value, bar.low, bar.high) if v is not None]
-    reach = max(map(abs, ends)) or 1.0
+    reach = max(map(abs, _known(v for bar in bars for v in (bar.value, bar.low, bar.high)))) or 1.0
     level = comparison.level
-    left = more(len(lines) - len(bars), "difference")
-    note = joined(
+    left = len(lines) - len(bars)
+    note = _joined(
         f"right of 0 {plain(b)} has the larger number; better or worse if the p-value, adjusted"
         f" for all numbers, is at most {1 - level:.3g}",
-        f"{left}: --frame differences" if left else "",
+        f"{left:,} more difference{'s' if left > 1 else ''}: --frame differences" if left else "",
     )
-    axis = Axis(f"difference, {100 * level:g} % interval", -reach, reach)
+    axis = Scale(f"difference, {100 * level:g} % interval", -reach, reach)
     zero = (0.0, "no difference")
-    return [Bars("differences", heading, axis, bars, note, zero, dots=True)]
+    return [bar_chart("differences", heading, axis, bars, note, zero, signed=True)]
 
 
-def _place(row: dict[str, Any]) -> str:
-    """The slice or label that a difference is of."""
-    if row["slice"] is not None:
-        return f"{row['slice']}={row['slice_value']}"
-    return str(row["label_value"])
+# Kinds of charts.
+
+Maker = Callable[[Numbers, Numbers | None, Want], list[Chart]]
+_OF_LABEL = ("label_value", "iou_threshold")
 
 
-__all__ = [
-    "KINDS",
-    "Axis",
-    "Bar",
-    "Bars",
-    "Chart",
-    "Drawn",
-    "Kind",
-    "Line",
-    "Matrix",
-    "Numbers",
-    "Want",
-    "charts",
-    "differences",
-    "drawn",
-    "frames_of",
-]
-
-Maker = Callable[[Numbers, Numbers | None, Want], list[Drawn]]
-
-
-class Kind(msgspec.Struct, frozen=True):
+class Kind(NamedTuple):
     """Kind of chart.
 
     Attributes:
         make: makes charts from a run, and a baseline; empty without data.
+        fills: metrics that fill the frames.
         otherwise: advice if no metric does.
+        takes: selections that apply.
     """
 
     make: Maker
@@ -463,25 +1130,17 @@ class Kind(msgspec.Struct, frozen=True):
     takes: tuple[str, ...] = ()
 
 
-def _curve(kind: str) -> Maker:
-    return lambda run, base, want: curve_chart(kind, run, base, want)
-
-
-_COSTS = "TIDE"
-_OF_LABEL = ("label_value", "iou_threshold")
 KINDS: dict[str, Kind] = {
     "labels": Kind(
-        labels,
-        otherwise="score a metric that has values of labels",
-        takes=("metric", "label_value", "iou_threshold"),
+        labels, otherwise="score a metric that has values of labels", takes=("metric", *_OF_LABEL)
     ),
     "slices": Kind(slices, otherwise="score with by=", takes=("metric", "iou_threshold")),
     "precision_recall": Kind(
-        _curve("precision_recall"),
+        partial(curve_chart, "precision_recall"),
         ("InterpolatedPrecisionRecallCurve", "ScorePrecisionRecallCurve", "PrecisionRecallCurve"),
         takes=_OF_LABEL,
     ),
-    "roc": Kind(_curve("roc"), ("ROCCurve",), takes=("label_value",)),
+    "roc": Kind(partial(curve_chart, "roc"), ("ROCCurve",), takes=("label_value",)),
     "calibration": Kind(partial(binned, CALIBRATION), ("Reliability",)),
     "actual": Kind(partial(binned, ACTUAL), ("ActualByPrediction",)),
     "thresholds": Kind(thresholds, ("PrecisionRecallCurve",), takes=_OF_LABEL),
@@ -490,7 +1149,7 @@ KINDS: dict[str, Kind] = {
         distribution, otherwise="score a metric that has values of single datums", takes=("metric",)
     ),
     "confusion": Kind(confusion, ("ConfusionMatrix",), takes=_OF_LABEL),
-    "costs": Kind(partial(costs, _COSTS), (_COSTS,), takes=_OF_LABEL),
+    "costs": Kind(partial(costs, "TIDE"), ("TIDE",), takes=_OF_LABEL),
 }
 """Kinds of charts, in the order a page shows them."""
 
@@ -501,7 +1160,8 @@ def charts(
     directions: Mapping[str, str],
     baseline: tuple[pl.DataFrame, Mapping[str, pl.DataFrame]] | None = None,
     names: Mapping[tuple[str | None, Any], str] | None = None,
-) -> list[Drawn]:
+    without: Collection[str] = (),
+) -> list[Chart]:
     """Make all charts of a run, in the order of :data:`KINDS`, for each label key.
 
     Args:
@@ -510,21 +1170,25 @@ def charts(
         directions: metric -> ``higher``, ``lower`` or ``neither``, whichever is better.
         baseline: metrics and page frames of the run to compare with.
         names: (label key, label value) -> name, if labels have names.
+        without: kinds to omit.
     """
     run = Numbers(metrics, frames)
     base = None if baseline is None else Numbers(*baseline)
     want = Want(directions, names or {})
-    found = [one for kind in KINDS for one in drawn(kind, run, base, want)]
+    kinds = [kind for kind in KINDS if kind not in without]
+    found = [one for kind in kinds for one in drawn(kind, run, base, want)]
     return list({(one.kind, one.title): one for one in found}.values())
 
 
-def drawn(kind: str, run: Numbers, base: Numbers | None, want: Want) -> list[Drawn]:
+def drawn(kind: str, run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
     """Make charts of a kind, for every label key unless one is chosen; empty without numbers.
 
     Raises:
         ResultError: no numbers at the chosen threshold.
     """
-    keys = _label_keys(run)
+    frames = (run.metrics, *(f for f in run.frames.values() if "label_key" in f.columns))
+    every = pl.concat([frame["label_key"].cast(pl.String) for frame in frames])
+    keys = every.unique(maintain_order=True).to_list() or [None]
     chosen = keys if want.label_key is None else [want.label_key]
     return [
         one
@@ -535,27 +1199,17 @@ def drawn(kind: str, run: Numbers, base: Numbers | None, want: Want) -> list[Dra
     ]
 
 
-def _label_keys(run: Numbers) -> list[str | None]:
-    frames = (
-        run.metrics,
-        *(frame for frame in run.frames.values() if "label_key" in frame.columns),
-    )
-    keys = pl.concat([frame["label_key"].cast(pl.String) for frame in frames])
-    found: list[str | None] = keys.unique(maintain_order=True).to_list()
-    return found or [None]
-
-
-_ASKED = {"curves": "curves", "confusion": "confusion"}
-"""Frame of the report -> the run's frame of it, present if its metrics were requested."""
+_ASKED = ("curves", "confusion")
+"""Frames of the report that a run also has if their metrics were requested."""
 
 
 def frames_of(card: Scorecard) -> dict[str, pl.DataFrame]:
     """The frames that charts of a run are made of, as many as there are."""
     found = {name: card.page_frame(name) for name in card.paged}
     found |= {
-        name: card.frame(frame)
-        for name, frame in _ASKED.items()
-        if found.get(name) is None and frame in card.frames and card.height(frame)
+        name: card.frame(name)
+        for name in _ASKED
+        if found.get(name) is None and name in card.frames and card.height(name)
     }
     return {name: frame for name, frame in found.items() if frame is not None}
 

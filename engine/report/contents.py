@@ -108,8 +108,16 @@ def contents(
     found: list[Content | None] = [None] * len(ids)
     try:
         if does.of_tally is not None and (tallied is not None or frames is not None):
-            tallies = _tallied_again(plan, frames) if tallied is None else tallied.tallies
-            codes = _codes(tallies.datums.id, ids)
+            if tallied is not None:
+                tallies = tallied.tallies
+            elif frames is not None:
+                few = copied(frames)
+                tallies = planner.run(planner.fitted(plan, few), few, Threads(1))
+            every, text = tallies.datums.id, ids.cast(pl.String)
+            known = every.cast(pl.String).is_in(text.implode())
+            places = zip(every.filter(known).cast(pl.String), known.arg_true(), strict=True)
+            place = dict(places)
+            codes = np.array([place.get(one, -1) for one in text], np.int64)  # -1: not there
             there = np.flatnonzero(codes >= 0)
             for at, made in zip(
                 there, does.of_tally(tallies, plan.settings, codes[there]), strict=True
@@ -132,21 +140,6 @@ def contents(
         ),
         lacking=lacking,
     )
-
-
-def _tallied_again(plan: planner.Plan, frames: Frames | None) -> Any:
-    """The tally of a few datums."""
-    assert frames is not None
-    few = copied(frames)
-    return planner.run(planner.fitted(plan, few), few, Threads(1))
-
-
-def _codes(every: pl.Series, ids: pl.Series) -> np.ndarray[Any, Any]:
-    """Places of some ids among all, int64; -1 for those that are not there."""
-    text = ids.cast(pl.String)
-    found = every.cast(pl.String).is_in(text.implode())
-    place = dict(zip(every.filter(found).cast(pl.String), found.arg_true(), strict=True))
-    return np.array([place.get(one, -1) for one in text], np.int64)
 
 
 def _given(card: Any, tables: Any) -> dict[str, Any]:
@@ -448,11 +441,11 @@ class _Folder:
                 return found
         base = parts[-1]
         stem = os.path.splitext(base)[0] if base.lower().endswith(_KINDS) else base
-        for table, key in ((self._by_name, base), (self._by_stem, stem)):
-            if key in table:
-                return self._inside(table[key])
-        if stem.isascii() and stem.isdigit() and (number := stem.lstrip("0") or "0"):
-            return self._inside(self._by_number.get(number))
+        digits = stem.isascii() and stem.isdigit()
+        number = stem.lstrip("0") or "0" if digits else ""
+        for key in (("name", base), ("stem", stem), ("number", number)):
+            if key in self._paths:
+                return self._inside(self._paths[key])
         return None
 
     def _inside(self, path: str | None) -> str | None:
@@ -478,26 +471,16 @@ class _Folder:
                     yield os.path.join(place, name)
 
     @cached_property
-    def _by_name(self) -> dict[str, str]:
-        table: dict[str, str] = {}
+    def _paths(self) -> dict[tuple[str, str], str]:
+        """The first file of each name, name without extension, and number without zeros."""
+        table: dict[tuple[str, str], str] = {}
         for path in self._walk():
-            table.setdefault(os.path.basename(path), path)
-        return table
-
-    @cached_property
-    def _by_stem(self) -> dict[str, str]:
-        table: dict[str, str] = {}
-        for name, path in self._by_name.items():
-            table.setdefault(os.path.splitext(name)[0], path)
-        return table
-
-    @cached_property
-    def _by_number(self) -> dict[str, str]:
-        """Files with numeric names, by number without leading zeros."""
-        table: dict[str, str] = {}
-        for stem, path in self._by_stem.items():
+            base = os.path.basename(path)
+            stem = os.path.splitext(base)[0]
+            table.setdefault(("name", base), path)
+            table.setdefault(("stem", stem), path)
             if stem.isascii() and stem.isdigit():
-                table.setdefault(stem.lstrip("0") or "0", path)
+                table.setdefault(("number", stem.lstrip("0") or "0"), path)
         return table
 
 
@@ -580,7 +563,22 @@ def _marks(one: Shown, whole: tuple[int, int], shape: tuple[int, int]) -> tuple[
     Boxes are scaled by the image size in the table of datums, otherwise by the file's size.
     """
     if isinstance(one.content, PixelsWrong) and one.content.size is not None:
-        return _wrong(one.content.rings, one.content.size, shape)
+        if not one.content.rings:
+            return ()
+        tall, wide = (float(size) for size in shape)
+        down, across = tall / one.content.size[0], wide / one.content.size[1]
+        return (
+            Mark(
+                x=0.0,
+                y=0.0,
+                width=wide,
+                height=tall,
+                label="wrong pixels",
+                outcome="wrong",
+                score=None,
+                rings=_scaled(one.content.rings, across, down),
+            ),
+        )
     if not isinstance(one.content, Boxes):
         return ()
     height, width = one.height or whole[0], one.width or whole[1]
@@ -603,28 +601,6 @@ def _marks(one: Shown, whole: tuple[int, int], shape: tuple[int, int]) -> tuple[
             )
         )
     return tuple(marks)
-
-
-def _wrong(
-    rings: tuple[Ring, ...], whole: tuple[int, int], shape: tuple[int, int]
-) -> tuple[Mark, ...]:
-    """Regions of wrong pixels as one mark over the whole thumbnail."""
-    if not rings:
-        return ()
-    height, width = (float(size) for size in shape)
-    scaled = _scaled(rings, width / whole[1], height / whole[0])
-    return (
-        Mark(
-            x=0.0,
-            y=0.0,
-            width=width,
-            height=height,
-            label="wrong pixels",
-            outcome="wrong",
-            score=None,
-            rings=scaled,
-        ),
-    )
 
 
 def _scaled(rings: tuple[Ring, ...], across: float, down: float) -> tuple[Ring, ...]:

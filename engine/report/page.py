@@ -1,31 +1,49 @@
-"""Content of the report page."""
+"""Report of a run: one self-contained HTML file, without network or server.
+
+The content is plain data; ``templates/`` has template, style and script, which only render it.
+Jinja2 escapes everything, except charts, which are escaped when they are built.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import polars as pl
 
+from .._version import __version__
+from ..atomic import whole_file
+from ..ingest.problems import count_of
+from ..schemas.display import NAME, NOTE, READING, Cell, Column, Table, texts
+from ..schemas.errors import WriteError
 from ..scorecard.card import Scorecard
+from ..scorecard.lookup import whole
+from ..statistics.comparing import Margins
+from ..statistics.comparison import Comparison
 from .contents import AllShown, Picture, Pictures, Shown
+from .provenance import command, facts
 from .summary import (
-    UNDEFINED,
     Line,
     Section,
     cells,
     figure,
     footnotes,
     headed,
-    number,
-    plain,
+    heading,
+    sections,
     supported,
+    told,
 )
-from .tables import USUAL_K, Grid
-from .verdicts import BETTER, SAME, UNSURE, WORSE, Difference, Differences, signed
+from .tables import USUAL_K, VALUE, Grid, Look
+from .text import UNDEFINED, number, plain, signed
+from .verdicts import BETTER, SAME, UNSURE, WORSE, Difference, Differences
 
-# Content of the report page as plain data; the template only renders it.
+# Tables of the page.
 #
 # Sections match the terminal tables (:mod:`evalengine.report.summary`). Next to each number are
 # its interval, the baseline's number and whether the difference is significant.
@@ -40,50 +58,6 @@ class Gate(msgspec.Struct, frozen=True):
     status: str
     gate: str
     said: str
-
-
-class Cell(msgspec.Struct, frozen=True):
-    """A table cell.
-
-    Attributes:
-        sort: number to sort by; None to sort by ``text``.
-        kind: ``name``, ``number``, ``reading`` or ``note``.
-        bar: length of the background bar, 0 to 100; None for no bar.
-        state: the reading, for styling; may be empty.
-    """
-
-    text: str
-    sort: float | None = None
-    kind: str = "number"
-    bar: float | None = None
-    state: str = ""
-
-
-class Table(msgspec.Struct, frozen=True):
-    """A table of the page.
-
-    Attributes:
-        id: id of the HTML element.
-        caption: meaning and order of the rows.
-        header: column names.
-        notes: omitted rows or columns, and reasons for undefined numbers.
-        names: number of leading columns that are names.
-        searched: show a search field above the table.
-    """
-
-    id: str
-    caption: str
-    header: list[str]
-    rows: list[list[Cell]]
-    notes: list[str]
-    names: int = 1
-    searched: bool = False
-
-    @property
-    def right(self) -> list[bool]:
-        """Flags of the columns that contain numbers."""
-        first = self.rows[0] if self.rows else []
-        return [cell.kind == "number" for cell in first]
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -110,7 +84,7 @@ def parts(
     """Build the tables of a run.
 
     Args:
-        found: sections of the run.
+        found: sections of the run, worst first.
         differences: differences to the baseline, if there is one.
         most: maximum number of rows per table.
     """
@@ -126,13 +100,7 @@ def parts(
             labels=None
             if section.labels is None
             else _of_grid(
-                card,
-                _worst_first(card, section.labels),
-                differences,
-                most,
-                f"labels-{i}",
-                "Labels",
-                searched=True,
+                card, section.labels, differences, most, f"labels-{i}", "Labels", searched=True
             ),
             slices=[
                 _of_grid(
@@ -154,82 +122,53 @@ def parts(
 _MANY = 15
 
 
-def _worst_first(card: Scorecard, grid: Grid) -> Grid:
-    """The same rows from the worst by the first column to the best, undefined ones last."""
-    sign = -1.0 if card.directions.get(grid.first) == "lower" else 1.0
-    rows = sorted(
-        grid.rows, key=lambda row: (row.numbers[0] is None, sign * (row.numbers[0] or 0.0))
-    )
-    return msgspec.structs.replace(grid, rows=rows)
-
-
 def _numbers(section: Section, differences: Differences | None, i: int) -> Table | None:
     if not section.headline:
         return None
     reach = any(line.reach for line in section.headline)
-    header = ["metric", "value", *(["interval"] if reach else [])]
-    header += _NEXT if differences is not None else []
     support = any(line.row.get("support") for line in section.headline)
-    header += ["support"] if support else []
     noted = any(line.note for line in section.headline)
-    header += ["taken at"] if noted else []
+    columns = [Column("metric", NAME), Column("value")]
+    columns += [Column("interval")] if reach else []
+    columns += _NEXT if differences is not None else []
+    columns += [Column("support")] if support else []
+    columns += [Column("taken at", NOTE)] if noted else []
     rows = []
     for line in section.headline:
-        row = [
-            Cell(plain(line.title), kind="name"),
-            Cell(number(line.value, counted=line.counted), line.value),
-        ]
+        row = [Cell(plain(line.title)), Cell(number(line.value, counted=line.counted), line.value)]
         if reach:
-            row.append(Cell(_between(line.row)))
-        if differences is not None:
-            row += _beside(differences.of(line.row))
+            ends = line.row.get("lower"), line.row.get("upper")
+            row.append(Cell("" if None in ends else " to ".join(map(number, ends))))
+        row += _beside(differences.of(line.row)) if differences is not None else []
         if support:
             rests = line.row.get("support")
             row.append(Cell("" if rests is None else f"{rests:,.10g}", rests))
-        if noted:
-            row.append(Cell(line.note, kind="note"))
-        rows.append(row)
-    notes = [
-        _on_a_page(note)
-        for note in footnotes(msgspec.structs.replace(section, labels=None, slices=[]))
-    ]
-    return Table(f"numbers-{i}", "All numbers of the whole set", header, rows, notes)
+        rows.append([*row, *([Cell(line.note)] if noted else [])])
+    notes = []
+    for note in footnotes(msgspec.structs.replace(section, labels=None, slices=[])):
+        # A reader of the page has neither Python nor a shell.
+        said, hint, _ = note.partition("; all: ")
+        page = f"{said[0].upper()}{said[1:]}; they are in the run's metrics frame."
+        notes.append(page if hint else note)
+    return Table(columns, rows, "All numbers of the whole set", notes, f"numbers-{i}")
 
 
-def _on_a_page(note: str) -> str:
-    """A note without the way to get rows in Python and in a shell, which a reader has not."""
-    said, hint, _ = note.partition("; all: ")
-    return f"{said[0].upper()}{said[1:]}; they are in the run's metrics frame." if hint else note
-
-
-_NEXT = ["baseline", "difference", "verdict"]
-
-
-def _between(row: dict[str, Any]) -> str:
-    lower, upper = row.get("lower"), row.get("upper")
-    return "" if lower is None or upper is None else f"{number(lower)} to {number(upper)}"
+_NEXT = [Column("baseline"), Column("difference"), Column("verdict", READING)]
 
 
 def _beside(found: Difference | None) -> list[Cell]:
     """The baseline's number, the difference with its interval, and how to read it."""
     if found is None:
-        return [Cell("not there"), Cell(""), Cell("new", kind="reading")]
+        return texts("not there", "", "new")
+    before = Cell(number(found.before), found.before)
     if found.value is None:
-        undefined = Cell("undefined", kind="reading")
-        return [Cell(number(found.before), found.before), Cell(UNDEFINED), undefined]
+        return [before, *texts(UNDEFINED, "undefined")]
     said = signed(found.value)
     if found.lower is not None and found.upper is not None:
         said += f" [{signed(found.lower)}, {signed(found.upper)}]"
     reading = found.reading
-    return [
-        Cell(number(found.before), found.before),
-        Cell(said, found.value),
-        Cell(
-            f"{ARROWS[reading]} {reading}" if reading else found.unread,
-            kind="reading",
-            state=reading,
-        ),
-    ]
+    told = f"{ARROWS[reading]} {reading}" if reading else found.unread
+    return [before, Cell(said, found.value), Cell(told, state=reading)]
 
 
 def _of_grid(
@@ -247,32 +186,29 @@ def _of_grid(
     support = [supported(row) for row in shown]
     rests = [row.support if isinstance(row.support, (int, float)) else None for row in shown]
     largest = max((one for one in rests if one is not None), default=0) or 1
-    header = [plain(name) for name in (*grid.names, *grid.columns[:1])]
-    header += _NEXT if differences is not None else []
-    header += ["support"] if any(support) else []
-    header += [plain(name) for name in grid.columns[1:]]
+    columns = [Column(plain(name), NAME) for name in grid.names]
+    columns += [Column(plain(name)) for name in grid.columns[:1]]
+    columns += _NEXT if differences is not None else []
+    columns += [Column("support")] if any(support) else []
+    columns += [Column(plain(name)) for name in grid.columns[1:]]
     unit = all(0 <= (row.numbers[0] or 0.0) <= 1 for row in shown)
     rows = []
     for row, said, on in zip(shown, support, rests, strict=True):
-        line = [Cell(plain(name), kind="name") for name in row.names]
-        text, *more = cells(grid, row)
-        value = row.numbers[0]
-        line.append(Cell(text, value, bar=100 * value if unit and value is not None else None))
+        line = texts(*map(plain, row.names))
+        first, *more = map(Cell, cells(grid, row), row.numbers)
+        filled = unit and first.value is not None
+        line.append(first._replace(bar=100 * (first.value or 0.0) if filled else None))
         if differences is not None:
-            first = row.rows[0] if row.rows else None
-            line += _beside(None if first is None else differences.of(first))
+            of = row.rows[0] if row.rows else None
+            line += _beside(None if of is None else differences.of(of))
         if any(support):
             line.append(Cell(said, on, bar=None if on is None else 100 * on / largest))
-        line += [Cell(one, number) for one, number in zip(more, row.numbers[1:], strict=True)]
-        rows.append(line)
+        rows.append([*line, *more])
+    directed = card.directions.get(grid.first) in ("higher", "lower")
+    worst = "worst" if directed else "lowest"
+    order = f"{title}, by {grid.columns[0]}, {worst} first" if title else ""
     notes = _notes(grid, len(shown))
-    order = "" if not title else f"{title}, {_order(card, grid)}"
-    return Table(id, order or plain(grid.title), header, rows, notes, len(grid.names), searched)
-
-
-def _order(card: Scorecard, grid: Grid) -> str:
-    better = card.directions.get(grid.first)
-    return f"by {grid.columns[0]}, {'worst' if better in ('higher', 'lower') else 'lowest'} first"
+    return Table(columns, rows, order or plain(grid.title), notes, id, searched)
 
 
 def _notes(grid: Grid, shown: int) -> list[str]:
@@ -313,15 +249,12 @@ def lead(found: list[Section]) -> str:
         if lines:
             said = [f"{line.title} {figure(line)}" for line in lines]
             named = f"{plain(section.label_key or '')}: " if headed(section, found) else ""
-            return f"{named}{_listed(said)}."
+            listed = " and ".join(filter(None, (", ".join(said[:-1]), said[-1])))
+            return f"{named}{listed}."
     return "No aggregate of this run is defined."
 
 
 _LEADING = 3
-
-
-def _listed(words: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 # Worst datums on the page: table and contents.
@@ -371,31 +304,28 @@ def examples(
     """
     metric = worst["metric"][0]
     since = "before" in worst.columns
+    names = [] if slices is None else slices.columns
+    columns = [Column("datum", NAME), *(Column(plain(name), NAME) for name in names)]
+    columns += map(Column, [metric, *(("baseline", "change") if since else ())])
+    columns.append(Column("errors", NOTE))
     rows = []
     for i, row in enumerate(worst.iter_rows(named=True)):
-        line = [Cell(plain(str(row["datum_id"])), kind="name")]
-        if slices is not None:
-            line += [Cell(plain(str(one or "")), kind="name") for one in slices.row(i)]
+        of = () if slices is None else slices.row(i)
+        line = texts(*(plain(str(one or "")) for one in (str(row["datum_id"]), *of)))
         line.append(Cell(number(row["value"]), row["value"]))
         if since:
             change = row["value"] - row["before"]
             line += [Cell(number(row["before"]), row["before"]), Cell(signed(change), change)]
-        rows.append([*line, Cell(plain(row["why"]), kind="note")])
+        rows.append([*line, Cell(plain(row["why"]))])
     n = f"{worst.height} datum{'s' if worst.height > 1 else ''}"
+    title = f"The {n} that are worst by {metric}, the worst first"
+    if since:
+        title = f"The {n} that got worse since the baseline by {metric}, the largest change first"
     table = Table(
-        "examples-since" if since else "examples-table",
-        f"The {n} that got worse since the baseline by {metric}, the largest change first"
-        if since
-        else f"The {n} that are worst by {metric}, the worst first",
-        [
-            "datum",
-            *(plain(name) for name in (slices.columns if slices is not None else ())),
-            metric,
-            *(("baseline", "change") if since else ()),
-            "errors",
-        ],
+        columns,
         rows,
-        [],
+        title,
+        id="examples-since" if since else "examples-table",
         searched=len(rows) > 1,
     )
     notes = [plain(found.lacking)] if found.lacking else []
@@ -413,3 +343,406 @@ def _datum(one: Shown, why: str, picture: Picture | None) -> Datum:
     kind = "" if one.content is None else type(one.content).__name__
     columns = {plain(name): plain(value) for name, value in one.columns.items()}
     return Datum(plain(str(one.datum_id)), plain(why), kind, one.content, columns, picture)
+
+
+# Counts by score threshold: the table of the report that a slider moves.
+
+_COUNTS = ("tp", "fp", "fn")
+_HALF = 0.5
+_LABELS = 20
+
+
+class Counts(msgspec.Struct, frozen=True):
+    """Counts by threshold, for all labels together and for some labels.
+
+    Attributes:
+        thresholds: ascending, formatted.
+        at: index of the initial threshold, nearest to 0.5.
+        table: counts at ``at``.
+        data: ``thresholds`` and ``rows``: tp, fp and fn by threshold, per row of the table.
+    """
+
+    thresholds: list[str]
+    at: int
+    table: Table
+    data: dict[str, Any]
+
+    @property
+    def shown(self) -> str:
+        """The threshold that is shown first."""
+        return self.thresholds[self.at]
+
+
+def counts(
+    frame: pl.DataFrame | None, names: Mapping[tuple[str | None, Any], str]
+) -> Counts | None:
+    """Return the counts of a run at 100 thresholds; None without data.
+
+    Args:
+        frame: report frame ``thresholds``: the ``curves`` frame at many thresholds.
+        names: (label key, label value) -> name.
+    """
+    if frame is None or not frame.height:
+        return None
+    frame = whole(
+        frame.filter(pl.col("slice").is_null(), pl.col("score_threshold").is_not_null()),
+        ("area", "max_detections"),
+    )
+    every = frame["score_threshold"].unique().sort().to_numpy()
+    hundredths = every[np.isclose(every * 100, np.round(every * 100), atol=1e-9)]
+    inside = hundredths.size and every[0] >= 0 and every[-1] <= 1  # else scores are not shares
+    chosen = hundredths if inside else every[:: max(1, every.size // 100)]
+    frame = frame.filter(pl.col("score_threshold").is_in(chosen.tolist()))
+    keys = ["label_key", "label_value"]
+    labels = (
+        frame.group_by(keys, maintain_order=True)
+        .agg(support=(pl.col("tp") + pl.col("fn")).max())
+        .sort("support", descending=True, maintain_order=True)
+    )
+    named = labels["label_key"].n_unique() > 1
+    rows = []
+    for key in labels["label_key"].unique(maintain_order=True):
+        of_key = frame.filter(pl.col("label_key").eq_missing(pl.lit(key, pl.String)))
+        if of_key["label_value"].n_unique() > 1:
+            sums = of_key.group_by("score_threshold").agg(pl.col(*_COUNTS).sum())
+            whole_of = f"all labels of {key}" if named else "all labels"
+            rows.append((plain(whole_of), sums.sort("score_threshold")))
+    for key, value in labels.head(_LABELS).select(keys).iter_rows():
+        of = pl.col("label_key").eq_missing(pl.lit(key)) & (pl.col("label_value") == value)
+        called = names.get((key, value), str(value))
+        name = f"{key} {called}" if named else called
+        rows.append((plain(name), frame.filter(of).sort("score_threshold")))
+    at = int(np.abs(chosen - _HALF).argmin())
+    # Counts are short in JSON: integers if whole, otherwise 3 decimals.
+    data = [
+        [[int(v) if v == int(v) else round(v, 3) for v in one[name]] for name in _COUNTS]
+        for _, one in rows
+    ]
+    left = labels.height - min(labels.height, _LABELS)
+    notes = [f"{left:,} labels of less support are not in this table."] if left else []
+    table = Table(
+        [Column("label", NAME), *map(Column, ["TP", "FP", "FN", "precision", "recall", "F1"])],
+        [
+            [Cell(name), *_cells([c[at] for c in columns])]
+            for (name, _), columns in zip(rows, data, strict=True)
+        ],
+        "True positives, false positives and false negatives",
+        notes,
+        "counts",
+    )
+    said = [f"{threshold:.6g}" for threshold in chosen.tolist()]
+    return Counts(said, at, table, {"thresholds": said, "rows": data})
+
+
+def _cells(counted: list[float]) -> list[Cell]:
+    tp, fp, fn = counted
+    shares = [(tp, tp + fp), (tp, tp + fn), (2 * tp, 2 * tp + fp + fn)]
+    cells = [Cell(f"{one:,.10g}", one) for one in counted]
+    for part, every in shares:
+        share = part / every if every else None
+        cells.append(Cell(UNDEFINED if share is None else number(share), share))
+    return cells
+
+
+MOST_BYTES = 2_000_000
+"""Maximum size of a page."""
+_MOST_ROWS = (2000, 1000, 500, 200, 50)
+"""Maximum rows per table, tried in order until the page is small enough."""
+FAILED = "failed"
+
+
+@cache
+def _template() -> Any:
+    import jinja2
+
+    loader = jinja2.PackageLoader("evalengine.report")
+    return jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True).get_template(
+        "report.html"
+    )
+
+
+def as_page(
+    card: Scorecard,
+    *,
+    title: str = "",
+    baseline: Scorecard | None = None,
+    baseline_name: str = "",
+    comparison: Comparison | None = None,
+    margins: Margins | None = None,
+    gates: Sequence[Gate] = (),
+    notes: Sequence[str] = (),
+    examples: Sequence[Examples] = (),
+    again: str = "",
+) -> str:
+    """Return the report as HTML of at most 2 MB.
+
+    Args:
+        title: page title; default the task.
+        baseline: an earlier run.
+        baseline_name: name of the baseline.
+        comparison: comparison of both, baseline first.
+        margins: intervals of differences if the runs cover different datums. Without ``comparison``
+            and ``margins``, differences have no interval.
+        gates: shown in this order.
+        notes: further remarks.
+        examples: lists of datums to inspect; the first is unfolded.
+        again: command that writes this page.
+    """
+    differences = None if baseline is None else Differences(baseline, comparison, margins)
+    page, found, drawn = "", sections(card, Look(VALUE)), _drawn(card, baseline, examples)
+    for most in _MOST_ROWS:
+        shown = parts(card, found, differences, most)
+        said = _said(card, lead(found), shown, comparison, gates, baseline=baseline is not None)
+        said["reading"] = "" if baseline is None else _reading(comparison, margins)
+        page = _template().render(
+            **_about(card, title, baseline_name),
+            again=again,
+            **said,
+            parts=shown,
+            gates=gates,
+            notes=[plain(note) for _, note in told(card)] + list(notes),
+            contents=_contents(said["has"], drawn, said["verdict"]["title"]),
+            **drawn,
+        )
+        if len(page.encode()) <= MOST_BYTES:
+            break
+    return page
+
+
+def _about(card: Scorecard, title: str, baseline_name: str) -> dict[str, Any]:
+    folder = files("evalengine.report") / "templates"
+    columns = [Column("what", NAME), Column("value", NOTE)]
+    rows = [texts(name, value) for name, value in facts(card)]
+    return {
+        "version": __version__,
+        "title": plain(title or f"{card.task.capitalize()} report"),
+        "about": plain(heading(card)),
+        "baseline": plain(baseline_name),
+        # Marked as safe: both are the project's own.
+        "style": _safe((folder / "report.css").read_text(encoding="utf-8")),
+        "script": _safe((folder / "report.js").read_text(encoding="utf-8")),
+        "command": command(card.task, card.options, card.run.get("inputs", {})),
+        "provenance": Table(columns, rows, "Inputs and settings", id="facts"),
+    }
+
+
+def _safe(text: str) -> Any:
+    from markupsafe import Markup
+
+    return Markup(text)
+
+
+def _said(
+    card: Scorecard,
+    headline: str,
+    shown: list[Part],
+    comparison: Comparison | None,
+    gates: Sequence[Gate],
+    *,
+    baseline: bool,
+) -> dict[str, Any]:
+    """The verdict, or a summary without gate and baseline; and which sections there are."""
+    failed = sum(gate.status == FAILED for gate in gates)
+    said = _against(shown) or headline if comparison is None else plain(comparison.verdict)
+    more: list[str] = []
+    if gates:
+        state, every = FAILED if failed else "passed", count_of(len(gates), "gate")
+        short = f"{failed} of {every} failed" if failed else f"{every} passed"
+        said, more = f"{short}.", [said]
+    else:
+        state = _state(shown)
+        short = state or headline.rstrip(".")
+    more += _moved(shown)
+    has = {
+        "numbers": any(part.numbers or part.tables for part in shown),
+        "labels": any(part.labels for part in shown),
+        "slices": any(part.slices for part in shown),
+    }
+    judged = bool(gates) or baseline
+    return {
+        "verdict": {
+            "title": "Verdict" if judged else "Summary",
+            "said": said,
+            "more": more,
+            "state": state,
+            "short": short,
+        },
+        "warnings": [plain(note) for note in card.warnings],
+        "has": has,
+    }
+
+
+def _reading(comparison: Comparison | None, margins: Margins | None) -> str:
+    """Return a sentence on how to read the differences."""
+    if comparison is None and margins is None:
+        return "Differences are this run minus the baseline. They were not tested: see the notes."
+    level = comparison.level if comparison is not None else margins.level  # type: ignore[union-attr]
+    sure = f"{100 * (1 - level):g} %"
+    said = f"Differences are this run minus the baseline, with their {100 * level:g} % intervals."
+    if comparison is None:
+        return (
+            f"{said} The runs have different datums: ▲ better and ▼ worse mean that the interval"
+            f" excludes 0, which happens by luck for {sure} of all numbers. ≈ not significant."
+        )
+    adjusted = (
+        ", once adjusted for how many aggregates, labels or slices were tested"
+        if comparison.adjust != "none"
+        else ""
+    )
+    return (
+        f"{said} ▲ better and ▼ worse: significant at {sure}{adjusted}. ≈ not significant,"
+        " although the interval of a single number may exclude 0. = same: equal in every resample."
+    )
+
+
+def _leading(shown: list[Part]) -> list[Part]:
+    """The part over all label keys, else the parts of each."""
+    return [part for part in shown if part.numbers and not part.title] or shown
+
+
+def _against(shown: list[Part]) -> str:
+    """Return the leading number next to the baseline's; empty without a baseline."""
+    for part in _leading(shown):
+        table = part.numbers
+        if table is None or table.place("baseline") is None:
+            continue
+        titles = [column.title for column in table.columns]
+        for row in table.rows:
+            cells = dict(zip(titles, row, strict=True))
+            if cells["difference"].value is not None:
+                said = f"{part.title} {cells['metric'].text} {cells['value'].text} against".strip()
+                said += f" {cells['baseline'].text} ({cells['difference'].text})"
+                return f"{said}{', ' * bool(cells['verdict'].state)}{cells['verdict'].state}."
+    return ""
+
+
+def _state(shown: list[Part]) -> str:
+    """Return the reading of the leading number, the worst over label keys; empty if unknown."""
+    states = []
+    for part in _leading(shown):
+        rows = part.numbers.rows if part.numbers else []
+        read = [cell.state for row in rows for cell in row if cell.state]
+        states += read[:1]
+    return next((state for state in (WORSE, BETTER) if state in states), "")
+
+
+def _moved(shown: list[Part]) -> list[str]:
+    """Labels and slices that are surely worse or better, those that changed most first."""
+    said = []
+    for what, tables in (
+        ("labels", [part.labels for part in shown if part.labels]),
+        ("slices", [table for part in shown for table in part.slices]),
+    ):
+        for table in tables:
+            change = table.place("difference")
+            if change is None:
+                continue
+            for state in (WORSE, BETTER):
+                rows = [
+                    (row[change].value or 0.0, " ".join(cell.text for cell in row[: table.names]))
+                    for row in table.rows
+                    if any(cell.state == state for cell in row)
+                ]
+                rows.sort(key=lambda one: -abs(one[0]))
+                names = [f"{name} ({signed(value)})" for value, name in rows[:_NAMED]]
+                names += [f"and {len(rows) - _NAMED} more"] if rows[_NAMED:] else []
+                by = table.columns[table.names].title
+                if names:
+                    said.append(f"Significantly {state} {what} by {by}: {', '.join(names)}.")
+    return said
+
+
+def _drawn(
+    card: Scorecard, baseline: Scorecard | None, shown: Sequence[Examples]
+) -> dict[str, Any]:
+    """Curves, counts by threshold, errors and examples."""
+    from .charts import charts, frames_of, names_of
+    from .svg import figure as chart_figure
+
+    names = names_of(card)
+    other = None if baseline is None else (baseline.metrics, frames_of(baseline))
+    every = charts(card.metrics, frames_of(card), card.directions, other, names, _TABLES)
+    return {
+        "charts": [_safe(chart_figure(one)) for one in every if one.kind not in _ERRORS],
+        "counts": counts(card.page_frame("thresholds"), names),
+        "missing_charts": [
+            f"No {_CALLED.get(name, name)}: {why}" for name, why in card.lacking.items()
+        ],
+        "errors": observed(card),
+        "error_charts": [_safe(chart_figure(one)) for one in every if one.kind in _ERRORS],
+        "examples": shown,
+        "unfolded": _UNFOLDED,
+    }
+
+
+_CALLED = {
+    "thresholds": "counts by score threshold",
+    "confusion": "confusion matrix",
+    "reliability": "calibration curve",
+    "actual_by_prediction": "curve of the truth by the prediction",
+    "worst": "examples",
+}
+"""Names of report frames, for messages about missing ones."""
+_TABLES = ("labels", "slices")
+"""Charts whose data the page also shows as tables."""
+_ERRORS = ("confusion", "costs")
+_UNFOLDED = 12
+"""Datums whose contents are seen without unfolding the rest."""
+
+
+def observed(card: Scorecard) -> list[Table]:
+    """Return the tables of the detailed curve at the score threshold nearest 0.5; may be empty."""
+    if "examples" not in card.frames:
+        return []
+    rows = card.frame("examples").filter(
+        pl.col("slice").is_null(), pl.col("observation").is_not_null(), pl.col("count") > 0
+    )
+    known = rows["score_threshold"].drop_nulls().unique().sort()
+    if not len(known):
+        return []
+    nearest = known[int((known - _HALF).abs().arg_min() or 0)]
+    cells = ["label_value", "outcome", "observation", "count"]
+    rows = rows.filter(score_threshold=nearest).select(cells).unique(maintain_order=True)
+    rows = rows.sort("count", descending=True, maintain_order=True)
+    shown = [
+        [*texts(plain(str(label)), outcome, seen.replace("_", " ")), Cell(f"{count:,}", count)]
+        for label, outcome, seen, count in rows.head(_MOST_ROWS[-1]).iter_rows()
+    ]
+    left = rows.height - len(shown)
+    notes = [f"{left:,} more rows are in the examples frame of the run."] if left else []
+    caption = f"Errors by label at score {nearest:g}, the most frequent first"
+    columns = [Column("label", NAME), Column("outcome", NOTE), Column("observation", NOTE)]
+    table = Table([*columns, Column("count")], shown, caption, notes, "observations")
+    return [table] if shown else []
+
+
+def _contents(has: dict[str, bool], drawn: dict[str, Any], first: str) -> list[tuple[str, str]]:
+    """Return the existing sections as (anchor, name); the first has a special title."""
+    there = {
+        "verdict": True,
+        "numbers": has["numbers"],
+        "labels": has["labels"],
+        "curves": drawn["charts"] or drawn["counts"] or drawn["missing_charts"],
+        "slices": has["slices"],
+        "errors": drawn["errors"] or drawn["error_charts"],
+        "examples": drawn["examples"],
+        "notes": True,
+        "provenance": True,
+    }
+    titles = {"verdict": first}
+    return [(name, titles.get(name, name.capitalize())) for name in there if there[name]]
+
+
+def write_page(page: str, path: str | Path) -> Path:
+    """Write a report atomically.
+
+    Raises:
+        WriteError: the file cannot be written.
+    """
+    target = Path(path)
+    try:
+        with whole_file(target, sweeps=True) as file:
+            file.write(page.encode())
+    except OSError as error:
+        raise WriteError(f"cannot write {path}: {error}.") from error
+    return target

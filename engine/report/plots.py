@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..schemas.errors import OptionError, ResultError, unknown
+from ..schemas.marks import COLOURS, PLAIN, Areas, Chart, Line, Points, Scale, Texts
 from ..schemas.wording import option
-from .chart_shapes import Bar, Bars, Chart, Drawn, Line, Matrix, Numbers, Want, described, supported
-from .charts import KINDS, differences, drawn, frames_of, names_of
+from .charts import KINDS, Numbers, Want, differences, drawn, frames_of, names_of
 from .summary import sections
-from .svg import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from ..scorecard.card import Scorecard
 
 FORMATS = ("svg", "png", "pdf")
-_MARKS = "os^Dv+x_"
 _WIDE, _TALL = 6.4, 4.4  # inches
 _ROW = 0.28  # inches of a bar, and of a row of a matrix
 _DPI = 150
@@ -38,7 +36,10 @@ class Plots:
     """Matplotlib figures of a run, available as ``card.plot``.
 
     Each method returns a ``matplotlib.figure.Figure`` with title, units and support. Notebooks show
-    it; ``savefig`` writes it to a file.
+    it; ``savefig`` writes it to a file. ``label_value`` restricts it to one label, by default all
+    are shown; ``iou_threshold`` selects a threshold of detection, by default 0.5; ``metric`` a
+    metric, by default the first of the run's tables. ``baseline`` is another run, shown with dashed
+    lines or hollow marks.
 
     Args:
         card: the run.
@@ -64,40 +65,21 @@ class Plots:
         iou_threshold: float | None = None,
         baseline: Scorecard | None = None,
     ) -> Figure:
-        """Plot precision by recall: one line per label, and one for all labels together.
-
-        Args:
-            label_value: plot this label only.
-            iou_threshold: IoU threshold of detection; default 0.5.
-            baseline: another run, plotted dashed.
-        """
+        """Plot precision by recall: one line per label, and one for all labels together."""
         return self.figure(
             "precision_recall", baseline, label_value=label_value, iou_threshold=iou_threshold
         )
 
     def roc(self, *, label_value: Any = None, baseline: Scorecard | None = None) -> Figure:
-        """Plot true positive rate by false positive rate, one line per label.
-
-        Args:
-            label_value: plot this label only.
-            baseline: another run, plotted dashed.
-        """
+        """Plot true positive rate by false positive rate, one line per label."""
         return self.figure("roc", baseline, label_value=label_value)
 
     def calibration(self, *, baseline: Scorecard | None = None) -> Figure:
-        """Plot accuracy by predicted confidence.
-
-        Args:
-            baseline: another run, plotted dashed.
-        """
+        """Plot accuracy by predicted confidence."""
         return self.figure("calibration", baseline)
 
     def actual(self, *, baseline: Scorecard | None = None) -> Figure:
-        """Plot actual by predicted values: means of both per bin of predictions.
-
-        Args:
-            baseline: another run, plotted dashed.
-        """
+        """Plot actual by predicted values: means of both per bin of predictions."""
         return self.figure("actual", baseline)
 
     def thresholds(
@@ -107,44 +89,23 @@ class Plots:
         iou_threshold: float | None = None,
         baseline: Scorecard | None = None,
     ) -> Figure:
-        """Plot precision, recall and F1 by score threshold, for all labels together or for one.
-
-        Args:
-            label_value: plot this label.
-            iou_threshold: IoU threshold of detection.
-            baseline: another run, plotted dashed.
-        """
+        """Plot precision, recall and F1 by score threshold, for all labels together or for one."""
         return self.figure(
             "thresholds", baseline, label_value=label_value, iou_threshold=iou_threshold
         )
 
     def ks(self, *, metric: str | None = None, baseline: Scorecard | None = None) -> Figure:
-        """Plot metrics by cut-off k.
-
-        Args:
-            metric: plot this metric only.
-            baseline: another run, plotted dashed.
-        """
+        """Plot metrics by cut-off k."""
         return self.figure("ks", baseline, metric=metric)
 
     def distribution(
         self, *, metric: str | None = None, baseline: Scorecard | None = None
     ) -> Figure:
-        """Plot the distribution of per-datum values.
-
-        Args:
-            metric: metric to plot; default the primary one.
-            baseline: another run, plotted dashed.
-        """
+        """Plot the distribution of per-datum values."""
         return self.figure("distribution", baseline, metric=metric)
 
     def confusion(self, *, label_value: Any = None, iou_threshold: float | None = None) -> Figure:
-        """Plot the confusion matrix. With more than 20 labels, only the most frequent pairs.
-
-        Args:
-            label_value: plot pairs of this label only.
-            iou_threshold: IoU threshold of detection.
-        """
+        """Plot the confusion matrix. With more than 20 labels, only the most frequent pairs."""
         return self.figure("confusion", None, label_value=label_value, iou_threshold=iou_threshold)
 
     def costs(
@@ -154,13 +115,7 @@ class Plots:
         iou_threshold: float | None = None,
         baseline: Scorecard | None = None,
     ) -> Figure:
-        """Plot the AP gained if one kind of error were removed. Needs the metric ``TIDE``.
-
-        Args:
-            label_value: plot this label; default all labels together.
-            iou_threshold: IoU threshold of detection; default 0.5.
-            baseline: another run, plotted as hollow marks.
-        """
+        """Plot the AP gained if one kind of error were removed. Needs the metric ``TIDE``."""
         return self.figure("costs", baseline, label_value=label_value, iou_threshold=iou_threshold)
 
     def labels(
@@ -170,13 +125,7 @@ class Plots:
         iou_threshold: float | None = None,
         baseline: Scorecard | None = None,
     ) -> Figure:
-        """Plot a metric by label, worst first, with intervals if available.
-
-        Args:
-            metric: metric to plot; default the first one of the table of labels.
-            iou_threshold: IoU threshold of detection.
-            baseline: another run, plotted as hollow marks.
-        """
+        """Plot a metric by label, worst first, with intervals if available."""
         if metric is None:
             tables = (section.labels for section in sections(self._card))
             metric = next((table.first for table in tables if table is not None), None)
@@ -189,13 +138,7 @@ class Plots:
         iou_threshold: float | None = None,
         baseline: Scorecard | None = None,
     ) -> Figure:
-        """Plot a metric by slice, worst first, with intervals if available.
-
-        Args:
-            metric: metric to plot; default the first one of the tables of slices.
-            iou_threshold: IoU threshold of detection.
-            baseline: another run, plotted as hollow marks.
-        """
+        """Plot a metric by slice, worst first, with intervals if available."""
         return self.figure("slices", baseline, metric=metric, iou_threshold=iou_threshold)
 
     def compare(self, other: Any, *, metric: str | None = None, draws: int | None = None) -> Figure:
@@ -264,7 +207,7 @@ def _lacking(card: Scorecard, kind: str, given: dict[str, Any]) -> str:
     return f"this run has no data to plot {kind}" + (f": {way}." if way else ".")
 
 
-def figure_of(charts: list[Drawn]) -> Figure:
+def figure_of(charts: list[Chart]) -> Figure:
     """Stack charts vertically in one figure.
 
     Raises:
@@ -289,161 +232,123 @@ def figure_of(charts: list[Drawn]) -> Figure:
     made = Shown(figsize=(_WIDE, sum(heights)), layout="constrained")
     every = made.subplots(len(charts), squeeze=False, height_ratios=heights)
     for axes, chart in zip(every[:, 0], charts, strict=True):
-        _DRAW[type(chart)](axes, chart)
-        pad = 22 if isinstance(chart, Bars) and chart.across is None else 6  # room for a legend
+        _draw(axes, chart)
+        pad = 22 if chart.y.names and not chart.x.names else 6  # room for a legend
         axes.set_title(chart.title, loc="left", fontsize="medium", wrap=True, pad=pad)
     notes = list(dict.fromkeys(chart.note for chart in charts if chart.note))
     if notes:
         said = "\n".join(line for note in notes for line in wrap(note, _CHARACTERS))
         made.supxlabel(said, x=0.01, ha="left", fontsize="x-small", color="0.35")
-    made.set_label(" ".join(described(chart) for chart in charts))
+    made.set_label(" ".join(chart.alt for chart in charts))
     return made
 
 
-def _height(chart: Drawn) -> float:
-    if isinstance(chart, Matrix):
-        return max(_TALL, 1.6 + _ROW * 1.3 * len(chart.rows))
-    if isinstance(chart, Bars) and chart.across is None:
-        return 1.5 + _ROW * len(chart.bars)
-    return _TALL
+def _height(chart: Chart) -> float:
+    if chart.x.names:
+        return max(_TALL, 1.6 + _ROW * 1.3 * len(chart.y.names))
+    return 1.5 + _ROW * len(chart.y.names) if chart.y.names else _TALL
 
 
-def _lines(axes: Axes, chart: Chart) -> None:
-    if chart.diagonal:
-        ends = [max(chart.x.low, chart.y.low), min(chart.x.high, chart.y.high)]
-        axes.plot(ends, ends, color="0.6", linestyle=":", linewidth=1)
-    places: dict[str, int] = {}
-    for line in chart.lines:
-        i = places.setdefault(line.name, len(places))
-        _line(axes, line, i)
-    axes.set(xlabel=chart.x.title, ylabel=chart.y.title)
-    axes.set_xlim(*_room(chart.x.low, chart.x.high))
-    axes.set_ylim(*_room(chart.y.low, chart.y.high))
-    axes.grid(color="0.9")
-    axes.set_axisbelow(True)
-    every = sorted({x for line in chart.lines for x in line.x})
-    if len(every) <= _TICKS:
-        axes.set_xticks(every)
-    if any(axes.get_legend_handles_labels()[1]):
-        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), fontsize="small", frameon=False)
-
-
-def _line(axes: Axes, line: Line, i: int) -> None:
-    colour = "black" if line.whole else COLOURS[i % len(COLOURS)]
-    y = [float("nan") if value is None else value for value in line.y]
-    few = len(y) <= 25
-    name = supported(line.name, line.support)
-    axes.plot(
-        line.x,
-        y,
-        color=colour,
-        linestyle="--" if line.baseline else "-",
-        linewidth=2.0 if line.whole else 1.4,
-        alpha=0.7 if line.baseline else 1.0,
-        marker=_MARKS[i % len(_MARKS)],
-        markersize=4,
-        markevery=None if few else max(1, len(y) // 6),
-        label=f"{name}, baseline" if line.baseline else name,
-    )
-    if line.low is not None and line.high is not None:
-        ends = zip(line.x, line.low, line.high, strict=True)
-        for x, low, high in ends:
-            if low is not None and high is not None:
-                axes.plot([x, x], [low, high], color=colour, linewidth=1, alpha=0.6)
-
-
-def _room(low: float, high: float) -> tuple[float, float]:
-    """Limits of an axis, with a little room for marks."""
-    edge = 0.02 * ((high - low) or 1.0)
-    return low - edge, high + edge
-
-
-def _bars(axes: Axes, chart: Bars) -> None:
-    if chart.across is not None:
-        _histogram(axes, chart)
-        return
-    names = [supported(bar.name, bar.support) for bar in chart.bars]
-    for place, bar in enumerate(chart.bars):
-        _bar(axes, chart, bar, place)
-    axes.set_yticks(range(len(names)), names, fontsize="small")
-    axes.invert_yaxis()
-    axes.set(xlabel=chart.axis.title)
-    axes.set_xlim(*_room(chart.axis.low, chart.axis.high))
-    if chart.reference is not None:
-        axes.axvline(chart.reference[0], color="0.5", linestyle=":", label=chart.reference[1])
-    axes.grid(axis="x", color="0.9")
-    axes.set_axisbelow(True)
-    if any(bar.baseline is not None for bar in chart.bars):
-        axes.scatter([], [], marker="D", facecolors="none", edgecolors="black", label="baseline")
-    if axes.get_legend_handles_labels()[1]:
-        axes.legend(
-            loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2, fontsize="small", frameon=False
-        )
-
-
-_SAID = {"better": ("^", COLOURS[2]), "worse": ("v", COLOURS[1])}
-
-
-def _bar(axes: Axes, chart: Bars, bar: Bar, place: int) -> None:
-    if bar.value is None:
-        axes.text(chart.axis.low, place, " undefined", va="center", fontsize="x-small")
-        return
-    if chart.dots:
-        mark, colour = _SAID.get(bar.says, ("o", "0.35"))
-        axes.plot(bar.value, place, mark, color=colour, label="_")
+def _draw(axes: Axes, chart: Chart) -> None:
+    """Draw the marks of a chart, its scales and its legend."""
+    legend: dict[str, list[Any]] = {}
+    for mark in chart.marks:
+        artist = _MARKS[type(mark)](axes, mark)
+        if mark.legend:
+            legend.setdefault(mark.legend, []).append(artist)
+    x, y = chart.x, chart.y
+    axes.set(xlabel=x.title, ylabel=y.title)
+    if x.names:
+        axes.set_xticks(range(len(x.names)), x.names, rotation=45, ha="right", fontsize="small")
+        axes.set_xlim(-0.5, len(x.names) - 0.5)
     else:
-        axes.barh(place, bar.value, height=0.6, color=COLOURS[0], alpha=0.65)
-    if bar.low is not None and bar.high is not None:
-        axes.plot([bar.low, bar.high], [place, place], color="black", linewidth=1.2, marker="|")
-    if bar.baseline is not None:
-        axes.scatter(bar.baseline, place, marker="D", facecolors="none", edgecolors="black", s=24)
-    said = f" {bar.value:.4g}" + (f" {bar.says}" if bar.says else "")
-    axes.annotate(
-        said,
-        (1, place),
-        (2, 0),
-        ("axes fraction", "data"),
-        "offset points",
-        va="center",
-        fontsize="x-small",
-    )
-
-
-def _histogram(axes: Axes, chart: Bars) -> None:
-    assert chart.across is not None
-    spans = [bar.span for bar in chart.bars if bar.span is not None]
-    edges = [spans[0][0], *(high for _, high in spans)]
-    values = [bar.value or 0.0 for bar in chart.bars]
-    axes.stairs(values, edges, fill=True, color=COLOURS[0], alpha=0.75, label="this run")
-    before = [bar.baseline for bar in chart.bars]
-    if any(value is not None for value in before):
-        axes.stairs(
-            [value or 0.0 for value in before],
-            edges,
-            color="black",
-            linestyle="--",
-            label="baseline",
-        )
-        axes.legend(fontsize="small", frameon=False)
-    axes.set(xlabel=chart.across.title, ylabel=chart.axis.title)
-    axes.grid(axis="y", color="0.9")
+        axes.set_xlim(*_room(x))
+        axes.grid(axis="x", color="0.9")
+        if x.ticks is not None and len(x.ticks) <= _TICKS:
+            axes.set_xticks(x.ticks)
+    if y.names:
+        axes.set_yticks(range(len(y.names)), y.names, fontsize="small")
+        axes.set_ylim(len(y.names) - 0.5, -0.5)
+        for place, text in enumerate(y.after):
+            axes.annotate(
+                f" {text}",
+                (1, place),
+                (2, 0),
+                ("axes fraction", "data"),
+                "offset points",
+                va="center",
+                fontsize="x-small",
+            )
+    else:
+        axes.set_ylim(*_room(y))
+        axes.grid(axis="y", color="0.9")
     axes.set_axisbelow(True)
+    if legend:
+        axes.legend(
+            [tuple(artists) for artists in reversed(legend.values())],
+            [*reversed(legend)],
+            loc="lower left" if y.names else "upper left",
+            bbox_to_anchor=(0, 1) if y.names else (1.01, 1),
+            ncols=3 if y.names else 1,
+            fontsize="small",
+            frameon=False,
+        )
 
 
-def _matrix(axes: Axes, chart: Matrix) -> None:
-    shares = [[n / (sum(row) or 1) for n in row] for row in chart.counts]
-    axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    for i, row in enumerate(chart.counts):
-        for j, n in enumerate(row):
-            if n:
-                colour = "white" if shares[i][j] > 0.55 else "black"
-                change = n - chart.before[i][j] if chart.before is not None else 0
-                text = f"{n:,}\n{change:+,}" if change else f"{n:,}"
-                axes.text(j, i, text, ha="center", va="center", fontsize="small", color=colour)
-    axes.set_xticks(range(len(chart.columns)), chart.columns, rotation=45, ha="right")
-    axes.set_yticks(range(len(chart.rows)), chart.rows)
-    axes.tick_params(labelsize="small")
-    axes.set(xlabel="predicted", ylabel="actual")
+def _room(scale: Scale) -> tuple[float, float]:
+    """Limits of an axis, with a little room for symbols."""
+    edge = 0.02 * ((scale.high - scale.low) or 1.0)
+    return scale.low - edge, scale.high + edge
 
 
-_DRAW: dict[type[Any], Callable[[Any, Any], None]] = {Chart: _lines, Bars: _bars, Matrix: _matrix}
+def _colour(i: int) -> str:
+    return "black" if i == PLAIN else COLOURS[i % len(COLOURS)]
+
+
+def _line(axes: Axes, mark: Line) -> Any:
+    y = [float("nan") if value is None else value for value in mark.y]
+    dash: Any = (0, tuple(map(float, mark.dash.split()))) if mark.dash else "-"
+    (made,) = axes.plot(
+        mark.x,
+        y,
+        color=_colour(mark.colour),
+        linestyle=dash,
+        linewidth=mark.width * 0.85,
+        alpha=mark.opacity,
+        label=mark.legend or "_",
+    )
+    return made
+
+
+def _points(axes: Axes, mark: Points) -> Any:
+    colour, symbol = _colour(mark.colour), "os^Dv+x_|"[mark.symbol]
+    face = "none" if mark.hollow and symbol not in "+x_|" else colour
+    edge = None if symbol in "+x_|" else colour
+    sizes = [2.2 * radius**2 for radius in mark.radius]
+    return axes.scatter(mark.x, mark.y, sizes, c=[face], marker=symbol, edgecolors=edge, zorder=3)
+
+
+def _areas(axes: Axes, mark: Areas) -> Any:
+    for one in mark.areas:
+        axes.bar(
+            one.left,
+            one.high - one.low,
+            one.right - one.left,
+            one.low,
+            align="edge",
+            color=(_colour(one.colour), one.opacity),
+            edgecolor="black" if one.outlined else "none",
+        )
+
+
+def _texts(axes: Axes, mark: Texts) -> None:
+    for x, y, text in mark.texts:
+        axes.text(x, y, text, ha="center", va="center", fontsize="small")
+
+
+_MARKS: dict[type[Any], Callable[[Any, Any], Any]] = {
+    Line: _line,
+    Points: _points,
+    Areas: _areas,
+    Texts: _texts,
+}

@@ -41,12 +41,12 @@ def command(task: str, options: Options, inputs: Mapping[str, Mapping[str, Any]]
         for name in (first, GROUND_TRUTHS, *_BESIDE)
         if name in inputs
     }
-    if all(_is_file(inputs[name]) for name in (first, GROUND_TRUTHS) if name in inputs):
+    if all("path" in inputs[name] for name in (first, GROUND_TRUTHS) if name in inputs):
         sides = [shlex.quote(str(sources[name])) for name in sources if name not in _BESIDE]
         beside = [
             f"--{name} {shlex.quote(str(sources[name]))}"
             for name in _BESIDE
-            if name in sources and _is_file(inputs[name])
+            if name in sources and "path" in inputs[name]
         ]
         said = " ".join(["evalengine score", *sides, *beside, *map(in_shell, given)])
     else:
@@ -74,10 +74,6 @@ def _written(name: str, value: Any) -> Any:
         return {str(key): one for key, one in value.items()}
     simple = value is None or isinstance(value, (str, bool, int, float, list, tuple))
     return value if simple else f"<{name}>"
-
-
-def _is_file(facts: Mapping[str, Any]) -> bool:
-    return "path" in facts
 
 
 def facts(card: Scorecard) -> list[tuple[str, str]]:

@@ -3,37 +3,35 @@
 from __future__ import annotations
 
 import html
-import io
 import json
 import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Collection, Mapping, Sequence
-from types import MappingProxyType
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, TextIO, cast
+from collections.abc import Mapping, Sequence
+from typing import IO, TYPE_CHECKING, Any
 
+import msgspec
 import polars as pl
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
-from rich.table import Table as table_Table
+from rich.table import Table as Grid_
 from rich.text import Text
 
 from ..ingest.problems import count_of
 from ..metrics import registry
+from ..schemas.display import BEST, NAME, NOTE, NUMBER, Cell, Column, Table, texts
 from ..schemas.errors import OptionError, did_you_mean, unknown
 from ..schemas.results import FRAMES as results_FRAMES
 from ..schemas.tables import TABLES
 from ..statistics.paired import too_few
+from .summary import BEST as FIRST
 from .summary import (
-    BEST,
     BINS,
     SLICES,
-    UNDEFINED,
     WORST,
     Line,
     Section,
-    aligned,
     also_made,
     cells,
     exact_headline,
@@ -43,10 +41,6 @@ from .summary import (
     limited,
     made,
     markdown,
-    markdown_frame,
-    markdown_table,
-    number,
-    plain,
     sections,
     supported,
     told,
@@ -54,6 +48,9 @@ from .summary import (
 )
 from .summary import heading as summary_heading
 from .tables import USUAL, Grid, Look
+from .text import aligned, as_json, escaped, latex, number, plain, table_of, write_frame, write_text
+from .text import as_html as as_html_table
+from .text import markdown as as_markdown_table
 from .verdicts import (
     beaten,
     better,
@@ -63,17 +60,13 @@ from .verdicts import (
     letters,
     of_pair,
     pairs,
-    probability,
     ranks,
     same_number,
-    signed,
     title_of,
     values_of,
 )
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from ..api import CheckReport
     from ..scorecard.card import Scorecard
     from ..statistics.comparison import Comparison
@@ -83,7 +76,6 @@ if TYPE_CHECKING:
 # Terminals get styled tables; pipes get the same text without colour, rules or characters that
 # the encoding does not support.
 
-FORMATS = ("table", "json", "csv", "parquet", "markdown")
 PIPED_WIDTH = 80
 WIDE = 100_000
 _LABEL_WIDTH = 26
@@ -93,7 +85,6 @@ _LEAST_NAME = 8
 _NAMED = 3
 _PADDING = re.compile(r" +((?:\x1b\[[0-9;]*m)*)$", re.M)
 """Blanks at the end of a line, before codes that end a style."""
-_ASCII = str.maketrans({UNDEFINED: "-", "±": "+-", "…": "~", "—": "-", "≥": ">"})
 
 
 def show(
@@ -163,45 +154,12 @@ def show_frame(
     Raises:
         OptionError: no such format, or bytes for a terminal.
     """
-    out = sys.stdout if out is None else out
-    if form == "json":
-        # One row a line: still one JSON document, and a pager or grep can read it.
-        rows = ",\n  ".join(frame.write_ndjson().splitlines())
-        parts = [f'"{name}": [{rows}]']
-        for key in ("notes", "warnings"):
-            listed = [] if card is None else list(getattr(card, key))
-            parts.append(f'"{key}": {json.dumps(listed, ensure_ascii=False)}')
-        if card is not None and name == "metrics" and (others := dict(made(card))):
-            parts.append(f'"frames": {json.dumps(others)}')
-        write_text("{" + ",\n ".join(parts) + "}\n", out)
-    elif form == "csv":
-        write_text(frame.write_csv(), out)
-    elif form == "markdown":
-        write_text(markdown_frame(frame), out)
-    elif form == "table":
-        write_text(aligned(frame), out)
-    elif form == "parquet":
-        if out.isatty():
-            raise OptionError(
-                "format parquet is bytes, which a terminal cannot show: pipe it into a file, or"
-                " write a folder with --out."
-            )
-        out.flush()
-        packed = io.BytesIO()  # Polars would hide errors of the stream
-        frame.write_parquet(packed)
-        cast(TextIO, out).buffer.write(packed.getbuffer())
-    else:
-        raise unknown("format", form, FORMATS)
-
-
-def write_text(text: str, out: IO[str]) -> None:
-    """Write text, with ASCII substitutes for characters that the encoding does not support."""
-    encoding = getattr(out, "encoding", None) or "utf-8"
-    try:
-        text.encode(encoding)
-    except UnicodeEncodeError:
-        text = text.translate(_ASCII).encode(encoding, "replace").decode(encoding)
-    out.write(text)
+    beside: dict[str, Any] = {"notes": [], "warnings": []}
+    if card is not None:
+        beside = {key: list(getattr(card, key)) for key in beside}
+        if name == "metrics" and (others := dict(made(card))):
+            beside["frames"] = others
+    write_frame(frame, form, sys.stdout if out is None else out, name, beside)
 
 
 def write_rich(renderable: RenderableType, out: IO[str], *, wide: bool = False) -> None:
@@ -248,7 +206,7 @@ def render(
     if card.notes:
         parts.append(Text(""))
         # Hanging indent, so that a wrapped note still reads as one.
-        notes = table_Table.grid(padding=(0, 1))
+        notes = Grid_.grid(padding=(0, 1))
         for kind, note in told(card):
             notes.add_row(f"{kind}:", Text(plain(note)))
         parts.append(notes)
@@ -263,7 +221,7 @@ def _section(section: Section, exact: bool, look: Look, *, named: bool) -> list[
         blocks.append([Padding(_Headline(section.headline, exact), (0, 0, 0, 2))])
     blocks += [[_grid(grid, BINS, 0, look)] for grid in section.tables]
     if section.labels is not None:
-        blocks.append([_grid(section.labels, BEST, WORST, look)])
+        blocks.append([_grid(section.labels, FIRST, WORST, look)])
     blocks += [[_grid(grid, SLICES, 0, look)] for grid in section.slices]
     notes = footnotes(section)
     if notes:
@@ -297,7 +255,7 @@ class _Headline:
             titles = [f"{title} {note}".strip() for title, note in zip(titles, notes, strict=True)]
             notes, word, room = [""] * len(notes), 0, room + 2
         width = max(1, min(max(map(len, titles)), room - word))
-        table = table_Table.grid(padding=(0, 2))
+        table = Grid_.grid(padding=(0, 2))
         table.add_column(no_wrap=True, width=width)
         table.add_column(justify="right", no_wrap=True, width=wide)
         if any(notes):
@@ -335,18 +293,6 @@ def folded(title: str, width: int) -> str:
     return "\n".join(lines)
 
 
-def _broken(title: str) -> str:
-    """A long title over several lines, a word each."""
-    return title.replace(" ", "\n") if len(title) > 2 * _NUMBER_WIDTH else title
-
-
-def _left_out(columns: Sequence[str], n: int) -> str:
-    """Return a line that counts the omitted columns and names the first of them."""
-    named = columns[:_NAMED]
-    some = [*named, "..."] if n > len(named) else named
-    return f"and {n} more column{'s' if n > 1 else ''}" + (f": {', '.join(some)}" if named else "")
-
-
 class _Fitted:
     """A table fitted to the width: names are shortened first, then columns dropped, never digits.
 
@@ -374,7 +320,11 @@ class _Fitted:
             for i, gap in enumerate(self._gap()):
                 named[i] = max(named[i], len(gap))
         digits = [max(_NUMBER_WIDTH, *map(len, column)) for column in columns]
-        titles = [_broken(column) for column in grid.columns]
+        # A long title is over several lines, a word each.
+        titles = [
+            title.replace(" ", "\n") if len(title) > 2 * _NUMBER_WIDTH else title
+            for title in grid.columns
+        ]
         widths = [
             max(width, *map(len, title.split("\n")))
             for width, title in zip(digits, titles, strict=True)
@@ -395,7 +345,7 @@ class _Fitted:
         for i in sorted(range(len(named)), key=lambda i: -named[i]):
             others = sum(width + 2 for k, width in enumerate(named) if k != i)
             named[i] = max(1, min(named[i], left - others))
-        table = table_Table(box=None, show_edge=False, pad_edge=False, header_style="bold")
+        table = Grid_(box=None, show_edge=False, pad_edge=False, header_style="bold")
         for name, width in zip(grid.names, named, strict=True):
             table.add_column(plain(name), no_wrap=True, overflow="ellipsis", width=width)
         shown = [*zip(titles[:fitting], widths[:fitting], strict=True)]
@@ -411,7 +361,11 @@ class _Fitted:
         yield table
         said = [grid.note] if grid.note else []
         hidden = len(titles) - fitting + grid.hidden
-        said += [_left_out(grid.columns[fitting:], hidden)] if hidden else []
+        if hidden:
+            gone = [*grid.columns[fitting:][:_NAMED]]
+            gone += ["..."] if gone and hidden > len(gone) else []
+            some = f": {', '.join(gone)}" if gone else ""
+            said.append(f"and {hidden} more column{'s' if hidden > 1 else ''}{some}")
         said += ["support has no room"] if any(support) and not beside else []
         more = "--format csv" if grid.frame == "metrics" else f"--frame {grid.frame}"
         more = f"--top all, {more}" if self._left_out and not hidden else more
@@ -454,7 +408,9 @@ def metrics_listing(table: pl.DataFrame, names: Sequence[str], task: str | None,
         return _as(table, form)
     blocks = []
     for row in table.iter_rows(named=True):
-        lines = [f"{row['name']}  ({row['task']}; {row['range']}, {_direction(row['better'])})"]
+        known_end = row["better"] in ("higher", "lower")
+        better = f"{row['better']} is better" if known_end else "no direction"
+        lines = [f"{row['name']}  ({row['task']}; {row['range']}, {better})"]
         lines += _wrapped(row["definition"])
         if row["formula"]:
             lines.append(f"    formula: {row['formula']}")
@@ -478,10 +434,6 @@ def _spelled(name: str, known: set[str]) -> list[str]:
             value=name,
         )
     return list(dict.fromkeys(found))
-
-
-def _direction(better: str) -> str:
-    return f"{better} is better" if better in ("higher", "lower") else "no direction"
 
 
 def schemas_listing(names: Sequence[str], form: str) -> str:
@@ -597,6 +549,7 @@ def _as(table: pl.DataFrame, form: str) -> str:
         return table.write_csv()
     if form == "json":
         return "[" + ",\n ".join(table.write_ndjson().splitlines()) + "]\n"
+    # Not escaped: formulas are for renderers of Markdown with mathematics.
     header = [table.columns, ["---"] * table.width]
     rows = [["" if cell is None else str(cell) for cell in row] for row in table.iter_rows()]
     return "".join(
@@ -619,20 +572,7 @@ _TOGETHER = re.compile(r" (?=[%=] )|(?<==) ")
 _LEAST = ("wins-ties-losses", "p")
 """Columns to hide first on a narrow terminal."""
 _SAYS = {1: "better", -1: "worse", 0: ""}
-
-
-class Table(NamedTuple):
-    """Table of text.
-
-    Attributes:
-        best: row -> the best columns, if known.
-    """
-
-    title: str
-    header: list[str]
-    rows: list[list[str]]
-    note: str = ""
-    best: Mapping[int, Collection[int]] = MappingProxyType({})
+_ENDS, _VOTES = ("lower", "upper"), ("wins", "ties", "losses")
 
 
 def tables(comparison: Comparison) -> list[Table]:
@@ -660,34 +600,22 @@ def _differences(
     """Make a table of differences."""
     votes = any(row["wins"] is not None for _, row in lines)
     adjusted = comparison.adjust != "none"
-    header = [name, *runs, "difference", f"{100 * comparison.level:g} % interval", "p"]
-    header += ["adjusted"] if adjusted else []
-    header += ["wins-ties-losses"] if votes else []
-    header += [f"{runs[1] if runs else 'the first'} is"]
+    columns = [Column(name, NAME, "text", ("title",))]
+    columns += [Column(run, of=(side,)) for run, side in zip(runs, "ab", strict=bool(runs))]
+    columns += [
+        Column("difference", form="signed"),
+        Column(f"{100 * comparison.level:g} % interval", NUMBER, "signed interval", _ENDS),
+        Column("p", form="p"),
+    ]
+    columns += [Column("adjusted", form="p", of=("p_adjusted",))] if adjusted else []
+    columns += [Column("wins-ties-losses", form="votes", of=_VOTES)] if votes else []
+    columns.append(Column(f"{runs[1] if runs else 'the first'} is", NOTE, "text", ("says",)))
     rows = []
     for called, row in lines:
-        cells = [plain(called), *([number(row["a"]), number(row["b"])] if runs else [])]
-        there = row["difference"] is not None
-        cells.append(signed(row["difference"]) if there else UNDEFINED)
-        cells.append(
-            f"[{signed(row['lower'])}, {signed(row['upper'])}]"
-            if row["lower"] is not None
-            else UNDEFINED
-        )
-        cells.append(probability(row["p"]))
-        cells += [probability(row["p_adjusted"])] if adjusted else []
-        if votes:
-            none = row["wins"] is None
-            cells.append("" if none else f"{row['wins']}-{row['ties']}-{row['losses']}")
-        cells.append(_says(comparison, row))
-        rows.append(cells)
-    return Table(name, header, rows, note)
-
-
-def _says(comparison: Comparison, row: dict[str, Any]) -> str:
-    if too_few(row.get("coverage")):
-        return "no verdict"
-    return "different" if differs(comparison, row) else _SAYS[better(comparison, row)]
+        says = "different" if differs(comparison, row) else _SAYS[better(comparison, row)]
+        says = "no verdict" if too_few(row.get("coverage")) else says
+        rows.append({**row, "title": called, "says": says})
+    return msgspec.structs.replace(table_of(rows, columns), notes=[note] if note else [])
 
 
 def _pairs(comparison: Comparison) -> list[Table]:
@@ -746,30 +674,29 @@ def _many(comparison: Comparison) -> Table:
     runs = list(comparison.runs)
     letter = letters(comparison)
     first = headline(comparison, of_pair(comparison, *pairs(comparison)[0]))
-    rows: list[list[str]] = []
-    best: dict[int, set[int]] = {}
+    rows: list[list[Cell]] = []
     for called, row in first:
         values = values_of(comparison, row)
         beats = beaten(comparison, row)
         rank = ranks(beats)
-        cells = [plain(called)]
-        for run in runs:
-            value = values.get(run)
-            over = "".join(sorted(letter[other] for other in beats[run]))
-            cells.append(f"{number(value)}{' ' + over if over else ''} ({rank[run]})")
         known = {run: value for run, value in values.items() if value is not None}
         direction = comparison.directions.get(row["metric"], "higher")
-        if known and direction != "neither":
-            pick = max if direction == "higher" else min
-            top = pick(known.values())
-            best[len(rows)] = {1 + i for i, run in enumerate(runs) if known.get(run) == top}
+        pick = None if direction == "neither" else max if direction == "higher" else min
+        top = pick(known.values()) if pick and known else None
+        cells = texts(plain(called))
+        for run in runs:
+            over = "".join(sorted(letter[other] for other in beats[run]))
+            said = f"{number(values.get(run))}{' ' + over if over else ''} ({rank[run]})"
+            best = top is not None and known.get(run) == top
+            cells.append(Cell(said, state=BEST if best else ""))
         rows.append(cells)
     titles = [letter[run] if letter[run] == run else f"{letter[run]}: {run}" for run in runs]
     note = (
         "after a number: letters of the runs that are significantly worse, in brackets the rank,"
         " one more than the runs that are significantly better"
     )
-    return Table("metric", ["metric", *map(plain, titles)], rows, note, best)
+    columns = [Column("metric", NAME), *(Column(plain(title)) for title in titles)]
+    return Table(columns, rows, notes=[note])
 
 
 def beside(comparison: Comparison) -> list[str]:
@@ -808,8 +735,9 @@ def as_text(comparison: Comparison, width: int | None = None) -> str:
     """
     lines = [*_folded(heading(comparison), width), "", *_folded(comparison.verdict, width)]
     for table in tables(comparison):
-        lines += ["", *_laid_out(table, width)]
-        lines += _folded(table.note, width, "  ") if table.note else []
+        room = None if width is None else width - 2
+        lines += ["", *(f"  {line}" for line in aligned(table, room, _LEAST))]
+        lines += [line for note in table.notes for line in _folded(note, width, "  ")]
     more = [line for said in beside(comparison) for line in _folded(said, width, hanging="      ")]
     return "\n".join([*lines, *([""] if more else []), *more])
 
@@ -827,62 +755,18 @@ def _folded(text: str, width: int | None, begin: str = "", hanging: str = "") ->
     return [line.replace("\xa0", " ") for line in lines]
 
 
-def _laid_out(table: Table, width: int | None) -> list[str]:
-    """Format a table; if it is too wide, the least important columns are hidden, and named."""
-    columns = [
-        [
-            head,
-            *(
-                f"{row[i]}*" if i in table.best.get(at, ()) else row[i]
-                for at, row in enumerate(table.rows)
-            ),
-        ]
-        for i, head in enumerate(table.header)
-    ]
-    gone: list[str] = []
-
-    def room() -> int:
-        return sum(2 + max(map(len, column)) for column in columns)
-
-    for name in _LEAST:
-        if width is not None and room() > width:
-            gone += [column[0] for column in columns if column[0] == name]
-            columns = [column for column in columns if column[0] != name]
-    widths = [max(map(len, column)) for column in columns]
-    lines = [
-        "  "
-        + "  ".join(
-            cell.ljust(wide) if i == 0 else cell.rjust(wide)
-            for i, (cell, wide) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in zip(*columns, strict=True)
-    ]
-    return [*lines, *([f"  not shown: {', '.join(gone)}"] if gone else [])]
-
-
 def as_markdown(comparison: Comparison) -> str:
     """For pull requests and pages; the best of several runs in bold."""
     parts = [f"**{_marked(heading(comparison))}**", _marked(comparison.verdict)]
     for table in tables(comparison):
-        rows = [
-            [
-                f"**{_marked(cell)}**" if i in table.best.get(at, ()) else _marked(cell)
-                for i, cell in enumerate(row)
-            ]
-            for at, row in enumerate(table.rows)
-        ]
-        right = [i > 0 for i in range(len(table.header))]
-        parts.append(markdown_table(table.header, rows, right=right, escape=False))
-        parts += [table.note] if table.note else []
+        parts += [as_markdown_table(table), *table.notes]
     if more := beside(comparison):
         parts.append("\n".join(f"- {_marked(line)}" for line in more))
     return "\n\n".join(parts) + "\n"
 
 
 def _marked(text: str) -> str:
-    for mark in "\\|`*":
-        text = text.replace(mark, f"\\{mark}")
-    return text.replace("<", "&lt;")
+    return escaped(text, links=False)
 
 
 def as_html(comparison: Comparison) -> str:
@@ -891,20 +775,10 @@ def as_html(comparison: Comparison) -> str:
         f"<p><b>{html.escape(heading(comparison))}</b></p><p>{html.escape(comparison.verdict)}</p>"
     ]
     for table in tables(comparison):
-        head = "".join(f"<th>{html.escape(cell)}</th>" for cell in table.header)
-        body = "".join(
-            "<tr>"
-            + "".join(
-                f'<td style="text-align:{"right" if i else "left"}">'
-                + (f"<b>{html.escape(c)}</b>" if i in table.best.get(at, ()) else html.escape(c))
-                + "</td>"
-                for i, c in enumerate(row)
-            )
-            + "</tr>"
-            for at, row in enumerate(table.rows)
-        )
-        parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
-        parts += [f"<small>{html.escape(table.note)}</small>"] if table.note else []
+        parts += [
+            as_html_table(table),
+            *(f"<small>{html.escape(one)}</small>" for one in table.notes),
+        ]
     parts += [f"<div><small>{html.escape(line)}</small></div>" for line in beside(comparison)]
     return "<div>" + "".join(parts) + "</div>"
 
@@ -913,94 +787,41 @@ def as_latex(comparison: Comparison) -> str:
     """Tables for a paper, with the rules of the booktabs package; the best in bold."""
     parts = [f"% {plain(line)}" for line in (heading(comparison), comparison.verdict)]
     for table in tables(comparison):
-        parts += [
-            f"\\begin{{tabular}}{{l{'r' * (len(table.header) - 1)}}}",
-            "\\toprule",
-            " & ".join(map(_latex, table.header)) + r" \\",
-            "\\midrule",
-            *(
-                " & ".join(
-                    f"\\textbf{{{_latex(cell)}}}" if i in table.best.get(at, ()) else _latex(cell)
-                    for i, cell in enumerate(row)
-                )
-                + r" \\"
-                for at, row in enumerate(table.rows)
-            ),
-            "\\bottomrule",
-            "\\end{tabular}",
-        ]
-        parts += [f"% {table.note}"] if table.note else []
+        parts += [*latex(table), *(f"% {note}" for note in table.notes)]
     return "\n".join(parts) + "\n"
-
-
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "–": "--",
-    **{mark: f"\\{mark}" for mark in "&%$#_{}"},
-    **{mark: f"${mark}$" for mark in "<>|"},
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-}
-_SIGN = re.compile(r"(?<![^\s\[])([+-])(?=\d)")
-
-
-def _latex(text: str) -> str:
-    """Text for LaTeX, in which a hyphen is no minus."""
-    return _SIGN.sub(r"$\1$", "".join(_LATEX.get(c, c) for c in text))
-
-
-def _as_json(comparison: Comparison) -> str:
-    rows = {
-        name: ",\n  ".join(getattr(comparison, name).write_ndjson().splitlines())
-        for name in FRAMES[:1]
-    }
-    said = {
-        "verdict": comparison.verdict,
-        "runs": comparison.runs,
-        "task": comparison.task,
-        "dialect": comparison.dialect,
-        "datums": comparison.n,
-        "level": comparison.level,
-        "adjust": comparison.adjust,
-        "notes": list(comparison.notes),
-        "warnings": list(comparison.warnings),
-    }
-    parts = [f'"{name}": {json.dumps(value, ensure_ascii=False)}' for name, value in said.items()]
-    parts += [f'"{name}": [{text}]' for name, text in rows.items()]
-    return "{" + ",\n ".join(parts) + "}\n"
-
-
-_TEXTS: dict[str, Callable[[Any], str]] = {
-    "table": lambda comparison: as_text(comparison) + "\n",
-    "markdown": as_markdown,
-    "latex": as_latex,
-    "json": _as_json,
-    "csv": lambda comparison: cast(str, comparison.differences.write_csv()),
-}
 
 
 def show_comparison(comparison: Comparison, form: str, out: IO[str] | None = None) -> None:
     """Write a comparison to a text stream.
 
     Args:
-        form: one of :data:`FORMATS`; ``csv`` and ``parquet`` are the differences.
+        form: one of :data:`COMPARISON_FORMATS`; ``csv`` and ``parquet`` are the differences.
         out: by default standard output.
 
     Raises:
         OptionError: no such format, or binary output to a terminal.
     """
     out = sys.stdout if out is None else out
-    if form == "table" and out.isatty():
-        write_text(as_text(comparison, shutil.get_terminal_size().columns) + "\n", out)
-        return
-    if form in _TEXTS:
-        write_text(_TEXTS[form](comparison), out)
-        return
     if form not in COMPARISON_FORMATS:
         raise unknown("format", form, COMPARISON_FORMATS)
-    if out.isatty():
-        raise OptionError("format parquet is bytes, which a terminal cannot show: pipe it.")
-    packed = io.BytesIO()
-    comparison.differences.write_parquet(packed)
-    out.flush()
-    cast(TextIO, out).buffer.write(packed.getbuffer())
+    if form == "table":
+        width = shutil.get_terminal_size().columns if out.isatty() else None
+        write_text(as_text(comparison, width) + "\n", out)
+    elif form in ("markdown", "latex"):
+        write_text((as_markdown if form == "markdown" else as_latex)(comparison), out)
+    elif form == "json":
+        said = {
+            "verdict": comparison.verdict,
+            "runs": comparison.runs,
+            "task": comparison.task,
+            "dialect": comparison.dialect,
+            "datums": comparison.n,
+            "level": comparison.level,
+            "adjust": comparison.adjust,
+            "notes": list(comparison.notes),
+            "warnings": list(comparison.warnings),
+            "differences": comparison.differences,
+        }
+        write_text(as_json(said), out)
+    else:
+        write_frame(comparison.differences, form, out, "differences", {})

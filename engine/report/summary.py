@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import html
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -12,9 +11,11 @@ import polars as pl
 
 from ..ingest.problems import count_of
 from ..schemas.contract import DEFAULT_LABEL_KEY
+from ..schemas.display import NAME, NOTE, Column, Table, texts
 from ..schemas.errors import ResultError
 from ..schemas.layouts import Entry
 from ..scorecard.lookup import whole
+from . import text
 from .tables import (
     USUAL,
     Grid,
@@ -22,21 +23,21 @@ from .tables import (
     Number,
     Row,
     Shown,
-    amount,
     arranged,
     at_k,
     at_spots,
     chosen,
+    confusion_grid,
     counting,
     coverage,
     every_spot,
     exact_layout,
-    fixed,
     getting,
     label_grid,
     layout_of,
     names_of,
     numbered,
+    ordered,
     others,
     reach,
     slice_grid,
@@ -47,16 +48,14 @@ from .tables import (
     told_apart,
     with_more,
 )
+from .text import UNDEFINED, amount, escaped, number, plain, shortened
 
 if TYPE_CHECKING:
     from ..scorecard.card import Scorecard
 
 # The confusion matrix as a grid to look at.
 
-_LABELS = 20
-"""Up to so many labels make a matrix; of more the most frequent pairs are shown, as many."""
 _SPOTS = 3
-_UNMATCHED = "(no truth)", "(missed)"
 
 
 def confusion_grids(card: Scorecard, key: str | None, *, wide: bool = False) -> list[Grid]:
@@ -73,27 +72,18 @@ def confusion_grids(card: Scorecard, key: str | None, *, wide: bool = False) -> 
         return []
     taken = at_spots(whole, spots_shown(card, _SPOTS, wide=wide))
     named = _named(names_of(card.labels, key))
-    grids = [
-        (_pairs if _labels(whole).len() > _LABELS else _matrix)(
-            rows, f"confusion {at}".strip(), named
-        )
-        for rows, at in taken
-    ]
+    grids = []
+    for rows, at in taken:
+        grid = confusion_grid(rows, named)
+        grids.append(grid.noted("; ".join(filter(None, (f"confusion {at}".strip(), grid.note)))))
     left = max(1, every_spot(whole).height) - len(taken)
     n = frame.select("slice", "slice_value").drop_nulls().n_unique()
     rest = [f"{left} more pairs of thresholds" if left > 1 else "1 more pair"] if left else []
     rest += [f"{n} slice{'s' if n > 1 else ''}"] if n else []
-    pairs = _labels(whole).len() > _LABELS
-    if rest or pairs:
+    if rest or len(grids[-1].names) > 1:
         said = f"; not shown: {', '.join(rest)}" if rest else ""
-        last = grids[-1]
-        note = f"{last.note}{said}; all: {getting('confusion')}"
-        grids[-1] = last.noted(note)
+        grids[-1] = grids[-1].noted(f"{grids[-1].note}{said}; all: {getting('confusion')}")
     return grids
-
-
-def _labels(rows: pl.DataFrame) -> pl.Series:
-    return pl.concat([rows["actual"], rows["predicted"]]).unique().sort(nulls_last=True)
 
 
 def _named(names: Mapping[Any, str]) -> Callable[[Any], str]:
@@ -107,61 +97,6 @@ def _named(names: Mapping[Any, str]) -> Callable[[Any], str]:
         return f"{value} {name}" if name in twice else name
 
     return called
-
-
-def _pairs(rows: pl.DataFrame, note: str, named: Callable[[Any], str]) -> Grid:
-    """Pairs of different labels, the most frequent first."""
-    off = rows.filter(pl.col("actual").ne_missing(pl.col("predicted")), pl.col("count") > 0).sort(
-        "count", descending=True, maintain_order=True
-    )
-    shown = [
-        Row(
-            (
-                _UNMATCHED[0] if actual is None else named(actual),
-                _UNMATCHED[1] if predicted is None else named(predicted),
-            ),
-            (float(n),),
-            None,
-        )
-        for actual, predicted, n in off.head(_LABELS)
-        .select("actual", "predicted", "count")
-        .iter_rows()
-    ]
-    note += f"; the {len(shown)} most frequent of {off.height:,} pairs off the diagonal"
-    return Grid(
-        "confusion",
-        ("actual", "predicted"),
-        ("count",),
-        shown,
-        {},
-        note,
-        counts=(True,),
-        frame="confusion",
-    )
-
-
-def _matrix(rows: pl.DataFrame, note: str, named: Callable[[Any], str]) -> Grid:
-    counts = {(row["actual"], row["predicted"]): row["count"] for row in rows.iter_rows(named=True)}
-    values = _labels(rows).to_list()
-    actual = [value for value in values if any(pair[0] == value for pair in counts)]
-    predicted = [value for value in values if any(pair[1] == value for pair in counts)]
-    return Grid(
-        "confusion",
-        ("actual \\ predicted",),
-        tuple(_UNMATCHED[1] if p is None else named(p) for p in predicted),
-        [
-            Row(
-                (_UNMATCHED[0] if a is None else named(a),),
-                tuple(float(counts.get((a, p), 0)) for p in predicted),
-                None,
-            )
-            for a in actual
-        ],
-        {},
-        note,
-        counts=(True,) * len(predicted),
-        frame="confusion",
-    )
 
 
 # Rows to show, selected from the metrics frame and shared by all renderings.
@@ -348,21 +283,11 @@ def _headline(
 
 # Short forms of a scorecard: prompt text and Markdown, built from sections without rich.
 
-UNDEFINED = "–"
 BEST = 5
 WORST = 10
 SLICES = 30
 BINS = 30
 _NAMED = 3
-
-
-def number(value: Number, *, counted: bool = False) -> str:
-    """Format a number: 4 decimals, integers for counts, a dash if undefined."""
-    if value is None:
-        return UNDEFINED
-    if value.is_integer() and (counted or abs(value) >= 2):
-        return fixed(value, 0)
-    return fixed(value, 4)
 
 
 def cells(grid: Grid, row: Row) -> list[str]:
@@ -391,17 +316,6 @@ def supported(row: Row) -> str:
     if row.support is None or isinstance(row.support, str):
         return row.support or ""
     return amount(row.support)
-
-
-def plain(text: str) -> str:
-    """Text that cannot break a line or steer a terminal."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-
-
-def shortened(text: str, width: int = 26) -> str:
-    """Text in at most so many characters."""
-    text = plain(text)
-    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def limited(grid: Grid, best: int, worst: int, look: Look = USUAL) -> tuple[list[Row], int, int]:
@@ -446,14 +360,10 @@ def heading(card: Scorecard) -> str:
     said = f"{card.task}, dialect {card.dialect}"
     read = [
         f"{n:,} {name.replace('_', ' ').removesuffix('s' * (n == 1))}"
-        + (_in_files(card.files[name]) if name in card.files else "")
+        + (f" in {count_of(card.files[name], 'file')}" if name in card.files else "")
         for name, n in card.read.items()
     ]
     return f"{said}: {', '.join(read)}" if read else said
-
-
-def _in_files(n: int) -> str:
-    return f" in {n:,} file{'s' if n != 1 else ''}"
 
 
 def made(card: Scorecard) -> list[tuple[str, int]]:
@@ -528,15 +438,17 @@ def as_text(card: Scorecard) -> str:
             for grid in section.tables
         ]
         if section.labels is not None:
-            n = len(section.labels.rows)
+            labels = section.labels
             headed_by = {line.row.get("metric") for line in section.headline}
-            lines.append(
-                f"  {n} label{'s' * (n != 1)}"
-                + _worst(card, section.labels, last=True)
-                + _worst_of_others(card, section.labels, headed_by)
-            )
+            said = _worst(card, labels)
+            if card.options.metrics is not None:  # also those that were asked for by name
+                places = range(1, len(labels.columns))
+                said += "".join(
+                    _worst(card, labels, at) for at in places if labels.metric(at) not in headed_by
+                )
+            lines.append(f"  {count_of(len(labels.rows), 'label')}{said}")
         lines += [
-            f"  {len(grid.rows)} of {' x '.join(grid.names)}" + _worst(card, grid, last=False)
+            f"  {len(grid.rows)} of {' x '.join(grid.names)}{_worst(card, grid)}"
             for grid in section.slices
         ]
         lines += [f"  {line}" for line in footnotes(section)]
@@ -560,45 +472,17 @@ def headed(section: Section, found: Sequence[Section]) -> bool:
     )
 
 
-def _worst(card: Scorecard, grid: Grid, *, last: bool) -> str:
-    """Describe the worst rows of a table by its first column; empty if it has no direction.
-
-    Args:
-        grid: labels or slices, sorted; undefined rows are at the opposite end.
-        last: the worst rows are the last ones.
-    """
-    if card.directions.get(grid.first) not in ("higher", "lower"):
+def _worst(card: Scorecard, grid: Grid, at: int = 0) -> str:
+    """Describe the worst rows of a table by a column; empty if it has no direction."""
+    if card.directions.get(grid.metric(at)) not in ("higher", "lower"):
         return ""
-    rows = grid.rows[: -_NAMED - 1 : -1] if last else grid.rows[:_NAMED]
     said = [
-        f"{shortened(' '.join(row.names))} {cells(grid, row)[0]}"
-        + (f" ({row.support})" if isinstance(row.support, str) else "")
-        for row in rows
-        if row.numbers[0] is not None
+        f"{shortened(' '.join(row.names))} {cells(grid, row)[at]}"
+        + (f" ({row.support})" if at == 0 and isinstance(row.support, str) else "")
+        for row in ordered(card, grid, grid.columns[at].lower()).rows[:_NAMED]
+        if row.numbers[at] is not None
     ]
-    return f"; worst {grid.columns[0]}: {', '.join(said)}" if said else ""
-
-
-def _worst_of_others(card: Scorecard, grid: Grid, headed_by: Collection[str | None]) -> str:
-    """The worst labels by further metrics that were asked for and have no aggregate."""
-    said = ""
-    for place, title in enumerate(grid.columns[1:], 1):
-        found = [(row, row.numbers[place]) for row in grid.rows]
-        known = [(row, value) for row, value in found if value is not None]
-        metric = next((at["metric"] for row, _ in known if (at := row.rows[place])), None)
-        better = card.directions.get(metric or "")
-        if card.options.metrics is None or metric in headed_by or better not in _SIGNS:
-            continue
-        known.sort(key=lambda one: _SIGNS[better] * one[1])
-        worst = [
-            f"{shortened(' '.join(row.names))} {cells(grid, row)[place]}"
-            for row, _ in known[:_NAMED]
-        ]
-        said += f"; worst {title}: {', '.join(worst)}" if worst else ""
-    return said
-
-
-_SIGNS = {"higher": 1.0, "lower": -1.0}
+    return f"; worst {grid.columns[at]}: {', '.join(said)}" if said else ""
 
 
 def markdown(
@@ -611,38 +495,56 @@ def markdown(
         written: all frames are already saved in a folder.
         look: order and number of rows; all rows unless it sets a number.
     """
-    parts = [f"**{_escaped(heading(card))}**"]
+    parts = [f"**{escaped(heading(card))}**"]
     exact = exact_headline(card)
     found = sections(card, look)
     for section in found:
         if headed(section, found):
-            parts.append(f"### label key {_escaped(section.label_key or '')}")
+            parts.append(f"### label key {escaped(section.label_key or '')}")
         if section.headline:
-            rows = [
-                [line.title, figure(line), *([_digits(line.value)] if exact else []), line.note]
-                for line in section.headline
-            ]
-            header = ["metric", "value", *(["exact"] if exact else []), "at"]
-            parts.append(_numbers_table(header, rows, 1))
-        parts += [_markdown_grid(grid, look) for grid in tables_of(section)]
-        parts += [f"- {_escaped(line)}" for line in footnotes(section)]
+            parts.append(text.markdown(headline_table(section, exact=exact)))
+        for grid in tables_of(section):
+            rows, _, left_out = limited(grid, len(grid.rows), 0, look)
+            parts.append(text.markdown(grid_table(grid, rows)))
+            said = [*remarks(grid), *([f"and {left_out:,} more rows"] if left_out else [])]
+            parts += [escaped("; ".join(said))] if said else []
+        parts += [f"- {escaped(line)}" for line in footnotes(section)]
     if empty := unnumbered(card, bool(found)):
         parts.append(empty)
-    parts += [f"- {kind}: {_escaped(note)}" for kind, note in told(card)]
+    parts += [f"- {kind}: {escaped(note)}" for kind, note in told(card)]
     if beside and (line := also_made(card, written=written)):
-        parts.append(f"- {_escaped(line)}")
+        parts.append(f"- {escaped(line)}")
     return "\n\n".join(parts).replace("\n\n- ", "\n- ") + "\n"
 
 
-def _markdown_grid(grid: Grid, look: Look) -> str:
-    shown, _, left_out = limited(grid, len(grid.rows), 0, look)
-    rows = [[*row.names, *cells(grid, row), supported(row)] for row in shown]
-    table = _numbers_table([*grid.names, *grid.columns, "support"], rows, len(grid.names))
-    said = [*beside(grid), *([f"and {left_out:,} more rows"] if left_out else [])]
-    return f"{table}\n\n{_escaped('; '.join(said))}" if said else table
+def headline_table(section: Section, *, exact: bool = False) -> Table:
+    """The headline as a table, without empty columns.
+
+    Args:
+        exact: add every digit.
+    """
+    columns = [Column("metric", NAME), Column("value"), Column("exact"), Column("at", NOTE)]
+    rows = [
+        texts(
+            line.title,
+            figure(line),
+            "" if not exact else UNDEFINED if line.value is None else repr(line.value),
+            line.note,
+        )
+        for line in section.headline
+    ]
+    return Table(columns, rows).filled()
 
 
-def beside(grid: Grid) -> list[str]:
+def grid_table(grid: Grid, rows: Sequence[Row]) -> Table:
+    """Rows of a grid as a table, without empty columns."""
+    titles = [*grid.columns, "support"]
+    columns = [*(Column(name, NAME) for name in grid.names), *map(Column, titles)]
+    lines = [texts(*row.names, *cells(grid, row), supported(row)) for row in rows]
+    return Table(columns, lines).filled()
+
+
+def remarks(grid: Grid) -> list[str]:
     """Return remarks on a table: thresholds of its columns, and hidden columns."""
     said = [grid.note] if grid.note else []
     if grid.hidden:
@@ -651,110 +553,3 @@ def beside(grid: Grid) -> list[str]:
             f" {getting('metrics')}"
         )
     return said
-
-
-def markdown_table(
-    header: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    *,
-    right: Sequence[bool],
-    escape: bool = True,
-) -> str:
-    """Return a Markdown table.
-
-    Args:
-        right: flags of the right-aligned columns.
-        escape: cells are plain text; otherwise they are Markdown.
-    """
-    said = _escaped if escape else str
-    lines = [
-        [_escaped(name) for name in header],
-        ["---:" if to_right else "---" for to_right in right],
-        *([said(cell) for cell in row] for row in rows),
-    ]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _numbers_table(header: Sequence[str], rows: Sequence[Sequence[str]], names: int) -> str:
-    """Return a Markdown table without empty columns; the first ``names`` columns are names."""
-    kept = [i for i in range(len(header)) if any(row[i] for row in rows)]
-    return markdown_table(
-        [header[i] for i in kept],
-        [[row[i] for i in kept] for row in rows],
-        right=[i >= names and header[i] != "at" for i in kept],
-    )
-
-
-def _escaped(text: str) -> str:
-    text = plain(text)
-    for mark in "\\|[]`*":  # no table is broken, no image fetched, no link made by a label
-        text = text.replace(mark, f"\\{mark}")
-    return text.replace("<", "&lt;")
-
-
-def _digits(value: Number) -> str:
-    return UNDEFINED if value is None else repr(value)
-
-
-# Complete frames as aligned text or Markdown, without empty columns.
-
-_GAP = "  "
-
-
-def aligned(frame: pl.DataFrame) -> str:
-    """Format all rows of a frame as aligned text, numbers to the right, nulls as a dash.
-
-    Lines are not wrapped; columns without any value are omitted.
-    """
-    frame = _filled(frame)
-    right = [dtype.is_numeric() for dtype in frame.dtypes]
-    columns = [[name, *cells] for name, cells in zip(frame.columns, _cells(frame), strict=True)]
-    widths = [max(map(len, column)) for column in columns]
-    lines = [
-        _GAP.join(
-            cell.rjust(width) if to_right else cell.ljust(width)
-            for cell, width, to_right in zip(row, widths, right, strict=True)
-        ).rstrip()
-        for row in zip(*columns, strict=True)
-    ]
-    return "\n".join([*lines, *([] if frame.height else ["no rows"])]) + "\n"
-
-
-def markdown_frame(frame: pl.DataFrame) -> str:
-    """Format all rows of a frame as a Markdown table; columns without any value are omitted."""
-    frame = _filled(frame)
-    right = [dtype.is_numeric() for dtype in frame.dtypes]
-    rows = list(zip(*_cells(frame), strict=True))
-    return markdown_table(frame.columns, rows, right=right) + "\n"
-
-
-def html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Format cells as an HTML table; "" without rows."""
-    if not rows:
-        return ""
-    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-    )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def html_frame(frame: pl.DataFrame) -> str:
-    """Format all rows of a frame as an HTML table; columns without any value are omitted."""
-    frame = _filled(frame)
-    return html_table(frame.columns, list(zip(*_cells(frame), strict=True)))
-
-
-def _filled(frame: pl.DataFrame) -> pl.DataFrame:
-    """Drop columns without any value; keep all of a frame without rows."""
-    return frame.select(s for s in frame.iter_columns() if s.null_count() < len(s) or not len(s))
-
-
-def _cells(frame: pl.DataFrame) -> list[list[str]]:
-    return [[_text(value) for value in column.to_list()] for column in frame.iter_columns()]
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, float):
-        return number(value)
-    return UNDEFINED if value is None else plain(str(value))

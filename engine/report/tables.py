@@ -6,7 +6,8 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +20,7 @@ from ..schemas.errors import OptionError, did_you_mean, invalid
 from ..schemas.layouts import EACH, PARTS, Entry, Layout, Spread
 from ..schemas.wording import option
 from ..scorecard.lookup import KEYS, whole
+from .text import amount, fixed
 
 if TYPE_CHECKING:
     from ..scorecard.card import Scorecard
@@ -232,49 +234,36 @@ def arranged(card: Scorecard, grids: list[Grid], sort: str | None) -> list[Grid]
             code="unknown_name",
             value=sort,
         )
-    return [_sorted(card, grid, wanted) for grid in grids]
+    return [ordered(card, grid, wanted) for grid in grids]
 
 
-def _sorted(card: Scorecard, grid: Grid, wanted: str) -> Grid:
+def ordered(card: Scorecard, grid: Grid, wanted: str) -> Grid:
+    """Order a table: by a column the worst first, undefined rows last."""
     titles = [title.lower() for title in grid.columns]
-    key: Callable[[Row], Any]
-    if wanted == LABEL:
-        key = _by_name
-    elif wanted == SUPPORT:
-        key = _by_support
-    else:
-        at = 0 if wanted == VALUE else titles.index(wanted) if wanted in titles else None
-        if at is None:
-            return grid
-        known = [one for row in grid.rows if (one := row.rows[at] if row.rows else None)]
-        metric = known[0]["metric"] if known else grid.first
-        sign = -1.0 if card.directions.get(metric) == "lower" else 1.0
+    at = titles.index(wanted) if wanted in titles else 0
+    sign = -1.0 if card.directions.get(grid.metric(at)) == "lower" else 1.0
 
-        def key(row: Row) -> Any:
-            value = row.numbers[at]
-            return value is None, sign * (value or 0.0)
+    def by_value(row: Row) -> Any:
+        return row.numbers[at] is None, sign * (row.numbers[at] or 0.0)
 
-    return msgspec.structs.replace(grid, rows=sorted(grid.rows, key=key))
+    known: dict[str, Callable[[Row], Any]] = {LABEL: _by_name, SUPPORT: _by_support}
+    if wanted not in (VALUE, *known, *titles):
+        return grid
+    rows = sorted(grid.rows, key=known.get(wanted, by_value))
+    return msgspec.structs.replace(grid, rows=rows)
+
+
+_NUMERIC = re.compile(r"[+-]?\d+(\.\d*)?(e[+-]?\d+)?", re.IGNORECASE)
 
 
 def _by_name(row: Row) -> Any:
     """Names as people sort them: numbers by value."""
-    return [(0, float(name), "") if _number(name) else (1, 0.0, name) for name in row.names]
+    return [(0, float(n), "") if _NUMERIC.fullmatch(n) else (1, 0.0, n) for n in row.names]
 
 
-def _number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _by_support(row: Row) -> Any:
-    support = row.support
-    if isinstance(support, str):  # "5 of 60"
-        support = float(support.split()[-1].replace(",", ""))
-    return -(support or 0.0)
+def _by_support(row: Row) -> float:
+    """The largest first; of ``5 of 60`` the second."""
+    return -float(str(row.support or 0).split()[-1].replace(",", ""))
 
 
 # Display layouts by task and dialect, if users know numbers by names.
@@ -422,6 +411,10 @@ class Grid(msgspec.Struct, frozen=True):
     first: str = ""
     frame: str = "metrics"
 
+    def metric(self, at: int) -> str:
+        """The metric of a column."""
+        return next((one["metric"] for row in self.rows if (one := row.rows[at])), self.first)
+
     def noted(self, note: str) -> Grid:
         """The same table with another note."""
         return msgspec.structs.replace(self, note=note)
@@ -430,40 +423,25 @@ class Grid(msgspec.Struct, frozen=True):
 def label_grid(
     card: Scorecard, rows: pl.DataFrame, key: str | None, shown: Shown, *, wide: bool = False
 ) -> Grid | None:
-    """Return the table of labels, the worst last.
+    """Return the table of labels, the worst last, which is where a screen ends.
 
     Args:
         wide: whether to show every column and threshold.
     """
+    names = names_of(card.labels, key)
+
+    def named(value: Any) -> tuple[str, ...]:
+        return (str(value), names.get(value, "")) if names else (str(value),)
+
     entries = layout_of(card.task, card.dialect).label_columns
-    grid = _grid(card, rows, entries, "label_value", shown, wide=wide)
+    titles = ("label", "name") if names else ("label",)
+    grid = _grid(card, rows, entries, {"label_value": named}, titles, shown, wide=wide)
     if grid is None:
         return None
-    columns, cells, note, hidden = grid
-    names = names_of(card.labels, key)
-    lower = card.directions.get(columns[0][1]) == "lower"
-    ranked = sorted(
-        cells.items(),
-        # Undefined first; then the best, so that the worst is the last line on the screen.
-        key=lambda item: (
-            item[1][0].numbers[0] is not None,
-            (item[1][0].numbers[0] or 0.0) * (1 if lower else -1),
-        ),
-    )
-    return Grid(
-        title="label",
-        names=("label", "name") if names else ("label",),
-        columns=tuple(title for title, _ in columns),
-        rows=[
-            line._replace(names=(str(value), names.get(value, "")) if names else (str(value),))
-            for value, (line, _) in ranked
-        ],
-        undefined=_reasons((names.get(value, str(value)), reason) for value, (_, reason) in ranked),
-        note=note,
-        hidden=hidden,
-        counts=tuple(metric in counting(card) for _, metric in columns),
-        first=columns[0][1],
-    )
+    grid.rows.reverse()
+    ranked = ordered(card, grid, VALUE)  # equal ones are in their order
+    ranked.rows.reverse()
+    return ranked
 
 
 def names_of(labels: pl.DataFrame, key: str | None) -> dict[Any, str]:
@@ -478,10 +456,6 @@ def names_of(labels: pl.DataFrame, key: str | None) -> dict[Any, str]:
         for value, name in known.select("label_value", "label_name").iter_rows()
         if name is not None and str(value) != name
     }
-
-
-_BETWEEN = "\x1f"
-_BOTH = "slice and label"
 
 
 def slice_grid(
@@ -499,39 +473,68 @@ def slice_grid(
         by_label: whether each row is of a slice and a label, for metrics that have no aggregate.
         wide: whether to show every column and threshold.
     """
-    entries = () if by_label else layout_of(card.task, card.dialect).slice_columns
-    names = (name, "label") if by_label else (name,)
+
+    def named(value: Any) -> tuple[str, ...]:
+        return (str(value),)
+
     if by_label:
-        both = pl.concat_str(
-            "slice_value", pl.col("label_value").cast(pl.String), separator=_BETWEEN
-        )
-        rows = rows.with_columns(both.alias(_BOTH))
-    by = _BOTH if by_label else "slice_value"
-    grid = _grid(card, rows, entries, by, shown, wide=wide)
-    if grid is None:
-        return None
-    columns, cells, note, hidden = grid
-    sign = -1 if card.directions.get(columns[0][1]) == "lower" else 1
-    ranked = sorted(
-        cells.items(),  # the worst first; undefined ones behind
-        key=lambda item: (item[1][0].numbers[0] is None, sign * (item[1][0].numbers[0] or 0.0)),
-    )
-    keys = [value.split(_BETWEEN) if names[1:] else [str(value)] for value, _ in ranked]
+        by = {"slice_value": named, "label_value": named}
+        grid = _grid(card, rows, (), by, (name, "label"), shown, wide=wide)
+    else:
+        entries = layout_of(card.task, card.dialect).slice_columns
+        grid = _grid(card, rows, entries, {"slice_value": named}, (name,), shown, wide=wide)
+    return None if grid is None else ordered(card, grid, VALUE)
+
+
+CELLS = 20
+"""Up to so many labels make a matrix; of more the most frequent pairs are shown, as many."""
+_UNMATCHED = "(no truth)", "(missed)"
+
+
+def pair_name(called: Callable[[Any], str], value: Any, side: int) -> str:
+    """Name of one side of a confusion: of the actual label (0), or of the predicted one (1)."""
+    return _UNMATCHED[side] if value is None else called(value)
+
+
+def confusion_grid(rows: pl.DataFrame, called: Callable[[Any], str]) -> Grid:
+    """Return counts by actual and predicted label, the most frequent label first.
+
+    Of many labels it has the most frequent pairs of different ones, with both as names.
+
+    Args:
+        rows: rows of the frame ``confusion`` at one pair of thresholds.
+        called: display name of a label.
+    """
+
+    named = partial(pair_name, called)
+    pairs = rows.select("actual", "predicted", "count")
+    values = pl.concat([rows["actual"], rows["predicted"]]).drop_nulls().unique()
+    if values.len() > CELLS:
+        differ = pl.col("actual").ne_missing(pl.col("predicted"))
+        off = pairs.filter(differ, pl.col("count") > 0)
+        most = off.sort("count", descending=True, maintain_order=True).head(CELLS)
+        lines = [Row((named(a, 0), named(p, 1)), (float(n),), None) for a, p, n in most.iter_rows()]
+        note = f"the {len(lines)} most frequent of {off.height:,} pairs off the diagonal"
+        names, columns = ("actual", "predicted"), ("count",)
+        return Grid("confusion", names, columns, lines, {}, note, 0, (True,), "", "confusion")
+    counts = {(a, p): n for a, p, n in pairs.iter_rows()}
+    support: dict[Any, int] = {}
+    for (a, _), n in counts.items():
+        support[a] = support.get(a, 0) + n
+    order = sorted(values, key=lambda value: (-support.get(value, 0), str(value)))
+    actual = [*order, *([None] if any(a is None for a, _ in counts) else [])]
+    predicted = [*order, *([None] if any(p is None for _, p in counts) else [])]
     return Grid(
-        title=name,
-        names=names,
-        columns=tuple(title for title, _ in columns),
+        title="confusion",
+        names=("actual \\ predicted",),
+        columns=tuple(named(p, 1) for p in predicted),
         rows=[
-            line._replace(names=tuple(key))
-            for key, (_, (line, _)) in zip(keys, ranked, strict=True)
+            Row((named(a, 0),), tuple(float(counts.get((a, p), 0)) for p in predicted), None)
+            for a in actual
         ],
-        undefined=_reasons(
-            (" ".join(key), reason) for key, (_, (_, reason)) in zip(keys, ranked, strict=True)
-        ),
-        note=note,
-        hidden=hidden,
-        counts=tuple(metric in counting(card) for _, metric in columns),
-        first=columns[0][1],
+        undefined={},
+        counts=(True,) * len(predicted),
+        frame="confusion",
     )
 
 
@@ -540,25 +543,26 @@ def counting(card: Scorecard) -> set[str]:
     return {metric.name for metric in all_metrics(card.task).values() if metric.counts}
 
 
-Cells = dict[Any, tuple[Row, str | None]]
-"""Value of a column -> its numbers without names, and why the first is undefined."""
-
-
 def _grid(
     card: Scorecard,
     rows: pl.DataFrame,
     entries: tuple[Entry, ...],
-    by: str,
+    keys: Mapping[str, Callable[[Any], tuple[str, ...]]],
+    names: tuple[str, ...],
     shown: Shown,
     *,
     wide: bool,
-) -> tuple[list[tuple[str, str]], Cells, str, int] | None:
-    """Arrange numbers by the values of a column: those of the layout, then all other metrics.
+) -> Grid | None:
+    """Arrange numbers by the values of columns: those of the layout, then all others.
+
+    Args:
+        keys: column -> names of a row by its value.
+        names: titles of the names.
 
     Returns:
-        (title, metric) of each column; the cells; thresholds of the columns; number of omitted
-        columns. None if there are no numbers.
+        the table; None if there are no numbers.
     """
+    by = [*keys]
     taken: list[tuple[str, str, pl.DataFrame]] = []
     hidden = 0
     for entry in entries:
@@ -591,27 +595,52 @@ def _grid(
                 taken.append((with_more(title, apart[told]), metric, part))
     if not taken:
         return None
-    found: list[dict[Any, dict[str, Any]]] = []
+    found: list[dict[tuple[Any, ...], dict[str, Any]]] = []
     for _, _, part in taken:
         shown.take(part)
-        found.append({row[by]: row for row in part.iter_rows(named=True)})
-    cells: Cells = {}
-    for value in dict.fromkeys(value for column in found for value in column):
-        line = [column.get(value) for column in found]
-        reason = line[0]["reason"] if line[0] is not None and line[0]["value"] is None else None
-        cells[value] = (_row(line), reason)
-    return [(title, metric) for title, metric, _ in taken], cells, _told(spots), hidden
+        every_row = part.iter_rows(named=True)
+        found.append({tuple(row[name] for name in by): row for row in every_row})
+    lines = []
+    for values in dict.fromkeys(key for column in found for key in column):
+        of = [name for key, value in zip(by, values, strict=True) for name in keys[key](value)]
+        lines.append(_row(tuple(of), [column.get(values) for column in found]))
+    counts = counting(card)
+    note = next(iter(spots), "")  # thresholds of the columns, with metrics if they differ
+    if len(spots) > 1:
+        note = "; ".join(f"{', '.join(some)} {at}" for at, some in spots.items() if at)
+    grid = Grid(
+        title=names[0],
+        names=names,
+        columns=tuple(title for title, *_ in taken),
+        rows=lines,
+        undefined={},
+        note=note,
+        hidden=hidden,
+        counts=tuple(metric in counts for _, metric, _ in taken),
+        first=taken[0][1],
+    )
+    for line in ordered(card, grid, VALUE).rows:
+        row = line.rows[0]
+        if row is not None and row["value"] is None and row["reason"] is not None:
+            called = (
+                line.names[-1] or line.names[0] if names[0] == "label" else " ".join(line.names)
+            )
+            grid.undefined.setdefault(row["reason"], []).append(called)
+    return grid
 
 
-def _row(line: list[dict[str, Any] | None]) -> Row:
-    """Convert the rows of one line to numbers, common support, and differing supports."""
+def _row(names: tuple[str, ...], line: list[dict[str, Any] | None]) -> Row:
+    """Make a row of numbers, their common support, and differing supports."""
     rests = [None if one is None else (coverage(one) or one["support"]) for one in line]
     first = next(rest for rest, one in zip(rests, line, strict=True) if one is not None)
-    parts = tuple("" if rest in (None, first) else _rest(rest) for rest in rests)
+    parts = tuple(
+        "" if rest in (None, first) else rest if isinstance(rest, str) else f"of {amount(rest)}"
+        for rest in rests
+    )
     numbers = tuple(None if one is None else one["value"] for one in line)
     reaches = tuple("" if one is None else reach(one) for one in line)
     parts, reaches = parts if any(parts) else (), reaches if any(reaches) else ()
-    return Row((), numbers, first, parts, reaches, tuple(line))
+    return Row(names, numbers, first, parts, reaches, tuple(line))
 
 
 def reach(row: dict[str, Any]) -> str:
@@ -626,24 +655,7 @@ def reach(row: dict[str, Any]) -> str:
     return f"[{fixed(lower, digits)}, {fixed(upper, digits)}]"
 
 
-def fixed(value: float, digits: int, sign: str = "") -> str:
-    """Format with fixed decimals, or with an exponent for more than 15 integer digits."""
-    return f"{value:{sign}.{digits}f}" if abs(value) < _LONG else f"{value:{sign}.6g}"
-
-
-_LONG = 1e15
 _MIDDLE = 0.1  # of half its length, how far the number may be off an interval's middle
-
-
-def amount(rows: float) -> str:
-    """Format a number of rows, or their total weight."""
-    return fixed(rows, 0 if float(rows).is_integer() else 2)
-
-
-def _rest(rest: Support) -> str:
-    if rest is None or isinstance(rest, str):
-        return rest or ""
-    return f"of {amount(rest)}"
 
 
 def coverage(row: dict[str, Any]) -> str:
@@ -652,13 +664,6 @@ def coverage(row: dict[str, Any]) -> str:
     if scored is None or scored >= (support or 0):
         return ""
     return f"{amount(scored)} of {amount(support)}"
-
-
-def _told(spots: dict[str, list[str]]) -> str:
-    """Return the thresholds of columns, with the metrics' names if they differ."""
-    if len(spots) == 1:
-        return next(iter(spots))
-    return "; ".join(f"{', '.join(names)} {at}" for at, names in spots.items() if at)
 
 
 def spread_metrics(card: Scorecard) -> set[str]:
@@ -699,7 +704,7 @@ _SETTLED = ("area", "max_detections", "parameters")
 
 
 def _entry_columns(
-    rows: pl.DataFrame, entry: Entry, by: str
+    rows: pl.DataFrame, entry: Entry, by: list[str]
 ) -> list[tuple[str, str, pl.DataFrame]]:
     """Return the columns of one entry, one per part and IoU threshold.
 
@@ -707,7 +712,7 @@ def _entry_columns(
     """
     found = chosen(rows, entry)
     split = ["area"] if entry.area == PARTS else []
-    if found.select(by, *split).is_duplicated().any():
+    if found.select(*by, *split).is_duplicated().any():
         split.append("iou_threshold")
     columns = []
     for part in found.partition_by(split, maintain_order=True) if split else [found]:
@@ -762,14 +767,13 @@ def told_apart(rows: pl.DataFrame) -> dict[str | None, list[str]]:
     ]
     return {
         text: [
-            f"{name.replace('_', ' ')} {_short(values[name])}" for name in differ if name in values
+            f"{name.replace('_', ' ')} "
+            + (f"{values[name]:g}" if isinstance(values[name], float) else str(values[name]))
+            for name in differ
+            if name in values
         ]
         for text, values in told.items()
     }
-
-
-def _short(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def others(card: Scorecard, rows: pl.DataFrame, shown: set[str]) -> list[str]:
@@ -783,14 +787,6 @@ def others(card: Scorecard, rows: pl.DataFrame, shown: set[str]) -> list[str]:
 def at_k(metric: str, k: int | None) -> str:
     """A metric with its cut-off, as people write it: nDCG@10."""
     return metric if k is None else f"{metric}@{k}"
-
-
-def _reasons(pairs: Iterable[tuple[str, str | None]]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for name, reason in pairs:
-        if reason is not None:
-            found.setdefault(reason, []).append(name)
-    return found
 
 
 # A scorecard as a flat dict of plain numbers, as loggers of experiments take it.

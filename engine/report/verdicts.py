@@ -11,8 +11,8 @@ import polars as pl
 from ..ingest.problems import count_of
 from ..scorecard.lookup import KEYS
 from ..statistics.paired import too_few
-from .summary import number
-from .tables import USUAL_K, at_k, chosen, fixed, layout_of, titled
+from .tables import USUAL_K, at_k, chosen, layout_of, titled
+from .text import NONE, number, probability, signed
 
 if TYPE_CHECKING:
     from ..scorecard.card import Scorecard
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 # Sentences about the result of a comparison, and titles of its numbers.
 
-NONE = 1e-12
-"""Differences up to this are of rounding."""
 _NAMED = 4
 """Numbers in a sentence, at most."""
 Titled = tuple[str, dict[str, Any]]
@@ -84,20 +82,6 @@ def differs(comparison: Comparison, row: dict[str, Any]) -> bool:
     p, neither = row["p_adjusted"], comparison.directions.get(row["metric"]) == "neither"
     known = neither and p is not None and not too_few(row.get("coverage"))
     return known and p <= 1 - comparison.level
-
-
-def signed(value: float) -> str:
-    """Format a difference with sign: 4 decimals, or 2 digits if it would round to zero."""
-    if abs(value) <= NONE:
-        return "0.0000"
-    if value.is_integer() and abs(value) >= 2:
-        return fixed(value, 0, "+")
-    return fixed(value, 4, "+") if abs(value) >= 0.00005 else f"{value:+.1e}"
-
-
-def probability(p: float | None) -> str:
-    """A p-value in two digits."""
-    return "–" if p is None else f"{p:.2g}" if p >= 0.001 else f"{p:.1g}"
 
 
 def lead(comparison: Comparison) -> Titled | None:
@@ -228,16 +212,12 @@ def _surely_by(comparison: Comparison, b: str, lines: list[Titled]) -> str:
     for name, row in lines:
         if sure := better(comparison, row):
             found["better" if sure > 0 else "worse"].append(name)
-    said = [f"{way} by {_listed(_few(names))}" for way, names in found.items() if names]
+    said = []
+    for way, names in found.items():
+        if len(names) > _NAMED:
+            names = [*names[: _NAMED - 1], f"{len(names) - _NAMED + 1:,} more"]
+        said += [f"{way} by {_listed(names)}"] if names else []
     return f" {b} is significantly {' and '.join(said)}." if said else ""
-
-
-def _few(names: list[str]) -> list[str]:
-    return (
-        names
-        if len(names) <= _NAMED
-        else [*names[: _NAMED - 1], f"{len(names) - _NAMED + 1:,} more"]
-    )
 
 
 def tests_beside(comparison: Comparison, row: dict[str, Any]) -> int:
@@ -360,37 +340,30 @@ class Differences:
         unread = NO_DIRECTION if self._directions.get(row["metric"]) == "neither" else UNTESTED
         drawn = self._drawn.get(key)
         if drawn is not None:
-            if self._comparison is not None:
-                reading = _reading(self._comparison, drawn)
-            else:
-                reading = _by_interval(drawn, self._directions.get(row["metric"], "higher"))
-            return Difference(
-                drawn["a"], drawn["difference"], drawn["lower"], drawn["upper"], reading, unread
-            )
+            ends = drawn["lower"], drawn["upper"]
+            reading = self._reading(drawn, row["metric"])
+            return Difference(drawn["a"], drawn["difference"], *ends, reading, unread)
         if key not in self._before:
             return None
         before, now = self._before[key], row["value"]
         changed = None if before is None or now is None else now - before
         return Difference(before, changed, unread=unread)
 
-
-def _reading(comparison: Comparison, row: dict[str, Any]) -> str:
-    neither = comparison.directions.get(row["metric"]) == "neither"
-    if row["difference"] is None or neither or too_few(row.get("coverage")):
-        return ""
-    if abs(row["difference"]) <= NONE and abs(row["se"] or 0.0) <= NONE:
-        return SAME
-    return _SURE.get(better(comparison, row), UNSURE)
-
-
-def _by_interval(row: dict[str, Any], direction: str) -> str:
-    """Return the verdict for runs over different datums: significant if the interval excludes 0."""
-    lower, upper = row["lower"], row["upper"]
-    if lower is None or upper is None or direction == "neither" or too_few(row.get("coverage")):
-        return ""
-    if lower <= 0 <= upper:
-        return UNSURE
-    return BETTER if (lower > 0) == (direction == "higher") else WORSE
+    def _reading(self, drawn: dict[str, Any], metric: str) -> str:
+        """Read a difference; without a comparison it is sure if its interval excludes 0."""
+        comparison, lower, upper = self._comparison, drawn["lower"], drawn["upper"]
+        direction = self._directions.get(metric, "higher")
+        if direction == "neither" or drawn["difference"] is None or too_few(drawn.get("coverage")):
+            return ""
+        if comparison is not None:
+            if abs(drawn["difference"]) <= NONE and abs(drawn["se"] or 0.0) <= NONE:
+                return SAME
+            return _SURE.get(better(comparison, drawn), UNSURE)
+        if lower is None or upper is None:
+            return ""
+        if lower <= 0 <= upper:
+            return UNSURE
+        return BETTER if (lower > 0) == (direction == "higher") else WORSE
 
 
 def _key(row: dict[str, Any]) -> tuple[Any, ...]:

@@ -65,26 +65,13 @@ class Scorecard:
         page: Callable[[], Paged] = Paged,
         findings: tuple[Finding, ...] = (),
     ) -> None:
-        """Store providers of frames instead of frames.
+        """Store providers of frames instead of frames; the rest as the attributes of the class.
 
         Args:
-            task: the scored task.
-            dialect: the rule set.
-            options: options of the run.
             frames: frame name -> provider, called once, on first access.
-            labels: frame with label_key, label_value, label_name.
             run: content of ``run.json``, JSON-compatible, or its provider, called once.
-            notes: one sentence each.
-            warnings: notes that may make the numbers meaningless.
             exports: format name -> exporter of this scorecard; or their provider, called once.
-            primary: names of the metrics to show first.
-            directions: metric name -> ``higher`` or ``lower``.
-            read: table -> number of rows read.
-            files: table -> number of files, unless it was one named file.
-            tallied: the tally.
-            folder: folder of a loaded result.
             page: makes the providers of the report's frames, called once.
-            findings: the notes as data.
         """
         if strange := frames.keys() - {*FRAMES}:
             raise unknown("frame", min(strange), FRAMES, error=ResultError)

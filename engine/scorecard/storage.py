@@ -230,10 +230,21 @@ def save(card: Scorecard, directory: str | Path, *, overwrite: bool = False) -> 
     """
     refuse_cut_off()
     target = check_target(directory, overwrite=overwrite)
-    fresh = fresh_name(target)
     card.make()
+    return _replaced(directory, target, partial(_fill, card))
+
+
+def _replaced(directory: str | Path, target: Path, fill: Callable[[Path], None]) -> Path:
+    """Fill a new folder and put it in the place of another.
+
+    Raises:
+        WriteError: the folder cannot be written.
+    """
+    fresh = fresh_name(target)
     try:
-        write_into(card, fresh)
+        fresh.parent.mkdir(parents=True, exist_ok=True)
+        fresh.mkdir()
+        fill(fresh)
         swap(fresh, target)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise WriteError(f"cannot write {directory}: {error}.") from error
@@ -254,6 +265,10 @@ def write_into(card: Scorecard, folder: Path) -> None:
     _fill(card, folder)
 
 
+def _as_json(said: Mapping[str, Any]) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(said, enc_hook=str), indent=2) + b"\n"
+
+
 def read(directory: str | Path) -> dict[str, Any]:
     """Return the constructor arguments of a saved scorecard; frames are read on first access.
 
@@ -266,18 +281,10 @@ def read(directory: str | Path) -> dict[str, Any]:
     for name, size in run.files.items():
         path = folder / name
         if not path.is_file():
-            raise ResultError(
-                f"{folder} is a half-written result: {name} is missing.",
-                code="result_damaged",
-                file=name,
-            )
-        if path.stat().st_size != size:
-            raise ResultError(
-                f"{folder} is a half-written result: {name} has {path.stat().st_size} bytes"
-                f" instead of {size}.",
-                code="result_damaged",
-                file=name,
-            )
+            raise _damaged(f"{folder} is a half-written result: {name} is missing.", name)
+        if (found := path.stat().st_size) != size:
+            odd = f"{name} has {found} bytes instead of {size}."
+            raise _damaged(f"{folder} is a half-written result: {odd}", name)
     frames = {
         name: partial(_read, folder / f"{name}.parquet", run, columns)
         for name, columns in results_FRAMES.items()
@@ -346,6 +353,10 @@ def _is_result(folder: Path) -> bool:
     return isinstance(found, dict) and found.get("kind") == KIND
 
 
+def _damaged(said: str, file: str, **facts: Any) -> ResultError:
+    return ResultError(said, code="result_damaged", file=file, **facts)
+
+
 def _read_run(folder: Path) -> tuple[_Run, dict[str, Any]]:
     """Split ``run.json`` into the description of the result and the rest."""
     if not folder.is_dir():
@@ -362,9 +373,7 @@ def _read_run(folder: Path) -> tuple[_Run, dict[str, Any]]:
     try:
         said = msgspec.json.decode(path.read_bytes())
     except (OSError, msgspec.DecodeError, RecursionError) as error:
-        raise ResultError(
-            f"{path} cannot be read: {error}.", code="result_damaged", file=path.name
-        ) from error
+        raise _damaged(f"{path} cannot be read: {error}.", path.name) from error
     if not isinstance(said, dict) or said.get("kind") != KIND:
         raise ResultError(f"{folder} is not an evalengine result: {RUN_FILE} is another program's.")
     if said.get("format") != FORMAT:
@@ -385,9 +394,7 @@ def _read_run(folder: Path) -> tuple[_Run, dict[str, Any]]:
         if odd := [name for name in run.files if os.path.basename(name) != name]:
             raise ResultError(f"{path} lists {odd[0]!r}, which is not in its folder.")
     except (msgspec.ValidationError, RecursionError) as error:
-        raise ResultError(
-            f"{path} is not as evalengine wrote it: {error}.", code="result_damaged", file=path.name
-        ) from error
+        raise _damaged(f"{path} is not as evalengine wrote it: {error}.", path.name) from error
     return run, {name: value for name, value in said.items() if name not in _Run.__struct_fields__}
 
 
@@ -400,11 +407,10 @@ def _read(path: Path, run: _Run, columns: Schema) -> pl.DataFrame:
     try:
         with open(path, "rb") as file:
             if digest is not None and hashlib.file_digest(file, "sha256").hexdigest() != digest:
-                raise ResultError(
+                raise _damaged(
                     f"{path} is not the file that {RUN_FILE} lists: it is damaged, or another"
                     " result has taken its place since this one was loaded. Load it again.",
-                    code="result_damaged",
-                    file=path.name,
+                    path.name,
                 )
             file.seek(0)
             frame = pl.read_parquet(file)
@@ -412,12 +418,8 @@ def _read(path: Path, run: _Run, columns: Schema) -> pl.DataFrame:
         raise ResultError(f"{path} cannot be read: {error}.") from error
     lacking = [name for name in columns if name not in frame.columns]
     if lacking:
-        raise ResultError(
-            f"{path} is not a frame of a result: it has no column {lacking[0]!r}.",
-            code="result_damaged",
-            file=path.name,
-            column=lacking[0],
-        )
+        said = f"{path} is not a frame of a result: it has no column {lacking[0]!r}."
+        raise _damaged(said, path.name, column=lacking[0])
     for name, wanted in columns.items():
         found = frame.schema[name]
         if not _fits(found, wanted) or (name in _NEVER_NULL and frame[name].null_count()):
@@ -487,8 +489,7 @@ def _fill(card: Scorecard, folder: Path) -> None:
         "files": dict(files),
         "digests": dict(digests),
     }
-    text = msgspec.json.format(msgspec.json.encode(run, enc_hook=str), indent=2)
-    keep(RUN_FILE, lambda path: path.write_bytes(text + b"\n"))
+    keep(RUN_FILE, lambda path: path.write_bytes(_as_json(run)))
     sync(folder)
 
 
@@ -525,12 +526,8 @@ def restored_options(plain: dict[str, Any], folder: Path) -> Options:
             elif all(isinstance(row, dict) for row in mapped):
                 given["label_map"] = pl.DataFrame(mapped)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise ResultError(
-            f"{folder / RUN_FILE}: options: label_map: {error}.",
-            code="result_damaged",
-            file=RUN_FILE,
-            option="label_map",
-        ) from error
+        said = f"{folder / RUN_FILE}: options: label_map: {error}."
+        raise _damaged(said, RUN_FILE, option="label_map") from error
     try:
         return make_options(**given)
     except OptionError as error:
@@ -575,29 +572,22 @@ def save_comparison(comparison: Any, directory: str | Path, *, overwrite: bool =
                 f" with {option('overwrite', True)}.",
                 code="folder_used",
             )
-    fresh = fresh_name(target)
-    try:
-        fresh.parent.mkdir(parents=True, exist_ok=True)
-        fresh.mkdir()
+    said = {
+        "kind": COMPARISON,
+        "format": 1,
+        "verdict": comparison.verdict,
+        "options": plain_options(comparison.options),
+        **{name: getattr(comparison, name) for name in (*_KEPT, "names")},
+    }
+
+    def fill(fresh: Path) -> None:
         for name in FRAMES:
             getattr(comparison, name).write_parquet(fresh / f"{name}.parquet")
             sync(fresh / f"{name}.parquet")
-        said = {
-            "kind": COMPARISON,
-            "format": 1,
-            "verdict": comparison.verdict,
-            "options": plain_options(comparison.options),
-            **{name: getattr(comparison, name) for name in (*_KEPT, "names")},
-        }
-        text = msgspec.json.format(msgspec.json.encode(said, enc_hook=str), indent=2)
-        (fresh / COMPARISON_FILE).write_bytes(text + b"\n")
+        (fresh / COMPARISON_FILE).write_bytes(_as_json(said))
         sync(fresh / COMPARISON_FILE)
-        swap(fresh, target)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise WriteError(f"cannot write {directory}: {error}.") from error
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
-    return target
+
+    return _replaced(directory, target, fill)
 
 
 def read_comparison(directory: str | Path) -> dict[str, Any]:

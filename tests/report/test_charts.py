@@ -16,10 +16,18 @@ from report.test_page import ODD, TABLES, tables, worse
 
 import evalengine as ee
 from evalengine.cli import main
-from evalengine.report.chart_shapes import Axis, Bar, Bars, Chart, Line, Matrix
-from evalengine.report.charts import charts, frames_of
+from evalengine.report.charts import (
+    Bar,
+    Curve,
+    bar_chart,
+    charts,
+    frames_of,
+    line_chart,
+    matrix_chart,
+)
 from evalengine.report.svg import svg
 from evalengine.schemas.errors import OptionError, ResultError
+from evalengine.schemas.marks import DASHED, PLAIN, Area, Areas, Chart, Line, Scale, Texts
 
 
 def drawn(card: ee.Scorecard, baseline: ee.Scorecard | None = None) -> dict[str, Any]:
@@ -27,6 +35,16 @@ def drawn(card: ee.Scorecard, baseline: ee.Scorecard | None = None) -> dict[str,
     before = None if baseline is None else (baseline.metrics, frames_of(baseline))
     found = charts(card.metrics, frames_of(card), card.directions, before)
     return {one.kind: one for one in reversed(found)}
+
+
+def lines(chart: Chart) -> dict[str, Line]:
+    """Lines of a chart by name, without the support; those of a baseline are left out."""
+    found = [one for one in chart.marks if isinstance(one, Line) and one.legend]
+    return {one.legend.split(" (n ")[0]: one for one in found if one.dash != DASHED}
+
+
+def areas(chart: Chart) -> list[Area]:
+    return next(one.areas for one in chart.marks if isinstance(one, Areas))
 
 
 def texts(svg_text: str) -> list[str]:
@@ -43,10 +61,11 @@ class TestPoints:
     def test_precision_by_recall_is_the_interpolated_curve(self, boxes: ee.Scorecard) -> None:
         chart = drawn(boxes)["precision_recall"]
         frame = ee.score(*tables("detection"), metrics="InterpolatedPrecisionRecallCurve").curves
-        for line in chart.lines:
-            if line.whole:
+        for name, line in lines(chart).items():
+            if line.colour == PLAIN:  # the mean
                 continue
-            rows = frame.filter(label_value=line.name, iou_threshold=0.5).sort("recall")
+            rows = frame.filter(label_value=name, iou_threshold=0.5).sort("recall")
+            assert rows.height
             assert line.x == rows["recall"].to_list()
             assert line.y == pytest.approx(rows["precision"].to_list(), nan_ok=True)
 
@@ -60,7 +79,7 @@ class TestPoints:
         expected = dict(
             zip(sums["score_threshold"], sums["tp"] / (sums["tp"] + sums["fp"]), strict=True)
         )
-        line = next(one for one in chart.lines if one.name == "precision")
+        line = lines(chart)["precision"]
         for x, y in zip(line.x, line.y, strict=True):
             assert y == pytest.approx(expected[x])
 
@@ -69,7 +88,7 @@ class TestPoints:
         actual = rng.random(5000) < 0.2
         score = np.round(rng.normal(actual, 1.0), 2)  # beyond [0, 1], with ties
         card = ee.score(pl.DataFrame({"actual": actual, "score": score}))
-        line = drawn(card)["roc"].lines[0]
+        (line,) = lines(drawn(card)["roc"]).values()
         exact = ee.score(
             pl.DataFrame({"actual": actual, "score": score}), metrics="ROCCurve", thin_curves=False
         ).curves
@@ -84,14 +103,12 @@ class TestPoints:
         rng = np.random.default_rng(3)
         table = pl.DataFrame({"actual": rng.random(20_000) < 0.5, "score": rng.random(20_000)})
         for chart in drawn(ee.score(table)).values():
-            for line in getattr(chart, "lines", []):
+            for line in lines(chart).values():
                 assert len(line.x) == len(line.y) <= 200
 
     def test_undefined_values_are_gaps(self) -> None:
         table = pl.DataFrame({"actual": [True, False, True], "score": [0.2, 0.1, 0.3]})
-        line = next(
-            one for one in drawn(ee.score(table))["thresholds"].lines if one.name == "precision"
-        )
+        line = lines(drawn(ee.score(table))["thresholds"])["precision"]
         known = [x for x, y in zip(line.x, line.y, strict=True) if y is not None]
         assert max(known) == 0.3  # nothing reaches higher thresholds
         assert 0.0 not in line.y
@@ -106,7 +123,8 @@ class TestPoints:
         )
         chart = drawn(card)["costs"]
         rows = card.metrics.filter(pl.col("label_value").is_null(), iou_threshold=0.5)
-        told = {bar.name: bar.value for bar in chart.bars}
+        ends = [one.right for one in areas(chart)]
+        told = dict(zip(chart.y.names, ends, strict=True))
         assert told == dict(rows.select("statistic", "value").rows())
         assert chart.title.endswith("IoU 0.5")
 
@@ -114,10 +132,12 @@ class TestPoints:
         chart = drawn(boxes)["confusion"]
         frame = boxes.page_frame("confusion")
         assert frame is not None
-        assert sum(map(sum, chart.counts)) == frame["count"].sum()
-        for i, row in enumerate(chart.rows[:5]):
+        texts = next(one.texts for one in chart.marks if isinstance(one, Texts))
+        cells = {(x, y): int(n) for x, y, n in texts}
+        assert sum(cells.values()) == frame["count"].sum()
+        for i, row in enumerate(chart.y.names[:5]):
             found = frame.filter(actual=row, predicted=row)["count"].sum()
-            assert chart.counts[i][chart.columns.index(row)] == found
+            assert cells[chart.x.names.index(row), i] == found
 
     def test_many_labels_make_pairs(self) -> None:
         rng = np.random.default_rng(4)
@@ -126,34 +146,38 @@ class TestPoints:
             {"actual": truth, "predicted": (truth + (rng.random(3000) < 0.3)) % 60}
         )
         chart = drawn(ee.score(table))["confusion"]
-        assert isinstance(chart, Bars)
-        assert len(chart.bars) == 20
+        assert len(chart.y.names) == len(areas(chart)) == 20
         assert "20 most frequent" in chart.note
 
     def test_values_by_cut_off_and_their_distribution(self) -> None:
         card = ee.score(*tables("retrieval"))
-        line = next(one for one in drawn(card)["ks"].lines if one.name == "nDCG")
+        line = lines(drawn(card)["ks"])["nDCG"]
         rows = card.metrics.filter(pl.col("k").is_not_null(), metric="nDCG").sort("k")
         assert (line.x, line.y) == (rows["k"].cast(float).to_list(), rows["value"].to_list())
-        bins = drawn(card)["distribution"].bars
-        assert sum(bar.value for bar in bins) == card.per_datum.filter(
+        bins = areas(drawn(card)["distribution"])
+        assert sum(one.high for one in bins) == card.per_datum.filter(
             pl.col("k").is_null(), pl.col("value").is_not_null(), metric="MAP"
         ).height  # fmt: skip
 
     def test_a_baseline_is_told_apart(self, boxes: ee.Scorecard) -> None:
         found = drawn(ee.score(worse(), tables("detection")[1]), boxes)["precision_recall"]
-        ours = [line for line in found.lines if not line.baseline]
-        theirs = [line for line in found.lines if line.baseline]
-        assert {line.name for line in theirs} <= {line.name for line in ours}
-        assert theirs
+        theirs = [one for one in found.marks if isinstance(one, Line) and one.dash == DASHED]
+        assert {one.legend for one in theirs} == {"baseline"}
+        assert {one.colour for one in theirs} <= {one.colour for one in lines(found).values()}
 
 
-LINES = Chart("x", ODD, Axis(f"{ODD} x"), Axis("y"), [
-    Line(ODD, [0.0, 0.5, 1.0], [1.0, None, 0.0], 5),
-    Line('"quoted" & <b>', [0.0, 1.0], [0.5, 0.5], baseline=True),
-])  # fmt: skip
-BARS = Bars("x", ODD, Axis("v"), [Bar(ODD, 0.5, 0.4, 0.6, 3), Bar("none", None)], note=ODD)
-CELLS = Matrix("x", ODD, [ODD, "b"], [ODD, "b"], [[1, 0], [2, 3000]], ODD)
+LINES = line_chart(
+    "x",
+    ODD,
+    Scale(f"{ODD} x"),
+    Scale("y"),
+    [
+        Curve(ODD, [0.0, 0.5, 1.0], [1.0, None, 0.0], 5),
+        Curve('"quoted" & <b>', [0.0, 1.0], [0.5, 0.5], baseline=True),
+    ],
+)
+BARS = bar_chart("x", ODD, Scale("v"), [Bar(ODD, 0.5, 0.4, 0.6, 3), Bar("none", None)], ODD)
+CELLS = matrix_chart(ODD, [ODD, "b"], [ODD, "b"], [[1, 0], [2, 3000]], ODD)
 
 
 class TestPictures:
@@ -206,7 +230,7 @@ class TestPlots:
 
     def test_points_are_those_of_the_chart(self, boxes: ee.Scorecard) -> None:
         axes = boxes.plot.precision_recall(label_value="car").axes[0]
-        chart = next(one for one in drawn(boxes)["precision_recall"].lines if one.name == "car")
+        chart = lines(drawn(boxes)["precision_recall"])["car"]
         line = next(one for one in axes.get_lines() if str(one.get_label()).startswith("car"))
         assert list(line.get_xdata()) == chart.x
 

@@ -16,11 +16,11 @@ import pytest
 import evalengine as ee
 from evalengine.cli import main
 from evalengine.report import charts
-from evalengine.report.page import Gate, lead
+from evalengine.report.page import MOST_BYTES, Gate, lead
 from evalengine.report.summary import sections
-from evalengine.report.writing import MOST_BYTES
 from evalengine.reporting import make_report
 from evalengine.schemas.errors import InputError, OptionError, ResultError
+from evalengine.schemas.marks import Line
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 TABLES = {
@@ -358,7 +358,8 @@ def test_a_curve_of_one_label_is_one_line(tmp_path: Path) -> None:
     card = ee.score(ours, theirs, report=tmp_path / "a.html")
     found = charts.charts(card.metrics, charts.frames_of(card), card.directions)
     [curve] = [one for one in found if one.kind == "precision_recall"]
-    assert [line.name for line in curve.lines] == ["it"]
+    lines = [one for one in curve.marks if isinstance(one, Line)]
+    assert [one.legend.split()[0] for one in lines] == ["it"]
 
 
 @pytest.mark.parametrize("name", ["report.pdf", "report", "no/folder/report.html"])

@@ -1,0 +1,298 @@
+"""Numbers as text, and tables as text, Markdown, HTML, LaTeX and files."""
+
+from __future__ import annotations
+
+import html
+import io
+import json
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import IO, Any, TextIO, cast
+
+import polars as pl
+
+from ..schemas.display import BEST, NAME, NUMBER, Cell, Column, Table
+from ..schemas.errors import OptionError, unknown
+
+FORMATS = ("table", "json", "csv", "parquet", "markdown")
+UNDEFINED = "–"
+NONE = 1e-12
+"""Differences up to this are of rounding."""
+_LONG = 1e15
+_ASCII = str.maketrans({UNDEFINED: "-", "±": "+-", "…": "~", "—": "-", "≥": ">"})
+
+
+# Values as text
+
+
+def plain(text: str) -> str:
+    """Text that cannot break a line or steer a terminal."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def shortened(text: str, width: int = 26) -> str:
+    """Text in at most so many characters."""
+    text = plain(text)
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def fixed(value: float, digits: int, sign: str = "") -> str:
+    """Format with fixed decimals, or with an exponent for more than 15 integer digits."""
+    return f"{value:{sign}.{digits}f}" if abs(value) < _LONG else f"{value:{sign}.6g}"
+
+
+def number(value: float | None, *, counted: bool = False) -> str:
+    """Format a number: 4 decimals, integers for counts, a dash if undefined."""
+    if value is None:
+        return UNDEFINED
+    if value.is_integer() and (counted or abs(value) >= 2):
+        return fixed(value, 0)
+    return fixed(value, 4)
+
+
+def signed(value: float | None) -> str:
+    """Format a difference with sign: 4 decimals, or 2 digits if it would round to zero."""
+    if value is None:
+        return UNDEFINED
+    if abs(value) <= NONE:
+        return "0.0000"
+    if value.is_integer() and abs(value) >= 2:
+        return fixed(value, 0, "+")
+    return fixed(value, 4, "+") if abs(value) >= 0.00005 else f"{value:+.1e}"
+
+
+def probability(p: float | None) -> str:
+    """A p-value in two digits."""
+    return UNDEFINED if p is None else f"{p:.2g}" if p >= 0.001 else f"{p:.1g}"
+
+
+def amount(rows: float) -> str:
+    """Format a number of rows, or their total weight."""
+    return fixed(rows, 0 if float(rows).is_integer() else 2)
+
+
+def interval(
+    low: float | None, high: float | None, form: Callable[[float | None], str] = number
+) -> str:
+    """Both ends of an interval."""
+    return UNDEFINED if low is None else f"[{form(low)}, {form(high)}]"
+
+
+def _label(value: Any, name: str | None, average: str | None) -> str:
+    """A label with its name, or that a row is of all labels of a key."""
+    said = f"{value}" if name in (None, str(value)) else f"{value} {name}"
+    return plain("(all)" if average is not None else said)
+
+
+def _any(value: Any) -> str:
+    if value is None or isinstance(value, float):
+        return number(value)
+    return plain(str(value))
+
+
+FORMS: dict[str, Callable[..., str]] = {
+    "any": _any,
+    "number": number,
+    "signed": signed,
+    "p": probability,
+    "interval": interval,
+    "signed interval": lambda low, high: interval(low, high, signed),
+    "votes": lambda *counts: "" if counts[0] is None else "-".join(map(str, counts)),
+    "count": lambda value: UNDEFINED if value is None else f"{value:,.6g}",
+    "text": lambda value: plain(str(value)),
+    "flag": {True: "yes", False: "no", None: UNDEFINED}.__getitem__,
+    "label": _label,
+}
+"""Name of a form -> text of the values of one row."""
+
+
+# Tables
+
+
+def table_of(
+    frame: pl.DataFrame | Sequence[Mapping[str, Any]], columns: Sequence[Column] = ()
+) -> Table:
+    """Make a table of the rows of a frame, or of mappings.
+
+    Args:
+        columns: by default one per column of the frame that has a value; all without rows.
+    """
+    if isinstance(frame, pl.DataFrame):
+        if not columns:
+            kept = [s for s in frame.iter_columns() if s.null_count() < len(s) or not len(s)]
+            kinds = [NUMBER if s.dtype.is_numeric() else NAME for s in kept]
+            columns = [Column(s.name, kind, "any") for s, kind in zip(kept, kinds, strict=True)]
+        frame = frame.rows(named=True)
+    forms = [(FORMS[column.form], column.of or (column.title,)) for column in columns]
+    rows = [[Cell(form(*(row[name] for name in of))) for form, of in forms] for row in frame]
+    return Table([*columns], rows)
+
+
+def aligned(table: Table, width: int | None = None, least: Collection[str] = ()) -> list[str]:
+    """Lay out a table as lines, numbers to the right.
+
+    Args:
+        width: characters per line; None for unlimited.
+        least: titles of columns to hide, one after another, if the table is too wide.
+    """
+    columns = [
+        [column.title, *(cell.text + "*" * (cell.state == BEST) for cell in cells)]
+        for column, *cells in zip(table.columns, *table.rows, strict=True)
+    ]
+    widths = [max(map(len, column)) for column in columns]
+    shown, gone = [*range(len(columns))], []
+    for place in [i for title in least if (i := table.place(title)) is not None]:
+        if width is not None and sum(widths[i] + 2 for i in shown) > width:
+            shown.remove(place)
+            gone.append(table.columns[place].title)
+    right = [column.kind == NUMBER for column in table.columns]
+    lines = [
+        "  ".join(row[i].rjust(widths[i]) if right[i] else row[i].ljust(widths[i]) for i in shown)
+        for row in zip(*columns, strict=True)
+    ]
+    lines += [f"not shown: {', '.join(gone)}"] if gone else []
+    return [line.rstrip() for line in lines]
+
+
+def markdown(table: Table) -> str:
+    """Return a table as Markdown; the best numbers are bold."""
+
+    def said(column: Column, cell: Cell) -> str:
+        text = escaped(cell.text, links=column.kind != NUMBER)
+        return f"**{text}**" if cell.state == BEST else text
+
+    lines = [
+        [escaped(column.title) for column in table.columns],
+        ["---:" if column.kind == NUMBER else "---" for column in table.columns],
+        *([said(*pair) for pair in zip(table.columns, row, strict=True)] for row in table.rows),
+    ]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def escaped(text: str, *, links: bool = True) -> str:
+    """Escape text for Markdown: no table is broken, no image fetched, no link made by a label.
+
+    Args:
+        links: escape brackets, which intervals have.
+    """
+    text = plain(text)
+    for mark in "\\|[]`*" if links else "\\|`*":
+        text = text.replace(mark, f"\\{mark}")
+    return text.replace("<", "&lt;")
+
+
+def as_html(table: Table) -> str:
+    """Return a table as HTML for notebooks; the best numbers are bold."""
+
+    def tagged(tag: str, column: Column, text: str, more: str = "") -> str:
+        side = "right" if column.kind == NUMBER else "left"
+        return f'<{tag}{more} style="text-align:{side}">{text}</{tag}>'
+
+    head = "".join(
+        tagged("th", column, html.escape(column.title), ' scope="col"') for column in table.columns
+    )
+    body = ""
+    for row in table.rows:
+        bold = [("<b>", "</b>") if cell.state == BEST else ("", "") for cell in row]
+        texts = [f"{b[0]}{html.escape(cell.text)}{b[1]}" for cell, b in zip(row, bold, strict=True)]
+        body += f"<tr>{''.join(map(tagged, ['td'] * len(row), table.columns, texts))}</tr>"
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def latex(table: Table) -> list[str]:
+    """Lay out a table for a paper, with the rules of the booktabs package; the best in bold."""
+    rows = [
+        [f"\\textbf{{{_latex(c.text)}}}" if c.state == BEST else _latex(c.text) for c in row]
+        for row in table.rows
+    ]
+    sides = "".join("r" if column.kind == NUMBER else "l" for column in table.columns)
+    return [
+        f"\\begin{{tabular}}{{{sides}}}",
+        "\\toprule",
+        " & ".join(_latex(column.title) for column in table.columns) + r" \\",
+        "\\midrule",
+        *(" & ".join(row) + r" \\" for row in rows),
+        "\\bottomrule",
+        "\\end{tabular}",
+    ]
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "–": "--",
+    **{mark: f"\\{mark}" for mark in "&%$#_{}"},
+    **{mark: f"${mark}$" for mark in "<>|"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+}
+_SIGN = re.compile(r"(?<![^\s\[])([+-])(?=\d)")
+
+
+def _latex(text: str) -> str:
+    """Text for LaTeX, in which a hyphen is no minus."""
+    return _SIGN.sub(r"$\1$", "".join(_LATEX.get(c, c) for c in text))
+
+
+# Streams
+
+
+def write_text(text: str, out: IO[str]) -> None:
+    """Write text, with ASCII substitutes for characters that the encoding does not support."""
+    encoding = getattr(out, "encoding", None) or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        text = text.translate(_ASCII).encode(encoding, "replace").decode(encoding)
+    out.write(text)
+
+
+def as_json(parts: Mapping[str, Any]) -> str:
+    """Write an object as JSON, a line per part and per row of a frame."""
+    said = []
+    for name, part in parts.items():
+        if isinstance(part, pl.DataFrame):
+            text = "[" + ",\n  ".join(part.write_ndjson().splitlines()) + "]"
+        else:
+            text = json.dumps(part, ensure_ascii=False)
+        said.append(f'"{name}": {text}')
+    return "{" + ",\n ".join(said) + "}\n"
+
+
+def write_frame(
+    frame: pl.DataFrame, form: str, out: IO[str], name: str, beside: Mapping[str, Any]
+) -> None:
+    """Write all rows of a frame. Markdown and tables omit empty columns.
+
+    Args:
+        form: one of :data:`FORMATS`.
+        name: key of the rows in JSON.
+        beside: further parts of the JSON.
+
+    Raises:
+        OptionError: no such format, or bytes for a terminal.
+    """
+    if form == "json":
+        write_text(as_json({name: frame, **beside}), out)
+    elif form == "csv":
+        write_text(frame.write_csv(), out)
+    elif form == "markdown":
+        write_text(markdown(table_of(frame)) + "\n", out)
+    elif form == "table":
+        write_text(as_text(frame), out)
+    elif form == "parquet":
+        if out.isatty():
+            raise OptionError(
+                "format parquet is bytes, which a terminal cannot show: pipe it into a file, or"
+                " write a folder with --out."
+            )
+        out.flush()
+        packed = io.BytesIO()  # Polars would hide errors of the stream
+        frame.write_parquet(packed)
+        cast(TextIO, out).buffer.write(packed.getbuffer())
+    else:
+        raise unknown("format", form, FORMATS)
+
+
+def as_text(frame: pl.DataFrame) -> str:
+    """Format all rows of a frame as aligned text, nulls as a dash, without empty columns."""
+    return "\n".join([*aligned(table_of(frame)), *([] if frame.height else ["no rows"])]) + "\n"
