@@ -208,7 +208,7 @@ def test_columns_named_after_no_label_are_refused_with_the_way_out() -> None:
 def test_arrays_without_scores_of_a_true_class() -> None:
     """Arrays with named classes are refused as tables are."""
     scores = np.array([[0.8, 0.2], [0.2, 0.8], [0.5, 0.5]] * 4)
-    with pytest.raises(ee.InputError):
+    with refused("labels_without_scores", ee.InputError):
         ee.score(scores, ["x", "y", "z"] * 4, labels=["x", "y"], metrics=["mROCAUC"])
     whole = np.array([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.2, 0.2, 0.6]] * 4)
     card = ee.score(whole, ["x", "y", "z"] * 4, labels=["x", "y", "z"], metrics=["mROCAUC"])

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from refusals import refused
 
 import evalengine as ee
 from evalengine.jobs.process import Lineage
@@ -73,7 +74,7 @@ def test_a_run_that_completes(write: Write, folder: Path) -> None:
 
 
 def test_a_run_that_fails(write: Write, folder: Path) -> None:
-    with pytest.raises(OptionError):
+    with refused("unknown_name", OptionError, value="mAPP"):
         ee.run_job(write(("by =", 'metrics = ["mAPP"]\nby =')))
     start, fail = events(folder / "lineage.jsonl")
     assert (start["eventType"], fail["eventType"]) == ("START", "FAIL")
@@ -81,7 +82,7 @@ def test_a_run_that_fails(write: Write, folder: Path) -> None:
 
 
 def test_a_night_without_inputs_is_told(write: Write, folder: Path) -> None:
-    with pytest.raises(ReadError):
+    with refused("file_missing", ReadError):
         ee.run_job(write(), variables={"date": "2026-12-24"})
     start, fail = events(folder / "lineage.jsonl")
     assert (start["eventType"], fail["eventType"]) == ("START", "FAIL")

@@ -351,7 +351,7 @@ class TestLock:
         assert "since 20" in said
         assert "2026-11-20. Two runs" in said
         assert caught.value.code == "locked"
-        with pytest.raises(LockedError):
+        with refused("locked", LockedError):
             ee.run_job(path, wait=0.3)
         second = threading.Thread(target=lambda: results.append(ee.run_job(path, wait=60)))
         second.start()

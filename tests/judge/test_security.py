@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judge.conftest import ROWS
 from judge.server import Answer, given_of, serving, well
+from refusals import refused
 
 import evalengine as ee
 from evalengine.cli import main
@@ -179,7 +180,7 @@ def test_a_redirect_takes_no_key_along(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with serving() as other:
         to = Answer(status=307, headers={"Location": other.url + "/chat/completions"})
-        with serving(lambda body, before: to) as server, pytest.raises(ee.JudgeError):
+        with serving(lambda body, before: to) as server, refused("endpoint_refused", ee.JudgeError):
             ee.judge(
                 ROWS, metrics="Bias", model="m", base_url=server.url, cache=str(tmp_path / "c")
             )

@@ -140,7 +140,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         stored.load(tmp_path / "none.tally")
     other = tmp_path / "other.tally"
     other.write_text("something else")
-    with pytest.raises(ee.ReadError):
+    with refused("file_damaged", ee.ReadError):
         stored.load(other)
 
 

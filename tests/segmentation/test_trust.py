@@ -143,7 +143,7 @@ def test_addresses_are_opened_where_the_user_trusts_the_table(
 ) -> None:
     address, seen = server
     truth = write(tmp_path / "truth.png", PIXELS)
-    with pytest.raises(ee.InputError):
+    with refused("raster_unreadable", ee.InputError):
         score(f"/vsicurl/http://{address}/a.tif", truth, form, remote_rasters=True)
     assert seen
 
