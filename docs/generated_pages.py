@@ -17,7 +17,7 @@ import click
 import evalengine as ee
 from evalengine.cli import cli
 from evalengine.report import show
-from evalengine.schemas.options import FIELDS, GROUPS
+from evalengine.schemas.options import DECLARED, FIELDS, TOPICS
 
 FOLDER = "reference"
 _WORKER = "scripts/worker_in_a_frame.js"
@@ -67,8 +67,10 @@ def options() -> str:
         " `[options]`, with underscores.",
     ]
     titles: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for group in GROUPS:
-        titles.setdefault((group.title, group.tasks), []).extend(group.options)
+    for topic in TOPICS:
+        for name, declared in DECLARED.items():
+            if declared.topic == topic:
+                titles.setdefault((topic, declared.tasks), []).append(name)
     for (title, tasks), names in titles.items():
         heading = f"## {title}" + (f" ({', '.join(tasks)})" if tasks else "")
         rows = [

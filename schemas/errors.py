@@ -89,10 +89,10 @@ PASSING = (WriteError, ScratchError, EndpointError, ExecutorError, ChangedError)
 """Errors that may be temporary, so that the same command is worth repeating."""
 
 
-def invalid(name: str, value: Any, rule: str) -> OptionError:
+def invalid(name: str, value: Any, rule: str, **facts: Any) -> OptionError:
     """Return the error for a value of an option that breaks a rule, such as ``write 1 or more.``"""
     said = f"{option(name, value)}: {rule}"
-    return OptionError(said, code="option_value", option=name, value=value)
+    return OptionError(said, code="option_value", option=name, value=value, **facts)
 
 
 def did_you_mean(word: str, known: Iterable[str], *, n: int = 1) -> str:

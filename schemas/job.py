@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from .options import Options
+from .options import Options, help_texts
 
 
 def _meta(description: str, *examples: Any) -> msgspec.Meta:
@@ -137,7 +137,9 @@ SHARED = ("task", "dialect", "metrics", "by")
 def json_schema() -> dict[str, Any]:
     """JSON Schema (2020-12) of a job file; unknown keys are errors in every table of fixed keys."""
     schema = msgspec.json.schema(Job)
-    for field in schema["$defs"]["Options"]["properties"].values():
+    texts = help_texts()
+    for name, field in schema["$defs"]["Options"]["properties"].items():
+        field["description"] = texts.get(name, "")
         lists = [one for one in field.get("anyOf", ()) if one.get("type") == "array"]
         # One value may be written without its list, as everywhere.
         field.get("anyOf", []).extend(one["items"] for one in lists if one.get("items"))

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from os import PathLike, fspath
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, get_args, get_origin
 
 import msgspec
 
 from .errors import OptionError, invalid, unknown
-from .options import FIELDS, Options, checked_names
+from .options import DECLARED, FIELDS, Options, checked, checked_names, kind_of
 from .wording import option
 
 # Metrics as users write them: a name, or a name with a cut-off behind an ``@``.
@@ -175,6 +176,26 @@ def _file(path: str) -> Any:
         code="format_unknown",
         option="thresholds",
     )
+
+
+def chosen_thresholds(
+    wanted: Collection[float], grid: tuple[float, ...], *, strict: bool = True
+) -> tuple[float, ...]:
+    """Return the thresholds of a grid that are wanted; 0.9 may be 0.8999...9 in the grid.
+
+    Raises:
+        OptionError: one is not in the grid, and ``strict``.
+    """
+    near = [[one for one in grid if math.isclose(value, one, abs_tol=1e-9)] for value in wanted]
+    for value, found in zip(wanted, near, strict=True):
+        if strict and not found:
+            known = [round(one, 10) for one in grid]
+            raise invalid(
+                "iou_thresholds_to_return",
+                value,
+                f"it is not among iou_thresholds {known}, add it there.",
+            )
+    return tuple(one for one in grid if any(one in found for found in near))
 
 
 # The option ``training``: paths, or a table in memory.
@@ -400,34 +421,6 @@ def as_embedder(given: Any) -> Embedding | Encoder:
 
 _KINDS = {str: "a string", float: "a number", int: "a whole number"}
 
-_TUPLES = {
-    "metrics": str,
-    "by": str,
-    "id_format": str,
-    "label_format": str,
-    "iou_thresholds": float,
-    "iou_thresholds_to_return": float,
-    "score_thresholds": float,
-    "max_detections": int,
-    "k": int,
-    "relevance_levels": float,
-    "rouge_types": str,
-    "bleu_weights": float,
-    "pixel_spacing": float,
-    "head_segment": int,
-}
-_AS_GIVEN = (
-    "label_map",
-    "score_columns",
-    "gains",
-    "embedder",
-    "stop_words",
-    "keypoint_sigmas",
-    "thresholds",
-    "training",
-)
-"""Fields kept as they are, since their keys may be labels or numbers of any type, or objects."""
-
 
 def make_options(base: Options | Mapping[str, Any] | None = None, **given: Any) -> Options:
     """Build options from loosely typed values: scalars become tuples, None means not given.
@@ -446,37 +439,28 @@ def make_options(base: Options | Mapping[str, Any] | None = None, **given: Any) 
         merged = checked_names(base)
     elif base is not None:
         raise invalid("options", base, "give an Options object or a mapping.")
-    merged.update({k: v for k, v in checked_names(given).items() if v is not None})
-    for name, kind in _TUPLES.items():
-        if merged.get(name) is not None:
-            merged[name] = _as_tuple(name, merged[name], kind)
-    if merged.get("area_ranges") is not None:
-        merged["area_ranges"] = _as_ranges(merged["area_ranges"])
-    if merged.get("score_columns") is not None:
-        merged["score_columns"] = _as_score_columns(merged["score_columns"])
-    if merged.get("stop_words") is not None:
-        merged["stop_words"] = _as_stop_words(merged["stop_words"])
-    if merged.get("thresholds") is not None:
-        merged["thresholds"] = read_thresholds(merged["thresholds"])
-    if merged.get("keypoint_sigmas") is not None:
-        merged["keypoint_sigmas"] = _as_sigmas(merged["keypoint_sigmas"])
-    if merged.get("embedder") is not None:
-        merged["embedder"] = as_embedder(merged["embedder"])
-    if merged.get("training") is not None:
-        merged["training"] = as_training(merged["training"])
-    if hasattr(merged.get("positive_label"), "item"):
-        merged["positive_label"] = merged["positive_label"].item()
+    for name, value in checked_names(given).items():
+        if value is not None:
+            merged[name] = value
+    typed: dict[str, Any] = {}
+    untyped: dict[str, Any] = {}  # keys may be labels or numbers of any type, and values objects
+    for name, value in merged.items():
+        kind = kind_of(name)
+        if value is None:
+            continue
+        if name in _CONVERT:
+            value = _CONVERT[name](value)
+        elif get_origin(kind) is tuple:
+            value = _as_tuple(name, value, get_args(kind)[0])
+        (untyped if kind is Any else typed)[name] = value
     try:
-        options = msgspec.convert(
-            {k: v for k, v in merged.items() if k not in _AS_GIVEN}, Options, strict=False
-        )
+        options = msgspec.convert(typed, Options, strict=False)
     except msgspec.ValidationError as error:
         name = path_of(error)
         raise OptionError(f"option {name}: {error}", code="option_value", option=name) from None
-    if options.threads is not None and options.threads < 1:
-        raise invalid("threads", options.threads, "write 1 or more.")
-    given_as_is = {name: merged[name] for name in _AS_GIVEN if merged.get(name) is not None}
-    return msgspec.structs.replace(options, **given_as_is) if given_as_is else options
+    if options.threads is not None:
+        checked("threads", options.threads)
+    return msgspec.structs.replace(options, **untyped) if untyped else options
 
 
 def path_of(error: Exception) -> str:
@@ -530,23 +514,73 @@ def _as_stop_words(value: Any) -> tuple[str, ...] | str:
     return tuple(sorted(words)) if isinstance(value, (set, frozenset)) else tuple(words)
 
 
-def _as_sigmas(value: Any) -> Any:
+def read_stop_words(given: tuple[str, ...] | str | None) -> tuple[str, ...] | None:
+    """Return the stop words of the option, lower-case, distinct.
+
+    Args:
+        given: words, or the path of a UTF-8 file with one per line; or None.
+
+    Raises:
+        OptionError: no such file, a file that is not text, or white space within a word.
+    """
+    if given is None:
+        return None
+    words = given if not isinstance(given, str) else _words_of(given)
+    found = dict.fromkeys(word.strip().lower() for word in words)
+    found.pop("", None)
+    wide = [word for word in found if len(word.split()) > 1]
+    if wide:
+        raise OptionError(
+            f"stop_words: {len(wide):,} of {len(found):,} contain white space, first "
+            f"{wide[0]!r}, but tokens do not: write one word per line, or a list of single words.",
+            code="option_value",
+            option="stop_words",
+            count=len(wide),
+        )
+    return tuple(found)
+
+
+def _words_of(path: str) -> list[str]:
+    file = Path(path).expanduser()
+    try:
+        return file.read_text("utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise OptionError(
+            f"{option('stop_words', path)}: the file is not UTF-8 text; write one word a line.",
+            code="file_unreadable",
+            option="stop_words",
+        ) from None
+    except OSError as error:
+        why = "no such file" if isinstance(error, FileNotFoundError) else error.strerror
+        raise OptionError(
+            f"{option('stop_words', path)}: {why}. Give the path of a file with one word a line,"
+            " or several words: a list in Python, between commas in a shell.",
+            code="file_missing",
+            option="stop_words",
+        ) from None
+
+
+def as_sigmas(value: Any) -> Any:
     """A number, a name or path, numbers in a tuple, or a mapping of labels to these."""
     if isinstance(value, Mapping):
-        return {getattr(k, "item", lambda k=k: k)(): _as_sigmas(v) for k, v in value.items()}
+        return {getattr(k, "item", lambda k=k: k)(): as_sigmas(v) for k, v in value.items()}
     if isinstance(value, PathLike):
         return fspath(value)
     if hasattr(value, "tolist"):
         value = value.tolist()
-    several = isinstance(value, Sequence) and not isinstance(value, str)
+    if isinstance(value, str):
+        return value
+    several = isinstance(value, Sequence)
     for one in value if several else (value,):
         number = isinstance(one, (int, float)) and not isinstance(one, bool)
-        if not (number and 0 < one < math.inf) and (several or not isinstance(value, str)):
-            raise OptionError(
-                f"keypoint_sigmas: {one!r} is not a sigma: write numbers above 0, one for each"
-                " keypoint or one for all, or the name of a set or file."
+        if not (number and 0 < one < math.inf):
+            raise invalid(
+                "keypoint_sigmas",
+                one,
+                "write numbers above 0, one for each keypoint or one for all, or the name of a set"
+                " or file.",
             )
-    return tuple(map(float, value)) if several else value
+    return tuple(map(float, value)) if several else float(value)
 
 
 def _as_score_columns(value: Any) -> tuple[str, ...] | dict[str | int | bool, str]:
@@ -572,12 +606,25 @@ def _as_score_columns(value: Any) -> tuple[str, ...] | dict[str | int | bool, st
     )
 
 
+_CONVERT: dict[str, Callable[[Any], Any]] = {
+    "area_ranges": _as_ranges,
+    "score_columns": _as_score_columns,
+    "stop_words": _as_stop_words,
+    "thresholds": read_thresholds,
+    "keypoint_sigmas": as_sigmas,
+    "embedder": as_embedder,
+    "training": as_training,
+    "match": lambda name: str(name).lower().removesuffix("_match"),
+    "positive_label": lambda label: label.item() if hasattr(label, "item") else label,
+}
+"""Option -> function from its value as users give it."""
+
+
 # The options of intervals, before anything is computed.
 
-METHOD_NAMES = ("percentile", "recentred", "normal", "bca", "jackknife", "wilson", "delong")
 BY_THEORY = ("wilson", "delong")
 """Methods that assume independent datums and use no resamples."""
-LEVEL, DRAWS, SEED = 0.95, 1000, 0
+LEVEL = 0.95
 FEW_CLUSTERS = 20
 LEAST_DRAWS = 20
 
@@ -589,7 +636,7 @@ class Wanted(msgspec.Struct, frozen=True):
         level: confidence, in (0, 1).
         draws: number of resamples.
         seed: seed of the resamples.
-        method: one of :data:`METHOD_NAMES`; None for each metric's default.
+        method: None for each metric's default.
         cluster: column of the clusters to resample; None to resample single datums.
     """
 
@@ -619,23 +666,10 @@ def wanted(options: Options) -> Wanted | None:
         return None
     level = options.intervals / 100 if options.intervals > 1 else options.intervals
     if not 0 < level < 1:
-        raise OptionError(
-            f"{option('intervals', options.intervals)}: write a confidence such as 0.95 or 95.",
-            code="option_value",
-            option="intervals",
-            value=options.intervals,
-        )
-    draws = DRAWS if options.draws is None else options.draws
-    if draws < LEAST_DRAWS:
-        raise OptionError(
-            f"{option('draws', draws)}: write {LEAST_DRAWS} or more.",
-            code="option_value",
-            option="draws",
-            value=draws,
-        )
-    method = options.method
-    if method is not None and method not in METHOD_NAMES:
-        raise unknown("method", method, METHOD_NAMES)
+        raise invalid("intervals", options.intervals, "write a confidence such as 0.95 or 95.")
+    draws = DECLARED["draws"].default if options.draws is None else options.draws
+    checked("draws", draws)
+    method = options.method if options.method is None else checked("method", options.method)
     if method in BY_THEORY and options.cluster is not None:
         raise OptionError(
             f"{option('method', method)} treats datums as independent: omit {option('cluster')}, "
@@ -643,4 +677,4 @@ def wanted(options: Options) -> Wanted | None:
             code="options_conflict",
             options=["method", "cluster"],
         )
-    return Wanted(level, draws, options.seed or SEED, method, options.cluster)
+    return Wanted(level, draws, options.seed or 0, method, options.cluster)

@@ -2,7 +2,8 @@
 
     python tests/surface.py
 
-writes ``tests/surface.txt``, which ``tests/test_surface.py`` compares with the state of the code.
+writes ``tests/surface.txt`` and the options as keywords in ``schemas/named.py``.
+``tests/test_surface.py`` compares both with the state of the code.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import msgspec
 import polars as pl
 
 import evalengine as ee
+import evalengine.schemas.named as keywords
 from evalengine import dialects, metrics
 from evalengine.cli import BAD_INPUT, DONE, FAILED, GATE_FAILED, INTERRUPTED, cli
 from evalengine.schemas.job import Job, JobInputs, JobOutputs, JobReport
@@ -29,6 +31,7 @@ from evalengine.schemas.tables import TABLES
 from evalengine.tasks import NAMES
 
 FILE = Path(__file__).with_suffix(".txt")
+NAMED = Path(keywords.__file__)
 COMMAND = "python tests/surface.py"
 
 COMPAT = ("pycocotools", "ranx", "rouge_score", "sacrebleu", "sklearn", "torchmetrics")
@@ -170,12 +173,21 @@ def drop_ins() -> Iterator[str]:
 
 def options() -> Iterator[str]:
     """Options with their types and defaults."""
-    hints = ee.Options.__annotations__
     for field in msgspec.structs.fields(ee.Options):
-        hint = re.match(r"Annotated\[\s*(.*?), _?\w*[mM]eta\(", annotation(hints[field.name]), re.S)
-        default = field.default if field.default is not msgspec.NODEFAULT else field.default_factory
-        written = hint[1] if hint else annotation(hints[field.name])
-        yield f"{field.name}: {' '.join(written.split())} = {shown(default)}"
+        kind = annotation(ee.Options.__annotations__[field.name].__origin__)
+        yield f"{field.name}: {kind} = {shown(field.default)}"
+
+
+def named() -> str:
+    """Module with the options as keywords: a tuple may be any iterable or one item."""
+    head = NAMED.read_text("utf-8").partition("    task:")[0]
+    lines = []
+    for name in FIELDS:
+        kind = annotation(ee.Options.__annotations__[name].__origin__)
+        kind = re.sub(r"^tuple\[(\w+), \.\.\.\]", r"\1 | Iterable[\1]", kind)
+        kind = kind.replace("dict[", "Mapping[").replace("tuple[float, float]", "Sequence[float]")
+        lines.append(f"    {name}: {kind if 'None' in kind or kind == 'Any' else kind + ' | None'}")
+    return head + "\n".join(lines) + "\n"
 
 
 def defaults() -> Iterator[str]:
@@ -364,3 +376,4 @@ def metric_names() -> Iterator[str]:
 
 if __name__ == "__main__":
     FILE.write_text(surface(), "utf-8")
+    NAMED.write_text(named(), "utf-8")

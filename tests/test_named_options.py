@@ -5,6 +5,7 @@ from __future__ import annotations
 import typing
 
 import pytest
+import surface
 from refusals import refused
 
 import evalengine as ee
@@ -17,6 +18,7 @@ from evalengine.schemas.options import ELSEWHERE, FIELDS
 @pytest.mark.parametrize("call", [ee.score, ee.check, ee.explain])
 def test_type_checkers_know_every_option(call):
     assert tuple(typing.get_type_hints(Named)) == FIELDS
+    assert surface.NAMED.read_text("utf-8") == surface.named()
     hint = call.__annotations__["named"]
     assert hint == "Unpack[Named]"
 

@@ -17,6 +17,7 @@ from ..schemas.wording import to_shell
 
 if TYPE_CHECKING:
     from ..dialects import Dialect
+    from ..schemas.options import Option
 
 # Help of commands that take every option: short, or of one task, with the defaults by dialect.
 
@@ -79,7 +80,7 @@ def write_options(
 ) -> None:
     """The options in groups: those of all tasks in short, or those of the task asked for."""
     from ..schemas.contract import NAMES
-    from ..schemas.options import TASKS_OF
+    from ..schemas.options import DECLARED
 
     asked = ctx.meta.get(_ASKED, _SHORT)
     shown = () if asked == _SHORT else NAMES if asked == ALL else (asked,)
@@ -87,7 +88,7 @@ def write_options(
         param.name: param
         for param in params
         if isinstance(param, click.Option)
-        and (param.name not in TASKS_OF or set(shown) & set(TASKS_OF[param.name]))
+        and (param.name not in DECLARED or _read_by(DECLARED[param.name], shown))
     }
     for title, names in _sections(list(options), shown):
         rows = [row for name in names if (row := options[name].get_help_record(ctx))]
@@ -106,22 +107,22 @@ def write_options(
 
 
 def _sections(names: list[str], tasks: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield section titles and their options; an option of several tasks appears only under the
-    first.
-    """
-    from ..schemas.options import GROUPS
+    """Yield section titles and their options."""
+    from ..schemas.options import DECLARED, TOPICS
 
-    title_of: dict[str, str] = {}
-    for group in GROUPS:
-        if not group.tasks or set(group.tasks) & set(tasks):
-            for name in group.options:
-                title_of.setdefault(name, group.title)
+    by_topic = sorted(DECLARED, key=lambda name: TOPICS.index(DECLARED[name].topic))
+    title_of = {name: DECLARED[name].topic for name in by_topic if _read_by(DECLARED[name], tasks)}
     title_of |= _OWN
     for title in dict.fromkeys(("Options", *title_of.values())):
         here = [name for name in title_of if name in names and title_of[name] == title]
         here += [name for name in names if title == "Options" and name not in title_of]
         if here:
             yield title, here
+
+
+def _read_by(declared: Option, tasks: Iterable[str]) -> bool:
+    """Return whether some of the tasks read an option."""
+    return not declared.tasks or not set(declared.tasks).isdisjoint(tasks)
 
 
 def _write_dialects(

@@ -2,7 +2,8 @@
 
 The type of a field decides its form: a tuple is repeated or separated by commas, a mapping is
 repeated ``key=value``, a mapping to pairs ``name=low:high``, a boolean ``--x`` or ``--no-x``.
-Options that were not set are omitted, so that defaults follow from the dialect.
+Options that were not set are omitted, so that defaults follow from the dialect. Help texts are the
+entries of the docstring of ``Options``.
 """
 
 from __future__ import annotations
@@ -10,13 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
-from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin
 
 import click
-import msgspec
 
-from ..schemas.options import FIELDS, Options
+from ..schemas.options import FIELDS, help_texts, kind_of
 
 # click 8.1 has no subscript at run time.
 _ParamType = click.ParamType
@@ -147,136 +146,67 @@ def label_map_of(ctx: click.Context, param: click.Parameter, value: Sequence[str
     return [piece for given in value for piece in separate(given)] or None
 
 
-def _score_columns(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> Any:
-    """Names of columns, or ``label=name`` for each."""
-    pieces = [
-        piece.strip()
-        for given in value
-        for piece in (separate(given) if "=" in given else given.split(","))
-    ]
-    pieces = [piece for piece in pieces if piece]
+def _loose(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> Any:
+    """One word, several between commas, or ``key=word`` for each key; numbers are converted."""
+    pieces = []
+    for given in value:
+        listed = param.name in _LISTS and "=" not in given
+        pieces += given.split(",") if listed else separate(given)
+    pieces = [piece.strip() for piece in pieces if piece.strip()]
     pairs = [piece.partition("=") for piece in pieces]
-    if pieces and all(equals and label and name for label, equals, name in pairs):
-        return {label.strip(): name.strip() for label, _, name in pairs}
+    number = param.name in _NUMBERS
     if any(equals for _, equals, _ in pairs):
-        raise click.BadParameter(
-            "give names of columns, or label=name for every one.", ctx=ctx, param=param
-        )
-    return pieces or None
+        if not all(key.strip() and equals and word.strip() for key, equals, word in pairs):
+            raise click.BadParameter("write key=value for every one.", ctx=ctx, param=param)
+        words = {key.strip(): word.strip() for key, _, word in pairs}
+        return {k: _number(word) for k, word in words.items()} if number else words
+    found = [_number(piece) for piece in pieces] if number else pieces
+    single = len(value) == 1 and "," not in value[0]
+    return (found[0] if single and found else found) or None
 
 
-def _gains(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> Any:
-    """``exponential``, or ``relevance=gain`` for each relevance."""
-    if not any("=" in given for given in value):
-        return value[-1] if value else None
-    pairs = [piece.partition("=") for given in value for piece in separate(given)]
-    try:
-        return {float(level): float(gain) for level, _, gain in pairs}
-    except ValueError:
-        raise click.BadParameter(
-            "give linear, exponential, or relevance=gain for every relevance, such as 1=3,2=9.",
-            ctx=ctx,
-            param=param,
-        ) from None
-
-
-def _stop_words(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> Any:
-    """The path of a file, or words between commas."""
-    if len(value) == 1 and "," not in value[0]:
-        return value[0]
-    words = (word.strip() for given in value for word in given.split(","))
-    return [word for word in words if word] if value else None
-
-
-def _sigmas(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> Any:
-    """A name or path, one number, numbers between commas, or ``label=`` before any but several."""
-    pieces = [piece for given in value for piece in separate(given)]
-    if any("=" in piece for piece in pieces):
-        named = (piece.partition("=") for piece in pieces)
-        return {label: _sigma(one) for label, _, one in named}
-    found = [_sigma(piece) for piece in pieces]
-    return (found if len(found) > 1 else found[0]) if found else None
-
-
-def _thresholds(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> Any:
-    """The path of a file, or ``label=number`` for each."""
-    if len(value) == 1 and "=" not in value[0]:
-        return value[0]
-    pairs = [piece.partition("=") for given in value for piece in separate(given)]
-    try:
-        return {label.strip(): float(number) for label, _, number in pairs} or None
-    except ValueError:
-        raise click.BadParameter(
-            "give a file, or label=number for every label, such as car=0.4,bus=0.3.",
-            ctx=ctx,
-            param=param,
-        ) from None
-
-
-def _sigma(text: str) -> float | str:
+def _number(text: str) -> float | str:
     try:
         return float(text)
     except ValueError:
         return text
 
 
-def _embedder(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> Any:
-    """The name of a model, or ``model=name`` and other fields."""
-    pieces = [piece for given in value for piece in separate(given)]
-    if len(pieces) == 1 and "=" not in pieces[0]:
-        return pieces[0]
-    pairs = [piece.partition("=") for piece in pieces]
-    if any(not equals or not name.strip() for name, equals, _ in pairs):
-        raise click.BadParameter(
-            "give the name of a model, or fields such as model=my-model,"
-            "base_url=http://localhost:8000/v1.",
-            ctx=ctx,
-            param=param,
-        )
-    return {name.strip(): field.strip() for name, _, field in pairs} or None
+_LISTS = ("score_columns", "stop_words", "keypoint_sigmas")
+"""Options of which one text may list several words; others may be paths with commas."""
+_NUMBERS = ("gains", "keypoint_sigmas", "thresholds")
+"""Options whose words are numbers if they can be."""
 
-
-def _training(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> Any:
-    """Paths of files, or a glob."""
-    return list(value) or None
-
-
-_BY_FIELD: dict[str, tuple[Any, str, Callable[..., Any]]] = {
-    "where": (str, "CONDITION", _conditions),
-    "label_map": (str, "OLD=NEW|PATH", label_map_of),
-    "score_columns": (str, "NAME,...|LABEL=NAME", _score_columns),
-    "gains": (str, "NAME|RELEVANCE=GAIN,...", _gains),
-    "stop_words": (str, "WORD,...|PATH", _stop_words),
-    "keypoint_sigmas": (str, "NAME|NUMBER,...|PATH", _sigmas),
-    "thresholds": (str, "PATH|LABEL=NUMBER,...", _thresholds),
-    "training": (str, "PATH", _training),
-    "embedder": (str, "MODEL|NAME=VALUE,...", _embedder),
+_BY_FIELD: dict[str, tuple[str, Callable[..., Any]]] = {
+    "where": ("CONDITION", _conditions),
+    "label_map": ("OLD=NEW|PATH", label_map_of),
+    "training": ("PATH", lambda ctx, param, value: list(value) or None),
+    "score_columns": ("NAME,...|LABEL=NAME", _loose),
+    "gains": ("NAME|RELEVANCE=GAIN,...", _loose),
+    "stop_words": ("WORD,...|PATH", _loose),
+    "keypoint_sigmas": ("NAME|NUMBER,...|PATH", _loose),
+    "thresholds": ("PATH|LABEL=NUMBER,...", _loose),
+    "embedder": ("MODEL|NAME=VALUE,...", _loose),
 }
-"""Fields whose type is not specific enough -> type of each piece, metavar, and callback."""
+"""Options whose type is not specific enough -> metavar, and callback."""
 
 
 def generated() -> list[click.Option]:
     """One click option per field of ``Options``, in the order of its fields."""
-    hints = get_type_hints(Options, include_extras=True)
-    return [_option(name, hints[name]) for name in FIELDS]
+    texts = help_texts()
+    return [_option(name, texts.get(name, "")) for name in FIELDS]
 
 
-def _option(name: str, hint: Any) -> click.Option:
-    base, *notes = get_args(hint)
-    meta = next((note for note in notes if isinstance(note, msgspec.Meta)), msgspec.Meta())
+def _option(name: str, said: str) -> click.Option:
+    kind = kind_of(name)
     dashed = name.replace("_", "-")
-    long = f"--{dashed}/--no-{dashed}" if _given(base) is bool else f"--{dashed}"
-    declared = [name, *SHORT.get(name, ()), long]
-    said = meta.description or ""
-    if meta.examples:
-        said += f" E.g. {meta.examples[0]}"
-    complete = partial(_values, name) if name in ("task", "dialect", "metrics") else None
+    long = f"--{dashed}/--no-{dashed}" if kind is bool else f"--{dashed}"
     return click.Option(
-        declared,
+        [name, *SHORT.get(name, ()), long],
         help=said,
-        shell_complete=complete,
+        shell_complete=partial(_values, name) if name in ("task", "dialect", "metrics") else None,
         is_eager=name == "task",  # --help depends on it
-        **_reading(name, base),
+        **_reading(name, kind),
     )
 
 
@@ -299,19 +229,11 @@ def _values(name: str, ctx: click.Context, param: click.Parameter, begun: str) -
     ]
 
 
-def _given(kind: Any) -> Any:
-    """The type that a value has in a shell: of several the first, None aside."""
-    if get_origin(kind) in (Union, UnionType):
-        return next(part for part in get_args(kind) if part is not NoneType)
-    return kind
-
-
 def _reading(name: str, kind: Any) -> dict[str, Any]:
     """Return the click settings for a field of that type."""
     if name in _BY_FIELD:
-        piece, metavar, join = _BY_FIELD[name]
-        return {"type": piece, "multiple": True, "metavar": metavar, "callback": join}
-    kind = _given(kind)
+        metavar, join = _BY_FIELD[name]
+        return {"type": str, "multiple": True, "metavar": metavar, "callback": join}
     if get_origin(kind) is tuple:
         return {"type": Listed(get_args(kind)[0]), "multiple": True, "callback": _joined}
     if get_origin(kind) is dict:

@@ -25,8 +25,8 @@ from ..tally.datums import Labels
 from ..tally.scored_view import ScoredView
 from ..tally.units import Units
 from ..tasks.encoding import Workers, offsets_of
+from ..tasks.text.dialects import Settings
 from ..tasks.text.pairs import Pairs
-from ..tasks.text.settings import Settings, resolve
 
 # Conversion of lists, arrays, Series and tensors to columns.
 
@@ -280,7 +280,7 @@ def precision_recall_fscore(
     options = Options(
         dialect="phoenix", beta=float(beta), average=average, zero_division=float(zero_division)
     )
-    settings = tasks.get("classification").settings(
+    settings = tasks.get("classification").settings.resolve(
         options, dialects.get("classification", "phoenix")
     )
     view = _view([code[label] for label in truth], [code[label] for label in predicted], len(code))
@@ -479,7 +479,7 @@ def settings_of(dialect: str, **options: Any) -> Settings:
     Raises:
         OptionError: a value out of range.
     """
-    return resolve(Options(task="text", **options), dialects.get("text", dialect))
+    return Settings.resolve(Options(**options), dialects.get("text", dialect))
 
 
 def pairs_of(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Pairs:

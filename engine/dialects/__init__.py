@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
 from ..schemas.contract import NAMES
-from ..schemas.errors import unknown
+from ..schemas.errors import OptionError, unknown
+from ..schemas.options import DECLARED, Options, checked
+from ..schemas.wording import option
 
 # The dialects of every task, by name.
 
@@ -18,7 +21,9 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     """One named choice of rules.
 
     Attributes:
-        defaults: the task's defaults struct.
+        metrics: computed by default; None for all of the task.
+        text_metrics: in place of these if tables have texts instead of ids.
+        defaults: option -> default, if it is not the declared one.
         undefined: value for undefined numbers in exports of the reference's shape.
         export: name of the export with the reference's shape, if there is one.
         better: metric -> ``higher`` or ``lower``, if the dialect reverses it.
@@ -31,10 +36,12 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    task: str
+    task: str = ""
     about: str
     rules: Any
-    defaults: Any
+    metrics: tuple[str, ...] | None = None
+    text_metrics: tuple[str, ...] | None = None
+    defaults: dict[str, Any] = {}
     undefined: float | None = None
     export: str | None = None
     better: dict[str, str] = {}
@@ -44,9 +51,85 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     heeds: frozenset[str] = frozenset()
     unpredicted: frozenset[str] = frozenset()
 
-    def default(self, option: str) -> Any:
-        """Return the default of an option; None if the dialect has none."""
-        return getattr(self.defaults, option, getattr(self.rules, option, None))
+    def default(self, name: str) -> Any:
+        """Return the default of an option by this dialect; None for the declared default."""
+        if name == "metrics":
+            return self.metrics
+        return self.defaults.get(name, getattr(self.rules, name, None))
+
+
+def of_task(task: str, *dialects: Dialect) -> dict[str, Dialect]:
+    """Return the dialects of a task by name; ``standard`` is first."""
+    return {one.name: msgspec.structs.replace(one, task=task) for one in dialects}
+
+
+class TaskSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of the settings of a task.
+
+    Subclasses have the dialect's ``rules``, fields that are options, with defaults filled in, and
+    values derived from them.
+    """
+
+    @classmethod
+    def resolve(cls, options: Options, dialect: Dialect) -> Self:
+        """Check options, and fill in defaults.
+
+        Raises:
+            OptionError: a value out of range, or options that contradict each other.
+        """
+        values = dict(_defaults(dialect.task, dialect.name))
+        for name in values:
+            given = getattr(options, name)
+            if given is not None:
+                values[name] = checked(name, given, dialect.task)
+        cls.derive(values, options, dialect)
+        fields = {"rules": dialect.rules}
+        for name in cls.__struct_fields__:
+            if name in values:
+                fields[name] = values[name]
+        return cls(**fields)
+
+    @staticmethod
+    def derive(values: dict[str, Any], options: Options, dialect: Dialect) -> None:
+        """Check options together, and add derived values to those of options."""
+
+
+class Aims(TaskSettings, frozen=True, kw_only=True):
+    """Settings that are targets of chosen score thresholds; options of these names."""
+
+    beta: float = 1.0
+    target_precision: float = 0.9
+    target_recall: float = 0.9
+    target_fpr: float = 0.1
+    false_positive_cost: float = 1.0
+    miss_cost: float = 1.0
+
+
+@cache
+def _defaults(task: str, name: str) -> dict[str, Any]:
+    """Return the default of every option that a task reads, in a dialect."""
+    dialect = get(task, name)
+    found = {}
+    for option_name, declared in DECLARED.items():
+        if task in declared.tasks:
+            own = dialect.default(option_name)
+            found[option_name] = declared.default if own is None else own
+    return found
+
+
+def check_costs(values: Mapping[str, Any]) -> None:
+    """Refuse costs of 0 for all errors.
+
+    Args:
+        values: of the options.
+    """
+    if not (values["false_positive_cost"] or values["miss_cost"]):
+        raise OptionError(
+            f"{option('false_positive_cost', 0)} and {option('miss_cost', 0)}: without costs all"
+            " thresholds are equally good. Write one above 0.",
+            code="option_value",
+            options=["false_positive_cost", "miss_cost"],
+        )
 
 
 def _of(task: str) -> dict[str, Dialect]:

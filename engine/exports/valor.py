@@ -251,7 +251,7 @@ def _setting(card: Scorecard, name: str, otherwise: Any) -> Any:
     given = getattr(card.options, name)
     dialect = _dialect(card)
     if given is None and dialect is not None:
-        given = getattr(dialect.defaults, name, None)
+        given = dialect.default(name)
     return otherwise if given is None else given
 
 

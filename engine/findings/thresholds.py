@@ -12,10 +12,11 @@ import polars as pl
 
 from .. import run as scoring
 from ..atomic import guarding, refuse, whole_file, written
+from ..dialects import Aims
 from ..executors import Threads
 from ..ingest.problems import count_of, listing
 from ..ingest.values import sides_by_name
-from ..metrics.thresholds import RULES, Aims, Chosen, Curve, Reached, Rule, aims_of, reached, walk
+from ..metrics.thresholds import RULES, Chosen, Curve, Reached, Rule, reached, walk
 from ..plan.summary import Plan, Tallied
 from ..progress import heard, silent
 from ..run import hits_at, intervals_of, ious_of, tallied_through
@@ -394,7 +395,9 @@ def _found(tallied: Tallied, options: Options, asked: Wanted) -> FoundThresholds
     """Compute the thresholds of a run whose datums have keys; options name rules and targets."""
     plan, tallies = tallied.plan, tallied.tallies
     rules = _rules(plan.task, options)
-    aims = aims_of(options, getattr(plan.settings, "beta", None))
+    targets = {name: getattr(options, name) for name in ("beta", *_AIMS)}
+    aims = plan.does.settings.resolve(plan.options.replace(**targets), plan.dialect)
+    assert isinstance(aims, Aims)
     assert plan.does.curve is not None
     levels = search(plan, tallies, tallied.threads, rules, aims, asked)
     names = tallies.labels, keys_as_labels(tallies.labels)

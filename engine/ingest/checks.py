@@ -9,7 +9,7 @@ import polars as pl
 
 from evalengine.schemas.arrays import Array
 from evalengine.schemas.contract import ROW, TABLE, Table
-from evalengine.schemas.options import TASKS_OF
+from evalengine.schemas.options import DECLARED
 from evalengine.schemas.wording import option, sql_name
 
 from .dtypes import or_measured
@@ -182,7 +182,7 @@ class Check:
     def _skip(self, names: list[str]) -> str:
         """Return the remedy by the option ``nulls`` for nulls in these columns; otherwise ""."""
         kinds = {column.kind for column in self.columns if column.name in names}
-        if self.task not in TASKS_OF["nulls"] or not kinds <= set(SKIPPED):
+        if self.task not in DECLARED["nulls"].tasks or not kinds <= set(SKIPPED):
             return ""
         skip = f", or write {option('nulls', 'skip')} to skip their datums"
         if not kinds <= set(TEXTS):

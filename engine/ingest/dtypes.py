@@ -13,7 +13,7 @@ import polars as pl
 from .. import metrics
 from ..schemas.contract import TABLE, Column, Table
 from ..schemas.errors import InputError
-from ..schemas.options import TASKS_OF, Options
+from ..schemas.options import DECLARED, Options
 from ..schemas.tables import contracts, task_names
 from ..schemas.wording import option
 from .problems import Note, count_of, listing
@@ -291,7 +291,7 @@ def decided(task: str, options: Options) -> bool:
         one_table = (one for one in task_names() if TABLE in contracts(one))
         able = [one for one in one_table if all(metrics.has(one, name) for name in options.metrics)]
         return able == [task]
-    return options.training is not None and task in TASKS_OF["training"]
+    return options.training is not None and task in DECLARED["training"].tasks
 
 
 _DECIDED = 2  # distinct true values that may be the classes of scores

@@ -14,10 +14,9 @@ from typing import Any
 
 import msgspec
 
-from ..ingest.stop_words import read_stop_words
 from ..schemas.errors import OptionError, ReadError, unknown
 from ..schemas.job import SHARED, Job, JobInputs, JobOutputs, JobReport
-from ..schemas.option_values import make_options, path_of
+from ..schemas.option_values import make_options, path_of, read_stop_words
 from ..schemas.options import FIELDS, Options, meant
 from .gates import Gate, check_gates, parse_gates
 from .verdicts import refuse_workers, with_intervals

@@ -33,10 +33,10 @@ from ..endpoint.client import (
 )
 from ..ingest.files import by_extension
 from ..plan.planner import make_plan
-from ..schemas.errors import InputError, OptionError, unknown
+from ..schemas.errors import InputError, OptionError, invalid, unknown
 from ..schemas.option_values import make_options
+from ..schemas.options import DECLARED
 from ..scorecard.card import Scorecard
-from ..tasks.judged.settings import LEVELS, MODES
 from .client import Cache, ChatClient, read_completion
 from .prompts import load_prompts, response_schema
 from .run import (
@@ -267,13 +267,10 @@ def make_asking(metrics: Sequence[str] | str, **given: Any) -> Asking:
         raise OptionError(str(error)) from None
     if "temperature" in given and given["temperature"] is None:
         asking = msgspec.structs.replace(asking, temperature=None)
-    for name, known in (("mode", MODES), ("atomicity", LEVELS), ("coverage", LEVELS)):
-        if getattr(asking, name) not in known:
-            raise OptionError(
-                f"{name}={getattr(asking, name)!r}: write {' or '.join(known)}.",
-                code="option_value",
-                option=name,
-            )
+    for name in ("mode", "atomicity", "coverage"):
+        words, value = DECLARED[name].accepts, getattr(asking, name)
+        if isinstance(words, tuple) and value not in words:
+            raise invalid(name, value, f"write {' or '.join(words)}.")
     if asking.judgments < 1 or asking.retries < 0:
         raise OptionError(
             "judgments: 1 or more; retries: 0 or more.",

@@ -14,7 +14,7 @@ from ..tally.scored_view import ScoredView
 
 if TYPE_CHECKING:
     from ..tally.stats import StatsView
-    from ..tasks.classification.settings import Settings
+    from ..tasks.classification.dialects import Settings
 
 # Averages over the labels of a key: which labels count, and macro, micro and weighted means.
 
@@ -270,7 +270,7 @@ def mean_of(*needs: str) -> Compute:
         *needs: the tally; several if they contain a metric's cut-offs together.
     """
     return _over_datums(
-        needs, lambda total, many, settings: _rounded(_over(total, many), settings.rules.decimals)
+        needs, lambda total, many, settings: _rounded(ratio(total, many), settings.rules.decimals)
     )
 
 
@@ -320,7 +320,7 @@ def geometric_of(need: str, metric: str, floor: float = 1e-5) -> Compute:
     """
     return _over_datums(
         (need,),
-        lambda total, many, settings: np.exp(_over(total, many)),
+        lambda total, many, settings: np.exp(ratio(total, many)),
         of=lambda values: np.log(np.maximum(values, floor)),
         metric=metric,
     )
@@ -333,13 +333,6 @@ def _rounded(values: Array, decimals: int | None) -> Array:
     return np.array([round(float(value), decimals) for value in values.ravel()]).reshape(
         values.shape
     )
-
-
-def _over(total: Array, many: Array) -> Array:
-    """Divide; NaN if the number of values is 0."""
-    out = np.full(total.shape, np.nan)
-    np.divide(total, many, out=out, where=many > 0)
-    return out
 
 
 # Edit rates from sums of edits and lengths.

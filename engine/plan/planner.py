@@ -18,7 +18,7 @@ from ..ingest.problems import Note, not_read
 from ..metrics import Metric, registry
 from ..schemas.errors import InputError, OptionError
 from ..schemas.option_values import wanted
-from ..schemas.options import Options, idle
+from ..schemas.options import FIELDS, Options, idle
 from ..schemas.wording import option, options_in
 from .summary import Plan as Plan
 from .summary import summarise as summarise
@@ -42,7 +42,7 @@ def make_plan(options: Options, task: str) -> Plan:
     if options.metrics is not None:
         asked = _asked(options.metrics, task, options, dialect)
         plain = msgspec.structs.replace(options, metrics=tuple(metric.name for metric, _ in asked))
-    settings = does.settings(plain, dialect)
+    settings: Any = does.settings.resolve(plain, dialect)
     if options.metrics == ():
         raise OptionError(
             "metrics is empty: name one, or omit it for the usual ones.",
@@ -50,13 +50,14 @@ def make_plan(options: Options, task: str) -> Plan:
             option="metrics",
         )
     if asked is None:
-        asked = _asked(does.default_metrics(settings, dialect), task, options, dialect)
+        usual = (*(dialect.metrics or registry.names(task)), *(dialect.text_metrics or ()))
+        asked = _asked(tuple(dict.fromkeys(usual)), task, options, dialect)
     chosen = {metric.name: metric for metric, _ in asked}
     cuts = _cuts(asked, settings, given=options.k is not None)
     if cuts:
         every = tuple(sorted({k for own in cuts.values() for k in own if k is not None}))
         if every and every != settings.k:
-            settings = does.settings(msgspec.structs.replace(plain, k=every), dialect)
+            settings = msgspec.structs.replace(settings, k=every)
     metrics = tuple(chosen.values())
     return Plan(task, dialect, options, settings, metrics, cuts, _needs(metrics, dialect))
 
@@ -75,7 +76,7 @@ def _thresholds_apart(options: Options, task: str, dialect: dialects.Dialect) ->
     others = [name for name in names if name not in found and registry.has(task, name)]
     read = {one for name in others for one in registry.asked(task, name)[0].params}
     if "iou_thresholds_to_return" in read:
-        thresholds |= {*dialect.defaults.iou_thresholds_to_return}
+        thresholds |= {*dialect.default("iou_thresholds_to_return")}
     return msgspec.structs.replace(
         options,
         metrics=tuple(dict.fromkeys(found[name][0] if name in found else name for name in names)),
@@ -245,16 +246,16 @@ def _unread(plan: Plan, notes: Sequence[Note]) -> list[Note]:
     """Note given options that the task or the metrics of the run do not read."""
     found = [*map(partial(Note, "idle_option"), idle(plan.options, plan.task))]
     params = registry.of_any(plan.task, "params")
-    given = [name for name in params if getattr(plan.options, name, None) is not None]
+    given = [name for name in FIELDS if name in params and getattr(plan.options, name) is not None]
     if not given:
         return found
     read = {name for metric in plan.metrics for name in metric.params}
     read |= {name for note in notes for name in options_in(note.message)}
     asked = ", ".join(metric.name for metric in plan.metrics[:_NAMED])
     more = f" and {len(plan.metrics) - _NAMED} more" if len(plan.metrics) > _NAMED else ""
-    by = f"by any of the metrics ({asked}{more})" if plan.named else "here"
+    why = f"is not read by any of the metrics ({asked}{more})" if plan.named else "is not read here"
     found += [
-        not_read(f"{option(name, getattr(plan.options, name))} is not read {by}.")
+        not_read(f"{option(name, getattr(plan.options, name))} {why}.")
         for name in given
         if name not in read
     ]
@@ -301,8 +302,7 @@ def examine(plan: Plan, frames: Frames, threads: Threads) -> None:
         InputError: the tables break the contract of the task.
         OptionError: options that do not fit the tables.
     """
-    if plan.does.examine is not None:
-        plan.does.examine(frames, plan.settings, plan.needs, threads)
+    (plan.does.examine or plan.does.tally)(frames, plan.settings, plan.needs, threads)
 
 
 def run(plan: Plan, frames: Frames, threads: Threads) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 import polars as pl
 
-from ..dialects import Dialect
+from ..dialects import Dialect, TaskSettings
 from ..ingest.collecting import Prepared
 from ..ingest.frames import Frames
 from ..ingest.problems import Note
@@ -392,8 +392,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         name: public name.
-        settings: fills in every option with the defaults of the dialect.
-        default_metrics: returns the metrics computed by default.
+        settings: struct of a run's settings.
         fit: returns the metrics that the tables support.
         tally: encodes, matches and counts checked tables.
         merge: merges tallies of parts.
@@ -407,7 +406,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         limits: choices that the tables do not specify, and their effect on numbers.
         no_limits: why there are none, as the end of a sentence; may be empty.
         warm_large: runs the kernels used only by large tables.
-        examine: checks that require encoding; adds notes to the frames.
+        examine: what of ``tally`` can refuse tables or add notes; None if all of it.
         needs_all_rows: returns why the kind of content depends on all rows; empty if the first rows
             suffice.
         scaling: metrics that scale by a value of the whole input.
@@ -434,8 +433,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    settings: Callable[[Options, Dialect], Any]
-    default_metrics: Callable[[Any, Dialect], tuple[str, ...]]
+    settings: type[TaskSettings]
     tally: Callable[[Frames, Any, Needs, Workers], Any]
     merge: Merge
     view: View
@@ -449,7 +447,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     limits: tuple[Limit, ...] = ()
     no_limits: str = ""
     warm_large: Callable[[], None] | None = None
-    examine: Callable[[Frames, Any, Needs, Workers], None] | None = None
+    examine: Callable[[Frames, Any, Needs, Workers], object] | None = None
     needs_all_rows: NeedsAllRows | None = None
     scaling: Scaling | None = None
     late_notes: LateNotes | None = None

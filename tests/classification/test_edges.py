@@ -139,7 +139,7 @@ def test_refused_tables(tables: Sides, options: dict[str, Any], message: dict[st
         ({"beta": 0.0}, {"code": "option_value", "option": "beta"}),
         ({"beta": -1.0}, {"code": "option_value", "option": "beta"}),
         ({"beta": float("inf")}, {"code": "option_value", "option": "beta"}),
-        ({"k": [0]}, {"code": "option_value", "option": "k", "value": [0]}),
+        ({"k": [0]}, {"code": "option_value", "option": "k", "value": 0}),
         ({"n_bins": 0}, {"code": "option_value", "option": "n_bins", "value": 0}),
         ({"max_fpr": 0.0}, {"code": "option_value", "option": "max_fpr"}),
         ({"max_fpr": 1.5}, {"code": "option_value", "option": "max_fpr"}),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-import msgspec
 import pytest
 from fresh import python
 
 from evalengine import dialects
+from evalengine.cli.options import generated
 from evalengine.schemas.contract import NAMES
-from evalengine.schemas.options import FIELDS, GROUPS, TASKS_OF
+from evalengine.schemas.options import DECLARED, FIELDS, TOPICS, checked
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -26,19 +26,32 @@ def flag(name: str) -> str:
     return name.replace("_", "-")
 
 
-def test_every_option_is_in_a_group() -> None:
-    grouped = [(name, task) for group in GROUPS for name in group.options
-               for task in group.tasks or NAMES]  # fmt: skip
-    assert len(set(grouped)) == len(grouped)
-    assert {name for name, _ in grouped} == set(FIELDS)
-    assert {task for tasks in TASKS_OF.values() for task in tasks} <= set(NAMES)
+def read_by(task: str) -> set[str]:
+    """Options that a task reads."""
+    return {name for name in FIELDS if task in (DECLARED[name].tasks or NAMES)}
+
+
+def test_every_option_has_a_topic_a_text_and_known_tasks() -> None:
+    assert {one.topic for one in DECLARED.values()} == set(TOPICS)
+    assert {task for one in DECLARED.values() for task in one.tasks} == set(NAMES)
+    assert [option.name for option in generated()] == list(FIELDS)
+    assert all(option.help for option in generated())
+
+
+@pytest.mark.parametrize("task", NAMES)
+def test_defaults_are_accepted(task: str) -> None:
+    for dialect in dialects.names(task):
+        for name in read_by(task):
+            value = dialects.get(task, dialect).default(name)
+            value = DECLARED[name].default if value is None else value
+            if value is not None and (task, name) != ("judged", "smoothing"):
+                assert checked(name, value, task) == value
 
 
 @pytest.mark.parametrize("task", NAMES)
 def test_defaults_of_dialects_are_of_options_that_the_task_reads(task: str) -> None:
-    defaults = msgspec.structs.fields(dialects.get(task, "standard").defaults)
-    names = {field.name for field in defaults} - {"text_metrics", "label_ious"}  # of dialects alone
-    assert names <= {name for name in FIELDS if task in TASKS_OF.get(name, NAMES)}
+    for name in dialects.names(task):
+        assert set(dialects.get(task, name).defaults) <= read_by(task)
 
 
 @pytest.mark.parametrize("command", ["score", "check", "explain", "compare", "slices"])
@@ -46,7 +59,7 @@ def test_short_help_is_of_what_all_tasks_take(run: Run, command: str) -> None:
     status, out, _ = run(command, "--help")
     assert status == 0
     assert flags(out) & {flag(name) for name in FIELDS} == {
-        flag(name) for name in FIELDS if name not in TASKS_OF
+        flag(name) for name in FIELDS if not DECLARED[name].tasks
     }
     assert len(out.splitlines()) < 95
     assert f"{command} --help TASK" in out
@@ -58,9 +71,7 @@ def test_short_help_is_of_what_all_tasks_take(run: Run, command: str) -> None:
 def test_help_of_a_task_is_of_what_it_takes(run: Run, task: str) -> None:
     status, out, _ = run("score", "--help", task)
     assert status == 0
-    assert flags(out) & {flag(name) for name in FIELDS} == {
-        flag(name) for name in FIELDS if task in TASKS_OF.get(name, NAMES)
-    }
+    assert flags(out) & {flag(name) for name in FIELDS} == {flag(name) for name in read_by(task)}
     for name in dialects.names(task):
         assert re.search(rf"^  {re.escape(name)}  ", out, re.M)
     assert out == run("score", "-h", task)[1]

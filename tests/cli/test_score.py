@@ -109,7 +109,7 @@ class TestOptions:
             (["--max-detections", "1.5"], "a whole number"),
             (["--threads", "two"], "'two' is not"),
             (["--columns", "mine"], "key=value"),
-            (["--score-columns", "a", "--score-columns", "x=b"], "label=name for every"),
+            (["--score-columns", "a", "--score-columns", "x=b"], "key=value for every"),
             (["--area-range", "small=1"], "name=low:high"),
             (["--storage-option", "key"], "key=value"),
             (["--where", "a = 1", "--where", "predictions=b = 2"], "condition for both"),

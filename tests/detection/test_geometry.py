@@ -224,14 +224,14 @@ def test_rows_without_geometry_and_broken_polygons_are_named() -> None:
 
 def test_options_that_do_not_fit_are_refused() -> None:
     found, truth = _table(True, **POLYGON), _table(False, **POLYGON)
-    for options, said in (
-        ({"iou_type": "cuboids"}, "'cuboids' is not a known iou_type"),
-        ({"convert_to": "pixels"}, "'pixels' is not a known convert_to"),
-        ({"invalid_polygons": "drop"}, "'drop' is not a known invalid_polygons"),
-        ({"iou_type": "bbox", "convert_to": "mask"}, "ask for different geometry"),
-        ({"boundary_ratio": 0.0}, "a share of the diagonal"),
+    for options, code, facts in (
+        ({"iou_type": "cuboids"}, "unknown_name", {"value": "cuboids"}),
+        ({"convert_to": "pixels"}, "unknown_name", {"value": "pixels"}),
+        ({"invalid_polygons": "drop"}, "unknown_name", {"value": "drop"}),
+        ({"iou_type": "bbox", "convert_to": "mask"}, "options_conflict", {}),
+        ({"boundary_ratio": 0.0}, "option_value", {"option": "boundary_ratio", "value": 0.0}),
     ):
-        with pytest.raises(ee.OptionError, match=said):
+        with refused(code, ee.OptionError, **facts):
             ee.score(found, truth, task="detection", **options)
 
 

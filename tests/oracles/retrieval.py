@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Callable
 
-from evalengine.tasks.retrieval.settings import Settings
+from evalengine.tasks.retrieval.dialects import Settings
 
 List = list[float | None]
 

@@ -18,7 +18,7 @@ import evalengine as ee
 from evalengine import metrics
 from evalengine.outofcore import driver, memory
 from evalengine.tally import scored_parts
-from evalengine.tasks.classification.settings import ONE_LABEL_ONLY
+from evalengine.tasks.classification.dialects import ONE_LABEL_ONLY
 
 Array = np.ndarray[Any, Any]
 

@@ -10,14 +10,14 @@ import numpy as np
 from evalengine import Options, dialects
 from evalengine.executors import Threads
 from evalengine.tasks.retrieval.by_id import Lists, Ties
+from evalengine.tasks.retrieval.dialects import USUAL, Settings
 from evalengine.tasks.retrieval.measures import all_measures, counts
-from evalengine.tasks.retrieval.settings import USUAL, Settings, resolve
 
 Scores = dict[str, dict[str, float]]
 
 
 def settings(dialect: str = "standard", **options) -> Settings:
-    return resolve(Options(**options), dialects.get("retrieval", dialect))
+    return Settings.resolve(Options(**options), dialects.get("retrieval", dialect))
 
 
 def ranking(scores: dict[str, float], ascending: bool = False) -> list[str]:

@@ -40,7 +40,7 @@ def test_an_option_of_other_metrics(option: Any, reader: str, other: str, shown:
 def test_of_the_default_set() -> None:
     (said,) = notes(RUN, QRELS, persistence=0.5)
     assert "persistence=0.5" in said
-    assert said.split("(")[1][:-2].split(", ") == ["nDCG", "MAP", "MRR", "P", "Recall", "..."]
+    assert said.split("(")[1].startswith("nDCG, MAP, MRR, P, Recall")
     assert notes(RUN, QRELS, dialect="ir-measures") == []
 
 

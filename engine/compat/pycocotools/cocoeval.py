@@ -34,7 +34,7 @@ from ...tasks.detection.keypoints import shapes_of
 from ...tasks.detection.layers import Shapes
 from ...tasks.detection.matching import Matched, overlap
 from ...tasks.detection.overlaps import label_of
-from ...tasks.detection.settings import NAMED, Settings, resolve
+from ...tasks.detection.settings import NAMED, Settings
 from ...tasks.detection.tallies import met
 from ...tasks.encoding import Workers
 from .coco import COCO, Annotation, boxes, column, numbers, points, refuse
@@ -640,7 +640,7 @@ def _joined(found: Sequence[tuple[int, int, Any]], key: str, n_thresholds: int) 
 
 # One evaluation by the engine: rows matched once, and the arrays that are made of their tally.
 
-_SETTINGS: Settings = resolve(Options(), get("detection", "coco"))
+_SETTINGS = Settings.resolve(Options(), get("detection", "coco"))
 _NEEDS = frozenset({"iou_thresholds"})
 
 

@@ -15,10 +15,10 @@ import numpy as np
 
 from ...schemas.arrays import Array
 from ...schemas.errors import InputError, OptionError, invalid
+from ...tasks.text.dialects import MOST_ORDERS
 from ...tasks.text.measures.ngrams import _EDITS_MEASURES, of_characters, of_words, sentence_counts
 from ...tasks.text.metrics.overlap import chrf
 from ...tasks.text.pairs import Pairs, best_reference
-from ...tasks.text.settings import MOST_ORDERS
 from ...tasks.text.tokenizers import TOKENIZERS
 from ..arrays import pairs_of, settings_of, workers_for
 

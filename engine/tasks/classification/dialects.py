@@ -1,11 +1,18 @@
-"""Classification dialects: undefined values, label sets and defaults of each reference."""
+"""Classification dialects and settings: undefined values and label sets of each reference."""
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import msgspec
 
-from ...dialects import Dialect
+from ...dialects import Aims, Dialect, check_costs, of_task
+from ...schemas.errors import OptionError
 from ...schemas.layouts import Entry, Layout, Spread
+from ...schemas.option_values import LabelThresholds
+from ...schemas.options import Options
+from ...schemas.wording import option
 
 
 class ClassificationRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,34 +70,89 @@ class ClassificationRules(msgspec.Struct, frozen=True, kw_only=True):
     bins_to_upper_edge: bool = False
 
 
-class ClassificationDefaults(msgspec.Struct, frozen=True, kw_only=True):
-    """Default values of options.
+ONE_LABEL_ONLY = (
+    "BalancedAccuracy",
+    "BalancedAccuracyAdjusted",
+    "MCC",
+    "CohenKappa",
+    "CohenKappaLinear",
+    "CohenKappaQuadratic",
+    "TopKAccuracy",
+    "mROCAUCOneVsOne",
+    "LogLoss",
+    "Brier",
+    "ECE",
+    "MCE",
+    "Reliability",
+    "ConfusionMatrix",
+    "Outcomes",
+)
+"""Metrics of one true label against one prediction a datum, without meaning for several."""
+
+
+class Settings(Aims, frozen=True, kw_only=True):
+    """Settings of a classification run: the dialect's rules, and options with defaults filled in.
 
     Attributes:
-        metrics: default set; ``F`` means F-beta at the requested ``beta``.
-        score_thresholds: thresholds of curves, computed as i / 20.
-        pr_curve_max_examples: examples per cell of the detailed curves.
-        decision_threshold: score from which a label counts as predicted, if argmax does not decide.
-        beta: weight of recall in F.
-        average: average used by single-number exports.
-        k: cut-offs of top-k accuracy.
-        n_bins: bins of calibration errors.
-        max_fpr: upper false-positive rate of partial areas.
+        positive_label: positive class of binary tables, or None for 1 / true.
+        zero_division: NaN for undefined.
+        examples_given: the user requests examples of confusion matrices.
+        relabelled: labels are mapped, so that one may be listed twice.
     """
 
-    metrics: tuple[str, ...]
-    score_thresholds: tuple[float, ...] = tuple(i / 20 for i in range(1, 20))
-    pr_curve_max_examples: int = 1
-    decision_threshold: float = 0.5
-    beta: float = 1.0
-    average: str = "macro"
-    k: tuple[int, ...] = (1, 5)
-    n_bins: int = 15
-    max_fpr: float = 0.1
+    rules: ClassificationRules
+    average: str
+    positive_label: Any
+    zero_division: float
+    score_thresholds: tuple[float, ...]
+    decision_threshold: float
+    multilabel: bool
+    k: tuple[int, ...]
+    n_bins: int
+    max_fpr: float
+    thresholds: LabelThresholds = ()
+    thin_curves: bool
+    pr_curve_max_examples: int
+    examples_given: bool
+    relabelled: bool
+
+    @staticmethod
+    def derive(values: dict[str, Any], options: Options, dialect: Dialect) -> None:
+        check_costs(values)
+        if values["average"] == "samples" and not options.multilabel:
+            raise OptionError(
+                f"{option('average', 'samples')} is a mean over datums of several labels each: give"
+                f" {option('multilabel', True)}, or another average.",
+                code="option_unfit",
+                option="average",
+            )
+        wrong = [name for name in options.metrics or () if name in ONE_LABEL_ONLY]
+        if options.multilabel and wrong:
+            raise OptionError(
+                f"{', '.join(wrong)}: undefined if a datum may have several labels; remove"
+                f" {option('multilabel', True)}, or these metrics.",
+                code="option_unfit",
+                option="metrics",
+                value=wrong,
+            )
+        if values["zero_division"] is None:
+            values["zero_division"] = math.nan
+        values["examples_given"] = options.pr_curve_max_examples is not None
+        values["relabelled"] = options.label_map is not None
 
 
 _HARD = ("Accuracy", "Precision", "Recall", "F")
-_ALL = ClassificationDefaults(metrics=(*_HARD, "ROCAUC", "mROCAUC"))
+_ALL = (*_HARD, "ROCAUC", "mROCAUC")
+_DEFAULTS = {
+    "score_thresholds": tuple(i / 20 for i in range(1, 20)),
+    "pr_curve_max_examples": 1,
+    "decision_threshold": 0.5,
+    "beta": 1.0,
+    "average": "macro",
+    "k": (1, 5),
+    "n_bins": 15,
+    "max_fpr": 0.1,
+}
 _VALOR_RULES = ClassificationRules(
     zero_division=0.0,
     neither=-1.0,
@@ -101,91 +163,88 @@ _VALOR_RULES = ClassificationRules(
     auc_without_predictions=0.0,
 )
 
-DIALECTS = {
-    d.name: d
-    for d in (
-        Dialect(
-            name="standard",
-            task="classification",
-            about="Valor's metric set, scikit-learn's arithmetic; undefined numbers are null.",
-            rules=ClassificationRules(),
-            defaults=_ALL,
-            undefined=None,
-            export="valor",
+DIALECTS = of_task(
+    "classification",
+    Dialect(
+        name="standard",
+        about="Valor's metric set, scikit-learn's arithmetic; undefined numbers are null.",
+        rules=ClassificationRules(),
+        metrics=_ALL,
+        defaults=_DEFAULTS,
+        export="valor",
+    ),
+    Dialect(
+        name="sklearn",
+        about="scikit-learn: labels are truth and argmax together, undefined is 0.",
+        rules=ClassificationRules(
+            zero_division=0.0,
+            weightless_mean=True,
+            listed_labels=False,
+            declared_labels_only=True,
+            auc_mean_needs_all=True,
+            precision_without_positives=0.0,
+            degenerate=0.0,
+            top_k_first_row=False,
+            bins_to_upper_edge=True,
         ),
-        Dialect(
-            name="sklearn",
-            task="classification",
-            about="scikit-learn: labels are truth and argmax together, undefined is 0.",
-            rules=ClassificationRules(
-                zero_division=0.0,
-                weightless_mean=True,
-                listed_labels=False,
-                declared_labels_only=True,
-                auc_mean_needs_all=True,
-                precision_without_positives=0.0,
-                degenerate=0.0,
-                top_k_first_row=False,
-                bins_to_upper_edge=True,
-            ),
-            defaults=_ALL,
-            undefined=0.0,
-            export="valor",
+        metrics=_ALL,
+        defaults=_DEFAULTS,
+        undefined=0.0,
+        export="valor",
+    ),
+    Dialect(
+        name="phoenix",
+        about="Phoenix's PrecisionRecallFScore: precision, recall and F-beta of label columns.",
+        rules=ClassificationRules(
+            zero_division=0.0, listed_labels=False, nan_spreads=True, f_from_ratios=True
         ),
-        Dialect(
-            name="phoenix",
-            task="classification",
-            about="Phoenix's PrecisionRecallFScore: precision, recall and F-beta of label columns.",
-            rules=ClassificationRules(
-                zero_division=0.0, listed_labels=False, nan_spreads=True, f_from_ratios=True
-            ),
-            defaults=ClassificationDefaults(metrics=("Precision", "Recall", "F")),
-            undefined=0.0,
-            export="phoenix",
+        metrics=("Precision", "Recall", "F"),
+        defaults=_DEFAULTS,
+        undefined=0.0,
+        export="phoenix",
+    ),
+    Dialect(
+        name="valor",
+        about="Valor's service and core: 0 if undefined, -1 in curves.",
+        rules=_VALOR_RULES,
+        metrics=_ALL,
+        defaults=_DEFAULTS,
+        undefined=-1.0,
+        export="valor",
+    ),
+    Dialect(
+        name="valor-lite",
+        about="valor-lite 0.39: undefined is 0, means run over all labels.",
+        rules=ClassificationRules(
+            zero_division=0.0,
+            curve_undefined=0.0,
+            auc_without_negatives=0.0,
+            auc_without_positives=0.0,
         ),
-        Dialect(
-            name="valor",
-            task="classification",
-            about="Valor's service and core: 0 if undefined, -1 in curves.",
-            rules=_VALOR_RULES,
-            defaults=_ALL,
-            undefined=-1.0,
-            export="valor",
+        metrics=_ALL,
+        defaults=_DEFAULTS,
+        undefined=0.0,
+        export="valor",
+    ),
+    Dialect(
+        name="torchmetrics",
+        about="torchmetrics: undefined is 0, means skip labels without any count.",
+        rules=ClassificationRules(
+            zero_division=0.0,
+            unused_in_means=False,
+            listed_labels=False,
+            auc_without_negatives=0.0,
+            auc_without_positives=0.0,
+            precision_without_positives=0.0,
+            absent_precision_means=False,
+            degenerate=0.0,
         ),
-        Dialect(
-            name="valor-lite",
-            task="classification",
-            about="valor-lite 0.39: undefined is 0, means run over all labels.",
-            rules=ClassificationRules(
-                zero_division=0.0,
-                curve_undefined=0.0,
-                auc_without_negatives=0.0,
-                auc_without_positives=0.0,
-            ),
-            defaults=_ALL,
-            undefined=0.0,
-            export="valor",
-        ),
-        Dialect(
-            name="torchmetrics",
-            task="classification",
-            about="torchmetrics: undefined is 0, means skip labels without any count.",
-            rules=ClassificationRules(
-                zero_division=0.0,
-                unused_in_means=False,
-                listed_labels=False,
-                auc_without_negatives=0.0,
-                auc_without_positives=0.0,
-                precision_without_positives=0.0,
-                absent_precision_means=False,
-                degenerate=0.0,
-            ),
-            defaults=_ALL,
-            undefined=0.0,
-            export="valor",
-        ),
-    )
-}
+        metrics=_ALL,
+        defaults=_DEFAULTS,
+        undefined=0.0,
+        export="valor",
+    ),
+)
 
 
 # Layout of classification results, by label.

@@ -24,8 +24,8 @@ from ...tally.scored_view import ScoredDraws, ScoredView
 from ...tally.sorted_scores import Sorted
 from ...tally.stored import PartGroups
 from ..encoding import Workers
+from .dialects import Settings
 from .encode import find_label
-from .settings import Settings
 from .tallies import Tallies, decision_of
 
 # Views of a classification tally, and the frames that are not made of cells.

@@ -15,7 +15,7 @@ from ...schemas.arrays import Array
 from ...tally.units import Units
 from ..contents import LABELS, Content, Labelled, LabelScore, called
 from ..task import Cuts, Losses
-from .settings import Settings
+from .dialects import Settings
 from .tallies import Tallies, decision_of
 
 # Labels of single datums, predicted and true.

@@ -31,11 +31,11 @@ from ...tally.units import Scored, Units
 from ..contents import Contents
 from ..counted import HUNDREDTHS
 from ..task import InParts, LateNotes, PageFrame, Ranking, Sample, Task
+from .dialects import Settings
 from .frames import cells_per_group, drawn, one_draw, own_frames, view
 from .losses import contents, losses
 from .metrics.scores import curve_of, drawn_curves
-from .settings import Settings, default_metrics, resolve
-from .tallies import Tallies, by_rank, by_value, examine, tally, truth, weight_notes
+from .tallies import Tallies, by_rank, by_value, tally, truth, weight_notes
 
 # Tiny tables that make every kernel of classification run once.
 
@@ -374,8 +374,7 @@ def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
 
 TASK = Task(
     name="classification",
-    settings=resolve,
-    default_metrics=default_metrics,
+    settings=Settings,
     fit=fit,
     tally=tally,
     merge=merge,
@@ -394,7 +393,6 @@ TASK = Task(
     drawn_curves=drawn_curves,
     truth=truth,
     warm_large=warm_large,
-    examine=examine,
     late_notes=LateNotes(("zero_weights", "scores_reversed"), weight_notes),
     in_parts=InParts(part_things, of_parts, bytes_on_disk, judged=judged),
     ranking=Ranking(by_rank, by_value),

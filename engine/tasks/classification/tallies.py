@@ -27,8 +27,8 @@ from ..encoding import Workers, truth_of_labels
 from ..rules import renamed
 from ..scores import check_probabilities, limits_of
 from ..scores import notes_of as scores_notes_of
+from .dialects import Settings
 from .encode import Batch, Rows, encode_batch, without_repeats
-from .settings import Settings
 
 # Warnings about labels or scores that are nearly always wrong but fit if reinterpreted.
 
@@ -443,20 +443,6 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     )
 
 
-def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> None:
-    """Tally without measuring, to add notes on labels and scores that hardly agree with the truth.
-
-    Args:
-        frames: checked tables; consumed, except their notes.
-        needs: as for :func:`tally`.
-        workers: unused.
-
-    Raises:
-        InputError: as for :func:`tally`.
-    """
-    tally(frames, settings, needs, workers)
-
-
 def truth(tallies: Tallies) -> Array:
     """See :attr:`evalengine.tasks.task.Task.truth`."""
     unit, label = tallies.units.truth_rows()
@@ -543,7 +529,7 @@ def _listed(
     else:
         outcome, hard, hard_score = match_labels(
             _units_of(rows, n_units),
-            _labels_of(rows),
+            _labels(rows),
             rows.score,
             batch.truth,
             batch.truth_start,
@@ -554,7 +540,7 @@ def _listed(
         facts = units_Facts(
             *true_label_facts(
                 _units_of(rows, n_units),
-                _labels_of(rows),
+                _labels(rows),
                 rows.score,
                 outcome,
                 n_units,
@@ -564,13 +550,13 @@ def _listed(
     if not want_hard:  # of several labels a datum, those at the decision threshold are predicted
         hard, hard_score = None, None
     elif batch.hard is None and settings.thresholds:
-        unit, label = _units_of(rows, n_units), _labels_of(rows)
+        unit, label = _units_of(rows, n_units), _labels(rows)
         hard, hard_score = best_above(batch, rows, settings, unit, label)
     elif batch.hard is not None:
         hard = batch.hard
         hard_score = np.full(n_units, np.nan)
         unit = _units_of(rows, n_units)
-        own = np.flatnonzero(_labels_of(rows) == hard[unit])
+        own = np.flatnonzero(_labels(rows) == hard[unit])
         hard_score[unit[own]] = rows.score[own]
     units = Units(
         datum=batch.datum,
@@ -593,11 +579,6 @@ def _listed(
 def _units_of(rows: Rows, n_units: int) -> Array:
     """Unit of every row, int32 [n]."""
     return np.arange(n_units, dtype=np.int32) if rows.unit_codes is None else rows.unit_codes
-
-
-def _labels_of(rows: Rows) -> Array:
-    assert rows.label_codes is not None
-    return rows.label_codes
 
 
 def _note_decisions(frames: Frames, rows: Rows) -> None:

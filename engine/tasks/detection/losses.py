@@ -10,12 +10,12 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...dialects import Dialect
+from ...dialects import Aims, Dialect
 from ...ingest.frames import Frames
 from ...ingest.geometry import CORNER_NAMES
 from ...ingest.problems import count_of, listing
 from ...metrics import Metric
-from ...metrics.thresholds import LARGEST_F, Aims, Curve, walk
+from ...metrics.thresholds import LARGEST_F, Curve, walk
 from ...schemas.arrays import Array
 from ...schemas.wording import option
 from ...tally import ranked_points

@@ -39,12 +39,12 @@ from ..task import (
     any_of,
 )
 from .dialects import ANGLES, NEEDS, OF_FOUND, PCKH, READS, DetectionRules
-from .encode import angles_unknown
+from .encode import angles_unknown, encode_batch
 from .geometry import POINTS, SOLID
 from .losses import contents, losses
 from .metrics.calibration import curve_of
-from .settings import DISTANCE, Settings, default_metrics, resolve
-from .tallies import PLACES, Tallies, by_rank, by_value, examine, merge, tally, truth, variants
+from .settings import DISTANCE, Settings
+from .tallies import PLACES, Tallies, by_rank, by_value, merge, tally, truth, variants
 from .views import cells_per_group, drawn, one_draw, own_frames, view
 
 # Tiny tables that make every kernel of detection run once.
@@ -439,8 +439,7 @@ PAGE = (
 
 TASK = Task(
     name="detection",
-    settings=resolve,
-    default_metrics=default_metrics,
+    settings=Settings,
     fit=fit,
     tally=tally,
     merge=merge,
@@ -455,7 +454,7 @@ TASK = Task(
     truth=truth,
     ranking=Ranking(by_rank, by_value),
     warm_large=warm_large,
-    examine=examine,
+    examine=lambda frames, settings, _, workers: encode_batch(frames, settings, workers),
     needs_all_rows=needs_all_rows,
     by_labels=True,
     drawn=drawn,

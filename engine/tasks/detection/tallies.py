@@ -274,18 +274,6 @@ def _of_labels(near: Near, sides: tuple[LaidOut, LaidOut]) -> Pairs:
     return kept.given(p_label.size)
 
 
-def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> None:
-    """Encode without matching, to find geometry that cannot be read or compared.
-
-    Args:
-        frames: both sides, checked; consumed, except their notes.
-
-    Raises:
-        InputError: polygons, masks or rasters that cannot be read or compared.
-    """
-    encode_batch(frames, settings, workers)
-
-
 def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Workers) -> Tallies:
     """Encode, match and tally.
 

@@ -1,4 +1,4 @@
-"""Judged dialects: values of verdicts, empty cases, directions and rounding of each reference."""
+"""Judged dialects and settings: values of verdicts, empty cases, directions, rounding."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from typing import Any
 
 import msgspec
 
-from ...dialects import Dialect
+from ... import metrics
+from ...dialects import Dialect, TaskSettings, of_task
 from ...schemas.layouts import Layout
+from ...schemas.options import Options
 
 Empties = dict[str, dict[str, float]]
 
@@ -57,23 +59,56 @@ class JudgedRules(msgspec.Struct, frozen=True, kw_only=True):
     decimals: int | None = None
 
 
-class JudgedDefaults(msgspec.Struct, frozen=True, kw_only=True):
-    """Default values of options.
+_REPORTED = ("mode", "beta")
+"""Options that are reported even if not given."""
+
+
+class Settings(TaskSettings, frozen=True, kw_only=True):
+    """Settings of a judged run: the dialect's rules, and options with defaults filled in.
 
     Attributes:
-        beta: weight of recall in FactualCorrectness.
-        mode: mode of FactualCorrectness.
-        atomicity: atomicity of its claims.
-        coverage: coverage of its claims.
+        k: no cut-offs.
+        atomicity: reported with the number; the judge reads it, as ``coverage``.
+        better: metric -> ``higher`` or ``lower``, if the dialect reverses it.
+        given: options that were given.
     """
 
-    beta: float = 1.0
+    rules: JudgedRules
+    k: tuple[int | None, ...] = ()
     mode: str = "f1"
+    beta: float = 1.0
     atomicity: str = "low"
     coverage: str = "low"
+    strict_mode: bool = False
+    penalize_ambiguous: bool = False
+    better: dict[str, str]
+    given: tuple[str, ...] = ()
+
+    def parameters_of(self, metric: str) -> dict[str, Any]:
+        """Return the ``parameters`` of a metric's rows."""
+        known = metrics.get("judged", metric)
+        # Report claim options only if given: they matter to the judge, and have no effect if off.
+        said = (name for name in self.given if name not in _REPORTED and getattr(self, name))
+        read = [name for name in (*_REPORTED, *said) if name in known.params]
+        better = self.better.get(metric, known.better)
+        return {"better": better, **{name: getattr(self, name) for name in read}}
+
+    def words_of(self, need: str, part: str) -> Words:
+        """Return the values of the verdicts of one part of a metric."""
+        known = self.rules.words
+        words = known[f"{need}.{part}"] if f"{need}.{part}" in known else known[need]
+        if self.penalize_ambiguous and words.ambiguous:
+            against = dict.fromkeys(words.ambiguous, 0.0)
+            words = msgspec.structs.replace(words, counts={**words.counts, **against})
+        return words
+
+    @staticmethod
+    def derive(values: dict[str, Any], options: Options, dialect: Dialect) -> None:
+        values["given"] = tuple(name for name in values if getattr(options, name) is not None)
+        values["better"] = dialect.better
 
 
-_ALL = JudgedDefaults()
+_DEFAULTS = {"beta": 1.0, "mode": "f1", "atomicity": "low", "coverage": "low"}
 
 _YES = {"yes": 1.0, "true": 1.0, "1": 1.0}
 _NO = {"no": 0.0, "false": 0.0, "0": 0.0}
@@ -181,85 +216,73 @@ _TURNED_NAMES = ("Bias", "Toxicity", "Hallucination")
 def _dialect(
     name: str, about: str, rules: JudgedRules, export: str = "valor", **more: Any
 ) -> Dialect:
-    return Dialect(
-        name=name,
-        task="judged",
-        about=about,
-        rules=rules,
-        defaults=_ALL,
-        undefined=None,
-        export=export,
-        **more,
-    )
+    return Dialect(name=name, about=about, rules=rules, defaults=_DEFAULTS, export=export, **more)
 
 
-DIALECTS: dict[str, Dialect] = {
-    one.name: one
-    for one in (
-        _dialect(
-            "standard",
-            "Valor's metrics and ragas'; without items to judge numbers are undefined, unless the"
-            " definition gives a value.",
-            JudgedRules(words=_STANDARD, empty=_STANDARD_EMPTY),
+DIALECTS = of_task(
+    "judged",
+    _dialect(
+        "standard",
+        "Valor's metrics and ragas'; without items to judge numbers are undefined, unless the"
+        " definition gives a value.",
+        JudgedRules(words=_STANDARD, empty=_STANDARD_EMPTY),
+    ),
+    _dialect(
+        "valor",
+        "valor-lite 0.39: its words to the letter, its values if there is no item to judge.",
+        JudgedRules(
+            words=_VALOR_WORDS,
+            fold="exact",
+            fold_of=dict.fromkeys(("factual_correctness", "llm_context_recall"), "strip"),
+            empty=_VALOR_EMPTY,
         ),
-        _dialect(
-            "valor",
-            "valor-lite 0.39: its words to the letter, its values if there is no item to judge.",
-            JudgedRules(
-                words=_VALOR_WORDS,
-                fold="exact",
-                fold_of=dict.fromkeys(("factual_correctness", "llm_context_recall"), "strip"),
-                empty=_VALOR_EMPTY,
-            ),
+    ),
+    _dialect(
+        "ragas",
+        "ragas 0.4.3: whole numbers as verdicts, its small denominators, two digits of"
+        " FactualCorrectness.",
+        JudgedRules(
+            words=_RAGAS_WORDS,
+            empty={**_STANDARD_EMPTY, "context_precision": {"contexts": 0.0}},
+            smoothing={"context_precision": 1e-10, "factual_correctness": 1e-8},
+            decimals_of={"factual_correctness": 2},
+            none_is_zero=True,
+            most_decide=False,
         ),
-        _dialect(
-            "ragas",
-            "ragas 0.4.3: whole numbers as verdicts, its small denominators, two digits of"
-            " FactualCorrectness.",
-            JudgedRules(
-                words=_RAGAS_WORDS,
-                empty={**_STANDARD_EMPTY, "context_precision": {"contexts": 0.0}},
-                smoothing={"context_precision": 1e-10, "factual_correctness": 1e-8},
-                decimals_of={"factual_correctness": 2},
-                none_is_zero=True,
-                most_decide=False,
-            ),
-            export="ragas",
-            own_names={"context_recall": "LLMContextRecall"},
+        export="ragas",
+        own_names={"context_recall": "LLMContextRecall"},
+    ),
+    _dialect(
+        "deepeval-4.1",
+        "deepeval 4.1: every word counts; Bias, Toxicity and Hallucination are shares of"
+        " violations.",
+        JudgedRules(
+            words=_DEEPEVAL_WORDS, fold_of={"context_recall": "lower"}, empty=_DEEPEVAL_EMPTY
         ),
-        _dialect(
-            "deepeval-4.1",
-            "deepeval 4.1: every word counts; Bias, Toxicity and Hallucination are shares of"
-            " violations.",
-            JudgedRules(
-                words=_DEEPEVAL_WORDS, fold_of={"context_recall": "lower"}, empty=_DEEPEVAL_EMPTY
-            ),
+    ),
+    _dialect(
+        "deepeval-4.3",
+        "deepeval 4.3: as 4.1, with Bias, Toxicity and Hallucination turned round: 1 is a pass.",
+        JudgedRules(
+            words={
+                **_DEEPEVAL_WORDS,
+                "answer_relevance": _PASSING,
+                "faithfulness": msgspec.structs.replace(_PASSING, ambiguous=_DECIDED),
+                "bias": _NO_ALONE,
+                "toxicity": _NO_ALONE,
+                "hallucination": Words(counts={"yes": 1.0, "agrees": 1.0}, other=0.0),
+            },
+            empty={
+                **_DEEPEVAL_EMPTY,
+                "bias": {"opinions": 1.0},
+                "toxicity": {"opinions": 1.0},
+                "hallucination": {"contexts": 1.0},
+            },
+            strict_ignored=_TURNED,
         ),
-        _dialect(
-            "deepeval-4.3",
-            "deepeval 4.3: as 4.1, with Bias, Toxicity and Hallucination turned round: 1 is a"
-            " pass.",
-            JudgedRules(
-                words={
-                    **_DEEPEVAL_WORDS,
-                    "answer_relevance": _PASSING,
-                    "faithfulness": msgspec.structs.replace(_PASSING, ambiguous=_DECIDED),
-                    "bias": _NO_ALONE,
-                    "toxicity": _NO_ALONE,
-                    "hallucination": Words(counts={"yes": 1.0, "agrees": 1.0}, other=0.0),
-                },
-                empty={
-                    **_DEEPEVAL_EMPTY,
-                    "bias": {"opinions": 1.0},
-                    "toxicity": {"opinions": 1.0},
-                    "hallucination": {"contexts": 1.0},
-                },
-                strict_ignored=_TURNED,
-            ),
-            better=dict.fromkeys(_TURNED_NAMES, "higher"),
-        ),
-    )
-}
+        better=dict.fromkeys(_TURNED_NAMES, "higher"),
+    ),
+)
 """The dialects of judged metrics."""
 
 

@@ -19,10 +19,10 @@ from ...schemas.contract import ROW, TABLE
 from ...schemas.errors import InputError
 from ...tally.datums import Datums
 from ..encoding import row_of_datums, table_datums
+from .dialects import Settings
 from .findings import NO_VERDICT, SHOWN, WRONG_WORD, Again, Findings, Strange
 from .measures import MEASURES, Measure
 from .metrics.means import NOT_JUDGED
-from .settings import Settings
 
 OK = ("ok", "scored")
 EMPTY = "empty"

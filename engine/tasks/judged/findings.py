@@ -15,8 +15,8 @@ import msgspec
 from ... import metrics
 from ...ingest.problems import Note, count_of, listing
 from ...schemas.errors import InputError
+from .dialects import Settings
 from .metrics.means import NOT_JUDGED, SCORED, kinds_of
-from .settings import Settings
 
 NO_VERDICT, WRONG_WORD = "no_verdict", "wrong_vocabulary"
 MISSING, EXTRA, UNLIKE = "missing_verdicts", "extra_verdicts", "items_differ"

@@ -14,8 +14,8 @@ from ...schemas.contract import DATUMS, TABLE
 from ...schemas.errors import InputError, did_you_mean
 from ...schemas.options import Options
 from ...schemas.wording import option
+from .dialects import Settings
 from .encode import metric_names
-from .settings import Settings
 
 
 def fit(
@@ -80,11 +80,6 @@ def _fit_written(
         )
     fitting = metrics if asked_for else tuple(metric for metric in metrics if metric.name in there)
     read = {name for metric in fitting for name in metric.params}
-    notes += [
-        not_read(f"{option(name)} is not read by any of the metrics.")
-        for name in settings.given
-        if name not in read
-    ]
     undecided = any(words.ambiguous for words in settings.rules.words.values())
     if settings.penalize_ambiguous and "penalize_ambiguous" in read and not undecided:
         message = "is only read by dialects with undecided verdicts (deepeval)."

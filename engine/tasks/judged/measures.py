@@ -12,8 +12,9 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ...metrics.averages import ratio
 from ...schemas.arrays import Array
-from .settings import Settings
+from .dialects import Settings
 
 Counts = Mapping[str, Array]
 """``<part>.yes`` and ``<part>.no``, float64 [n]: verdicts that count, and all others."""
@@ -60,23 +61,17 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
         return self.spared.get(settings.mode, ())
 
 
-def _over(part: Array, whole: Array) -> Array:
-    out = np.full(part.shape, np.nan)
-    np.divide(part, whole, out=out, where=whole > 0)
-    return out
-
-
 def share(counts: Counts, settings: Settings) -> Array:
     """Verdicts that count / all; undefined without any."""
     yes, no = counts["verdicts.yes"], counts["verdicts.no"]
-    return _over(yes, yes + no)
+    return ratio(yes, yes + no)
 
 
 def answer_correctness(counts: Counts, settings: Settings) -> Array:
     """Compute TP / (TP + (FP + FN) / 2), 0 if TP is 0 (Valor, answer correctness)."""
     tp, fp = counts["response.yes"], counts["response.no"]
     below = tp + 0.5 * (fp + counts["reference.no"])
-    return np.where(tp > 0, _over(tp, below), 0.0)
+    return np.where(tp > 0, ratio(tp, below), 0.0)
 
 
 def factual_correctness(counts: Counts, settings: Settings) -> Array:
@@ -87,12 +82,12 @@ def factual_correctness(counts: Counts, settings: Settings) -> Array:
     """
     tp, fp, fn = counts["response.yes"], counts["response.no"], counts["reference.no"]
     added = settings.rules.smoothing.get("factual_correctness", 0.0)
-    precision, recall = _over(tp, tp + fp + added), _over(tp, tp + fn + added)
+    precision, recall = ratio(tp, tp + fp + added), ratio(tp, tp + fn + added)
     squared = settings.beta**2
     if added:
-        f = _over((1 + squared) * precision * recall, squared * precision + recall + added)
+        f = ratio((1 + squared) * precision * recall, squared * precision + recall + added)
     else:
-        f = _over((1 + squared) * tp, (1 + squared) * tp + squared * fn + fp)
+        f = ratio((1 + squared) * tp, (1 + squared) * tp + squared * fn + fp)
     value = {"precision": precision, "recall": recall, "f1": f}[settings.mode]
     return np.nan_to_num(value, nan=0.0) if settings.rules.none_is_zero else value
 

@@ -13,10 +13,10 @@ from ..contents import Content, Contents, by_datum, rows_of
 from ..encoding import Workers
 from ..task import Common, Sample, Task, ToldByRows
 from ..values import IN_PARTS, cells_per_group, common, losses, merge, own_frames, view
+from .dialects import Settings
 from .findings import Findings, together
 from .fitting import AHEAD, fit, fit_written, may_fit, needs_all_rows
-from .settings import Settings, default_metrics, resolve
-from .tallies import examine, tally, tally_part, told
+from .tallies import tally, tally_part, told
 
 # The plan of a judged run in words.
 
@@ -61,8 +61,7 @@ def contents(
 
 TASK = Task(
     name="judged",
-    settings=resolve,
-    default_metrics=default_metrics,
+    settings=Settings,
     fit=fit,
     tally=tally,
     merge=merge,
@@ -74,7 +73,6 @@ TASK = Task(
     losses=losses,
     contents=Contents(of_tables=contents),
     drawn=StatsDraws,
-    examine=examine,
     needs_all_rows=needs_all_rows,
     told_by_rows=ToldByRows(AHEAD, may_fit, fit_written, tally_part, Findings, together, told),
     in_parts=IN_PARTS,

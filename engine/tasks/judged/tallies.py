@@ -16,12 +16,12 @@ from ...tally.datums import Datums
 from ...tally.stats import Column, Stats
 from ..encoding import Workers
 from ..values import StatsTallies, no_labels
+from .dialects import Settings
 from .encode import Batch, encode_batch
 from .findings import EXTRA, MISSING, NAMED, TOLD, UNLIKE, Findings, Some, metric_of, notes, refuse
 from .fitting import written
 from .measures import MEASURES, PLACE, values_of
 from .metrics.means import NOT_JUDGED, SCORED
-from .settings import Settings
 
 # Votes: several judgments of the same items become one.
 
@@ -261,20 +261,6 @@ def _not_spared(rows: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     return rows.filter(~spared | spared.all().over(*PLACE, "need"))
 
 
-def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> None:
-    """Tally to check verdicts, without keeping the result.
-
-    Args:
-        frames: checked tables; consumed, except their notes.
-        needs: names of measures.
-        workers: unused.
-
-    Raises:
-        InputError: a step that the metric does not have; one verdict in two rows.
-    """
-    tally(frames, settings, needs, workers)
-
-
 def _counted_out(rows: pl.DataFrame) -> pl.DataFrame:
     """Mark the rows of sets with missing or excess verdicts."""
     place = ["datum", "need", "part", "reference"]
@@ -425,7 +411,8 @@ def _adjusted(value: Array, need: str, name: str, settings: Settings) -> Array:
         metric = metrics.get("judged", name)
         if "strict_mode" in metric.params:
             low, high = metric.range
-            best, worst = (high, low) if settings.better[name] == "higher" else (low, high)
+            better = settings.better.get(name, metric.better)
+            best, worst = (high, low) if better == "higher" else (low, high)
             value = np.where(np.isnan(value) | (value == best), value, worst)
     return value
 

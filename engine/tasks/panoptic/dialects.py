@@ -1,11 +1,16 @@
-"""Panoptic dialects: treatment of void, crowds and areas."""
+"""Panoptic dialects and settings: treatment of void, crowds and areas."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
-from ...dialects import Dialect
+from ...dialects import Dialect, TaskSettings, of_task
+from ...schemas.errors import OptionError
 from ...schemas.layouts import Layout
+from ...schemas.options import Options
+from ...schemas.wording import option
 
 
 class PanopticRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,45 +36,59 @@ class PanopticRules(msgspec.Struct, frozen=True, kw_only=True):
     unannotated: bool = True
 
 
-class PanopticDefaults(msgspec.Struct, frozen=True, kw_only=True):
-    """Default values of options.
+class Settings(TaskSettings, frozen=True, kw_only=True):
+    """Settings of a panoptic run: the dialect's rules, and options with defaults filled in.
 
     Attributes:
-        metrics: default set.
+        boundary_ratio: None if only whole segments are compared.
+        k: no cut-offs.
     """
 
-    metrics: tuple[str, ...] = ("PQ", "SQ", "RQ")
+    rules: PanopticRules
+    boundary_ratio: float | None = None
+    k: tuple[int | None, ...] = ()
+
+    @staticmethod
+    def derive(values: dict[str, Any], options: Options, dialect: Dialect) -> None:
+        if values["iou_type"] != "boundary":
+            values["boundary_ratio"] = None
+        elif dialect.rules.joined_stuff:
+            raise OptionError(
+                f"{option('iou_type', 'boundary')}: dialect {dialect.name!r} joins segments of"
+                f" stuff, whose boundaries no reference defines. Write {option('dialect', 'coco')}"
+                " or remove it.",
+                code="options_conflict",
+                option="iou_type",
+                value="boundary",
+            )
 
 
-DIALECTS: dict[str, Dialect] = {
-    "standard": Dialect(
+_METRICS = ("PQ", "SQ", "RQ")
+
+DIALECTS = of_task(
+    "panoptic",
+    Dialect(
         name="standard",
-        task="panoptic",
         about="panoptic quality by its paper: areas counted from pixels, every crowd absorbs",
         rules=PanopticRules(),
-        defaults=PanopticDefaults(),
-        undefined=None,
+        metrics=_METRICS,
     ),
-    "coco": Dialect(
+    Dialect(
         name="coco",
-        task="panoptic",
         about="panopticapi: annotated areas, one crowd per label and image, only images of the"
         " ground truths",
         rules=PanopticRules(annotated_areas=True, one_crowd=True, unannotated=False),
-        defaults=PanopticDefaults(),
-        undefined=None,
+        metrics=_METRICS,
         export="panoptic",
     ),
-    "torchmetrics": Dialect(
+    Dialect(
         name="torchmetrics",
-        task="panoptic",
         about="torchmetrics 1.9 PanopticQuality: void of both sides, stuff joined by label, no"
         " crowds",
         rules=PanopticRules(crowds=False, void_predictions=True, joined_stuff=True),
-        defaults=PanopticDefaults(),
-        undefined=None,
+        metrics=_METRICS,
     ),
-}
+)
 """The dialects of panoptic segmentation."""
 
 

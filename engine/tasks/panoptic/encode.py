@@ -20,7 +20,7 @@ from ...tally.segments import THING, UNKNOWN
 from ..encoding import Workers, dataset_of, declared_labels, encode_datums, encode_labels, taken
 from ..pixels.maps import IdMap, Opens, count_maps, edge_maps
 from ..pixels.rasters import NOTHING, MapRow, Pairs, Side, side_of
-from .settings import Settings
+from .dialects import Settings
 
 # Sources of each image's map: a file, an array, or masks painted into one.
 

@@ -13,8 +13,8 @@ import numpy as np
 from ...schemas.arrays import Array
 from ...tally.segments import STUFF
 from ..pixels.rasters import Pairs
+from .dialects import Settings
 from .encode import VOID, Batch, Segmented
-from .settings import Settings
 
 THRESHOLD = 0.5
 """IoU that a pair has to exceed to match, and share of a segment that void or crowds have to

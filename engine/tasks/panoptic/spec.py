@@ -17,8 +17,9 @@ from ...tally.segments import SegmentDraws, SegmentView
 from ..contents import ROWS, Content, Contents, Rows, called
 from ..counted import cells_per_group, counts_in_parts, crossing_frame, frames_of, view_of
 from ..task import Cuts, Losses, PageFrame, Sample, Task
-from .settings import Settings, default_metrics, resolve
-from .tallies import Tallies, examine, merge, outcomes, tally
+from .dialects import Settings
+from .encode import encode_batch
+from .tallies import Tallies, merge, outcomes, tally
 
 # Loss of single images: PQ over their labels; and their contents.
 
@@ -144,8 +145,7 @@ def fit(
 
 TASK = Task(
     name="panoptic",
-    settings=resolve,
-    default_metrics=default_metrics,
+    settings=Settings,
     fit=fit,
     tally=tally,
     merge=merge,
@@ -158,7 +158,7 @@ TASK = Task(
     contents=Contents(of_tally=contents),
     drawn=SegmentDraws,
     warm_large=warm_large,
-    examine=examine,
+    examine=lambda frames, settings, _, workers: encode_batch(frames, settings, workers),
     in_parts=counts_in_parts("segments", merge),
     page=(PageFrame(name="confusion", metrics=("ConfusionMatrix",)),),
 )

@@ -20,10 +20,10 @@ from ...tally.registry import stored_as
 from ...tally.segments import SegmentRows, Segments, merge_segments
 from ...tally.stats import Column, Stats
 from ..encoding import Workers
+from .dialects import Settings
 from .encode import Batch, encode_batch
 from .matching import THRESHOLD, Matched, joined_stuff, match
 from .metrics.quality import OF_IMAGE
-from .settings import Settings
 
 STATUS = ("scored", "not_predicted", "no_ground_truth", "no_segments")
 """Standing of a datum; those of the last have no number."""
@@ -243,16 +243,3 @@ def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
         _in_order(pl.concat(filled, how="vertical_relaxed")) if filled else None,
         merged_seconds(parts),
     )
-
-
-def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> None:
-    """Read all pixels without measuring, to check files, sizes and ids.
-
-    Args:
-        frames: checked tables; consumed, except their notes.
-        needs: as for :func:`tally`.
-
-    Raises:
-        InputError: maps that cannot be read or compared, or unknown ids.
-    """
-    encode_batch(frames, settings, workers)

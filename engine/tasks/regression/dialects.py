@@ -1,14 +1,17 @@
-"""Regression dialects, optional columns and layouts."""
+"""Regression dialects, settings, optional columns and layouts."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
-from ...dialects import Dialect
+from ...dialects import Dialect, TaskSettings, of_task
+from ...schemas.errors import invalid
 from ...schemas.layouts import Layout, Spread
+from ...schemas.options import Options
 
 # Regression dialects: divisors for targets of 0, and constant targets.
 
@@ -28,50 +31,70 @@ class RegressionRules(msgspec.Struct, frozen=True, kw_only=True):
     running_weights: bool = False
 
 
-class RegressionDefaults(msgspec.Struct, frozen=True, kw_only=True):
-    """Default values of options.
+class Settings(TaskSettings, frozen=True, kw_only=True):
+    """Settings of a regression run: the dialect's rules, and options with defaults filled in.
 
     Attributes:
-        metrics: default set; the metrics of distributions if tables have these and no predictions.
+        k: no cut-offs.
+        level_given: the user gave ``interval_level``.
     """
 
-    metrics: tuple[str, ...] = (
-        "MAE",
-        "RMSE",
-        "R2",
-        "MedianAE",
-        "MeanError",
-        "CRPS",
-        "CRPSFromQuantiles",
-        "QuantileLoss",
-        "QuantileCoverage",
-        "Coverage",
-        "IntervalWidth",
-        "Winkler",
-    )
+    rules: RegressionRules
+    k: tuple[int | None, ...] = (None,)
+    huber_delta: float
+    tweedie_power: float
+    quantile: float
+    interval_level: float
+    training: Any
+    n_features: int | None
+    level_given: bool
+
+    @staticmethod
+    def derive(values: dict[str, Any], options: Options, dialect: Dialect) -> None:
+        power = values["tweedie_power"]
+        if 0 < power < 1:
+            raise invalid(
+                "tweedie_power",
+                power,
+                "no Tweedie distribution has a power between 0 and 1; write 0 or less (any"
+                " predictions above 0), or 1 or more.",
+            )
+        values["level_given"] = options.interval_level is not None
 
 
-DIALECTS: dict[str, Dialect] = {
-    "standard": Dialect(
+_METRICS = (
+    "MAE",
+    "RMSE",
+    "R2",
+    "MedianAE",
+    "MeanError",
+    "CRPS",
+    "CRPSFromQuantiles",
+    "QuantileLoss",
+    "QuantileCoverage",
+    "Coverage",
+    "IntervalWidth",
+    "Winkler",
+)
+
+DIALECTS = of_task(
+    "regression",
+    Dialect(
         name="standard",
-        task="regression",
         about="every number by its definition, undefined if that divides by 0",
         rules=RegressionRules(),
-        defaults=RegressionDefaults(),
-        undefined=None,
+        metrics=_METRICS,
     ),
-    "sklearn": Dialect(
+    Dialect(
         name="sklearn",
-        task="regression",
         about="scikit-learn 1.9: MAPE divides by 2.2e-16 at least; R2 of a constant target is 1"
         " without error and else 0",
         rules=RegressionRules(
             least_target=2.220446049250313e-16, constant=(1.0, 0.0), running_weights=True
         ),
-        defaults=RegressionDefaults(),
-        undefined=None,
+        metrics=_METRICS,
     ),
-}
+)
 """The dialects of regression."""
 
 

@@ -29,13 +29,13 @@ from .dialects import (
     PLAIN,
     QUANTILES,
     SCALES,
+    Settings,
     intervals_of,
     quantiles_of,
     read_of,
 )
-from .encode import STATUS
-from .settings import Settings, default_metrics, resolve
-from .tallies import ERROR, Tallies, common, counted, errors_of, examine, merge, tally
+from .encode import STATUS, encode_batch
+from .tallies import ERROR, Tallies, common, counted, errors_of, merge, tally
 
 # The metrics that tables can carry: those of columns that are there.
 
@@ -105,7 +105,7 @@ def _told_of_level(metrics: tuple[Metric, ...], here: set[str], settings: Settin
     """Return a note if the level of an interval is a default."""
     alone = "prediction" not in here and read_of(here)[:1] == [INTERVALS]  # judges single datums
     read = alone or any("interval_level" in one.params for one in metrics)
-    if settings.level_said or not read or all(level for *_, level in intervals_of(here)):
+    if settings.level_given or not read or all(level for *_, level in intervals_of(here)):
         return []
     message = (
         f"lower and upper are taken for a {settings.interval_level * 100:g} % interval"
@@ -302,8 +302,7 @@ def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
 
 TASK = Task(
     name="regression",
-    settings=resolve,
-    default_metrics=default_metrics,
+    settings=Settings,
     fit=fit,
     tally=tally,
     merge=merge,
@@ -317,7 +316,7 @@ TASK = Task(
     no_limits="every row has one prediction and one target, so no choice is open",
     drawn=PairedDraws,
     warm_large=warm_large,
-    examine=examine,
+    examine=lambda frames, settings, needs, workers: encode_batch(frames),
     in_parts=counts_in_parts("paired", merge, few_pairs, rows_of_frame),
     unanswered=Unanswered(counted),
     common=Common(common, fills=False),

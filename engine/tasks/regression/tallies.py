@@ -19,10 +19,9 @@ from ...tally.registry import stored_as
 from ...tally.stats import Column, Stats
 from ...tally.stats_parts import Fill, row_places
 from ..encoding import Workers
-from .dialects import INTERVALS, QUANTILES, SAMPLES, SCALES, read_of
+from .dialects import INTERVALS, QUANTILES, SAMPLES, SCALES, Settings, read_of
 from .encode import STATUS, Batch, encode_batch
 from .metrics.distributions import of_quantiles, of_samples, winkler
-from .settings import Settings
 
 ERROR = "AbsoluteError"
 """The number of single datums that have a prediction."""
@@ -74,7 +73,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     read = [] if "prediction" in here else read_of(here)
     error = _OTHERS[read[0]][0] if read else ERROR
     batch = encode_batch(frames)
-    if not settings.trained:  # else a rule names the series
+    if settings.training is None:  # else a rule names the series
         _tell_zeros(frames, batch)
     _tell_units(frames, batch)
     _tell_sentinels(frames, batch.paired)
@@ -216,17 +215,6 @@ def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
     (error,) = parts[0].stats.columns
     stats = stats_of(present, paired, error, settings)
     return Tallies(datums, labels, paired, stats, present, merged_seconds(parts))
-
-
-def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> None:
-    """Encode without measuring, to find rows that only one side has.
-
-    Args:
-        frames: checked tables; consumed, except their notes.
-        needs: as for :func:`tally`.
-        workers: unused.
-    """
-    encode_batch(frames)
 
 
 def counted(tallies: Tallies) -> Array:

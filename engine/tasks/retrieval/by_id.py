@@ -14,7 +14,7 @@ from ...schemas.arrays import Array
 from ...schemas.errors import InputError
 from ...schemas.wording import option
 from ..encoding import Workers
-from .settings import Settings
+from .dialects import Settings
 
 # Ranked lists with judgments, the input of all retrieval measures.
 

@@ -1,11 +1,16 @@
-"""Retrieval dialects: order of ties, averages and formulas of each reference."""
+"""Retrieval dialects and settings: order of ties, averages and formulas of each reference."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import msgspec
 
-from ...dialects import Dialect
+from ...dialects import Dialect, TaskSettings, of_task
+from ...schemas.errors import invalid
 from ...schemas.layouts import Layout
+from ...schemas.options import DECLARED, FINITE, Options
 
 
 class RetrievalRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,22 +60,88 @@ class RetrievalRules(msgspec.Struct, frozen=True, kw_only=True):
     decimals: int | None = None
 
 
-class RetrievalDefaults(msgspec.Struct, frozen=True, kw_only=True):
-    """Default values of options.
+MATCHES = {
+    "chunk_from_original": None,
+    "exact_chunk": None,
+    "exact_sentence": None,
+    "rouge_chunk": 0.7,
+    "rouge_sentence": 0.8,
+    "fuzzy": 0.9,
+    "levenshtein": 0.5,
+}
+"""Match rule -> threshold that it is compared with, None for those without."""
+SENTENCES = ("exact_sentence", "rouge_sentence")
+USUAL = {
+    **{name: DECLARED[name].default for name in ("gains", "discount", "ideal")},
+    "persistence": 0.9,
+}
+"""Option -> the value that rows do not name in ``parameters``: the formula as it is published."""
+
+
+class Settings(TaskSettings, frozen=True, kw_only=True):
+    """Settings of a retrieval run: the dialect's rules, and options with defaults filled in.
 
     Attributes:
-        metrics: default set for ids.
-        text_metrics: default set for texts.
-        k: cut-offs.
-        match: matching rule for texts.
-        persistence: of RBP.
+        k: ascending; in settings of a single metric, a last None means the whole list.
+        match: as given, or None.
+        default_match: matching rule for texts if none is given.
+        match_threshold: None for the rule's default.
+        ties: also ``best`` or ``worst``, relevant documents first or last, for bounds.
+        relevance_levels: None for anything above 0.
+        metrics: default metrics of the dialect for ids.
+        text_metrics: default metrics of the dialect for texts.
+        highest: the highest relevance of the whole input, if only a part of it is measured; else
+            None.
     """
 
+    rules: RetrievalRules
+    k: tuple[int | None, ...]
+    match: str | None
+    default_match: str
+    match_threshold: float | None
+    ties: str
+    complete: bool
+    judged_only: bool
+    relevance_levels: tuple[float | None, ...]
+    gains: str | dict[float, float]
+    discount: str
+    ideal: str
+    persistence: float
+    ignore_identical_ids: bool
     metrics: tuple[str, ...]
     text_metrics: tuple[str, ...]
-    k: tuple[int, ...] = (1, 5, 10, 20)
-    match: str = "chunk_from_original"
-    persistence: float = 0.9
+    highest: float | None = None
+
+    @staticmethod
+    def derive(values: dict[str, Any], options: Options, dialect: Dialect) -> None:
+        gains = values["gains"]
+        if isinstance(gains, Mapping):
+            try:
+                values["gains"] = {float(level): float(gain) for level, gain in gains.items()}
+                FINITE.check("gains", *values["gains"], *values["gains"].values())
+            except (TypeError, ValueError):
+                values["gains"] = {}
+            if not values["gains"]:
+                raise invalid("gains", gains, "write a mapping of relevance to gain, all numbers.")
+        values["relevance_levels"] = values["relevance_levels"] or (None,)
+        values["default_match"], values["match"] = dialect.default("match"), options.match
+        values["metrics"], values["text_metrics"] = dialect.metrics, dialect.text_metrics
+
+
+def unusual(settings: Settings, *names: str) -> dict[str, Any]:
+    """Return the options that differ from ``USUAL``, for ``parameters``.
+
+    A dialect's default counts as different, so that equal rows are computed equally in all
+    dialects.
+    """
+    found = {name: getattr(settings, name) for name in names}
+    return {
+        name: {f"{level:g}": gain for level, gain in value.items()}
+        if isinstance(value, dict)
+        else value
+        for name, value in found.items()
+        if value != USUAL[name]
+    }
 
 
 _RANKED = ("nDCG", "MAP", "MRR", "P", "Recall", "Success")
@@ -88,43 +159,46 @@ _OFFICIAL = (
     "InterpolatedPrecision",
     "P",
 )
-_ALL = RetrievalDefaults(metrics=_RANKED, text_metrics=("PrecisionRecallF1", *_REMEM, "MRR"))
+_DEFAULTS = {"k": (1, 5, 10, 20), "match": "chunk_from_original", "persistence": 0.9}
 
-DIALECTS: dict[str, Dialect] = {
-    "standard": Dialect(
+DIALECTS = of_task(
+    "retrieval",
+    Dialect(
         name="standard",
-        task="retrieval",
         about="trec_eval's formulas; ties by descending document id; the documents' rules for"
         " texts",
         rules=RetrievalRules(),
-        defaults=_ALL,
+        metrics=_RANKED,
+        text_metrics=("PrecisionRecallF1", *_REMEM, "MRR"),
+        defaults=_DEFAULTS,
         undefined=0.0,
         export="trec",
     ),
-    "trec_eval": Dialect(
+    Dialect(
         name="trec_eval",
-        task="retrieval",
         about="trec_eval 10: its official measures and cut-offs",
         rules=RetrievalRules(graded_persistence=True),
-        defaults=RetrievalDefaults(metrics=_OFFICIAL, text_metrics=_OFFICIAL, k=_TREC_CUTS),
+        metrics=_OFFICIAL,
+        text_metrics=_OFFICIAL,
+        defaults={**_DEFAULTS, "k": _TREC_CUTS},
         undefined=0.0,
         export="trec",
     ),
-    "ir-measures": Dialect(
+    Dialect(
         name="ir-measures",
-        task="retrieval",
         about="ir-measures 0.4.3: queries without results count as 0; RR@k and Judged@k break ties"
         " the other way",
         rules=RetrievalRules(
             complete=True, missing_zero=True, ascending_ties=("reciprocal_rank_cut", "judged")
         ),
-        defaults=RetrievalDefaults(metrics=_RANKED, text_metrics=_RANKED, persistence=0.8),
+        metrics=_RANKED,
+        text_metrics=_RANKED,
+        defaults={**_DEFAULTS, "persistence": 0.8},
         undefined=0.0,
         export="trec",
     ),
-    "continuous-eval": Dialect(
+    Dialect(
         name="continuous-eval",
-        task="retrieval",
         about="continuous-eval 0.3.14: ROUGE of the package rouge, reached thresholds match",
         rules=RetrievalRules(
             complete=True,
@@ -135,15 +209,14 @@ DIALECTS: dict[str, Dialect] = {
             match_at_threshold=True,
             reference_rouge=True,
         ),
-        defaults=RetrievalDefaults(
-            metrics=("PrecisionRecallF1",), text_metrics=("PrecisionRecallF1",), match="rouge_chunk"
-        ),
+        metrics=("PrecisionRecallF1",),
+        text_metrics=("PrecisionRecallF1",),
+        defaults={**_DEFAULTS, "match": "rouge_chunk"},
         undefined=0.0,
         export="continuous_eval",
     ),
-    "remem": Dialect(
+    Dialect(
         name="remem",
-        task="retrieval",
         about="REMem's code: exact recall, its chunk rule, pooled values to 4 digits",
         rules=RetrievalRules(
             complete=True,
@@ -154,13 +227,14 @@ DIALECTS: dict[str, Dialect] = {
             reference_chunks=True,
             decimals=4,
         ),
-        defaults=RetrievalDefaults(metrics=_REMEM, text_metrics=_REMEM),
+        metrics=_REMEM,
+        text_metrics=_REMEM,
+        defaults=_DEFAULTS,
         undefined=0.0,
         export="remem",
     ),
-    "ragas": Dialect(
+    Dialect(
         name="ragas",
-        task="retrieval",
         about="ragas 0.4.3 without a language model: ids as sets, Levenshtein similarity of texts",
         rules=RetrievalRules(
             complete=True,
@@ -171,15 +245,12 @@ DIALECTS: dict[str, Dialect] = {
             precision_epsilon=1e-10,
             match_at_threshold=True,
         ),
-        defaults=RetrievalDefaults(
-            metrics=("IDBasedContextPrecision", "IDBasedContextRecall"),
-            text_metrics=("NonLLMContextPrecision", "NonLLMContextRecall"),
-            match="levenshtein",
-        ),
-        undefined=None,
+        metrics=("IDBasedContextPrecision", "IDBasedContextRecall"),
+        text_metrics=("NonLLMContextPrecision", "NonLLMContextRecall"),
+        defaults={**_DEFAULTS, "match": "levenshtein"},
         export="ragas",
     ),
-}
+)
 """The dialects of retrieval."""
 
 

@@ -32,7 +32,7 @@ from ..encoding import (
     taken,
 )
 from .by_id import LaidOut, Lists, Side, judged_side, lists_of, meet_ids
-from .settings import MATCHES, SENTENCES, Settings
+from .dialects import MATCHES, SENTENCES, Settings
 
 # Texts matched by a rule: relevance of retrieved texts, and golds they match.
 

@@ -11,15 +11,16 @@ import polars as pl
 
 from ... import metrics
 from ...ingest.frames import Frames
+from ...metrics.averages import ratio
 from ...schemas.arrays import Array
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ...tally.stats import Column
 from ..task import AT_MOST, EXACT, RANGE, UNKNOWN, Bound, Facts, Given, Limit, any_of
 from .by_id import Lists
+from .dialects import Settings
 from .encode import encode_batch
 from .measures.counts import cuts_of, levels_of, log_weights, looked_at
 from .measures.gains import gains_of
-from .settings import Settings
 
 # Bounds of measures over every way to judge the retrieved but unjudged documents.
 #
@@ -106,21 +107,13 @@ def _levels(query: _Query, settings: Settings, highest: float) -> list[tuple[Arr
     ]
 
 
-def _over(part: Any, whole: Any) -> Array:
-    """Divide, giving 0.0 for a zero denominator."""
-    part, whole = np.broadcast_arrays(np.asarray(part, np.float64), whole)
-    out = np.zeros(part.shape)
-    np.divide(part, whole, out=out, where=whole != 0)
-    return out
-
-
 def _recall(query: _Query, depth: Array, settings: Settings, highest: float) -> Array:
-    return _at_cuts(query, depth, settings, highest, lambda hits, golds: _over(hits, golds))
+    return _at_cuts(query, depth, settings, highest, lambda hits, golds: ratio(hits, golds, 0.0))
 
 
 def _f1(query: _Query, depth: Array, settings: Settings, highest: float) -> Array:
     return _at_cuts(
-        query, depth, settings, highest, lambda hits, golds: _over(2 * hits, depth + golds)
+        query, depth, settings, highest, lambda hits, golds: ratio(2 * hits, depth + golds, 0.0)
     )
 
 
@@ -144,8 +137,8 @@ def _r_precision(query: _Query, depth: Array, settings: Settings, highest: float
         first = golds + more
         hits = np.searchsorted(ranks, first, side="right")
         inside = np.searchsorted(free, first, side="right")
-        low = _over(hits + np.maximum(inside - (free.size - more), 0), first)
-        low_high.append([low.min(), _over(hits + np.minimum(inside, more), first).max()])
+        low = ratio(hits + np.maximum(inside - (free.size - more), 0), first, 0.0)
+        low_high.append([low.min(), ratio(hits + np.minimum(inside, more), first, 0.0).max()])
     return np.array(low_high).T[:, :, None]
 
 
@@ -166,8 +159,8 @@ def _average_precision(query: _Query, depth: Array, settings: Settings, highest:
             ahead = np.where(inside, (above + np.arange(1, free.size + 1)) / free + behind, 0.0)
             later = own.sum() - np.cumsum(own)
             back = np.where(inside, (above + 1) / free + behind + later, 0.0)[::-1]
-            out[0, v, c] = _over(start + np.r_[0.0, np.cumsum(back)], whole).min()
-            out[1, v, c] = _over(start + np.r_[0.0, np.cumsum(ahead)], whole).max()
+            out[0, v, c] = ratio(start + np.r_[0.0, np.cumsum(back)], whole, 0.0).min()
+            out[1, v, c] = ratio(start + np.r_[0.0, np.cumsum(ahead)], whole, 0.0).max()
     return out
 
 
@@ -188,13 +181,14 @@ def _ndcg(query: _Query, depth: Array, settings: Settings, highest: float) -> Ar
         up = start + np.r_[none, np.cumsum(each)]
         down = start + np.r_[none, np.cumsum(each[::-1])]
         shifted = np.correlate(w[1 : n + gold.size + 1], gold) if gold.size else np.zeros(n + 1)
-        out[0, 0, c] = _over(down, most * upto[: n + 1] + shifted).min()
+        out[0, 0, c] = ratio(down, most * upto[: n + 1] + shifted, 0.0).min()
         tops = []
         for first in {int((gold >= level).sum()) for level in gold} | {gold.size}:
             fixed = (gold[:first] * w[1 : first + 1]).sum()
             fixed += (gold[first:] * w[first + n + 1 : n + gold.size + 1]).sum()
             order = fixed + most * (upto[first : first + n + 1] - upto[first])
-            tops.append(np.where(order > 0, _over(up, order), np.where(up > 0, np.inf, 0)).max())
+            alone = np.where(up > 0, np.inf, 0)
+            tops.append(np.where(order > 0, ratio(up, order, 0.0), alone).max())
         out[1, 0, c] = min([1.0, *tops])
     return out
 

@@ -32,10 +32,10 @@ from ..values import (
     view,
 )
 from ..values import losses as of_stats
+from .dialects import MATCHES, SENTENCES, Settings
 from .encode import encode_batch, holds_texts, needs_all_rows
 from .limits import LIMITS
-from .settings import MATCHES, SENTENCES, USUAL, Settings, default_metrics, resolve
-from .tallies import examine, scaled_by, tally, with_highest
+from .tallies import encoded, scaled_by, tally, with_highest
 
 # The metrics of a run: the default set is one for ids and one for texts.
 
@@ -49,40 +49,20 @@ def fit(
         asked_for: the user named the metrics.
     """
     if asked_for:
-        return metrics, _unread(metrics, frames, settings)
+        return metrics, _unread(frames, settings)
     texts, _ = holds_texts(frames, settings)
-    wanted = settings.defaults.text_metrics if texts else settings.defaults.metrics
+    wanted = settings.text_metrics if texts else settings.metrics
     if texts and (settings.match or settings.default_match) in SENTENCES:
         wanted = ("PrecisionRecallF1",)
     fitting = tuple(metric for metric in metrics if metric.name in wanted)
-    return fitting, _unread(fitting, frames, settings)
+    return fitting, _unread(frames, settings)
 
 
-def _unread(metrics: tuple[Metric, ...], frames: Frames, settings: Settings) -> list[Note]:
-    """Return notes on options that were given but have no effect."""
-    read = {name for metric in metrics for name in metric.params}
-    usual: dict[str, Any] = {
-        **USUAL,
-        "persistence": settings.defaults.persistence,
-        "relevance_levels": (None,),
-    }
-    given = {
-        name: getattr(settings, name) for name in usual if getattr(settings, name) != usual[name]
-    }
-    texts = [
-        f"{option(name, list(value) if isinstance(value, tuple) else value)} is not read by any of"
-        f" the metrics ({_some(metrics)})."
-        for name, value in given.items()
-        if name not in read
-    ]
+def _unread(frames: Frames, settings: Settings) -> list[Note]:
+    """Return a note on an option that texts do not read."""
     if settings.ignore_identical_ids and holds_texts(frames, settings)[0]:
-        texts.append(f"{option('ignore_identical_ids', True)} is not read: texts have no ids.")
-    return [not_read(text) for text in texts]
-
-
-def _some(metrics: tuple[Metric, ...]) -> str:
-    names = [metric.name for metric in metrics]
-    return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+        return [not_read(f"{option('ignore_identical_ids', True)} is not read: texts have no ids.")]
+    return []
 
 
 # Contents of single queries: their ranked lists, and missing relevant documents.
@@ -270,8 +250,7 @@ def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
 
 TASK = Task(
     name="retrieval",
-    settings=resolve,
-    default_metrics=default_metrics,
+    settings=Settings,
     fit=fit,
     tally=tally,
     merge=merge,
@@ -285,7 +264,7 @@ TASK = Task(
     contents=Contents(of_tables=contents),
     drawn=StatsDraws,
     warm_large=warm_large,
-    examine=examine,
+    examine=encoded,
     needs_all_rows=needs_all_rows,
     scaling=Scaling(scaled_by, with_highest),
     late_notes=LateNotes(("scores_reversed", "judged_elsewhere"), lambda _: []),

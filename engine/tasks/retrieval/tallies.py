@@ -15,10 +15,10 @@ from ...schemas.wording import option
 from ...tally.stats import Column, Stats
 from ..encoding import Workers
 from ..values import StatsTallies, no_labels
+from .dialects import Settings
 from .encode import Batch, encode_batch
 from .measures import all_measures, averageable, scaled
 from .measures.gains import refuse_endless
-from .settings import Settings
 
 STATUS = ("scored", "no_relevant", "not_retrieved", "not_judged")
 """Status of a query; the first two enter means, the third if all judged queries count."""
@@ -38,7 +38,7 @@ def tally(
         OptionError: a measure that is undefined for these options.
     """
     begun = time.perf_counter()
-    batch = _encoded(frames, settings, needs, workers)
+    batch = encoded(frames, settings, needs, workers)
     matched = time.perf_counter()
     stats = stats_of(batch, settings, needs, workers)
     seconds = {"match": matched - begun, "measure": time.perf_counter() - matched}
@@ -55,21 +55,13 @@ def with_highest(settings: Settings, highest: float) -> Settings:
     return msgspec.structs.replace(settings, highest=highest)
 
 
-def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> None:
-    """Encode without measuring, to check documents, ranks and options.
-
-    Args:
-        frames: checked tables; consumed, except their notes.
-        needs: names of measures.
+def encoded(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> Batch:
+    """Encode, and check documents, ranks and options.
 
     Raises:
         InputError: a document or rank twice in a list, or gains that overflow.
         OptionError: a measure that is undefined for these options.
     """
-    _encoded(frames, settings, needs, workers)
-
-
-def _encoded(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> Batch:
     if settings.ties == "average":
         refuse_unaveraged(needs)
     batch = encode_batch(frames, settings, needs, workers)

@@ -1,11 +1,16 @@
-"""Segmentation dialects: labels that count, and values of labels without pixels."""
+"""Segmentation dialects and settings: labels that count, and values of labels without pixels."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
-from ...dialects import Dialect
+from ...dialects import Dialect, TaskSettings, of_task
+from ...schemas.errors import OptionError, invalid
 from ...schemas.layouts import Entry, Layout
+from ...schemas.options import Options
+from ...schemas.wording import option
 
 USED = "used"
 TRUE = "true"
@@ -40,66 +45,89 @@ class SegmentationRules(msgspec.Struct, frozen=True, kw_only=True):
     pooled_distances: bool = False
 
 
-class SegmentationDefaults(msgspec.Struct, frozen=True, kw_only=True):
-    """Default values of options.
+class Settings(TaskSettings, frozen=True, kw_only=True):
+    """Settings of a segmentation run: the dialect's rules, and options with defaults filled in.
 
     Attributes:
-        metrics: default set.
+        label_map: as given; applied to label maps once their labels are known.
+        label_format: its steps are added to predicted indices.
+        k: no cut-offs.
     """
 
-    metrics: tuple[str, ...] = ("IOU", "mIOU", "Precision", "Recall", "F1", "PixelAccuracy", "Dice")
+    rules: SegmentationRules
+    ignore_index: int | None
+    background: int | None
+    resample: bool
+    invalid_polygons: str
+    boundary_ratio: float
+    pixel_spacing: tuple[float, float]
+    surface_tolerance: float
+    label_map: Any
+    label_format: tuple[str, ...] | None
+    k: tuple[int | None, ...] = ()
+
+    @staticmethod
+    def derive(values: dict[str, Any], options: Options, dialect: Dialect) -> None:
+        background, spacing = values["background"], values["pixel_spacing"]
+        if background is not None and background == options.ignore_index:
+            raise OptionError(
+                f"{option('ignore_index', background)}: this index is background in dialect"
+                f" {dialect.name!r} or by {option('background')}. Ignored pixels never count,"
+                " background counts if the other side has a label; choose one.",
+                code="options_conflict",
+                option="ignore_index",
+                value=background,
+            )
+        if len(spacing) > 2:
+            raise invalid("pixel_spacing", spacing, "write height and width, or one number.")
+        values["pixel_spacing"] = spacing[0], spacing[-1]
+        values["label_map"] = options.label_map
+        values["label_format"] = options.label_format
 
 
 _VALOR = ("IOU", "mIOU", "Precision", "Recall", "F1")
 
-DIALECTS: dict[str, Dialect] = {
-    "standard": Dialect(
+DIALECTS = of_task(
+    "segmentation",
+    Dialect(
         name="standard",
-        task="segmentation",
         about="pixels summed over the data set; labels without any pixel are undefined; means skip"
         " them",
         rules=SegmentationRules(),
-        defaults=SegmentationDefaults(),
-        undefined=None,
+        metrics=(*_VALOR, "PixelAccuracy", "Dice"),
         export="valor",
     ),
-    "valor": Dialect(
+    Dialect(
         name="valor",
-        task="segmentation",
         about="Valor's service: only labels with ground truth; index 0 is background",
         rules=SegmentationRules(rows=TRUE, means=TRUE, undefined=0.0, background=0),
-        defaults=SegmentationDefaults(metrics=_VALOR),
+        metrics=_VALOR,
         undefined=0.0,
         export="valor",
     ),
-    "valor-lite": Dialect(
+    Dialect(
         name="valor-lite",
-        task="segmentation",
         about="valor-lite 0.39: all declared labels, undefined is 0; index 0 is background",
         rules=SegmentationRules(rows=DECLARED, means=DECLARED, undefined=0.0, background=0),
-        defaults=SegmentationDefaults(metrics=(*_VALOR, "PixelAccuracy", "ConfusionMatrix")),
+        metrics=(*_VALOR, "PixelAccuracy", "ConfusionMatrix"),
         undefined=0.0,
         export="valor",
     ),
-    "torchmetrics": Dialect(
+    Dialect(
         name="torchmetrics",
-        task="segmentation",
         about="torchmetrics 1.9: JaccardIndex is 0 for a label without any pixel; means skip it",
         rules=SegmentationRules(absent_iou=0.0, ignored_in_iou=False, images_alike=False),
-        defaults=SegmentationDefaults(),
-        undefined=None,
+        metrics=(*_VALOR, "PixelAccuracy", "Dice"),
         export="valor",
     ),
-    "medpy": Dialect(
+    Dialect(
         name="medpy",
-        task="segmentation",
         about="medpy 0.5: HD95 of the distances of both outlines together; else standard",
         rules=SegmentationRules(pooled_distances=True),
-        defaults=SegmentationDefaults(metrics=("Dice", "IOU", "HD95", "HausdorffDistance", "ASSD")),
-        undefined=None,
+        metrics=("Dice", "IOU", "HD95", "HausdorffDistance", "ASSD"),
         export="valor",
     ),
-}
+)
 """The dialects of segmentation."""
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from ...ingest.frames import Frames
+from ...ingest.ids import steps_of
 from ...ingest.problems import Note, note_of
 from ...schemas.arrays import Array
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
@@ -25,6 +26,7 @@ from ..pixels.maps import Pair, count_maps, opened_pair
 from ..pixels.rasters import NOTHING, Pairs, Side, quiet, side_of
 from ..rules import renamed
 from . import surfaces
+from .dialects import Settings
 from .naming import (
     IGNORED,
     Names,
@@ -41,7 +43,6 @@ from .naming import (
     summed,
     with_keys,
 )
-from .settings import Settings
 
 # Label maps that hardly overlap but would if reinterpreted: other numbering, rotation, void.
 
@@ -301,7 +302,8 @@ def _decoded(
     for side, values in zip(sides, (counted.truth, counted.found), strict=True):
         row = np.zeros(units.datum.size, np.int64)
         row[units.of(side)] = np.arange(side.frame.height)
-        both.append(decoded(side, row[counted.place], values, counted.count, names, settings.step))
+        step = steps_of(settings.label_format)
+        both.append(decoded(side, row[counted.place], values, counted.count, names, step))
     return Pairs(counted.place, both[0], both[1], counted.count)
 
 

@@ -14,6 +14,7 @@ from ...geometry.masks import Masks, concat, from_rows, intersections, read_mask
 from ...geometry.polygons import REFUSE, rasterise, read_polygons
 from ...geometry.rasters import Grid, ValueRuns, grid_of, opened, read_raster_masks
 from ...ingest.frames import Frames
+from ...ingest.ids import steps_of
 from ...ingest.problems import Note, count_of
 from ...ingest.shapes import FORMS
 from ...kernels.masks import Runs, joined, scan
@@ -27,6 +28,7 @@ from ..encoding import Workers, declared_sizes, encode_labels, sizes_in
 from ..pixels.maps import map_of
 from ..pixels.rasters import NOTHING, MapRow, Side, in_thread, quiet
 from . import surfaces
+from .dialects import Settings
 from .naming import (
     IGNORED,
     Names,
@@ -42,7 +44,6 @@ from .naming import (
     summed,
     with_keys,
 )
-from .settings import Settings
 
 # One side as masks of one label each: RLE, polygons and rasters of a label, or a map's indices.
 
@@ -422,7 +423,8 @@ def count_layers(
 def _decoded(layers: Layers, side: Side, names: Names | None, settings: Settings) -> Layers:
     if layers.index is None:
         return layers
-    index = decoded(side, layers.row, layers.index, layers.masks.area, names, settings.step)
+    step = steps_of(settings.label_format)
+    index = decoded(side, layers.row, layers.index, layers.masks.area, names, step)
     return Layers(layers.masks, layers.row, index)
 
 

@@ -23,7 +23,7 @@ from ...tally.datums import Labels
 from ...tally.pixels import Images
 from ..encoding import declared_labels
 from ..pixels.rasters import NOTHING, Side
-from .settings import Settings
+from .dialects import Settings
 
 # Indices of label maps become labels: by their names, or as they are.
 

@@ -34,9 +34,10 @@ from ..encoding import dataset_of, encode_datums, taken
 from ..pixels.maps import Pair, opened_pair
 from ..pixels.rasters import quiet, side_of, windows_of
 from ..task import Common, Cuts, LateNotes, Losses, PageFrame, Sample, Task
+from .dialects import Settings
+from .encode import encode_batch
 from .naming import Units
-from .settings import Settings, default_metrics, resolve
-from .tallies import Tallies, common, examine, label_notes, merge, tally
+from .tallies import Tallies, common, label_notes, merge, tally
 
 # The metrics of a run: any label map or mask can carry all of them.
 
@@ -289,8 +290,7 @@ def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
 
 TASK = Task(
     name="segmentation",
-    settings=resolve,
-    default_metrics=default_metrics,
+    settings=Settings,
     fit=fit,
     tally=tally,
     merge=merge,
@@ -303,7 +303,7 @@ TASK = Task(
     contents=Contents(of_tally=contents, completed=with_regions),
     drawn=PixelDraws,
     warm_large=warm_large,
-    examine=examine,
+    examine=encode_batch,
     # Only tallying finds the labels.
     late_notes=LateNotes(
         (

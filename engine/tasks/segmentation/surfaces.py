@@ -19,7 +19,7 @@ from ...tally.pixels import Surfaces
 from ..encoding import Workers
 from ..pixels.maps import Pair, opened_pair
 from ..pixels.rasters import Pairs, in_thread, quiet
-from .settings import Settings
+from .dialects import Settings
 
 Labelled = tuple[int, Array | None, Array | None]
 """Label code, and its pixels, bool [h, w], of truth and prediction; None if empty."""

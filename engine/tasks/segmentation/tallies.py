@@ -29,9 +29,9 @@ from ...tally.registry import stored_as
 from ...tally.stats import Column, Stats
 from ...tally.stats_parts import Fill, aligned, row_places
 from ..encoding import Workers
+from .dialects import Settings
 from .encode import Batch, encode_batch
 from .metrics.images import OF_IMAGE
-from .settings import Settings
 from .surfaces import NEED
 
 # Metrics of single datums, as the registry has them: a column each.
@@ -163,19 +163,6 @@ def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
     present = merged_present(parts, of_datum, len(datums))
     stats = stats_from(present, labels, pixels, settings)
     return Tallies(datums, labels, pixels, stats, present, merged_seconds(parts))
-
-
-def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> None:
-    """Read all pixels without measuring, to check files, grids and indices.
-
-    Args:
-        frames: checked tables; consumed, except their notes.
-        needs: as for :func:`tally`.
-
-    Raises:
-        InputError: pixels that cannot be read or compared, or an index without a name.
-    """
-    encode_batch(frames, settings, needs, workers)
 
 
 def label_notes(tallies: Tallies) -> list[Note]:

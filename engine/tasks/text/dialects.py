@@ -1,11 +1,18 @@
-"""Text dialects: tokens, smoothing, scales and empty cases of each reference."""
+"""Text dialects and settings: tokens, smoothing, scales and empty cases of each reference."""
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import msgspec
 
-from ...dialects import Dialect
+from ...dialects import Dialect, TaskSettings, of_task
+from ...schemas.errors import OptionError, invalid
 from ...schemas.layouts import Layout
+from ...schemas.option_values import Embedding, Encoder, read_stop_words
+from ...schemas.options import Options
+from ...schemas.wording import option
 
 
 class TextRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,71 +51,129 @@ class TextRules(msgspec.Struct, frozen=True, kw_only=True):
     wordless: tuple[float, float] | None = None
 
 
-class TextDefaults(msgspec.Struct, frozen=True, kw_only=True):
-    """Default values of options.
+TER_OPTIONS = ("ter_normalized", "ter_no_punct", "ter_asian_support", "ter_case_sensitive")
+MOST_ORDERS = 16
+_SUM_TOLERANCE = 1e-9
+_NLTK_ONLY = ("method4", "method5", "method6", "method7")
+_SHORTEST = {"method6": 3}
+"""Smoothing -> how many orders it needs."""
+
+
+class Settings(TaskSettings, frozen=True, kw_only=True):
+    """Settings of a text run: the dialect's rules, and options with defaults filled in.
 
     Attributes:
-        metrics: default set; ``ROUGE`` means the option ``rouge_types``.
-        tokenizer: of BLEU.
-        smoothing: of BLEU.
+        k: no cut-offs.
+        stop_words: lower case; None for the dialect's.
     """
 
-    metrics: tuple[str, ...] = ("ROUGE", "BLEU")
-    tokenizer: str = "words"
-    smoothing: str = "none"
+    rules: TextRules
+    k: tuple[int | None, ...] = (None,)
+    use_stemmer: bool
+    rouge_tokenizer: str
+    bleu_weights: tuple[float, ...]
+    smoothing: str
+    tokenizer: str
+    lowercase: bool
+    stop_words: tuple[str, ...] | None
+    faithfulness_threshold: float
+    embedder: Embedding | Encoder | None
+    similarity_threshold: float | None
+    ter_normalized: bool
+    ter_no_punct: bool
+    ter_asian_support: bool
+    ter_case_sensitive: bool
+    nulls: str
+
+    @staticmethod
+    def derive(values: dict[str, Any], options: Options, dialect: Dialect) -> None:
+        stems, tokenizer = values["use_stemmer"], values["rouge_tokenizer"]
+        if stems and tokenizer != "ascii":
+            raise OptionError(
+                f"{option('use_stemmer', True)}: Porter's stemmer is for words of a to z; write"
+                f" {option('rouge_tokenizer', 'ascii')}, or remove it.",
+                code="options_conflict",
+                options=["use_stemmer", "rouge_tokenizer"],
+            )
+        if dialect.rules.sequence != "rouge-score" and (stems or tokenizer != "ascii"):
+            said = option("use_stemmer", True) if stems else option("rouge_tokenizer", tokenizer)
+            raise OptionError(
+                f"{said}: ROUGE-L of the dialect {dialect.name} uses words between white space as"
+                " they are; remove it, or use another dialect.",
+                code="options_conflict",
+                dialect=dialect.name,
+            )
+        weights, smoothing = values["bleu_weights"], values["smoothing"]
+        if len(weights) > MOST_ORDERS:
+            raise invalid("bleu_weights", list(weights), f"write at most {MOST_ORDERS} weights.")
+        if abs(math.fsum(weights) - 1) > _SUM_TOLERANCE:
+            even = option("bleu_weights", [round(1 / len(weights), 6)] * len(weights))
+            raise invalid(
+                "bleu_weights",
+                list(weights),
+                f"the weights sum to {math.fsum(weights):g}, and must sum to 1; e.g. write {even}.",
+                sum=math.fsum(weights),
+            )
+        values["smoothing"] = "none" if smoothing == "method0" else smoothing
+        if dialect.rules.bleu == "sacrebleu" and smoothing in _NLTK_ONLY:
+            raise invalid(
+                "smoothing", smoothing, "only NLTK has it; write none, exp, floor, add-k."
+            )
+        if len(weights) < (needed := _SHORTEST.get(smoothing, 1)):
+            raise invalid("smoothing", smoothing, f"it needs {needed} n-gram orders or more.")
+        values["stop_words"] = read_stop_words(options.stop_words)
 
 
-DIALECTS: dict[str, Dialect] = {
-    "standard": Dialect(
+_DEFAULTS = {"tokenizer": "words", "smoothing": "none"}
+_METRICS = ("ROUGE", "BLEU")
+
+DIALECTS = of_task(
+    "text",
+    Dialect(
         name="standard",
-        task="text",
         about="rouge-score's ROUGE, sentence BLEU without smoothing (0 if an order has no match),"
         " all from 0 to 1",
         rules=TextRules(),
-        defaults=TextDefaults(),
-        undefined=None,
+        metrics=_METRICS,
+        defaults=_DEFAULTS,
         export="valor",
     ),
-    "rouge-score": Dialect(
+    Dialect(
         name="rouge-score",
-        task="text",
         about="rouge-score 0.1.2, best reference by type",
         rules=TextRules(),
-        defaults=TextDefaults(metrics=("ROUGE",)),
-        undefined=None,
+        metrics=("ROUGE",),
+        defaults=_DEFAULTS,
         export="valor",
     ),
-    "nltk": Dialect(
+    Dialect(
         name="nltk",
-        task="text",
         about="nltk 3.10 sentence_bleu and corpus_bleu of tokens between white space, tiny values"
         " kept",
         rules=TextRules(floor=0.0),
-        defaults=TextDefaults(metrics=("BLEU", "CorpusBLEU"), tokenizer="none"),
-        undefined=None,
+        metrics=("BLEU", "CorpusBLEU"),
+        defaults={**_DEFAULTS, "tokenizer": "none"},
         export="valor",
     ),
-    "sacrebleu": Dialect(
+    Dialect(
         name="sacrebleu",
-        task="text",
         about="sacrebleu 2.6: corpus scores from 0 to 100, tokenizer 13a, exponential smoothing",
         rules=TextRules(percent=True, bleu="sacrebleu", floor=0.0),
-        defaults=TextDefaults(metrics=("CorpusBLEU",), tokenizer="13a", smoothing="exp"),
-        undefined=None,
+        metrics=("CorpusBLEU",),
+        defaults={"tokenizer": "13a", "smoothing": "exp"},
         export="valor",
     ),
-    "valor": Dialect(
+    Dialect(
         name="valor",
-        task="text",
         about="Valor's ROUGE and BLEU: the best of several predictions",
         rules=TextRules(several=True),
-        defaults=TextDefaults(),
+        metrics=_METRICS,
+        defaults=_DEFAULTS,
         undefined=0.0,
         export="valor",
     ),
-    "continuous-eval": Dialect(
+    Dialect(
         name="continuous-eval",
-        task="text",
         about="continuous-eval 0.3.14: ROUGE-L of the package rouge, overlap of content words, BLEU"
         " of characters, best reference; matches but for case and white space around",
         rules=TextRules(
@@ -119,13 +184,11 @@ DIALECTS: dict[str, Dialect] = {
             overlap="content",
             wordless=(121.22, 0.0),
         ),
-        defaults=TextDefaults(
-            metrics=("ROUGEL", "TokenPrecision", "TokenRecall", "TokenF1", "BLEU", "ExactMatch")
-        ),
-        undefined=None,
+        metrics=("ROUGEL", "TokenPrecision", "TokenRecall", "TokenF1", "BLEU", "ExactMatch"),
+        defaults=_DEFAULTS,
         export="valor",
     ),
-}
+)
 """The dialects of text."""
 
 

@@ -27,8 +27,8 @@ from ..encoding import (
     table_datums,
     taken,
 )
+from .dialects import Settings
 from .pairs import Pairs
-from .settings import Settings
 
 # Vectors of texts: those of the tables, or made by an embedder.
 

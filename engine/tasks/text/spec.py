@@ -20,24 +20,12 @@ from ..contents import Content, Contents, beside, by_datum
 from ..encoding import Workers
 from ..task import Common, Sample, Task, Unanswered
 from ..values import IN_PARTS, cells_per_group, common, counted, losses, merge, view
+from .dialects import Settings
 from .encode import has_texts, has_vectors
 from .measures import by_vectors
-from .settings import TER_OPTIONS, USUAL_SHARE, Settings, default_metrics, resolve
 from .tallies import examine, tally
 
-# Metrics that tables and options support, and options without effect.
-
-_USUAL: dict[str, Any] = {
-    "use_stemmer": False,
-    "rouge_tokenizer": "ascii",
-    "lowercase": False,
-    "stop_words": None,
-    "faithfulness_threshold": USUAL_SHARE,
-    **dict.fromkeys(TER_OPTIONS, False),
-    "embedder": None,
-    "similarity_threshold": None,
-}
-"""Option -> default value."""
+# Metrics that tables support.
 
 
 def fit(
@@ -67,15 +55,9 @@ def fit(
             more = [one for one in every if by_vectors(one.needs) and one not in metrics]
             metrics = (*metrics, *more)
     read = {name for metric in metrics for name in metric.params}
-    names = ", ".join(metric.name for metric in metrics[:5])
-    idle = [
-        f"{option(name, getattr(settings, name))} is not read by any of the metrics ({names})."
-        for name, usual in _USUAL.items()
-        if getattr(settings, name) != usual and name not in read
-    ]
     if "embedder" in read and settings.embedder is not None and has_vectors(frames):
-        idle.append(f"{option('embedder')} is not read: the tables have vectors.")
-    return metrics, [not_read(text) for text in idle]
+        return metrics, [not_read(f"{option('embedder')} is not read: the tables have vectors.")]
+    return metrics, []
 
 
 _NO_VECTORS = (
@@ -207,8 +189,7 @@ def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
 
 TASK = Task(
     name="text",
-    settings=resolve,
-    default_metrics=default_metrics,
+    settings=Settings,
     fit=fit,
     tally=tally,
     merge=merge,

@@ -14,9 +14,9 @@ from ...schemas.wording import option
 from ...tally.stats import Column, Stats
 from ..encoding import Workers
 from ..values import StatsTallies, no_labels
+from .dialects import Settings
 from .encode import STATUS, Batch, encode_batch, made, tell_wordless
 from .measures import all_measures, by_vectors, in_rouge_words, summed
-from .settings import Settings
 
 
 def tally(
@@ -50,17 +50,7 @@ def tally(
 
 
 def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> None:
-    """Encode without measuring, to check the texts of datums.
-
-    Args:
-        frames: checked tables; consumed, except their notes.
-        needs: names of measures.
-        workers: unused.
-
-    Raises:
-        InputError: several predictions of one datum, if that is not allowed.
-        OptionError: a metric that does not support several predictions of one datum.
-    """
+    """Check that each datum has the texts that the measures allow."""
     refuse_several(encode_batch(frames, settings), needs)
 
 

@@ -1,13 +1,16 @@
-"""Tracking dialects: which boxes count."""
+"""Tracking dialects and settings: which boxes count."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import msgspec
 
-from ...dialects import Dialect
+from ...dialects import Dialect, TaskSettings, of_task
 from ...schemas.layouts import Entry, Layout
+from ...schemas.option_values import chosen_thresholds
+from ...schemas.options import Options
 
 
 class TrackingRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,30 +40,52 @@ class TrackingRules(msgspec.Struct, frozen=True, kw_only=True):
     first_frame: int | None = None
 
 
-class TrackingDefaults(msgspec.Struct, frozen=True, kw_only=True):
-    """Default values of options.
+ALPHAS = tuple(0.05 + i * 0.05 for i in range(19))
+"""Thresholds of HOTA, to the bit those of its authors: ``numpy.arange(0.05, 0.99, 0.05)``."""
+
+
+class Settings(TaskSettings, frozen=True, kw_only=True):
+    """Settings of a tracking run: the dialect's rules, and options with defaults filled in.
 
     Attributes:
-        metrics: default set.
+        iou_type: ``bbox``, ``segm`` (masks), or None: boxes, if both sides have such columns.
+        alphas: ascending IoU thresholds over which HOTA and its parts are averaged.
+        alphas_to_return: those with separate rows.
+        overlap: IoU from which a pair may match in CLEAR and counts in identity.
+        k: no cut-offs.
     """
 
-    metrics: tuple[str, ...] = (
-        "HOTA",
-        "DetA",
-        "AssA",
-        "LocA",
-        "MOTA",
-        "MOTP",
-        "IDF1",
-        "IDSW",
-        "Frag",
-        "MT",
-        "ML",
-        "TP",
-        "FP",
-        "FN",
-    )
+    rules: TrackingRules
+    iou_type: str | None = None
+    alphas: tuple[float, ...] = ALPHAS
+    alphas_to_return: tuple[float, ...] = ()
+    overlap: float = 0.5
+    k: tuple[int | None, ...] = ()
 
+    @staticmethod
+    def derive(values: dict[str, Any], options: Options, dialect: Dialect) -> None:
+        alphas = values["iou_thresholds"] or ALPHAS
+        wanted = options.iou_thresholds_to_return or ()
+        values["alphas"], values["alphas_to_return"] = alphas, chosen_thresholds(wanted, alphas)
+        values["overlap"] = options.match_threshold or dialect.rules.overlap
+
+
+_METRICS = (
+    "HOTA",
+    "DetA",
+    "AssA",
+    "LocA",
+    "MOTA",
+    "MOTP",
+    "IDF1",
+    "IDSW",
+    "Frag",
+    "MT",
+    "ML",
+    "TP",
+    "FP",
+    "FN",
+)
 
 _MOT = TrackingRules(
     first_frame=1,
@@ -69,35 +94,32 @@ _MOT = TrackingRules(
     distractors=frozenset({"person_on_vehicle", "static_person", "distractor", "reflection"}),
 )
 
-DIALECTS: dict[str, Dialect] = {
-    "standard": Dialect(
+DIALECTS = of_task(
+    "tracking",
+    Dialect(
         name="standard",
-        task="tracking",
         about="TrackEval's arithmetic over all boxes of the tables but those marked as ignored",
         rules=TrackingRules(),
-        defaults=TrackingDefaults(),
+        metrics=_METRICS,
         undefined=0.0,
     ),
-    "mot": Dialect(
+    Dialect(
         name="mot",
-        task="tracking",
         about="MOTChallenge (MOT16, MOT17) as TrackEval prepares it: only pedestrians; boxes on"
         " distractors and ground truths of confidence 0 are skipped",
         rules=_MOT,
-        defaults=TrackingDefaults(),
+        metrics=_METRICS,
         undefined=0.0,
     ),
-    "mot20": Dialect(
+    Dialect(
         name="mot20",
-        task="tracking",
         about="MOT20 as TrackEval prepares it: as mot, vehicles being distractors, too",
         rules=msgspec.structs.replace(_MOT, distractors=_MOT.distractors | {"non_mot_vehicle"}),
-        defaults=TrackingDefaults(),
+        metrics=_METRICS,
         undefined=0.0,
     ),
-    "kitti": Dialect(
+    Dialect(
         name="kitti",
-        task="tracking",
         about="KITTI tracking as TrackEval prepares it: cars and pedestrians; boxes on vans,"
         " sitting people and hidden or cut objects, small ones and those in DontCare are skipped",
         rules=TrackingRules(
@@ -108,10 +130,10 @@ DIALECTS: dict[str, Dialect] = {
             most_truncated=0,
             least_height=25,
         ),
-        defaults=TrackingDefaults(),
+        metrics=_METRICS,
         undefined=0.0,
     ),
-}
+)
 """The dialects of tracking."""
 
 

@@ -31,9 +31,8 @@ from ...schemas.wording import option
 from ...tally.datums import Labels
 from ...tally.segments import TrackRows
 from ..encoding import Workers
-from .dialects import TrackingRules
+from .dialects import Settings, TrackingRules
 from .encode import Batch, Side, refuse_short, shared
-from .settings import Settings
 
 # Layout: rows of both sides by unit (a sequence and label), frame and row, and their overlaps.
 

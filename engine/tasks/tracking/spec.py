@@ -16,7 +16,7 @@ from ...tally.segments import TrackDraws, TrackView
 from ..contents import ROWS, Content, Contents, Rows, called
 from ..counted import counts_in_parts, frames_of, view_of
 from ..task import Cuts, Losses, Sample, Task
-from .settings import Settings, default_metrics, resolve
+from .dialects import Settings
 from .tallies import Tallies, error_rows, examine, merge, outcome_rows, rows_of, tally
 
 # Loss of single sequences: HOTA, else another number; and their contents.
@@ -149,8 +149,7 @@ def cells_per_group(tallies: Tallies, settings: Settings) -> int:
 
 TASK = Task(
     name="tracking",
-    settings=resolve,
-    default_metrics=default_metrics,
+    settings=Settings,
     tally=tally,
     examine=examine,
     merge=merge,

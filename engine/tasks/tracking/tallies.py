@@ -35,10 +35,10 @@ from ..rules import (
     labels_apart,
     sample,
 )
+from .dialects import Settings
 from .encode import Batch, Side, encode_batch, refuse_frames
 from .matching import Matched, match
 from .metrics.numbers import NUMBERS
-from .settings import Settings
 
 # Events: outcome of every box in CLEAR, per video frame, and the subset of errors.
 

@@ -29,7 +29,7 @@ from ....schemas.arrays import Array
 from ....schemas.option_values import in_name
 from ....tally.cells import Cells
 from ....tally.scored_view import ScoredView
-from ..settings import Settings
+from ..dialects import Settings
 
 # Shared parts of classification metrics: guards for missing scores and for zero weights.
 

@@ -32,7 +32,7 @@ from ....tally.ranked_points import first_of, last_of, segment_of
 from ....tally.scored_parts import PartsDraws, PartsView
 from ....tally.scored_view import ScoredView
 from ....tally.sorted_scores import delong_variance, partial_area
-from ..settings import Settings
+from ..dialects import Settings
 from .counts import metric
 
 # Classification by the order of scores: ROC areas and average precision.
@@ -342,7 +342,7 @@ def _unchosen(view: ScoredView, unscored: Array, lacking: str) -> Array:
 def _best(view: ScoredView, settings: Settings, rule: Rule) -> list[Cells]:
     """Compute the threshold that a rule chooses for every label, and its rates."""
     curve = curve_of(view, settings)
-    best, at, parameters_json = best_of(curve, rule, settings.aims)
+    best, at, parameters_json = best_of(curve, rule, settings)
     chosen = ~np.isnan(best.threshold).reshape(view.shape)
     why = _unchosen(view, best.unscored, rule.lacking)
     keep = curve.shown().reshape(view.shape)

@@ -61,7 +61,7 @@ def curve_of(view: RankedView, settings: Settings, *, pooled: bool = False) -> C
 def _best(view: RankedView, settings: Settings, rule: Rule) -> list[Cells]:
     """Compute the threshold that a rule chooses for every label, and its rates."""
     curve = curve_of(view, settings)
-    best, at, parameters_json = best_of(curve, rule, settings.aims)
+    best, at, parameters_json = best_of(curve, rule, settings)
     keep = curve.shown().reshape(view.n_groups, -1)
     sought = curve.positives.reshape(keep.shape)
     why = np.full(keep.shape, UNREACHED, dtype=object)
@@ -74,7 +74,7 @@ def _best(view: RankedView, settings: Settings, rule: Rule) -> list[Cells]:
         "threshold": best.threshold,
         "precision": at.precision,
         "recall": at.recall,
-        f"f{in_name(settings.aims.beta)}": at.f,
+        f"f{in_name(settings.beta)}": at.f,
     }
     return [
         Cells(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ....metrics.averages import ratio
 from ....metrics.registry import Metric
 from ....schemas.arrays import Array
 from ....tally.cells import Cells, parameters
@@ -520,22 +521,14 @@ def _marked(view: RankedView, marks: Sequence[str]) -> list[Array]:
     return [points.positives[..., places(names, mark)] for mark in marks]
 
 
-def _divided_keypoints(top: Array, bottom: Array) -> Array:
-    out = np.full(top.shape, np.nan)
-    np.divide(top, bottom, out=out, where=bottom > 0)
-    return out
-
-
 def _means(accurate: Array, labelled: Array) -> tuple[Array, Array]:
     """Return, over the last axis, the mean of per-point shares, and the share of all points."""
-    share = _divided_keypoints(accurate, labelled)
+    share = ratio(accurate, labelled)
     there = (labelled > 0).sum(axis=-1)
     total = np.zeros(accurate.shape[:-1])
     for q in range(accurate.shape[-1]):  # in order, whatever the other axes
         total += np.nan_to_num(share[..., q])
-    return _divided_keypoints(total, there), _divided_keypoints(
-        accurate.sum(axis=-1), labelled.sum(axis=-1)
-    )
+    return ratio(total, there), ratio(accurate.sum(axis=-1), labelled.sum(axis=-1))
 
 
 def _pck(need: str, view: RankedView, settings: Settings) -> list[Cells]:
@@ -549,7 +542,7 @@ def _pck(need: str, view: RankedView, settings: Settings) -> list[Cells]:
             values={"statistic": _keypoint_numbers(n_points)},
             shape=labelled.shape,
             keep=labelled > 0,
-            columns={"value": _divided_keypoints(near, labelled), "support": labelled, **constant},
+            columns={"value": ratio(near, labelled), "support": labelled, **constant},
             reason=_NO_POINT,
         )
     ]

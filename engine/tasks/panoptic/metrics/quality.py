@@ -12,7 +12,7 @@ from ....metrics.registry import Metric
 from ....schemas.arrays import Array
 from ....tally.cells import Cells
 from ....tally.segments import STUFF, THING, UNKNOWN, SegmentRows, SegmentView
-from ..settings import Settings
+from ..dialects import Settings
 
 # Panoptic quality: how many segments are found, how well, and both in one number.
 

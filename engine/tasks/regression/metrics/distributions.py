@@ -12,8 +12,7 @@ from ....kernels.sums import agreement
 from ....schemas.arrays import Array
 from ....tally.cells import Cells, parameters
 from ....tally.paired_values import Paired, PairedView, Scaled
-from ..dialects import INTERVALS, QUANTILES, SAMPLES, intervals_of, quantiles_of
-from ..settings import Settings
+from ..dialects import INTERVALS, QUANTILES, SAMPLES, Settings, intervals_of, quantiles_of
 from .errors import (
     CONSTANT,
     FLAT,

@@ -14,8 +14,7 @@ from ....metrics.registry import Metric
 from ....schemas.arrays import Array
 from ....tally.cells import Cells, parameters
 from ....tally.paired_values import Paired, PairedView, Scaled
-from ..dialects import SERIES
-from ..settings import Settings
+from ..dialects import SERIES, Settings
 
 # Shared parts of regression metrics: rows per target, their mean, reasons for undefined values.
 

@@ -8,7 +8,7 @@ from importlib import import_module
 from ....tally.stats import Column
 from ...encoding import Workers
 from ..by_id import Lists
-from ..settings import Settings
+from ..dialects import Settings
 
 Measure = Callable[[Lists, Settings, Workers], tuple[Column, ...]]
 """From lists to columns of float64 [n_queries, n_parameters, n_k]."""

@@ -23,7 +23,7 @@ from ....tally.cells import parameters
 from ....tally.stats import Column
 from ...encoding import Workers
 from ..by_id import Lists, count
-from ..settings import Settings
+from ..dialects import Settings
 
 # Shared parts of measures: levels, cut-offs, ranks of equal scores, weights of ranks.
 

@@ -29,7 +29,7 @@ from ....tally.cells import parameters
 from ....tally.stats import Column
 from ...encoding import Workers
 from ..by_id import Lists, count
-from ..settings import Settings, unusual
+from ..dialects import Settings, unusual
 from .counts import (
     ABOVE_ZERO,
     Weights,

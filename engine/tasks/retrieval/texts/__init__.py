@@ -10,8 +10,7 @@ import polars as pl
 
 from ....schemas.arrays import Array
 from ...encoding import Workers
-from ..dialects import RetrievalRules
-from ..settings import MATCHES, SENTENCES
+from ..dialects import MATCHES, SENTENCES, RetrievalRules
 from .rules import (
     Components,
     Wanted,

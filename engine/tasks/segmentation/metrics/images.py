@@ -31,7 +31,7 @@ from .labels import (
 )
 
 if TYPE_CHECKING:
-    from ..settings import Settings
+    from ..dialects import Settings
 
 # Segmentation metrics of single images, averaged over images.
 

@@ -15,7 +15,7 @@ from ....tally.pixels import PixelView
 from ..dialects import DECLARED, TRUE
 
 if TYPE_CHECKING:
-    from ..settings import Settings
+    from ..dialects import Settings
 
 # Shared parts of segmentation metrics: labels that count, ratios, rows per label and per key.
 

@@ -7,8 +7,8 @@ from importlib import import_module
 
 from ....tally.stats import Column
 from ...encoding import Workers
+from ..dialects import Settings
 from ..pairs import Pairs
-from ..settings import Settings
 
 Measure = Callable[[Pairs, Settings, Workers], tuple[Column, ...]]
 """Map candidates to columns of float64 [n, 1, n_k]. The first column selects the best of several

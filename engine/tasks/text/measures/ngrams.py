@@ -14,14 +14,14 @@ from ....kernels.text import edit_distances, ngram_matches, translation_edits
 from ....kernels.words import code_points, words_and_marks, words_at_spaces
 from ....metrics.averages import translation_rate
 from ....schemas.arrays import Array
+from ....schemas.options import DECLARED
 from ....schemas.tuning import tuning
 from ....tally.cells import parameters
 from ....tally.stats import Column
 from ...encoding import Workers, offsets_of, packed, sentences_of
-from ..dialects import DIALECTS
+from ..dialects import DIALECTS, TER_OPTIONS, Settings
 from ..metrics.overlap import bleu, chrf, orders_of
 from ..pairs import Pairs, Tokens, best_reference, localised, of_code_points
-from ..settings import TER_OPTIONS, USUAL_SHARE, Settings
 from ..tokenizers import BETWEEN, SPACES, TOKENIZERS, every_character
 from .overlap import (
     best_columns,
@@ -447,7 +447,7 @@ def _faithfulness(
         cases = ((_NO_CONTEXT, ~given), (_NO_SENTENCE, given & (many == 0)), (_BARE, bare))
         reasons = {reason for reason, there in cases if there.any()}
     unusual = {}
-    if share and settings.faithfulness_threshold != USUAL_SHARE:
+    if share and settings.faithfulness_threshold != DECLARED["faithfulness_threshold"].default:
         unusual["faithfulness_threshold"] = settings.faithfulness_threshold
     if score is _by_words and settings.stop_words is not None:
         unusual["stop_words"] = len(settings.stop_words)

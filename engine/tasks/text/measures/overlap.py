@@ -18,8 +18,8 @@ from ....schemas.arrays import Array
 from ....tally.cells import parameters
 from ....tally.stats import Column
 from ...encoding import Workers, packed, sentences_of
+from ..dialects import Settings
 from ..pairs import Pairs, Tokens, best_reference, localised
-from ..settings import Settings
 from ..tokenizers import (
     BETWEEN,
     FUNCTION_WORDS,

@@ -9,9 +9,9 @@ import numpy as np
 from ....schemas.arrays import Array
 from ....tally.stats import Column
 from ...encoding import Workers
+from ..dialects import Settings
 from ..encode import Vectors
 from ..pairs import Pairs, best_reference
-from ..settings import Settings
 
 _ROWS = 4096
 _LARGE = 1e70

@@ -12,6 +12,7 @@ import numpy as np
 from ....metrics.averages import edit_rate, mean_of, pooled, translation_rate
 from ....metrics.registry import Metric
 from ....schemas.arrays import Array
+from ....schemas.options import DECLARED
 
 # Shared parts of text metrics.
 
@@ -248,21 +249,6 @@ def _sacrebleu(
     return np.where(matched & (whole > 0), np.exp(mean), 0.0)
 
 
-_NLTK_ONLY = ("method4", "method5", "method6", "method7")
-_SHORTEST = {"method6": 3}
-"""Smoothing -> how many orders it needs."""
-
-
-def misfit(weights: tuple[float, ...], smoothing: str, formula: str) -> str | None:
-    """Return why a smoothing is incompatible with a formula or its orders; otherwise None."""
-    if formula == "sacrebleu" and smoothing in _NLTK_ONLY:
-        return "exists only in NLTK; sacrebleu has none, exp, floor and add-k"
-    needed = _SHORTEST.get(smoothing, 1)
-    if len(weights) < needed:
-        return f"needs {needed} n-gram orders, and there are weights for {len(weights)}"
-    return None
-
-
 _FORMULAS: dict[str, Callable[..., Array]] = {"nltk": _nltk, "sacrebleu": _sacrebleu}
 
 
@@ -317,14 +303,13 @@ _ROUGE_METRICS = (
 
 TYPES = {metric.aliases[0]: metric.name for metric in _ROUGE_METRICS}
 """Type of ROUGE as rouge-score names it -> the metric."""
-USUAL = ("rouge1", "rouge2", "rougeL", "rougeLsum")
-"""Default of the option ``rouge_types``."""
 
 
 def _chosen(options: Any) -> tuple[str, ...]:
     """The types that the option ``rouge_types`` names."""
+    types = options.rouge_types or DECLARED["rouge_types"].default
     # Unknown types are refused when options are resolved to settings.
-    return tuple(TYPES.get(name, name) for name in options.rouge_types or USUAL)
+    return tuple(TYPES.get(name, name) for name in types)
 
 
 _ROUGE_GROUPS = {"ROUGE": _chosen}

@@ -13,7 +13,7 @@ from ....metrics.registry import Metric
 from ....schemas.arrays import Array
 from ....tally.cells import Cells
 from ....tally.segments import TrackView
-from ..settings import Settings
+from ..dialects import Settings
 
 # Formulas of HOTA, CLEAR and identity. For a zero denominator the value is 0 (LocA: 1), as
 # TrackEval.
