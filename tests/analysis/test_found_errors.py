@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
-from partitions.cases import in_buckets
+from partitions.cases import WIDE, in_buckets
 from refusals import refused
 
 import evalengine as ee
@@ -282,7 +282,7 @@ def test_the_shell_writes_tasks_of_a_saved_run(tmp_path: Path, card: ee.Scorecar
 def test_of_buckets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The worst of a run that is never whole in memory are those of one that is."""
     whole = ee.find_errors(*BOXES, top=20)
-    in_buckets(monkeypatch)
+    in_buckets(monkeypatch, WIDE)
     bounded = ee.find_errors(*BOXES, top=20, memory_limit="1GB", scratch=str(tmp_path / "s"))
     assert whole.rows is not None
     assert bounded.rows is not None

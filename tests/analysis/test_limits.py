@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
-from partitions.cases import in_buckets
+from partitions.cases import WIDE, in_buckets
 from polars.testing import assert_frame_equal
 from refusals import refused
 
@@ -218,6 +218,7 @@ LISTS = [f"examples/retrieval/{name}.parquet" for name in ("run", "qrels")]
         (
             BOXES,
             {"dialect": "coco", "max_detections": [1, 2], "by": ["weather"],
+             "metrics": ["mAP", "mAR"], "iou_thresholds": [0.5, 0.75],
              "datums": "examples/detection/datums.parquet"},
             "mAP[iou=0.5]",
         ),
@@ -228,7 +229,7 @@ def test_in_bounded_memory_and_saved(tables, asked, number, tmp_path, monkeypatc
     """Limits of parts are those of the whole; a run that was scored with them keeps them."""
     whole = ee.find_limits(*tables, **asked).frame
     assert whole.height
-    in_buckets(monkeypatch)
+    in_buckets(monkeypatch, WIDE)
     asked |= {"memory_limit": "1GB", "scratch": str(tmp_path / "s")}
     card = ee.score(*tables, limits=True, **asked)
     assert card.run["buckets"] > 1

@@ -167,10 +167,12 @@ def started(path: Path, wait: str, until: str = "matching") -> subprocess.Popen[
     return process
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)], ids=["term", "int"]
+    ("number", "status", "wait"),
+    [(signal.SIGTERM, 143, ASLEEP), (signal.SIGINT, 130, BUSY)],
+    ids=["term", "int"],
 )
-@pytest.mark.parametrize("wait", [ASLEEP, BUSY], ids=["asleep", "busy"])
 def test_signals_end_it_within_seconds(
     write: Write, folder: Path, number: signal.Signals, status: int, wait: str
 ) -> None:
@@ -189,7 +191,8 @@ def test_signals_end_it_within_seconds(
     assert [event["eventType"] for event in events] == ["START", "ABORT"]
 
 
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP"])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 def test_signals_leave_no_scratch(write: Write, tmp_path: Path, name: str) -> None:
     """The thread that is at work never comes to delete it."""
     scratch, number = tmp_path / "scratch", signal.Signals[name]

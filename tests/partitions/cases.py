@@ -24,9 +24,9 @@ from evalengine.executors.pools import caught
 from evalengine.outofcore import driver, memory
 from evalengine.plan import summary
 
-FEW = memory.Sizes(n=4, scratch=1000, group_rows=20, datums_at_once=3, run_rows=20)
-"""Four buckets, label groups and runs of twenty rows, however small the tables."""
-WIDE = memory.Sizes(n=4, scratch=1000, group_rows=200, datums_at_once=3, run_rows=20)
+FEW = memory.Sizes(n=3, scratch=1000, group_rows=25, datums_at_once=5, run_rows=25)
+"""Three buckets, label groups and runs of 25 rows, however small the tables."""
+WIDE = memory.Sizes(n=3, scratch=1000, group_rows=200, datums_at_once=5, run_rows=25)
 """The same with groups of more rows, where cutting labels is not the point: fewer files."""
 
 
@@ -68,6 +68,7 @@ def same_as_in_memory(
     """Every frame and note of a run through buckets is that of the run in memory."""
     sides = written(case, folder, files)
     whole = ee.score(*sides, task=task, **case.options, **case.tables)
+    assert "buckets" not in whole.run
     scratch = folder / "scratch"
     given = {"memory_limit": "1GB", "scratch": str(scratch), **how}
     card = ee.score(*sides, task=task, **case.options, **case.tables, **given)
@@ -130,10 +131,20 @@ class Here:
         pass
 
 
+def work_in(patch: pytest.MonkeyPatch, pool: Any) -> None:
+    """Have runs in processes use a pool; others stay as they are."""
+    usual = processes.pool_of
+
+    def pool_of(executor: str | None, *rest: Any) -> Any:
+        return pool if executor == "processes" else usual(executor, *rest)
+
+    patch.setattr(processes, "pool_of", pool_of)
+
+
 def in_units(patch: pytest.MonkeyPatch, rows: int) -> Here:
     """Have tables dealt out in units of so many rows, by workers that work here."""
     pool = Here()
-    patch.setattr(processes, "pool_of", lambda *_: pool)
+    work_in(patch, pool)
     tune(range_rows=rows)
     return pool
 

@@ -18,16 +18,24 @@ import polars as pl
 import pytest
 from merging.parts import Case
 from merging.test_parts import CASES
-from partitions.cases import Here, await_that, boxes, in_buckets, same_as_in_memory, written
+from msgspec import structs
+from partitions.cases import (
+    FEW,
+    Here,
+    await_that,
+    boxes,
+    in_buckets,
+    same_as_in_memory,
+    work_in,
+    written,
+)
 from partitions.test_in_parts import one_table
 from refusals import refused
 from sizes import tune
 
 import evalengine as ee
-from evalengine.executors import processes
 from evalengine.executors.pools import caught
 from evalengine.ingest.problems import ChecksFailed, PartRefused, Problem, Words
-from evalengine.outofcore import memory
 from evalengine.outofcore import shuffle as repeats
 from evalengine.outofcore.stages import collected
 from evalengine.schemas.contract import ROW
@@ -56,16 +64,13 @@ class AtOnce(Here):
         return found
 
 
-@pytest.mark.parametrize(
-    ("name", "pool"),
-    [("lists", AtOnce), ("panoptic", AtOnce), ("lists", Twice), ("panoptic", Twice)],
-)
+@pytest.mark.parametrize(("name", "pool"), [("lists", AtOnce), ("panoptic", Twice)])
 def test_a_stage_that_two_workers_do_is_done_once(
     name: str, pool: type[Here], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_buckets(monkeypatch)
     here = pool()
-    monkeypatch.setattr(processes, "pool_of", lambda *_: here)
+    work_in(monkeypatch, here)
     tune(range_rows=13)
     task, draw = CASES[name]
     same_as_in_memory(draw(3), task, tmp_path, executor="processes")
@@ -79,12 +84,13 @@ def test_repeats_that_two_workers_look_for(
 ) -> None:
     in_buckets(monkeypatch)
     here = pool()
-    monkeypatch.setattr(processes, "pool_of", lambda *_: here)
+    work_in(monkeypatch, here)
     predictions, truths = boxes()
     sides = (predictions, truths.with_columns(annotation_id=pl.int_range(pl.len()) % 170))
     if not twice:
         sides = (predictions, truths.with_columns(annotation_id=pl.int_range(pl.len())))
-        same_as_in_memory(Case(sides, {}), "detection", tmp_path, executor="processes")
+        case = Case(sides, {"metrics": ["mAP"]})
+        same_as_in_memory(case, "detection", tmp_path, executor="processes")
         return
     paths = written(Case(sides, {}), tmp_path)
     with refused(
@@ -211,7 +217,7 @@ def test_a_disk_that_runs_full_while_runs_are_merged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of the parts no file is larger, nor written by then."""
-    in_buckets(monkeypatch, memory.Sizes(4, 1000, 20, 3, run_rows=100))
+    in_buckets(monkeypatch, structs.replace(FEW, run_rows=100))
     limits: list[Any] = []
 
     def told(step: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from merging.parts import Case
 from merging.test_parts import CASES
-from partitions.cases import boxes, in_buckets, same_as_in_memory, written
+from partitions.cases import boxes, in_buckets, same_as_in_memory, work_in, written
 from partitions.test_classification import listed
 from refusals import refused
 
@@ -68,9 +68,7 @@ def test_finished_stages_are_not_run_again(tmp_path: Path, monkeypatch: pytest.M
         def close(self) -> None:
             pass
 
-    from evalengine.executors import processes
-
-    monkeypatch.setattr(processes, "pool_of", lambda *_: Twice())
+    work_in(monkeypatch, Twice())
     task, draw = CASES["detection"]
     same_as_in_memory(draw(1), task, tmp_path, executor="processes")
     assert {stages.tally_bucket.__name__, label_groups.merge_rows.__name__} <= seen.keys()

@@ -38,6 +38,7 @@ ee.score(sys.argv[1], sys.argv[2], task="detection", memory_limit="1GB", scratch
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["matching", "merging"])
 def test_a_killed_run_is_cleaned_up_by_the_next(step: str, tmp_path: Path) -> None:
     sides = written(Case(boxes(), {}), tmp_path)
@@ -199,6 +200,7 @@ def test_a_scratch_folder_that_is_deleted_under_a_run_is_said(
     assert list((tmp_path / "s").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_polite_kill_cleans_up(tmp_path: Path) -> None:
     """Slurm, Kubernetes and ``timeout`` send SIGTERM first."""
     sides = written(Case(boxes(20_000), {}), tmp_path, rows=1000)

@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 from judged.tables import SCHEMA, listed, table
 from merging.parts import Case
 from merging.test_parts import CASES
-from partitions.cases import in_buckets, in_units, same_as_in_memory, written
+from msgspec import structs
+from partitions.cases import FEW, in_buckets, in_units, same_as_in_memory, written
 from polars.testing import assert_frame_equal
 from refusals import noted
 
 import evalengine as ee
-from evalengine.outofcore import memory
 from evalengine.tasks.judged.measures import MEASURES
 
 many = settings(
-    max_examples=int(os.environ.get("EVALENGINE_EXAMPLES", "6")),
+    max_examples=int(os.environ.get("EVALENGINE_EXAMPLES", "3")),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
@@ -128,7 +128,7 @@ def alike(case: Case, folder: Path, **how: Any) -> ee.Scorecard | ee.InputError:
     if isinstance(whole, ee.InputError) or isinstance(dealt, ee.InputError):
         assert str(dealt) == str(whole)
         return whole
-    assert dealt.run["buckets"] == 4
+    assert dealt.run["buckets"] == FEW.n
     assert dealt.notes == whole.notes
     assert dealt.run["fingerprint"] == whole.run["fingerprint"]
     assert dealt.frames == whole.frames
@@ -179,7 +179,7 @@ def test_any_table_of_verdicts(
 
 @pytest.mark.parametrize("rows", [1, 10**9])
 def test_ranges_of_any_size(rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    in_buckets(monkeypatch, memory.Sizes(4, 1000, 20, 3, run_rows=rows))
+    in_buckets(monkeypatch, structs.replace(FEW, run_rows=rows))
     same_as_in_memory(CASES["judged"][1](5), "judged", tmp_path)
 
 
