@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 from fresh import python
 from loopback import FileServer
-from partitions.cases import in_buckets
+from partitions.cases import FEW, in_buckets
 from refusals import refused
 from web_server import _Handler, web_server
 
@@ -85,7 +85,7 @@ def test_several_addresses_and_buckets(
             tables, task="classification", metrics=["Accuracy"], memory_limit="1GB",
             scratch=str(tmp_path / "s"),
         )  # fmt: skip
-    assert card.run["buckets"] == 4
+    assert card.run["buckets"] == FEW.n
     assert card.value("Accuracy") == expected
 
 
@@ -187,6 +187,7 @@ def unreached(
         return {name: read.exception() for name, read in reads.items()}
 
 
+@pytest.mark.slow  # Polars asks for ten seconds
 @pytest.mark.parametrize("who", ["nobody", "unknown"])
 def test_an_address_without_an_answer_is_told(
     who: str, unreached: dict[str, BaseException | None]
