@@ -323,8 +323,30 @@ def explain(
 
 
 def metrics_table() -> pl.DataFrame:
-    """Every metric with its definition, range, direction and source."""
-    return metrics.table()
+    """Every metric with its definition, range, direction and source.
+
+    Returns:
+        columns name, task, frame, averages, aliases, range, better, definition, formula, source,
+        options.
+    """
+    rows = [
+        {
+            "name": metric.name,
+            "task": task,
+            "frame": metric.frame,
+            "averages": ", ".join(metric.averages) or None,
+            "aliases": ", ".join(metric.aliases) or None,
+            "range": f"{metric.range[0]:g} to {metric.range[1]:g}",
+            "better": metric.better,
+            "definition": metric.definition,
+            "formula": metric.formula or None,
+            "source": metric.source,
+            "options": ", ".join(metric.params) or None,
+        }
+        for task in tasks.NAMES
+        for metric in metrics.all_metrics(task).values()
+    ]
+    return pl.DataFrame(rows)
 
 
 def warmup(task: str | None = None) -> None:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from ..schemas.errors import ResultError
 from ..schemas.option_values import in_name
-
-if TYPE_CHECKING:
-    from ..scorecard.card import Scorecard
+from ..scorecard.card import Scorecard
 
 # Rows of single datums as dicts, which several tools' shapes are made of.
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import polars as pl
 
 from ..schemas.errors import InputError
-
-if TYPE_CHECKING:
-    from ..scorecard.card import Scorecard
+from ..scorecard.card import Scorecard
 
 # Output of ``trec_eval -q``: one line per measure and query.
 

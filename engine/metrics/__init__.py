@@ -12,7 +12,6 @@ from .registry import (
     members,
     names,
     of_any,
-    table,
 )
 
 __all__ = [
@@ -27,5 +26,4 @@ __all__ = [
     "members",
     "names",
     "of_any",
-    "table",
 ]

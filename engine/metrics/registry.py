@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -15,9 +15,6 @@ from ..schemas.contract import NAMES
 from ..schemas.errors import OptionError, did_you_mean, unknown
 from ..schemas.option_values import Asked, parse_metric
 from ..schemas.wording import option
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True):
@@ -353,32 +350,3 @@ def everywhere(name: str) -> list[tuple[Metric, int | None]]:
         for task in NAMES
         if has(task, name) and _found(task, _wanted(task, name).metric) is not None
     ]
-
-
-def table() -> pl.DataFrame:
-    """Return all metrics of all tasks as a table.
-
-    Returns:
-        columns name, task, frame, averages, aliases, range, better, definition, formula, source,
-        options.
-    """
-    import polars as pl
-
-    rows = [
-        {
-            "name": metric.name,
-            "task": task,
-            "frame": metric.frame,
-            "averages": ", ".join(metric.averages) or None,
-            "aliases": ", ".join(metric.aliases) or None,
-            "range": f"{metric.range[0]:g} to {metric.range[1]:g}",
-            "better": metric.better,
-            "definition": metric.definition,
-            "formula": metric.formula or None,
-            "source": metric.source,
-            "options": ", ".join(metric.params) or None,
-        }
-        for task in NAMES
-        for metric in all_metrics(task).values()
-    ]
-    return pl.DataFrame(rows)
