@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from ..schemas.errors import ResultError
 from ..schemas.option_values import in_name
-from ..scorecard.card import Scorecard
+
+if TYPE_CHECKING:
+    from ..scorecard.card import Scorecard
 
 # Rows of single datums as dicts, which several tools' shapes are made of.
 
