@@ -323,6 +323,22 @@ class Listed:
         """All scores in one array, float64 [n]."""
         return joined(self.parts)
 
+    def sample(self, step: int) -> tuple[Array, Array, Array]:
+        """Return unit, label and score of every ``step``-th row; labels only if rows have several.
+
+        Rows in between are not copied.
+        """
+        ends = np.cumsum([part.size for part in self.parts])
+        row = np.arange(0, ends[-1] if ends.size else 0, step)
+        cuts = np.searchsorted(row, ends)
+        begins = zip([0, *cuts], cuts, [0, *ends], self.parts, strict=False)
+        score = joined(tuple(part[row[i:j] - first] for i, j, first, part in begins))
+        if self.grid is not None:
+            width = self.grid.label.size
+            return self.grid.unit[row // width], self.grid.label[row % width], score
+        unit = row if self.unit is None else self.unit[row]
+        return unit, row[:0] if self.label is None else self.label[row], score
+
 
 @stored_as(
     "classification.scores/1",

@@ -74,29 +74,21 @@ def _tied(batch: Batch, units: Units) -> list[Note]:
         best, first = units.facts.true_score, batch.truth
     else:
         return []
-    n = rows.score.size
+    n = sum(part.size for part in rows.parts)
     for step in (max(1, n // _TIES), 1):
-        at = slice(0, n, step)
-        unit = np.arange(n)[at] if rows.unit_codes is None else rows.unit_codes[at]
-        label = _labels(rows)[at]
-        others = np.flatnonzero((rows.score[at] == best[unit]) & (label != first[unit]))
+        unit, label, score = rows.sample(step)
+        others = np.flatnonzero((score == best[unit]) & (label != first[unit]))
         of, truth = unit[others], batch.truth[unit[others]]
         tied = np.unique(of[(truth >= 0) & ((first[of] == truth) | (label[others] == truth))])
         if not tied.size:
             return []
     if units.hard is None:  # ties below the highest score are none at the top
         top = np.full(batch.truth.size, -np.inf)
-        np.maximum.at(top, unit, rows.score)
+        np.maximum.at(top, unit, score)
         tied = tied[best[tied] == top[tied]]
     labelled = int((batch.truth >= 0).sum())
     words = ("datum", "datums")
     return tied_notes(tied.size, labelled, words, "labels", "predicted labels and ranks")
-
-
-def _labels(rows: Rows) -> Array:
-    """Label of every row, int32 [n]."""
-    assert rows.label_codes is not None
-    return rows.label_codes
 
 
 def _reversed(batch: Batch, looked: Array) -> list[Note]:
