@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import polars as pl
 
 from ..schemas.errors import InputError
-from ..scorecard.card import Scorecard
+
+if TYPE_CHECKING:
+    from ..scorecard.card import Scorecard
 
 # Output of ``trec_eval -q``: one line per measure and query.
 
