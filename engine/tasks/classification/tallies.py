@@ -91,6 +91,12 @@ def _tied(batch: Batch, units: Units) -> list[Note]:
     return tied_notes(tied.size, labelled, words, "labels", "predicted labels and ranks")
 
 
+def _labels(rows: Rows) -> Array:
+    """Label of every row, int32 [n]."""
+    assert rows.label_codes is not None
+    return rows.label_codes
+
+
 def _reversed(batch: Batch, looked: Array) -> list[Note]:
     """Return a warning about scores that are highest if their label is not true."""
     rows = batch.rows
