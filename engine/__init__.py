@@ -18,8 +18,9 @@ from . import forked as _forked  # noqa: F401  # sees forks from now on
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from .api import check, compare, explain, metrics_table, score, warmup
+    from .api import check, explain, metrics_table, score, warmup
     from .collector import Collector
+    from .comparing import compare
     from .compat.arrays import bleu, precision_recall_fscore, rouge
     from .findings.bounds import find_limits
     from .findings.calibration import find_calibration
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "score": "api",
     "check": "api",
-    "compare": "api",
+    "compare": "comparing",
     "diagnose": "findings.diagnose",
     "explain": "api",
     "find_calibration": "findings.calibration",

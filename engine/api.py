@@ -1,8 +1,8 @@
-"""The public calls: score, check, explain and their small kin."""
+"""The public calls score, check, explain, metrics_table and warmup."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -11,14 +11,15 @@ import msgspec
 import polars as pl
 
 from . import dialects, metrics, tasks
-from . import run as scoring
 from .executors import Threads
 from .ingest.frames import Frames, checked_frames
+from .ingest.opening import Tables
 from .ingest.problems import count_of
 from .ingest.rules.columns import columns_told
 from .ingest.values import sides_by_name
 from .plan import planner
-from .schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
+from .progress import Progress
+from .run import open_tables, rows_of, score_tables, told_of_notes, unanswered
 from .schemas.errors import OptionError
 from .schemas.option_values import make_options
 from .schemas.options import Options
@@ -27,9 +28,6 @@ from .scorecard.card import Scorecard
 
 if TYPE_CHECKING:
     from .schemas.named import Named
-    from .statistics.comparison import Comparison
-
-Progress = Callable[[str], None]
 
 
 class CheckReport(msgspec.Struct, frozen=True):
@@ -115,13 +113,10 @@ def score(
         from .reporting import check_report
 
         check_report(report)
-    card = scoring.score_tables(
-        predictions,
-        ground_truths,
+    tables = Tables(predictions, ground_truths, datums, labels, storage_options)
+    card = score_tables(
+        tables,
         make_options(options, **named),
-        datums=datums,
-        labels=labels,
-        storage_options=storage_options,
         executor=executor,
         address=address,
         progress=progress,
@@ -130,90 +125,8 @@ def score(
     if report is not None:
         from .reporting import make_report
 
-        tables = {
-            name: given
-            for name, given in (
-                (PREDICTIONS if ground_truths is not None else TABLE, predictions),
-                (GROUND_TRUTHS, ground_truths),
-                (DATUMS, datums),
-                (LABELS, labels),
-            )
-            if given is not None
-        }
         make_report(card, report, tables=tables, progress=progress)
     return card
-
-
-def compare(
-    first: Any,
-    second: Any,
-    *more: Any,
-    ground_truths: Any = None,
-    names: Sequence[str] | None = None,
-    common: bool = False,
-    adjust: str = "holm",
-    test: str = "randomisation",
-    missing: str = "skip",
-    options: Options | Mapping[str, Any] | None = None,
-    datums: Any = None,
-    labels: Any = None,
-    storage_options: dict[str, str] | None = None,
-    progress: Progress | bool | None = None,
-    **named: Unpack[Named],
-) -> Comparison:
-    """Compare runs over the same datums: differences, intervals and p-values.
-
-    All runs use the same bootstrap resamples, so shared variation cancels.
-
-    Args:
-        first: predictions, as :func:`score` takes them, or one table with both sides; a
-            :class:`Scorecard`; or the folder of a saved one.
-        second: the same; differences are the second minus the first.
-        *more: further runs; every pair is compared.
-        ground_truths: for runs that are predictions.
-        names: names of the runs; by default from their files.
-        common: skip datums that some runs do not have, instead of raising an error.
-        adjust: adjustment of p-values for multiple rows: holm, bh (Benjamini-Hochberg) or none.
-        test: source of p-values: randomisation (any number), t (paired, means over datums) or
-            mcnemar (exact, shares of correct datums).
-        missing: how means count datums for which only some runs have a value: skip (in all runs),
-            zero, or worst (the worse end of the metric's range).
-        options: options to start from; named ones take precedence.
-        datums: table or list of all datum ids; see :func:`score`.
-        labels: table or list of declared classes.
-        storage_options: for remote paths, as Polars takes them.
-        progress: True shows the progress; or a callable that receives the name of each step as it
-            starts, a str with the attributes ``done``, ``total`` and ``unit`` if these are known.
-        **named: any field of :class:`evalengine.Options`; the default of ``intervals`` is 0.95
-            here.
-
-    Returns:
-        a :class:`evalengine.Comparison`.
-
-    Raises:
-        InputError: runs over different datums, ground truths or rules; names the first difference.
-        ResultError: a saved run without the data for comparisons.
-
-    Example:
-        >>> import evalengine as ee
-        >>> ee.compare("a.parquet", "b.parquet", ground_truths="gts.parquet")  # doctest: +SKIP
-    """
-    from .comparing import compared
-
-    return compared(
-        (first, second, *more),
-        ground_truths,
-        make_options(options, **named),
-        names=names,
-        common=common,
-        adjust=adjust,
-        test=test,
-        missing=missing,
-        datums=datums,
-        labels=labels,
-        storage_options=storage_options,
-        progress=progress,
-    )
 
 
 def check(
@@ -232,24 +145,24 @@ def check(
         InputError: the tables break their contract; the message lists every problem.
     """
     chosen = make_options(options, **named)
-    plan, inputs = scoring.open_tables(
-        predictions, ground_truths, chosen, datums, labels, storage_options
+    opened = open_tables(
+        Tables(predictions, ground_truths, datums, labels, storage_options), chosen
     )
-    frames = checked_frames(inputs, plan.task, plan.options)
-    plan = planner.fitted(plan, frames)
+    frames = checked_frames(opened.inputs, opened.plan.task, opened.plan.options)
+    plan = planner.fitted(opened.plan, frames)
     report = _report(frames)
     planner.examine(plan, frames, Threads(chosen.threads))
-    frames.notes[:] = scoring.unanswered(plan, frames.notes)
-    said = scoring.told_of_notes(frames.notes)  # includes the notes of examine
+    frames.notes[:] = unanswered(plan, frames.notes)
+    said = told_of_notes(frames.notes)  # includes the notes of examine
     return msgspec.structs.replace(
         report, notes=[*said.notes], warnings=[*said.warnings], findings=[*said.findings]
     )
 
 
 def _report(frames: Frames) -> CheckReport:
-    said = scoring.told_of_notes(frames.notes)
+    said = told_of_notes(frames.notes)
     return CheckReport(
-        rows=scoring.rows_of(frames),
+        rows=rows_of(frames),
         sources=frames.sources,
         recognised=frames.recognised,
         notes=[*said.notes],
@@ -298,19 +211,17 @@ def explain(
     from . import outofcore as partitions
 
     chosen = make_options(options, **named)
+    tables = Tables(predictions, ground_truths, datums, labels, storage_options)
     if number is not None:
         from .findings.explain import number_told
 
-        return number_told(
-            predictions, ground_truths, number, chosen, datums, labels, storage_options
-        )
+        return number_told(tables, number, chosen)
     if predictions is None:
         return planner.explain(planner.make_plan(chosen, _task_of(chosen)))
-    plan, opened = scoring.open_tables(
-        predictions, ground_truths, chosen, datums, labels, storage_options
-    )
-    memory = partitions.told_of_memory(plan, opened, plan.options)
-    frames = checked_frames(opened, plan.task, plan.options)
+    opened = open_tables(tables, chosen)
+    plan = opened.plan
+    memory = partitions.told_of_memory(plan, opened.inputs, plan.options)
+    frames = checked_frames(opened.inputs, plan.task, plan.options)
     plan = planner.fitted(plan, frames)
     report = _report(frames)
     said = "\n".join([planner.explain(plan), *memory])

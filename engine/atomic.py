@@ -53,7 +53,6 @@ def protecting(
 
     Args:
         outputs: path to the name of its option.
-        replaces: whether an output folder is replaced as a whole.
 
     Yields:
         files that were read, as they are reported.
@@ -219,12 +218,16 @@ def whole_file(
 
 
 @contextmanager
-def written(path: str | Path) -> Iterator[None]:
-    """Errors of a file that cannot be written, as a :class:`WriteError` that names it."""
+def written(path: str | Path, *more: type[Exception]) -> Iterator[None]:
+    """Raise failures to write, an ``OSError`` or one of ``more``, as a :class:`WriteError`."""
+    failures: tuple[type[Exception], ...] = (OSError, *more)
     try:
         yield
-    except OSError as error:
-        raise WriteError(f"cannot write {path}: {error.strerror or error}.") from error
+    except failures as error:
+        why = getattr(error, "strerror", None) or error
+        raise WriteError(
+            f"cannot write {path}: {why}.", code="write_failed", file=str(path)
+        ) from error
 
 
 def try_lock(file: IO[Any] | RawIOBase) -> bool:
@@ -371,11 +374,7 @@ def _sync_names(folder: Path) -> None:
 
 
 def mend(target: Path) -> int:
-    """Remove the remains of crashed runs next to a folder. No other process may be writing to it.
-
-    Returns:
-        number of folders found.
-    """
+    """Remove the remains of crashed runs next to a folder that no other process writes to."""
     if not target.parent.is_dir():
         return 0
     ours = re.escape(_drafts_of(target))
@@ -399,9 +398,6 @@ def sweep(folder: Path, names: Iterable[str]) -> int:
     Drafts are kept if their process is alive, if it ran on another machine, or if they changed
     within the last minute. An earlier folder that was moved aside is restored if its successor is
     missing.
-
-    Returns:
-        number of drafts.
     """
     owners = {}
     for name in names:

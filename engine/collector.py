@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self, Unpack
 import msgspec
 import polars as pl
 
-from .api import Progress, score
+from .api import score
 from .geometry.rasters import packed, unpacked
 from .ingest.geometry import wanted_fields
 from .ingest.problems import listing
@@ -24,6 +24,7 @@ from .ingest.sources.tables import open_source
 from .ingest.values import open_datums, paired_values, value_pair
 from .outofcore.memory import BASE, limit_of
 from .plan import planner
+from .progress import Progress
 from .schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from .schemas.errors import InputError, OptionError, ScratchError, invalid
 from .schemas.named import Named

@@ -5,23 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import msgspec
 import numpy as np
 import polars as pl
 
-from . import run as scoring
+from .ingest.opening import Tables
 from .ingest.problems import MANY, count_of, listing
 from .plan import planner
 from .plan.summary import Tallied
-from .progress import heard, silent
+from .progress import Progress, heard, step
 from .report.tables import at_k
 from .report.verdicts import gaps_of
-from .run import card_of_run, class_names, is_scored, tallied_of, with_or_without
+from .run import card_of_run, class_names, is_scored, refuse_tables, tallied_of, with_or_without
 from .schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from .schemas.errors import InputError, OptionError, TruthsMissingError, invalid, unknown
-from .schemas.option_values import FEW_CLUSTERS, LEVEL, Wanted, wanted
+from .schemas.named import Named
+from .schemas.option_values import FEW_CLUSTERS, LEVEL, Wanted, make_options, wanted
 from .schemas.options import FIELDS, Options
 from .schemas.wording import option, spoken
 from .scorecard.card import Scorecard
@@ -32,8 +33,6 @@ from .statistics.paired import SKIP, WORST, ZERO, same_kind, too_few
 from .statistics.resamples import does_not_vary
 from .statistics.tests import ADJUSTMENTS, RANDOMISATION, TESTS, nothing_found
 from .tasks.encoding import draw_keys
-
-Progress = scoring.Progress
 
 _FREE = (
     "threads",
@@ -53,50 +52,89 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 @heard
-def compared(
-    runs: Sequence[Any],
-    ground_truths: Any,
-    options: Options,
-    *,
-    names: Sequence[str] | None,
-    common: bool,
-    adjust: str,
-    test: str,
+def compare(
+    first: Any,
+    second: Any,
+    *more: Any,
+    ground_truths: Any = None,
+    names: Sequence[str] | None = None,
+    common: bool = False,
+    adjust: str = "holm",
+    test: str = "randomisation",
     missing: str = "skip",
+    options: Options | Mapping[str, Any] | None = None,
     datums: Any = None,
     labels: Any = None,
     storage_options: dict[str, str] | None = None,
     progress: Progress | bool | None = None,
+    **named: Unpack[Named],
 ) -> Comparison:
-    """Compare runs; arguments as :func:`evalengine.compare`, options made."""
-    if len(runs) < 2:
-        raise InputError("compare needs two runs or more.")
+    """Compare runs over the same datums: differences, intervals and p-values.
+
+    All runs use the same bootstrap resamples, so shared variation cancels.
+
+    Args:
+        first: predictions, as :func:`evalengine.score` takes them, or one table with both sides; a
+            :class:`evalengine.Scorecard`; or the folder of a saved one.
+        second: the same; differences are the second minus the first.
+        *more: further runs; every pair is compared.
+        ground_truths: for runs that are predictions.
+        names: names of the runs; by default from their files.
+        common: skip datums that some runs do not have, instead of raising an error.
+        adjust: adjustment of p-values for multiple rows: holm, bh (Benjamini-Hochberg) or none.
+        test: source of p-values: randomisation (any number), t (paired, means over datums) or
+            mcnemar (exact, shares of correct datums).
+        missing: how means count datums for which only some runs have a value: skip (in all runs),
+            zero, or worst (the worse end of the metric's range).
+        options: options to start from; named ones take precedence.
+        datums: table or list of all datum ids; see :func:`evalengine.score`.
+        labels: table or list of declared classes.
+        storage_options: for remote paths, as Polars takes them.
+        progress: True shows the progress; or a callable that receives the name of each step as it
+            starts, a str with the attributes ``done``, ``total`` and ``unit`` if these are known.
+        **named: any field of :class:`evalengine.Options`; the default of ``intervals`` is 0.95
+            here.
+
+    Returns:
+        a :class:`evalengine.Comparison`.
+
+    Raises:
+        InputError: runs over different datums, ground truths or rules; names the first difference.
+        ResultError: a saved run without the data for comparisons.
+
+    Example:
+        >>> import evalengine as ee
+        >>> ee.compare("a.parquet", "b.parquet", ground_truths="gts.parquet")  # doctest: +SKIP
+    """
+    runs = (first, second, *more)
+    tables = Tables(None, ground_truths, datums, labels, storage_options)
+    chosen = make_options(options, **named)
     if adjust not in ADJUSTMENTS:
         raise unknown("adjust", adjust, ADJUSTMENTS)
     if test not in TESTS:
         raise unknown("test", test, TESTS)
-    if test != RANDOMISATION and options.cluster is not None:
+    if test != RANDOMISATION and chosen.cluster is not None:
         raise OptionError(
             f"{option('test', test)} assumes that datums are independent: omit"
             f" {option('cluster')}, or use {option('test', RANDOMISATION)}."
         )
-    if options.method is not None:
+    if chosen.method is not None:
         raise OptionError(
-            f"{option('method', options.method)} is for the numbers of one run; intervals of"
+            f"{option('method', chosen.method)} is for the numbers of one run; intervals of"
             " differences are always percentiles of resamples. Omit it."
         )
-    options = options if options.drawn else options.replace(intervals=LEVEL)
-    asked = wanted(options)
+    chosen = chosen if chosen.drawn else chosen.replace(intervals=LEVEL)
+    asked = wanted(chosen)
     assert asked is not None
     called = _names(runs, names)
-    _all_read(runs, ground_truths=ground_truths, datums=datums, labels=labels)
-    tell = progress if callable(progress) else silent
+    if all(map(is_scored, runs)):
+        refuse_tables(tables)
     cards: dict[str, Scorecard] = {}
     for name, run in zip(called, runs, strict=True):
-        tell(f"reading {name}")
+        step(f"reading {name}")
         try:
             cards[name] = card_of_run(
-                run, ground_truths, options, datums, labels, storage_options, settable=FIELDS
+                msgspec.structs.replace(tables, predictions=run), chosen, settable=FIELDS
             )
         except TruthsMissingError:
             last = runs[-1] if len(runs) > 2 and isinstance(runs[-1], (str, Path)) else None
@@ -106,24 +144,24 @@ def compared(
                 f" truths as {way}."
             ) from None
     tallied = {name: tallied_of(name, card) for name, card in cards.items()}
-    refuse_other_rules(cards, options)
+    refuse_other_rules(cards, chosen)
     same_kind(tallied)
-    cluster = _cluster(cards, options, test)
-    if cluster != options.cluster:
-        options = options.replace(cluster=cluster)
+    cluster = _cluster(cards, chosen, test)
+    if cluster != chosen.cluster:
+        chosen = chosen.replace(cluster=cluster)
         asked = msgspec.structs.replace(asked, cluster=cluster)
-    tallied = _same_metrics(tallied, options)
-    by, notes = _same_slices(tallied, options)
+    tallied = _same_metrics(tallied, chosen)
+    by, notes = _same_slices(tallied, chosen)
     tallied = {name: _with_keys(name, run, asked, by) for name, run in tallied.items()}
     told, warnings = _same_truth(cards, tallied)
     notes += told
-    first = next(iter(cards.values()))
+    leader = next(iter(cards.values()))
     directions = {
         metric.name: run.plan.dialect.better.get(metric.name, metric.better)
         for run in tallied.values()
         for metric in run.plan.metrics
     }
-    tell("drawing")
+    step("drawing")
     found = compare_runs(
         tallied,
         asked,
@@ -163,11 +201,12 @@ def compared(
         }
     )
     return Comparison(
-        task=first.task,
-        dialect=first.dialect,
-        options=options,
+        task=leader.task,
+        dialect=leader.dialect,
+        options=chosen,
         runs={
-            name: _source(run, card) for (name, card), run in zip(cards.items(), runs, strict=True)
+            name: str(run if isinstance(run, (str, Path)) else card.folder or type(run).__name__)
+            for (name, card), run in zip(cards.items(), runs, strict=True)
         },
         adjust=adjust,
         test=test,
@@ -319,15 +358,6 @@ def _cluster(cards: Mapping[str, Scorecard], options: Options, test: str) -> str
     return cluster
 
 
-def _all_read(runs: Sequence[Any], **tables: Any) -> None:
-    """Refuse tables that no run would read."""
-    if not all(is_scored(run) for run in runs):
-        return
-    for name, given in tables.items():
-        if given is not None:
-            raise OptionError(f"{option(name)} is given, but all runs are scored already: omit it.")
-
-
 def _weak(found: Compared, asked: Wanted, adjust: str, *, drawn: bool) -> list[str]:
     """Return notes on reasons why few or no differences can be found."""
     notes = []
@@ -385,12 +415,6 @@ def _names(runs: Sequence[Any], names: Sequence[str] | None) -> list[str]:
         if len(runs) <= len(_LETTERS)
         else [f"run {i + 1}" for i in range(len(runs))]
     )
-
-
-def _source(run: Any, card: Scorecard) -> str:
-    if isinstance(run, (str, Path)):
-        return str(run)
-    return str(card.folder) if card.folder is not None else type(run).__name__
 
 
 def refuse_other_rules(cards: Mapping[str, Scorecard], asked: Options | None = None) -> None:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, ParamSpec, TypeVar
 
-Tell = Callable[[str], None]
+Progress = Callable[[str], None]
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -43,7 +43,7 @@ class Step(str):
 class _Counter:
     """Counter of the finished work of a step, from any thread."""
 
-    def __init__(self, tell: Tell, name: str, total: int, unit: str) -> None:
+    def __init__(self, tell: Progress, name: str, total: int, unit: str) -> None:
         self._tell, self._name, self._total, self._unit = tell, name, total, unit
         self._lock = threading.Lock()
         self._done, self._told = 0, 0.0
@@ -58,7 +58,7 @@ class _Counter:
             self._tell(Step(self._name, self._done, self._total, self._unit))
 
 
-_listener: ContextVar[Tell | None] = ContextVar("listener", default=None)
+_listener: ContextVar[Progress | None] = ContextVar("listener", default=None)
 _counter: ContextVar[_Counter | None] = ContextVar("counter", default=None)
 
 
@@ -115,12 +115,15 @@ def _nothing(n: int = 1) -> None:
     """Discard all calls."""
 
 
-def silent(step: str) -> None:
-    """Ignore the step."""
+def step(name: str) -> None:
+    """Report that a step begins."""
+    tell = _listener.get()
+    if tell is not None:
+        tell(name)
 
 
 @contextmanager
-def shown(stream: Any = None) -> Iterator[Tell]:
+def shown(stream: Any = None) -> Iterator[Progress]:
     """Show a progress line: step, share, elapsed and remaining time.
 
     On a terminal a line of standard error; in a notebook below the cell. Removed at the end.
@@ -135,12 +138,12 @@ def shown(stream: Any = None) -> Iterator[Tell]:
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
-        Progress,
         SpinnerColumn,
         TextColumn,
         TimeElapsedColumn,
         TimeRemainingColumn,
     )
+    from rich.progress import Progress as Bar
 
     console = Console(stderr=stream is None, file=stream, highlight=False)
     columns = (
@@ -153,7 +156,7 @@ def shown(stream: Any = None) -> Iterator[Tell]:
         TimeRemainingColumn(),
     )
     plain, counted = columns[:3], columns
-    with Progress(*plain, console=console, transient=True) as progress:
+    with Bar(*plain, console=console, transient=True) as progress:
         task = progress.add_task("starting", total=None, unit="")
         last = ""
 
@@ -181,7 +184,7 @@ def _announce(console: Any) -> None:
 
 
 @contextmanager
-def reminded(tell: Tell, every: float = 30.0) -> Iterator[Tell]:
+def reminded(tell: Progress, every: float = 30.0) -> Iterator[Progress]:
     """Report each step once, and again every 30 s that it lasts, for logs.
 
     Args:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
-from .comparing import compared, refuse_other_rules
+from .comparing import compare, refuse_other_rules
 from .comparing import margins as margins_of
+from .ingest.opening import Tables
 from .plan.summary import Tallied
-from .progress import heard, silent
+from .progress import Progress, heard, step
 from .report.page import Examples, Gate, as_page, write_page
 from .run import tallied_of
 from .schemas.errors import InputError, OptionError, ResultError
@@ -47,9 +47,9 @@ def make_report(
     title: str = "",
     gates: Sequence[Gate] = (),
     images: str | Path | None = None,
-    tables: Any = None,
+    tables: Tables | None = None,
     options: Options | None = None,
-    progress: Callable[[str], None] | bool | None = None,
+    progress: Progress | bool | None = None,
 ) -> Path:
     """Write the report of a run.
 
@@ -61,8 +61,7 @@ def make_report(
         title: page title.
         gates: shown in this order.
         images: folder of the datums' images; without it, no thumbnails are shown.
-        tables: the scored tables, if they were not files; see
-            :func:`evalengine.report.contents.contents`.
+        tables: the scored tables, if they were not files.
         options: level, draws and seed of the comparison.
         progress: called with the name of each step.
 
@@ -75,22 +74,13 @@ def make_report(
         WriteError: the file cannot be written.
     """
     check_report(path)
-    tell = progress if callable(progress) else silent
     notes: list[str] = []
     comparison, margins = None, None
     if baseline is not None:
         refuse_other_rules({names[0]: baseline, names[1]: card})
-        tell("comparing")
+        step("comparing")
         try:
-            comparison = compared(
-                (baseline, card),
-                None,
-                Options() if options is None else options,
-                names=names,
-                common=False,
-                adjust="holm",
-                test="randomisation",
-            )
+            comparison = compare(baseline, card, names=names, options=options)
         except (InputError, OptionError, ResultError) as error:
             notes.append(f"the runs are not compared datum by datum: {in_python(error.said)}")
             try:
@@ -105,7 +95,7 @@ def make_report(
         else:
             notes += [f"comparison: {note}" for note in comparison.notes]
     shown = _examples(card, baseline if comparison is not None else None, images, tables)
-    tell("writing the report")
+    step("writing the report")
     page = as_page(
         card,
         title=title,
@@ -136,7 +126,7 @@ def _again(
 
 
 def _examples(
-    card: Scorecard, baseline: Scorecard | None, images: str | Path | None, tables: Any
+    card: Scorecard, baseline: Scorecard | None, images: str | Path | None, tables: Tables | None
 ) -> list[Examples]:
     """Return the datums that got worse since the baseline, and the worst datums.
 

@@ -7,6 +7,7 @@ import platform
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
 from operator import attrgetter
@@ -26,19 +27,18 @@ from .ingest.files import Room
 from .ingest.frames import Frames, checked_frames
 from .ingest.geometry import wanted_fields
 from .ingest.infer import infer_task
-from .ingest.opening import Inputs, open_inputs
+from .ingest.opening import Inputs, Tables, open_inputs
 from .ingest.preparing import POINTS, points_alone
 from .ingest.problems import MANY, Note, PointsAlone, listing
 from .outofcore.memory import BASE, free_memory, limit_of, too_many_labels
 from .plan import limits, planner, summary
 from .plan.paging import page_frames, with_distribution, worst
 from .plan.summary import Tallied
-from .progress import heard, silent
+from .progress import Progress, heard, step
 from .report.provenance import command
 from .schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from .schemas.errors import EvalengineError, InputError, OptionError, ResultError
 from .schemas.option_values import LEVEL, Wanted, wanted
-from .schemas.option_values import wanted as wanted_intervals
 from .schemas.options import FIELDS, Options
 from .schemas.results import Finding
 from .schemas.wording import option, spoken
@@ -49,12 +49,6 @@ from .tally.ranked import UnmatchedError
 from .tasks.encoding import draw_keys
 
 # A run from tables to a scorecard.
-
-Progress = Callable[[str], None]
-Metrics = Callable[[str], tuple[str, ...]]
-"""The metrics to score with, from the task."""
-Look = Callable[[planner.Plan, Any, Threads], summary.Estimate | None]
-"""Callback on the plan and tallies of a run; may return an estimator of intervals."""
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -71,45 +65,36 @@ class Told(msgspec.Struct, frozen=True):
     findings: tuple[Finding, ...] = ()
 
 
-def open_tables(
-    predictions: Any,
-    ground_truths: Any,
-    options: Options,
-    datums: Any,
-    labels: Any,
-    storage_options: dict[str, str] | None,
-    metrics: Metrics | None = None,
-) -> tuple[planner.Plan, Inputs]:
-    """Return the plan and the opened tables; an explicit task is planned before any file is read.
+class Opened(msgspec.Struct):
+    """A run whose tables are open and whose rows are not yet read.
 
-    ``metrics`` overrides the metrics of the options. If a side has only keypoints and the options
-    do
-    not name the compared geometry, keypoints are compared and set in the plan's options.
+    Attributes:
+        plan: what is computed; may be replaced until the run is scored.
+        begun: time at which it was opened.
     """
 
-    def planned(task: str, options: Options) -> planner.Plan:
-        wanted = options if metrics is None else options.replace(metrics=metrics(task))
-        plan = planner.make_plan(wanted, task)
-        named = metrics is None or options.metrics is not None
-        return plan if named else msgspec.structs.replace(plan, named=False)
+    tables: Tables
+    options: Options
+    plan: planner.Plan
+    inputs: Inputs
+    begun: float
 
-    plan = None if options.task is None else planned(options.task, options)
+
+def open_tables(tables: Tables, options: Options) -> Opened:
+    """Open tables and plan their run; an explicit task is planned before any file is read.
+
+    If a side has only keypoints and the options do not name the compared geometry, keypoints are
+    compared.
+    """
+    begun = time.perf_counter()
+    plan = None if options.task is None else planner.make_plan(options, options.task)
     if options.memory_limit is None:
         room = Room(free_memory, BASE, given=False)  # the system is asked on demand
     else:
         limit = limit_of(options.memory_limit)
         room = Room(lambda: limit, BASE)
-    opened = partial(
-        open_inputs,
-        predictions,
-        ground_truths,
-        datums=datums,
-        labels=labels,
-        storage_options=storage_options,
-        room=room,
-    )
     try:
-        inputs = opened(options=options)
+        inputs = open_inputs(tables, options, room=room)
         task = infer_task(inputs, options)
         alone = options.iou_type is None and points_alone(inputs, task, options)
     except PointsAlone:
@@ -118,16 +103,16 @@ def open_tables(
         alone = True
     if alone:
         options = options.replace(iou_type=POINTS)
-        inputs = opened(options=options)
+        inputs = open_inputs(tables, options, room=room)
         first = inputs.sources[next(iter(inputs.sources))]
         first.notes = (*first.notes, ("points_alone", _POINTS_ALONE, None))
         task = infer_task(inputs, options)
     if plan is None or alone:
-        plan = planned(task, options)
+        plan = planner.make_plan(options, task)
     now = wanted_fields(plan.options.iou_type, plan.options.convert_to)
     if now != wanted_fields(options.iou_type, options.convert_to):  # the dialect changed them
-        inputs = opened(options=plan.options)
-    return plan, inputs
+        inputs = open_inputs(tables, plan.options, room=room)
+    return Opened(tables, options, plan, inputs, begun)
 
 
 _POINTS_ALONE = (
@@ -158,120 +143,116 @@ def _digest(source: Any) -> dict[str, Any]:
 
 @heard
 def score_tables(
-    predictions: Any,
-    ground_truths: Any,
-    chosen: Options,
+    tables: Tables,
+    options: Options,
     *,
-    datums: Any = None,
-    labels: Any = None,
-    storage_options: dict[str, str] | None = None,
     executor: Executor | str | None = None,
     address: str | None = None,
     progress: Progress | bool | None = None,
-    held: bool = False,
     paged: bool = False,
-    showing: Collection[str] = (),
-    looked: Look | None = None,
-    metrics: Metrics | None = None,
 ) -> Scorecard:
     """Score tables, with the arguments of :func:`evalengine.score` and validated options.
 
     Args:
-        held: keep the tally in memory, within its share of a memory limit, and skip intervals; for
-            comparisons and searches.
         paged: count data for the report whatever the metrics. The default metrics do so anyway if
             rows are in memory.
-        showing: additional frames to compute, if the task has them.
-        looked: callback that receives the tallies, also those on disk; disables intervals.
-        metrics: overrides the metrics of the options.
     """
-    intervals = wanted_intervals(chosen)  # raises before any table is read
-    tell = progress if callable(progress) else silent
-    begun = time.perf_counter()
-    tell("reading and checking")
-    plan, inputs = open_tables(
-        predictions, ground_truths, chosen, datums, labels, storage_options, metrics
-    )
-    if metrics is not None:
-        chosen = chosen.replace(metrics=metrics(plan.task))
-    if chosen.iou_type != plan.options.iou_type:
-        chosen = chosen.replace(iou_type=plan.options.iou_type)
-    if chosen.limits:
+    wanted(options)  # raises before any table is read
+    step("reading and checking")
+    run = open_tables(tables, options)
+    if paged:
+        run.plan = msgspec.structs.replace(run.plan, paged=True)
+    return score_opened(run, executor=executor, address=address)
+
+
+def score_opened(
+    run: Opened,
+    *,
+    executor: Executor | str | None = None,
+    address: str | None = None,
+    held: bool = False,
+    disk: ExitStack | None = None,
+) -> Scorecard:
+    """Score open tables.
+
+    Args:
+        held: keep the tally in memory, within its share of a memory limit, and skip intervals; for
+            comparisons and searches.
+        disk: receives the files of a tally that is too large for memory, which the scorecard has
+            until they are closed; skips intervals.
+    """
+    plan, inputs, options = run.plan, run.inputs, run.options
+    if options.iou_type != plan.options.iou_type:
+        options = options.replace(iou_type=plan.options.iou_type)
+    if options.limits:
         limits.refuse(plan)
-    estimates = None if held else looked
-    if intervals is not None and not (held or looked):
-        estimates = partial(_estimates, intervals=intervals)
+    intervals = None if held or disk is not None else wanted(options)
+    estimates = None if intervals is None else partial(_estimates, intervals=intervals)
     first = TABLE if TABLE in inputs.sources else PREDICTIONS
-    paths = {first: predictions, GROUND_TRUTHS: ground_truths, "datums": datums, "labels": labels}
-    plan = msgspec.structs.replace(planner.showing(plan, showing) if showing else plan, paged=paged)
+    paths = {
+        first: run.tables.predictions,
+        GROUND_TRUTHS: run.tables.ground_truths,
+        "datums": run.tables.datums,
+        "labels": run.tables.labels,
+    }
     pool = executor if isinstance(executor, str) else None
     unlimited = ""
-    limited = not held or chosen.memory_limit is not None
+    limited = not held or options.memory_limit is not None
     if limited and (executor is None or pool or address):
-        done, unlimited = _in_parts(plan, inputs, chosen, pool, address, tell, estimates, held=held)
-        if done is not None:
-            seconds = {**done.seconds, "total": time.perf_counter() - begun}
-            told = {
-                "datums": done.n_datums,
-                "recognised": done.recognised,
-                "buckets": done.buckets,
-                "columns": done.columns,
-            }
-            judged = done.tallied if plan.paged else None
-            return _card(
-                done.plan,
-                chosen,
-                done.frames,
-                done.labels,
-                _facts(done.plan, done.sources, done.notes, done.rows, told, seconds, paths),
-                _told(done.recognised, unanswered(done.plan, done.notes, _with_truths(done))),
-                partial(makers, done.plan.task, done.plan.dialect.name),
-                done.rows,
-                done.n_datums,
-                inputs,
-                done.tallied,
-                partial(_whole_page, done.page, done.frames, judged),
-            )
-    elif chosen.memory_limit is not None:
+        asked = pool or address is not None or options.memory_limit is not None
+        if asked or _may_be_large(inputs):
+            workers = pool_of(pool, address, options.threads)
+            try:
+                found, unlimited = partitions.wanted(plan, inputs, options, workers)
+                if found is not None:
+                    done = partitions.run(
+                        found, plan, options, workers, estimates, held=held, disk=disk
+                    )
+                    return _card_of_parts(done, run, options, paths)
+            finally:
+                workers.close()
+    elif options.memory_limit is not None:
         unlimited = "the threads of a given executor work on them together"
-    threads = Threads(chosen.threads, None if isinstance(executor, str) else executor)
-    frames = checked_frames(inputs, plan.task, chosen, threads.each)
-    usual = chosen.metrics is None and not held
-    plan = planner.fitted(msgspec.structs.replace(plan, paged=paged or usual), frames)
+    threads = Threads(options.threads, None if isinstance(executor, str) else executor)
+    frames = checked_frames(inputs, plan.task, options, threads.each)
+    if options.metrics is None and not held and not plan.paged:
+        plan = msgspec.structs.replace(plan, paged=True)
+    plan = planner.fitted(plan, frames)
     if unlimited:
         said = f"all rows are kept in the memory of one process: {unlimited}."
         frames.notes.append(Note("not_in_parts", said))
     rows = rows_of(frames)
     loaded = time.perf_counter()
-    tell("matching")
-    if chosen.limits:
+    step("matching")
+    if options.limits:
         tallies, (known, ends) = limits.matched(plan, frames, threads)
     else:
         tallies = planner.run(plan, frames, threads)
-    if chosen.memory_limit is not None and not unlimited:
-        too_many_labels(plan, tallies, chosen)
+    if options.memory_limit is not None and not unlimited:
+        too_many_labels(plan, tallies, options)
     threads = threads.own()
     estimate = None if estimates is None else estimates(plan, tallies, threads)
     frame_makers, whole = summary.summarise(plan, tallies, threads=threads, estimate=estimate)
     if estimate is not None:
         frame_makers, notes = _estimated(frame_makers, estimate)
         frames.notes += notes
-    if chosen.limits:
+    if options.limits:
         made = limits.table(plan, frame_makers["metrics"](), known, ends, threads)
         frame_makers = {**frame_makers, limits.FRAME: lambda: made}
     if frames.notes:
         frames.notes[:] = unanswered(plan, frames.notes)
-    seconds = {"read": loaded - begun, **tallies.seconds, "total": time.perf_counter() - begun}
+    total = time.perf_counter() - run.begun
+    seconds = {"read": loaded - run.begun, **tallies.seconds, "total": total}
     told = {
         "datums": len(tallies.datums),
         "recognised": frames.recognised,
         **frames.facts,
         "columns": frames.columns,
     }
-    tallied = summary.Tallied(plan, tallies, threads)
+    tallied = Tallied(plan, tallies, threads)
     return _card(
         plan,
-        chosen,
+        options,
         frame_makers,
         tallies.labels.frame,
         _facts(plan, frames.sources, frames.notes, rows, told, seconds, paths),
@@ -282,6 +263,40 @@ def score_tables(
         inputs,
         tallied,
         partial(_page, tallied, frame_makers),
+    )
+
+
+def _may_be_large(inputs: Inputs) -> bool:
+    formats = {*map(attrgetter("format"), inputs.sources.values())}
+    return formats != {"memory"} and partitions.large(inputs)
+
+
+def _card_of_parts(
+    done: partitions.Done, run: Opened, options: Options, paths: Mapping[str, Any]
+) -> Scorecard:
+    """Return the scorecard of a run through buckets."""
+    plan, kind = done.plan, f"datums_without_{GROUND_TRUTHS}"
+    without = sum(note.count or 0 for note in done.notes if note.kind == kind)
+    seconds = {**done.seconds, "total": time.perf_counter() - run.begun}
+    told = {
+        "datums": done.n_datums,
+        "recognised": done.recognised,
+        "buckets": done.buckets,
+        "columns": done.columns,
+    }
+    return _card(
+        plan,
+        options,
+        done.frames,
+        done.labels,
+        _facts(plan, done.sources, done.notes, done.rows, told, seconds, paths),
+        _told(done.recognised, unanswered(plan, done.notes, done.n_datums - without)),
+        partial(makers, plan.task, plan.dialect.name),
+        done.rows,
+        done.n_datums,
+        run.inputs,
+        done.tallied,
+        partial(_whole_page, done.page, done.frames, done.tallied if run.plan.paged else None),
     )
 
 
@@ -300,32 +315,6 @@ def _estimated(
     """Compute the metrics frame with intervals, so that the notes on them are known."""
     metrics = frames["metrics"]()
     return {**frames, "metrics": lambda: metrics}, estimate.notes()
-
-
-def _in_parts(
-    plan: planner.Plan,
-    inputs: Inputs,
-    options: Options,
-    executor: str | None,
-    address: str | None,
-    tell: Progress,
-    estimates: Look | None,
-    *,
-    held: bool,
-) -> tuple[partitions.Done | None, str]:
-    """Run through buckets on disk; otherwise None and, if requested, the reason against it."""
-    if not executor and address is None and options.memory_limit is None:
-        formats = {*map(attrgetter("format"), inputs.sources.values())}
-        if formats == {"memory"} or not partitions.large(inputs):
-            return None, ""
-    pool = pool_of(executor, address, options.threads)
-    try:
-        found, reason = partitions.wanted(plan, inputs, options, pool)
-        if found is None:
-            return None, reason
-        return partitions.run(found, plan, options, pool, tell, estimates, held=held), ""
-    finally:
-        pool.close()
 
 
 def unanswered(plan: planner.Plan, notes: Sequence[Note], truths: int | None = None) -> list[Note]:
@@ -361,12 +350,6 @@ def unanswered(plan: planner.Plan, notes: Sequence[Note], truths: int | None = N
 
 _EXPLAINED = ("splits_without_predictions", "ids_hardly_meet")
 """Warnings that explain why datums have no predictions."""
-
-
-def _with_truths(done: partitions.Done) -> int:
-    """Return how many datums of a run through buckets have ground truths."""
-    kind = f"datums_without_{GROUND_TRUTHS}"
-    return done.n_datums - sum(note.count or 0 for note in done.notes if note.kind == kind)
 
 
 def _facts(
@@ -413,14 +396,14 @@ def _run(
     }
 
 
-def _page(tallied: summary.Tallied, frames: Mapping[str, Callable[[], pl.DataFrame]]) -> Paged:
+def _page(tallied: Tallied, frames: Mapping[str, Callable[[], pl.DataFrame]]) -> Paged:
     """Return the report's frames for a run in memory, including the worst datums."""
     page = page_frames(tallied.plan, tallied.tallies, tallied.threads)
     return _whole_page(page, frames, tallied)
 
 
 def _whole_page(
-    page: Paged, frames: Mapping[str, Callable[[], pl.DataFrame]], tallied: summary.Tallied | None
+    page: Paged, frames: Mapping[str, Callable[[], pl.DataFrame]], tallied: Tallied | None
 ) -> Paged:
     """Add the worst datums to the report's frames if there is a tally, and the distribution."""
     if tallied is not None:
@@ -440,7 +423,7 @@ def _card(
     rows: Mapping[str, int],
     datums: int,
     inputs: Inputs | None,
-    tallied: summary.Tallied | None,
+    tallied: Tallied | None,
     page: Callable[[], Paged],
 ) -> Scorecard:
     read, files = {}, {}
@@ -516,7 +499,7 @@ def card_of(
         said: notes of the run.
     """
     threads = threads.own()
-    intervals = wanted_intervals(options)
+    intervals = wanted(options)
     estimate = None if intervals is None else _estimates(plan, tallies, threads, intervals)
     frames, whole = summary.summarise(plan, tallies, threads=threads, estimate=estimate)
     if estimate is not None:
@@ -527,7 +510,7 @@ def card_of(
             (*said.warnings, *more.warnings),
             (*said.findings, *more.findings),
         )
-    tallied = summary.Tallied(plan, tallies, threads)
+    tallied = Tallied(plan, tallies, threads)
     return _card(
         plan,
         options,
@@ -563,14 +546,14 @@ def is_scored(run: Any) -> bool:
     return isinstance(run, Scorecard) or is_saved(run)
 
 
-def refuse_tables(**tables: Any) -> None:
+def refuse_tables(tables: Tables, *, datums: bool = True) -> None:
     """Refuse tables given together with a run that is already scored.
 
     Raises:
         OptionError: names the first one.
     """
-    for name, given in tables.items():
-        if given is not None:
+    for name in ("ground_truths", *(["datums"] * datums), "labels"):
+        if getattr(tables, name) is not None:
             raise OptionError(
                 f"{option(name)} is given, but the run is scored already: omit it.",
                 code="option_unread",
@@ -611,40 +594,33 @@ def refuse_options(card: Scorecard, options: Options, settable: Collection[str])
 
 
 def card_of_run(
-    run: Any,
-    ground_truths: Any,
+    tables: Tables,
     options: Options,
-    datums: Any,
-    labels: Any,
-    storage_options: dict[str, str] | None,
     *,
     showing: Collection[str] = (),
     held: bool = True,
     settable: Collection[str] = (),
-    progress: Any = None,
 ) -> Scorecard:
     """Return a run's scorecard: unchanged, loaded, or scored.
 
-    It has tallies (unless ``held`` is False) and some frames.
+    Args:
+        showing: additional frames to compute, if the task has them.
+        held: see :func:`score_opened`.
 
     Raises:
         OptionError: an option that contradicts a scored run and is not ``settable``.
     """
+    run = tables.predictions
     if is_scored(run):
         card: Scorecard = run if isinstance(run, Scorecard) else load(run)
         refuse_options(card, options, settable)
         return card
-    return score_tables(
-        run,
-        ground_truths,
-        options,
-        datums=datums,
-        labels=labels,
-        storage_options=storage_options,
-        held=held,
-        showing=showing,
-        progress=progress,
-    )
+    wanted(options)
+    step("reading and checking")
+    opened = open_tables(tables, options)
+    if showing:
+        opened.plan = planner.showing(opened.plan, showing)
+    return score_opened(opened, held=held)
 
 
 def class_names(*cards: Scorecard) -> dict[str, str]:
@@ -769,36 +745,33 @@ def ious_of(tallied: Tallied) -> list[str]:
     return own_ious(settings, values, at, "pr_curve_iou_threshold")
 
 
-def refusal(frame: str, task: str, options: Options, run: Any, truths: Any, **tables: Any) -> str:
+def refusal(frame: str, task: str, options: Options, tables: Tables) -> str:
     """Return why tables cannot be scored by the first metric that fills a frame; empty if they
     can.
     """
     names = (planner.filling(task, frame)[0].name,)
     try:
-        score_tables(run, truths, options.replace(metrics=names, task=task), **tables)
+        score_tables(tables, options.replace(metrics=names, task=task))
     except EvalengineError as error:
         return error.said
     return ""
 
 
 def tallied_through(
-    run: Any,
-    ground_truths: Any,
+    tables: Tables,
     options: Options,
     asked: Wanted,
     *,
-    metrics: Metrics,
+    metrics: Callable[[str], tuple[str, ...]],
     settable: Collection[str],
     then: Callable[[Tallied, Options], R],
-    step: str,
-    tables: Mapping[str, Any],
-    tell: Callable[[str], None],
+    name: str,
     unread: Collection[str] = (),
 ) -> tuple[R, tuple[str, ...]]:
     """Run an analysis on the tallies of a run: scored, saved or as tables, also on disk.
 
     Args:
-        then: the analysis, a function of tallies with keys, and options.
+        metrics: the metrics to score with, from the task.
 
     Returns:
         the result of ``then``; notes of scoring.
@@ -806,14 +779,13 @@ def tallied_through(
     Raises:
         ResultError: a saved run without the required data.
     """
-    found: list[R] = []
 
-    def look(plan: planner.Plan, tallies: Any, threads: Threads) -> None:
-        tell(step)
+    def analyse(tallied: Tallied, changed: Options) -> R:
+        step(name)
         try:
-            found.append(then(Tallied(plan, tallies, threads), changed))
+            return then(tallied, changed)
         except UnmatchedError as error:
-            at = plan.settings.pr_curve_iou_threshold
+            at = tallied.plan.settings.pr_curve_iou_threshold
             raise ResultError(
                 f"{error.args[0]} in this run: score the tables with"
                 f" {option('pr_curve_iou_threshold', at)}.",
@@ -822,21 +794,25 @@ def tallied_through(
                 value=at,
             ) from None
 
-    if not is_scored(run):
-        changed = options
+    if not is_scored(tables.predictions):
         plain = options.replace(intervals=asked.level, draws=asked.draws, **dict.fromkeys(unread))
-        tell("scoring")
-        card = score_tables(run, ground_truths, plain, looked=look, metrics=metrics, **tables)
-        return found[0], card.notes
-    refuse_tables(ground_truths=ground_truths, datums=tables["datums"], labels=tables["labels"])
-    read = (*settable, *READ_BESIDE)
-    card = card_of_run(run, None, options, None, None, None, settable=read)
-    tallied = keyed(tallied_of("the run", card, step, options.threads), asked.cluster)
+        step("scoring")
+        if plain.task is not None:
+            metrics(plain.task)
+        opened = open_tables(tables, plain)
+        task = opened.plan.task
+        opened.options = opened.options.replace(metrics=metrics(task))
+        plan = planner.make_plan(opened.options, task)
+        opened.plan = msgspec.structs.replace(plan, named=options.metrics is not None)
+        with ExitStack() as disk:
+            card = score_opened(opened, disk=disk)
+            return analyse(tallied_of("the run", card), options), card.notes
+    refuse_tables(tables)
+    card = card_of_run(tables, options, settable=(*settable, *READ_BESIDE))
+    tallied = keyed(tallied_of("the run", card, name, options.threads), asked.cluster)
     given = {name: getattr(options, name) for name in settable}
     changed = card.options.replace(
         **{name: value for name, value in given.items() if value is not None}
     )
-    plan = planner.make_plan(changed, card.task)
-    changed = changed.replace(metrics=options.metrics)
-    look(plan, tallied.tallies, tallied.threads)
-    return found[0], ()
+    tallied = msgspec.structs.replace(tallied, plan=planner.make_plan(changed, card.task))
+    return analyse(tallied, changed.replace(metrics=options.metrics)), ()

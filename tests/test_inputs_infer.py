@@ -15,7 +15,7 @@ from small_tables import ground_truths, predictions
 
 import evalengine as ee
 from evalengine.ingest.infer import infer_task
-from evalengine.ingest.opening import open_inputs
+from evalengine.ingest.opening import Tables, open_inputs
 from evalengine.schemas.errors import EvalengineError
 from evalengine.schemas.option_values import make_options
 
@@ -29,7 +29,7 @@ LIST = {"bbox": [[0.0, 0.0, 1.0, 1.0]]}
 
 def infer(ours: Any, theirs: Any = None, **options: Any) -> str:
     given = make_options(**options)
-    return infer_task(open_inputs(ours, theirs, options=given), given)
+    return infer_task(open_inputs(Tables(ours, theirs), given), given)
 
 
 def refusal(*args: Any, **options: Any) -> Refusal:

@@ -172,14 +172,19 @@ def score(
     keeper = Keeper(gates, fail_if, baseline, given["options"], junit, executor, report)
     given["options"] = keeper.options
     with progress_line() as progress:
+        from ..ingest.opening import Tables
         from ..run import score_tables
 
         options = given.pop("options")
-        # A default set that is kept can be reported on later.
-        given["paged"] = report is not None or (out is not None and options.metrics is None)
-        where = {"executor": executor, "address": address}
-        given |= {name: value for name, value in where.items() if value is not None}
-        card = score_tables(predictions, ground_truths, options, progress=progress, **given)
+        card = score_tables(
+            Tables(predictions, ground_truths, **given),
+            options,
+            executor=executor,
+            address=address,
+            progress=progress,
+            # A default set that is kept can be reported on later.
+            paged=report is not None or (out is not None and options.metrics is None),
+        )
         card.asked_frame(frame or "metrics")
         if out is not None:
             if progress:

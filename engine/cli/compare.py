@@ -360,7 +360,7 @@ def compare(
         raise click.UsageError("--format github prints the comparison: omit --frame.")
     judge = compared_gates(gates, fail_if, runs, given["options"], junit)
     with progress_line() as progress:
-        from ..api import compare as run
+        from ..comparing import compare as run
 
         found = run(
             *runs,

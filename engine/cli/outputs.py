@@ -72,15 +72,10 @@ def plot(
     earlier = None if baseline is None else scored_in(baseline)
     chosen: dict[str, Any] = {"label_value": label, "iou_threshold": iou, "metric": metric}
     figure = plots.figure(kind, earlier, **chosen)
-    from ..atomic import whole_file
+    from ..atomic import whole_file, written
 
-    try:
-        with whole_file(target, sweeps=True) as file:
-            figure.savefig(file, dpi=150, format=target.suffix[1:].lower())
-    except OSError as error:
-        from ..schemas.errors import WriteError
-
-        raise WriteError(f"cannot write {target}: {error.strerror or error}.") from error
+    with written(target), whole_file(target, sweeps=True) as file:
+        figure.savefig(file, dpi=150, format=target.suffix[1:].lower())
     click.echo(f"the {kind} plot is in {target}", err=True)
 
 

@@ -206,7 +206,8 @@ def embed(texts: Sequence[str], embedding: Embedding) -> Embedded:
     cache = _Kept(embedding.cache)
     client = None
     try:
-        keys = [_key(url, embedding, text) for text in texts]
+        about = [url, embedding.model, embedding.dimensions]
+        keys = [hashlib.sha256(json.dumps([*about, text]).encode()).hexdigest() for text in texts]
         known = cache.get(keys)
         budget.usage.cached = len(known)
         missing = [i for i, key in enumerate(keys) if key not in known]
@@ -319,12 +320,6 @@ class _Source:
             of=len(self._texts),
             stopped=self._patience.budget.usage.stopped,
         )
-
-
-def _key(url: str, embedding: Embedding, text: str) -> str:
-    """64 hexadecimal digits that name one vector."""
-    parts = [url, embedding.model, embedding.dimensions, text]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 def _read(body: Any, n: int) -> _Answer:

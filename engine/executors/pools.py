@@ -43,7 +43,6 @@ def split(offsets: np.ndarray[Any, Any], pieces: int) -> list[tuple[int, int]]:
 
     Args:
         offsets: int64 [n_groups + 1], CSR offsets of the groups' rows.
-        pieces: maximum number of ranges.
 
     Returns:
         (first, last) group ranges that cover all groups in order, none empty.
@@ -109,9 +108,14 @@ class Threads:
         """
         if len(calls) < 2 or (self.workers == 1 and self._given is None):
             return [call() for call in calls]
-        if self._given is not None:
-            return _each(self._given, calls)
-        return self._together(calls)
+        if self._given is None:
+            return self._together(calls)
+        futures: list[Future[R]] = []
+        try:
+            futures += (self._given.submit(copy_context().run, call) for call in calls)
+            return [future.result() for future in futures]
+        finally:
+            wait([future for future in futures if not future.cancel()])
 
     def _together(self, calls: Sequence[Callable[[], R]]) -> list[R]:
         """See :meth:`each`; this thread works, too."""
@@ -175,16 +179,6 @@ class Threads:
             if not self._lists and self._pool is not None:
                 _idle[self.workers].append(self._pool)
                 self._pool = None
-
-
-def _each(executor: Executor, calls: Sequence[Callable[[], R]]) -> list[R]:
-    """Run calls only on the threads of an executor; see :meth:`Threads.each`."""
-    futures: list[Future[R]] = []
-    try:
-        futures += (executor.submit(copy_context().run, call) for call in calls)
-        return [future.result() for future in futures]
-    finally:
-        wait([future for future in futures if not future.cancel()])
 
 
 def dismiss() -> None:

@@ -127,7 +127,11 @@ class Processes:
                     worker.ready = True
                     if answer != _READY:
                         assert worker.call is not None
-                        found[worker.call] = _taken(answer)
+                        raised, pickled = answer
+                        error: BaseException | None = pickle.loads(pickled)
+                        if raised and error is not None:
+                            raise error
+                        found[worker.call] = error
                         worker.call = None
                         one_done()
                     if waiting:
@@ -190,15 +194,6 @@ def _mourn(worker: _Worker, deaths: list[int], waiting: deque[int], unborn: int)
             status=code,
         )
     waiting.appendleft(worker.call)
-
-
-def _taken(answer: tuple[bool, bytes]) -> BaseException | None:
-    """Return a worker's input error or None; raise its other errors."""
-    raised, pickled = answer
-    error: BaseException | None = pickle.loads(pickled)
-    if raised and error is not None:
-        raise error
-    return error
 
 
 def _serve(pipe: Connection) -> None:

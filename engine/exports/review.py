@@ -66,10 +66,6 @@ def write(rows: pl.DataFrame, images: pl.DataFrame | None, form: str, path: str 
         images: one row per datum: ``datum_id``, ``width`` and ``height`` in pixels, ``file_name``;
             or None. The id replaces a missing name.
         form: one of :data:`FORMATS`.
-        path: the file.
-
-    Returns:
-        number of images.
 
     Raises:
         OptionError: no such format.

@@ -38,11 +38,6 @@ def dicts_of(card: Scorecard, key: Key, *, shape: str, undefined: float = 0.0) -
 
     That is the order of the rows for one table, and of the ids for two.
 
-    Args:
-        card: a scorecard, new or loaded.
-        shape: name for messages.
-        undefined: replacement for undefined values.
-
     Raises:
         ResultError: the scorecard has no metric of that tool.
     """
@@ -88,9 +83,6 @@ def to_continuous_eval(card: Scorecard) -> list[dict[str, float]]:
 
     Keys are those of continuous-eval's documentation; in its dialect those of the release,
     ``context_precision`` and so on. Ranked metrics are over the whole list.
-
-    Args:
-        card: a scorecard of retrieval.
 
     Raises:
                 ResultError: the scorecard has no such metric.
@@ -151,9 +143,6 @@ def to_remem(card: Scorecard) -> tuple[dict[str, float], list[dict[str, float]]]
     """Convert to pooled ``Recall@k``, ``Recall_all@k`` and ``NDCG_any@k``, and one dict per
     example.
 
-    Args:
-        card: a scorecard of retrieval.
-
     Raises:
                 ResultError: the scorecard has no metric of REMem.
     """
@@ -175,9 +164,6 @@ def to_phoenix(card: Scorecard) -> list[dict[str, Any]]:
 
     Names are Phoenix's: ``precision``, ``recall`` and ``f1`` (``f0_5`` at beta 0.5), followed by
     the average unless it is macro. Undefined is NaN, as with Phoenix's zero_division of NaN.
-
-    Args:
-        card: a scorecard, new or loaded, with Precision, Recall and F at its beta.
 
     Raises:
         ResultError: one of the three is not among its metrics.

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 import polars as pl
 
+from ..ingest.opening import Tables
 from ..ingest.problems import count_of, listing
 from ..plan import planner
 from ..plan.limits import FRAME, refuse
 from ..run import card_of_run, is_scored, refuse_tables
 from ..schemas.errors import ResultError
+from ..schemas.named import Named
 from ..schemas.option_values import make_options
 from ..schemas.options import Options
 from ..schemas.wording import option
 from . import Found
-
-if TYPE_CHECKING:
-    from typing import Unpack
-
-    from ..schemas.named import Named
 
 # Result class of ``find_limits``.
 
@@ -174,11 +171,12 @@ def find_limits(
         >>> ee.find_limits("run.txt", "qrels.txt", metrics=["nDCG@10"]).frame  # doctest: +SKIP
     """
     chosen = make_options(options, **named)
+    tables = Tables(run, ground_truths, datums, labels, storage_options)
     if is_scored(run):
-        refuse_tables(ground_truths=ground_truths, labels=labels, datums=datums)
+        refuse_tables(tables)
     else:
         chosen = chosen.replace(limits=True)
-    card = card_of_run(run, ground_truths, chosen, datums, labels, storage_options, held=False)
+    card = card_of_run(tables, chosen, held=False)
     if FRAME not in card.frames:
         refuse(planner.make_plan(card.options, card.task))
         raise ResultError(

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import msgspec
 import numpy as np
 import polars as pl
 
-from .. import run as scoring
 from .. import tasks
 from ..executors import Threads
+from ..ingest.opening import Tables
 from ..ingest.problems import count_of
 from ..ingest.values import sides_by_name
 from ..metrics.thresholds import (
@@ -29,20 +29,18 @@ from ..metrics.thresholds import (
     told_by,
 )
 from ..plan.summary import Plan, Tallied
-from ..progress import heard, silent
+from ..progress import Progress, heard
 from ..run import hits_at, intervals_of, ious_of, tallied_through
 from ..schemas.arrays import Array
 from ..schemas.display import NAME, Column
 from ..schemas.errors import OptionError, invalid
+from ..schemas.named import Named
 from ..schemas.option_values import Wanted, make_options
 from ..schemas.options import Options
 from ..schemas.wording import option
 from ..statistics.resamples import curves_of, in_every_draw, interval, notes_on
 from ..tally.datums import Labels, keys_as_labels, named_rows
 from . import Found, hit_at
-
-if TYPE_CHECKING:
-    from ..schemas.named import Named
 
 # Result class of ``find_calibration``.
 
@@ -240,7 +238,7 @@ def find_calibration(
     labels: Any = None,
     options: Options | Mapping[str, Any] | None = None,
     storage_options: dict[str, str] | None = None,
-    progress: scoring.Progress | bool | None = None,
+    progress: Progress | bool | None = None,
     **named: Unpack[Named],
 ) -> FoundCalibration:
     """Measure the calibration of scores per label, and fit two recalibrations.
@@ -285,17 +283,14 @@ def find_calibration(
         )
     asked = intervals_of(chosen)
     made, notes = tallied_through(
-        run,
-        ground_truths,
+        Tables(run, ground_truths, datums, labels, storage_options),
         chosen,
         asked,
         metrics=_needed,
         settable=_SETTABLE,
         unread=("n_bins",),
         then=lambda tallied, options: _found(tallied, options, asked),
-        step="fitting",
-        tables={"datums": datums, "labels": labels, "storage_options": storage_options},
-        tell=progress if callable(progress) else silent,
+        name="fitting",
     )
     made.said = (*notes, *made.said)
     return made

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import polars as pl
 
 from ..ingest.infer import recognise
+from ..ingest.opening import Tables
 from ..ingest.problems import count_of
 from ..ingest.recognise import contract
 from ..ingest.sources.tables import open_source
@@ -20,6 +21,7 @@ from ..report.text import number
 from ..run import card_of_run, is_scored, own_ious, tallied_of
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, PREDICTIONS, TABLE
 from ..schemas.errors import EvalengineError
+from ..schemas.named import Named
 from ..schemas.option_values import make_options
 from ..schemas.options import Options
 from ..schemas.tables import contracts
@@ -28,11 +30,6 @@ from ..tasks.scores import NotProbabilities
 from . import Found
 from .label_errors import FILTER_BY
 from .slices import find_slices
-
-if TYPE_CHECKING:
-    from typing import Unpack
-
-    from ..schemas.named import Named
 
 # Result class of ``diagnose``.
 
@@ -358,13 +355,13 @@ def diagnose(
         >>> ee.diagnose("preds.parquet", "gts.parquet", datums="images.parquet")  # doctest: +SKIP
     """
     chosen = make_options(options, **named)
-    given = run, ground_truths, chosen, datums, labels, storage_options
+    tables = Tables(run, ground_truths, datums, labels, storage_options)
     held = chosen.memory_limit is None
     said: list[str] = []
     try:
-        card = card_of_run(*given, showing=list(_FRAMES), held=held)
+        card = card_of_run(tables, chosen, showing=list(_FRAMES), held=held)
     except NotProbabilities as error:  # the rest does not need label errors
-        card = card_of_run(*given, showing=list(_FRAMES)[:-1], held=held)
+        card = card_of_run(tables, chosen, showing=list(_FRAMES)[:-1], held=held)
         said.append(_unlooked(_FRAMES["label_errors"], error))
     columns = _columns(datums, chosen, storage_options, card.task)
     said += _unkept(card) if is_scored(run) else []
@@ -392,7 +389,7 @@ def diagnose(
         truths = int(rows.unique("label_value")["support"].sum())
         truths = truths or card.read.get(GROUND_TRUTHS) or 1
         found += label_errors(frames["label_errors"], truths, columns, FILTER_BY)
-    found += _twice(card, run, ground_truths, chosen, storage_options, said)
+    found += _twice(card, tables, chosen, said)
     if not any(one.share for one in found):
         found += _singles(card, said)
     frame = pl.DataFrame(
@@ -495,15 +492,9 @@ def _columns(
     ).collect()
 
 
-def _twice(
-    card: Scorecard,
-    predictions: Any,
-    ground_truths: Any,
-    options: Options,
-    storage_options: dict[str, str] | None,
-    said: list[str],
-) -> Iterator[Finding]:
+def _twice(card: Scorecard, tables: Tables, options: Options, said: list[str]) -> Iterator[Finding]:
     """Find datums all of whose rows also occur under another id."""
+    predictions, ground_truths = tables.predictions, tables.ground_truths
     if is_scored(predictions):
         said.append("duplicate datums were not looked for: a scored run keeps no tables.")
         return
@@ -516,7 +507,7 @@ def _twice(
         if role not in known:
             return
         try:
-            source = open_source(given, storage_options=storage_options)
+            source = open_source(given, storage_options=tables.storage_options)
             schema = source.frame.collect_schema()
             own = contract(card.task, role, options, schema)
             exprs = recognise(schema, own, options.columns).exprs

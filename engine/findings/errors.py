@@ -3,36 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import msgspec
 import polars as pl
 
-from .. import run as scoring
 from ..atomic import guarding, refuse
-from ..executors import Threads
 from ..ingest.infer import recognise
+from ..ingest.opening import Tables
 from ..ingest.problems import count_of
 from ..ingest.sources.tables import open_source
 from ..plan import planner
 from ..plan.paging import losses_of, worst
-from ..plan.summary import Tallied, judged_of
-from ..progress import heard, silent
+from ..plan.summary import judged_of
+from ..progress import Progress, heard, step
 from ..report.text import number
-from ..run import card_of_run, class_names, is_scored, own_ious, refusal, refuse_tables, tallied_of
+from ..run import (
+    card_of_run,
+    class_names,
+    is_scored,
+    open_tables,
+    own_ious,
+    refusal,
+    refuse_tables,
+    score_opened,
+    tallied_of,
+)
 from ..schemas.contract import DATUM_TABLE
 from ..schemas.errors import OptionError, ResultError, invalid, unknown
+from ..schemas.named import Named
 from ..schemas.option_values import make_options
 from ..schemas.options import Options
 from ..schemas.wording import in_python, option
 from ..scorecard.card import Scorecard
 from ..tasks.task import Losses
 from . import Found, with_boxes, with_names
-
-if TYPE_CHECKING:
-    from ..schemas.named import Named
 
 # Result class of ``find_errors``.
 
@@ -133,7 +141,6 @@ class ErrorRows(Found, eq=False):
 
 # Implementation of ``find_errors``: the worst datums and their wrong rows.
 
-Progress = scoring.Progress
 
 FRAME = "errors"
 _TOLD = ("datum_id", "width", "height", "file_name")
@@ -191,13 +198,12 @@ def find_errors(
         raise invalid("top", top, "write 1 or more.")
     if sort not in ORDERS:
         raise unknown("sort", sort, ORDERS)
-    tell = progress if callable(progress) else silent
+    tables = Tables(run, ground_truths, datums, labels, storage_options)
     if is_scored(run):
-        refuse_tables(ground_truths=ground_truths, labels=labels)
+        refuse_tables(tables, datums=False)
     else:
-        tell("scoring")
-    given = run, ground_truths, chosen, datums, labels, storage_options
-    card, losses, whole = _judged(given, tell)
+        step("scoring")
+    card, losses, whole = _judged(tables, chosen)
     n = whole.height if card.read.get("datums") is None else card.read["datums"]
     at = losses.made_with.get("iou_threshold")
     settings = planner.make_plan(card.options, card.task).settings
@@ -212,9 +218,7 @@ def find_errors(
     elif FRAME not in card.frames:
         told = f"score it with {option('metrics', filled_by[:1])}"
         if not is_scored(run):
-            tables = {"datums": datums, "labels": labels, "storage_options": storage_options}
-            why = refusal(FRAME, card.task, chosen, run, ground_truths, **tables)
-            told = why.rstrip(".") or told
+            told = refusal(FRAME, card.task, chosen, tables).rstrip(".") or told
         rowless = f"the run keeps no rows of errors ({told})"
     if rowless is not None:
         if sort != "loss":
@@ -235,7 +239,7 @@ def find_errors(
     falling = [one == "score" for one in by]
     rows = counted.join(place, on="datum_id", how="left", maintain_order="left")
     rows = rows.sort(by, descending=falling, nulls_last=True, maintain_order=True).drop("place")
-    images = partial(_images, datums, ground_truths, chosen, storage_options)
+    images = partial(_images, tables, chosen)
     return FoundErrors(
         whole.head(top),
         rows.head(top),
@@ -247,51 +251,35 @@ def find_errors(
     )
 
 
-Given = tuple[Any, Any, Options, Any, Any, dict[str, str] | None]
-
-
-def _judged(given: Given, tell: Progress) -> tuple[Scorecard, Losses, pl.DataFrame]:
+def _judged(tables: Tables, options: Options) -> tuple[Scorecard, Losses, pl.DataFrame]:
     """Return the scorecard of a run, its losses, and the datums, worst first."""
-    run, ground_truths, options, datums, labels, storage_options = given
-    found: list[tuple[Losses, pl.DataFrame]] = []
-
-    def look(plan: planner.Plan, tallies: Any, threads: Threads) -> None:
-        tell("searching for errors")
-        tallied = Tallied(plan, judged_of(plan, tallies), threads)
+    with ExitStack() as disk:
+        if is_scored(tables.predictions):
+            card = card_of_run(tables, options, settable=["columns"])
+        else:
+            opened = open_tables(tables, options)
+            plan, parts = opened.plan, opened.plan.does.in_parts
+            bounded = options.memory_limit is not None and bool(planner.filling(plan.task, FRAME))
+            bounded &= parts is None or parts.judged is not None
+            frames = [FRAME, "per_datum"] if bounded else [FRAME]
+            opened.plan = planner.showing(plan, frames)
+            card = score_opened(opened, held=not bounded, disk=disk if bounded else None)
+        tallied = tallied_of("the run", card, "finding errors")
+        step("searching for errors")
+        judged = judged_of(tallied.plan, tallied.tallies)
+        tallied = msgspec.structs.replace(tallied, tallies=judged)
         losses = losses_of(tallied)
-        found.append((losses, worst(tallied, len(tallies.datums), losses)))
-
-    if not is_scored(run) and options.memory_limit is not None:
-        plan, _ = scoring.open_tables(*given)
-        parts = plan.does.in_parts
-        if planner.filling(plan.task, FRAME) and (parts is None or parts.judged is not None):
-            card = scoring.score_tables(
-                run,
-                ground_truths,
-                options,
-                datums=datums,
-                labels=labels,
-                storage_options=storage_options,
-                showing=[FRAME, "per_datum"],
-                looked=look,
-            )
-            return card, *found[0]
-    card = card_of_run(*given, showing=[FRAME], settable=["columns"])
-    tallied = tallied_of("the run", card, "finding errors")
-    look(tallied.plan, tallied.tallies, tallied.threads)
-    return card, *found[0]
+        return card, losses, worst(tallied, len(tallied.tallies.datums), losses)
 
 
-def _images(
-    datums: Any, ground_truths: Any, options: Options, storage_options: dict[str, str] | None
-) -> pl.DataFrame | None:
+def _images(tables: Tables, options: Options) -> pl.DataFrame | None:
     """Return ids, sizes and names of images, from the table of datums or the ground truths."""
     told = None
-    for given in (datums, ground_truths):
+    for given in (tables.datums, tables.ground_truths):
         if given is not None and told is None:
-            source = open_source(given, storage_options=storage_options)
+            source = open_source(given, storage_options=tables.storage_options)
             own = None if source.datums is None else source.datums.lazy()
-            told = source.frame if given is datums and own is None else own
+            told = source.frame if given is tables.datums and own is None else own
     if told is None:
         return None
     schema = told.collect_schema()

@@ -10,6 +10,7 @@ import msgspec
 import polars as pl
 
 from .. import dialects, metrics, tasks
+from ..ingest.opening import Tables
 from ..ingest.problems import count_of
 from ..ingest.rules.columns import columns_told
 from ..plan import planner
@@ -34,15 +35,7 @@ _FEW = 5
 _SPOT = "pr_curve_iou_threshold"
 
 
-def number_told(
-    run: Any,
-    ground_truths: Any,
-    number: str,
-    options: Options,
-    datums: Any,
-    labels: Any,
-    storage_options: dict[str, str] | None,
-) -> str:
+def number_told(tables: Tables, number: str, options: Options) -> str:
     """Explain one number; arguments as in :func:`evalengine.explain`.
 
     Args:
@@ -54,13 +47,12 @@ def number_told(
         ResultError: the run has no such number, or several.
     """
     name, conditions = _parsed(number)
+    run = tables.predictions
     if is_scored(run):
-        refuse_tables(ground_truths=ground_truths, labels=labels, datums=datums)
+        refuse_tables(tables)
     elif options.metrics is None:
         options = _asking(name, conditions, options)
-    card = card_of_run(
-        run, ground_truths, options, datums, labels, storage_options, showing=_FRAMES
-    )
+    card = card_of_run(tables, options, showing=_FRAMES)
     row = _row(card, name, conditions)
     try:
         tallied = tallied_of("the run", card)
@@ -76,17 +68,12 @@ def number_told(
         *_what(card, row),
         *_rules(card, row, tallied),
         *unkept,
-        *_rows(
-            _listing(card, row, run, ground_truths, options, datums, labels, storage_options),
-            card,
-            row,
-            tallied,
-        ),
+        *_rows(_listing(card, row, tables, options), card, row, tallied),
         *columns_told(card.run.get("columns", {})),
         *(_line("note", said) for said in (*card.warnings, *card.notes)),
     ]
-    given = (card if is_scored(run) else run), ground_truths
-    parts += _limits(given, row, options, datums, labels, storage_options)
+    given = msgspec.structs.replace(tables, predictions=card) if is_scored(run) else tables
+    parts += _limits(given, row, options)
     return "\n".join(parts)
 
 
@@ -159,14 +146,7 @@ def _row(card: Scorecard, name: str, conditions: Mapping[str, str]) -> dict[str,
 
 
 def _listing(
-    card: Scorecard,
-    row: dict[str, Any],
-    run: Any,
-    ground_truths: Any,
-    options: Options,
-    datums: Any,
-    labels: Any,
-    storage_options: dict[str, str] | None,
+    card: Scorecard, row: dict[str, Any], tables: Tables, options: Options
 ) -> pl.DataFrame | str | None:
     """Return the outcomes of rows at the IoU threshold of a number, or the reason for their
     absence.
@@ -184,11 +164,10 @@ def _listing(
         )
     if at is None or not rows.height or at in {*rows["iou_threshold"]}:
         return rows
-    if is_scored(run):
+    if is_scored(tables.predictions):
         return f"not listed: the run keeps those at other IoU thresholds than {at:g}"
     asked = options.replace(metrics=tuple(one.name for one in listing), **{_SPOT: at})
-    again = card_of_run(run, ground_truths, asked, datums, labels, storage_options)
-    return again.frame("outcomes")
+    return card_of_run(tables, asked).frame("outcomes")
 
 
 def _line(title: str, text: str) -> str:
@@ -319,18 +298,11 @@ def _of_outcomes(
         yield _line("worst", "; ".join(said))
 
 
-def _limits(
-    tables: tuple[Any, Any],
-    row: dict[str, Any],
-    options: Options,
-    datums: Any,
-    labels: Any,
-    storage_options: dict[str, str] | None,
-) -> Iterator[str]:
+def _limits(tables: Tables, row: dict[str, Any], options: Options) -> Iterator[str]:
+    run, ground_truths, *rest = msgspec.structs.astuple(tables)
+    given = dict(zip(("datums", "labels", "storage_options"), rest, strict=True))
     try:
-        found = find_limits(
-            *tables, options=options, datums=datums, labels=labels, storage_options=storage_options
-        ).frame
+        found = find_limits(run, ground_truths, options=options, **given).frame
     except ResultError:
         return
     for key in KEYS:

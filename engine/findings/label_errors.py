@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 import polars as pl
 
+from ..ingest.opening import Tables
 from ..ingest.problems import count_of
 from ..plan import planner
-from ..progress import heard
+from ..progress import Progress, heard
 from ..run import card_of_run, class_names, is_scored, refusal, refuse_tables
 from ..schemas.contract import NAMES
 from ..schemas.errors import OptionError, ResultError, invalid, unknown
 from ..schemas.label_errors import QUALITIES, REASONS, WAYS
+from ..schemas.named import Named
 from ..schemas.option_values import make_options
 from ..schemas.options import Options
 from ..schemas.wording import option
 from . import Found, with_boxes, with_names
-
-if TYPE_CHECKING:
-    from typing import Unpack
-
-    from ..api import Progress
-    from ..schemas.named import Named
 
 # Result class of ``find_label_errors``.
 
@@ -129,19 +125,11 @@ def find_label_errors(
             raise unknown("reason", reason, REASONS)
     if top is not None and top < 1:
         raise invalid("top", top, "write 1 or more.")
+    chosen = make_options(options, **named)
+    tables = Tables(run, ground_truths, datums, labels, storage_options)
     if is_scored(run):
-        refuse_tables(ground_truths=ground_truths, labels=labels, datums=datums)
-    card = card_of_run(
-        run,
-        ground_truths,
-        make_options(options, **named),
-        datums,
-        labels,
-        storage_options,
-        showing=[FRAME],
-        held=False,
-        progress=progress,
-    )
+        refuse_tables(tables)
+    card = card_of_run(tables, chosen, showing=[FRAME], held=False)
     filling = planner.filling(card.task, FRAME)
     if not filling:
         able = [task for task in NAMES if planner.filling(task, FRAME)]
@@ -152,17 +140,7 @@ def find_label_errors(
         )
     if FRAME not in card.frames:
         if not is_scored(run):
-            why = refusal(
-                FRAME,
-                card.task,
-                make_options(options, **named),
-                run,
-                ground_truths,
-                datums=datums,
-                labels=labels,
-                storage_options=storage_options,
-            )
-            raise ResultError(why, code="not_kept")
+            raise ResultError(refusal(FRAME, card.task, chosen, tables), code="not_kept")
         wanted = option("metrics", [one.name for one in filling])
         raise ResultError(
             f"the run keeps no label errors: score it with {wanted}.", code="not_kept"

@@ -5,26 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import msgspec
 import numpy as np
 import polars as pl
 
-from .. import run as scoring
 from ..executors import Threads
 from ..ingest.infer import recognise
+from ..ingest.opening import Tables
 from ..ingest.problems import count_of, listing
 from ..ingest.sources.tables import open_source
 from ..kernels.datums import Level, Scoring, join_slices, measure_slices
 from ..plan.paging import losses_of
 from ..plan.summary import Tallied
-from ..progress import counting, heard, silent
+from ..progress import Progress, counting, heard, step
 from ..run import READ_BESIDE, card_of_run, is_scored, keyed, refuse_tables, tallied_of
 from ..schemas.arrays import Array
 from ..schemas.contract import DATUMS, TABLE
 from ..schemas.display import NAME, Column
 from ..schemas.errors import InputError, ResultError, did_you_mean, invalid
+from ..schemas.named import Named
 from ..schemas.option_values import FEW_CLUSTERS, LEVEL, Wanted, make_options, wanted
 from ..schemas.options import Options
 from ..schemas.tables import contracts
@@ -34,9 +35,6 @@ from ..statistics.tests import Held, benjamini_hochberg, hold, leading
 from ..tally.datums import half_of
 from ..tasks.task import Losses
 from . import Found
-
-if TYPE_CHECKING:
-    from ..schemas.named import Named
 
 # Result class of ``find_slices``.
 
@@ -650,8 +648,6 @@ def _matters(item: int, items: tuple[int, ...], inside: Array, data: Rows) -> bo
 
 # From a run and a table of its datums to its worst slices.
 
-Progress = scoring.Progress
-
 DRAWS = 200
 _SHARE = 100  # one datum of so many is the least that a slice has
 _FEWEST = 10
@@ -721,7 +717,6 @@ def find_slices(
             raise invalid(name, least_one, "write 1 or more.")
     if not 0 < alpha <= 1:
         raise invalid("alpha", alpha, "write a weight above 0, at most 1.")
-    tell = progress if callable(progress) else silent
     asked = wanted(
         chosen.replace(
             draws=DRAWS if chosen.draws is None else chosen.draws,
@@ -729,13 +724,14 @@ def find_slices(
         )
     )
     assert asked is not None
-    card, table = _scored(run, ground_truths, chosen, datums, labels, storage_options, tell)
+    tables = Tables(run, ground_truths, datums, labels, storage_options)
+    card, table = _scored(tables, chosen)
     tallied = tallied_of("the run", card, "finding slices", chosen.threads)
     if chosen.metrics is not None:
         tallied = _narrowed(tallied, chosen.metrics)
     metric = leading(tallied)
     run_of = keyed(tallied, asked.cluster)
-    tell("reading the datums")
+    step("reading the datums")
     values, notes = _columns(tallied, table, chosen, _read(card), storage_options)
     losses = losses_of(tallied)
     error, known = errors_of(losses, metric.range[1])
@@ -769,7 +765,7 @@ def find_slices(
             f" Name others in {option('datums')}, or lower {option('least', least)}.",
             code="nothing_to_slice",
         )
-    tell("searching")
+    step("searching")
     found, measured = worst_slices(
         made,
         error,
@@ -783,7 +779,7 @@ def find_slices(
     )
     held = []
     for i, one in enumerate(found):
-        tell(f"slice {i + 1} of {len(found)}")
+        step(f"slice {i + 1} of {len(found)}")
         held.append(hold(run_of, metric, one.inside, judged, asked))
     better = tallied.plan.dialect.better.get(metric.name, metric.better)
     frame = _frame(found, held, made.every, metric.name, n)
@@ -806,29 +802,20 @@ def find_slices(
     )
 
 
-def _scored(
-    run: Any,
-    ground_truths: Any,
-    options: Options,
-    datums: Any,
-    labels: Any,
-    storage_options: dict[str, str] | None,
-    tell: Any,
-) -> tuple[Scorecard, Any]:
+def _scored(tables: Tables, options: Options) -> tuple[Scorecard, Any]:
     """Return the run, and its table of datums; None if it has only its slice columns."""
-    if is_scored(run):
-        refuse_tables(ground_truths=ground_truths, labels=labels)
-        read = (*READ_BESIDE, "by", "columns")
-        return card_of_run(run, None, options, None, None, None, settable=read), datums
-    tell("scoring")
+    datums = tables.datums
+    if is_scored(tables.predictions):
+        refuse_tables(tables, datums=False)
+        return card_of_run(tables, options, settable=(*READ_BESIDE, "by", "columns")), datums
+    step("scoring")
     plain = options.replace(draws=None, seed=None, method=None)
     if options.cluster is None:
         plain = plain.replace(intervals=None)
     if datums is not None:
         plain = plain.replace(by=())
-    card = card_of_run(run, ground_truths, plain, datums, labels, storage_options)
-    one_table = datums is None and not options.by and ground_truths is None
-    return card, run if one_table else datums
+    one_table = datums is None and not options.by and tables.ground_truths is None
+    return card_of_run(tables, plain), tables.predictions if one_table else datums
 
 
 def _narrowed(tallied: Tallied, names: Collection[str]) -> Tallied:

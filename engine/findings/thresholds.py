@@ -4,34 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import msgspec
 import numpy as np
 import polars as pl
 
-from .. import run as scoring
 from ..atomic import guarding, refuse, whole_file, written
 from ..dialects import Aims
 from ..executors import Threads
+from ..ingest.opening import Tables
 from ..ingest.problems import count_of, listing
 from ..ingest.values import sides_by_name
 from ..metrics.thresholds import RULES, Chosen, Curve, Reached, Rule, reached, walk
 from ..plan.summary import Plan, Tallied
-from ..progress import heard, silent
+from ..progress import Progress, heard
 from ..run import hits_at, intervals_of, ious_of, tallied_through
 from ..schemas.arrays import Array
 from ..schemas.display import NAME, NOTE, Column
 from ..schemas.errors import OptionError, unknown
+from ..schemas.named import Named
 from ..schemas.option_values import Wanted, in_name, make_options
 from ..schemas.options import Options
 from ..schemas.wording import option
 from ..statistics.resamples import curves_of, in_every_draw, interval, notes_on
 from ..tally.datums import Labels, keys_as_labels, named_rows
 from . import Found, hit_at
-
-if TYPE_CHECKING:
-    from ..schemas.named import Named
 
 # Result class of ``find_thresholds``.
 
@@ -308,7 +306,7 @@ def find_thresholds(
     labels: Any = None,
     options: Options | Mapping[str, Any] | None = None,
     storage_options: dict[str, str] | None = None,
-    progress: scoring.Progress | bool | None = None,
+    progress: Progress | bool | None = None,
     **named: Unpack[Named],
 ) -> FoundThresholds:
     """Find the best score thresholds, per label and for all labels together.
@@ -350,17 +348,14 @@ def find_thresholds(
     chosen = make_options(options, **named)
     asked = intervals_of(chosen)
     made, notes = tallied_through(
-        run,
-        ground_truths,
+        Tables(run, ground_truths, datums, labels, storage_options),
         chosen,
         asked,
         metrics=lambda task: chosen.metrics or (_rules(task, chosen)[0].metric,),
         settable=_SETTABLE,
         unread=_AIMS,
         then=lambda tallied, options: _found(tallied, options, asked),
-        step="choosing thresholds",
-        tables={"datums": datums, "labels": labels, "storage_options": storage_options},
-        tell=progress if callable(progress) else silent,
+        name="choosing thresholds",
     )
     made.said = (*notes, *made.said)
     return made

@@ -22,7 +22,7 @@ from .annotations.coco_writing import coco_files
 from .annotations.registry import get, look_at
 from .annotations.tracks import FORMS, KIND, track_files
 from .infer import recognise
-from .opening import Inputs, open_inputs
+from .opening import Inputs, Tables, open_inputs
 from .problems import count_of, listing, refuse
 from .recognise import Finder, contract
 from .relabel import renamed
@@ -88,8 +88,10 @@ def convert(
         raise unknown("target", to, TARGETS)
     known = make_options(options)
     truths = ground_truths if format is None else _of_format(format, ground_truths)
-    given = (truths, None) if predictions is None else (predictions, truths)
-    inputs = open_inputs(*given, datums=datums, options=known, wanted=_EVERYTHING)
+    tables = Tables(truths, None, datums)
+    if predictions is not None:
+        tables = Tables(predictions, truths, datums)
+    inputs = open_inputs(tables, known, wanted=_EVERYTHING)
     _told(inputs, tell)
     kinds = {KIND} if to in FORMS else {one.format for one in inputs.sources.values()}
     if KIND in kinds and to == COCO:

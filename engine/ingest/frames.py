@@ -19,7 +19,7 @@ from .collecting import Prepared, Side, checked, collect
 from .id_mismatch import CommonIds, check_meet, common_ids
 from .ids import Bucket, Coded, Known, Marks, distinct, marks_in_bucket, rows_repeat
 from .infer import Naming, infer_task
-from .opening import Inputs, open_inputs
+from .opening import Inputs, Tables, open_inputs
 from .preparing import prepare, told_before
 from .problems import Note, Problem, refuse
 from .relabel import hold_labels
@@ -181,12 +181,7 @@ def load_frames(
     """
     options = options or Options()
     inputs = open_inputs(
-        predictions,
-        ground_truths,
-        datums=datums,
-        labels=labels,
-        options=options,
-        storage_options=storage_options,
+        Tables(predictions, ground_truths, datums, labels, storage_options), options
     )
     return checked_frames(inputs, options.task or task or infer_task(inputs, options), options)
 

@@ -681,6 +681,24 @@ def _new_ids(
     return {i: ids.get(name, i) for i, name in here.items()}
 
 
+class Tables(msgspec.Struct, frozen=True):
+    """Tables of a call as users pass them: paths, globs, lists of paths, or tables.
+
+    Attributes:
+        predictions: predictions; both sides if there are no ground truths; a run that is already
+            scored, in calls that take one.
+        datums: ids of all datums.
+        labels: declared classes.
+        storage_options: for remote paths, as Polars takes them.
+    """
+
+    predictions: Any = None
+    ground_truths: Any = None
+    datums: Any = None
+    labels: Any = None
+    storage_options: dict[str, str] | None = None
+
+
 class Inputs(msgspec.Struct):
     """Tables whose columns are known but whose rows are not yet read.
 
@@ -697,21 +715,15 @@ class Inputs(msgspec.Struct):
 
 
 def open_inputs(
-    predictions: Any,
-    ground_truths: Any = None,
-    *,
-    datums: Any = None,
-    labels: Any = None,
+    tables: Tables,
     options: Options | None = None,
-    storage_options: dict[str, str] | None = None,
+    *,
     room: Room | None = None,
     wanted: frozenset[str] | None = None,
 ) -> Inputs:
-    """Open all given tables.
+    """Open all given tables; a COCO ground-truth file also provides datums and labels.
 
     Args:
-        predictions: path, glob, list of paths, or table; of both sides if it is the only one.
-        ground_truths: the same; a COCO ground-truth file also provides datums and labels.
         options: box_format applies here, and whether masks can count.
         room: memory limit for reading; None for any.
         wanted: geometry fields of COCO rows to read, in addition to boxes; by default those that
@@ -725,6 +737,7 @@ def open_inputs(
     """
     refuse_cut_off()
     options = options or Options()
+    predictions, ground_truths = tables.predictions, tables.ground_truths
     given: dict[str, Any] = {PREDICTIONS: predictions, GROUND_TRUTHS: ground_truths}
     if ground_truths is None:
         given = {TABLE: predictions}
@@ -732,7 +745,7 @@ def open_inputs(
         predictions = nothing_tracked(nothing_found(predictions, ground_truths), ground_truths)
         given[PREDICTIONS] = predictions
         refuse_uneven(predictions, ground_truths)
-        given = paired_values(predictions, ground_truths, labels, options) or given
+        given = paired_values(predictions, ground_truths, tables.labels, options) or given
     opened: dict[str, Source] = {}
     # Open the ground truths first if they may be evidence for the format of the predictions.
     alike = ground_truths is not None and _may_look_alike(given.get(PREDICTIONS))
@@ -741,7 +754,7 @@ def open_inputs(
     for role in reversed(given) if alike else given:
         opened[role] = open_source(
             given[role],
-            storage_options=storage_options,
+            storage_options=tables.storage_options,
             box_format=options.box_format,
             wanted=wanted,
             room=room,
@@ -751,9 +764,10 @@ def open_inputs(
     last = next(reversed(sources))
     if PREDICTIONS in sources and sources[PREDICTIONS].format == "tracks":
         sources[PREDICTIONS] = placed(sources[PREDICTIONS], sources[last].images)
-    for role, thing, opener in ((DATUMS, datums, open_datums), (LABELS, labels, open_labels)):
-        if thing is not None:
-            sources[role] = opener(thing, storage_options)
+    if tables.datums is not None:
+        sources[DATUMS] = open_datums(tables.datums, tables.storage_options)
+    if tables.labels is not None:
+        sources[LABELS] = open_labels(tables.labels, tables.storage_options)
     _brought_together(sources, last, options)
     if "raster" in {*map(attrgetter("format"), sources.values())}:
         read_alike(sources, options)

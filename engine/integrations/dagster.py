@@ -37,7 +37,11 @@ def evaluation_asset(
     Returns:
         the asset, with one check, ``gates``, that passes if all gates passed.
     """
-    of_run = variables or _date
+
+    def of_run(context: Any) -> Mapping[str, str]:
+        if variables is not None:
+            return variables(context)
+        return {"date": context.partition_key} if context.has_partition_key else {}
 
     @dg.asset(  # type: ignore[untyped-decorator,unused-ignore]
         name=name,
@@ -59,7 +63,3 @@ def evaluation_asset(
         return dg.MaterializeResult(metadata=told, check_results=[check])
 
     return evaluation
-
-
-def _date(context: Any) -> Mapping[str, str]:
-    return {"date": context.partition_key} if context.has_partition_key else {}

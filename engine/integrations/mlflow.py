@@ -42,19 +42,19 @@ def log_card(
     for first in range(0, len(numbers), _AT_ONCE):
         mlflow.log_metrics(dict(numbers[first : first + _AT_ONCE]), step=step)
     mlflow.set_tags({f"{folder}.task": card.task, f"{folder}.dialect": card.dialect})
-    mlflow.set_tags({f"{folder}.{name}": value for name, value in _options(card).items()})
+    # Tags, not parameters: a run may have several scorecards.
+    given = {
+        name: getattr(card.options, name) for name in FIELDS if name not in ("task", "dialect")
+    }
+    mlflow.set_tags(
+        {
+            f"{folder}.{name}": str(value)[:_LONGEST]
+            for name, value in given.items()
+            if value is not None
+        }
+    )
     with tempfile.TemporaryDirectory() as place:
         if frames:
             mlflow.log_artifacts(str(card.save(Path(place, "result"))), f"{folder}/result")
         if report:
             mlflow.log_artifact(str(card.to_html(Path(place, "report.html"))), folder)
-
-
-def _options(card: Scorecard) -> dict[str, str]:
-    """Return the given options as text, for tags: a run may have several scorecards."""
-    given = {name: getattr(card.options, name) for name in FIELDS}
-    return {
-        name: str(value)[:_LONGEST]
-        for name, value in given.items()
-        if value is not None and name not in ("task", "dialect")
-    }

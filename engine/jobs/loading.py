@@ -258,7 +258,10 @@ def _loaded(raw: dict[str, Any], path: Path, changes: dict[str, str]) -> LoadedJ
         for key, value in raw.items()
         if key != "variables"
     }
-    options = _with_words(_options(texts, path), path)
+    options = _options(texts, path)
+    if isinstance(options.stop_words, str):  # a file, relative to the job file
+        file = path.parent / Path(options.stop_words).expanduser()
+        options = msgspec.structs.replace(options, stop_words=read_stop_words(str(file)))
     bare = {key: value for key, value in texts.items() if key != "options"}
     try:
         job = msgspec.convert(bare, Job, strict=True)
@@ -278,12 +281,14 @@ def _loaded(raw: dict[str, Any], path: Path, changes: dict[str, str]) -> LoadedJ
     _check_together(job, gates)
     check_gates(gates, options)
     options = with_intervals(options, gates)
+    secret: set[str] = set()
+    in_texts(raw.get("inputs", {}).get("storage_options"), _expander(given, None, secret))
     return LoadedJob(
         job=msgspec.structs.replace(job, outputs=settled),
         path=path,
         options=options,
         gates=gates,
-        variables=for_records(given, variables, uses, _in_storage_options(raw, given)),
+        variables=for_records(given, variables, uses, secret),
         earlier=expanded(
             glob.escape(template), lambda key: glob.escape(name) if key == "job" else "*", ()
         ),
@@ -330,14 +335,6 @@ def _check_together(job: Job, gates: tuple[Gate, ...]) -> None:
         )
 
 
-def _with_words(options: Options, path: Path) -> Options:
-    """Replace a file of stop words, relative to the job file, by its words."""
-    if not isinstance(options.stop_words, str):
-        return options
-    file = path.parent / Path(options.stop_words).expanduser()
-    return msgspec.structs.replace(options, stop_words=read_stop_words(str(file)))
-
-
 def _check_keys(raw: Mapping[str, Any]) -> None:
     for table, known in _TABLES.items():
         found = raw.get(table, {}) if table else raw
@@ -351,13 +348,6 @@ def _check_keys(raw: Mapping[str, Any]) -> None:
                 said = meant(key) if table == "options" else None
                 said = said or unknown(kind, key, known).said
                 raise OptionError(said, code="unknown_name", value=key)
-
-
-def _in_storage_options(raw: Mapping[str, Any], given: Mapping[str, str]) -> set[str]:
-    """Names of the variables that credentials are made of."""
-    used: set[str] = set()
-    in_texts(raw.get("inputs", {}).get("storage_options"), _expander(given, None, used))
-    return used
 
 
 def _values(

@@ -24,8 +24,8 @@ from typing import IO, Any, Protocol, TypeVar
 import msgspec
 
 from .._version import __version__
-from ..atomic import name_within, try_lock
-from ..schemas.errors import EvalengineError, OptionError, WriteError
+from ..atomic import name_within, try_lock, written
+from ..schemas.errors import EvalengineError, OptionError
 from ..schemas.job import JobOutputs
 from ..scorecard.storage import real_folder
 from .sources import Found, without_secrets
@@ -69,11 +69,15 @@ def locked(
         LockedError: another run had the lock for all that time.
         WriteError: the lock file cannot be created.
     """
-    real = real_folder(folder)
+    real = real_folder(folder)  # links share one lock
     path = real.with_name(f".{name_within(real.name, _LONGEST_NAME)}.lock")
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    with closing(_opened(path, folder)) as file:
-        try:
+    with written(folder):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Unbuffered: a buffer would be written again on close.
+        opened = open(path, "a+b", buffering=0, opener=_of_writers)  # noqa: SIM115
+    with closing(opened) as file:
+        with written(path):
             _acquire(file, folder, wait, tell)
             before = _holder(file)
             if before is not None:
@@ -83,12 +87,6 @@ def locked(
                 )
             holder = Holder(job, os.getpid(), socket.gethostname(), now)
             _write(file, b"\n" + msgspec.json.encode(holder))
-        except OSError as error:
-            raise WriteError(
-                f"cannot write the lock of {folder}, {path}: {error}.",
-                code="write_failed",
-                file=str(path),
-            ) from error
         try:
             yield
         finally:
@@ -96,20 +94,6 @@ def locked(
                 _write(file, b"")
             except OSError as error:  # the lock itself goes with the file's last handle
                 tell(f"{path} still names the former owner: {error}")
-
-
-def _opened(path: Path, folder: Path) -> RawIOBase:
-    """Open the lock file, next to the resolved folder, so that links share one lock.
-
-    Unbuffered: a buffer would be written again on close.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return open(path, "a+b", buffering=0, opener=_of_writers)
-    except OSError as error:
-        raise WriteError(
-            f"cannot write {folder}: {error}.", code="write_failed", file=str(folder)
-        ) from error
 
 
 def _of_writers(path: str, flags: int) -> int:
@@ -132,7 +116,12 @@ def _of_writers(path: str, flags: int) -> int:
 def _acquire(file: RawIOBase, folder: Path, wait: float, tell: Callable[[str], None]) -> None:
     end, told = time.monotonic() + wait, False
     while not try_lock(file):
-        said = _said(_holder(file), folder)
+        holder, said = _holder(file), f"another run is writing {folder}"
+        if holder is not None:  # None between its lock and its name
+            said = (
+                f"another run of job {holder.job!r} (process {holder.pid} on {holder.host}, since"
+                f" {holder.since}) is writing {folder}"
+            )
         if time.monotonic() >= end:
             raise LockedError(
                 f"{said}. Two runs do not write one folder at once: try again when it is done,"
@@ -143,15 +132,6 @@ def _acquire(file: RawIOBase, folder: Path, wait: float, tell: Callable[[str], N
             tell(f"waiting: {said}")
             told = True
         time.sleep(min(_POLL, max(0.0, end - time.monotonic())))
-
-
-def _said(holder: Holder | None, folder: Path) -> str:
-    if holder is None:  # between its lock and its name
-        return f"another run is writing {folder}"
-    return (
-        f"another run of job {holder.job!r} (process {holder.pid} on {holder.host}, since"
-        f" {holder.since}) is writing {folder}"
-    )
 
 
 def _holder(file: RawIOBase) -> Holder | None:

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from ..atomic import sync, whole_file
+from ..atomic import sync, whole_file, written
 from ..schemas.errors import OptionError, ResultError, WriteError
 from ..schemas.results import METRICS
 from ..scorecard.card import Scorecard, load
@@ -100,10 +100,6 @@ def last_passed(
 
     Args:
         until: runs finished later do not count; now if None.
-        warn: called with warnings.
-
-    Returns:
-        its folder, and its mark.
     """
     end = datetime.now(UTC).isoformat() if until is None else until
     found: list[tuple[str, str, Success]] = []
@@ -280,12 +276,10 @@ def append_history(rows: pl.DataFrame, run_id: str, target: str, form: str, *, a
     Raises:
         WriteError: it could not be written.
     """
-    try:
+    with written(f"history {target}", pl.exceptions.PolarsError):
         if form == "delta":
             return _into_delta(rows, run_id, target, again)
         return _into_parquet(rows, run_id, Path(target), again)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise WriteError(f"cannot write history {target}: {error}.") from error
 
 
 def _into_parquet(rows: pl.DataFrame, run_id: str, folder: Path, again: bool) -> bool:
@@ -330,7 +324,9 @@ def _commit(delta: Any, rows: pl.DataFrame, run_id: str, target: str, again: boo
     if not delta.DeltaTable.is_deltatable(target):
         delta.write_deltalake(target, rows.to_arrow(), mode="append", schema_mode="merge")
         return True
-    if not again and _stands(delta.DeltaTable(target), run_id, rows):
+    own = pl.scan_delta(delta.DeltaTable(target)).filter(pl.col("run_id") == run_id).collect()
+    times = [one["finished"].unique() for one in (own, rows) if "finished" in one.columns]
+    if not again and own.height > 0 and all(time.equals(times[0]) for time in times):
         return False
     delta.write_deltalake(
         target,
@@ -340,12 +336,6 @@ def _commit(delta: Any, rows: pl.DataFrame, run_id: str, target: str, again: boo
         schema_mode="merge",
     )
     return True
-
-
-def _stands(table: Any, run_id: str, rows: pl.DataFrame) -> bool:
-    stands = pl.scan_delta(table).filter(pl.col("run_id") == run_id).collect()
-    times = [one["finished"].unique() for one in (stands, rows) if "finished" in one.columns]
-    return stands.height > 0 and all(time.equals(times[0]) for time in times)
 
 
 def _deltalake() -> Any:
@@ -429,9 +419,6 @@ def baseline_of(
     runs do not count. A run whose gates failed passes its baseline on to the run that replaces it:
     if every night uses the same folder, that is the only trace of the last one that passed.
 
-    Args:
-        warn: called with warnings.
-
     Raises:
         ResultError: the named folder contains no result, or no data for gates with ``surely``.
     """
@@ -500,7 +487,10 @@ def _last(
 
 def _kept(folder: Path, before: Success) -> Baseline:
     """Return the baseline that is stored with a run's numbers."""
-    metrics = _read(folder / BASELINE_FILE)
+    try:
+        metrics = pl.read_parquet(folder / BASELINE_FILE, glob=False)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise ResultError(f"{folder / BASELINE_FILE} cannot be read: {error}.") from error
     kept = folder / BASELINE_FOLDER
     return Baseline(
         metrics,
@@ -510,10 +500,3 @@ def _kept(folder: Path, before: Success) -> Baseline:
         before.baseline_id,
         card=load(kept) if kept.is_dir() else None,
     )
-
-
-def _read(path: Path) -> pl.DataFrame:
-    try:
-        return pl.read_parquet(path, glob=False)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise ResultError(f"{path} cannot be read: {error}.") from error

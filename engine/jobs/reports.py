@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import polars as pl
 
-from ..atomic import whole_file
+from ..atomic import whole_file, written
 from ..report.page import Gate
 from ..report.text import as_text, markdown, plain, table_of
 from ..reporting import make_report
-from ..schemas.errors import ResultError, WriteError
+from ..schemas.errors import ResultError
 from ..schemas.options import Options
 from ..scorecard.card import Scorecard, load
 from .records import read_success, recorded
@@ -143,12 +144,9 @@ def write_junit(
     root = ET.Element("testsuites")
     root.append(suite)
     ET.indent(root)
-    try:
-        with whole_file(path, sweeps=True) as file:
-            ET.ElementTree(root).write(file, encoding="utf-8", xml_declaration=True)
-            file.write(b"\n")
-    except OSError as error:
-        raise WriteError(f"cannot write {path}: {error}.") from error
+    with written(path), whole_file(path, sweeps=True) as file:
+        ET.ElementTree(root).write(file, encoding="utf-8", xml_declaration=True)
+        file.write(b"\n")
 
 
 def _properties(element: ET.Element, about: Mapping[str, object]) -> None:
@@ -217,13 +215,8 @@ def summarise(verdicts: Sequence[Verdict], result: str) -> bool:
     if len(whole) > _MOST:
         kept = whole[:_MOST].rpartition(b"\n")[0]
         whole = kept + b"\n\n(cut: a summary has 1 MiB at most)\n\n"
-    try:
-        with open(path, "ab") as file:
-            file.write(whole)
-    except OSError as error:
-        raise WriteError(
-            f"cannot write {path}: {error}.", code="write_failed", file=str(path)
-        ) from error
+    with written(path), open(path, "ab") as file:
+        file.write(whole)
     return True
 
 
@@ -277,13 +270,17 @@ def report(
     earlier = None if baseline is None else scored_in(baseline)
     if earlier is None and success is not None and success.baseline_folder is not None:
         name = success.baseline_folder
-        earlier = _there(Path(name))
+        with suppress(ResultError):  # it may have gone since the run
+            earlier = scored_in(Path(name))
+    if not title and folder is not None:
+        made_by = card.task.capitalize() if success is None else success.job
+        title = f"{made_by}: {folder.resolve().name if success is None else folder.name}"
     return make_report(
         card,
         path,
         baseline=earlier,
         names=_names(name, folder),
-        title=title or _title(card, folder, None if success is None else success.job),
+        title=title,
         gates=gate_lines(verdicts or ()),
         images=images,
         options=options,
@@ -310,23 +307,9 @@ def scored_in(run: Any) -> Scorecard:
     return found
 
 
-def _there(folder: Path) -> Scorecard | None:
-    """A baseline that may have gone since the run."""
-    try:
-        return scored_in(folder)
-    except ResultError:
-        return None
-
-
 def _names(baseline: str, folder: Path | None) -> tuple[str, str]:
     """Return the names of the baseline and the run: their folders, if these differ."""
     if folder is None:
         return Path(baseline).name, "this run"
     short = Path(baseline).name, folder.resolve().name
     return short if short[0] != short[1] else (baseline, "this run")
-
-
-def _title(card: Scorecard, folder: Path | None, job: str | None) -> str:
-    if folder is None:
-        return ""
-    return f"{job}: {folder.name}" if job else f"{card.task.capitalize()}: {folder.resolve().name}"

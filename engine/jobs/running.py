@@ -21,11 +21,12 @@ import polars as pl
 
 from .. import run
 from .._version import __version__
-from ..atomic import fresh_name, is_abandoned, mend, name_within, refuse, swap
+from ..atomic import fresh_name, is_abandoned, mend, name_within, refuse, swap, written
+from ..ingest.opening import Tables
 from ..plan import planner
 from ..progress import reminded
 from ..reporting import make_report
-from ..schemas.errors import ChangedError, EvalengineError, InputError, OptionError, WriteError
+from ..schemas.errors import ChangedError, EvalengineError, InputError, OptionError
 from ..schemas.options import Options
 from ..scorecard.card import Scorecard, load
 from ..scorecard.storage import REPORT_FILE, check_target, real_folder, write_into
@@ -90,7 +91,8 @@ def parts_of(loaded: LoadedJob, found: Found, *, again: bool) -> list[Part]:
         again: recompute every tally.
     """
     outputs = loaded.job.outputs
-    folder = Path(loaded.beside(outputs.tallies or f"{FOLDER}/{_own_folder(loaded.job.name)}"))
+    own = name_within(quote(loaded.job.name, safe=""), _LONGEST)
+    folder = Path(loaded.beside(outputs.tallies or f"{FOLDER}/{own}"))
     options = repr(loaded.deciding)
     parts = []
     for value in found.partitions:
@@ -109,10 +111,6 @@ def parts_of(loaded: LoadedJob, found: Found, *, again: bool) -> list[Part]:
                 part.tally.unlink()
         parts.append(part)
     return parts
-
-
-def _own_folder(job: str) -> str:
-    return name_within(quote(job, safe=""), _LONGEST)
 
 
 def told_gone(loaded: LoadedJob, found: Found, run_id: str) -> str | None:
@@ -207,7 +205,10 @@ def planned(loaded: LoadedJob) -> JobPlan:
         # Report wrong names of metrics and dialects before any table is read.
         planner.make_plan(loaded.options, loaded.options.task)
     found = find_inputs(loaded)
-    run_id = _run_id(loaded, found)
+    files = [[role, file.name, *file.digests] for role, own in found.files.items() for file in own]
+    # Threads are not in it: they change no number.
+    key = [__version__, loaded.job.name, repr(loaded.deciding), found.partitions, files]
+    run_id = hashlib.sha256(msgspec.json.encode(key)).hexdigest()[:16]
     shown = filled(outputs.folder, {RUN_ID: run_id})
     return JobPlan(loaded, found, run_id, Path(loaded.beside(shown)), shown)
 
@@ -227,13 +228,6 @@ def planned_again(plan: JobPlan) -> JobPlan:
             code="inputs_changed",
         )
     return now
-
-
-def _run_id(loaded: LoadedJob, found: Found) -> str:
-    """Same for the same inputs, options and version of one job; threads change no number."""
-    files = [[role, file.name, *file.digests] for role, own in found.files.items() for file in own]
-    key = [__version__, loaded.job.name, repr(loaded.deciding), found.partitions, files]
-    return hashlib.sha256(msgspec.json.encode(key)).hexdigest()[:16]
 
 
 PASSED, FAILED, UNJUDGED = "passed", "failed", "unjudged"
@@ -422,38 +416,35 @@ def _score(
         plan.loaded, plan.folder, plan.run_id, before, partial(tell, level=WARNING)
     )
     try:
-        try:
-            card = aside(lambda left: _scored(plan, fresh, left, force, tell))
-        except EvalengineError:
-            _refuse_changed(plan)  # which explains whatever was found in them
-            raise
-        _refuse_changed(plan)
-        verdicts, wrong = _judged(plan, card, baseline)
-        _report(plan, card, baseline, verdicts, fresh, tell)
-        status = UNJUDGED if wrong else _status(verdicts)
-        success = Success(
-            run_id=plan.run_id,
-            job=plan.loaded.job.name,
-            evalengine=__version__,
-            started=started,
-            finished=_now(),
-            gates=status,
-            baseline=plan.loaded.job.baseline,
-            baseline_folder=baseline.folder,
-            baseline_finished=baseline.finished,
-            baseline_id=baseline.run_id,
-            untold=lineage.run_id,
-        )
-        with held():
-            kept = baseline.kept if keeping(plan.loaded.gates, card.task) else None
-            write_records(fresh, _details(plan, verdicts), baseline.metrics, success, kept)
-            swap(fresh, target, partial(tell, level=WARNING))
-            _remember(plan, card, success, again=True)  # replaces an entry
-            _complete(plan, success, verdicts, lineage)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise WriteError(
-            f"cannot write {plan.folder}: {error}.", code="write_failed", file=str(plan.folder)
-        ) from error
+        with written(plan.folder, pl.exceptions.PolarsError):
+            try:
+                card = aside(lambda left: _scored(plan, fresh, left, force, tell))
+            except EvalengineError:
+                _refuse_changed(plan)  # which explains whatever was found in them
+                raise
+            _refuse_changed(plan)
+            verdicts, wrong = _judged(plan, card, baseline)
+            _report(plan, card, baseline, verdicts, fresh, tell)
+            status = UNJUDGED if wrong else _status(verdicts)
+            success = Success(
+                run_id=plan.run_id,
+                job=plan.loaded.job.name,
+                evalengine=__version__,
+                started=started,
+                finished=_now(),
+                gates=status,
+                baseline=plan.loaded.job.baseline,
+                baseline_folder=baseline.folder,
+                baseline_finished=baseline.finished,
+                baseline_id=baseline.run_id,
+                untold=lineage.run_id,
+            )
+            with held():
+                kept = baseline.kept if keeping(plan.loaded.gates, card.task) else None
+                write_records(fresh, _details(plan, verdicts), baseline.metrics, success, kept)
+                swap(fresh, target, partial(tell, level=WARNING))
+                _remember(plan, card, success, again=True)  # replaces an entry
+                _complete(plan, success, verdicts, lineage)
     finally:
         _discard(fresh)
     return verdicts, wrong
@@ -520,12 +511,14 @@ def _read_and_scored(
             card.notes, card.warnings = (*card.notes, gone), (*card.warnings, gone)
     else:
         card = run.score_tables(
-            found.paths("predictions"),
-            found.paths("ground_truths"),
+            Tables(
+                found.paths("predictions"),
+                found.paths("ground_truths"),
+                found.paths("datums"),
+                found.paths("labels"),
+                inputs.storage_options,
+            ),
             options,
-            datums=found.paths("datums"),
-            labels=found.paths("labels"),
-            storage_options=inputs.storage_options,
             executor=loaded.job.executor,
             address=loaded.job.address,
             progress=progress,

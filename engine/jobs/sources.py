@@ -13,20 +13,21 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from ..atomic import written
 from ..executors import Threads
 from ..geometry.rasters import RasterFiles
 from ..ingest.files import by_extension
 from ..ingest.frames import checked_frames
 from ..ingest.infer import infer_task
-from ..ingest.opening import open_inputs
+from ..ingest.opening import Tables, open_inputs
 from ..ingest.problems import count_of
 from ..ingest.sources.scanning import expand, is_remote, looks_wild
 from ..ingest.sources.tables import open_source, schema_of
 from ..plan import planner
 from ..progress import Step
-from ..run import Told, card_of, told_of, unanswered
+from ..run import Told, card_of, rows_of, told_of, unanswered
 from ..schemas.contract import RASTER
-from ..schemas.errors import InputError, OptionError, ReadError, WriteError, invalid
+from ..schemas.errors import InputError, OptionError, ReadError, invalid
 from ..schemas.job import JobInputs
 from ..schemas.options import Options
 from ..scorecard.card import Scorecard
@@ -106,14 +107,12 @@ def rasters_of(path: str, columns: Mapping[str, str] | None) -> Pointed:
     except pl.exceptions.PolarsError as error:
         raise ReadError(f"{path}: {error}.") from error
     paths = {one for name in own for one in rows[name].drop_nulls().unique().to_list()}
-    folder = os.path.dirname(path)
-    return Pointed(tuple(_pointed(one, folder) for one in sorted(paths)))
-
-
-def _pointed(path: str, folder: str) -> tuple[str, str | None, Stamp | None]:
-    there = RasterFiles(folder).find(path)
-    stamp = None if there is None else stamp_of(there)
-    return path, there if stamp else None, stamp
+    folder, found = os.path.dirname(path), []
+    for one in sorted(paths):
+        there = RasterFiles(folder).find(one)
+        stamp = None if there is None else stamp_of(there)
+        found.append((one, there if stamp else None, stamp))
+    return Pointed(tuple(found))
 
 
 def _mentions(path: str, named: set[str]) -> bool:
@@ -566,15 +565,13 @@ def _found(part: Part) -> tuple[tuple[Kept, Any] | None, str]:
 def _tallied(
     part: Part, options: Options, labels: Any, threads: Threads, *, keep: bool
 ) -> tuple[Kept, Any]:
-    inputs = open_inputs(
-        part.predictions, part.ground_truths, datums=part.datums, labels=labels, options=options
-    )
+    tables = Tables(part.predictions, part.ground_truths, part.datums, labels)
+    inputs = open_inputs(tables, options)
     task = infer_task(inputs, options)
     plan = planner.make_plan(options, task)
     frames = checked_frames(inputs, task, plan.options)
     plan = planner.fitted(plan, frames)
-    tables = {**frames.sides, "datums": frames.datums, "labels": frames.labels}
-    rows = {name: table.height for name, table in tables.items() if table is not None}
+    rows = rows_of(frames)
     tallies = planner.run(plan, frames, threads)
     frames.notes[:] = unanswered(plan, frames.notes)
     about = Kept(
@@ -586,13 +583,9 @@ def _tallied(
         recognised=frames.recognised,
     )
     if keep:
-        try:
+        with written(part.tally):
             part.tally.parent.mkdir(parents=True, exist_ok=True)
             stored.save(
                 tallies, part.tally, fingerprint=plan.fingerprint, about=msgspec.to_builtins(about)
             )
-        except OSError as error:
-            raise WriteError(
-                f"cannot write {part.tally}: {error}.", code="write_failed", file=str(part.tally)
-            ) from error
     return about, tallies

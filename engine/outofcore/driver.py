@@ -40,7 +40,7 @@ from ..ingest.sources.source import Source
 from ..ingest.sources.tables import READ_FAILURES
 from ..plan import limits, planner, summary
 from ..plan.paging import page_frames
-from ..progress import counting
+from ..progress import counting, step
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from ..schemas.errors import ResultError
 from ..schemas.options import Options
@@ -168,7 +168,7 @@ def _single_datums(tallies: Any, plan: planner.Plan) -> Iterator[pl.DataFrame]:
     if not len(tallies.datums):
         yield pl.DataFrame(schema={**schema, "parameters": pl.String()} if several else schema)
     for few, cuts in plan.does.in_parts.of_few(tallies, plan.cuts_of_needs):
-        part = plan.does.own_frames(SINGLE, few, plan.settings, _no_views, cuts=cuts)
+        part = plan.does.own_frames(SINGLE, few, plan.settings, lambda make: [], cuts=cuts)
         if several or "parameters" in part.columns:
             schema = {**schema, "parameters": pl.String()}
         yield part.with_columns(
@@ -176,11 +176,6 @@ def _single_datums(tallies: Any, plan: planner.Plan) -> Iterator[pl.DataFrame]:
             for name, dtype in schema.items()
             if name not in part.columns
         ).select(*schema)
-
-
-def _no_views(function: Callable[..., pl.DataFrame]) -> list[pl.DataFrame]:
-    """Values of single datums are of no view."""
-    return []
 
 
 # Merging of the table descriptions of all parts of a run in bounded memory.
@@ -267,9 +262,6 @@ def rows_of(heads: list[dict[str, Any]], whole: Whole) -> dict[str, int]:
     if whole.labels is not None:
         rows[LABELS] = whole.labels.height
     return rows
-
-
-Tell = Callable[[str], None]
 
 
 class Done(msgspec.Struct):
@@ -382,22 +374,17 @@ def large(inputs: Inputs) -> bool:
     size = 0
     for source in inputs.sources.values():
         if not source.files and source.format == "parquet":
-            size += _bytes_told(source) // _PACKED
+            try:
+                rows = int(source.frame.select(pl.len()).collect().item())  # from the footers
+                size += rows * _CELL * len(source.frame.collect_schema()) // _PACKED
+            except READ_FAILURES as error:
+                raise explain(source, error) from error
         try:
             packed = sum(map(os.path.getsize, source.files))
         except OSError:
             return False
         size += max(packed, sum(map(attrgetter("total"), source.held.values())) // _PACKED)
     return size > 0 and size * _GROWTH > free_memory() // 2
-
-
-def _bytes_told(source: Source) -> int:
-    """Estimate the size of a table's columns in bytes, from its footers."""
-    try:
-        rows = int(source.frame.select(pl.len()).collect().item())
-        return rows * _CELL * len(source.frame.collect_schema())
-    except READ_FAILURES as error:
-        raise explain(source, error) from error
 
 
 _GROWTH = 12  # bytes in memory, at most, of a byte of compressed columns while they are matched
@@ -414,18 +401,18 @@ def run(
     plan: planner.Plan,
     options: Options,
     pool: Pool,
-    tell: Tell,
     estimate_of: EstimateOf | None,
     *,
     held: bool = False,
+    disk: ExitStack | None = None,
 ) -> Done:
     """Shuffle rows to buckets, tally every bucket, merge, summarise.
 
     Args:
         found: result of :func:`wanted`.
-        tell: called with each step.
         estimate_of: computes intervals, if requested.
         held: keep the tally in memory as far as the limit allows; otherwise only if it is small.
+        disk: receives the scratch folder; the tally is usable until it is closed.
 
     Raises:
         ResultError: it is too large for that.
@@ -440,8 +427,9 @@ def run(
     if not ahead:
         plan, notes = _fitted(plan, ready, notes)
     needed = found.sizes.scratch * (_ENDS if options.limits else 1)
-    with scratch_folder(options.scratch, needed) as folder:
-        tell(f"shuffling rows to {n} buckets")
+    with ExitStack() as stack:
+        folder = (disk or stack).enter_context(scratch_folder(options.scratch, needed))
+        step(f"shuffling rows to {n} buckets")
         whole = split(ready, found.heights, folder, n, pool, ahead)
         notes += too_full(whole.fullest(folder), found.limit, pool.share(found.limit), options)
         several = None
@@ -449,6 +437,7 @@ def run(
             plan, several = planner.may_fit(plan, whole.ahead)
         notes += whole.notes
         in_parts = plan.does.in_parts
+        room = max(0, found.limit - BASE) // _MERGED
         job = Job(
             _told(options, plan),
             plan.task,
@@ -457,7 +446,7 @@ def run(
             _without_sources(ready),
             whole,
             ids=max(1, found.sizes.datums_at_once // (4 * n)),
-            kept=_room(found.limit, held=held),
+            kept=room if held else min(room, tuning().kept_bytes),
             several=several,
             highest=_highest(folder, whole, plan),
         )
@@ -470,10 +459,14 @@ def run(
         collected([*done, repeats])
         heads = [stored.head_of(part_file(folder, b))["about"] for b in range(n)]
         if several is not None:
-            plan, fit_notes = planner.fitted_late(asked, _found(asked, heads))
+            assert by_rows is not None
+            parts_of: list[Any] = [
+                msgspec.convert(head["findings"], by_rows.findings) for head in heads
+            ]
+            plan, fit_notes = planner.fitted_late(asked, by_rows.together(parts_of))
         notes += check_met(heads, ready)
         notes += planner.worth_telling(plan, notes_of(heads, ready, whole, options))
-        tell("merging")
+        step("merging")
         parts = list(range(n))
 
         def merged(home: str) -> Any:
@@ -488,7 +481,7 @@ def run(
         threads = Threads(1 if in_parts else options.threads)
         estimate = None if estimate_of is None else estimate_of(plan, tallies, threads)
         makers, _ = summary.summarise(plan, tallies, threads=threads, estimate=estimate)
-        tell("making frames")
+        step("making frames")
         if options.limits:
             moved = limits_of(
                 here,
@@ -504,6 +497,8 @@ def run(
         frames = frames_of(makers, tallies, plan, options.scratch, found.limit)
         page = _page(plan, tallies, threads) if plan.paged else Paged()
         tallied = _kept(here, parts, plan, options, job.kept)
+        if disk is not None:
+            tallied = summary.Tallied(plan, tallies, threads)
         if held and tallied is None:
             raise ResultError(
                 f"{option('memory_limit', options.memory_limit)}: this search needs the tally of"
@@ -550,12 +545,6 @@ def _merged(
 
 _ENDS = 3  # times as much room for tallies if bounds are computed
 _MERGED = 4  # bytes of memory per byte of kept tallies during their merge
-
-
-def _room(limit: int, *, held: bool) -> int:
-    """Bytes up to which the tally is kept as a run in memory has it."""
-    room = max(0, limit - BASE) // _MERGED
-    return room if held else min(room, tuning().kept_bytes)
 
 
 def _kept(
@@ -629,14 +618,6 @@ def _repeats(ready: Prepared, whole: Whole, folder: Path, pool: Pool) -> BaseExc
     )
     sources = {role: side.source.description for role, side in ready.sides.items()}
     return ChecksFailed(problems, sources) if problems else None
-
-
-def _found(plan: planner.Plan, heads: list[dict[str, Any]]) -> Any:
-    """Merge a task's findings of all buckets."""
-    by_rows = plan.does.told_by_rows
-    assert by_rows is not None
-    parts: list[Any] = [msgspec.convert(head["findings"], by_rows.findings) for head in heads]
-    return by_rows.together(parts)
 
 
 def _told(options: Options, plan: planner.Plan) -> Options:

@@ -453,7 +453,11 @@ def bucket_count(
     ranked = sum(rows for role, rows in heights.items() if role != DATUMS)
     beyond = (tasks.get(task).scratch_row or _SCRATCH_ROW) * ranked
     if filed is not None:
-        beyond = sum(_filed_row(ready, role, *filed) * rows for role, rows in heights.items())
+        unit, score = filed
+        beyond = sum(
+            rows * (score * _scores_of(ready, role) + unit * (role in (GROUND_TRUTHS, TABLE)))
+            for role, rows in heights.items()
+        )
     group_rows = max(1000, int(room / _RANKED_ROW))
     return Sizes(
         n=min(n, MOST_BUCKETS),
@@ -539,8 +543,3 @@ def _scores_of(ready: Prepared, role: str) -> int:
     if role not in (PREDICTIONS, TABLE):
         return 0
     return len(naming.labels) if naming.wide else 1
-
-
-def _filed_row(ready: Prepared, role: str, unit: int, score: int) -> int:
-    """Bytes on disk, beyond its columns, of a row of a table whose run is merged in files."""
-    return score * _scores_of(ready, role) + (unit if role in (GROUND_TRUTHS, TABLE) else 0)

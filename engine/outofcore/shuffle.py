@@ -416,7 +416,10 @@ def _written(draft: Path, span: RowRange, shuffle: Shuffle) -> Shuffled:
             if values is not None:
                 values.write(rows.with_columns(pl.Series(ROW, here)))
             ordered = rows[order].with_columns(pl.Series(ROW, here[order]))
-            plain = (pl.col(name).cast(pl.String) for name in _categorical(rows))
+            # Each batch has another dictionary, and a column of an Arrow file can have only one.
+            # These are slices, whose values become text anyway.
+            kinds = rows.schema.items()
+            plain = (pl.col(n).cast(pl.String) for n, dtype in kinds if dtype == pl.Categorical)
             by_rows = ordered.with_columns(plain).to_arrow()
             for bucket in np.flatnonzero(np.diff(start)).tolist():
                 if bucket not in writers:
@@ -511,14 +514,6 @@ def batches(
         if isinstance(error, OSError) and error.errno is not None and error.filename is None:
             raise  # the fault is in an output file
         raise explain(side.source, error) from error
-
-
-def _categorical(frame: pl.DataFrame) -> list[str]:
-    """Return columns that are stored as strings in files: slices, whose values become text anyway.
-
-    Each batch has another dictionary, and a column of an Arrow file can have only one.
-    """
-    return [name for name, dtype in frame.schema.items() if dtype == pl.Categorical]
 
 
 def read_rows(files: Sequence[Path], before: Sequence[int]) -> pl.DataFrame:
@@ -693,7 +688,9 @@ def split(
     known += [one.ahead for parts in told.values() for one in parts if one.ahead is not None]
     keys = [one.keys for parts in told.values() for one in parts if one.keys is not None]
     pairs |= _of_score_columns(ready, pairs, pl.concat(keys).unique() if keys else None)
-    labels = _labels(ready)
+    labels, declared = None, ready.sides.get(LABELS)
+    if declared is not None:
+        labels = _read(ready, LABELS, rows_of(LABELS, declared, ready.where, ready.plan))
     if labels is not None and pairs:
         pairs[LABELS] = both_sides.label_pairs(labels)
     before = {
@@ -847,13 +844,6 @@ def rows_at(
         if done > max(numbers):
             break
     return pl.concat(found, how="vertical_relaxed")
-
-
-def _labels(ready: Prepared) -> pl.DataFrame | None:
-    side = ready.sides.get(LABELS)
-    if side is None:
-        return None
-    return _read(ready, LABELS, rows_of(LABELS, side, ready.where, ready.plan))
 
 
 def _targets(

@@ -317,10 +317,6 @@ def code_datums(folder: str, parts: Sequence[int], at_once: int) -> int:
 
     Args:
         folder: the scratch folder, whose ``parts`` get one file of codes per bucket.
-        at_once: approximate number of datums in memory.
-
-    Returns:
-        number of datums.
     """
     sources = [_Ids(folder, bucket) for bucket in parts]
     cuts, held = [], 0

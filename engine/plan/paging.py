@@ -157,7 +157,6 @@ def worst(tallied: Tallied, n: int = MOST, losses: Losses | None = None) -> pl.D
 
     Args:
         tallied: the run; see :func:`evalengine.run.tallied_of`.
-        n: maximum number of datums.
         losses: losses of the datums, if already computed.
 
     Returns:
@@ -206,11 +205,6 @@ def _told(losses: Losses, tallied: Tallied, codes: Array) -> pl.DataFrame:
 
 def worse_since(before: Tallied, now: Tallied, n: int = MOST) -> pl.DataFrame:
     """Return the datums that got worst since an earlier run on the same ones, largest change first.
-
-    Args:
-        before: the earlier run.
-        now: the run.
-        n: maximum number of datums.
 
     Returns:
         the columns of :func:`worst`, and ``before`` (Float64), the earlier value. Datums that are

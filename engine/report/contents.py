@@ -18,7 +18,7 @@ from .. import tasks
 from ..executors import Threads
 from ..geometry.rasters import damage, opened, silenced
 from ..ingest.frames import Frames, assemble
-from ..ingest.opening import open_inputs
+from ..ingest.opening import Tables, open_inputs
 from ..ingest.preparing import prepare
 from ..ingest.problems import count_of
 from ..ingest.sources.coco import plainly
@@ -76,16 +76,14 @@ class _Gone(Exception):
 
 
 def contents(
-    card: Any, worst: pl.DataFrame, tallied: Tallied | None = None, tables: Any = None
+    card: Any, worst: pl.DataFrame, tallied: Tallied | None = None, tables: Tables | None = None
 ) -> AllShown:
     """Return the contents of the datums in a frame of the worst.
 
     Args:
         worst: result of :func:`evalengine.plan.paging.worst`.
         tallied: the run; None, as for a saved run too large to keep it, uses only the inputs.
-        tables: the scored tables, if not files: a pair of predictions and ground truths, the single
-            table of both, or a mapping with the keys ``predictions`` and ``ground_truths`` or
-            ``table``, and optionally ``datums`` and ``labels``.
+        tables: the scored tables, if not files.
 
     Returns:
         one struct per datum; if the inputs have changed or cannot be found, ``lacking`` gives the
@@ -142,19 +140,14 @@ def contents(
     )
 
 
-def _given(card: Any, tables: Any) -> dict[str, Any]:
-    """Return the inputs by role: given tables, or unchanged files.
+def _given(card: Any, tables: Tables | None) -> Tables:
+    """Return given tables, or unchanged files.
 
     Raises:
         _Gone: there are none.
     """
     if tables is not None:
-        if isinstance(tables, dict):
-            return tables
-        pair = tuple(tables) if isinstance(tables, (tuple, list)) else (tables,)
-        if len(pair) == 1 or pair[1] is None:
-            return {TABLE: pair[0]}
-        return {PREDICTIONS: pair[0], GROUND_TRUTHS: pair[1]}
+        return tables
     inputs = card.run.get("inputs", {})
     found = {}
     for role, facts in inputs.items():
@@ -164,7 +157,8 @@ def _given(card: Any, tables: Any) -> dict[str, Any]:
         found[role] = _unchanged(role, facts)
     if not found:
         raise _Gone("the run does not record its input files.")
-    return found
+    first = found[TABLE] if TABLE in found else found.get(PREDICTIONS)
+    return Tables(first, found.get(GROUND_TRUTHS), found.get(DATUMS), found.get(LABELS))
 
 
 def _unchanged(role: str, facts: dict[str, Any]) -> str:
@@ -194,21 +188,14 @@ def _unchanged(role: str, facts: dict[str, Any]) -> str:
     return str(path)
 
 
-def _read(card: Any, ids: pl.Series, given: dict[str, Any]) -> tuple[Frames, list[dict[str, str]]]:
+def _read(card: Any, ids: pl.Series, tables: Tables) -> tuple[Frames, list[dict[str, str]]]:
     """Return checked rows of only some datums, and their other columns.
 
     Raises:
         EvalengineError: problems of the inputs.
     """
     options = card.options.replace(memory_limit=None, scratch=None, training=None)
-    first = given[TABLE] if TABLE in given else given.get(PREDICTIONS)
-    inputs = open_inputs(
-        first,
-        given.get(GROUND_TRUTHS),
-        datums=given.get(DATUMS),
-        labels=given.get(LABELS),
-        options=options,
-    )
+    inputs = open_inputs(tables, options)
     ready = prepare(inputs, card.task, options)
     rows, extra = {}, {}
     before: dict[str, int] = {}

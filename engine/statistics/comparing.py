@@ -170,7 +170,11 @@ def compare_runs(
     table = pl.concat(parts)
     raised = np.full(table.height, np.nan)
     p = _floats(table["p"])
-    families = _families(table)
+    # Aggregates, labels, slices and labels of slices are adjusted separately: a thousand labels do
+    # not make the aggregates less sure.
+    sliced, labelled = (table[name].is_not_null().to_numpy() for name in ("slice", "label_value"))
+    kind = 2 * sliced + labelled
+    families = [np.flatnonzero(kind == one) for one in np.unique(kind)]
     for family in families:
         raised[family] = adjusted(p[family], adjust)
     table = table.with_columns(pl.Series("p_adjusted", raised, nan_to_null=True))
@@ -211,14 +215,6 @@ _NUMBERS = (
     "support",
     *COLUMNS,
 )
-
-
-def _families(table: pl.DataFrame) -> list[Array]:
-    """Rows that are adjusted together: aggregates, labels, slices, labels of slices. A thousand
-    labels do not make the aggregates less sure."""
-    sliced, labelled = (table[name].is_not_null().to_numpy() for name in ("slice", "label_value"))
-    kind = 2 * sliced + labelled
-    return [np.flatnonzero(kind == one) for one in np.unique(kind)]
 
 
 # -- a pair of runs --------------------------------------------------------------------------------

@@ -90,7 +90,6 @@ class Comparison:
         """Write the frames as Parquet and ``comparison.json`` into a folder, atomically.
 
         Args:
-            directory: the folder to create.
             overwrite: replace an earlier comparison there.
 
         Raises:

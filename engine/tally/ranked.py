@@ -19,9 +19,6 @@ def comparable(threshold: float, *, single: bool) -> float:
     A score of 0.3 in a single-precision column differs from the double 0.3; after the same rounding
     it
     reaches the threshold 0.3.
-
-    Args:
-        single: the scores have single precision.
     """
     with np.errstate(over="ignore"):  # no score reaches values beyond float32
         return float(np.float32(threshold)) if single else threshold

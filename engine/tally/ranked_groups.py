@@ -348,9 +348,7 @@ class RankedGroups(msgspec.Struct, frozen=True):
         """Return rows by descending score for every label key, in blocks.
 
         Args:
-            iou: one of the thresholds.
             key: int32 [labels], key of each label.
-            n_keys: number of keys.
         """
 
         def files() -> Iterator[tuple[Ranked, Array]]:

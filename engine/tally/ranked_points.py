@@ -140,7 +140,6 @@ def pooled_rows(pieces: Iterable[CountedRows], key: Array, n_keys: int) -> Count
 
     Args:
         key: int32 [labels], key of each label.
-        n_keys: number of keys.
     """
     parts = [
         (
@@ -326,12 +325,7 @@ def averaged(precision: Array, levels: Array, clip: float) -> Array:
 
 
 def on_lines(view: Any, shape: tuple[int, ...]) -> tuple[Array, Array]:
-    """Return precision and scores at the levels of a view, [group, label, area, threshold, level].
-
-    Args:
-        view: a ranked view of one area range.
-        shape: groups, labels, area ranges, thresholds.
-    """
+    """Return precision and scores at levels of recall, [group, label, area, threshold, level]."""
     out = np.zeros((2, *shape, view.levels.size))
     for t, iou in enumerate(view.tally.variants.thresholds):
         start, score, datum, right = joined(view.counted_rows(iou), shape[1])
@@ -403,7 +397,6 @@ class Binned(msgspec.Struct, frozen=True):
         Args:
             segment: int64 [k].
             place: int64 [k].
-            n: number of segments.
         """
         beyond = np.zeros(n, bool)
         if self.beyond.any():
@@ -454,10 +447,8 @@ def binned(
     """Return counted predictions by (group, label), place and bin of scores.
 
     Args:
-        pieces: rows, with places.
         group: int32 [n_datums], -1 for none; None for a single group.
         weights: int64 [n_datums], multiplicity of each datum, or None.
-        n_scores: number of bins of scores.
     """
     made: Binned | None = None
     for rows in pieces:
@@ -496,7 +487,6 @@ def chosen(hits: int, sought: int, levels: int) -> list[int]:
     """Return the indices of the true positives that represent recall positions.
 
     Args:
-        hits: number of true positives.
         sought: number of ground truths.
         levels: number of positions, including recall 0.
     """

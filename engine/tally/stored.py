@@ -190,7 +190,6 @@ def mapped(path: str | Path, name: str = WHOLE) -> Any:
 
     Args:
         path: the file; may be deleted meanwhile, but not modified.
-        name: name of the entry.
     """
     import pyarrow as pa
 
@@ -592,7 +591,6 @@ def things_of_part(
         bare: the tally without rows and datums.
         rows: in the task's format.
         order: int [n], datums in the order of ``rows``; None if unchanged.
-        scores: number of scored labels.
     """
     datums: Datums = tallies.datums
     columns = datums.slices.columns

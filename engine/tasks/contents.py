@@ -69,7 +69,6 @@ def of_pixels(
         left: image coordinate of its first column.
         top: image coordinate of its first row.
         most: maximum points of all rings.
-        cells: resolution, in pixels across the mask.
     """
     import shapely
     from rasterio.features import shapes

@@ -14,7 +14,7 @@ from polars.testing import assert_frame_equal
 
 from evalengine.executors import Threads
 from evalengine.ingest.frames import checked_frames
-from evalengine.ingest.opening import open_inputs
+from evalengine.ingest.opening import Tables, open_inputs
 from evalengine.plan import planner
 from evalengine.schemas.option_values import make_options
 
@@ -30,7 +30,7 @@ SINGLE = [
 
 def tallied(plan: planner.Plan, *sides: pl.DataFrame) -> Any:
     """Tallies of two tables."""
-    inputs = open_inputs(*sides, datums=None, labels=None, options=plan.options)
+    inputs = open_inputs(Tables(*sides), plan.options)
     return planner.run(plan, checked_frames(inputs, plan.task, plan.options), Threads(1))
 
 

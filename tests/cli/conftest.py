@@ -9,10 +9,12 @@ from typing import Any
 import fabricated
 import polars as pl
 import pytest
+from msgspec import structs
 
 import evalengine as ee
 from evalengine import run as scoring
 from evalengine.cli import main
+from evalengine.ingest.opening import Tables
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -34,8 +36,8 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What ``score`` was called with; it returns a fabricated card."""
     calls: dict[str, Any] = {}
 
-    def score(predictions: Any, truths: Any, options: ee.Options, **given: Any) -> ee.Scorecard:
-        calls.update(given, predictions=predictions, ground_truths=truths, options=options)
+    def score(tables: Tables, options: ee.Options, **given: Any) -> ee.Scorecard:
+        calls.update(given, **structs.asdict(tables), options=options)
         return fabricated.card()
 
     monkeypatch.setattr(scoring, "score_tables", score)

@@ -92,6 +92,8 @@ class TestOptions:
             "datums": None,
             "labels": None,
             "storage_options": None,
+            "executor": None,
+            "address": None,
             "progress": None,
             "paged": False,
         }

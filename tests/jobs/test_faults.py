@@ -77,12 +77,8 @@ class TestLocks:
         """The real thing: nothing raw comes when the file is closed either."""
         if not os.path.exists("/dev/full"):
             pytest.skip("no device that is always full")
-        made = process._opened
-        monkeypatch.setattr(
-            process,
-            "_opened",
-            lambda path, folder: (made(path, folder).close(), FileIO("/dev/full", "r+"))[1],
-        )
+        full = FileIO("/dev/full", "r+")
+        monkeypatch.setattr(process, "open", lambda *args, **named: full, raising=False)
         monkeypatch.setattr(process, "_holder", lambda file: None)
         monkeypatch.setattr(process, "_write", lambda file, text: file.write(text))
         with pytest.raises(WriteError, match="No space left"), locked(tmp_path / "run", "a"):

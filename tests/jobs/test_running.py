@@ -465,7 +465,7 @@ def test_an_executor_is_where_the_work_runs(write: Write, monkeypatch: pytest.Mo
     told, score = [], scoring.score_tables
 
     def noted(*args: Any, **named: Any) -> ee.Scorecard:
-        told.append(named | {"options": args[2]})
+        told.append(named | {"options": args[1]})
         return score(*args, **(named | {"executor": None, "address": None}))
 
     monkeypatch.setattr(scoring, "score_tables", noted)

@@ -143,7 +143,7 @@ def test_large_files_are_read_stretch_by_stretch(
 
 def test_stretches_end_with_row_groups(tmp_path: Path) -> None:
     """Of local Parquet files that are larger than one."""
-    from evalengine.ingest.opening import open_inputs
+    from evalengine.ingest.opening import Tables, open_inputs
     from evalengine.ingest.preparing import prepare
     from evalengine.schemas.options import Options
 
@@ -152,12 +152,12 @@ def test_stretches_end_with_row_groups(tmp_path: Path) -> None:
     table.write_parquet(path, row_group_size=150_000)
     found = []
     for given in (str(path), table):
-        side = prepare(open_inputs(given), "classification", Options()).sides["table"]
+        side = prepare(open_inputs(Tables(given)), "classification", Options()).sides["table"]
         found.append(shuffle.stretches(side, table.head(10), table.height))
     assert found[1] == ()
     assert len(found[0]) == 0  # forty-eight megabytes are more than all rows
     wide = pl.DataFrame({"note": [str(i) * 400 for i in range(10)]})
-    side = prepare(open_inputs(str(path)), "classification", Options()).sides["table"]
+    side = prepare(open_inputs(Tables(str(path))), "classification", Options()).sides["table"]
     cuts = shuffle.stretches(side, wide, table.height)
     assert len(cuts) > 3
     assert all(cut % 150_000 == 0 for cut in cuts)

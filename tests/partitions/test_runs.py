@@ -212,12 +212,12 @@ def test_label_groups_hold_so_many_rows() -> None:
 
 def test_more_rows_make_more_buckets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Twice the rows, twice the buckets: what one takes does not grow."""
-    from evalengine.ingest.opening import open_inputs
+    from evalengine.ingest.opening import Tables, open_inputs
     from evalengine.ingest.preparing import prepare
     from evalengine.outofcore.shuffle import heads_of
     from evalengine.schemas.options import Options
 
-    ready = prepare(open_inputs(*boxes()), "detection", Options())
+    ready = prepare(open_inputs(Tables(*boxes())), "detection", Options())
     heads = heads_of(ready)
     found = [
         memory.bucket_count(
@@ -241,12 +241,12 @@ def test_a_limit_that_nothing_works_in_is_refused(given: str | int, tmp_path: Pa
 
 def test_a_limit_for_more_files_than_can_be_open_is_refused() -> None:
     """With one that is large enough."""
-    from evalengine.ingest.opening import open_inputs
+    from evalengine.ingest.opening import Tables, open_inputs
     from evalengine.ingest.preparing import prepare
     from evalengine.outofcore.shuffle import heads_of
     from evalengine.schemas.options import Options
 
-    ready = prepare(open_inputs(*boxes()), "detection", Options())
+    ready = prepare(open_inputs(Tables(*boxes())), "detection", Options())
     heads, heights = heads_of(ready), {"predictions": 10**9, "ground_truths": 10**9}
 
     def sizes(limit: str) -> memory.Sizes:

@@ -31,7 +31,7 @@ from sizes import tune
 
 import evalengine as ee
 from evalengine.ingest.collecting import Side
-from evalengine.ingest.opening import open_inputs
+from evalengine.ingest.opening import Tables, open_inputs
 from evalengine.ingest.preparing import prepare
 from evalengine.ingest.slices import SlicePlan
 from evalengine.outofcore import shuffle
@@ -147,7 +147,7 @@ def test_units_are_neither_small_nor_many() -> None:
 def table(tmp_path: Path) -> shuffle_stage.Shuffle:
     """Predictions of 60 images to be dealt out to three buckets."""
     sides = written(Case(boxes(), {}), tmp_path)
-    ready = prepare(open_inputs(*sides), "detection", Options())
+    ready = prepare(open_inputs(Tables(*sides)), "detection", Options())
     side = ready.sides["predictions"]
     return shuffle_stage.Shuffle("predictions", side, {}, SlicePlan(), {}, 3, 60)
 

@@ -13,6 +13,7 @@ import pytest
 
 import evalengine as ee
 from evalengine.geometry.masks import from_pixels, to_rle
+from evalengine.ingest.opening import Tables
 from evalengine.plan.paging import worst
 from evalengine.report.contents import AllShown, contents
 from evalengine.run import tallied_of
@@ -34,7 +35,9 @@ IDS = ["it's", 'a "b"', "<script>alert(1)</script>"]
 
 def shown(card: Any, tables: Any = None, n: int = 50) -> AllShown:
     tallied = tallied_of("run", card)
-    return contents(card, worst(tallied, n), tallied, tables)
+    sides = tables if isinstance(tables, tuple) else (tables,)
+    given = None if tables is None else Tables(*sides)
+    return contents(card, worst(tallied, n), tallied, given)
 
 
 def saved(tmp_path: Path, ours: pl.DataFrame, theirs: pl.DataFrame | None, **options: Any) -> Any:
@@ -125,17 +128,18 @@ def test_tables_in_memory_can_be_handed_over() -> None:
     tables = texts()
     card = ee.score(*tables, metrics=["WER"])
     assert "give the tables" in shown(card).lacking
-    for given in (tables, dict(zip(("predictions", "ground_truths"), tables, strict=True))):
-        assert isinstance(shown(card, given).datums[0].content, Texts)
+    assert isinstance(shown(card, tables).datums[0].content, Texts)
 
 
 def test_datums_that_tables_lack_show_nothing() -> None:
     table = pl.DataFrame({"datum_id": [1, 2], "actual": ["a", "b"], "predicted": ["b", "a"]})
     card = ee.score(table)
-    found = contents(card, worst(tallied_of("run", card)), None, table.head(1))
+    found = contents(card, worst(tallied_of("run", card)), None, Tables(table.head(1)))
     assert [one.content is None for one in found.datums] == [False, True]
     rows = table.drop("datum_id")
-    found = contents(card := ee.score(rows), worst(tallied_of("run", card)), None, rows.head(1))
+    found = contents(
+        card := ee.score(rows), worst(tallied_of("run", card)), None, Tables(rows.head(1))
+    )
     assert [one.content is None for one in found.datums] == [False, True]
 
 

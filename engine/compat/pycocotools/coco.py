@@ -7,7 +7,8 @@ import gc
 import json
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from itertools import chain
 from operator import itemgetter
@@ -57,7 +58,8 @@ def refuse(rows: Sequence[Annotation], wrong: Sequence[bool], why: str, what: st
     """
     at = [i for i, is_wrong in enumerate(wrong) if is_wrong]
     if at:
-        shown = "; ".join(f"row {i}, {_short(rows[i])}" for i in at[:_SHOWN])
+        short = (f"row {i}, {repr(rows[i])[:100]}" for i in at[:_SHOWN])
+        shown = "; ".join(short)
         raise InputError(
             f"{what}: {len(at):,} of {len(rows):,} {why}, first (rows count from 0): {shown}.",
             code="wrong_rows",
@@ -67,11 +69,6 @@ def refuse(rows: Sequence[Annotation], wrong: Sequence[bool], why: str, what: st
             of=len(rows),
             rows=at[:_SHOWN],
         )
-
-
-def _short(row: Any) -> str:
-    told = repr(row)
-    return told if len(told) <= 100 else f"{told[:97]}..."
 
 
 def numbers(rows: Sequence[Annotation], values: Sequence[Any], key: str, what: str) -> Array:
@@ -85,21 +82,26 @@ def numbers(rows: Sequence[Annotation], values: Sequence[Any], key: str, what: s
     Raises:
         InputError: rows whose value is not a finite number.
     """
-    try:
-        found = np.fromiter(values, np.float64, len(values))
-    except (TypeError, ValueError, OverflowError):
-        found = np.array([_number(value) for value in values], np.float64)
+    found = _floats(lambda: values, len(values))
     wrong: list[bool] = (~np.isfinite(found)).tolist()
     if any(wrong):
         refuse(rows, wrong, f"whose {key!r} is not a finite number", what)
     return found
 
 
-def _number(value: Any) -> float:
+def _floats(values: Callable[[], Iterable[Any]], n: int) -> Array:
+    """Convert n values to float64; NaN for those that are not numbers."""
+
+    def number(value: Any) -> float:
+        try:
+            return float(value)
+        except (TypeError, ValueError, OverflowError):
+            return float("nan")
+
     try:
-        return float(value)
+        return np.fromiter(values(), np.float64, n)
     except (TypeError, ValueError, OverflowError):
-        return float("nan")
+        return np.array([number(value) for value in values()], np.float64)
 
 
 def boxes(rows: Sequence[Annotation], what: str) -> Array:
@@ -112,11 +114,7 @@ def boxes(rows: Sequence[Annotation], what: str) -> Array:
     if not fours:
         short = [not hasattr(box, "__len__") or len(box) != 4 for box in given]
         refuse(rows, short, "whose 'bbox' is not four numbers", what)
-    try:
-        found = np.fromiter(chain.from_iterable(given), np.float64, 4 * len(given))
-    except (TypeError, ValueError, OverflowError):
-        found = np.array([_number(value) for box in given for value in box], np.float64)
-    found = found.reshape(-1, 4)
+    found = _floats(lambda: chain.from_iterable(given), 4 * len(given)).reshape(-1, 4)
     finite = np.isfinite(found)
     if not finite.all():
         odd = [not all(four) for four in finite.tolist()]
@@ -137,10 +135,7 @@ def points(rows: Sequence[Annotation], k: int, what: str) -> Points:
     given = column(rows, "keypoints", what)
     odd = [not hasattr(one, "__len__") or len(one) != 3 * k for one in given]
     refuse(rows, odd, f"whose 'keypoints' are not {k} times x, y and visibility", what)
-    try:
-        found = np.fromiter(chain.from_iterable(given), np.float64, 3 * k * len(given))
-    except (TypeError, ValueError, OverflowError):
-        found = np.array([_number(value) for one in given for value in one], np.float64)
+    found = _floats(lambda: chain.from_iterable(given), 3 * k * len(given))
     finite = np.isfinite(found.reshape(len(given), 3 * k))
     odd = [not all(row) for row in finite.tolist()] if not finite.all() else []
     refuse(rows, odd, "whose 'keypoints' are not finite", what)
@@ -307,7 +302,9 @@ class COCO:
         else:
             rows = self.dataset["annotations"]
         if len(categories):
-            kept = _members(categories)
+            kept = categories
+            with suppress(TypeError):  # ids that cannot be hashed
+                kept = set(categories)
             rows = (row for row in rows if row["category_id"] in kept)
         if len(areaRng):
             rows = (row for row in rows if areaRng[0] < row["area"] < areaRng[1])
@@ -518,11 +515,3 @@ def _decoded(path: str | Path) -> Any:
 
 def _several(given: Any) -> Any:
     return given if hasattr(given, "__iter__") and hasattr(given, "__len__") else [given]
-
-
-def _members(given: Any) -> Any:
-    """Return a collection for membership tests: a set if the values are hashable."""
-    try:
-        return set(given)
-    except TypeError:
-        return given

@@ -271,6 +271,8 @@ def meet(
     plain = isinstance(ours_shown, Boxes) and ours_shown.told_area is None
     score = numbers(ours.rows, ours.score, "score", RESULTS)
     n_labels = len(categories) if apart else 1
+    # Ground truths that are ignored, other than crowds.
+    aside = theirs_shown.shapes.set_aside if isinstance(theirs_shown, Regions) else None
     batch = Batch(
         datums=Datums(None, pl.DataFrame(), rows=len(images)),
         labels=labels_of(n_labels),
@@ -278,7 +280,7 @@ def meet(
         ground_truths=_side(theirs, theirs_shown, np.zeros(0), plain=plain),
         single=False,
         crowd=np.array([*map(bool, map(methodcaller("get", "iscrowd"), theirs.rows))], np.bool_),
-        ignore=_set_aside(theirs_shown, len(theirs.rows)),
+        ignore=np.zeros(len(theirs.rows), np.bool_) if aside is None else aside,
         area=_areas(theirs.rows, TRUTHS),
     )
     return EvaluatedSides(ours, theirs, batch, (ours_shown, theirs_shown))
@@ -325,12 +327,6 @@ def _side(chosen: Chosen, shown: Shown, score: Array, *, plain: bool) -> Side:
     corners = tuple(np.ascontiguousarray(shown.shapes.boxes.T))
     piece = Piece(corners, None, score)
     return Side(chosen.datum, chosen.label, (piece,), shown.shapes, pl.DataFrame())
-
-
-def _set_aside(truths: Shown, n: int) -> Array:
-    """Return the ignored ground truths other than crowds, bool [n]."""
-    aside = truths.shapes.set_aside if isinstance(truths, Regions) else None
-    return np.zeros(n, np.bool_) if aside is None else aside
 
 
 def _areas(rows: Sequence[Annotation], what: str) -> Array:
@@ -913,14 +909,12 @@ def number(line: Line, found: Mapping[str, Any], params: Params) -> tuple[float,
     values = values[..., areas, caps]
     defined = values[values > -1]
     mean: Any = np.mean(defined) if defined.size else -1
-    iou = f"{line.iou:0.2f}" if line.iou is not None else _span(params)
+    iou = f"{params.iouThrs[0]:0.2f}:{params.iouThrs[-1]:0.2f}"
+    if line.iou is not None:
+        iou = f"{line.iou:0.2f}"
     title, short = _TITLES[line.of]
     said = f"IoU={iou:<9} | area={line.area:>6s} | maxDets={cap:>3d} ] = {mean:0.3f}"
     return mean, f" {title:<18} {short} @[ {said}"
-
-
-def _span(params: Params) -> str:
-    return f"{params.iouThrs[0]:0.2f}:{params.iouThrs[-1]:0.2f}"
 
 
 # ``COCOeval``: evaluation with the calls and arrays of pycocotools.

@@ -55,60 +55,46 @@ def masks_of(
     Raises:
         InputError: any other region, or one that cannot be parsed.
     """
-    listed = np.fromiter(map(_is_list, regions), np.bool_, len(regions))
-    counted = np.fromiter(map(_is_counted, regions), np.bool_, len(regions))
+    kinds = np.fromiter(map(_kind, regions), np.int8, len(regions))
     parts = []
-    for kind, read in ((listed, _drawn), (counted, _counted), (~listed & ~counted, _coded)):
-        rows = np.flatnonzero(kind)
-        if rows.size:
-            some = [regions[i] for i in rows.tolist()]
-            parts.append((rows, read(some, rows, height[rows], width[rows], what, over)))
+    for kind in range(3):
+        rows = np.flatnonzero(kinds == kind)
+        if not rows.size:
+            continue
+        some = [regions[i] for i in rows.tolist()]
+        if kind == _RINGS:
+            rings = [*chain.from_iterable(some)]
+            flat = np.fromiter(chain.from_iterable(rings), np.float64, sum(map(len, rings)))
+            column: Any = pa.LargeListArray.from_arrays(offsets_of(_lengths(rings)), pa.array(flat))
+            column = pa.LargeListArray.from_arrays(offsets_of(_lengths(some)), column)
+            drawn = pl.Series("segmentation", pl.from_arrow(column))
+            polygons = read_polygons(drawn, side=what, rows=rows)
+            masks = rasterise(polygons, height[rows], width[rows], over)
+        else:
+            counts: list[Any] = [region["counts"] for region in some]
+            dtype: Any = pl.List(pl.Int64)
+            if kind == _CODES:
+                counts = [
+                    one.encode("ascii", "replace") if isinstance(one, str) else one
+                    for one in counts
+                ]
+                dtype = pl.Binary
+            sizes = [[*region["size"]] for region in some]
+            size = pl.Series("size", sizes, dtype=pl.List(pl.Int64))
+            coded = pl.DataFrame([size, pl.Series("counts", counts, dtype=dtype)])
+            masks = read_masks(coded.to_struct("segmentation"), side=what, over=over, rows=rows)
+        parts.append((rows, masks))
     return in_order(parts, concat) if parts else concat([])
 
 
-def _is_list(region: Any) -> bool:
-    return isinstance(region, list)
+_RINGS, _COUNTS, _CODES = range(3)
+"""Kinds of regions: lists of rings, listed counts, counts as COCO's string."""
 
 
-def _is_counted(region: Any) -> bool:
-    return not isinstance(region, list) and isinstance(region["counts"], list)
-
-
-def _drawn(
-    regions: list[Any], rows: Array, height: Array, width: Array, what: str, over: Over | None
-) -> Masks:
-    rings = [*chain.from_iterable(regions)]
-    flat = np.fromiter(chain.from_iterable(rings), np.float64, sum(map(len, rings)))
-    column: Any = pa.LargeListArray.from_arrays(offsets_of(_lengths(rings)), pa.array(flat))
-    column = pa.LargeListArray.from_arrays(offsets_of(_lengths(regions)), column)
-    polygons = read_polygons(pl.Series("segmentation", pl.from_arrow(column)), side=what, rows=rows)
-    return rasterise(polygons, height, width, over)
-
-
-def _coded(
-    regions: list[Any], rows: Array, height: Array, width: Array, what: str, over: Over | None
-) -> Masks:
-    codes = [
-        code.encode("ascii", "replace") if isinstance(code, str) else code
-        for code in (region["counts"] for region in regions)
-    ]
-    return _read(regions, pl.Series("counts", codes, dtype=pl.Binary), rows, what, over)
-
-
-def _counted(
-    regions: list[Any], rows: Array, height: Array, width: Array, what: str, over: Over | None
-) -> Masks:
-    counts = [region["counts"] for region in regions]
-    return _read(regions, pl.Series("counts", counts, dtype=pl.List(pl.Int64)), rows, what, over)
-
-
-def _read(
-    regions: list[Any], counts: pl.Series, rows: Array, what: str, over: Over | None
-) -> Masks:
-    sizes = [[*region["size"]] for region in regions]
-    size = pl.Series("size", sizes, dtype=pl.List(pl.Int64))
-    column = pl.DataFrame([size, counts]).to_struct("segmentation")
-    return read_masks(column, side=what, over=over, rows=rows)
+def _kind(region: Any) -> int:
+    if isinstance(region, list):
+        return _RINGS
+    return _COUNTS if isinstance(region["counts"], list) else _CODES
 
 
 def _lengths(lists: Sequence[Any]) -> Array:

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from ...api import compare as compare_cards
 from ...api import score
+from ...comparing import compare as compare_cards
 from ...fusion.fuse import METHODS
 from ...fusion.fuse import fuse as fuse_runs
 from ...schemas.arrays import Array

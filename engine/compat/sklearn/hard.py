@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import cached_property
 from typing import Any
 
@@ -336,16 +336,12 @@ def multilabel_confusion_matrix(
         raise OptionError("samplewise=True counts single rows, which is not there.")
     both = sides(y_true, y_pred, sample_weight)
     asked = both.subset(labels)
-    counts = _by_label(both.card(["Counts"], labels=asked), "statistic")
+    rows = both.card(["Counts"], labels=asked).metrics
+    rows = rows.select("statistic", "label_value", "value")
+    counts = {(name, label): value for name, label, value in rows.iter_rows()}
     cells = [[counts[name, label] for name in ("tn", "fp", "fn", "tp")] for label in asked]
     matrix: Array = np.array(cells, np.float64).reshape(-1, 2, 2)
     return matrix.astype(both.dtype)
-
-
-def _by_label(card: Scorecard, key: str) -> dict[tuple[Any, Any], float]:
-    """Values by metric, statistic or average, and label."""
-    frame = card.metrics.select(key, "label_value", "value")
-    return {(name, label): value for name, label, value in frame.iter_rows()}
 
 
 class _Ratios:
@@ -505,51 +501,6 @@ def _f_name(beta: float) -> str:
     return {0: "Precision", math.inf: "Recall"}.get(beta, f"F{in_name(beta)}")
 
 
-def precision_score(
-    y_true: Any,
-    y_pred: Any,
-    *,
-    labels: Any = None,
-    pos_label: Any = 1,
-    average: str | None = "binary",
-    sample_weight: Any = None,
-    zero_division: Any = "warn",
-) -> Any:
-    """tp / (tp + fp)."""
-    given = (labels, pos_label, average, sample_weight, zero_division)
-    return _ratios(y_true, y_pred, ["Precision"], *given)[0][0]
-
-
-def recall_score(
-    y_true: Any,
-    y_pred: Any,
-    *,
-    labels: Any = None,
-    pos_label: Any = 1,
-    average: str | None = "binary",
-    sample_weight: Any = None,
-    zero_division: Any = "warn",
-) -> Any:
-    """tp / (tp + fn)."""
-    given = (labels, pos_label, average, sample_weight, zero_division)
-    return _ratios(y_true, y_pred, ["Recall"], *given)[0][0]
-
-
-def f1_score(
-    y_true: Any,
-    y_pred: Any,
-    *,
-    labels: Any = None,
-    pos_label: Any = 1,
-    average: str | None = "binary",
-    sample_weight: Any = None,
-    zero_division: Any = "warn",
-) -> Any:
-    """2 tp / (2 tp + fp + fn)."""
-    given = (labels, pos_label, average, sample_weight, zero_division)
-    return _ratios(y_true, y_pred, ["F1"], *given)[0][0]
-
-
 def fbeta_score(
     y_true: Any,
     y_pred: Any,
@@ -566,19 +517,31 @@ def fbeta_score(
     return _ratios(y_true, y_pred, [_f_name(beta)], *given)[0][0]
 
 
-def jaccard_score(
-    y_true: Any,
-    y_pred: Any,
-    *,
-    labels: Any = None,
-    pos_label: Any = 1,
-    average: str | None = "binary",
-    sample_weight: Any = None,
-    zero_division: Any = "warn",
-) -> Any:
-    """tp / (tp + fp + fn)."""
-    given = (labels, pos_label, average, sample_weight, zero_division)
-    return _ratios(y_true, y_pred, ["Jaccard"], *given)[0][0]
+def _ratio(name: str, metric: str, description: str) -> Callable[..., Any]:
+    """Return the function of one ratio; all have the same arguments."""
+
+    def ratio(
+        y_true: Any,
+        y_pred: Any,
+        *,
+        labels: Any = None,
+        pos_label: Any = 1,
+        average: str | None = "binary",
+        sample_weight: Any = None,
+        zero_division: Any = "warn",
+    ) -> Any:
+        given = (labels, pos_label, average, sample_weight, zero_division)
+        return _ratios(y_true, y_pred, [metric], *given)[0][0]
+
+    ratio.__name__ = ratio.__qualname__ = name
+    ratio.__doc__ = description
+    return ratio
+
+
+precision_score = _ratio("precision_score", "Precision", "tp / (tp + fp).")
+recall_score = _ratio("recall_score", "Recall", "tp / (tp + fn).")
+f1_score = _ratio("f1_score", "F1", "2 tp / (2 tp + fp + fn).")
+jaccard_score = _ratio("jaccard_score", "Jaccard", "tp / (tp + fp + fn).")
 
 
 # ``classification_report``, as text to the letter and as a dict.

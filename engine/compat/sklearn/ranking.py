@@ -312,27 +312,19 @@ def precision_recall_curve(
     frame = curve(y_true, y_score, pos_label, sample_weight, "ScorePrecisionRecallCurve")
     frame = frame.select("precision", "recall", "score_threshold", "tp")
     frame = frame.filter(pl.col("score_threshold").is_finite())
-    if drop_intermediate:
-        frame = _corners(frame)
+    if drop_intermediate and frame.height > 2:  # points within a run of equal true positives
+        tp = pl.col("tp")
+        inner = ((tp == tp.shift(1)) & (tp == tp.shift(-1))).fill_null(False)
+        frame = frame.filter(~inner)
     frame = frame.reverse()
     if frame["recall"].null_count():
         warnings.warn("no positive rows in y_true: recall is set to 1.", stacklevel=2)
     precision = frame["precision"].fill_null(0.0).to_numpy()
     recall = frame["recall"].fill_null(1.0).to_numpy()
-    at = _floats(frame, "score_threshold").astype(_dtype(y_score))
+    dtype = np.asarray(y_score).dtype
+    at = _floats(frame, "score_threshold")
+    at = at.astype(dtype) if dtype.kind in "fiu" else at
     return np.append(precision, 1.0), np.append(recall, 0.0), at
-
-
-def _dtype(y_score: Any) -> Any:
-    found = np.asarray(y_score).dtype
-    return found if found.kind in "fiu" else np.float64
-
-
-def _corners(frame: pl.DataFrame) -> pl.DataFrame:
-    """Without the points within a run of equal true positives."""
-    tp = pl.col("tp")
-    inner = ((tp == tp.shift(1)) & (tp == tp.shift(-1))).fill_null(False)
-    return frame.filter(~inner) if frame.height > 2 else frame
 
 
 def det_curve(

@@ -551,7 +551,9 @@ class MeanAveragePrecision(Metric):
         self.iou_type = (iou_type,) if isinstance(iou_type, str) else tuple(iou_type)
         for one in self.iou_type:
             chosen("iou_type", one, tuple(_GEOMETRY))
-        if rec_thresholds is not None and not _is_coco_grid(rec_thresholds):
+        grid = np.linspace(0, 1, 101)
+        given = grid if rec_thresholds is None else np.asarray(rec_thresholds)
+        if given.shape != grid.shape or not np.allclose(given, grid, atol=1e-6):
             raise OptionError("rec_thresholds: there are COCO's 101 from 0 to 1, and no others.")
         if extended_summary:
             raise OptionError(
@@ -677,10 +679,6 @@ class MeanAveragePrecision(Metric):
             iou_thresholds=self.iou_thresholds,
             max_detections=caps,
         )
-
-
-def _is_coco_grid(values: Sequence[float]) -> bool:
-    return len(values) == 101 and bool(np.allclose(values, np.linspace(0, 1, 101), atol=1e-6))
 
 
 def _of_rows(name: str, item: Mapping[str, Any], key: str, n: int) -> Array:
