@@ -198,43 +198,57 @@ def chosen_thresholds(
     return tuple(one for one in grid if any(one in found for found in near))
 
 
-# The option ``training``: paths, or a table in memory.
+# Objects of the user as values of options: a table, an encoder.
 
 
-class HeldTable:
-    """A table in memory, as an option value.
+class _Held:
+    """An object as the value of an option.
 
     Copies that were pickled or read from a file only have the name.
 
     Args:
         name: name of its type.
-        table: the table, or None in a copy.
-        digest: digest of its content, set once it is read.
+        held: the object, or None in a copy.
     """
 
-    def __init__(self, name: str, table: Any = None, digest: str = "") -> None:
-        self.name = name
-        self._table = table
-        self.digest = digest
+    _option = ""
 
-    @property
-    def table(self) -> Any:
-        """The table.
+    def __init__(self, name: str, held: Any = None) -> None:
+        self.name = name
+        self._held = held
+
+    def _object(self) -> Any:
+        """Return the object.
 
         Raises:
             OptionError: this is a copy.
         """
-        if self._table is None:
+        if self._held is None:
             raise OptionError(
-                f"{option('training')}: the table ({self.name}) did not come along with the"
-                " options; give it again, or write it to a file and give its path.",
+                f"{option(self._option)}: the object ({self.name}) did not come along with the"
+                " options; give it again.",
                 code="option_missing",
-                option="training",
+                option=self._option,
             )
-        return self._table
+        return self._held
 
     def __repr__(self) -> str:
-        return f"HeldTable({self.name!r})"
+        return f"{type(self).__name__}({self.name!r})"
+
+
+class HeldTable(_Held):
+    """A table in memory; its ``digest`` is set once its content is read."""
+
+    _option = "training"
+
+    def __init__(self, name: str, held: Any = None, digest: str = "") -> None:
+        super().__init__(name, held)
+        self.digest = digest
+
+    @property
+    def table(self) -> Any:
+        """The table; refused in a copy."""
+        return self._object()
 
     def __str__(self) -> str:
         return f"{self.name}, sha256 {self.digest[:12]}" if self.digest else self.name
@@ -318,37 +332,14 @@ class Embedding(msgspec.Struct, frozen=True, kw_only=True):
     prices: str | dict[str, dict[str, float]] | None = None
 
 
-class Encoder:
-    """An object with a method ``encode`` that converts texts to vectors.
+class Encoder(_Held):
+    """An object with a method ``encode`` that converts texts to vectors."""
 
-    Copies that were pickled or read from a file only have the name.
-
-    Args:
-        name: name of its class.
-        model: the object, or None in a copy.
-    """
-
-    def __init__(self, name: str, model: Any = None) -> None:
-        self.name = name
-        self._model = model
+    _option = "embedder"
 
     def encode(self, texts: list[str]) -> Any:
-        """Return the object's vectors for texts.
-
-        Raises:
-            OptionError: this is a copy.
-        """
-        if self._model is None:
-            raise OptionError(
-                f"{option('embedder')}: the object {self.name} did not come along with the"
-                " options; give it again.",
-                code="option_missing",
-                option="embedder",
-            )
-        return self._model.encode(texts)
-
-    def __repr__(self) -> str:
-        return f"Encoder({self.name!r})"
+        """Return the object's vectors for texts; refused in a copy."""
+        return self._object().encode(texts)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Encoder) and other.name == self.name
