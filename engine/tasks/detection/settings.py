@@ -264,9 +264,9 @@ class Settings(Aims, frozen=True, kw_only=True):
     @staticmethod
     def derive(values: dict[str, Any], options: Options, dialect: Dialect) -> None:
         check_costs(values)
-        _complete_geometry(values, options, dialect)
-        _complete_thresholds(values, options, dialect.rules)
-        _complete_ranges(values, dialect)
+        _derive_geometry(values, options, dialect)
+        _derive_thresholds(values, options, dialect.rules)
+        _derive_ranges(values, dialect)
         boxes = values["box_bins"]
         scores = boxes if options.n_bins is None else options.n_bins
         values["box_bins"] = BoxBins(scores, boxes, values["least_in_bin"])
@@ -282,7 +282,7 @@ def _similarities(values: Iterable[float]) -> tuple[float, ...]:
     return tuple(sorted(float(similarity(value)) for value in values))
 
 
-def _complete_thresholds(values: dict[str, Any], options: Options, rules: DetectionRules) -> None:
+def _derive_thresholds(values: dict[str, Any], options: Options, rules: DetectionRules) -> None:
     """Check thresholds; distances become similarities, and hits at them are exact."""
     far = options.iou_type == DISTANCE
     limits = Range(0, FARTHEST, above=True) if far else IOU
@@ -314,22 +314,25 @@ def _complete_thresholds(values: dict[str, Any], options: Options, rules: Detect
     )
 
 
-def _complete_ranges(values: dict[str, Any], dialect: Dialect) -> None:
+def _derive_ranges(values: dict[str, Any], dialect: Dialect) -> None:
     """Check area ranges and caps with the dialect, and order the ranges: "all" comes first."""
     rules, ranges, caps = dialect.rules, values["area_ranges"], values["max_detections"]
     for name, ends in ranges.items():
         if not 0 <= ends[0] <= ends[1]:
             rule = "an area is 0 or more, and low comes first."
             raise invalid("area_ranges", {name: list(ends)}, rule)
-    if (rules.linear is not None or rules.difficulties) and ranges:
-        raise OptionError(f"{option('area_ranges')}: dialect {dialect.name} has none.")
-    if rules.positions and caps:
-        raise OptionError(f"{option('max_detections')}: dialect {dialect.name} has none.")
-    if rules.cap_of_datum and len(caps) > 1:
-        raise OptionError(
-            f"{option('max_detections', list(caps))}: dialect {dialect.name} has one cap, on all"
-            " predictions of a datum."
-        )
+    without_ranges = rules.linear is not None or rules.difficulties
+    for name, wrong, has in (
+        ("area_ranges", without_ranges and ranges, "none"),
+        ("max_detections", rules.positions and caps, "none"),
+        ("max_detections", rules.cap_of_datum and len(caps) > 1, "one, on all rows of a datum"),
+    ):
+        if wrong:
+            raise OptionError(
+                f"{option(name)}: dialect {dialect.name} has {has}.",
+                code="option_unfit",
+                option=name,
+            )
     if rules.difficulties:
         ranges = {one.name: (-math.inf, math.inf) for one in rules.difficulties}
     areas = sorted(
@@ -338,13 +341,17 @@ def _complete_ranges(values: dict[str, Any], dialect: Dialect) -> None:
     values["areas"] = tuple(areas) or ((None, -math.inf, math.inf),)
 
 
-def _complete_geometry(values: dict[str, Any], options: Options, dialect: Dialect) -> None:
+def _derive_geometry(values: dict[str, Any], options: Options, dialect: Dialect) -> None:
     """Check options of geometry together; add what is compared, and how."""
     kind, rules = options.iou_type, dialect.rules
     if (kind or "bbox") not in rules.compares:
         ways = " or ".join(option("iou_type", name) for name in rules.compares)
         given = option("iou_type", kind) if kind else "no iou_type"
-        raise OptionError(f"dialect {dialect.name} and {given}: write {ways}, or another dialect.")
+        raise OptionError(
+            f"dialect {dialect.name} and {given}: write {ways}, or another dialect.",
+            code="options_conflict",
+            options=["dialect", "iou_type"],
+        )
     by_type, by_name = IOU_TYPES.get(kind or ""), GEOMETRIES.get(options.convert_to or "")
     if by_type and by_name and by_type != by_name:
         raise OptionError(
@@ -356,13 +363,13 @@ def _complete_geometry(values: dict[str, Any], options: Options, dialect: Dialec
     said = {"iou_type": kind, "convert_to": options.convert_to}
     asked = [option(name, value) for name, value in said.items() if value is not None]
     mirrored = options.mirrored_keypoints
-    pairs: dict[str, tuple[int, ...]]
-    pairs = {option("mirrored_keypoints", {a: b}): (a, b) for a, b in (mirrored or {}).items()}
+    pairs: list[tuple[str, tuple[int, ...]]]
+    pairs = [("mirrored_keypoints", pair) for pair in (mirrored or {}).items()]
     if options.head_segment is not None:
-        pairs[option("head_segment", [*options.head_segment])] = options.head_segment
-    for written, pair in pairs.items():
+        pairs.append(("head_segment", options.head_segment))
+    for name, pair in pairs:
         if len(pair) != 2 or min(pair) < 1 or pair[0] == pair[1]:
-            raise OptionError(f"{written}: write two keypoints, counted from 1.")
+            raise invalid(name, list(pair), "write two keypoints, counted from 1.")
     values.update(
         geometry=by_type or by_name,
         geometry_said=f"asked for by {' and '.join(asked)}" if asked else "",
