@@ -122,9 +122,7 @@ def _numbers(name: str) -> tuple[str, ...]:
 
 
 def _numbered(ours: pl.Series, theirs: pl.Series, mine: pl.Series, others: pl.Series) -> list[Note]:
-    """Return a warning on gapless class numbers, equally many on both sides, that are offset by
-    one.
-    """
+    """Return a warning on as many gapless class numbers that are offset by one."""
     sides = [side.drop_nulls().unique().cast(pl.Int64).sort() for side in (ours, theirs)]
     if len(mine) != 1 or len(others) != 1 or len(sides[0]) != len(sides[1]):
         return []
@@ -152,7 +150,6 @@ def names_of_numbers(
     first.
 
     Args:
-        frames: side to its table, or one table of both.
         guess: names by number that few pairs suffice to confirm.
 
     Returns:
@@ -271,12 +268,7 @@ def same_kind(
     strings.
 
     Args:
-        frames: side to frame; modified in place.
-        names: ``datum_id``, or the label columns.
         text: side to whether its ids come from untyped text.
-
-    Returns:
-        Notes on conversions to strings.
     """
     present = places(frames, names)
     found = {place: dtypes.inner_of(frames[place[0]].schema[place[1]]) for place in present}
@@ -309,11 +301,7 @@ def same_kind(
 
 
 def refuse_negative(values: pl.Series, named: str) -> None:
-    """Refuse negative ids that are matched with ids of 2**63 and above: no integer type has both.
-
-    Raises:
-        InputError: names the column and its lowest value.
-    """
+    """Refuse negative ids next to ids of 2**63 and above: no integer type has both."""
     flat = values.explode() if isinstance(values.dtype, pl.List) else values
     lowest = flat.min() if flat.dtype.is_signed_integer() else None
     if isinstance(lowest, int) and lowest < 0:
@@ -350,11 +338,7 @@ def _cast(frames: dict[str, pl.DataFrame], role: str, name: str, target: pl.Data
 def check_kinds(
     frames: Mapping[str, pl.DataFrame], names: Sequence[str], speech: Speech = PLAIN
 ) -> None:
-    """Refuse integers on one side and strings on another.
-
-    Raises:
-        InputError: states the kind of each side, with three samples of each.
-    """
+    """Refuse integers on one side and strings on another."""
     values = {
         place: frames[place[0]][place[1]]
         for place in places(frames, names)
@@ -370,10 +354,14 @@ def check_kinds(
         lost = next(place for place, kind in kinds.items() if kind != "strings")
         own = speech.named(lost[1])
         subject = own if lost[0] != TABLE else "labels"
-        way = (
-            (_mend_of_kinds(values, speech) if "datum_id" in names else "")
-            or (_numbers_for_names(values, frames) if {*names} & {*LABEL_COLUMNS} else "")
-        ) or (
+        way = ""
+        if "datum_id" in names:
+            ids = {role: distinct(series) for (role, _), series in values.items()}
+            if {PREDICTIONS, GROUND_TRUTHS} <= ids.keys():  # else only tables of datums differ
+                way = mend(ids[PREDICTIONS], ids[GROUND_TRUTHS], speech)
+        elif {*names} & {*LABEL_COLUMNS}:
+            way = _numbers_for_names(values, frames)
+        way = way or (
             f" Bring both to one type, e.g. cast the {kinds[lost]} to strings:"
             f" pl.col({own!r}).cast(pl.String)."
         )
@@ -382,14 +370,6 @@ def check_kinds(
             code="types_differ",
             column=subject,
         )
-
-
-def _mend_of_kinds(values: Mapping[Place, pl.Series], speech: Speech) -> str:
-    """Return a remedy for ids of two kinds; empty if only tables of datums differ."""
-    sides = {role: series for (role, _), series in values.items()}
-    if not {PREDICTIONS, GROUND_TRUTHS} <= sides.keys():
-        return ""
-    return mend(distinct(sides[PREDICTIONS]), distinct(sides[GROUND_TRUTHS]), speech)
 
 
 def _numbers_for_names(
@@ -438,7 +418,6 @@ def datum_notes(
     Args:
         came_along: whether the datums are listed by the ground truths' files, not by a table of the
             user.
-        rows: role to rows, for counting datums with many ground truths.
         whole: whether these are all rows, so that few datums without predictions need no count.
     """
     notes = []
@@ -508,9 +487,7 @@ def _note(kind: str, found: Lone, what: str, speech: Speech) -> list[Note]:
 
 
 def label_pairs(frame: pl.DataFrame, column: str = "label_value") -> pl.DataFrame:
-    """Return the distinct (label_key, label_value) of a side, sorted; the default key is
-    ``label``.
-    """
+    """Return the distinct (label_key, label_value) of a side, sorted."""
     keys = distinct(frame["label_key"]) if "label_key" in frame.columns else [DEFAULT_LABEL_KEY]
     nested = isinstance(frame.schema[column], pl.List)
     if len(keys) > 1:
@@ -596,11 +573,7 @@ _MISSING = ("NaN", "nan", "<NA>", "None")
 def missing_notes(
     frames: Mapping[str, pl.DataFrame], pairs: Mapping[str, pl.DataFrame]
 ) -> list[Note]:
-    """Return warnings on texts of missing values among other labels.
-
-    Args:
-        pairs: side to its labels.
-    """
+    """Return warnings on texts of missing values among other labels."""
     known = {}
     for side in (PREDICTIONS, GROUND_TRUTHS):
         if side in pairs and pairs[side].schema["label_value"] == pl.String:

@@ -57,13 +57,7 @@ def check_side(
     """Check every value of one side against the contract.
 
     Args:
-        frame: canonical columns of canonical dtype; other columns are ignored.
-        recognised: name in the input to canonical name, for messages.
-        filtered: whether rows were removed before, so that row numbers are not the source's.
         made: receives flags of single columns computed on the way, by name.
-
-    Returns:
-        problems; notes.
     """
     check = Check(frame, table, shape, recognised or {}, filtered=filtered)
     check.made = {} if made is None else made
@@ -266,11 +260,6 @@ class Check:
             self._repeats(key, pl.struct(key).is_duplicated())
 
     def _repeats(self, names: list[str], where: pl.Expr) -> None:
-        if n := self.count(where):
-            values = self.frame.filter(where).select(names).n_unique()
-            self.tell_repeats(names, where, n, values)
-
-    def tell_repeats(self, names: list[str], where: pl.Expr, rows: int, values: int) -> None:
         """Report a key that occurs in several rows."""
         self.step = LAST
         self.refuse(
@@ -280,8 +269,7 @@ class Check:
             f"with {'a value' if len(names) == 1 else 'values'} in more than one row",
             f"Each may appear once; was a file read twice?{self._way_out(names)}",
             column=names[-1],
-            count=rows,
-            values=values,
+            values=self.frame.filter(where).select(names).n_unique(),
             key=names,
         )
 
@@ -327,7 +315,6 @@ class Check:
         unit: tuple[str, str] = ("row", "rows"),
         shown: Sequence[str] | None = None,
         column: str = "",
-        count: int | None = None,
         **facts: Any,
     ) -> int:
         """Report rows, if there are any; return their number.
@@ -338,11 +325,10 @@ class Check:
             what: phrase behind their number.
             shown: columns whose values are shown, if not those of ``names``.
             column: column of the problem, if not the first of ``names``.
-            count: their number, if ``where`` has only some of them.
         """
         if not isinstance(where, pl.Expr):
             where = pl.lit(pl.Series(where))
-        n = self.count(where) if count is None else count
+        n = self.count(where)
         if n:
             verb = "has" if len(names) == 1 else "have"
             before = self.named(names) + (": " if what else f" {verb} ")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 import polars as pl
@@ -50,9 +49,7 @@ class Prepared(msgspec.Struct):
 
 
 def rows_of(role: str, side: Side, where: Mapping[str, Condition], plan: SlicePlan) -> pl.LazyFrame:
-    """Return a lazy frame of the canonical and slice columns of one table, filtered by its
-    condition.
-    """
+    """Return the canonical and slice columns of one table, filtered by its condition."""
     lazy = side.source.frame
     if role in where:
         lazy = filtered(lazy, Named(side.schema, side.naming), where[role])
@@ -102,8 +99,8 @@ def checked(
             empty = not side.source.frame.select(pl.len()).collect().item()
         if empty:
             # Columns without values have arbitrary dtypes: those of an empty CSV are all strings.
-            named = {problem.column for problem in naming.problems}
-            untyped = {name for name in named if _has(schema, naming, name)}
+            there = {*schema, *(one for to in naming.recognised.values() for one in to.split(", "))}
+            untyped = {one.column for one in naming.problems if one.column in there}
         sound = (one for one in naming.problems if one.column not in untyped)
         problems = [_with_texts(side, one) for one in sound]
     shape = SHAPES[side.table.shape]
@@ -189,19 +186,8 @@ def _with_texts(side: Side, problem: Problem) -> Problem:
     )
 
 
-def _has(schema: Mapping[str, Any], naming: Naming, column: str) -> bool:
-    """Return whether a column with a problem is present (so only its type can be wrong)."""
-    own = {name for name, canonical in naming.recognised.items() if column in canonical.split(", ")}
-    return column in schema or bool(own)
-
-
 def _without_rows(frame: pl.DataFrame, table: Table, untyped: set[str]) -> pl.DataFrame:
-    """Give a table without rows all required columns and present optional ones, in canonical
-    dtypes.
-
-    Args:
-        untyped: columns that are present, but were not read because of their dtype.
-    """
+    """Give a table without rows its canonical columns and dtypes."""
     there = {*frame.columns, *untyped}
     names = [column.name for column in table.required]
     names += [column.name for column in table.optional if column.name in there]

@@ -248,18 +248,15 @@ def _frame(inputs: Inputs, role: str, options: Options, found: Table) -> pl.Data
         signs = Finder(schema, role, {}).candidates(found.found_by)
         role = PREDICTIONS if signs else GROUND_TRUTHS
     table = contract(found.task, role, options, schema)
-    unread = set() if source.format != KIND or role == GROUND_TRUTHS else _marks(found, options)
+    unread: set[str] = set()
+    if source.format == KIND and role != GROUND_TRUTHS:  # flags of ground truths
+        columns = contract(found.task, GROUND_TRUTHS, options, {}).columns
+        unread = {column.name for column in columns if column.kind == "flag"}
     naming = recognise(schema, table, options.columns, options.box_format, options.angle_format)
     refuse(naming.problems, {role: source.description})
     read = naming.used | unread
     rest = [name for name in schema if name not in read and name not in naming.exprs]
     return source.frame.select(*naming.exprs.values(), *rest).collect()
-
-
-def _marks(found: Table, options: Options) -> set[str]:
-    """Return the flag columns of ground truths."""
-    columns = contract(found.task, GROUND_TRUTHS, options, {}).columns
-    return {column.name for column in columns if column.kind == "flag"}
 
 
 _EVERYTHING = frozenset({"segmentation", "keypoints"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 
 
 def fractional(values: pl.Series) -> bool:
-    """Return whether values are floats or decimals, or lists of them, with a finite non-whole
-    one.
-    """
+    """Return whether values are numbers, or lists of them, with a finite non-whole one."""
     if values.dtype.is_nested() and isinstance(values.dtype, (pl.List, pl.Array)):
         return fractional(values.explode(empty_as_null=False))
     if values.dtype.is_decimal():
@@ -37,11 +35,7 @@ def fractional(values: pl.Series) -> bool:
 
 
 def inferred_note(sides: Mapping[str, Any]) -> list[Note]:
-    """Note that numbers with fractions were read as measurements, if they may be labels.
-
-    Args:
-        sides: role to its contract and its recognised columns.
-    """
+    """Note that numbers with fractions were read as measurements, if they may be labels."""
     own: list[str] = []
     others = set(task_names())
     for side in sides.values():
@@ -210,11 +204,7 @@ _COMMAS = r"^\s*[-+]?[\d.]*(,\d+)?\s*$"
 
 
 def refuse_commas(texts: Sequence[pl.Series], task: str) -> None:
-    """Refuse text columns of numbers with decimal commas, which would be read as labels.
-
-    Raises:
-        InputError: all of them are such numbers.
-    """
+    """Refuse text columns of numbers with decimal commas, which would be read as labels."""
     for one in texts:
         known = one.drop_nulls()
         if not known.str.contains(_COMMAS).all() or not known.str.contains(",").any():
@@ -284,9 +274,7 @@ def measured_pair(ours: pl.Series, theirs: pl.Series, options: Options) -> tuple
 
 
 def decided(task: str, options: Options) -> bool:
-    """Return whether the named metrics or options belong to only this task, among those of one
-    table.
-    """
+    """Return whether metrics or options belong to only this task among those of one table."""
     if options.metrics:
         one_table = (one for one in task_names() if TABLE in contracts(one))
         able = [one for one in one_table if all(metrics.has(one, name) for name in options.metrics)]
@@ -331,14 +319,7 @@ def numbers(values: pl.Series) -> bool:
 def several_targets(
     ours: pl.Series, theirs: pl.Series, names: pl.Series | None, pair: tuple[str, str]
 ) -> pl.DataFrame:
-    """Convert rows of several numbers to a table with one row per datum and target.
-
-    Args:
-        names: of the targets; by default their numbers.
-
-    Raises:
-        InputError: the shapes differ, or the number of names.
-    """
+    """Convert rows of several numbers to a table with one row per datum and target."""
     sides = [_matrix(one) for one in (ours, theirs)]
     shapes = [side.shape for side in sides]
     if shapes[0] != shapes[1]:
@@ -473,7 +454,7 @@ def canonical_dtype(column: Column, dtype: pl.DataType) -> pl.DataType | None:
     if column.kind == "texts":
         if not isinstance(dtype, (pl.List, pl.Array)):
             return pl.String() if isinstance(dtype, TEXTS) or dtype.is_integer() else None
-        inner = dtype.inner if isinstance(dtype.inner, pl.DataType) else dtype.inner()
+        inner = element(dtype)
         fits = inner == pl.Null or isinstance(inner, TEXTS) or inner.is_integer()
         return pl.List(pl.String()) if fits else None
     if column.kind == "number":
@@ -484,8 +465,6 @@ def canonical_dtype(column: Column, dtype: pl.DataType) -> pl.DataType | None:
         return dtype if dtype == pl.Boolean or dtype.is_numeric() else None
     if column.kind == "polygon":
         return dtype if dtype in (pl.Binary, pl.String) or numbers_within(dtype) else None
-    if column.kind == "mask":
-        return dtype if _is_mask(dtype) else None
     if column.kind == "any":
         return None if dtype.is_nested() or dtype == pl.Object or foreign(dtype) else dtype
     return None
@@ -496,58 +475,41 @@ def foreign(dtype: pl.DataType) -> bool:
     return isinstance(dtype, getattr(pl, "BaseExtension", ()))
 
 
+def element(dtype: pl.List | pl.Array) -> pl.DataType:
+    """The dtype of the elements of lists or arrays."""
+    return dtype.inner if isinstance(dtype.inner, pl.DataType) else dtype.inner()
+
+
 def numbers_within(dtype: pl.DataType) -> int:
     """Return the number of list levels around numbers; 0 for other dtypes."""
-    depth, inner = _within(dtype)
+    depth, inner = within(dtype)
     return depth if inner.is_numeric() or inner == pl.Null else 0
 
 
-def _flags_within(dtype: pl.DataType) -> int:
-    """Return the number of list levels around booleans; 0 for other dtypes."""
-    depth, inner = _within(dtype)
-    return depth if inner == pl.Boolean else 0
-
-
-def _within(dtype: pl.DataType) -> tuple[int, pl.DataType]:
+def within(dtype: pl.DataType) -> tuple[int, pl.DataType]:
     """Return the number of list or array levels, and the inner dtype."""
     depth = 0
     while isinstance(dtype, (pl.List, pl.Array)):
         depth += 1
-        dtype = dtype.inner if isinstance(dtype.inner, pl.DataType) else dtype.inner()
+        dtype = element(dtype)
     return depth, dtype
 
 
-def _is_mask(dtype: pl.DataType) -> bool:
+def _mask(dtype: pl.DataType) -> pl.DataType | None:
+    """Structs of a run-length mask, or rows of pixels."""
     if isinstance(dtype, pl.Struct):
         names = {field.name for field in dtype.fields}
-        return "size" in names and len(names) > 1
-    return numbers_within(dtype) == 2 or _flags_within(dtype) == 2
-
-
-def _verdict(dtype: pl.DataType) -> pl.DataType | None:
-    plain = isinstance(dtype, TEXTS) or dtype.is_numeric() or dtype == pl.Boolean
-    return pl.String() if plain else None
-
-
-def _text_list(dtype: pl.DataType) -> pl.DataType | None:
-    if isinstance(dtype, TEXTS):
-        return pl.List(pl.String())
-    found = _items(dtype)
-    return found if found == pl.List(pl.String()) else None
-
-
-def _whole(dtype: pl.DataType) -> pl.DataType | None:
-    """Return the dtype for whole numbers: floats too, since pandas makes them from integers with
-    gaps.
-    """
-    return pl.Int64() if dtype.is_integer() else pl.Float64() if dtype.is_float() else None
+        return dtype if "size" in names and len(names) > 1 else None
+    depth, inner = within(dtype)
+    pixels = inner.is_numeric() or inner in (pl.Null, pl.Boolean)
+    return dtype if depth == 2 and pixels else None
 
 
 def _vector(dtype: pl.DataType) -> pl.DataType | None:
     """Lists or arrays of floats; single precision stays as it is."""
     if not isinstance(dtype, (pl.List, pl.Array)):
         return None
-    inner = dtype.inner if isinstance(dtype.inner, pl.DataType) else dtype.inner()
+    inner = element(dtype)
     if inner.is_nested() or not (inner.is_numeric() or inner == pl.Null):
         return None
     kept = inner if inner in (pl.Float32, pl.Float64) else pl.Float64()
@@ -556,7 +518,7 @@ def _vector(dtype: pl.DataType) -> pl.DataType | None:
 
 def _vectors(dtype: pl.DataType) -> pl.DataType | None:
     if isinstance(dtype, pl.Array) and len(dtype.shape) > 1:
-        dtype = pl.List(pl.Array(_within(dtype)[1], dtype.shape[1:]))
+        dtype = pl.List(pl.Array(within(dtype)[1], dtype.shape[1:]))
     inner = dtype.inner if isinstance(dtype, pl.List) else None
     if isinstance(inner, (pl.List, pl.Array)):
         found = _vector(inner)
@@ -564,24 +526,30 @@ def _vectors(dtype: pl.DataType) -> pl.DataType | None:
     return _vector(dtype)
 
 
-def _keypoints(dtype: pl.DataType) -> pl.DataType | None:
-    return pl.List(pl.Float64()) if numbers_within(dtype) in (1, 2) else None
-
-
-_PLAIN = {
-    "keypoints": _keypoints,
-    "verdict": _verdict,
-    "text_list": _text_list,
-    "whole": _whole,
+_PLAIN: dict[str, Callable[[pl.DataType], pl.DataType | None]] = {
+    "keypoints": lambda one: pl.List(pl.Float64()) if numbers_within(one) in (1, 2) else None,
+    "mask": _mask,
+    "text_list": lambda one: (
+        pl.List(pl.String())
+        if isinstance(one, TEXTS) or _items(one) == pl.List(pl.String())
+        else None
+    ),
     "vector": _vector,
     "vectors": _vectors,
+    "verdict": lambda one: (
+        pl.String() if isinstance(one, TEXTS) or one.is_numeric() or one == pl.Boolean else None
+    ),
+    # pandas makes floats from integers with gaps
+    "whole": lambda one: (
+        pl.Int64() if one.is_integer() else pl.Float64() if one.is_float() else None
+    ),
 }
 """Kind of column -> the dtype it is brought to, or None."""
 
 
 def _label(dtype: pl.DataType) -> pl.DataType | None:
     if isinstance(dtype, (pl.List, pl.Array)):
-        inner = dtype.inner if isinstance(dtype.inner, pl.DataType) else dtype.inner()
+        inner = element(dtype)
         if isinstance(dtype, pl.Array) and len(dtype.shape) > 1:
             return None
         if inner.is_nested():
@@ -594,7 +562,7 @@ def _label(dtype: pl.DataType) -> pl.DataType | None:
 def _items(dtype: pl.DataType) -> pl.DataType | None:
     if not isinstance(dtype, (pl.List, pl.Array)):
         return None
-    inner = dtype.inner if isinstance(dtype.inner, pl.DataType) else dtype.inner()
+    inner = element(dtype)
     found = pl.String() if inner == pl.Null else _id(inner)
     return pl.List(found) if found is not None else None
 
@@ -641,9 +609,7 @@ def kind_of(dtype: pl.DataType) -> str:
 
 
 def inner_of(dtype: pl.DataType) -> pl.DataType:
-    if not isinstance(dtype, pl.List):
-        return dtype
-    return dtype.inner if isinstance(dtype.inner, pl.DataType) else dtype.inner()
+    return element(dtype) if isinstance(dtype, pl.List) else dtype
 
 
 def common(found: Sequence[pl.DataType]) -> pl.DataType:
@@ -689,14 +655,11 @@ def fit_integers(frame: pl.DataFrame) -> pl.DataFrame:
     """Cast UInt64 ids that fit to Int64, so that both sides have the same dtype."""
     if not {pl.UInt64(), pl.List(pl.UInt64())} & {*frame.dtypes}:
         return frame
-    small = [
-        series.cast(like(series.dtype, pl.Int64()))
-        for series in frame.iter_columns()
-        if inner_of(series.dtype) == pl.UInt64 and _fits(series)
-    ]
+    small = []
+    for series in frame.iter_columns():
+        if inner_of(series.dtype) == pl.UInt64:
+            nested = isinstance(series.dtype, pl.List)
+            top = series.list.max().max() if nested else series.max()
+            if top is None or (isinstance(top, int) and top < 2**63):
+                small.append(series.cast(like(series.dtype, pl.Int64())))
     return frame.with_columns(small) if small else frame
-
-
-def _fits(series: pl.Series) -> bool:
-    top = series.list.max().max() if isinstance(series.dtype, pl.List) else series.max()
-    return top is None or (isinstance(top, int) and top < 2**63)

@@ -106,9 +106,6 @@ class Room(msgspec.Struct, frozen=True):
         Args:
             taken: bytes in addition to those of the process.
             otherwise: alternative to a larger limit, as a clause.
-
-        Raises:
-            OptionError: names a sufficient limit.
         """
         needed = self.base + taken
         if not taken or needed <= (limit := self.limit()):
@@ -163,15 +160,7 @@ _CELL, _LEAST = attrgetter("cell"), attrgetter("least")
 
 
 def refuse_expanding(room: Room | None, held: Iterable[Held], description: str) -> None:
-    """Refuse a table of which one row group or text exceeds the available memory.
-
-    Args:
-        room: memory; None if unknown.
-
-    Raises:
-        OptionError: names a sufficient limit.
-        ReadError: a text that is longer than any label, id or document.
-    """
+    """Refuse a table of which one row group or text exceeds the available memory."""
     held = list(held)
     cell, least = (max((get(one) for one in held), default=0) for get in (_CELL, _LEAST))
     if least > _LONGEST:
@@ -191,9 +180,6 @@ def text_held(file: str, room: Room | None = None) -> Held:
 
     A gzip file whose footer gives a plausible size is not decompressed if there is no memory limit
     and it fits into the free memory at the highest ratio.
-
-    Raises:
-        ReadError: a compressed file that is damaged.
     """
     with open(file, "rb") as plain:
         start, size = plain.read(4), os.fstat(plain.fileno()).st_size
@@ -254,12 +240,7 @@ def _of_lines(lengths: Iterable[int], size: int = 0) -> Held:
 
 
 def refuse_beyond(room: Room, files: Sequence[str], format_: str, description: str) -> None:
-    """Refuse files that cannot be read within a limit, before reading.
-
-    Raises:
-        OptionError: reading them would exceed the limit.
-        ReadError: a compressed file is truncated or damaged.
-    """
+    """Refuse files that cannot be read within a limit, before reading."""
     each = _FACTORS.get(format_)
     if each is None:
         return
@@ -278,9 +259,7 @@ def _is_packed(file: str) -> bool:
 
 
 def _unpacked(file: str) -> int:
-    """Return the decompressed size of a file; decompresses it in blocks, as a footer may be
-    wrong.
-    """
+    """Return the decompressed size of a file, in blocks, as a footer may be wrong."""
     if not _is_packed(file):
         return os.path.getsize(file)
     size = 0

@@ -201,17 +201,7 @@ def assemble(
     part: Part | None = None,
     each: Each = in_turn,
 ) -> Frames:
-    """Check and combine rows that were read.
-
-    Args:
-        ready: result of :func:`prepare`.
-        frames: role to rows of canonical columns, filtered by their conditions.
-        before: role to the number of rows before filtering.
-        part: facts about the whole input, if the rows are those of some of its datums.
-
-    Raises:
-        InputError: problems of the tables, all of a side at once.
-    """
+    """Check and combine rows that were read."""
     sides, plan, where, speech = ready.sides, ready.plan, ready.where, ready.plan.speech
     notes = [] if part is not None else told_before(ready, options, frames)
     problems: list[Problem] = []
@@ -381,12 +371,7 @@ def _add_score_labels(
     *,
     mapped: bool,
 ) -> None:
-    """Add the labels of score columns as a table, in the dtype of the true ones.
-
-    Args:
-        whole: true labels of the whole input, if the rows are part of one.
-        mapped: whether a label map renames labels.
-    """
+    """Add the labels of score columns as a table, in the dtype of the true ones."""
     for role, side in sides.items():
         if side.naming.wide:
             truths, name = (role, "actual") if role == TABLE else (GROUND_TRUTHS, "label_value")
@@ -407,9 +392,7 @@ def _add_score_labels(
 def _valid_marks(
     made: dict[str, dict[str, Marks]], frames: dict[str, pl.DataFrame]
 ) -> dict[str, Marks]:
-    """Return the bitmaps of datum ids that are still valid after rows were removed and integers
-    cast.
-    """
+    """Return the bitmaps of datum ids that are valid after rows were removed or cast."""
     return {
         role: of_columns["datum_id"]
         for role, of_columns in made.items()
@@ -422,9 +405,7 @@ def _valid_marks(
 def _by_row(
     sides: dict[str, Side], frames: dict[str, pl.DataFrame], made: dict[str, dict[str, Marks]]
 ) -> bool:
-    """Return whether each row of a single table is a datum; with a key column several rows may be
-    one.
-    """
+    """Return whether each row of a single table is a datum."""
     if TABLE not in frames or sides[TABLE].table.long:
         return False
     table = frames[TABLE]

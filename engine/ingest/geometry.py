@@ -34,7 +34,7 @@ from ..schemas.options import Options
 from ..schemas.wording import option, sql_name
 from . import dtypes
 from .checks import REPAIR, Check
-from .problems import Note, Problem, note_of
+from .problems import Note, note_of
 from .recognise import Finder
 
 # Boxes in all accepted forms: corners, corner and extent, centre and extent, one list.
@@ -87,9 +87,6 @@ def find_boxes(find: Finder, box_format: str | None, *, needed: bool = True) -> 
             are centres.
         needed: whether a table without boxes is a problem; otherwise incomplete boxes, and lists
             without a box_format, are ignored.
-
-    Raises:
-        OptionError: a box_format that does not exist.
     """
     if box_format is not None and box_format not in BOX_FORMATS:
         raise unknown("box_format", box_format, BOX_FORMATS)
@@ -99,7 +96,11 @@ def find_boxes(find: Finder, box_format: str | None, *, needed: bool = True) -> 
     if quadruple is None and not needed:
         del find.problems[known:]
         if bbox is None or (box_format is None and not isinstance(find.schema[bbox], pl.Struct)):
-            return Boxes(notes=[_unread(find, bbox)] if bbox is not None else [])
+            said = (
+                f"{find.side.replace('_', ' ')}: column {bbox!r} is not read, since "
+                f"{option('box_format')} does not give its order; the polygons or masks are."
+            )
+            return Boxes(notes=[Note("unread_column", said)] if bbox is not None else [])
     if quadruple is None and bbox is None:
         _nothing(find)
         return Boxes()
@@ -126,13 +127,6 @@ def find_boxes(find: Finder, box_format: str | None, *, needed: bool = True) -> 
             )
         )
     return boxes
-
-
-def has_boxes(find: Finder) -> bool:
-    """Return whether a table has columns that look like boxes; claims columns."""
-    if any(name in find.schema or name in find.said for name in (*CORNER_NAMES, "bbox")):
-        return True
-    return four_columns(find) is not None or bool(find.candidates(contract.BBOX.aliases))
 
 
 def four_columns(find: Finder) -> tuple[str, tuple[str, ...]] | None:
@@ -171,12 +165,16 @@ def _both(first: str | None, second: str | None) -> tuple[str, ...] | None:
     return (first, second) if first is not None and second is not None else None
 
 
-def _pair(find: Finder, pairs: Sequence[tuple[str, ...]]) -> tuple[str, ...] | None:
+def _pair(
+    find: Finder, pairs: Sequence[tuple[str, ...]], *, numeric: bool = False
+) -> tuple[str, ...] | None:
     """The first tuple of names of which every one is an unclaimed column."""
     for names in pairs:
         found = [find.candidates((name,)) for name in names]
-        if all(len(columns) == 1 for columns in found):
-            return tuple(columns[0] for columns in found)
+        if all(len(one) == 1 for one in found):
+            columns = tuple(one[0] for one in found)
+            if not numeric or all(find.schema[name].is_numeric() for name in columns):
+                return columns
     return None
 
 
@@ -186,16 +184,13 @@ def _extent(find: Finder) -> tuple[str, ...] | None:
     if len(pairs) > 1:
         first, second = pairs[0], pairs[1]
         extent = {first[0]: "box_width", first[1]: "box_height"}
-        find.problems.append(
-            Problem(
-                find.side,
-                "box_width",
-                f"columns {first[0]!r}, {first[1]!r} and {second[0]!r}, {second[1]!r} could each "
-                f"be the box's extent. To choose, write {option('columns', extent)} or the same "
-                f"with {second[0]!r}, {second[1]!r}.",
-                kind="ambiguous_column",
-                facts={"columns": [*first, *second]},
-            )
+        find.refuse(
+            "box_width",
+            f"columns {first[0]!r}, {first[1]!r} and {second[0]!r}, {second[1]!r} could each "
+            f"be the box's extent. To choose, write {option('columns', extent)} or the same "
+            f"with {second[0]!r}, {second[1]!r}.",
+            "ambiguous_column",
+            columns=[*first, *second],
         )
     return pairs[0] if pairs else None
 
@@ -220,25 +215,13 @@ def _nothing(find: Finder) -> None:
         if odd
         else ""
     )
-    find.problems.append(
-        Problem(
-            find.side,
-            "xmin",
-            "no boxes: columns 'xmin', 'ymin', 'xmax', 'ymax' are missing. Expected these four, "
-            f"or x, y, width, height, or one list column bbox with {option('box_format')}; or a "
-            f"column polygon, mask or raster. Columns there: {there}. If they have other names, "
-            f"write {option('columns', {'mine': 'xmin', '...': ''})}.{more}",
-            kind="geometry_missing",
-        )
-    )
-
-
-def _unread(find: Finder, name: str) -> Note:
-    """Make a note on a list of four numbers next to polygons or masks, with unknown format."""
-    return Note(
-        "unread_column",
-        f"{find.side.replace('_', ' ')}: column {name!r} is not read, since "
-        f"{option('box_format')} does not give its order; the polygons or masks are.",
+    find.refuse(
+        "xmin",
+        "no boxes: columns 'xmin', 'ymin', 'xmax', 'ymax' are missing. Expected these four, "
+        f"or x, y, width, height, or one list column bbox with {option('box_format')}; or a "
+        f"column polygon, mask or raster. Columns there: {there}. If they have other names, "
+        f"write {option('columns', {'mine': 'xmin', '...': ''})}.{more}",
+        "geometry_missing",
     )
 
 
@@ -268,8 +251,7 @@ def _number(
     column = Column(target, "number", "")
     wanted = dtypes.canonical_dtype(column, dtype)
     if wanted is None:
-        said = dtypes.wrong_type(column, name, dtype)
-        find.problems.append(Problem(find.side, target, said, kind="wrong_dtype"))
+        find.refuse_dtype(column, name)
         return None
     return dtypes.cast(expr, dtype, pl.Float64())
 
@@ -292,36 +274,22 @@ def _from_one_column(find: Finder, bbox: str, box_format: str | None) -> Boxes:
     recognised = {bbox: ", ".join(CORNER_NAMES)}
     if dtype == pl.Null:
         return Boxes(dict.fromkeys(CORNER_NAMES, pl.col(bbox).cast(pl.Float64)), recognised)
-    if not isinstance(dtype, (pl.List, pl.Array)) or not _numbers(dtype):
-        find.problems.append(
-            Problem(
-                find.side, "bbox", dtypes.wrong_type(contract.BBOX, bbox, dtype), kind="wrong_dtype"
-            )
-        )
+    inner = dtypes.element(dtype) if isinstance(dtype, (pl.List, pl.Array)) else pl.String()
+    if not isinstance(dtype, (pl.List, pl.Array)) or not (inner.is_numeric() or inner == pl.Null):
+        find.refuse_dtype(contract.BBOX, bbox)
         return Boxes()
     if isinstance(dtype, pl.Array) and dtype.shape != (4,):
-        find.problems.append(
-            Problem(
-                find.side,
-                "bbox",
-                f"column {bbox!r} contains arrays of shape {dtype.shape}; a box is four numbers.",
-                kind="not_four_numbers",
-            )
-        )
+        said = f"column {bbox!r} contains arrays of shape {dtype.shape}; a box is four numbers."
+        find.refuse("bbox", said, "not_four_numbers")
         return Boxes()
     if box_format is None:
-        find.problems.append(
-            Problem(
-                find.side,
-                "bbox",
-                (
-                    f"column {bbox!r} contains four numbers of unknown order: write "
-                    f"{option('box_format', 'xywh')} (left, top, width, height, as in COCO), "
-                    f"{option('box_format', 'xyxy')} (left, top, right, bottom) or "
-                    f"{option('box_format', 'cxcywh')} (centre and extent, as in YOLO)."
-                ),
-                kind="box_format_missing",
-            )
+        find.refuse(
+            "bbox",
+            f"column {bbox!r} contains four numbers of unknown order: write "
+            f"{option('box_format', 'xywh')} (left, top, width, height, as in COCO), "
+            f"{option('box_format', 'xyxy')} (left, top, right, bottom) or "
+            f"{option('box_format', 'cxcywh')} (centre and extent, as in YOLO).",
+            "box_format_missing",
         )
         return Boxes()
     column = pl.col(bbox)
@@ -329,34 +297,26 @@ def _from_one_column(find: Finder, bbox: str, box_format: str | None) -> Boxes:
         parts = [column.list.get(i, null_on_oob=True) for i in range(4)]
     else:
         parts = [column.arr.get(i) for i in range(4)]
-    inner = _instance(dtype.inner)
     exprs = _canonical(box_format, [dtypes.cast(part, inner, pl.Float64()) for part in parts])
     if isinstance(dtype, pl.List):
         exprs[LENGTH] = column.list.len()
     return Boxes(exprs, recognised)
 
 
-def _numbers(dtype: pl.List | pl.Array) -> bool:
-    inner = _instance(dtype.inner)
-    return inner.is_numeric() or inner == pl.Null
-
-
 def _from_struct(find: Finder, bbox: str, dtype: pl.Struct) -> Boxes:
     """Make boxes from a struct; its field names define the format."""
     fields = dict(dtype.to_schema())
-    inner = Finder({name: _instance(kind) for name, kind in fields.items()}, find.side, {})
+    known = {n: one if isinstance(one, pl.DataType) else one() for n, one in fields.items()}
+    inner = Finder(known, find.side, {})
     quadruple = four_columns(inner)
     if quadruple is None:
         names = ", ".join(fields)
-        find.problems.append(
-            Problem(
-                find.side,
-                "bbox",
-                f"column {bbox!r} is a struct of {names}; its fields must be xmin, ymin, xmax,"
-                " ymax or x, y, width, height.",
-                kind="wrong_fields",
-                facts={"fields": list(fields)},
-            )
+        find.refuse(
+            "bbox",
+            f"column {bbox!r} is a struct of {names}; its fields must be xmin, ymin, xmax,"
+            " ymax or x, y, width, height.",
+            "wrong_fields",
+            fields=list(fields),
         )
         return Boxes()
     form, own = quadruple
@@ -364,11 +324,6 @@ def _from_struct(find: Finder, bbox: str, dtype: pl.Struct) -> Boxes:
     find.problems += inner.problems
     recognised = {f"{bbox}.{name}": target for name, target in boxes.recognised.items()}
     return Boxes(boxes.exprs, recognised or {bbox: ", ".join(CORNER_NAMES)})
-
-
-def _instance(dtype: Any) -> pl.DataType:
-    made: pl.DataType = dtype if isinstance(dtype, pl.DataType) else dtype()
-    return made
 
 
 # Checks of boxes beyond single columns: length of lists, order of corners.
@@ -467,7 +422,6 @@ def oriented_box_columns(
     """Find oriented boxes in columns of centre, extent and angle; None without them.
 
     Args:
-        find: the table's columns; claimed if they are read.
         box_format: cxcywh if columns x and y are centres.
         angle_format: unit and direction of the angle; if None, its absence is a problem.
         needed: whether the table has no other geometry to compare.
@@ -491,15 +445,12 @@ def oriented_box_columns(
     else:
         del find.problems[known:]
         if needed and angle_format is not None and names:
-            find.problems.append(
-                Problem(
-                    find.side,
-                    ANGLE.name,
-                    f"column {angles[0]!r} occurs with {', '.join(map(repr, names))}, but boxes "
-                    "turn about their centre. Give cx, cy, w, h and the angle, or omit "
-                    f"{option('angle_format')}.",
-                    kind="angle_without_centre",
-                )
+            find.refuse(
+                ANGLE.name,
+                f"column {angles[0]!r} occurs with {', '.join(map(repr, names))}, but boxes "
+                "turn about their centre. Give cx, cy, w, h and the angle, or omit "
+                f"{option('angle_format')}.",
+                "angle_without_centre",
             )
     find.used = used
     return None
@@ -511,30 +462,19 @@ def ask(
     """Record that the measurement of the angle of oriented boxes is unknown.
 
     Args:
-        angle_format: the given format, or None.
         column: column of the problem: the angle is irrelevant if upright boxes are compared.
     """
     if angle_format in ANGLES:
         return
     ways = ", ".join(option("angle_format", name) for name in ANGLES)
-    find.problems.append(
-        Problem(
-            find.side,
-            column,
-            f"{'columns' if len(names) > 1 else 'column'} {', '.join(map(repr, names))}: "
-            "oriented boxes whose angle convention is unknown, and tools differ. Write one of "
-            f"{ways} (as the image is seen, y running down); {option('iou_type', 'bbox')} "
-            "compares upright boxes.",
-            kind="angle_format_missing",
-        )
+    find.refuse(
+        column,
+        f"{'columns' if len(names) > 1 else 'column'} {', '.join(map(repr, names))}: "
+        "oriented boxes whose angle convention is unknown, and tools differ. Write one of "
+        f"{ways} (as the image is seen, y running down); {option('iou_type', 'bbox')} "
+        "compares upright boxes.",
+        "angle_format_missing",
     )
-
-
-def check_oriented_boxes(check: Check) -> None:
-    """Refuse values other than five finite numbers, and negative extents; note boxes of zero
-    area.
-    """
-    numbers_of(check, OBB.name, _NUMBERS, slice(2, 4), _WORDS)
 
 
 _WORDS = (
@@ -606,9 +546,7 @@ _SLACK = 1e-4  # of the longest diagonal, that corners may be off
 
 
 def of_corners(column: pl.Series, *, camera: bool) -> pl.Series:
-    """Convert corners to centre, extent and yaw with z up, List(Float64) [n]; other rows are
-    unchanged.
-    """
+    """Convert corners to centre, extent and yaw with z up; other rows are unchanged."""
     values, (rows, points) = flat(column)
     numbers = values.cast(pl.Float64).fill_null(float("nan")).to_numpy()
     many, within = np.diff(rows), np.diff(points)
@@ -671,12 +609,7 @@ _BOXES_3D_EXTENTS = (("length", "width", "height"), ("l", "w", "h"), ("dx", "dy"
 
 
 def box_3d_columns(find: Finder, angle_format: str | None) -> Boxes | None:
-    """Find 3-D boxes in a list column, or in columns of centre, extent and yaw; None without them.
-
-    Args:
-        find: the table's columns; claimed if they are read.
-        angle_format: axes, unit and direction; if None, its absence is a problem.
-    """
+    """Find 3-D boxes in a list column, or in columns of centre, extent and yaw."""
     one = find.exact(BOX3D.name) or next(iter(find.candidates((*BOX3D.aliases, SAID))), None)
     if one is not None:
         angle_format = Z_UP if one == SAID else angle_format
@@ -684,8 +617,7 @@ def box_3d_columns(find: Finder, angle_format: str | None) -> Boxes | None:
             return _of_corners(find, one, angle_format)
         wanted = dtypes.canonical_dtype(BOX3D, find.schema[one])
         if wanted is None:
-            message = dtypes.wrong_type(BOX3D, one, find.schema[one])
-            find.problems.append(Problem(find.side, BOX3D.name, message, kind="wrong_dtype"))
+            find.refuse_dtype(BOX3D, one)
             return None
         find.used.add(one)
         _ask(find, angle_format, [one])
@@ -694,14 +626,16 @@ def box_3d_columns(find: Finder, angle_format: str | None) -> Boxes | None:
         whole = values.list.len() == NUMBERS
         made = pl.when(whole).then(_z_up(parts, angle_format)).otherwise(values.cast(_LIST))
         return Boxes({BOX3D.name: made}, {} if one == BOX3D.name else {one: BOX3D.name})
-    centre, extent = (_first(find, names) for names in (_BOXES_3D_CENTRES, _BOXES_3D_EXTENTS))
+    centre, extent = (
+        _pair(find, names, numeric=True) for names in (_BOXES_3D_CENTRES, _BOXES_3D_EXTENTS)
+    )
     if centre is None or extent is None:
         return None
     yaws = find.candidates((YAW.name, *YAW.aliases))
     if len(yaws) > 1:
         ways = " or ".join(option("columns", {name: YAW.name}) for name in yaws)
         message = f"columns {', '.join(map(repr, yaws))} could each be the yaw: write {ways}."
-        find.problems.append(Problem(find.side, BOX3D.name, message, kind="ambiguous_column"))
+        find.refuse(BOX3D.name, message, "ambiguous_column")
     own = [*centre, *extent, *yaws[:1]]
     find.used.update(own)
     _ask(find, angle_format, own)
@@ -735,15 +669,6 @@ def _of_corners(find: Finder, name: str, angle_format: str | None) -> Boxes:
     return Boxes({BOX3D.name: made}, recognised, [Note(FRONT_UNKNOWN, said)])
 
 
-def _first(find: Finder, triples: Sequence[tuple[str, ...]]) -> list[str] | None:
-    """Return the first triple of columns that are all present and numeric."""
-    for names in triples:
-        found = [find.candidates((name,)) for name in names]
-        if all(len(one) == 1 and find.schema[one[0]].is_numeric() for one in found):
-            return [one[0] for one in found]
-    return None
-
-
 def _z_up(parts: list[pl.Expr], angle_format: str | None) -> pl.Expr:
     """Seven numbers with z up, the centre in the middle and yaw in radians from x towards y."""
     x, y, z, length, width, height, yaw = parts
@@ -757,17 +682,14 @@ def _ask(find: Finder, angle_format: str | None, names: Sequence[str]) -> None:
     """Record that the up axis and the measurement of yaw are unknown."""
     if angle_format in BOX_3D_FORMATS:
         return
-    find.problems.append(
-        Problem(
-            find.side,
-            BOX3D.name,
-            f"{'columns' if len(names) > 1 else 'column'} {', '.join(map(repr, names))}: 3-D "
-            "boxes whose up axis and yaw convention are unknown, and tools differ. Write "
-            f"{option('angle_format', Z_UP)} (the centre in the middle, yaw from x towards y; "
-            f"degrees-z-up for degrees) or {option('angle_format', CAMERA)} (KITTI's location "
-            "and rotation_y: y down, the centre at the bottom).",
-            kind="angle_format_missing",
-        )
+    find.refuse(
+        BOX3D.name,
+        f"{'columns' if len(names) > 1 else 'column'} {', '.join(map(repr, names))}: 3-D "
+        "boxes whose up axis and yaw convention are unknown, and tools differ. Write "
+        f"{option('angle_format', Z_UP)} (the centre in the middle, yaw from x towards y; "
+        f"degrees-z-up for degrees) or {option('angle_format', CAMERA)} (KITTI's location "
+        "and rotation_y: y down, the centre at the bottom).",
+        "angle_format_missing",
     )
 
 
@@ -796,8 +718,7 @@ _NAME = "keypoints"
 
 
 def check_keypoints(check: Check) -> None:
-    """Refuse lists that are not triples, numbers that are not finite, predictions without"
-    " points."""
+    """Refuse lists that are not finite triples, and predictions without points."""
     if _NAME not in check.frame.columns:
         return
     column = check.frame[_NAME]
@@ -834,6 +755,8 @@ SHAPED = (POLYGON, OBB, MASK, RASTER)
 SHAPED_NAMES = tuple(column.name for column in SHAPED)
 GEOMETRY_NAMES = (*SHAPED_NAMES, RASTER_BAND.name, RASTER_VALUE.name)
 _BESIDE = (RASTER_BAND, RASTER_VALUE)
+_FOUR_CORNERS = tuple(f"{axis}{corner}" for corner in range(1, 5) for axis in "xy")
+"""Columns of rotated boxes, corner by corner."""
 _POINT = re.compile(r"(?:(?:keypoint|kpt|kp)_?)?([xyv])_?(\d+)$", re.IGNORECASE)
 
 
@@ -854,17 +777,14 @@ def wanted_fields(iou_type: str | None, convert_to: str | None) -> frozenset[str
 
 
 def find_objects(find: Finder, box_format: str | None, angle_format: str | None) -> Boxes:
-    """Recognise a table's objects; problems are added to ``find.problems``.
-
-    Raises:
-        OptionError: a format that does not exist.
-    """
+    """Recognise a table's objects; problems are added to ``find.problems``."""
     formats = {**ANGLES, **BOX_3D_FORMATS}
     if angle_format is not None and angle_format not in formats:
         raise unknown("angle_format", angle_format, formats)
     solid = box_3d_columns(find, angle_format)
     found = {column: name for column in SHAPED if (name := _named(find, column)) is not None}
-    rotated = [] if POLYGON in found else _four_corners(find)
+    rotated = () if POLYGON in found else _pair(find, (_FOUR_CORNERS,), numeric=True) or ()
+    find.used.update(rotated)
     points = {} if (name := _named(find, KEYPOINTS)) is not None else _point_columns(find)
     if name is not None:
         found[KEYPOINTS] = name
@@ -890,8 +810,7 @@ def find_objects(find: Finder, box_format: str | None, angle_format: str | None)
     for column, name in found.items():
         wanted = dtypes.canonical_dtype(column, find.schema[name])
         if wanted is None:
-            message = dtypes.wrong_type(column, name, find.schema[name])
-            find.problems.append(Problem(find.side, column.name, message, kind="wrong_dtype"))
+            find.refuse_dtype(column, name)
             continue
         values = pl.col(name)
         if column is KEYPOINTS and dtypes.numbers_within(find.schema[name]) > 1:  # a list a point
@@ -909,7 +828,9 @@ def has_objects(find: Finder) -> bool:
 
     Predictions of detection have scores: masks without scores are semantic segmentation.
     """
-    if has_boxes(find):
+    if any(name in find.schema or name in find.said for name in (*CORNER_NAMES, "bbox")):
+        return True
+    if four_columns(find) is not None or find.candidates(contract.BBOX.aliases):
         return True
     scored = find.side != "predictions" or bool(
         find.candidates(("score", "confidence", "conf", "prob", "probability"))
@@ -920,17 +841,6 @@ def has_objects(find: Finder) -> bool:
     return scored and any(
         _named(find, column) is not None for column in (*SHAPED, KEYPOINTS, BOX3D)
     )
-
-
-def _four_corners(find: Finder) -> list[str]:
-    """Columns x1, y1 to x4, y4 of rotated boxes, corner by corner; empty without all of them."""
-    names = [f"{axis}{corner}" for corner in range(1, 5) for axis in "xy"]
-    found = [find.candidates((name,)) for name in names]
-    if any(len(one) != 1 or not find.schema[one[0]].is_numeric() for one in found):
-        return []
-    columns = [one[0] for one in found]
-    find.used.update(columns)
-    return columns
 
 
 def _point_columns(find: Finder) -> dict[int, dict[str, str]]:
@@ -981,19 +891,7 @@ def _named(find: Finder, column: Column) -> str | None:
         if find.schema[name] != pl.Null
         and dtypes.canonical_dtype(column, find.schema[name]) is not None
     ]
-    if len(found) > 1:
-        ways = " or ".join(option("columns", {name: column.name}) for name in found)
-        names = ", ".join(repr(name) for name in found[:-1]) + f" and {found[-1]!r}"
-        find.problems.append(
-            Problem(
-                find.side,
-                column.name,
-                f"columns {names} could each be {column.name!r}. To choose, write {ways}.",
-                kind="ambiguous_column",
-            )
-        )
-    find.used.update(found)
-    return found[0] if found else None
+    return find.one_of(found, column)
 
 
 def shaped(frame: pl.DataFrame) -> list[str]:
@@ -1005,7 +903,7 @@ def check_first(check: Check, seen: Mapping[str, Any]) -> None:
     """Lists of boxes that are too short; rows without any object."""
     check_box_lengths(check, seen)
     check_keypoints(check)
-    check_oriented_boxes(check)
+    numbers_of(check, OBB.name, _NUMBERS, slice(2, 4), _WORDS)
     check_boxes_3d(check)
     names = shaped(check.frame)
     corners = [name for name in CORNER_NAMES if name in check.frame.columns]

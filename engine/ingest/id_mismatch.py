@@ -14,7 +14,7 @@ import polars as pl
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, PREDICTIONS, TABLE
 from ..schemas.errors import InputError
 from ..schemas.wording import option
-from .ids import FORMS, Known, stepped, written
+from .ids import FORMS, Known, common_start, stepped, written
 from .problems import PLAIN, Note, Speech, count_of, listing
 
 _HARDLY = 0.1  # share of the smaller side below which common ids are diagnosed
@@ -92,14 +92,10 @@ def check_meet(
     """Refuse two sides without a common datum, unless a table of datums declares both.
 
     Args:
-        ids: table to its distinct datum ids.
         rows: tables, which show whether labels or numbers agree once ids are moved.
 
     Returns:
         A warning if few are common, or if one side seems to be numbered with an offset.
-
-    Raises:
-        InputError: with samples of each side, and a remedy.
     """
     if not {PREDICTIONS, GROUND_TRUTHS} <= ids.keys():
         return []
@@ -174,11 +170,7 @@ def numbers_of(ids: pl.Series) -> pl.Series | None:
 
 
 def none_listed(some: pl.Series, datums: pl.Series | None, speech: Speech = PLAIN) -> InputError:
-    """Return the error for a table of datums without an id of either side.
-
-    Args:
-        datums: ids of the table, if known.
-    """
+    """Return the error for a table of datums without an id of either side."""
     there = "" if datums is None else f" ({samples(datums)})"
     why = "" if datums is None else mend(some, datums, speech, (_SAID[GROUND_TRUTHS], "datums"))
     return InputError(
@@ -191,11 +183,7 @@ def none_listed(some: pl.Series, datums: pl.Series | None, speech: Speech = PLAI
 
 
 def hardly_met(met: CommonIds, *, listed: bool, speech: Speech = PLAIN) -> list[Note]:
-    """Return notes on how well the ids of two sides match; see :func:`check_meet`.
-
-    Args:
-        listed: whether a table of datums declares all of them.
-    """
+    """Return notes on how well the ids of two sides match; see :func:`check_meet`."""
     least = min(met.sizes)
     if met.common >= _HARDLY * least:
         return _counted_from(met, speech)
@@ -243,10 +231,6 @@ def mend(
     called: tuple[str, str] = (_SAID[PREDICTIONS], _SAID[GROUND_TRUTHS]),
 ) -> str:
     """Return the difference between ids, how many match after correction, and the option for it.
-
-    Args:
-        ours: distinct ids of the predictions.
-        theirs: distinct ids of the ground truths.
 
     Returns:
         A sentence that begins with a blank; empty without sufficient evidence.
@@ -379,24 +363,14 @@ def _ends(ids: pl.Series) -> tuple[str, str]:
     some = ids.drop_nulls().to_list()
     if len(some) < 2:  # of one id all is before and behind
         return "", ""
-    before = _begin(min(some), max(some))
-    turned = [one[::-1] for one in some]
-    behind = _begin(min(turned), max(turned))[::-1]
+    before = common_start(some)
+    behind = common_start([one[::-1] for one in some])[::-1]
     shortest = min(map(len, some))
     before = re.sub(r"[0-9]+$", "", before)
     behind = re.sub(r"^[0-9]+", "", behind)
     if len(before) + len(behind) >= shortest:
         behind = ""
     return before if len(before) < shortest else "", behind
-
-
-def _begin(one: str, other: str) -> str:
-    same = 0
-    for mine, theirs in zip(one, other, strict=False):
-        if mine != theirs:
-            break
-        same += 1
-    return one[:same]
 
 
 def _mended(
@@ -414,7 +388,7 @@ def _mended(
     if any(side["new"].n_unique() < side.height for side in sides):
         return None
     few, many = (0, 1) if len(ours) <= len(theirs) else (1, 0)
-    looked = _some(sides[few])
+    looked = _some_of(sides[few])
     pairs = looked.join(sides[many], on="new", how="inner", suffix="_other", maintain_order="left")
     if pairs.height < max(_MENDED * looked.height, min(2, looked.height)):
         return None
@@ -438,7 +412,7 @@ def _mended(
     )
 
 
-def _some(ids: pl.DataFrame) -> pl.DataFrame:
+def _some_of(ids: pl.DataFrame) -> pl.DataFrame:
     return ids.gather_every(math.ceil(ids.height / _LOOKED_AT))
 
 
@@ -462,12 +436,7 @@ def _beyond(met: int, of: int, chance: float) -> bool:
 
 
 def doubtful(ours: pl.Series, theirs: pl.Series) -> bool:
-    """Return whether distinct integers match only partly: fewer than half, or no more than by
-    chance.
-
-    Args:
-        ours: distinct integers of a side.
-    """
+    """Return whether few distinct integers match, or no more than by chance."""
     few = min(len(ours), len(theirs))
     met = int(ours.is_in(theirs.implode()).sum())
     if met == few:
@@ -487,7 +456,7 @@ def _stepped(ours: pl.Series, theirs: pl.Series) -> _Mended | None:
     for step in dict.fromkeys((1, -1, *ends)):
         if abs(step) >= 10**9:  # more than id_format reads
             continue
-        moved = _some(pl.DataFrame({"old": mine, "new": mine + step}))
+        moved = _some_of(pl.DataFrame({"old": mine, "new": mine + step}))
         met = moved.filter(pl.col("new").is_in(known.implode()))
         of = min(moved.height, len(known))
         enough = met.height >= max(_MENDED * of, 3)
@@ -533,9 +502,10 @@ def _counted_from(met: CommonIds, speech: Speech, *, sure: bool = False) -> list
 def _alike(ours: pl.Series, theirs: pl.Series) -> str:
     """That ids are of one form and yet others, as those of two splits are."""
     if ours.dtype.is_integer() and theirs.dtype.is_integer():
+        apart = ours[-1] < theirs[0] or theirs[-1] < ours[0]
         return (
             f" They are numbers from {ours[0]} to {ours[-1]}, and from {theirs[0]} to"
-            f" {theirs[-1]}: different {'ranges' if _apart(ours, theirs) else 'numbers'}, as in"
+            f" {theirs[-1]}: different {'ranges' if apart else 'numbers'}, as in"
             " two splits of a dataset."
         )
     shapes = [
@@ -549,7 +519,3 @@ def _alike(ours: pl.Series, theirs: pl.Series) -> str:
             " seem to be different datums, as in two splits of a dataset."
         )
     return ""
-
-
-def _apart(ours: pl.Series, theirs: pl.Series) -> bool:
-    return bool(ours[-1] < theirs[0] or theirs[-1] < ours[0])

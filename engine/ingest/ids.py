@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -121,9 +122,7 @@ class Marks(msgspec.Struct, frozen=True, dict=True):
         return out
 
     def lacking(self, other: Marks, dtype: Any) -> Array:
-        """Return the integers that are missing in the other column, ascending, as an array of a
-        dtype.
-        """
+        """Return the integers that are missing in the other column, ascending."""
         theirs = other.within(self.low, self.end)
         if theirs is other.flags and np.array_equal(self.flags, theirs):
             return np.zeros(0, dtype)
@@ -147,12 +146,7 @@ def span_of(column: pl.Series) -> tuple[int, int]:
 
 
 def marks_of(column: pl.Series, room: int, bucket: Bucket = ALL) -> Marks | None:
-    """Build the bitmap of a column; None if it is not an integer column, or would exceed ``room``
-    flags.
-
-    Args:
-        room: maximum number of flags.
-    """
+    """Build the bitmap of an integer column; None if it would exceed ``room`` flags."""
     if not column.dtype.is_integer() or column.null_count() or not len(column):
         return None
     if bucket.of > 1 and not _signed(column):
@@ -173,7 +167,6 @@ def codes_of(column: pl.Series, low: int, code: Array | None, of: int = 1) -> Ar
     """Return codes of integers, int32 [n].
 
     Args:
-        column: integers without nulls.
         code: int32 [span], the code of each integer from ``low`` on; None for the identity.
         of: number of buckets, of whose turns ``low`` is one.
     """
@@ -208,6 +201,11 @@ def _blocks(column: pl.Series, of: int) -> Iterator[tuple[int, Array]]:
         first += values.size
 
 
+def common_start(texts: Sequence[Any]) -> Any:
+    """Return the characters with which all of some texts begin."""
+    return os.path.commonprefix(texts)  # noqa: RUF071 - characters are wanted
+
+
 # Byte order of many strings by integer sorting.
 # Eight bytes form a big-endian integer. The common prefix is skipped; only ties are refined.
 
@@ -227,8 +225,7 @@ def text_order(values: pl.Series) -> Array:
     assert isinstance(low, str)
     assert isinstance(high, str)
     # The common prefix of the first and the last is that of all.
-    pairs = enumerate(zip(low.encode(), high.encode(), strict=False))
-    at = next((i for i, (a, b) in pairs if a != b), len(low.encode()))
+    at = len(common_start([low.encode(), high.encode()]))
     binary = values.cast(pl.Binary)
     longest = binary.bin.size().max()
     assert isinstance(longest, int)
@@ -410,20 +407,14 @@ def _by_hash(columns: Sequence[pl.Series]) -> tuple[pl.Series, list[Array]]:
 
 
 def by_hash(values: pl.Series) -> tuple[Array, Array]:
-    """Return codes in order of first appearance, int32 [n], and the first row of each, int64 [k].
-
-    Args:
-        values: integers or strings without nulls.
-    """
+    """Return codes by first appearance, int32 [n], and the first row of each, int64 [k]."""
     from ..kernels.datums import hash_codes  # Numba, which few rows do without
 
     return hash_codes(*_hashes(values))
 
 
 def _hashes(values: pl.Series) -> tuple[Array, Array]:
-    """Return two hashes of every value, uint64 [n]; the second of an integer is the integer
-    itself.
-    """
+    """Return two hashes of every value, uint64 [n]; the second of an integer is itself."""
     first = values.hash(seed=0).to_numpy()
     if values.dtype.is_integer():
         return first, values.cast(pl.Int64, wrap_numerical=True).to_numpy().view(np.uint64)
@@ -482,9 +473,7 @@ _FLAGS = 8  # flags per id that it may have beyond that
 
 
 def marks_in_bucket(frame: pl.DataFrame, name: str, bucket: Bucket) -> dict[str, Marks]:
-    """Return a bitmap of a bucket's ids, by the name of their column; empty if their range is too
-    wide.
-    """
+    """Return a bitmap of a bucket's ids by column; empty if their range is too wide."""
     marks = _marks_of_known(frame[name], bucket) if name in frame.columns else None
     return {} if marks is None else {name: marks}
 
@@ -629,8 +618,12 @@ def rows_repeat(
             return True
         if any(ascending(column) for column in columns) or _in_order(columns):
             return False
-        if any(_all_marked(column, made) for column in columns[: len(columns) - 1]):
-            return False
+        for column in columns[:-1] if len(columns) > 1 else ():
+            if column.dtype.is_integer():
+                low, end = span_of(column)
+                wide = end - low >= len(column)
+                if wide and _marked([column], made) == len(column):  # all differ in it
+                    return False
         marked = _marked(columns, made)
         if marked is not None:
             return marked < frame.height
@@ -667,16 +660,6 @@ def _rise(columns: Sequence[pl.Series]) -> bool:
     return bool((later if equal is None else later | ~equal).all())
 
 
-def _all_marked(column: pl.Series, made: dict[str, Marks]) -> bool:
-    """Return whether integers are all distinct, if their range allows it."""
-    if not column.dtype.is_integer():
-        return False
-    low, high = column.min(), column.max()
-    assert isinstance(low, int)
-    assert isinstance(high, int)
-    return high - low >= len(column) - 1 and _marked([column], made) == len(column)
-
-
 def _marked(columns: Sequence[pl.Series], made: dict[str, Marks]) -> int | None:
     """Count the distinct rows of integers by a bitmap; None if that would be too large."""
     if not all(column.dtype.is_integer() for column in columns):
@@ -690,11 +673,9 @@ def _marked(columns: Sequence[pl.Series], made: dict[str, Marks]) -> int | None:
         return marks.count
     ranges: list[tuple[int, int]] = []
     for column in columns:
-        low, high = column.min(), column.max()
-        assert isinstance(low, int)
-        assert isinstance(high, int)
-        ranges.append((low, high - low + 1))
-        room //= high - low + 1
+        low, end = span_of(column)
+        ranges.append((low, end - low))
+        room //= end - low
         if room == 0:
             return None
     place: NDArray[np.int64] | None = None
@@ -778,11 +759,7 @@ def stepped(ids: pl.Expr, step: int) -> pl.Expr:
 
 
 def check_forms(name: str, forms: Sequence[str]) -> None:
-    """Refuse forms that do not exist.
-
-    Raises:
-        OptionError: neither a known name, nor a step such as +1, nor a regular expression.
-    """
+    """Refuse forms that do not exist."""
     for form in forms:
         if form in FORMS or _STEP.fullmatch(form):
             continue
@@ -846,14 +823,7 @@ def formed(
 def refuse_merged(
     rows: pl.LazyFrame, exprs: Mapping[str, pl.Expr], table: Table, forms: Sequence[str]
 ) -> None:
-    """Refuse forms that merge distinct ids.
-
-    Args:
-        exprs: canonical name to expression; ids from :func:`formed`.
-
-    Raises:
-        InputError: names the first such ids.
-    """
+    """Refuse forms that merge distinct ids."""
     if table.datum not in exprs:
         return
     new = exprs[table.datum]

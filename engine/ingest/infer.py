@@ -86,16 +86,7 @@ class Naming(msgspec.Struct):
 def check_columns(
     columns: Mapping[str, str], schemas: Mapping[str, tuple[Mapping[str, object], Table]]
 ) -> None:
-    """Check ``columns=`` against all tables at once.
-
-    Args:
-        columns: name in the input to canonical name.
-        schemas: side to its columns and its contract.
-
-    Raises:
-        InputError: a name that no table has.
-        OptionError: a target that is no column of the contract.
-    """
+    """Check ``columns=`` against all tables at once."""
     here = {name for schema, _ in schemas.values() for name in schema}
     known = {column.name for _, table in schemas.values() for column in table.columns}
     for original, target in columns.items():
@@ -158,7 +149,7 @@ def recognise(
             elif column in table.required:
                 find.missing(column)
     if table.any_of and found.keys().isdisjoint(table.any_of):
-        find.problems.append(_none_of(find, table))
+        _none_of(find, table)
     for name, (_, own, _) in wide.items():
         found[name] = own
     columns_of_wide = tuple(map(itemgetter(0), wide.values()))
@@ -169,8 +160,7 @@ def recognise(
         mine = found[column.name]
         dtype = dtypes.canonical_dtype(column, schema[mine])
         if dtype is None:
-            message = dtypes.wrong_type(column, mine, schema[mine])
-            find.problems.append(Problem(table.side, column.name, message, kind="wrong_dtype"))
+            find.refuse_dtype(column, mine)
         else:
             exprs[column.name] = dtypes.cast(pl.col(mine), schema[mine], dtype)
             forms = id_format if column.name == table.datum else None
@@ -213,8 +203,8 @@ def unread(
     return notes
 
 
-def _none_of(find: Finder, table: Table) -> Problem:
-    """Make the problem for a table without any of several alternative columns."""
+def _none_of(find: Finder, table: Table) -> None:
+    """Record that a table has none of several alternative columns."""
     known = {column.name: column for column in table.columns}
     ways = []
     for name in table.any_of:
@@ -224,12 +214,11 @@ def _none_of(find: Finder, table: Table) -> Problem:
     if table.wide:
         ways.append(f"one column of scores per label, named in {option('score_columns')}")
     there = ", ".join(find.schema) or "none"
-    return Problem(
-        find.side,
+    find.refuse(
         table.any_of[0],
         f"{table.lack}: expected {', or '.join(ways)}. Columns there: {there}. To use one of "
         f"them, write {option('columns', {'mine': table.any_of[0]})}.",
-        kind="column_missing",
+        "column_missing",
     )
 
 
@@ -241,8 +230,6 @@ def one_way(
     Rows of both sides are matched by the first suitable column that both have.
 
     Args:
-        namings: side to its recognised columns.
-        contracts: side to its contract.
         by_rule: whether a matching rule was given, so that the last one is read.
     """
     for role, naming in namings.items():
@@ -276,9 +263,7 @@ def one_way(
 
 
 def _bears(schema: Mapping[str, object], table: Table, own: Table) -> bool:
-    """Return whether a table has a required column of another contract that this one does not
-    know.
-    """
+    """Return whether a table has a required column of only the other contract."""
     needed = [one for one in table.columns if one in table.required or one.name in table.any_of]
     known = {name for one in needed for name in (one.name, *one.aliases)}
     known -= {name for one in own.columns for name in (one.name, *one.aliases)}
@@ -290,9 +275,7 @@ def point_out_swap(
     schemas: Mapping[str, Mapping[str, object]],
     contracts: Mapping[str, Table],
 ) -> None:
-    """Ask about swapped tables if the predictions are missing a column that only the ground truths
-    have.
-    """
+    """Ask about swapped tables if a missing column is in the ground truths."""
     ours = namings[PREDICTIONS]
     for side, other in ((PREDICTIONS, GROUND_TRUTHS), (GROUND_TRUTHS, PREDICTIONS)):
         problems = namings[side].problems
@@ -393,13 +376,8 @@ def _by_columns(inputs: Inputs, options: Options) -> str:
     a requested metric give way to those that have them all.
 
     Args:
-        inputs: opened tables.
         options: ``task`` wins, then ``columns`` if only one task has all columns they name;
             ``score_columns``, ``metrics`` and ``training`` count.
-
-    Raises:
-        InputError: no task fits, or several, or the one that does needs a second table.
-        OptionError: none does, and ``columns`` has its names the wrong way round.
     """
     for made in _MADE:
         if options.task == made.task or (options.metrics and options.task is None):
@@ -420,10 +398,21 @@ def _by_columns(inputs: Inputs, options: Options) -> str:
         meant = [fit.task for fit in fits if fit.there and refuted & fit.known and not fit.here]
         if len(meant) == 1:
             return meant[0]
-    modest = {task for task in tables.task_names() if _yields(task, filled)}
+    modest = {
+        task
+        for task in tables.task_names()
+        if any(table.yields for role, table in tables.contracts(task).items() if role in filled)
+    }
     fitting = [fit for fit in fits if fit.here]
+
+    def shares(fit: _Fit, guest: _Fit) -> bool:
+        """Return whether both sides have the shape that a guest shares with a task."""
+        return not fit.guest and guest.guest in fit.here and bool(fit.there)
+
     # A metric's name decides between tasks that the columns allow, and only between those.
-    for chosen in (_able(fitting, options), tuple(fitting)):
+    asked = options.metrics or ()
+    able = [fit for fit in fitting if all(metrics.has(fit.task, name) for name in asked)]
+    for chosen in (able or fitting, fitting):
         left = _left(chosen, filled, modest)
         if len(left) > 1:
             break
@@ -434,15 +423,18 @@ def _by_columns(inputs: Inputs, options: Options) -> str:
             and fit.task not in modest
             and fit.there - left[0].known - left[0].like
             and not _stays(left[0], fit)
-            and not (_shared(left[0], fit) and fit in fitting and fit not in chosen)
+            and not (shares(left[0], fit) and fit in fitting and fit not in chosen)
         ]
         if left and not torn:
             return left[0].task
     if len(left) == 1:
+        first, rest = (role.replace("_", " ") for role in (filled[0], filled[-1]))
+        one, other = left[0].task, torn[0].task
         raise InputError(
-            _torn(left[0], torn[0], filled),
+            f"task: the {first} look like {one}, the {rest} like {other}. To choose, write "
+            f"{option('task', one)} or {option('task', other)}.",
             code="task_ambiguous",
-            tasks=[left[0].task, torn[0].task],
+            tasks=[one, other],
         )
     if left:
         names = " or ".join(repr(fit.task) for fit in left)
@@ -513,9 +505,7 @@ def _named_by_hand(inputs: Inputs, roles: list[str], options: Options) -> str:
 
 
 def _texts_measured(task: str, inputs: Inputs, options: Options) -> bool:
-    """Return whether ``columns`` maps a text column, such as labels, to one that a task
-    measures.
-    """
+    """Return whether ``columns`` maps texts, such as labels, to a measured column."""
     return any(
         inputs.schemas[role].get(mine) == pl.String
         and numbers_in(head_of(inputs.sources[role], [mine], _LOOKED_AT).lazy(), mine) is None
@@ -584,15 +574,6 @@ def _left(fitting: Sequence[_Fit], filled: list[str], modest: set[str]) -> list[
     if len(left) > 1:
         left = [fit for fit in left if fit.complete] or left
     return left
-
-
-def _able(fits: Sequence[_Fit], options: Options) -> tuple[_Fit, ...]:
-    """Return the tasks that have every requested metric; all of them if no task has."""
-    named = options.metrics
-    if len(fits) < 2 or not named:
-        return tuple(fits)
-    able = [fit for fit in fits if all(metrics.has(fit.task, name) for name in named)]
-    return tuple(able or fits)
 
 
 def _measured(inputs: Inputs, roles: list[str], options: Options) -> _Measured:
@@ -668,7 +649,11 @@ def _side(table: Table, inputs: Inputs, role: str, options: Options) -> _Side:
     rest, spread, answer = set(inputs.schemas[role]), False, None
     for column in (columns[one] for one in table.measured):
         own = find.said.get(column.name, _first(find, column))
-        others = [] if own is not None or column not in answers else _others(find, column, answers)
+        others: list[str] = []  # alternatives to the answer
+        if own is None and column in answers:
+            rest_of = [one for one in answers if one is not column]
+            others = [name for one in rest_of for name in levels_in(one, find.schema)]
+            others += [name for one in rest_of if (name := _first(find, one)) is not None]
         groups.append([*others] or [own])
         answer = own if column in answers and not others else answer
         spread = spread or bool(others)
@@ -678,13 +663,6 @@ def _side(table: Table, inputs: Inputs, role: str, options: Options) -> _Side:
         table.task, TABLE, [said.get(name, name) for name in rest]
     )
     return _Side(groups, spread and lone, answer)
-
-
-def _others(find: Finder, column: Column, answers: Sequence[Column]) -> list[str]:
-    """Own columns of those of which any may be there, but for one."""
-    others = [one for one in answers if one is not column]
-    found = [name for one in others for name in levels_in(one, find.schema)]
-    return found + [name for one in others if (name := _first(find, one)) is not None]
 
 
 def _first(find: Finder, column: Column) -> str | None:
@@ -705,14 +683,19 @@ def _fit(
     }
     held = [(contracts[role], role) for role in roles if role in contracts]
     refuted: set[str] = set()
-    if any(_ruled_out(table, inputs, role, options) for table, role in held):
-        refuted = signs[roles[0]]
-        signs = {role: set() for role in roles}
+    for table, role in held:
+        find = _finder(table, inputs, role, options, {})
+        given = {to for mine, to in (options.columns or {}).items() if mine in find.schema}
+        if any(
+            column.name in given or find.candidates((column.name, *column.aliases))
+            for column in table.unless
+        ):  # a column contradicts the task
+            refuted = signs[roles[0]]
+            signs = {role: set() for role in roles}
+            break
     rest = {sign for role in roles[1:] for sign in signs[role]}
-    known = frozenset(
-        name for role in roles if role in contracts for name in _known(contracts[role])
-    )
-    like = frozenset(name for role in roles if role in contracts for name in contracts[role].like)
+    known = frozenset(name for table, _ in held for name in (*table.names, table.shape))
+    like = frozenset(name for table, _ in held for name in table.like)
     whole = {role for table, role in held if _complete(table, inputs, role, options, measured)}
     told = any(inputs.sources[role].format in table.formats for table, role in held)
     return _Fit(
@@ -728,22 +711,10 @@ def _fit(
     )
 
 
-def _ruled_out(table: Table, inputs: Inputs, role: str, options: Options) -> bool:
-    """Return whether a column contradicts the task."""
-    find = _finder(table, inputs, role, options, {})
-    said = {name for mine, name in (options.columns or {}).items() if mine in inputs.schemas[role]}
-    return any(
-        column.name in said or find.candidates((column.name, *column.aliases))
-        for column in table.unless
-    )
-
-
 def _complete(
     table: Table, inputs: Inputs, role: str, options: Options, measured: _Measured
 ) -> bool:
-    """Return whether every required column outside the contract's shape is present, and one of
-    alternatives.
-    """
+    """Return whether required columns outside the contract's shape are present."""
     find = _finder(table, inputs, role, options, measured)
     columns = {column.name: column for column in table.columns}
     wide = options.score_columns is not None and table.wide
@@ -785,17 +756,6 @@ def _finder(
     if not table.measured:
         find.used.update(measured.get(role, ()))
     return find
-
-
-def _yields(task: str, roles: list[str]) -> bool:
-    """Return whether a task yields to any other that fits."""
-    contracts = tables.contracts(task)
-    return any(contracts[role].yields for role in roles if role in contracts)
-
-
-def _known(table: Table) -> frozenset[str]:
-    """Everything a contract knows a column for, its shape included."""
-    return table.names | {table.shape}
 
 
 def _signs(
@@ -854,19 +814,6 @@ def _stays(fit: _Fit, guest: _Fit) -> bool:
     return fit.whole and not fit.guest and guest.guest in fit.here
 
 
-def _shared(fit: _Fit, guest: _Fit) -> bool:
-    """Return whether both sides have the shape that a guest shares with a task."""
-    return not fit.guest and guest.guest in fit.here and bool(fit.there)
-
-
-def _torn(fit: _Fit, other: _Fit, roles: list[str]) -> str:
-    first, rest = (role.replace("_", " ") for role in (roles[0], roles[-1]))
-    return (
-        f"task: the {first} look like {fit.task}, the {rest} like {other.task}. To choose, write "
-        f"{option('task', fit.task)} or {option('task', other.task)}."
-    )
-
-
 def _swapped(inputs: Inputs, roles: list[str], options: Options) -> str:
     """Return a message if the two tables are swapped for a task; otherwise ""."""
     if roles != [PREDICTIONS, GROUND_TRUTHS]:
@@ -889,9 +836,7 @@ def _swapped(inputs: Inputs, roles: list[str], options: Options) -> str:
 
 
 def _none(inputs: Inputs, roles: list[str], options: Options) -> str:
-    """Return the message if no task fits: a missing second table, swapped tables, or the
-    requirements.
-    """
+    """Return the message if no task fits: a missing table, swapped ones, or requirements."""
     if way := _swapped(inputs, roles, options):
         return way
     left: list[_Fit] = []

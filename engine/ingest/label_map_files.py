@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -235,7 +235,6 @@ def numbers_of(coding: str, values: Array, own: Mapping[int, int]) -> Array:
     """Decode pixel values to label numbers.
 
     Args:
-        values: int64 [n], pixels, or packed colours.
         own: number of each colour, for the coding of ``labels``.
 
     Returns:
@@ -384,12 +383,7 @@ def read_alike(sources: dict[str, Source], options: Options) -> None:
     values. The user's labels take precedence.
 
     Args:
-        sources: by role; modified in place.
         options: with an ignored or background index, indices are read unchanged.
-
-    Raises:
-        InputError: pictures with unknown colours.
-        ReadError: a list of labels next to the files that cannot be read.
     """
     sides = [
         _Side(role, sources[role], sources[role].frame.collect())
@@ -452,7 +446,13 @@ def _same_images(sides: list[_Side]) -> list[tuple[str, str, int | None]]:
     if len(names) == 2 and not {*names[0]} & {*names[1]}:
         if all(len(own) == 1 for own in names):
             if not all(side.named for side in sides):
-                warned = [_lone_pair(sides)]
+                truth, found = (side.table["raster"][0] for side in sides)
+                said = (
+                    f"each side has one label map, and their names differ: {found!r} of the"
+                    f" predictions is compared with {truth!r} of the ground truths as if both were"
+                    " of one image. If they are, name the files instead of their folders."
+                )
+                warned = [("one_file_each", said, 1)]
             names = [names[0], names[0]]
         names = _without_ends(names) or names
     for side, own in zip(sides, names, strict=True):
@@ -470,10 +470,10 @@ def _swapped(sides: list[_Side]) -> list[tuple[str, str, int | None]]:
     if len(sides) < 2:
         return []
     truths, found = (side.table["raster"].to_list() for side in sides)
-    signs = [(f"*{end}", _ends_in(end)) for end in MAPS]
-    signs += [(f"{folder}/", _lies_in(folder)) for folder in _OF_TRUTHS]
-    for shown, says in signs:
-        if all(map(says, found)) and not any(map(says, truths)):
+    for sign in (*MAPS, *(f"{folder}/" for folder in _OF_TRUTHS)):
+        shown = sign if sign.endswith("/") else f"*{sign}"
+        both = [[_has_sign(file, sign) for file in side] for side in (truths, found)]
+        if all(both[1]) and not any(both[0]):
             said = (
                 f"the label maps of the predictions are called {shown}, as data sets call their"
                 f" ground truths, and those of the ground truths are not ({truths[0]!r}): are the"
@@ -483,27 +483,15 @@ def _swapped(sides: list[_Side]) -> list[tuple[str, str, int | None]]:
     return []
 
 
+def _has_sign(file: str, sign: str) -> bool:
+    """Return whether a file is in a folder, or its name ends with a sign."""
+    if sign.endswith("/"):
+        return sign[:-1] in os.path.dirname(os.path.abspath(file)).split(os.sep)
+    return os.path.splitext(os.path.basename(file))[0].endswith(sign)
+
+
 _OF_TRUTHS = ("gtFine", "gtCoarse", "SegmentationClass", "SegmentationObject")
 """Folders in which data sets keep the label maps of their ground truths."""
-
-
-def _ends_in(end: str) -> Callable[[str], bool]:
-    return lambda file: os.path.splitext(os.path.basename(file))[0].endswith(end)
-
-
-def _lies_in(folder: str) -> Callable[[str], bool]:
-    return lambda file: folder in os.path.dirname(os.path.abspath(file)).split(os.sep)
-
-
-def _lone_pair(sides: list[_Side]) -> tuple[str, str, int | None]:
-    """The warning of one file on each side, of two names, that were found in folders."""
-    truth, found = (side.table["raster"][0] for side in sides)
-    said = (
-        f"each side has one label map, and their names differ: {found!r} of the predictions is "
-        f"compared with {truth!r} of the ground truths as if both were of one image. If they "
-        "are, name the files instead of their folders."
-    )
-    return "one_file_each", said, 1
 
 
 def _without_ends(names: list[list[str]]) -> list[list[str]] | None:
@@ -542,14 +530,7 @@ def _has(known: LabelSet) -> Any:
 
 
 def _plain(side: _Side, coloured: bool) -> str:
-    """Return the coding of a side of an unknown data set.
-
-    Args:
-        coloured: whether a table of labels has colours.
-
-    Raises:
-        InputError: unknown colours.
-    """
+    """Return the coding of a side of an unknown data set."""
     if not side.picture:
         return ""
     if coloured:
@@ -638,11 +619,7 @@ def _agreement(sides: list[_Side], codings: dict[str, str], coding: str) -> floa
 
 
 def _listed(sides: list[_Side]) -> Source | None:
-    """Read the labels and colours of a list next to the files, as CVAT writes it.
-
-    Raises:
-        ReadError: an invalid line.
-    """
+    """Read the labels and colours of a list next to the files, as CVAT writes it."""
     for side in sides:
         folder = os.path.dirname(side.table["raster"][0])
         for place in (folder, os.path.dirname(folder)):

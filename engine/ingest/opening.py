@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from itertools import chain, product
 from operator import attrgetter
@@ -78,11 +78,16 @@ def classes_told(
     Names from the other side, or from a table of labels, apply to both. Predicted classes that are
     missing in the ground truths' declared list belong to another list.
     """
+
+    def named(source: Source) -> Source:
+        notes = tuple(note for note in source.notes if note[0] != NAMELESS)
+        return msgspec.structs.replace(source, notes=notes)
+
     known = truths.labels if given is None else given
     if known is not None and "label_name" in known.columns:
-        predictions = _named(predictions)
+        predictions = named(predictions)
     if predictions.labels is not None and "label_name" in predictions.labels.columns:
-        truths = _named(truths)
+        truths = named(truths)
     of_files = predictions.format == truths.format == "annotations"
     if given is not None or truths.labels is None or not of_files:
         return predictions, truths
@@ -107,11 +112,6 @@ def classes_told(
     return msgspec.structs.replace(predictions, warnings=told), truths
 
 
-def _named(source: Source) -> Source:
-    notes = tuple(note for note in source.notes if note[0] != NAMELESS)
-    return msgspec.structs.replace(source, notes=notes)
-
-
 def in_edges(
     predictions: Source | None, truths: Source, options: Options
 ) -> tuple[Source | None, Source]:
@@ -121,7 +121,6 @@ def in_edges(
     reader of Pascal VOC.
 
     Args:
-        predictions: None if one table is given.
         options: ``dialect`` decides; ``box_format="xyxy"`` keeps corners as written.
     """
     sides = [predictions, truths]
@@ -167,12 +166,6 @@ def in_pixels(
 
     Image sizes come from a table of datums, from the side itself, or from the other. If both sides
     are relative and no sizes are known, they stay relative: IoU does not depend on scale.
-
-    Args:
-        predictions: None if one table is given.
-
-    Raises:
-        InputError: required sizes are missing; names the first images.
     """
     sides = [side for side in (predictions, truths) if side is not None]
     if not any(side.shares for side in sides):
@@ -187,7 +180,11 @@ def in_pixels(
             f" ({image!r}: {wide:g} x {high:g}, and {width:g} x {height:g}): the table's counts."
         )
         truths.notes = (*truths.notes, ("sizes_differ", said, other.height))
-    lacking = {id(side): _lacking(side, known) for side in sides if side.shares}
+    lacking = {}  # images without a known size, of each side
+    for side in (side for side in sides if side.shares):
+        used = side.frame.select(pl.col("datum_id").cast(pl.String)).unique().collect()
+        lone = used.join(known, on="datum_id", how="anti", nulls_equal=False)
+        lacking[id(side)] = sorted(lone["datum_id"].drop_nulls().to_list())
     if all(side.shares for side in sides) and any(len(names) for names in lacking.values()):
         truths.notes = (*truths.notes, _unsized(sides, lacking, known))
         return predictions, truths
@@ -250,13 +247,6 @@ def _sizes(tables: list[pl.DataFrame | None]) -> pl.DataFrame:
         found.append(keyed)
     none = pl.DataFrame(schema={"datum_id": pl.String, "width": pl.Float64, "height": pl.Float64})
     return pl.concat([none, *found]).drop_nulls().unique("datum_id", keep="first")
-
-
-def _lacking(side: Source, known: pl.DataFrame) -> list[str]:
-    """Return the images of a side without a known size."""
-    used = side.frame.select(pl.col("datum_id").cast(pl.String)).unique().collect()
-    lone = used.join(known, on="datum_id", how="anti", nulls_equal=False)
-    return sorted(lone["datum_id"].drop_nulls().to_list())
 
 
 def _scaled(side: Source, known: pl.DataFrame, lacking: dict[int, list[str]]) -> Source:
@@ -375,9 +365,6 @@ def by_name(
         datums: table of the ground truths' images, if not in their file.
         labels: table of the ground truths' categories, if not in their file.
         sure: whether the user gave id forms, so that numbers in names are no guess.
-
-    Raises:
-        InputError: ids contradict, and names do not resolve it.
     """
     for kind, given in ((_CATEGORIES, labels), (_IMAGES, datums)):
         own = getattr(truths, kind.table)
@@ -464,9 +451,6 @@ def _both_named(
 
     Args:
         doubt: whether numbers in names match no better than by chance.
-
-    Raises:
-        InputError: a side has two ids of one name, or rows whose id has no name.
     """
     sides = []
     for (source, names), side in ((ours, "predictions"), (theirs, "ground truths")):
@@ -543,11 +527,6 @@ def _name_column(table: pl.DataFrame, kind: _Kind) -> str:
     return kind.name if kind.name in table.columns else kind.column
 
 
-def _named_sources(table: pl.DataFrame, kind: _Kind, column: str) -> Names:
-    names = table.select(id=kind.column, name=column)
-    return dict(names.drop_nulls().iter_rows())
-
-
 def _as_they_match(kind: _Kind, ours: pl.DataFrame, theirs: pl.DataFrame) -> tuple[Names, Names]:
     """Return names of both sides in the columns and the reading with the most matches.
 
@@ -564,7 +543,7 @@ def _as_they_match(kind: _Kind, ours: pl.DataFrame, theirs: pl.DataFrame) -> tup
     most = -1
     for pair in sorted(product(*columns), key=lambda pair: bare and pair[0] != pair[1]):
         named = [
-            _named_sources(table, kind, name)
+            dict(table.select(id=kind.column, name=name).drop_nulls().iter_rows())
             for table, name in zip((ours, theirs), pair, strict=True)
         ]
         for reading in kind.readings:
@@ -593,26 +572,19 @@ def _contradictions(here: Names, there: Names) -> Wrong:
     return found
 
 
-_OPENING_SIZE = ["height", "width"]
-
-
 def _unnamed(
     kind: _Kind, ours: pl.DataFrame, theirs: pl.DataFrame
 ) -> list[tuple[str, str, int | None]]:
-    """Note that ids are used unchanged, since names are missing.
-
-    Raises:
-        InputError: images of one id have two sizes, so they cannot be the same.
-    """
-    sized = all({*_OPENING_SIZE} <= {*table.columns} for table in (ours, theirs))
+    """Note that ids are used unchanged, since names are missing."""
+    sized = all({*_SIZE} <= {*table.columns} for table in (ours, theirs))
     if kind is _IMAGES and sized and ours.schema[kind.column] == theirs.schema[kind.column]:
-        both = ours.select(kind.column, *_OPENING_SIZE).join(
-            theirs.select(kind.column, *_OPENING_SIZE), on=kind.column, suffix="_there"
+        both = ours.select(kind.column, *_SIZE).join(
+            theirs.select(kind.column, *_SIZE), on=kind.column, suffix="_there"
         )
-        other = pl.any_horizontal(pl.col(name) != pl.col(f"{name}_there") for name in _OPENING_SIZE)
+        other = pl.any_horizontal(pl.col(name) != pl.col(f"{name}_there") for name in _SIZE)
         wrong = both.filter(other)
         if wrong.height:
-            first, height, width, there_height, there_width = wrong.row(0)
+            first, width, height, there_width, there_height = wrong.row(0)
             raise InputError(
                 f"{wrong.height:,} images have another size under the same id in the predictions'"
                 f" file than in the ground truths', first id {first!r}: height {height} and width"
@@ -651,9 +623,6 @@ def _new_ids(
 
     Args:
         ours: names in the predictions' table, that table, and the ids in their rows.
-
-    Raises:
-        InputError: names are ambiguous.
     """
     (here, table, used), (there, known) = ours, theirs
 
@@ -824,11 +793,7 @@ def _brought_together(sources: dict[str, Source], last: str, options: Options) -
 
 
 def _by_row(sources: dict[str, Source], options: Options) -> dict[str, Source] | None:
-    """Join two tables without ids, truths and answers, row by row.
-
-    Raises:
-        InputError: they have different lengths, or a column name in common.
-    """
+    """Join two tables without ids, truths and answers, row by row."""
     sides = [sources[role] for role in (PREDICTIONS, GROUND_TRUTHS)]
     schemas = [schema_of(side) for side in sides]
     said = options.columns or {}
@@ -843,15 +808,19 @@ def _by_row(sources: dict[str, Source], options: Options) -> dict[str, Source] |
         return None
     fitting = [table for task in task_names() if (table := _fits(task, finders)) is not None]
     for table in fitting:
-        columns = {column.name: column for column in table.columns}
-        if any(all(_has(find, columns[name]) for find in finders) for name in table.together):
+        by_names = {column.name: column for column in table.columns}
+        if any(all(_has(find, by_names[name]) for find in finders) for name in table.together):
             return None
     if not fitting:
         return None
-    idle = {
-        role: [name for name in schema if name not in _claimed(find, fitting[0].columns, options)]
-        for role, find, schema in zip((PREDICTIONS, GROUND_TRUTHS), finders, schemas, strict=True)
-    }
+    columns = fitting[0].columns
+    names = {name for column in columns for name in (column.name, *column.aliases)}
+    sliced = {piece for entry in options.columns_of_datums for piece in entry.split("*")}
+    idle = {}
+    for find, schema in zip(finders, schemas, strict=True):
+        levels = {name for column in columns for name in numbered_columns(column, schema)}
+        read = {*find.candidates(names), *find.used, *sliced, *levels}
+        idle[find.side] = [name for name in schema if name not in read]
     return _paired(sources, sides, schemas, idle)
 
 
@@ -864,14 +833,6 @@ def _fits(task: str, finders: list[Finder]) -> Table | None:
     truths = all(_has(finders[1], column) for column in table.required)
     answers = any(_has(finders[0], columns[name]) for name in table.any_of)
     return table if truths and answers else None
-
-
-def _claimed(find: Finder, columns: Sequence[Column], options: Options) -> set[str]:
-    """The columns of a table that a run reads, or that are of its slices."""
-    names = {name for column in columns for name in (column.name, *column.aliases)}
-    sliced = {piece for entry in options.columns_of_datums for piece in entry.split("*")}
-    levels = {name for column in columns for name in numbered_columns(column, find.schema)}
-    return {*find.candidates(names), *find.used, *sliced, *levels}
 
 
 @cache
@@ -900,11 +861,7 @@ def _paired(
     schemas: list[dict[str, pl.DataType]],
     idle: dict[str, list[str]],
 ) -> dict[str, Source]:
-    """Make one source of two tables, column-wise.
-
-    Raises:
-        InputError: they have different lengths, or a column name in common.
-    """
+    """Make one source of two tables, column-wise."""
     way = option("columns", {"mine": "datum_id"})
     both = [name for name in schemas[0] if name in schemas[1]]
     if both:

@@ -105,9 +105,7 @@ def overlapping(sides: dict[str, Side]) -> list[Note]:
 
 
 def _firsts(source: Source, read: list[pl.Expr]) -> dict[str, set[tuple[object, ...]]]:
-    """Return the values of the first rows of files, by file; empty unless there are several
-    files.
-    """
+    """Return the values of the first rows of several files, by file."""
     files = (*source.firsts,) or source.files
     if len(files) < 2 or not (source.firsts or source.format in _SCANNED):
         return {}
@@ -146,12 +144,7 @@ _SPLIT = "split"
 def without_predictions(
     sides: Mapping[str, Side], frames: Mapping[str, pl.DataFrame] | None
 ) -> list[Note]:
-    """Warn if whole splits have no predictions while others have.
-
-    Args:
-        sides: the tables, among them the datums, without conditions on their rows.
-        frames: role to rows of canonical columns, as far as read.
-    """
+    """Warn if whole splits have no predictions while others have."""
     ours, datums = sides.get(PREDICTIONS), sides[DATUMS]
     if ours is None or _SPLIT not in datums.schema:
         return []
@@ -196,13 +189,6 @@ def rounded(
     """Return a note for each integer column that changed when cast to float.
 
     Reads the integers from the source again, only if floats are that large.
-
-    Args:
-        where: role to the condition on its rows.
-        frames: role to rows with numbers as floats; None if not yet read.
-
-    Raises:
-        ReadError: a file that cannot be read.
     """
     notes = []
     for role, side in sides.items():
@@ -212,17 +198,15 @@ def rounded(
                 continue
             own = side.naming.exprs[name].meta.root_names()
             dtype = side.schema[own[0]] if len(own) == 1 else None
-            if dtype not in _WIDE or not _large(None if frames is None else frames[role][name]):
+            if dtype not in _WIDE:
+                continue
+            if frames is not None and not (frames[role][name].abs() >= EXACT).any():
                 continue
             found = _rounded(side, own[0], where.get(role))
             if found is not None:
                 said = f"{role.replace('_', ' ')}: column {own[0]!r}"
                 notes.append(Note("values_rounded", rounded_words(said, *found), found[0]))
     return notes
-
-
-def _large(values: pl.Series | None) -> bool:
-    return values is None or bool((values.abs() >= EXACT).any())
 
 
 def _rounded(side: Side, name: str, condition: Condition | None) -> tuple[int, int] | None:
@@ -261,14 +245,7 @@ def ids_together(
     columns distinguish the rows.
 
     Args:
-        contracts: role to contract.
-        sources: role to the table.
-        schemas: role to columns.
         namings: role to its recognised columns; ids and notes are added in place.
-        options: ``columns``.
-
-    Raises:
-        InputError: two candidates for a column, or several rows of one id on one side.
     """
     first = TABLE if TABLE in namings else PREDICTIONS
     datum = contracts[first].datum
@@ -311,19 +288,14 @@ def ids_together(
         naming.notes.append(Note("ids_together", said))
         rest = [mine for name, mine in found[role].items() if name not in names]
         if not all(known) and rest and _repeat(sources[role], naming, contracts[role]):
-            raise InputError(_many_to_one(role, own, rest), code="ids_differ", side=role)
-
-
-def _many_to_one(role: str, own: list[str], rest: list[str]) -> str:
-    """Return the message that rows of one id differ in columns that the other table does not
-    have.
-    """
-    first, second = (listing(names) for names in (own, rest))
-    return (
-        f"{role.replace('_', ' ')}: several rows have one {first}, and the other table has no "
-        f"{second}. Join the ground truths to the predictions by {first}, and give one table of "
-        "both."
-    )
+            first, second = (listing(columns) for columns in (own, rest))
+            raise InputError(
+                f"{role.replace('_', ' ')}: several rows have one {first}, and the other table has"
+                f" no {second}. Join the ground truths to the predictions by {first}, and give one"
+                " table of both.",
+                code="ids_differ",
+                side=role,
+            )
 
 
 def _found(
@@ -408,9 +380,6 @@ def leave_unread(
 
     Args:
         namings: side to its recognised columns; modified in place.
-        contracts: side to its contract.
-        sources: side to its rows.
-        options: ``iou_type`` and ``convert_to`` define the comparison.
     """
     if "boxes" not in {*map(attrgetter("shape"), contracts.values())}:
         return
@@ -442,8 +411,8 @@ def leave_unread(
             if not asked:
                 other = next(name for name in sides if name != role)
                 said = (
-                    f"boxes are compared, since the {_words(other)} have only boxes; column "
-                    f"{there[0]!r} of the {_words(role)} is not read."
+                    f"boxes are compared, since the {other.replace('_', ' ')} have only boxes;"
+                    f" column {there[0]!r} of the {role.replace('_', ' ')} is not read."
                 )
                 naming.notes.append(Note("geometry", said))
 
@@ -491,10 +460,6 @@ def _of_their_own(sides: Mapping[str, Naming], options: Options) -> bool:
         if options.iou_type != POINTS:
             _forget(naming, {ANGLE.name, *gone})
     return asked
-
-
-def _words(role: str) -> str:
-    return role.replace("_", " ")
 
 
 def _every_row_has_a_box(frame: pl.LazyFrame, naming: Naming) -> bool:
@@ -548,9 +513,6 @@ def told_before(
     ready: Prepared, options: Options, frames: Mapping[str, pl.DataFrame] | None = None
 ) -> list[Note]:
     """Return the notes on columns, and on integers that floats cannot represent.
-
-    Args:
-        frames: role to rows of canonical columns, as far as read.
 
     Raises:
         InputError: columns suggest another task than the inferred one.

@@ -95,10 +95,6 @@ def tied_notes(
     Args:
         n: datums in which a right and a wrong answer share the highest score.
         of: datums with a right answer.
-        words: word for one datum, and for several.
-        answers: noun for the ranked items, in the plural.
-        numbers: the numbers that depend on the order of rows.
-        order: the tie-breaker.
         beyond: share of datums beyond which the note is a warning.
     """
     if not n:
@@ -125,7 +121,9 @@ def notes_of_parts(parts: Iterable[Sequence[Note]], say: Say | None = None) -> l
         if note.words is not None:
             plain = note.before + note.words[2]
         elif note.facts:
-            plain = repr({k: v for k, v in note.facts.items() if not _adds_up(k, v)})
+            plain = repr(
+                {k: v for k, v in note.facts.items() if not (k in _ADDED or type(v) is float)}
+            )
         found.setdefault((note.kind, plain), []).append(note)
     return [_whole(notes, len(told), say) for notes in found.values()]
 
@@ -133,10 +131,6 @@ def notes_of_parts(parts: Iterable[Sequence[Note]], say: Say | None = None) -> l
 _OF_DATUMS = ("with_ground_truths", "ground_truths", "busy", "busy_missing", "lost")
 _ADDED = ("count", "of", "values", *_OF_DATUMS)
 """Facts of parts that add up."""
-
-
-def _adds_up(name: str, value: Any) -> bool:
-    return name in _ADDED or type(value) is float
 
 
 def _whole(notes: Sequence[Note], parts: int, say: Say | None) -> Note:
@@ -303,22 +297,14 @@ class PartRefused(InputError):
 
 
 def refusal_of_parts(parts: Sequence[PartRefused]) -> PartRefused:
-    """Merge the errors of parts: the earliest step, counted over all parts with it.
-
-    Args:
-        parts: at least one, rows numbered as in the whole.
-    """
+    """Merge the errors of parts: the earliest step, counted over all parts with it."""
     step = min(part.step for part in parts)
     same = [part for part in parts if part.step == step]
     return same[0].of_all(same)
 
 
 def refuse(problems: Sequence[Problem], sources: dict[str, str]) -> None:
-    """Raise if there is any problem.
-
-    Raises:
-        ChecksFailed: names every problem on a separate line, grouped by side.
-    """
+    """Raise if there is any problem."""
     if problems:
         raise ChecksFailed(problems, sources)
 

@@ -21,6 +21,7 @@ from ..schemas.errors import InputError, OptionError, TruthsMissingError, did_yo
 from ..schemas.options import Options
 from ..schemas.wording import option
 from . import dtypes
+from .ids import common_start
 from .problems import ChecksFailed, Problem, count_of, listing
 
 # Columns with a level in their name, such as ``q0.1``, ``p90`` and ``lo-80``.
@@ -32,11 +33,7 @@ def with_numbered(
     """Replace the contract's numbered column by one column per level, ascending.
 
     Args:
-        options: ``columns`` may assign levels.
         needed: whether ambiguous names are refused if there are no other candidates.
-
-    Raises:
-        InputError: two columns of one level, invalid levels, or ambiguous names.
     """
     optional: list[Column] = []
     named: dict[str, tuple[str, ...]] = {name: (name,) for name in table.any_of}
@@ -159,24 +156,19 @@ class Finder:
         self.problems: list[Problem] = []
         for original, target in said.items():
             if target in self.said:
-                self.problems.append(
-                    Problem(
-                        side,
-                        target,
-                        f"{option('columns')} names both {self.said[target]!r} and {original!r} for"
-                        f" {target!r}; keep one of them.",
-                        kind="column_twice",
-                        facts={"columns": [self.said[target], original]},
-                    )
+                self.refuse(
+                    target,
+                    f"{option('columns')} names both {self.said[target]!r} and {original!r} for"
+                    f" {target!r}; keep one of them.",
+                    "column_twice",
+                    columns=[self.said[target], original],
                 )
             else:
                 self.said[target] = original
                 self.used.add(original)
 
     def exact(self, name: str) -> str | None:
-        """Return the column that the user mapped to a canonical name, or the column of that
-        name.
-        """
+        """Return the column that the user mapped to a canonical name, or that of the name."""
         if name in self.said:
             return self.said[name]
         if name in self.schema and name not in self.used:
@@ -195,18 +187,18 @@ class Finder:
 
     def by_alias(self, column: Column) -> str | None:
         """The one unclaimed column that bears an alias; two are a problem, not a guess."""
-        found = self.candidates((column.name, *column.aliases))
+        return self.one_of(self.candidates((column.name, *column.aliases)), column)
+
+    def one_of(self, found: list[str], column: Column) -> str | None:
+        """Claim the candidates for a column; several are a problem."""
         if len(found) > 1:
             ways = " or ".join(option("columns", {name: column.name}) for name in found)
             names = ", ".join(repr(name) for name in found[:-1]) + f" and {found[-1]!r}"
-            self.problems.append(
-                Problem(
-                    self.side,
-                    column.name,
-                    f"columns {names} could each be {column.name!r}. To choose, write {ways}.",
-                    kind="ambiguous_column",
-                    facts={"columns": found},
-                )
+            self.refuse(
+                column.name,
+                f"columns {names} could each be {column.name!r}. To choose, write {ways}.",
+                "ambiguous_column",
+                columns=found,
             )
         self.used.update(found)
         return found[0] if found else None
@@ -215,16 +207,19 @@ class Finder:
         """Return a column by the user's mapping, exact name, then alias."""
         return self.exact(column.name) or self.by_alias(column)
 
+    def refuse(self, column: str, message: str, kind: str, /, **facts: Any) -> None:
+        """Record a problem of a column."""
+        self.problems.append(Problem(self.side, column, message, kind=kind, facts=facts))
+
+    def refuse_dtype(self, column: Column, name: str) -> None:
+        """Record that a column has another dtype than its contract."""
+        said = dtypes.wrong_type(column, name, self.schema[name])
+        self.refuse(column.name, said, "wrong_dtype")
+
     def missing(self, column: Column) -> None:
         """Record that a required column is not there, with the nearest ones that are."""
-        self.problems.append(
-            Problem(
-                self.side,
-                column.name,
-                f"column {column.name!r} is missing. {self.offer(column)}{column.otherwise}",
-                kind="column_missing",
-            )
-        )
+        said = f"column {column.name!r} is missing. {self.offer(column)}{column.otherwise}"
+        self.refuse(column.name, said, "column_missing")
 
     def offer(self, column: Column) -> str:
         """Return a hint on candidates for a missing column, and on how to map one."""
@@ -263,9 +258,6 @@ def kin_beside(
 
     Args:
         said: the user's mapping, name in the input to canonical name.
-
-    Returns:
-        Name in the input to canonical name.
     """
     if not said and schema.keys() >= {*map(itemgetter(0), table.beside)}:
         return {}
@@ -299,11 +291,7 @@ def kin_beside(
 
 
 def turned(columns: Mapping[str, str] | None, here: Iterable[str], tables: Iterable[Table]) -> str:
-    """Return a message if ``columns=`` is reversed, with the correction; otherwise "".
-
-    Args:
-        columns: as given: name in the input to canonical name.
-    """
+    """Return a message if ``columns=`` is reversed, with the correction; otherwise ""."""
     known = {
         name: column.name
         for table in tables
@@ -339,10 +327,6 @@ def contract(task: str, role: str, options: Options, schema: Mapping[str, Any]) 
     Args:
         options: ``multilabel`` widens a key; ``nulls`` may allow null texts; ``score_columns``
             replace labels and scores; ``metrics`` may make columns unnecessary.
-
-    Raises:
-        OptionError: no such task.
-        InputError: one table for a task that needs two.
     """
     known = tables.contracts(task)
     if role not in known and task in tables.task_names():
@@ -510,9 +494,8 @@ def is_there(column: Column, options: Options, schema: Mapping[str, Any]) -> boo
 
 
 def _may_lack(column: Column) -> Column:
-    if column.kind not in SKIPPED:
-        return column
-    return msgspec.structs.replace(column, nullable=True)
+    skipped = column.kind in SKIPPED
+    return msgspec.structs.replace(column, nullable=True) if skipped else column
 
 
 def needs_two(task: str) -> TruthsMissingError:
@@ -548,26 +531,20 @@ def find_wide(find: Finder, given: Any) -> dict[str, tuple[Column, str, Any]]:
     owners = [name for _, name in pairs]
     for name in dict.fromkeys(owners):
         if name not in find.schema:
-            find.problems.append(
-                Problem(
-                    find.side,
-                    "score_columns",
-                    f"score_columns: there is no column {name!r}.{did_you_mean(name, find.schema)}"
-                    f" Columns there: {', '.join(find.schema) or 'none'}.",
-                    kind="column_missing",
-                    facts={"column": name},
-                )
+            find.refuse(
+                "score_columns",
+                f"score_columns: there is no column {name!r}.{did_you_mean(name, find.schema)}"
+                f" Columns there: {', '.join(find.schema) or 'none'}.",
+                "column_missing",
+                column=name,
             )
         elif owners.count(name) > 1:
-            find.problems.append(
-                Problem(
-                    find.side,
-                    "score_columns",
-                    f"score_columns: column {name!r} appears there more than once; each has the "
-                    "scores of one label.",
-                    kind="column_twice",
-                    facts={"column": name},
-                )
+            find.refuse(
+                "score_columns",
+                f"score_columns: column {name!r} appears there more than once; each has the "
+                "scores of one label.",
+                "column_twice",
+                column=name,
             )
     find.used.update(owners)
     wide = {}
@@ -592,16 +569,7 @@ def _expanded(find: Finder, given: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def label_series(given: Sequence[Any], dtype: pl.DataType | None, known: pl.Series) -> pl.Series:
-    """Return the labels of score columns in the dtype of the true labels.
-
-    Args:
-        dtype: of the true labels; None if there are none.
-        known: the distinct true labels.
-
-    Raises:
-        OptionError: labels of several types.
-        InputError: names that cannot be labels of that dtype, or one label twice.
-    """
+    """Return the labels of score columns in the dtype of the true labels."""
     texts = [label for label in given if isinstance(label, str)]
     if texts and len(texts) < len(given):
         raise OptionError(
@@ -614,7 +582,13 @@ def label_series(given: Sequence[Any], dtype: pl.DataType | None, known: pl.Seri
         whole = not all(isinstance(label, bool) for label in given)
         labels = pl.Series("label_value", [int(x) if whole else x for x in given])
     elif dtype is None or dtype == pl.String:
-        labels = pl.Series("label_value", _met(texts, known), dtype=pl.String)
+        there = set(known.cast(pl.String).to_list()) if len(known) else set()
+        short = _stripped(texts)
+        labels = pl.Series(
+            "label_value",
+            (short if there.isdisjoint(texts) and not there.isdisjoint(short) else texts),
+            dtype=pl.String,
+        )
     else:
         labels = pl.Series("label_value", _parsed(texts, dtype, known), dtype=dtype)
     if labels.n_unique() < len(labels):
@@ -630,15 +604,7 @@ def label_series(given: Sequence[Any], dtype: pl.DataType | None, known: pl.Seri
 
 
 def check_scored(given: Sequence[Any], labels: pl.Series, known: pl.Series) -> None:
-    """Refuse score columns if a true label has none, as scikit-learn does.
-
-    Args:
-        labels: result of :func:`label_series`.
-        known: the distinct true labels.
-
-    Raises:
-        ChecksFailed: with code ``labels_without_scores``.
-    """
+    """Refuse score columns if a true label has none, as scikit-learn does."""
     if known.dtype != labels.dtype:
         return
     unscored = known.filter(~known.is_in(labels.implode())).sort().to_list()
@@ -675,20 +641,10 @@ def _stripped(names: Sequence[str]) -> list[str]:
     """
     if len(names) == 1:
         return [re.sub(r"^(scores?|prob(a|ability)?|p|pred|logit)[_\-.: /]", "", names[0])]
-    low, high = min(names), max(names)
-    shared = low[
-        : next((i for i, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), len(low))
-    ]
+    shared = common_start(names)
     cut = re.match(r".*[_\-.: /]", shared)
     short = [name[cut.end() :] for name in names] if cut else list(names)
     return short if all(short) else list(names)
-
-
-def _met(names: list[str], known: pl.Series) -> list[str]:
-    """Names as they are, unless only without their common beginning they are labels."""
-    there = set(known.cast(pl.String).to_list()) if len(known) else set()
-    short = _stripped(names)
-    return short if there.isdisjoint(names) and not there.isdisjoint(short) else names
 
 
 def _parsed(names: list[str], dtype: pl.DataType, known: pl.Series) -> list[Any]:

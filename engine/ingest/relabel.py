@@ -60,9 +60,7 @@ def read_label_map(label_map: Any) -> pl.DataFrame:
 
 
 def _loaded(label_map: Any) -> Any:
-    """Return the content of a JSON file, unless that is a table of records; other values
-    unchanged.
-    """
+    """Return the content of a JSON file other than a table; other values unchanged."""
     path = local_path(label_map)
     if path is None or path.suffix.lower() != ".json" or not path.is_file():
         return label_map
@@ -89,28 +87,23 @@ def _entries(label_map: Any) -> list[Entry] | None:
     return None
 
 
+def _refused(value: Any, why: str) -> OptionError:
+    said = f"label_map: {value!r} {why}. {_WAYS}"
+    return OptionError(said, code="option_value", option="label_map", value=value)
+
+
 def _from_item(item: Any) -> Entry:
     if isinstance(item, str):
         return _from_text(item)
     if isinstance(item, Sequence) and len(item) == 2:
         return (*_label(item[0], truth=True), *_label(item[1]))
-    raise OptionError(
-        f"label_map: {item!r} is not a pair of labels. {_WAYS}",
-        code="option_value",
-        option="label_map",
-        value=item,
-    )
+    raise _refused(item, "is not a pair of labels")
 
 
 def _from_text(text: str) -> Entry:
     old, separator, new = text.partition("=")
     if not separator or not old.strip() or not new.strip():
-        raise OptionError(
-            f"label_map: {text!r} is not a mapping. {_WAYS}",
-            code="option_value",
-            option="label_map",
-            value=text,
-        )
+        raise _refused(text, "is not a mapping")
     return (*_keyed(old.strip()), *_keyed(new.strip()))
 
 
@@ -130,12 +123,7 @@ def _label(label: Any, *, truth: bool = False) -> tuple[str | None, Any]:
         return None, int(value)
     elif _plain(value):
         return None, value
-    raise OptionError(
-        f"label_map: {label!r} is neither a value nor a (key, value) pair. {_WAYS}",
-        code="option_value",
-        option="label_map",
-        value=label,
-    )
+    raise _refused(label, "is neither a value nor a (key, value) pair")
 
 
 def _plain(value: Any) -> bool:
@@ -222,15 +210,11 @@ def hold_labels(
 
     Args:
         frames: side to its frame; labels change only if the map unifies integers and strings.
-        label_map: in any form, or None.
         pairs: side to its distinct (label_key, label_value), if the frames are part of a larger
             input; by default of the frames.
 
     Returns:
         Side to the new value of each of its labels, if any change; notes.
-
-    Raises:
-        InputError: integers on one side and strings on the other.
     """
     keyed = {
         side: any(
@@ -253,7 +237,8 @@ def hold_labels(
     if pairs is None:
         pairs = both_sides.side_pairs(frames)
     else:
-        pairs = {side: _whole(frame) for side, frame in pairs.items()}
+        flag = pl.col(pl.Boolean).cast(pl.Int64)
+        pairs = {side: frame.with_columns(flag) for side, frame in pairs.items()}
     mapping, notes = relabel(read_label_map(label_map), pairs)
     if TABLE in frames:
         _same_keys(mapping)
@@ -283,22 +268,12 @@ def hold_labels(
 def renamed(
     frames: dict[str, pl.DataFrame], label_map: Any
 ) -> tuple[dict[str, pl.DataFrame], list[Note]]:
-    """Rename the labels of tables; also return notes on mapped labels that do not occur.
-
-    Args:
-        frames: role to its table; those without labels are unchanged.
-    """
+    """Rename the labels of tables; also return notes on mapped labels that do not occur."""
     mapping, notes = relabel(read_label_map(label_map), both_sides.side_pairs(frames))
     return {
         role: _with_new_labels(frame, "label_value", mapping[role]) if role in mapping else frame
         for role, frame in frames.items()
     }, notes
-
-
-def _whole(pairs: pl.DataFrame) -> pl.DataFrame:
-    if pairs.schema["label_value"] != pl.Boolean:
-        return pairs
-    return pairs.with_columns(pl.col("label_value").cast(pl.Int64))
 
 
 def _same_keys(mapping: Mapping[str, pl.DataFrame]) -> None:
@@ -353,17 +328,9 @@ def relabel(
 ) -> tuple[dict[str, pl.DataFrame], list[Note]]:
     """Apply a label map to every label of every table.
 
-    Args:
-        mapping: from :func:`evalengine.ingest.relabel.read_label_map`.
-        pairs: side to its distinct (label_key, label_value).
-
     Returns:
         side to label_key, label_value, new_label_key, new_label_value, one row per label in the
         order given (unmapped ones unchanged); notes on mapped labels that no side has.
-
-    Raises:
-        InputError: mapped labels of another type than the tables', or new labels that mix integers
-            and strings.
     """
     filled = {side: frame for side, frame in pairs.items() if frame.height}
     fitted = {side: _fitting(mapping, side, filled) for side in filled}
@@ -422,15 +389,8 @@ def apply_label_map(mapping: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
     An entry for the label's key takes precedence over one for any key; a label without an entry is
     unchanged.
 
-    Args:
-        mapping: from :func:`evalengine.ingest.relabel.read_label_map`.
-        pairs: distinct (label_key, label_value).
-
     Returns:
         label_key, label_value, new_label_key, new_label_value, in the order given.
-
-    Raises:
-        InputError: a map between integers and strings that does not cover all labels.
     """
     kind = pairs.schema["label_value"]
     if dtypes.kind_of(kind) != dtypes.kind_of(mapping.schema["label_value"]):
@@ -551,8 +511,6 @@ def named_classes(
     Args:
         sources: role to table; frames and notes are modified in place.
         schemas: role to columns; modified in place.
-        tables: role to contract.
-        namings: role to its recognised columns.
 
     Returns:
         roles whose columns changed, so that they must be recognised again.

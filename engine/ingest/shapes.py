@@ -55,9 +55,7 @@ def check_ends(check: Check, seen: Mapping[str, Any]) -> None:
 
 
 def _above(low: str, high: str) -> pl.Expr:
-    """Return an expression for low above high; NaN, which Polars sorts last, is reported
-    elsewhere.
-    """
+    """Low above high; NaN, which Polars sorts last, is reported elsewhere."""
     return (pl.col(low) > pl.col(high)) & pl.col(low).is_finite()
 
 
@@ -194,9 +192,7 @@ _FORMS = ("raster", "mask")
 
 
 def check_segments(check: Check, seen: Mapping[str, Any]) -> None:
-    """Check that every row has pixels, an id if it is in a map, and a label; ids are unique per
-    datum.
-    """
+    """Check that every row has pixels, a label and, in a map, a unique id."""
     columns = check.frame.columns
     forms = [name for name in _FORMS if name in columns]
     if not forms or "datum_id" not in columns:  # already reported
@@ -251,14 +247,19 @@ def check_vectors(check: Check, seen: Mapping[str, Any]) -> None:
 
 
 def _check(check: Check, name: str, way: str, *, nulls: bool) -> None:
-    vectors, row = _single(check.frame[name])
+    vectors = column = check.frame[name]
+    row = np.arange(len(column))
+    inner = column.dtype.inner if isinstance(column.dtype, pl.List) else None
+    if isinstance(inner, (pl.List, pl.Array)):  # several vectors a row
+        row = np.repeat(row, column.list.len().fill_null(0).to_numpy())
+        vectors = column.explode(empty_as_null=False, keep_nulls=False)
 
     def tell(code: str, rows: np.ndarray[Any, Any], what: str, way: str) -> None:
         flags = np.zeros(check.frame.height, bool)
         flags[rows] = True
         check.refuse(code, [name], flags, what, way, shown=[])  # vectors would fill the page
 
-    wrong = vectors.is_null().to_numpy() & check.frame[name].is_not_null().to_numpy()[row]
+    wrong = vectors.is_null().to_numpy() & column.is_not_null().to_numpy()[row]
     if wrong.any() and not nulls:
         skip = f"Fill or remove these, or write {option('nulls', 'skip')}."
         tell("null_in_list", row[wrong], "with a null in the list", skip)
@@ -287,16 +288,6 @@ def _check(check: Check, name: str, way: str, *, nulls: bool) -> None:
         repair = way or "Embed these texts again, or remove the rows."
         bad = np.repeat(row, length)[~finite]
         tell("not_finite", bad, "with null, NaN or infinity in a vector", repair)
-
-
-def _single(values: pl.Series) -> tuple[pl.Series, np.ndarray[Any, Any]]:
-    """Vectors one by one, and the row of each."""
-    row = np.arange(len(values))
-    inner = values.dtype.inner if isinstance(values.dtype, pl.List) else None
-    if not isinstance(inner, (pl.List, pl.Array)):
-        return values, row
-    many = values.list.len().fill_null(0).to_numpy()
-    return values.explode(empty_as_null=False, keep_nulls=False), np.repeat(row, many)
 
 
 # References and contexts of texts: one a row, or a list of them.
@@ -400,9 +391,6 @@ def check_rows(check: Check, seen: Mapping[str, Any]) -> None:
 def maybe_scores(sides: Mapping[str, Any], sliced: Sequence[str]) -> list[Note]:
     """Find columns that may be scores of objects, if masks were read as pixel labels.
 
-    Args:
-        sides: side to its schema and its recognised columns.
-
     Returns:
         A note on fractions that only the predictions have, next to masks of one label each.
     """
@@ -498,9 +486,6 @@ def check_ranks(query: Array, rank: Array, queries: pl.Series, table: str) -> st
 
     Returns:
         A note on gaps, or None.
-
-    Raises:
-        InputError: names the first rows that share a rank.
     """
     if not rank.size:
         return None
@@ -521,9 +506,7 @@ def check_ranks(query: Array, rank: Array, queries: pl.Series, table: str) -> st
 
 
 def _shared(query: Array, rank: Array) -> bool:
-    """Return whether two rows have the same query and rank; whole ranks are packed into one
-    integer.
-    """
+    """Return whether two rows have the same query and rank."""
     low, high = float(rank.min()), float(rank.max())
     span = high - low + 1
     exact = max(-low, high) < _EXACT and (float(query.max()) + 1) * span < _ROOM

@@ -60,14 +60,7 @@ def plan_slices(
     speech: Speech,
     cluster: str | None = None,
 ) -> SlicePlan:
-    """Find every slice column: in the datums, the ground truths and the predictions.
-
-    Args:
-        sides: table to its columns and their canonical names.
-
-    Raises:
-        InputError: a column no table has, with the nearest.
-    """
+    """Find every slice column: in the datums, the ground truths and the predictions."""
     entries = by if cluster is None else (*by, cluster)
     plan = SlicePlan(tuple(dict.fromkeys(entries)), speech=speech)
     names = {"datum_id", speech.column}
@@ -154,16 +147,9 @@ def build_slices(
 ) -> tuple[pl.DataFrame | None, list[Note]]:
     """Build one row per datum, one String column per entry of ``by``.
 
-    Args:
-        frames: side to its frame, including slice columns.
-        ids: side to its distinct datum ids.
-
     Returns:
         datum_id and the slice columns, by ascending datum_id, null if a datum has no value; None
         without slices.
-
-    Raises:
-        InputError: a column that is not constant within a datum.
     """
     if not plan.by:
         return None, []
@@ -187,18 +173,17 @@ def build_slices(
         for entry in plan.by
     ]
     slices = slices.select("datum_id", *crossed)
-    return slices, [
-        note for entry in plan.by for note in _without_value(slices, entry, plan.speech)
-    ]
+    notes = []
+    for entry in plan.by:
+        lone = slices.filter(pl.col(entry).is_null())["datum_id"]
+        notes += _unsliced(len(lone), (plan.speech.one, plan.speech.many), entry, lone)
+    return slices, notes
 
 
 def slices_by_row(
     plan: SlicePlan, frames: Mapping[str, pl.DataFrame]
 ) -> tuple[pl.DataFrame | None, list[Note]]:
     """Build one row per row of a table whose rows are datums: without ids, joins or text.
-
-    Args:
-        frames: the table, including slice columns, and the datums if there are any.
 
     Returns:
         one column per entry of ``by`` in its dtype, crossed ones as String, null if a row has no
@@ -228,11 +213,13 @@ def slices_by_row(
         else:
             columns.append(_crossed([_text(p, values.schema[p]) for p in pieces]).alias(entry))
     slices = values.select(columns)
-    return slices, [
-        note
-        for entry in plan.by
-        for note in _rows_without_value(slices[entry], table.get_column(ROW, default=None))
-    ]
+    notes = []
+    for entry in plan.by:
+        if n := slices[entry].null_count():
+            first = slices[entry].is_null().arg_true().head(5)
+            lowest = table[ROW].gather(first) if ROW in table.columns else first
+            notes += _unsliced(n, ("row (from 0)", "rows (from 0)"), entry, lowest)
+    return slices, notes
 
 
 def slice_text(values: pl.Series) -> pl.Series:
@@ -240,19 +227,12 @@ def slice_text(values: pl.Series) -> pl.Series:
     return values.to_frame().select(_text(values.name, values.dtype)).to_series()
 
 
-def _rows_without_value(column: pl.Series, numbers: pl.Series | None) -> list[Note]:
-    """Return a note on rows without a slice value.
-
-    Args:
-        numbers: row numbers in the whole table; None if they count from 0.
-    """
-    n = column.null_count()
+def _unsliced(n: int, words: tuple[str, str], entry: str, lowest: pl.Series) -> list[Note]:
+    """Return a note on datums or rows without a slice value."""
     if not n:
         return []
-    first = column.is_null().arg_true().head(5)
-    lowest = first if numbers is None else numbers.gather(first)
-    words = ("row (from 0)", "rows (from 0)", f"without a value of {column.name!r}")
-    return [note_of("datums_without_slice", n, words, lowest.to_list())]
+    what = f"without a value of {entry!r}"
+    return [note_of("datums_without_slice", n, (*words, what), lowest.head(5).to_list())]
 
 
 def _agreed(
@@ -307,14 +287,7 @@ def _text(name: str, dtype: pl.DataType) -> pl.Expr:
 def _per_datum(
     frame: pl.DataFrame, names: list[str], code: Array, n: int, role: str, speech: Speech
 ) -> pl.DataFrame:
-    """Return values per datum as text, null if a datum has no row.
-
-    Args:
-        code: int32 [rows], the datum of each row.
-
-    Raises:
-        PartRefused: a column that is not constant within a datum.
-    """
+    """Return values per datum as text, null if a datum has no row."""
     values = frame.select(
         (_text(name, frame.schema[name]) if frame.schema[name].is_float() else pl.col(name)).alias(
             f"__{name}"
@@ -365,11 +338,3 @@ def _refuse_varying(values: pl.DataFrame, names: list[str], role: str, speech: S
                 "varies_within_datum",
                 column=name,
             )
-
-
-def _without_value(slices: pl.DataFrame, entry: str, speech: Speech) -> list[Note]:
-    lone = slices.filter(pl.col(entry).is_null())["datum_id"]
-    if not len(lone):
-        return []
-    words = (speech.one, speech.many, f"without a value of {entry!r}")
-    return [note_of("datums_without_slice", len(lone), words, lone.head(5).to_list())]

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from evalengine.schemas.contract import PREDICTIONS, TRAINING, Column, Table
+from evalengine.schemas.contract import PREDICTIONS, TRAINING, Table
 from evalengine.schemas.errors import InputError
 from evalengine.schemas.option_values import HeldTable
 from evalengine.schemas.options import Options
@@ -90,11 +90,7 @@ def read_steps(contract: Table, options: Options, told: Naming) -> Steps:
     """Return the steps of a training table over one season.
 
     Args:
-        options: ``training``, ``seasonality`` and ``columns``.
         told: receives the table's notes.
-
-    Raises:
-        InputError: a table that cannot be sorted by time.
     """
     given = options.training
     thing = given.table if isinstance(given, HeldTable) else given
@@ -271,13 +267,7 @@ def step_columns(
 
     Args:
         tables: role to contract; modified in place.
-        sources: role to the table.
-        schemas: role to columns.
         namings: role to its recognised columns; expressions and notes are added in place.
-        options: ``training`` and ``seasonality``.
-
-    Raises:
-        InputError: a training table that cannot be used, or columns with the same meaning.
     """
     if TRAINING not in contracts(task):
         return
@@ -318,7 +308,9 @@ def step_columns(
         lacking = _LACKING if "label_key" not in steps.by else _LACKING_TARGETS
         if beyond:
             lacking = f"{_BEYOND.format(listing(beyond))}, or {lacking}"
-        tables[role] = _with(tables[role], msgspec.structs.replace(column, lacking=lacking))
+        new = msgspec.structs.replace(column, lacking=lacking)
+        optional = [new if one.name == new.name else one for one in tables[role].optional]
+        tables[role] = msgspec.structs.replace(tables[role], optional=tuple(optional))
     for role in (PREDICTIONS, made[0][0]):
         own = _own(contracts(task)[role], schemas[role], options, role)[0] if role in tables else {}
         if {*steps.by, "time"} <= own.keys() & {*steps.rows.columns}:
@@ -335,8 +327,13 @@ def _key(
     by = [name for name in ("series", "label_key") if name in own]
     where = role.replace("_", " ")
     if ("series" in by) != ("series" in steps.by):
+        names = ("training table", where)
+        without, having = names if "series" in by else names[::-1]
         raise InputError(
-            _one_side(role, has="series" in by), code="column_missing", column="series"
+            f"training: the {having} has a column of series and the {without} has none. Give both"
+            f" the series, or name that column: {option('columns', {'mine': 'series'})}.",
+            code="column_missing",
+            column="series",
         )
     here = {name: own[name][0] for name in by}
     if "label_key" in steps.by and "label_key" not in by:
@@ -362,7 +359,15 @@ def _key(
                 count=many,
             )
     if "series" in by:
-        _check_kinds(own["series"][1], steps.rows.schema["series"], role)
+        ours, theirs = own["series"][1], steps.rows.schema["series"]
+        if (ours == pl.String) != (theirs == pl.String):
+            raise InputError(
+                f"training: its series are {dtypes.kind_of(theirs)}, those of the {where}"
+                f" {dtypes.kind_of(ours)}. Cast one of them.",
+                code="types_differ",
+                table="training",
+                column="series",
+            )
     if not steps.by:
         return None
     return key_of([here[name] for name in steps.by])
@@ -384,34 +389,8 @@ def _own(
             continue
         dtype = dtypes.canonical_dtype(column, schema[own])
         if dtype is None:
-            wrong = dtypes.wrong_type(column, own, schema[own])
-            find.problems.append(Problem(role, column.name, wrong, kind="wrong_dtype"))
+            find.refuse_dtype(column, own)
         else:
             found[column.name] = dtypes.cast(pl.col(own), schema[own], dtype), dtype
     unsure = {one.column for one in find.problems}
     return {name: one for name, one in found.items() if name not in unsure}, find.problems
-
-
-def _check_kinds(ours: pl.DataType, theirs: pl.DataType, role: str) -> None:
-    if (ours == pl.String) != (theirs == pl.String):
-        raise InputError(
-            f"training: its series are {dtypes.kind_of(theirs)}, those of the"
-            f" {role.replace('_', ' ')} {dtypes.kind_of(ours)}. Cast one of them.",
-            code="types_differ",
-            table="training",
-            column="series",
-        )
-
-
-def _one_side(role: str, *, has: bool) -> str:
-    where, other = ("training table", role.replace("_", " "))
-    lacks, with_it = (where, other) if has else (other, where)
-    return (
-        f"training: the {with_it} has a column of series and the {lacks} has none. Give both the "
-        f"series, or name that column: {option('columns', {'mine': 'series'})}."
-    )
-
-
-def _with(table: Table, column: Column) -> Table:
-    optional = tuple(column if one.name == column.name else one for one in table.optional)
-    return msgspec.structs.replace(table, optional=optional)

@@ -19,7 +19,7 @@ from . import dtypes, recognise
 from .dtypes import measured_pair, several_targets
 from .label_map_files import open_set
 from .problems import listing
-from .sources.objects import column_of, open_label_maps
+from .sources.objects import column_of, name_of, open_label_maps
 from .sources.source import Source
 from .sources.table_formats import of_features
 from .sources.tables import open_source
@@ -65,10 +65,6 @@ def several(
         ours: bool [n, classes].
         theirs: bool [n, classes].
         classes: names of the columns; by default their numbers.
-        options: ``multilabel`` marks them as labels.
-
-    Raises:
-        InputError: their meaning is ambiguous, or their shapes differ.
     """
     rows, wide = theirs.shape
     said = f"arrays of 0 and 1 of shape ({rows:,}, {wide:,})"
@@ -97,18 +93,6 @@ def several(
     names = _names(classes, wide)
     table = pl.DataFrame({"actual": _lists(theirs, names), "predicted": _lists(ours, names)})
     return {TABLE: Source(table.lazy(), f"{said}, one row per datum")}
-
-
-def long_truths(theirs: Array, classes: pl.Series | None) -> pl.DataFrame:
-    """Return one row per true label of a datum.
-
-    Args:
-        theirs: bool [n, classes].
-        classes: names of the columns, or None.
-    """
-    datum, place = np.nonzero(theirs)
-    names = _names(classes, theirs.shape[1])
-    return pl.DataFrame({"datum_id": datum, "label_value": names.gather(place)})
 
 
 def _names(classes: pl.Series | None, wide: int) -> pl.Series:
@@ -201,16 +185,17 @@ def paired_values(
     Args:
         predictions: list, NumPy array, tensor, or series of Polars, pandas or pyarrow.
         labels: as ``score`` takes them: the classes of the score columns, in their order.
-        options: ``task`` and ``metrics`` resolve ambiguous types.
 
     Returns:
         Role to source; None unless both sides are values.
-
-    Raises:
-        InputError: unequal lengths; values of no task, or of several.
     """
     notes = _indexes(predictions, truths)
-    classes = None if labels is None else _classes(labels)
+    classes = None
+    if (
+        labels is not None
+        and "label_value" in (declared := open_labels(labels).frame).collect_schema()
+    ):
+        classes = declared.select("label_value").collect().to_series()
     if (framed := _framed(predictions, truths)) is not None:
         scores, named, theirs = framed
         if named is not None:
@@ -225,7 +210,7 @@ def paired_values(
     numbers = measured_pair(ours, theirs, options)
     if numbers is not None and (ours.dtype.is_nested() or theirs.dtype.is_nested()):
         table = several_targets(ours, theirs, classes, numbers)
-        said = f"{_name(predictions)} and {_name(truths)} of {len(ours):,} rows of numbers"
+        said = f"{name_of(predictions)} and {name_of(truths)} of {len(ours):,} rows of numbers"
         return {TABLE: Source(table.lazy(), said, notes=notes)}
     theirs = theirs if numbers is not None else _whole(theirs)
     many = _by_class(ours)
@@ -248,7 +233,7 @@ def paired_values(
     names = {columns[0]: _named(ours, classes, PREDICTIONS), columns[1]: theirs}
     names[columns[1]] = _named(theirs, classes, GROUND_TRUTHS)
     frame = pl.DataFrame([series.alias(name) for name, series in names.items()])
-    said = f"{_name(predictions)} and {_name(truths)} of {len(ours):,} values"
+    said = f"{name_of(predictions)} and {name_of(truths)} of {len(ours):,} values"
     notes = (*notes, *_order(ours, theirs, columns))
     swapped = _swapped(ours.name, theirs.name, columns)
     return {TABLE: Source(frame.lazy(), said, notes=notes, warnings=swapped)}
@@ -296,9 +281,6 @@ def sides_by_name(
         predictions: by position; None with names.
         truths: by position; None with names.
         y_score: scores; with ``y_pred`` those of the positive class.
-
-    Raises:
-        InputError: sides by position and by name, or names without their counterpart.
     """
     if y_true is None and y_pred is None and y_score is None:
         if predictions is None:
@@ -363,9 +345,7 @@ def _called(values: Any, name: str) -> Any:
 def _order(
     ours: pl.Series, theirs: pl.Series, columns: tuple[str, str]
 ) -> tuple[tuple[str, str, int | None], ...]:
-    """Return a note on the assumed order of two columns of classes, if only the order defines
-    it.
-    """
+    """Return a note on the order of two columns of classes, if only the order defines it."""
     tables = _one_tables().values()
     kinds = {one.kind for table in tables for one in table.columns if one.name in columns}
     if ours.name or theirs.name or kinds != {"label"}:
@@ -422,11 +402,7 @@ def _framed(predictions: Any, truths: Any) -> tuple[np.ndarray, list[str] | None
 
 
 def _of_columns(names: list[str], truths: pl.Series) -> pl.Series:
-    """Return the classes that columns of scores are named after.
-
-    Raises:
-        InputError: a true class has no column.
-    """
+    """Return the classes that columns of scores are named after."""
     known = truths.drop_nulls().unique().sort()
     classes = recognise.label_series(names, known.dtype, known)
     recognise.check_scored(names, classes, known)
@@ -434,11 +410,7 @@ def _of_columns(names: list[str], truths: pl.Series) -> pl.Series:
 
 
 def value_pair(predictions: Any, truths: Any) -> tuple[pl.Series, pl.Series] | None:
-    """Return plain values of both sides as series; None unless both are values.
-
-    Raises:
-        InputError: unequal lengths, or values of several types.
-    """
+    """Return plain values of both sides as series; None unless both are values."""
     ours, theirs = column_of(predictions), column_of(truths)
     if ours is None or theirs is None:
         return None
@@ -457,11 +429,7 @@ def value_pair(predictions: Any, truths: Any) -> tuple[pl.Series, pl.Series] | N
 def _columns(
     ours: pl.Series, theirs: pl.Series, classes: pl.Series | None, options: Options
 ) -> tuple[str, str] | None:
-    """Return the columns of two series, for the only task they fit; None for a task without values.
-
-    Raises:
-        InputError: they fit no task, or several.
-    """
+    """Return the columns of two series for the only task they fit; None without values."""
     able = {task: table for task, table in _one_tables().items() if table.values}
     if options.task is not None:
         if options.task not in able:
@@ -478,7 +446,13 @@ def _columns(
     if len(fits) > 1 and classes is not None:
         fits = {task: pair for task, pair in fits.items() if able[task].wide} or fits
     if len(fits) > 1 and theirs.name == TRUE and theirs.n_unique() < len(theirs):
-        fits = {task: pair for task, pair in fits.items() if _knows(able[task], pair, TRUE)} or fits
+        named = {
+            task: {
+                name for one in able[task].columns if one.name == pair[1] for name in one.aliases
+            }
+            for task, pair in fits.items()
+        }
+        fits = {task: pair for task, pair in fits.items() if TRUE in named[task]} or fits
     told = f"the predictions are {_kind(ours)}, the ground truths {_kind(theirs)}"
     if _fractions(ours) and _fractions(theirs) and options.task is None and not options.metrics:
         many = [option("task", task) for task, table in _one_tables().items() if table.measured]
@@ -502,11 +476,6 @@ def _columns(
     )
 
 
-def _knows(table: Table, pair: tuple[str, str], name: str) -> bool:
-    """Return whether a name is an alias of the column of truths."""
-    return any(one.name == pair[1] and name in one.aliases for one in table.columns)
-
-
 def _one_tables() -> dict[str, Table]:
     """The contract of one table with both sides, by the task that has one."""
     found = {task: contracts(task).get(TABLE) for task in task_names()}
@@ -528,7 +497,7 @@ def _fits(column: Column, dtype: pl.DataType) -> bool:
         return False  # classes, unless a table has scores
     if column.kind == "number" and not dtype.is_float():
         return False
-    if column.kind == "label" and _innermost(dtype).is_float():
+    if column.kind == "label" and dtypes.within(dtype)[1].is_float():
         return False
     return dtypes.canonical_dtype(column, dtype) is not None
 
@@ -564,7 +533,8 @@ def _scores(
         }
     )
     if marked is not None:
-        true = long_truths(marked, classes)
+        datum, place = np.nonzero(marked)
+        true = pl.DataFrame({"datum_id": datum, "label_value": classes.gather(place)})
     else:
         true = pl.DataFrame({"datum_id": datums, "label_value": truths})
     said = f"scores of {rows:,} datums x {wide:,} classes"
@@ -593,19 +563,8 @@ def _known(truths: pl.Series, wide: int) -> tuple[pl.Series, tuple[Any, ...]]:
     )
 
 
-def _classes(labels: Any) -> pl.Series | None:
-    frame = open_labels(labels).frame
-    if "label_value" not in frame.collect_schema():
-        return None
-    return frame.select("label_value").collect().to_series()
-
-
 def _named(series: pl.Series, classes: pl.Series | None, side: str) -> pl.Series:
-    """Replace whole numbers by the labels at these indices, if labels are names.
-
-    Raises:
-        InputError: a number beyond the labels.
-    """
+    """Replace whole numbers by the labels at these indices, if labels are names."""
     if classes is None or classes.dtype != pl.String or not series.dtype.is_integer():
         return series
     beyond = series.filter((series < 0) | (series >= len(classes)))
@@ -644,22 +603,18 @@ def _classes_of(ours: pl.Series, theirs: pl.Series, options: Options) -> pl.Seri
 
     A name decides first (``y_pred``, ``y_score``), then values other than 0 and 1, then a metric
     that needs scores.
-
-    Args:
-        options: ``metrics`` and ``positive_label`` count.
-
-    Raises:
-        InputError: the numbers may be classes or scores.
     """
     whole = _whole(ours, strict=False)
-    task = _task_of_classes()
+    table = _table_of_classes()
+    task = table.task
+    known_by = {one.name: (one.name, *one.aliases) for one in table.columns}
     if whole is ours or not len(whole) or options.task not in (None, task):
         return ours
-    if ours.name in _names_of("score") or options.positive_label is not None:
+    if ours.name in known_by["score"] or options.positive_label is not None:
         return ours
     if theirs.dtype == pl.Boolean and whole.is_in([0, 1]).all():
         whole = whole.cast(pl.Boolean)
-    if theirs.n_unique() > 2 or ours.name in _names_of("predicted"):
+    if theirs.n_unique() > 2 or ours.name in known_by["predicted"]:
         return whole
     if theirs.dtype.is_integer() and not whole.cast(pl.Int64).is_in([0, 1]).all():
         known = whole.is_in(theirs.implode()).sum()
@@ -681,20 +636,10 @@ def _classes_of(ours: pl.Series, theirs: pl.Series, options: Options) -> pl.Seri
     )
 
 
-def _task_of_classes() -> str:
-    """Return the task whose one table has a column of true classes."""
-    return next(
-        task
-        for task in task_names()
-        if (table := contracts(task).get(TABLE)) is not None
-        and any(one.name == "actual" for one in table.columns)
-    )
-
-
-def _names_of(column: str) -> set[str]:
-    """The names that a column of that task's one table is known by."""
-    table = contracts(_task_of_classes())[TABLE]
-    return {name for one in table.columns if one.name == column for name in (column, *one.aliases)}
+def _table_of_classes() -> Table:
+    """Return the one table that has a column of true classes."""
+    tables = _one_tables().values()
+    return next(one for one in tables if any(column.name == "actual" for column in one.columns))
 
 
 def _by_class(series: pl.Series) -> np.ndarray | None:
@@ -716,7 +661,7 @@ def _by_class(series: pl.Series) -> np.ndarray | None:
 
 
 def _fractions(series: pl.Series) -> bool:
-    return series.dtype.is_nested() and _innermost(series.dtype).is_float()
+    return series.dtype.is_nested() and dtypes.within(series.dtype)[1].is_float()
 
 
 def _indexes(predictions: Any, truths: Any) -> tuple[tuple[str, str, int | None], ...]:
@@ -735,17 +680,11 @@ def _indexes(predictions: Any, truths: Any) -> tuple[tuple[str, str, int | None]
 
 def _kind(series: pl.Series) -> str:
     many = "lists of " if series.dtype.is_nested() else ""
-    dtype = _innermost(series.dtype)
+    _, dtype = dtypes.within(series.dtype)
     for word, fits in _KINDS:
         if fits(dtype):
             return many + word
     return f"{many}{dtype}"
-
-
-def _innermost(dtype: pl.DataType) -> pl.DataType:
-    while isinstance(dtype, (pl.List, pl.Array)):
-        dtype = dtype.inner if isinstance(dtype.inner, pl.DataType) else dtype.inner()
-    return dtype
 
 
 _KINDS: Sequence[tuple[str, Any]] = (
@@ -755,9 +694,3 @@ _KINDS: Sequence[tuple[str, Any]] = (
     ("booleans", lambda dtype: dtype == pl.Boolean),
     ("nulls", lambda dtype: dtype == pl.Null),
 )
-
-
-def _name(thing: Any) -> str:
-    kind = type(thing)
-    module = kind.__module__.split(".")[0]
-    return kind.__name__ if module == "builtins" else f"{module}.{kind.__name__}"

@@ -91,16 +91,6 @@ def plan_where(
     A single string applies to the predictions, the ground truths or both, whichever have its
     columns. If the table of datums has them, or if they are slice columns that only one side has,
     whole datums are kept or removed on every side.
-
-    Args:
-        tables: side to its columns.
-
-    Returns:
-        Side to its condition.
-
-    Raises:
-        InputError: SQL that cannot be parsed, columns no table has, not a condition.
-        OptionError: a table that does not exist.
     """
     if not where:
         return {}
@@ -232,7 +222,8 @@ def _try(condition: Condition, table: Table, side: str) -> None:
     try:
         dtype = empty.select(condition.expr.alias("where")).collect().schema["where"]
     except pl.exceptions.PolarsError as error:
-        kinds = ", ".join(f"{name} is {_dtype(table, name)}" for name in condition.names)
+        schema = empty.collect_schema()
+        kinds = ", ".join(f"{name} is {schema[name]}" for name in condition.names)
         raise InputError(
             f"{option('where', condition.text)}: cannot be applied to the {side.replace('_', ' ')}:"
             f" {_first_line(error)}; {kinds}.",
@@ -249,13 +240,6 @@ def _try(condition: Condition, table: Table, side: str) -> None:
         )
 
 
-def _dtype(table: Table, name: str) -> str:
-    if name in table.schema:
-        return str(table.schema[name])
-    frame = pl.DataFrame(schema=table.schema).lazy().select(table.naming.exprs[name])
-    return str(frame.collect_schema()[name])
-
-
 def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
 
@@ -270,8 +254,6 @@ def keep_datums(
 
     Args:
         frames: side to its frame, filtered by its condition; modified in place.
-        where: side to its condition.
-        before: side to its number of rows before its condition.
         left: side to its remaining source rows; modified in place.
     """
     height = {role: before.get(role, frame.height) for role, frame in frames.items()}
@@ -302,10 +284,6 @@ def keep_datums(
 
 
 def no_rows(where: dict[str, Condition]) -> Note:
-    """Return the warning that no side has any rows after filtering.
-
-    Args:
-        where: role to the condition on its rows.
-    """
+    """Return the warning that no side has any rows after filtering."""
     said = "no table has a row" + (" that remain after filtering" if where else "")
     return Note("no_rows", f"{said}: there are no numbers.", 0, warning=True)

@@ -73,7 +73,6 @@ from .shuffle import (
     once_only,
     range_folder,
     repeated,
-    rows_at,
     split,
     unheld,
 )
@@ -613,9 +612,7 @@ def _repeats(ready: Prepared, whole: Whole, folder: Path, pool: Pool) -> BaseExc
         return None
     (folder / "repeats").mkdir()
     collected(pool.run(find_repeats, calls))
-    problems = repeated(
-        folder, ready, whole.heights, lambda role, rows: rows_at(ready, whole.blanks, role, rows)
-    )
+    problems = repeated(folder, ready, whole.heights)
     sources = {role: side.source.description for role, side in ready.sides.items()}
     return ChecksFailed(problems, sources) if problems else None
 

@@ -19,11 +19,9 @@ import polars as pl
 from ..atomic import fresh_name, whole_file
 from ..executors.pools import Pool
 from ..ingest import both_sides, recognise
-from ..ingest.checks import Check
 from ..ingest.collecting import Prepared, Side, rows_of
 from ..ingest.ids import dealt, has_repeats
-from ..ingest.problems import Note, Problem
-from ..ingest.shapes import SHAPES
+from ..ingest.problems import Note, Problem, count_of
 from ..ingest.slices import SlicePlan
 from ..ingest.sources.explain import explain
 from ..ingest.sources.scanning import scan
@@ -33,6 +31,7 @@ from ..kernels.datums import by_bucket
 from ..schemas.arrays import Array
 from ..schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, LABELS, PREDICTIONS, ROW, TABLE
 from ..schemas.tuning import tuning
+from ..schemas.wording import option
 from ..tasks.encoding import hashes_of
 
 # Selection of the Parquet files for a range of rows.
@@ -225,39 +224,41 @@ def _numbered(path: Path, before: int) -> pl.DataFrame:
         return pl.DataFrame(reader.read_all()).with_columns(pl.col(ROW) + before)
 
 
-def repeated(
-    folder: Path,
-    ready: Prepared,
-    heights: Mapping[str, int],
-    rows_at: Callable[[str, Sequence[int]], pl.DataFrame],
-) -> list[Problem]:
-    """Return the results of :func:`find_repeats` as problems, worded as in memory.
+def repeated(folder: Path, ready: Prepared, heights: Mapping[str, int]) -> list[Problem]:
+    """Return the results of :func:`find_repeats` as problems.
 
     Args:
         heights: role to number of rows, of the shuffled tables.
-        rows_at: returns the rows of a table by their numbers, numbered.
     """
     problems: list[Problem] = []
     for role, side in ready.sides.items():
         if role == LABELS or role not in heights:
             continue
+        own = {name: mine for mine, name in side.naming.recognised.items()}
         for name in once_only(side):
             files = sorted((folder / "repeats").glob(f"{role}-{name}-*.json"))
-            every = [msgspec.json.decode(file.read_bytes(), type=Repeats) for file in files]
-            found = [one for one in every if one.rows]
-            if not found:
+            found = [msgspec.json.decode(file.read_bytes(), type=Repeats) for file in files]
+            rows, values = (sum(getattr(one, of) for one in found) for of in ("rows", "values"))
+            if not rows:
                 continue
             first = sorted(row for one in found for row in one.first)[:_SHOWN]
-            check = Check(
-                rows_at(role, first),
-                side.table,
-                SHAPES[side.table.shape],
-                side.naming.recognised,
-                filtered=role in ready.where,
+            counted = f"rows that {option('where')} keeps" if role in ready.where else "rows"
+            said = (
+                f"column {own.get(name, name)!r}: {count_of(rows, 'row')} with a value in more than"
+                f" one row, first ({counted} count from 0): rows {', '.join(map(str, first))}. Each"
+                " may appear once; was a file read twice?"
             )
-            rows, values = (sum(getattr(one, of) for one in found) for of in ("rows", "values"))
-            check.tell_repeats([name], pl.lit(True), rows, values)
-            problems += check.problems
+            problems.append(
+                Problem(
+                    side.table.side,
+                    name,
+                    said,
+                    rows,
+                    tuple((row, f"row {row}") for row in first),
+                    kind="repeated_values",
+                    facts={"values": values, "key": [name]},
+                )
+            )
     return problems
 
 
@@ -822,28 +823,6 @@ def _cuts(files: Sequence[str], height: int, size: int) -> list[int]:
     bounds = np.array(ends)
     nearest = {int(bounds[np.abs(bounds - cut).argmin()]) for cut in cuts}
     return sorted(nearest - {height})
-
-
-def rows_at(
-    ready: Prepared, blanks: dict[str, pl.DataFrame], role: str, numbers: Sequence[int]
-) -> pl.DataFrame:
-    """Return the rows of a table by their numbers, with the numbers in column ``ROW``.
-
-    Args:
-        blanks: role to a frame of its columns without rows.
-        numbers: ascending.
-    """
-    found = [blanks[role]]
-    done = 0
-    for batch in batches(role, ready.sides[role], ready.where, ready.plan):
-        here = [number - done for number in numbers if done <= number < done + batch.height]
-        if here:
-            numbered = pl.Series(ROW, here, dtype=pl.Int64) + done
-            found.append(batch[here].with_columns(numbered))
-        done += batch.height
-        if done > max(numbers):
-            break
-    return pl.concat(found, how="vertical_relaxed")
 
 
 def _targets(

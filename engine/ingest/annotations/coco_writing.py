@@ -69,7 +69,10 @@ def coco_files(
     images = _with_all(datums, sides, "datum_id")
     classes = _with_all(labels, sides, "label_value")
     ids = _Ids(_numbers(images["datum_id"]), _numbers(classes["label_value"]))
-    sizes = _sizes(images)
+    sizes: dict[Any, tuple[int, int]] = {}
+    if {"height", "width"} <= {*images.columns}:
+        known = images.select("datum_id", "height", "width").drop_nulls()
+        sizes = {i: (int(height), int(width)) for i, height, width in known.iter_rows()}
     files: dict[str, tuple[Writer, int]] = {}
     if truths is not None:
         rows = _rows(truths, ids, sizes, "ground_truths")
@@ -118,13 +121,6 @@ def _numbers(ids: pl.Series) -> dict[Any, int]:
     if ids.dtype.is_integer():
         return {value: value for value in ids}
     return {value: number for number, value in enumerate(ids, 1)}
-
-
-def _sizes(images: pl.DataFrame) -> dict[Any, tuple[int, int]]:
-    if not {"height", "width"} <= {*images.columns}:
-        return {}
-    known = images.select("datum_id", "height", "width").drop_nulls()
-    return {i: (int(height), int(width)) for i, height, width in known.iter_rows()}
 
 
 def _images(images: pl.DataFrame, ids: _Ids) -> list[dict[str, Any]]:
@@ -181,18 +177,14 @@ def _rows(
                 made["ignore"] = int(row["ignore"])
         made |= _filled({name: row[name] for name in more})
         if "keypoints" in made:
-            made["keypoints"] = flat = _flat(made["keypoints"])
+            flat = made["keypoints"]
+            if flat and isinstance(flat[0], list):  # points without visibility are visible
+                flat = [value for point in flat for value in (*point, _SEEN)[:3]]
+            made["keypoints"] = flat
             labelled = made.get("num_keypoints", sum(value > 0 for value in flat[2::3]))
             made["num_keypoints"] = int(labelled)
         rows.append(made)
     return rows
-
-
-def _flat(points: list[Any]) -> list[float]:
-    """Flatten points to COCO's x, y, visibility; points without visibility are visible."""
-    if not points or not isinstance(points[0], list):
-        return points
-    return [value for point in points for value in (*point, _SEEN)[:3]]
 
 
 class _Shapes:

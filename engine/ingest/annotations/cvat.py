@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from ..files import Room
+from ..geometry import CORNER_NAMES
 from .format import (
     IMAGES,
     PIXELS,
@@ -47,10 +48,8 @@ _TAKEN = (
 _OF = "\0"  # between a video's file and a frame; XML cannot have it
 
 
-def _detect(look: Look) -> bool:
-    return look.mostly(
-        lambda head: b"<annotations>" in head and any(mark in head for mark in _MARKS), ".xml"
-    )
+def _says(head: bytes) -> bool:
+    return b"<annotations>" in head and any(mark in head for mark in _MARKS)
 
 
 def _read(look: Look) -> Annotations:
@@ -191,10 +190,7 @@ def _frames(
         later = _row(following, label, size, file) if moving else row
         for at in between:
             share = (at - frame) / (last - frame)
-            corners = {
-                name: row[name] + share * (later[name] - row[name])
-                for name in ("xmin", "ymin", "xmax", "ymax")
-            }
+            corners = {n: row[n] + share * (later[n] - row[n]) for n in CORNER_NAMES}
             yield at, {**row, **corners} if "polygon" not in row else dict(row)
 
 
@@ -218,7 +214,9 @@ def _row(
         said = {name: value for name, value in said.items() if name not in _SCORES}
     if said:
         row["attributes"] = said
-    return row | {"box": _box, "polygon": _polygon, "mask": _mask}[shape.tag](shape, size, file)
+    if shape.tag == "mask":
+        return row | _mask(shape, size, file)
+    return row | (_box if shape.tag == "box" else _polygon)(shape, file)
 
 
 def _number(shape: Element, name: str, file: str) -> float:
@@ -233,7 +231,7 @@ def _whole(element: Element, name: str, file: str) -> int | None:
     return None if text is None else whole(text, f"{name!r} of <{element.tag}>", file)
 
 
-def _box(shape: Element, size: dict[str, int | None], file: str) -> dict[str, Any]:
+def _box(shape: Element, file: str) -> dict[str, Any]:
     x0, y0, x1, y1 = (_number(shape, name, file) for name in ("xtl", "ytl", "xbr", "ybr"))
     degrees = _number(shape, "rotation", file) if shape.get("rotation") is not None else 0.0
     if degrees:
@@ -241,7 +239,7 @@ def _box(shape: Element, size: dict[str, int | None], file: str) -> dict[str, An
     return box_row(x0, y0, x1, y1)
 
 
-def _polygon(shape: Element, size: dict[str, int | None], file: str) -> dict[str, Any]:
+def _polygon(shape: Element, file: str) -> dict[str, Any]:
     ring = []
     for pair in shape.get("points", "").split(";"):
         x, comma, y = pair.partition(",")
@@ -277,4 +275,4 @@ def _mask(shape: Element, size: dict[str, int | None], file: str) -> dict[str, A
     return mask_row(values, left, top, size["width"], size["height"])
 
 
-CVAT = Format("cvat", (".xml",), _detect, _read)
+CVAT = Format("cvat", (".xml",), _read, _says)

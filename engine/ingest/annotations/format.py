@@ -9,7 +9,7 @@ import os
 import struct
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any, BinaryIO
 
 import msgspec
@@ -104,9 +104,6 @@ class Look(msgspec.Struct):
         """Return whether at least half of the first non-empty files are of a format.
 
         So a single broken file among many is still reported as one of the format.
-
-        Args:
-            says: detects the format from a file's first bytes.
         """
         found = [says(head) for _, head in self.heads(*suffixes)]
         return bool(found) and 2 * sum(found) >= len(found)
@@ -159,14 +156,23 @@ class Format(msgspec.Struct, frozen=True):
 
     Attributes:
         name: name in the shell; one of ``TITLES``.
+        says: detects the format from a file's first bytes; at least half of the files are of it.
+        detects: detects the format from all files, if the first bytes do not suffice.
         datum: column of its rows that names datums: images, or sequences of tracks.
     """
 
     name: str
     suffixes: tuple[str, ...]
-    detect: Callable[[Look], bool]
     read: Callable[[Look], Annotations]
+    says: Callable[[bytes], bool] = lambda head: False
+    detects: Callable[[Look], bool] | None = None
     datum: str = "datum_id"
+
+    def detect(self, look: Look) -> bool:
+        """Return whether files are of this format."""
+        if self.detects is not None:
+            return self.detects(look)
+        return look.mostly(self.says, *self.suffixes)
 
     @property
     def title(self) -> str:
@@ -175,11 +181,7 @@ class Format(msgspec.Struct, frozen=True):
 
 
 def head_of(file: str, size: int = _HEAD) -> bytes:
-    """Return the first bytes of a file, without a byte-order mark.
-
-    Raises:
-        ReadError: it cannot be read.
-    """
+    """Return the first bytes of a file, without a byte-order mark."""
     try:
         with plain(file) as opened:
             return opened.read(size).removeprefix(b"\xef\xbb\xbf")
@@ -230,22 +232,15 @@ def plain(file: str) -> IO[bytes]:
     return open(file, "rb")  # closed by who asked for it
 
 
-def _why(error: Exception) -> str:
-    return getattr(error, "strerror", None) or str(error)
-
-
 def text_of(file: str) -> str:
-    """Return the text of a file.
-
-    Raises:
-        ReadError: it cannot be read, or is not UTF-8.
-    """
+    """Return the text of a file."""
     try:
         with io.TextIOWrapper(plain(file), "utf-8-sig", newline=None) as opened:
             return opened.read()
     except UNPACKED as error:
+        why = getattr(error, "strerror", None) or error
         raise ReadError(
-            f"{file}: cannot be read: {_why(error)}.", code="file_unreadable", file=file
+            f"{file}: cannot be read: {why}.", code="file_unreadable", file=file
         ) from None
     except UnicodeDecodeError as error:
         raise ReadError(
@@ -256,15 +251,32 @@ def text_of(file: str) -> str:
         ) from None
 
 
+def json_of(file: str, kind: Any, wrong: str, repair: str) -> Any:
+    """Decode a file as JSON of a type."""
+    try:
+        return msgspec.json.decode(text_of(file), type=kind)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise broken(file, None, f"{wrong} ({error})", repair) from None
+
+
 def broken(file: str, line: int | None, wrong: str, repair: str) -> ReadError:
     """Make the error for a file that violates its format.
 
     Args:
         line: from 1; None if the format has no lines.
-        wrong: the problem, without a full stop.
     """
     place = file if line is None else f"{file}, line {line:,}"
     return ReadError(f"{place}: {wrong}. {repair}", code="file_malformed", file=file, line=line)
+
+
+def wrong_fields(file: str, line: int, fields: list[str], expected: str) -> ReadError:
+    """Make the error for a line with another number of fields."""
+    return broken(file, line, f"{len(fields)} fields: {shown(fields)}", expected)
+
+
+def images_of(ids: Sequence[str]) -> pl.DataFrame:
+    """A table of images without properties."""
+    return pl.DataFrame({"datum_id": ids}, {"datum_id": pl.String})
 
 
 def image_ids(look: Look, files: tuple[str, ...], *, below: str = "") -> list[str]:
@@ -292,7 +304,13 @@ def stems_or_paths(names: list[str]) -> list[str]:
 PIXELS = 1 << 29
 """Pixels of one mask at most."""
 Point = list[float]
-
+OBJECTS: dict[str, Any] = {
+    "datum_id": pl.String,
+    "label_value": pl.String,
+    "score": pl.Float64,
+    **dict.fromkeys(CORNER_NAMES, pl.Float64),
+}
+"""Schema of boxes."""
 _MASK = pl.Struct({"size": pl.List(pl.Int64()), "counts": pl.List(pl.Int64())})
 
 
@@ -362,34 +380,39 @@ def frame_of(rows: list[dict[str, Any]], more: Mapping[str, Any] | None = None) 
     """Build a table of rows without columns that no row has.
 
     If some objects are polygons, boxes become polygons of four corners, so that all have a shape.
-
-    Args:
-        rows: with ``datum_id``, ``label_value``, corners, and ``polygon`` or ``mask``.
     """
     if any("polygon" in row for row in rows):
         for row in rows:
             if "polygon" not in row and "mask" not in row:
-                low, high = (row["xmin"], row["ymin"]), (row["xmax"], row["ymax"])
-                ring = [[low[0], low[1]], [high[0], low[1]], [high[0], high[1]], [low[0], high[1]]]
-                row["polygon"] = [ring]
-    schema: dict[str, Any] = {"datum_id": pl.String, "label_value": pl.String, "score": pl.Float64}
-    schema |= dict.fromkeys(CORNER_NAMES, pl.Float64) | {"polygon": RINGS, "mask": _MASK}
-    schema |= more or {}
-    frame = pl.DataFrame(rows, schema=schema)
+                row["polygon"] = [corners_of(row)]
+    schema = OBJECTS | {"polygon": RINGS, "mask": _MASK} | dict(more or {})
     kept = ("datum_id", "label_value", *CORNER_NAMES)
-    return frame.drop(
-        [
-            name
-            for name in frame.columns
-            if name not in kept and frame[name].null_count() == frame.height
-        ]
-    )
+    frame = pl.DataFrame(rows, schema=schema)
+    return without_empty(frame, [name for name in frame.columns if name not in kept])
+
+
+def corners_of(box: Mapping[str, Any]) -> list[Point]:
+    """The ring of a box."""
+    xs, ys = (box["xmin"], box["xmax"]), (box["ymin"], box["ymax"])
+    return [[xs[0], ys[0]], [xs[1], ys[0]], [xs[1], ys[1]], [xs[0], ys[1]]]
+
+
+def without_empty(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
+    """Drop those of some columns that have no values."""
+    return frame.drop([name for name in names if frame[name].null_count() == frame.height])
+
+
+def scored_or_not(frame: pl.DataFrame, look: Look) -> pl.DataFrame:
+    """Drop an empty column ``score``."""
+    bare = frame["score"].null_count()
+    if 0 < bare < frame.height:
+        wrong = f"{bare:,} of {frame.height:,} lines have no score"
+        raise broken(look.given, None, wrong, "Write it on every line, or on none.")
+    return frame.drop("score") if bare else frame
 
 
 def skipped_note(skipped: Counter[str]) -> tuple[Note, ...]:
-    """Return a note on skipped objects that are neither boxes nor areas; empty if there are
-    none.
-    """
+    """Note skipped objects that are neither boxes nor areas."""
     if not skipped:
         return ()
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in skipped.most_common())
@@ -403,11 +426,7 @@ _SHOWN = 60
 
 
 def lines_of(file: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number, from 1, and the fields of every non-empty line.
-
-    Raises:
-        ReadError: the file cannot be read, or is not UTF-8.
-    """
+    """Yield the number, from 1, and the fields of every non-empty line."""
     for number, line in enumerate(text_of(file).splitlines(), 1):
         fields = line.split()
         if fields:
@@ -415,11 +434,7 @@ def lines_of(file: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def numbers_in(file: str, line: int, fields: list[str]) -> list[float]:
-    """Parse fields as finite numbers.
-
-    Raises:
-        ReadError: another value; names file and line.
-    """
+    """Parse fields as finite numbers."""
     try:
         values = [float(field) for field in fields]
     except ValueError:
@@ -431,11 +446,7 @@ def numbers_in(file: str, line: int, fields: list[str]) -> list[float]:
 
 
 def whole_in(file: str, line: int, fields: list[str]) -> list[int]:
-    """Parse fields as whole numbers.
-
-    Raises:
-        ReadError: another value; names file and line.
-    """
+    """Parse fields as whole numbers."""
     values = numbers_in(file, line, fields)
     for field, value in zip(fields, values, strict=True):
         if not value.is_integer():
@@ -453,7 +464,7 @@ def is_number(field: str | bytes) -> bool:
         return False
 
 
-def shown(fields: list[str]) -> str:
+def shown(fields: Sequence[str]) -> str:
     """A line for a message, shortened."""
     text = " ".join(fields)
     return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
@@ -487,15 +498,17 @@ _ORIENTATION = 0x0112
 
 
 def sizes_of(images: Mapping[str, str]) -> dict[str, tuple[int, int]]:
-    """Return width and height of each image as displayed, in pixels; unreadable ones are omitted.
-
-    Args:
-        images: key to path of a local file.
-    """
+    """Return width and height of each readable image as displayed, in pixels."""
     sizes = {}
     for key, path in images.items():
         try:
-            size = _size(path) or _by_gdal(path)
+            size = _size(path)
+            if size is None:
+                from ...geometry.rasters import opened  # rasterio takes a while to import
+
+                with opened(path) as image:
+                    turned = image.tags().get("EXIF_Orientation") in map(str, _TURNED)
+                    size = (image.height, image.width) if turned else (image.width, image.height)
         except OSError:
             continue
         sizes[key] = size
@@ -549,11 +562,3 @@ def _orientation(exif: bytes) -> int:
         if tag == _ORIENTATION and kind == 3:
             return int(value)
     return 0
-
-
-def _by_gdal(path: str) -> tuple[int, int]:
-    from ...geometry.rasters import opened  # rasterio takes a while to import
-
-    with opened(path) as image:
-        turned = image.tags().get("EXIF_Orientation") in map(str, _TURNED)
-        return (image.height, image.width) if turned else (image.width, image.height)

@@ -23,10 +23,10 @@ from .format import (
     box_row,
     broken,
     frame_of,
+    json_of,
     polygon_row,
     skipped_note,
     stems_or_paths,
-    text_of,
     turned_row,
 )
 
@@ -70,10 +70,6 @@ class _Task(msgspec.Struct):
     id: int | str | None = None
     annotations: list[_Answer] = []
     predictions: list[_Answer] = []
-
-
-def _detect(look: Look) -> bool:
-    return look.mostly(_is_export, ".json")
 
 
 def _is_export(head: bytes) -> bool:
@@ -120,21 +116,12 @@ def _read(look: Look) -> Annotations:
     found: list[dict[str, Any]] = []
     counts = _Counts(Counter())
     for file in look.of(".json"):
-        try:
-            tasks = msgspec.json.decode(text_of(file), type=list[_Task])
-        except (msgspec.DecodeError, RecursionError) as error:
-            raise broken(
-                file, None, f"no export of Label Studio ({error})", "Export it as JSON."
-            ) from None
+        tasks = json_of(file, list[_Task], "no export of Label Studio", "Export it as JSON.")
         for number, task in enumerate(tasks):
             name = _name(task, file, number)
             if name in images:
-                raise broken(
-                    file,
-                    None,
-                    f"task {number:,} (counted from 0): another one has the image {name!r}",
-                    "Export each image once.",
-                )
+                wrong = f"task {number:,} (counted from 0): another one has the image {name!r}"
+                raise broken(file, None, wrong, "Export each image once.")
             images[name] = [None, None]
             kept = [answer for answer in task.annotations if not answer.was_cancelled]
             counts.cancelled += len(task.annotations) - len(kept)
@@ -212,50 +199,36 @@ def _rows(
 ) -> list[dict[str, Any]]:
     """The regions of one annotation or prediction; the image's size is filled in."""
     rows: list[dict[str, Any]] = []
+    file, task = place[0], f"task {place[1]:,} (counted from 0)"
     labelled = {one.id for one in answer.result if one.type == _LABELS and one.id is not None}
     for one in answer.result:
         if one.original_width and one.original_height:
             size[:] = [one.original_width, one.original_height]
-        kind = _kind(one)
+        kind = one.type
+        if kind == _LABELS and {"x", "y", "width", "height"} <= one.value.keys():
+            kind = _BOXES
+        elif kind == _LABELS and "points" in one.value:
+            kind = _POLYGONS
         if kind not in (_BOXES, _POLYGONS):
             if kind not in _PLACELESS and (kind == _LABELS or one.id not in labelled):
                 counts.skipped[kind] += 1
             continue
         if not one.original_width or not one.original_height:
-            raise broken(
-                place[0],
-                None,
-                f"task {place[1]:,} (counted from 0): a region without"
-                " original_width and original_height",
-                "Export it with them: places are percent.",
-            )
+            wrong = f"{task}: a region without original_width and original_height"
+            raise broken(file, None, wrong, "Export it with them: places are percent.")
         try:
             made = _shape(one.value, kind, one.original_width / 100, one.original_height / 100)
             labels = [str(label) for label in one.value[one.type]]
             if not labels:
                 raise ValueError
         except (KeyError, TypeError, ValueError):
-            raise broken(
-                place[0],
-                None,
-                f"task {place[1]:,} (counted from 0): a region of type"
-                f" {one.type!r} without its place or label",
-                "Export it again.",
-            ) from None
+            wrong = f"{task}: a region of type {one.type!r} without its place or label"
+            raise broken(file, None, wrong, "Export it again.") from None
         score = one.score if one.score is not None else answer.score
         counts.labels += len(labels) > 1
         row = {"datum_id": name, "score": score, **made}
         rows += ({**row, "label_value": label} for label in labels)
     return rows
-
-
-def _kind(one: _Result) -> str:
-    """Return the type of a region; for labels, the type of their geometry."""
-    if one.type != _LABELS:
-        return one.type
-    if {"x", "y", "width", "height"} <= one.value.keys():
-        return _BOXES
-    return _POLYGONS if "points" in one.value else _LABELS
 
 
 def _shape(value: dict[str, Any], kind: str, wide: float, high: float) -> dict[str, Any]:
@@ -276,4 +249,4 @@ def _shape(value: dict[str, Any], kind: str, wide: float, high: float) -> dict[s
     return polygon_row([[px - corner_x + x, py - corner_y + y] for px, py in turned["polygon"][0]])
 
 
-LABEL_STUDIO = Format("label-studio", (".json",), _detect, _read)
+LABEL_STUDIO = Format("label-studio", (".json",), _read, _is_export)

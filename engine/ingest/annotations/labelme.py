@@ -25,15 +25,15 @@ from .format import (
     Format,
     Look,
     Note,
-    box_row,
     broken,
+    corners_of,
     frame_of,
     image_ids,
+    json_of,
     mask_row,
     plain,
     polygon_row,
     skipped_note,
-    text_of,
 )
 
 _SHAPES = b'"shapes"'
@@ -89,15 +89,12 @@ def _read(look: Look) -> Annotations:
     skipped: Counter[str] = Counter()
     several: list[list[dict[str, Any]]] = []
     for file, datum in zip(files, ids, strict=True):
-        try:
-            found = msgspec.json.decode(text_of(file), type=_File)
-        except (msgspec.DecodeError, RecursionError) as error:
-            raise broken(
-                file,
-                None,
-                f"no file of LabelMe ({error})",
-                "Write it again, or move it away if it is of something else.",
-            ) from None
+        found: _File = json_of(
+            file,
+            _File,
+            "no file of LabelMe",
+            "Write it again, or move it away if it is of something else.",
+        )
         name = (found.imagePath or "").replace("\\", "/").rsplit("/", 1)[-1]
         datums.append((datum, name or None, found.imageWidth, found.imageHeight))
         groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
@@ -157,7 +154,9 @@ def _joined(
                 pixels |= np.repeat(np.arange(len(one["counts"])) % 2 == 1, one["counts"])
             first |= mask_row(pixels.reshape(size[::-1]).T, 0, 0, size[1], size[0])
         elif shaped:
-            first["polygon"] = [ring for row in members for ring in _rings_of(row)]
+            first["polygon"] = [
+                ring for row in members for ring in row.get("polygon", [corners_of(row)])
+            ]
         ends = {"xmin": min, "ymin": min, "xmax": max, "ymax": max}
         first |= {name: end(row[name] for row in members) for name, end in ends.items()}
         scores = [row["score"] for row in members if row["score"] is not None]
@@ -177,14 +176,6 @@ def _joined(
         )
         notes = (*notes, ("groups_not_joined", said, mixed))
     return [row for row in rows if id(row) not in dropped], notes
-
-
-def _rings_of(row: dict[str, Any]) -> list[Any]:
-    """The ring of a shape that is no mask."""
-    xs, ys = (row["xmin"], row["xmax"]), (row["ymin"], row["ymax"])
-    corners = [[[xs[0], ys[0]], [xs[1], ys[0]], [xs[1], ys[1]], [xs[0], ys[1]]]]
-    rings: list[Any] = row.get("polygon", corners)
-    return rings
 
 
 def _made(shape: _Shape, found: _File, file: str) -> dict[str, Any] | None:
@@ -210,8 +201,7 @@ def _made(shape: _Shape, found: _File, file: str) -> dict[str, Any] | None:
         ring = np.stack([x + radius * np.cos(angles), y + radius * np.sin(angles)], axis=1)
         return polygon_row(ring.tolist())
     if kind == "rectangle":
-        xs, ys = zip(*points, strict=True)
-        return box_row(min(xs), min(ys), max(xs), max(ys))
+        return {name: one for name, one in polygon_row(points).items() if name != "polygon"}
     return polygon_row(points)
 
 
@@ -241,4 +231,4 @@ def _mask(shape: _Shape, found: _File, file: str) -> dict[str, Any]:
     return mask_row(pixels, left, top, found.imageWidth, found.imageHeight)
 
 
-LABELME = Format("labelme", (".json",), _detect, _read)
+LABELME = Format("labelme", (".json",), _read, detects=_detect)

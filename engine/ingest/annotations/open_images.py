@@ -16,11 +16,11 @@ import polars as pl
 
 from evalengine.schemas.errors import ReadError
 
+from ..geometry import CORNER_NAMES
 from ..problems import count_of
 from .format import FIRST, IMAGE_SUFFIXES, Annotations, Format, Look, broken, text_of
 from .yolo import HIGH, LOW
 
-_CORNERS = {"xmin": "xmin", "ymin": "ymin", "xmax": "xmax", "ymax": "ymax"}
 _SCORES = ("score", "conf")
 _FLAGS = {
     "isoccluded": "is_occluded",
@@ -33,16 +33,12 @@ _GROUPS = "is_group_of"
 _EACH = 6  # fields of a detection in a PredictionString
 
 
-def _columns(head: bytes) -> list[str]:
-    line = head.split(b"\n", 1)[0].decode("utf-8", "replace")
-    return [name.strip().strip('"').casefold() for name in line.split(",")]
-
-
 def _kind(head: bytes) -> str | None:
-    there = {*_columns(head)}
-    if {"imageid", "labelname", *_CORNERS} <= there:
+    line = head.split(b"\n", 1)[0].decode("utf-8", "replace")
+    there = {*([name.strip().strip('"').casefold() for name in line.split(",")])}
+    if {"imageid", "labelname", *CORNER_NAMES} <= there:
         return "boxes"
-    if {"imageid", "labelname", "confidence"} <= there and not there & {*_CORNERS}:
+    if {"imageid", "labelname", "confidence"} <= there and not there & {*CORNER_NAMES}:
         return "labels"
     return "submission" if there == {"imageid", "predictionstring"} else None
 
@@ -94,7 +90,7 @@ def _read(look: Look) -> Annotations:
 
 
 _NAMED = pl.col("label_value").is_not_null()
-_ZERO = pl.all_horizontal(pl.col("xmin", "ymin", "xmax", "ymax") == 0)
+_ZERO = pl.all_horizontal(pl.col(CORNER_NAMES) == 0)
 _OF_ZEROS = "{} with a box of 0, 0, 0, 0: images without objects, which are not scored as objects."
 
 
@@ -130,12 +126,9 @@ def _labels(file: str) -> pl.DataFrame:
     odd = sure.is_null() | (sure < 0) | (sure > 1)
     if odd.any():
         row = int(odd.arg_true()[0])
-        raise broken(
-            file,
-            row + 2,
-            f"column {own['confidence']!r} contains {frame[own['confidence']][row]!r}",
-            "1 means that the image shows the label, 0 that it does not.",
-        )
+        wrong = f"column {own['confidence']!r} contains {frame[own['confidence']][row]!r}"
+        repair = "1 means that the image shows the label, 0 that it does not."
+        raise broken(file, row + 2, wrong, repair)
     made = frame.select(
         pl.col(own["imageid"]).alias("datum_id"),
         pl.col(own["labelname"]).alias("label_value"),
@@ -148,7 +141,11 @@ def _csv(file: str) -> pl.DataFrame:
     try:
         frame = pl.read_csv(file, infer_schema=False)
     except pl.exceptions.PolarsError as error:
-        raise _uneven(file, error) from None
+        rows = csv.reader(text_of(file).splitlines())
+        wide = len(next(rows, []))
+        line = next((n for n, row in enumerate(rows, 2) if len(row) > wide), None)
+        said = f"more fields than the header's {wide}" if line else str(error).split("\n")[0]
+        raise (broken(file, line, said.rstrip("."), "Quote fields that contain a comma.")) from None
     return frame.filter(~pl.all_horizontal(pl.all().str.strip_chars("\r ").fill_null("") == ""))
 
 
@@ -160,7 +157,7 @@ def _boxes(file: str) -> pl.DataFrame:
         # In ground truths this column is the annotator's confidence: always 1 for boxes.
         varies = frame[own["confidence"]].is_in(["0", "1", "1.0", "0.0"]).all()
         scored = None if varies else own["confidence"]
-    numbers = {_CORNERS[name]: own[name] for name in _CORNERS}
+    numbers = {name: own[name] for name in CORNER_NAMES}
     if scored is not None:
         numbers["score"] = scored
     numbers |= {target: own[name] for name, target in _FLAGS.items() if name in own}
@@ -170,7 +167,7 @@ def _boxes(file: str) -> pl.DataFrame:
         *(pl.col(name).cast(pl.Float64, strict=False).alias(to) for to, name in numbers.items()),
     )
     # A row with only an image: it has no objects.
-    texts = [own["labelname"], *(own[name] for name in (*_CORNERS, *_SCORES) if name in own)]
+    texts = [own["labelname"], *(own[name] for name in (*CORNER_NAMES, *_SCORES) if name in own)]
     bare = frame.select(
         pl.all_horizontal(pl.col(dict.fromkeys(texts)).str.strip_chars().fill_null("") == "")
     ).to_series()
@@ -178,13 +175,9 @@ def _boxes(file: str) -> pl.DataFrame:
     bare |= zero
     nameless = frame[own["labelname"]].is_null() & ~bare
     if nameless.any():
-        row = int(nameless.arg_true()[0])
-        raise broken(
-            file,
-            row + 2,
-            f"a box without a class ({int(nameless.sum()):,} such lines)",
-            "Write its class, or no corners if the image has no objects.",
-        )
+        wrong = f"a box without a class ({int(nameless.sum()):,} such lines)"
+        repair = "Write its class, or no corners if the image has no objects."
+        raise broken(file, int(nameless.arg_true()[0]) + 2, wrong, repair)
     for to, name in numbers.items():
         odd = read[to].is_null() & ~bare
         if to in _FLAGS.values():  # some exporters write them empty
@@ -192,14 +185,12 @@ def _boxes(file: str) -> pl.DataFrame:
             odd |= ~read[to].is_between(-1, 1).fill_null(value=True)
         if odd.any():
             row = int(odd.arg_true()[0])
-            raise broken(
-                file,
-                row + 2,
+            wrong = (
                 f"column {name!r} contains {frame[name][row]!r}, which is not a "
                 f"number{' from -1 to 1' if to in _FLAGS.values() else ''} ({int(odd.sum()):,} "
-                "such lines)",
-                "Correct it.",
+                "such lines)"
             )
+            raise broken(file, row + 2, wrong, "Correct it.")
     _refuse_pixels(read, file, read.with_row_index()["index"])
     flags = [pl.col(to).cast(pl.Int64) for to in numbers if to in _FLAGS.values()]
     if _GROUPS in numbers:  # -1 is unknown, of old sets: no group for all that is known
@@ -218,7 +209,7 @@ def _refuse_pixels(read: pl.DataFrame, file: str, rows: pl.Series) -> None:
     Args:
         rows: row of each box in the file, from 0 after the header.
     """
-    corners = [*_CORNERS.values()]
+    corners = [*CORNER_NAMES]
     out = ~pl.all_horizontal(pl.col(corners).is_between(LOW, HIGH))
     odd = read.select(out.alias("odd"))["odd"]
     if odd.any():
@@ -231,15 +222,6 @@ def _refuse_pixels(read: pl.DataFrame, file: str, rows: pl.Series) -> None:
             "Divide x by the image's width and y by its height; a table with pixels has columns"
             " datum_id, label_value, xmin, ymin, xmax and ymax.",
         )
-
-
-def _uneven(file: str, error: Exception) -> ReadError:
-    """The first line that has more fields than the header."""
-    rows = csv.reader(text_of(file).splitlines())
-    wide = len(next(rows, []))
-    line = next((n for n, row in enumerate(rows, 2) if len(row) > wide), None)
-    said = f"more fields than the header's {wide}" if line else str(error).split("\n")[0]
-    return broken(file, line, said.rstrip("."), "Quote fields that contain a comma.")
 
 
 def _stems(frame: pl.DataFrame) -> pl.DataFrame:
@@ -255,13 +237,10 @@ def _submission(file: str) -> pl.DataFrame:
     wrong = pieces["said"].list.len() % _EACH != 0
     if wrong.any():
         row = int(wrong.arg_true()[0])
-        raise broken(
-            file,
-            row + 2,
-            f"{pieces['said'].list.len()[row]} fields in a PredictionString",
-            "Every detection has six: label, confidence, XMin, YMin, XMax, YMax.",
-        )
-    names = ("label_value", "score", *_CORNERS.values())
+        said = f"{pieces['said'].list.len()[row]} fields in a PredictionString"
+        repair = "Every detection has six: label, confidence, XMin, YMin, XMax, YMax."
+        raise broken(file, row + 2, said, repair)
+    names = ("label_value", "score", *CORNER_NAMES)
     flat = pieces.with_row_index().filter(pl.col("said").list.len() > 0).explode("said")
     rows = flat.height // _EACH
     columns: dict[str, Any] = {"datum_id": flat["datum_id"].gather_every(_EACH)}
@@ -293,4 +272,4 @@ def _names(look: Look, rows: pl.DataFrame) -> pl.DataFrame | None:
     return known.join(rows.select("label_value").unique(), on="label_value", how="semi")
 
 
-OPEN_IMAGES = Format("open-images", (".csv",), _detect, _read)
+OPEN_IMAGES = Format("open-images", (".csv",), _read, detects=_detect)

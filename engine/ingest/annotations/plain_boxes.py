@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -20,6 +21,7 @@ import polars as pl
 from evalengine.schemas.errors import ReadError
 from evalengine.schemas.wording import option
 
+from ..geometry import CORNER_NAMES
 from .format import (
     FIRST,
     IMAGE_SUFFIXES,
@@ -28,20 +30,21 @@ from .format import (
     Format,
     Look,
     Note,
-    broken,
     image_ids,
+    images_of,
     is_number,
     lines_in,
     lines_of,
     numbers_in,
-    shown,
+    polygon_row,
+    scored_or_not,
+    wrong_fields,
 )
 from .titles import BY_SIZE, PER_IMAGE
 from .yolo import may_be_label
 
 _CLASS = re.compile(r"^(comp\d+_det_[^_]+_|Task\d+_|det_[^_]+_)?(.+)\.txt$", re.IGNORECASE)
 _COUNTS = (6, 10)  # fields of a line in a file per class: of boxes, and of oriented ones
-_CORNERS = ("xmin", "ymin", "xmax", "ymax")
 _HARD = "difficult"  # behind the corners, as Cartucho/mAP has it
 _RUN = "q0"  # the second field of a run of TREC
 _SURE = 10  # boxes of which none is inverted: their numbers are corners
@@ -81,14 +84,12 @@ class _Reading(msgspec.Struct):
     why: str
 
 
-def _detect_images(look: Look) -> bool:
-    reading = _reading(look)
-    return reading is not None and reading.name == PER_IMAGE
+def _detects(name: str) -> Callable[[Look], bool]:
+    def detect(look: Look) -> bool:
+        reading = _reading(look)
+        return reading is not None and reading.name == name
 
-
-def _detect_classes(look: Look) -> bool:
-    reading = _reading(look)
-    return reading is not None and reading.name == PER_CLASS
+    return detect
 
 
 def _reading(look: Look) -> _Reading | None:
@@ -106,7 +107,12 @@ def _reading(look: Look) -> _Reading | None:
         found = [_Line.of(line.split()) for line in lines_in(head)]
         if found and found[0] is not None:
             lines[file] = [line for line in found if line is not None]
-    if not lines or 2 * len(lines) < looked or not _are_boxes(lines):
+    if not lines or 2 * len(lines) < looked:
+        return None
+    # The last four numbers are corners if the first field is a number.
+    numbered = [line for some in lines.values() for line in some if is_number(line.name)]
+    corners = [line.numbers[-4:] for line in numbered if len(line.numbers) < 9]
+    if any(box[0] > box[2] or box[1] > box[3] for box in corners):
         return None
     counts = {len(line.numbers) for some in lines.values() for line in some}
     if counts == {9}:
@@ -118,19 +124,8 @@ def _reading(look: Look) -> _Reading | None:
     return _by_names(look, lines)
 
 
-def _are_boxes(lines: dict[str, list[_Line]]) -> bool:
-    """Check that the last four numbers may be corners if the first field is a number."""
-    numbered = [line for some in lines.values() for line in some if is_number(line.name)]
-    corners = [line.numbers[-4:] for line in numbered if len(line.numbers) < 9]
-    return all(box[0] <= box[2] and box[1] <= box[3] for box in corners)
-
-
 def _by_names(look: Look, lines: dict[str, list[_Line]]) -> _Reading:
-    """Decide by file names and first fields which of them are images.
-
-    Raises:
-        ReadError: neither is more likely.
-    """
+    """Decide by file names and first fields which of them are images."""
     parts = [_CLASS.match(os.path.basename(file)) for file in lines]
     if all(part is not None and part[1] for part in parts):
         return _Reading(PER_CLASS, "the files are named as development kits name them")
@@ -202,7 +197,7 @@ def _read_classes(look: Look) -> Annotations:
         for line, fields in lines_of(file):
             rows.append({"label_value": named[2], **_object(file, line, fields)})
     schema: dict[str, Any] = {"datum_id": pl.String, "label_value": pl.String}
-    schema |= dict.fromkeys(("score", *_CORNERS), pl.Float64)
+    schema |= dict.fromkeys(("score", *CORNER_NAMES), pl.Float64)
     frame = pl.DataFrame(rows, schema=schema | {"polygon": RINGS})
     if frame["polygon"].null_count():
         frame = frame.drop("polygon")
@@ -224,24 +219,17 @@ def _read_classes(look: Look) -> Annotations:
 
 def _object(file: str, line: int, fields: list[str]) -> dict[str, Any]:
     if len(fields) not in _COUNTS:
-        raise broken(
-            file,
-            line,
-            f"{len(fields)} fields: {shown(fields)}",
-            "Expected an image, a score, and two or four corners.",
-        )
+        expected = "Expected an image, a score, and two or four corners."
+        raise wrong_fields(file, line, fields, expected)
     score, *numbers = numbers_in(file, line, fields[1:])
-    xs, ys = numbers[::2], numbers[1::2]
+    ring = [[x, y] for x, y in zip(numbers[::2], numbers[1::2], strict=True)]
     return {
         "datum_id": os.path.splitext(os.path.basename(fields[0]))[0]
         if fields[0].lower().endswith(IMAGE_SUFFIXES)
         else fields[0],
         "score": score,
-        "xmin": min(xs),
-        "ymin": min(ys),
-        "xmax": max(xs),
-        "ymax": max(ys),
-        "polygon": [[[x, y] for x, y in zip(xs, ys, strict=True)]] if len(xs) > 2 else None,
+        **polygon_row(ring),
+        **({} if len(ring) > 2 else {"polygon": None}),
     }
 
 
@@ -256,32 +244,24 @@ def _read_images(look: Look) -> Annotations:
         for number, fields in lines_of(file):
             line = _Line.of(fields)
             if line is None or len(line.numbers) > 5:
-                raise broken(
+                raise wrong_fields(
                     file,
                     number,
-                    f"{len(fields)} fields: {shown(fields)}",
+                    fields,
                     "Expected a class, a score (detections only), xmin, ymin, xmax and ymax.",
                 )
             score, *box = line.numbers if len(line.numbers) > 4 else (None, *line.numbers)
             rows.append((datum, line.name, score, *box, int(line.hard)))
     schema: dict[str, Any] = {"datum_id": pl.String, "label_value": pl.String}
-    schema |= dict.fromkeys(("score", *_CORNERS), pl.Float64) | {_HARD: pl.Int64}
+    schema |= dict.fromkeys(("score", *CORNER_NAMES), pl.Float64) | {_HARD: pl.Int64}
     frame = _score_last(pl.DataFrame(rows, schema=schema, orient="row"))
-    bare = frame["score"].null_count()
-    if 0 < bare < frame.height:
-        raise broken(
-            look.given,
-            None,
-            f"{bare:,} of {frame.height:,} lines have no score",
-            "Write it on every line, or on none.",
-        )
-    frame = frame.drop([*["score"] * bool(bare), *[_HARD] * (not frame[_HARD].sum())])
+    frame = scored_or_not(frame, look).drop([_HARD] * (not frame[_HARD].sum()))
     if frame.height and frame["label_value"].str.contains("^[0-9]+$").all():
         frame = frame.with_columns(pl.col("label_value").cast(pl.Int64))
     frame, notes, warnings = _cornered(frame, look)
     return Annotations(
         rows=frame,
-        datums=pl.DataFrame({"datum_id": ids}, {"datum_id": pl.String}),
+        datums=images_of(ids),
         evidence=_why(look, PER_IMAGE),
         notes=notes,
         warnings=warnings,
@@ -295,8 +275,8 @@ def _score_last(frame: pl.DataFrame) -> pl.DataFrame:
         return frame
     if not last.is_between(0, 1).all():
         return frame
-    numbers = ["score", *_CORNERS]
-    moved = dict(zip([*_CORNERS, "score"], numbers, strict=True))
+    numbers = ["score", *CORNER_NAMES]
+    moved = dict(zip([*CORNER_NAMES, "score"], numbers, strict=True))
     frame = frame.with_columns(pl.col(old).alias(new) for new, old in moved.items())
     if not last.is_in([0.0, 1.0]).all():
         return frame
@@ -336,5 +316,5 @@ def _cornered(
     return made, ((BY_SIZE, said, many),), (("box_formats_differ", said, many),)
 
 
-IMAGE_BOXES = Format(PER_IMAGE, (".txt",), _detect_images, _read_images)
-CLASS_RESULTS = Format(PER_CLASS, (".txt",), _detect_classes, _read_classes)
+IMAGE_BOXES = Format(PER_IMAGE, (".txt",), _read_images, detects=_detects(PER_IMAGE))
+CLASS_RESULTS = Format(PER_CLASS, (".txt",), _read_classes, detects=_detects(PER_CLASS))

@@ -9,15 +9,14 @@ from evalengine.ingest.files import by_extension, files_below
 from evalengine.schemas.errors import unknown
 
 from .cvat import CVAT
-from .dota import DOTA
 from .format import Format, Look, Other
-from .kitti import KITTI
 from .label_studio import LABEL_STUDIO
 from .labelme import LABELME
+from .lines import DOTA, KITTI, KITTI_TRACKS
 from .open_images import OPEN_IMAGES
 from .plain_boxes import CLASS_RESULTS, IMAGE_BOXES
 from .titles import TITLES, may_be_annotations
-from .tracks import KITTI_TRACKS, MOT, MOTS
+from .tracks import MOT, MOTS
 from .visdrone import VISDRONE, VISDRONE_TRACKS
 from .voc import VOC
 from .yolo import YOLO
@@ -46,11 +45,7 @@ _TABLES = ("parquet", "ipc", "ipc_stream", "ndjson")
 
 
 def get(name: str) -> Format:
-    """Return a format by name.
-
-    Raises:
-        OptionError: there is no such format.
-    """
+    """Return a format by name."""
     if name not in FORMATS:
         raise unknown("format", name, FORMATS)
     return FORMATS[name]
@@ -59,11 +54,7 @@ def get(name: str) -> Format:
 def recognised(
     paths: list[str], other: Other | None = None, box_format: str | None = None
 ) -> tuple[Format, Look] | None:
-    """Detect the format of local paths by content; None if no format matches.
-
-    Args:
-        other: the other side, if it is open.
-    """
+    """Detect the format of local paths by content; None if no format matches."""
     look = look_at(paths)
     if look is None:
         return None
@@ -76,28 +67,19 @@ def look_at(paths: list[str]) -> Look | None:
     given = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
     paths = [os.path.expanduser(path.removeprefix("file://")) for path in paths]
     if len(paths) == 1 and os.path.isdir(paths[0]):
-        files = _below(paths[0])
-        return Look(given, paths[0], files) if files else None
+        files = (*files_below(paths[0]),)
+        tables = any(by_extension(name) in _TABLES for name in files)
+        if tables or not any(map(may_be_annotations, files)):
+            return None
+        return Look(given, paths[0], files)
     if not all(map(may_be_annotations, paths)):
         return None
-    files = tuple(file for path in paths for file in _files(path))
+    found = [
+        [path] if os.path.isfile(path) else sorted(glob.glob(path, recursive=True))
+        for path in paths
+    ]
+    files = tuple(file for of_path in found for file in of_path if os.path.isfile(file))
     if not files:
         return None
     folders = [os.path.dirname(os.path.abspath(file)) for file in files]
     return Look(given, os.path.commonpath(folders), files)
-
-
-def _files(path: str) -> list[str]:
-    if os.path.isfile(path):
-        return [path]
-    return sorted(name for name in glob.glob(path, recursive=True) if os.path.isfile(name))
-
-
-def _below(folder: str) -> tuple[str, ...]:
-    """All files below a folder, if some may be annotations and none is a table."""
-    found = []
-    for name in files_below(folder):
-        if by_extension(name) in _TABLES:
-            return ()
-        found.append(name)
-    return tuple(found) if any(map(may_be_annotations, found)) else ()

@@ -1,4 +1,4 @@
-"""Tracks of MOTChallenge, KITTI and MOTS: reading and writing."""
+"""Tracks of MOTChallenge and MOTS: reading; of MOTChallenge and KITTI: writing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import configparser
 import os
 from collections.abc import Callable
 from functools import partial
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 import polars as pl
@@ -28,16 +28,14 @@ from .format import (
     stems_or_paths,
     text_of,
     whole_in,
+    wrong_fields,
 )
 
-# Tracks as text (MOTChallenge, KITTI): one file per sequence, one line per box and frame.
+# Tracks as text (MOTChallenge): one file per sequence, one line per box and frame.
 #
 # MOTChallenge has ``frame, id, x, y, width, height, confidence, class, visibility`` (in results
 # and in the first benchmark three numbers after the confidence: points in space, unless all are
-# whole); ground truths of confidence 0 do not count: https://motchallenge.net/instructions. KITTI
-# has frame, id, class, truncation, occlusion, angle, the box (xmin, ymin, xmax, ymax) and seven
-# numbers of 3-D boxes, and a score in results:
-# https://www.cvlibs.net/datasets/kitti/eval_tracking.php
+# whole); ground truths of confidence 0 do not count: https://motchallenge.net/instructions.
 
 MOT_CLASSES = (
     "pedestrian",
@@ -60,23 +58,20 @@ _NAMED = (["frame", "id"], ["frame", "track_id"], ["frame", "object_id"])
 _NOWHERE = " -1 -1 -1"  # three unused numbers of results
 _SEEN = 9  # fields if the last is the visible share of an object
 _WHOLE = (0, 1)
-_KITTI_FIELDS = (17, 18)
 REGION = "DontCare"
-_CORNERS = ("xmin", "ymin", "xmax", "ymax")
+"""Class of KITTI's regions without annotations."""
 
 
-def _first_fields(head: bytes, separator: str | None) -> list[str]:
+def _first_fields(head: bytes) -> list[str]:
     line = head.decode("utf-8", "replace").lstrip().split("\n", 1)[0].strip().rstrip(",")
-    return [field.strip() for field in line.split(separator)]
+    return [field.strip() for field in line.split(",")]
 
 
 def _is_mot(head: bytes) -> bool:
-    """Detect MOT text, tolerating errors that the reader reports: a header, the separator, the
-    confidence.
-    """
-    fields = _first_fields(head, ",")
+    """Detect MOT text, also with a header or separators that the reader refuses."""
+    fields = _first_fields(head)
     if [field.lower() for field in fields[:2]] in _NAMED:
-        fields = _first_fields(head.lstrip().partition(b"\n")[2], ",")
+        fields = _first_fields(head.lstrip().partition(b"\n")[2])
     elif len(fields) == 1 and fields[0].endswith(_NOWHERE):
         fields = fields[0].split()
     return (
@@ -86,19 +81,8 @@ def _is_mot(head: bytes) -> bool:
     )
 
 
-def _is_kitti(head: bytes) -> bool:
-    fields = _first_fields(head, None)
-    return (
-        len(fields) in _KITTI_FIELDS
-        and not is_number(fields[2])
-        and all(map(is_number, fields[:2] + fields[3:]))
-    )
-
-
 def sequence_files(look: Look) -> tuple[str, ...]:
-    """Return the ``gt`` files of a folder of sequences, otherwise ``det`` files; otherwise all
-    files.
-    """
+    """Return the ``gt`` files of a folder of sequences, else ``det`` files, else all files."""
     files = look.of(".txt")
     for name in ("gt.txt", "det.txt"):
         chosen = tuple(file for file in files if os.path.basename(file) == name)
@@ -134,11 +118,7 @@ def _read_mot(look: Look) -> Annotations:
 
 
 def with_lengths(files: tuple[str, ...], names: list[str]) -> pl.DataFrame:
-    """Return the sequences, with lengths from a ``seqinfo.ini`` above their folder if present.
-
-    Raises:
-        ReadError: such a file cannot be read.
-    """
+    """Return the sequences, with lengths from a ``seqinfo.ini`` above their folder if present."""
     lengths: list[int | None] = []
     for file in files:
         told = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(file))), "seqinfo.ini")
@@ -156,11 +136,7 @@ def with_lengths(files: tuple[str, ...], names: list[str]) -> pl.DataFrame:
 
 
 def _mot_numbers(file: str) -> Array:
-    """Parse the numbers of a file, float64 [lines, fields].
-
-    Raises:
-        ReadError: a line contains another value; names file and line.
-    """
+    """Parse the numbers of a file, float64 [lines, fields]."""
     text = text_of(file).strip()
     if not text:
         return np.empty((0, _MOT_FIELDS[0]))
@@ -240,10 +216,10 @@ def _wrong_line(file: str) -> Exception:
                 "Remove it, or give a table with a column of the sequence.",
             )
         if len(fields) not in _MOT_FIELDS:
-            return broken(
+            return wrong_fields(
                 file,
                 number,
-                f"{len(fields)} fields: {shown(fields)}",
+                fields,
                 "Expected frame, id, x, y, width, height and confidence, and up to three more.",
             )
         numbers = numbers_in(file, number, fields)
@@ -259,60 +235,7 @@ def _wrong_line(file: str) -> Exception:
     return broken(file, None, "lines of different lengths", "Write as many fields on each.")
 
 
-def _read_kitti(look: Look) -> Annotations:
-    files = look.of(".txt")
-    names = sequences_of(files, look)
-    rows = pl.concat(
-        _kitti_rows(file).select(pl.lit(name, pl.String).alias("sequence"), pl.all())
-        for file, name in zip(files, names, strict=True)
-    )
-    datums = pl.DataFrame({"datum_id": names}, {"datum_id": pl.String})
-    return without_ids(rows, datums, negative=(pl.col("object_id") < 0) & ~pl.col("region"))
-
-
-def _kitti_rows(file: str) -> pl.DataFrame:
-    rows: list[dict[str, Any]] = []
-    regions = 0
-    for line, fields in lines_of(file):
-        if len(fields) not in _KITTI_FIELDS:
-            raise broken(
-                file,
-                line,
-                f"{len(fields)} fields: {shown(fields)}",
-                "Expected a frame, an id, a class and 14 numbers; results also a score.",
-            )
-        frame, own = whole_in(file, line, fields[:2])
-        numbers = numbers_in(file, line, fields[3:])
-        region = fields[2] == REGION
-        regions += region
-        rows.append(
-            {
-                "frame": frame,
-                "object_id": -regions if region else own,  # each region is one by itself
-                "label_value": fields[2],
-                "score": numbers[14] if len(numbers) > 14 else None,
-                **dict(zip(_CORNERS, numbers[3:7], strict=True)),
-                "truncated": int(numbers[0]),
-                "occluded": int(numbers[1]),
-                "region": region,
-            }
-        )
-    schema: dict[str, Any] = {"frame": pl.Int64, "object_id": pl.Int64, "label_value": pl.String}
-    schema |= dict.fromkeys(("score", *_CORNERS), pl.Float64)
-    schema |= {"truncated": pl.Int64, "occluded": pl.Int64, "region": pl.Boolean}
-    return pl.DataFrame(rows, schema=schema)
-
-
-def _mot(look: Look) -> bool:
-    return look.mostly(_is_mot, ".txt")
-
-
-def _kitti(look: Look) -> bool:
-    return look.mostly(_is_kitti, ".txt")
-
-
-MOT = Format("mot", (".txt",), _mot, _read_mot, datum="sequence")
-KITTI_TRACKS = Format("kitti-tracking", (".txt",), _kitti, _read_kitti, datum="sequence")
+MOT = Format("mot", (".txt",), _read_mot, _is_mot, datum="sequence")
 
 
 # Tables of tracks as MOTChallenge's or KITTI's text, a file a sequence.
@@ -325,7 +248,8 @@ _MARKED = (
     pl.col("region").cast(pl.Boolean),
     ~pl.col("considered").cast(pl.Boolean),
 )
-_UNSAID = {MOT.name: _MARKED[:2], KITTI_TRACKS.name: _MARKED[::2]}
+_KITTI = "kitti-tracking"
+_UNSAID = {MOT.name: _MARKED[:2], _KITTI: _MARKED[::2]}
 """Marks on rows that the format cannot represent."""
 
 
@@ -342,9 +266,6 @@ def track_files(
     are written to ``groundtruths/SEQUENCE/gt/gt.txt``, all else to ``SIDE/SEQUENCE.txt``.
 
     Args:
-        truths: canonical columns, or None.
-        found: the predictions, in canonical columns, or None.
-        datums: ``datum_id`` and, if known, ``frames``; or None.
         warn: receives messages on information that the format cannot represent.
 
     Raises:
@@ -375,23 +296,23 @@ def track_files(
             own = lines.filter(side["sequence"].cast(pl.String) == sequence)
             nested = form == MOT.name and name == _TRUTHS
             path = f"{name}/{sequence}/gt/gt.txt" if nested else f"{name}/{sequence}.txt"
-            files[path] = (partial(_write, own, "," if form == MOT.name else " "), own.height)
+            separator = "," if form == MOT.name else " "
+            write = partial(
+                own.write_csv, include_header=False, separator=separator, quote_style="never"
+            )
+            files[path] = (write, own.height)
     if form == MOT.name and truths is not None and datums is not None and "frames" in datums:
         for sequence, frames in datums.select(pl.col("datum_id").cast(pl.String), "frames").rows():
             said = f"[Sequence]\nname={sequence}\nseqLength={frames}\n".encode()
             if frames is not None:
-                files[f"{_TRUTHS}/{sequence}/seqinfo.ini"] = (partial(_put, said), 1)
+                files[f"{_TRUTHS}/{sequence}/seqinfo.ini"] = (_writer(said), 1)
     return files
 
 
 def _from_one(
     sides: dict[str, pl.DataFrame | None], warn: Callable[[str], object]
 ) -> dict[str, pl.DataFrame | None]:
-    """Shift frame numbers of both sides together so that they count from 1.
-
-    Raises:
-        InputError: frames below 0.
-    """
+    """Shift frame numbers of both sides together so that they count from 1."""
     from_zero = False
     for name, side in sides.items():
         early = 0 if side is None else side.filter(pl.col("frame") < 0).height
@@ -413,12 +334,8 @@ def _from_one(
     }
 
 
-def _write(lines: pl.DataFrame, separator: str, file: IO[bytes]) -> None:
-    lines.write_csv(file, include_header=False, separator=separator, quote_style="never")
-
-
-def _put(text: bytes, file: IO[bytes]) -> None:
-    file.write(text)
+def _writer(text: bytes) -> Writer:
+    return lambda file: file.write(text)
 
 
 def _sayable(
@@ -533,7 +450,7 @@ def _as_kitti(side: pl.DataFrame, name: str) -> pl.DataFrame:
 
 _NOWHERE_WRITTEN = (-1, -1, -1, -1000, -1000, -1000, -10)
 """Size, place and turn in space, unknown."""
-FORMS = {MOT.name: _as_mot, KITTI_TRACKS.name: _as_kitti}
+FORMS = {MOT.name: _as_mot, _KITTI: _as_kitti}
 """Formats that are written."""
 KIND = "tracks"
 """Format name of track sources."""
@@ -587,10 +504,10 @@ def _rows(file: str) -> pl.DataFrame:
 def _wrong_mots_line(file: str) -> Exception:
     for line, fields in lines_of(file):
         if len(fields) != _FIELDS:
-            return broken(
+            return wrong_fields(
                 file,
                 line,
-                f"{len(fields)} fields: {shown(fields)}",
+                fields,
                 "Expected time_frame, id, class_id, height, width and the run-length code, with "
                 "one blank between them.",
             )
@@ -615,8 +532,4 @@ def _read(look: Look) -> Annotations:
     return Annotations(rows=rows, datums=with_lengths(files, names))
 
 
-def _mots(look: Look) -> bool:
-    return look.mostly(_is_mots, ".txt")
-
-
-MOTS = Format("mots", (".txt",), _mots, _read, datum="sequence")
+MOTS = Format("mots", (".txt",), _read, _is_mots, datum="sequence")

@@ -21,6 +21,7 @@ from .format import (
     Note,
     broken,
     image_ids,
+    images_of,
     is_number,
     lines_in,
     shown,
@@ -50,10 +51,6 @@ _NAMES = ("left", "top", "width", "height", "score", "category", "truncation", "
 _FIT = 0.9  # share of lines: one that is broken is named by its line
 _LINES, _BYTES = 100, 1 << 14  # of a file that are looked at: at least 100 lines of usual length
 _WHY = "the last four fields are a score, a category from 0 to 11, truncation and occlusion"
-
-
-def _detect_boxes(look: Look) -> bool:
-    return look.mostly(partial(_fits, width=_BOX), ".txt")
 
 
 def _detect_tracks(look: Look) -> bool:
@@ -94,11 +91,7 @@ def _fits(head: bytes, *, width: int, found: bool = False) -> bool:
 
 
 def _table(file: str, width: int) -> pl.DataFrame:
-    """Read a file as a table, boxes as corners.
-
-    Raises:
-        ReadError: an invalid line; names file and line.
-    """
+    """Read a file as a table, boxes as corners."""
     names = [*(("frame", "id") if width == _TRACK else ()), *_NAMES]
     lines = [line.strip().rstrip(",") for line in text_of(file).splitlines()]
     text = "\n".join(line for line in lines if line)
@@ -185,7 +178,7 @@ def _read_boxes(look: Look) -> Annotations:
     rows = _rows([_table(file, _BOX) for file in files], ids, "datum_id")
     regions = rows.filter("region")
     rows = rows.filter(~pl.col("region")).drop("region").rename({"ignored": "ignore"}, strict=False)
-    datums = pl.DataFrame({"datum_id": ids}, {"datum_id": pl.String})
+    datums = images_of(ids)
     notes = _others(rows)
     if regions.height:
         corners = regions.select("datum_id", regions=pl.concat_list("xmin", "ymin", "xmax", "ymax"))
@@ -212,8 +205,7 @@ def _read_tracks(look: Look) -> Annotations:
     rows = rows.select(
         "sequence", "frame", "object_id", pl.exclude("sequence", "frame", "object_id", "id")
     )
-    datums = pl.DataFrame({"datum_id": names}, {"datum_id": pl.String})
-    read = without_ids(rows, datums, negative=(pl.col("object_id") < 0) & ~region)
+    read = without_ids(rows, images_of(names), negative=(pl.col("object_id") < 0) & ~region)
     if "score" in rows.columns or not rows["region"].any():
         read.rows = read.rows.filter(~region).drop("region")
     read.notes = (*read.notes, *_others(read.rows))
@@ -221,7 +213,7 @@ def _read_tracks(look: Look) -> Annotations:
     return read
 
 
-VISDRONE = Format("visdrone", (".txt",), _detect_boxes, _read_boxes)
+VISDRONE = Format("visdrone", (".txt",), _read_boxes, partial(_fits, width=_BOX))
 VISDRONE_TRACKS = Format(
-    "visdrone-tracking", (".txt",), _detect_tracks, _read_tracks, datum="sequence"
+    "visdrone-tracking", (".txt",), _read_tracks, detects=_detect_tracks, datum="sequence"
 )

@@ -15,17 +15,24 @@ import polars as pl
 
 from ..geometry import CORNER_NAMES
 from ..problems import count_of
-from .format import IMAGES, RINGS, Annotations, Format, Look, Note, broken, image_ids
+from .format import (
+    IMAGES,
+    OBJECTS,
+    RINGS,
+    Annotations,
+    Format,
+    Look,
+    Note,
+    broken,
+    image_ids,
+    without_empty,
+)
 from .xml_files import number_of, read_tree, text_in, whole
 
 _UNKNOWN = "Unspecified"
 _MISTAKES = 0.001  # share of corners that are no pixels though the others are
 _FLAGS = ("difficult", "truncated", "occluded")
 _SCORES = ("score", "confidence")
-
-
-def _detect(look: Look) -> bool:
-    return look.mostly(lambda head: b"<annotation>" in head or b"<annotation " in head, ".xml")
 
 
 def _read(look: Look) -> Annotations:
@@ -36,25 +43,17 @@ def _read(look: Look) -> Annotations:
     decimal = 0
     for file, datum in zip(files, ids, strict=True):
         tree = read_tree(file, "annotation")
-        size = tree.find("size")
-        width, height = (
-            (None, None)
-            if size is None
-            else (_pixels(size, name, file) for name in ("width", "height"))
-        )
-        datums.append(
-            {
-                "datum_id": datum,
-                "file_name": text_in(tree, "filename"),
-                "width": width,
-                "height": height,
-            }
-        )
+        datums.append({"datum_id": datum, "file_name": text_in(tree, "filename")})
+        for name in ("width", "height"):
+            if text := text_in(tree, f"size/{name}"):  # 0 means unknown
+                datums[-1][name] = whole(text, f"<{name}>", file) or None
         for one in tree.iter("object"):
             rows.append({"datum_id": datum, **_object(one, file)})
             box = one.find("bndbox")
             decimal += box is not None and any("." in (text_in(box, n) or "") for n in CORNER_NAMES)
-    frame = _frame(rows)
+    more = dict.fromkeys(_FLAGS, pl.Int64) | {"pose": pl.String}
+    frame = pl.DataFrame(rows, schema=OBJECTS | {"polygon": RINGS} | more)
+    frame = without_empty(frame, ("score", "polygon", *more))
     edges = _edges(frame, decimal)
     return Annotations(
         rows=frame,
@@ -95,21 +94,6 @@ def _masks_beside(look: Look) -> tuple[Note, ...]:
 
 
 _MAPS = "SegmentationClass"
-
-
-def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
-    schema: dict[str, Any] = {"datum_id": pl.String, "label_value": pl.String, "score": pl.Float64}
-    schema |= dict.fromkeys(CORNER_NAMES, pl.Float64) | {"polygon": RINGS}
-    schema |= dict.fromkeys(_FLAGS, pl.Int64) | {"pose": pl.String}
-    frame = pl.DataFrame(rows, schema=schema)
-    may_lack = ("score", "polygon", *_FLAGS, "pose")
-    return frame.drop([name for name in may_lack if frame[name].null_count() == frame.height])
-
-
-def _pixels(size: Element, name: str, file: str) -> int | None:
-    """Return a width or height; None if it is 0, which means unknown."""
-    text = text_in(size, name)
-    return (whole(text, f"<{name}>", file) or None) if text is not None else None
 
 
 def _object(one: Element, file: str) -> dict[str, Any]:
@@ -170,4 +154,6 @@ def _ring(one: Element, file: str) -> list[list[float]]:
     return ring
 
 
-VOC = Format("voc", (".xml",), _detect, _read)
+VOC = Format(
+    "voc", (".xml",), _read, lambda head: b"<annotation>" in head or b"<annotation " in head
+)

@@ -22,12 +22,7 @@ class _Builder(TreeBuilder):
 
 
 def read_tree(file: str, root: str) -> Element:
-    """Return the root of an XML file.
-
-    Raises:
-        ReadError: it cannot be read, is broken (with the line), has a document type, or another
-            root.
-    """
+    """Return the root of an XML file."""
     parser = XMLParser(target=_Builder())
     try:
         with plain(file) as opened:
@@ -59,21 +54,13 @@ def text_in(element: Element, name: str) -> str | None:
 
 
 def number_of(element: Element, name: str, file: str) -> float | None:
-    """Return the number in the first child of a name; None without that child.
-
-    Raises:
-        ReadError: not a number.
-    """
+    """Return the number in the first child of a name; None without that child."""
     text = text_in(element, name)
     return None if text is None else number(text, f"<{name}>", file)
 
 
 def number(text: str, called: str, file: str) -> float:
-    """Parse a finite number.
-
-    Raises:
-        ReadError: not a finite number.
-    """
+    """Parse a finite number."""
     try:
         value = float(text)
     except ValueError:
@@ -87,11 +74,7 @@ _LARGEST = 1 << 53
 
 
 def whole(text: str, called: str, file: str) -> int:
-    """Parse a whole number; decimals are truncated.
-
-    Raises:
-        ReadError: not a number, or too large for exact floats.
-    """
+    """Parse a whole number; decimals are truncated."""
     value = number(text, called, file)
     if abs(value) > _LARGEST:
         raise broken(file, None, f"{called} is {text!r}, which is too large", "Correct it.")

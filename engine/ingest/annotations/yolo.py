@@ -27,6 +27,7 @@ from .format import (
     broken,
     head_of,
     plain,
+    shown,
     sizes_of,
     text_of,
 )
@@ -163,15 +164,11 @@ def _stem(file: str) -> str:
 
 
 def gathered(look: Look) -> Files:
-    """Collect the files of given labels, by their description or their folder.
-
-    Raises:
-        ReadError: a description whose files are all missing.
-    """
+    """Collect the files of given labels, by their description or their folder."""
     described = description(look)
     if described is None:
         texts = tuple(name for name in look.of(".txt") if may_be_label(name))
-        names, points = _names_beside((look.root, *_above(look.root), *_within(look.root, texts)))
+        names, points = _names_beside((look.root, *_around(look.root, texts)))
         folder = _other(look.root, "labels", "images")
         pictures = look.of(*IMAGE_SUFFIXES) or (_below(folder, IMAGE_SUFFIXES) if folder else ())
         return Files(texts, pictures, _by_folder(look, (*texts, *pictures)), names, points)
@@ -181,7 +178,10 @@ def gathered(look: Look) -> Files:
     images: list[str] = []
     split: dict[str, str] = {}
     for key in _SPLITS:
-        for one in _folders(said.get(key)):
+        listed = said.get(key)  # folders, or lists of images
+        for one in listed if isinstance(listed, list) else [listed]:
+            if not isinstance(one, str):
+                continue
             here = _found(file, said, one)
             if here is None:  # the images may be elsewhere, and their labels here
                 here = _found(file, said, re.sub(r"\bimages\b", "labels", one))
@@ -189,7 +189,10 @@ def gathered(look: Look) -> Files:
                 labels += of_split
                 split |= dict.fromkeys(of_split, key)
                 continue
-            pictures = _listed(here) if here.endswith(".txt") else _below(here, IMAGE_SUFFIXES)
+            pictures = _below(here, IMAGE_SUFFIXES)
+            if here.endswith(".txt"):
+                names_of = filter(None, map(str.strip, text_of(here).splitlines()))
+                pictures = tuple(_joined(os.path.dirname(here), name) for name in names_of)
             of_split = _texts_of(here, pictures)
             images += pictures
             labels += of_split
@@ -223,9 +226,8 @@ def _by_folder(look: Look, files: Iterable[str]) -> dict[str, str]:
     return split if len({*split.values()}) > 1 else {}
 
 
-def _folders(said: Any) -> list[str]:
-    """Folders or lists of images of one split."""
-    return [one for one in (said if isinstance(said, list) else [said]) if isinstance(one, str)]
+def _joined(folder: str, name: str) -> str:
+    return os.path.normpath(os.path.join(folder, name))
 
 
 def _found(file: str, said: Mapping[str, Any], folder: str) -> str | None:
@@ -237,26 +239,14 @@ def _found(file: str, said: Mapping[str, Any], folder: str) -> str | None:
         if "*" in folder:
             folder = os.path.dirname(folder.partition("*")[0])
         for name in (folder, folder.removeprefix("../")):  # as Roboflow writes them
-            there = os.path.normpath(os.path.join(base, name))
+            there = _joined(base, name)
             if os.path.exists(there):
                 return there
     return None
 
 
-def _listed(file: str) -> tuple[str, ...]:
-    """Images that a text file lists."""
-    home = os.path.dirname(file)
-    return tuple(
-        os.path.normpath(os.path.join(home, line.strip()))
-        for line in text_of(file).splitlines()
-        if line.strip()
-    )
-
-
 def _texts_of(here: str, images: Iterable[str]) -> list[str]:
-    """Return the label files of images: in a folder ``labels`` parallel to ``images``, otherwise
-    next to them.
-    """
+    """Return the label files of images: in a parallel folder ``labels``, or next to them."""
     folder = None if here.endswith(".txt") else _other(here, "images", "labels")
     if folder is not None and os.path.isdir(folder):
         return _labels_below(folder)
@@ -291,26 +281,20 @@ def _below(folder: str, suffixes: tuple[str, ...]) -> tuple[str, ...]:
     )
 
 
-def _above(folder: str) -> list[str]:
-    """Return the folders above label files in which class names may be."""
+def _around(root: str, texts: Sequence[str]) -> list[str]:
+    """Return further folders in which class names may be: above the root, and below it."""
     found = []
-    folder = os.path.abspath(folder)
+    root = folder = os.path.abspath(root)
     if "labels" in folder.split(os.sep):
         for _ in range(_UP):
             folder = os.path.dirname(folder)
             found.append(folder)
     elif os.path.isdir(os.path.join(folder, "labels")):  # of one split
         found.append(os.path.dirname(folder))
-    return found
-
-
-def _within(root: str, texts: Sequence[str]) -> list[str]:
-    """The folder of all labels and the one above it, if these are below the given one."""
     folders = {os.path.dirname(os.path.abspath(name)) for name in texts}
     inner = os.path.commonpath(folders) if folders else ""
-    root = os.path.abspath(root)
-    found = [inner, os.path.dirname(inner)]
-    return [one for one in found if one.startswith(root + os.sep)]
+    below = [inner, os.path.dirname(inner)]
+    return found + [one for one in below if one.startswith(root + os.sep)]
 
 
 def _names_beside(folders: Iterable[str]) -> tuple[dict[int, str], tuple[int, int] | None]:
@@ -334,17 +318,13 @@ def _listed_in(file: str) -> dict[int, str]:
     return dict(enumerate(line.strip() for line in text_of(file).splitlines() if line.strip()))
 
 
-def _listed_names(names: Any) -> list[Any]:
-    if not isinstance(names, list):
-        raise TypeError
-    return names
-
-
 def _named(file: str, said: Mapping[str, Any]) -> tuple[dict[int, str], tuple[int, int] | None]:
     """Names of classes and the shape of key points, as a description has them."""
     names = said.get("names", [])
     try:
-        pairs = names.items() if isinstance(names, dict) else enumerate(_listed_names(names))
+        if not isinstance(names, (dict, list)):
+            raise TypeError
+        pairs = names.items() if isinstance(names, dict) else enumerate(names)
         known = {int(number): str(name) for number, name in pairs}
     except (TypeError, ValueError):
         raise broken(
@@ -357,9 +337,7 @@ def _named(file: str, said: Mapping[str, Any]) -> tuple[dict[int, str], tuple[in
 
 
 def datums_of(files: Files, ids: Mapping[str, str]) -> pl.DataFrame:
-    """Return every image with a label file or a picture, with its size if the picture is
-    readable.
-    """
+    """Return every image with a label file or a picture, with its size if readable."""
     pictures = {ids[file]: file for file in files.images}
     sizes = sizes_of(pictures)
     names = list(dict.fromkeys(ids.values()))
@@ -404,7 +382,11 @@ def _read(look: Look) -> Annotations:
     told: tuple[Note, ...] = ()
     theirs = look.other.points if look.other else None
     if points is None and theirs is not None:
-        points, told = theirs, (_other_sides(theirs),)
+        said = (
+            f"lines are read as a box and {theirs[0]:,} key points of {theirs[1]} numbers each, by "
+            f"the other side's kpt_shape: [{theirs[0]}, {theirs[1]}]."
+        )
+        points, told = theirs, (("key_points_of_other_side", said, None),)
     rows, notes = lines.rows(points)
     notes = (*told, *notes) if "keypoints" in rows.columns else notes
     both = dict.fromkeys((*files.labels, *files.images))
@@ -413,22 +395,18 @@ def _read(look: Look) -> Annotations:
         pl.Series("datum_id", [ids[files.labels[at]] for at in rows["file"]], dtype=pl.String)
     ).drop("file")
     _refuse_unnamed(rows, files.names, lines)
+    labels = pl.DataFrame(
+        {"label_value": [*files.names], "label_name": [*files.names.values()]},
+        schema={"label_value": pl.Int64, "label_name": pl.String},
+    )
     return Annotations(
         rows=rows.select("datum_id", pl.exclude("datum_id")),
         datums=datums_of(files, ids),
-        labels=_labels(files.names),
+        labels=labels if files.names else None,
         shares=True,
         notes=notes if files.names else (*notes, _NAMELESS),
         points=files.points if files.points and files.points[0] else None,
     )
-
-
-def _other_sides(points: tuple[int, int]) -> Note:
-    said = (
-        f"lines are read as a box and {points[0]:,} key points of {points[1]} numbers each, by "
-        f"the other side's kpt_shape: [{points[0]}, {points[1]}]."
-    )
-    return "key_points_of_other_side", said, None
 
 
 _NAMELESS = (
@@ -438,25 +416,14 @@ _NAMELESS = (
 )
 
 
-def _labels(names: Mapping[int, str]) -> pl.DataFrame | None:
-    if not names:
-        return None
-    return pl.DataFrame(
-        {"label_value": [*names], "label_name": [*names.values()]},
-        schema={"label_value": pl.Int64, "label_name": pl.String},
-    )
-
-
 def _refuse_unnamed(rows: pl.DataFrame, names: Mapping[int, str], lines: _Lines) -> None:
     """Refuse class numbers beyond those that have names."""
     if not names:
         return
     odd = np.flatnonzero(~rows["label_value"].is_in([*names]).to_numpy())
     if odd.size:
-        file, line = lines.place(int(odd[0]))
-        raise broken(
-            file,
-            line,
+        raise lines.broken(
+            int(odd[0]),
             f"class {rows['label_value'][int(odd[0])]} has no name, and {len(names)} classes have"
             f" ({odd.size:,} such lines)",
             "Add it to the names, or correct the line.",
@@ -494,19 +461,12 @@ class _Lines(msgspec.Struct):
                     fields.append(words)
         return cls(files, np.array(file, np.int64), np.array(number, np.int64), fields)
 
-    def place(self, i: int) -> tuple[str, int]:
-        """File and number of a line."""
-        return self.files[self.file[i]], int(self.number[i])
+    def broken(self, i: int, wrong: str, repair: str) -> ReadError:
+        """Make the error for a line."""
+        return broken(self.files[self.file[i]], int(self.number[i]), wrong, repair)
 
     def rows(self, points: tuple[int, int] | None) -> tuple[pl.DataFrame, tuple[Note, ...]]:
-        """Parse all objects in relative coordinates: ``file``, ``label_value``, boxes and the rest.
-
-        Args:
-            points: shape of key points from the data set's description, or None.
-
-        Raises:
-            ReadError: an invalid line; names it.
-        """
+        """Parse all objects, in relative coordinates; return notes, too."""
         n = len(self.fields)
         kinds: dict[int, list[int]] = defaultdict(list)
         for i, words in enumerate(self.fields):
@@ -516,11 +476,15 @@ class _Lines(msgspec.Struct):
         for count, members in sorted(kinds.items()):
             at = np.array(members, np.int64)
             numbers = self._numbers(at, count)
-            self._hold(at, numbers)
-            found.label[at] = numbers[:, 0].astype(np.int64)
+            label = numbers[:, 0]
+            odd: Array = (label < 0) | (label % 1 != 0)
+            self._refuse(at, odd, "the first field is not a class number", "Correct the line.")
+            self._hold_shares(at, numbers[:, 1:5])
+            found.label[at] = label.astype(np.int64)
             if points is None and len(kinds) == 1:
                 points = _visible(numbers[:, 1:])
-                notes = () if points is None else (_guessed(points, n),)
+                if points is not None:
+                    notes = (("key_points_guessed", _GUESSED.format(points[0]), n),)
             if count == _SCORED:
                 numbers, told = self._score_last(at, numbers)
                 notes = (*notes, *told)
@@ -545,11 +509,10 @@ class _Lines(msgspec.Struct):
             f" the last field, {few:,} if it is the second"
         )
         if many < _MANY_BEYOND * len(at) or len(at) < _LEAST:
-            file, line = self.place(int(at[np.argmax(last)]))
-            raise broken(
-                file,
-                line,
-                f"{self._shown(int(at[np.argmax(last)]))}: {said}",
+            worst = int(at[np.argmax(last)])
+            raise self.broken(
+                worst,
+                f"{self._shown(worst)}: {said}",
                 "Write the confidence last, as Ultralytics does (awk '{print $1, $3, $4, $5, $6,"
                 " $2}' for each file), or clip the boxes to the image.",
             )
@@ -559,10 +522,8 @@ class _Lines(msgspec.Struct):
     def _numbers(self, at: Array, count: int) -> Array:
         """Lines of as many fields as numbers, float64 [k, count + 1]."""
         if count < 4:
-            file, line = self.place(int(at[0]))
-            raise broken(
-                file,
-                line,
+            raise self.broken(
+                int(at[0]),
                 f"{count + 1} fields: {self._shown(int(at[0]))}",
                 "An object is a class number and a box (cx cy w h) or a polygon (x y, three times"
                 " or more). A file without labels belongs elsewhere.",
@@ -576,22 +537,13 @@ class _Lines(msgspec.Struct):
                     try:
                         float(word)
                     except ValueError:
-                        file, line = self.place(i)
-                        raise broken(
-                            file,
-                            line,
+                        raise self.broken(
+                            i,
                             f"{word.decode('utf-8', 'replace')!r} is not a number:"
                             f" {self._shown(i)}",
                             "Correct the line, or move the file away if it has no labels.",
                         ) from None
             raise
-
-    def _hold(self, at: Array, numbers: Array) -> None:
-        """Refuse classes that are not numbers, and coordinates that are not shares."""
-        label = numbers[:, 0]
-        odd: Array = (label < 0) | (label % 1 != 0)
-        self._refuse(at, odd, "the first field is not a class number", "Correct the line.")
-        self._hold_shares(at, numbers[:, 1:5])
 
     def _hold_shares(self, at: Array, numbers: Array, more: str = "") -> None:
         out = ~((numbers >= LOW) & (numbers <= HIGH))
@@ -607,13 +559,11 @@ class _Lines(msgspec.Struct):
         """Refuse lines, if any are wrong, naming the first."""
         if wrong.any():
             first = int(at[np.argmax(wrong)])
-            file, line = self.place(first)
             many = f" ({int(wrong.sum()):,} such lines)" if wrong.sum() > 1 else ""
-            raise broken(file, line, f"{said}: {self._shown(first)}{many}", repair)
+            raise self.broken(first, f"{said}: {self._shown(first)}{many}", repair)
 
     def _shown(self, i: int) -> str:
-        text = b" ".join(self.fields[i]).decode("utf-8", "replace")
-        return repr(text if len(text) <= 60 else text[:60] + "...")
+        return shown([field.decode("utf-8", "replace") for field in self.fields[i]])
 
     def _understand(
         self, at: Array, numbers: Array, points: tuple[int, int], found: _Objects
@@ -654,10 +604,8 @@ class _Lines(msgspec.Struct):
             rest = numbers[:, 4 : 4 + (count - 4) // each * each].reshape(len(at), -1, each)
             inside = (rest[..., :2] >= box[:, None, :2]) & (rest[..., :2] <= box[:, None, 2:])
             if inside.all(axis=-1).mean() > 0.9:
-                file, line = self.place(int(at[0]))
-                raise broken(
-                    file,
-                    line,
+                raise self.broken(
+                    int(at[0]),
                     f"{count + 1} fields may be a polygon, or a box and key points",
                     "Add a data.yaml next to the labels: 'names', and for key points 'kpt_shape: "
                     "[number, 2 or 3]'.",
@@ -668,10 +616,8 @@ class _Lines(msgspec.Struct):
         scored = ~np.isnan(found.score)
         if scored.any() and not scored.all():
             first = int(np.argmin(scored))
-            file, line = self.place(first)
-            raise broken(
-                file,
-                line,
+            raise self.broken(
+                first,
                 f"no confidence, and {int(scored.sum()):,} other lines have one:"
                 f" {self._shown(first)}",
                 "Write it on every line, or on none.",
@@ -724,18 +670,14 @@ _OR_POINTS = (
 )
 
 
-def _guessed(points: tuple[int, int], n: int) -> Note:
-    said = (
-        f"every line is read as a box and {points[0]:,} key points, by flags of 0, 1 or 2. To "
-        "decide it, add a data.yaml with 'names' and, if so, 'kpt_shape' next to the labels."
-    )
-    return "key_points_guessed", said, n
+_GUESSED = (
+    "every line is read as a box and {:,} key points, by flags of 0, 1 or 2. To decide it, add a "
+    "data.yaml with 'names' and, if so, 'kpt_shape' next to the labels."
+)
 
 
 def _visible(numbers: Array) -> tuple[int, int] | None:
-    """Return the shape of key points whose visibility is 0, 1 or 2, as in labels; otherwise
-    None.
-    """
+    """Return the shape of key points whose visibility is 0, 1 or 2; otherwise None."""
     rest = numbers[:, 4:]
     if rest.shape[1] < 3 or rest.shape[1] % 3:
         return None
@@ -754,4 +696,4 @@ def _corners(boxes: Array) -> Array:
     return np.concatenate([boxes[:, :2] - half, boxes[:, :2] + half], axis=1)
 
 
-YOLO = Format("yolo", (".txt", *YAML), _detect, _read)
+YOLO = Format("yolo", (".txt", *YAML), _read, detects=_detect)

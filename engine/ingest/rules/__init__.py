@@ -86,15 +86,7 @@ _SAYS: dict[str, Callable[[Facts], str]] = {}
 def apply(
     rules: Sequence[Rule[Evidence]], task: str, signals: AbstractSet[str], evidence: Evidence
 ) -> tuple[list[Note], list[Problem]]:
-    """Run the rules triggered by signals.
-
-    Args:
-        rules: of one stage, in the order of their notes.
-        evidence: argument of every rule's ``look``.
-
-    Returns:
-        Notes, including warnings; problems.
-    """
+    """Run the rules triggered by signals."""
     notes: list[Note] = []
     problems: list[Problem] = []
     if not signals:

@@ -11,6 +11,7 @@ import polars as pl
 
 from evalengine.ingest.both_sides import LABEL_COLUMNS
 from evalengine.ingest.collecting import Prepared, Side
+from evalengine.ingest.dtypes import within
 from evalengine.ingest.infer import Naming
 from evalengine.ingest.problems import count_of, listing
 from evalengine.ingest.where import Condition
@@ -164,7 +165,8 @@ def _positions(side: Side, names: list[str]) -> tuple[list[str], set[str], set[s
         return set().union(*found) if all(found) else set()
 
     dtypes = {name: side.schema[name] for name in names}
-    looked = [n for n in names if dtypes[n] == pl.String or _depth(dtypes[n]) > 1]
+    depths = {n: depth for n in names if (depth := within(dtypes[n]))[1].is_numeric()}
+    looked = [n for n in names if dtypes[n] == pl.String or depths.get(n, (0,))[0] > 1]
     first = side.source.frame.select(looked).head(20).collect() if looked else pl.DataFrame()
     shapes = {name for name in looked if _outlined(first[name])}
     shapes |= {name for name in names if words[name] & _SHAPES} | having(_X, _Y, _WIDE, _HIGH)
@@ -172,28 +174,14 @@ def _positions(side: Side, names: list[str]) -> tuple[list[str], set[str], set[s
         n for n in names if dtypes[n].is_nested() and n in having(_NAMED)
     }
     shapes |= set(_corners(names))
-    plain = having(_WIDE, _HIGH) | {n for n in names if _depth(dtypes[n]) and _is_float(dtypes[n])}
+    plain = having(_WIDE, _HIGH)
+    plain |= {n for n, (depth, inner) in depths.items() if depth and inner.is_float()}
     plain -= shapes
     positions = [n for n in names if n in shapes or (words[n] & _POSITIONS and n not in plain)]
     return positions, shapes, plain
 
 
 _NAMED = _POSITIONS - _WIDE - _HIGH
-
-
-def _depth(dtype: pl.DataType) -> int:
-    """Return the number of list levels around numbers; 0 for other dtypes."""
-    inner: Any = dtype
-    depth = 0
-    while isinstance(inner, (pl.List, pl.Array)):
-        inner, depth = inner.inner, depth + 1
-    return depth if inner.is_numeric() else 0
-
-
-def _is_float(dtype: Any) -> bool:
-    while isinstance(dtype, (pl.List, pl.Array)):
-        dtype = dtype.inner
-    return bool(dtype.is_float())
 
 
 def _outlined(first: pl.Series) -> bool:
@@ -208,9 +196,7 @@ def _outlined(first: pl.Series) -> bool:
 
 
 def _corners(names: Iterable[str]) -> dict[str, str]:
-    """Return ``columns`` that make boxes of four columns, if their names allow it; otherwise
-    empty.
-    """
+    """Return ``columns`` that make boxes of four columns, if their names allow it."""
     found = {}
     for corner, pattern in _CORNERS.items():
         fits = [n for n in names if re.search(rf"(?<![a-z0-9]){pattern}(?![a-z0-9])", n.lower())]
@@ -343,11 +329,6 @@ def columns_read(
     where: Mapping[str, Condition] | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Return the columns of every table as plain values: ``read``, ``guessed``, ``unread``.
-
-    Args:
-        tables: role to columns, and their canonical names.
-        named: the option ``columns``.
-        where: role to the condition on its rows.
 
     Returns:
         Per role: names in the input that are read by their canonical name or by ``columns``; name

@@ -71,25 +71,17 @@ def evidence_of(ready: Prepared, options: Options) -> tuple[set[str], Values]:
         if role != GROUND_TRUTHS and not MODELS.isdisjoint(map(str.casefold, side.schema)):
             models[role] = next(name for name in side.schema if name.casefold() in MODELS)
             signals.add("model_column")
-        if side.table.task == "text" and (found := _unread_spans(side)):
-            spans[role] = found
-            signals.add("spans_unread")
+        if side.table.task == "text":
+            idle = side.schema.keys() - side.naming.used
+            if found := [name for name in side.schema if name in idle and _is_span(name, side)]:
+                spans[role] = found
+                signals.add("spans_unread")
         if side.table.task == "regression" and (found := _other_predictions(side, options)):
             forecasts[role] = found
             signals.add("numbers_unread")
         if side.naming.constant is not None:
             signals.add("constant_training")
     return signals, Values(ready, options, models, spans, forecasts)
-
-
-def _unread_spans(side: Side) -> list[str]:
-    """Own names of columns of lists of spans, by the fields of structs or by name."""
-    used = side.naming.used
-    return [
-        name
-        for name, dtype in side.schema.items()
-        if name not in used and isinstance(dtype, pl.List) and _is_span(name, dtype.inner)
-    ]
 
 
 def _other_predictions(side: Side, options: Options) -> list[str]:
@@ -120,7 +112,10 @@ def _alike(name: str, other: str) -> bool:
     return longer or any(ours[at] == theirs[at] and ours[at] in _PREDICTED for at in (0, -1))
 
 
-def _is_span(name: str, inner: Any) -> bool:
+def _is_span(name: str, side: Side) -> bool:
+    """Return whether a column has lists of spans, by the fields of structs or by name."""
+    dtype = side.schema[name]
+    inner: Any = dtype.inner if isinstance(dtype, pl.List) else None
     if isinstance(inner, pl.Struct):
         fields = {field.name.casefold() for field in inner.fields}
         return len(fields & _ENDS) >= _FIELDS or {"offset", "length"} <= fields
@@ -348,16 +343,12 @@ def _say_constant(facts: Facts) -> str:
 
 def of_labels(ready: Prepared, options: Options, notes: Sequence[Note]) -> list[Note]:
     """Apply the rules triggered by labels of only one side."""
-    if not any(map(_MARK.search, _lone(notes))):
+    lone = [label for note in notes if note.kind in LONE for label in note.lowest]
+    texts = [str(label[-1] if isinstance(label, tuple) else label) for label in lone]
+    if not any(map(_MARK.search, texts)):
         return []
     task = next(side.table.task for role, side in ready.sides.items() if role in _SIDES)
     return apply(OF_LABELS, task, {"lone_mark"}, Values(ready, options, {}, {}, {}))[0]
-
-
-def _lone(notes: Sequence[Note]) -> Iterator[str]:
-    for note in notes:
-        for label in note.lowest if note.kind in LONE else ():
-            yield str(label[-1] if isinstance(label, tuple) else label)
 
 
 _MARK = re.compile(MISSING)

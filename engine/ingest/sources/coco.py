@@ -16,8 +16,10 @@ import numpy as np
 import polars as pl
 
 from ...schemas.contract import OF_BOX
-from ...schemas.errors import InputError, ReadError
+from ...schemas.errors import EvalengineError, InputError, ReadError
 from ...schemas.wording import option
+from ..annotations.format import without_empty
+from ..geometry import BOX_NAMES
 from ..problems import PointsAlone
 from .json_rows import UNREADABLE, decode_rows, malformed, misfit
 from .source import SEGMENTED, Source
@@ -127,40 +129,61 @@ def _masks(texts: pl.Series, rows: pl.Series, name: str, what: str) -> pl.Series
         return packed
     place = (plain.cast(pl.Int64).cum_sum() - 1).clip(0)  # of a row with listed counts among those
     try:
-        packed_runs = _compressed(runs, rows.filter(plain), what)
+        from evalengine.geometry.masks import read_masks, to_rle  # kernels: only if used
+
+        listed = rows.filter(plain).to_numpy()
+        packed_runs = to_rle(read_masks(runs, side=f"{what}s", rows=listed)).cast(MASK)
     except InputError as error:
         raise ReadError(f"{name}: {error}", code=error.code, **error.facts) from None
     return packed.zip_with(~plain, packed_runs.gather(place))
 
 
-def _compressed(runs: pl.Series, rows: pl.Series, what: str) -> pl.Series:
-    """Masks with listed counts, their counts as COCO's strings."""
-    from evalengine.geometry.masks import read_masks, to_rle  # NumPy and kernels: only if used
-
-    return to_rle(read_masks(runs, side=f"{what}s", rows=rows.to_numpy())).cast(MASK)
+_OF_MASKS = "Expected polygons [[x, y, ...], ...] or {'size': [height, width], 'counts': ...}."
 
 
-def _broken(texts: pl.Series, rows: pl.Series, kind: Any, name: str, what: str) -> ReadError:
-    """Return the error for the first invalid segmentation."""
+def wrong_row(
+    name: str,
+    what: str,
+    row: int,
+    field: str,
+    said: str,
+    error: type[EvalengineError] = ReadError,
+    code: str = "file_malformed",
+    **facts: Any,
+) -> EvalengineError:
+    """Make the error for a row with an invalid field."""
+    return error(
+        f"{name}: {what} {row:,} (counted from 0), field {field!r}: {said}",
+        code=code,
+        file=str(name),
+        row=row,
+        field=field,
+        **facts,
+    )
+
+
+def _broken(
+    texts: Iterable[Any],
+    rows: Iterable[int],
+    kind: Any,
+    name: str,
+    what: str,
+    field: str = "segmentation",
+    expected: str = _OF_MASKS,
+) -> EvalengineError:
+    """Return the error for the first text that is not of a type."""
     decoder = msgspec.json.Decoder(kind)
-    for text, row in zip(texts, rows, strict=True):
+    for text, row in zip(texts, rows, strict=False):
         try:
-            decoder.decode(text)
+            decoder.decode(text or b"null")
         except (msgspec.DecodeError, RecursionError) as error:
             reason = re.sub(r" - at `\$.*`$", "", str(error)).replace("`", "'")
-            return ReadError(
-                f"{name}: {what} {row:,} (counted from 0), field 'segmentation': {reason}. "
-                "Expected polygons [[x, y, ...], ...] or {'size': [height, width], 'counts': "
-                "...}.",
-                code="file_malformed",
-                file=name,
-                row=row,
-                field="segmentation",
-            )
+            return wrong_row(name, what, row, field, f"{reason}. {expected}")
     return ReadError(
-        f"{name}: the segmentations of its {what}s cannot be decoded.",
+        f"{name}: field {field!r} of its {what}s cannot be decoded.",
         code="file_malformed",
         file=name,
+        field=field,
     )
 
 
@@ -169,8 +192,7 @@ def _refuse(frame: pl.DataFrame, odd: pl.Series, name: str, what: str) -> None:
     text = bytes(frame["segmentation"][row])[:40].decode("utf-8", "replace")
     raise ReadError(
         f"{name}: {odd.sum():,} {what}s whose segmentation is neither polygons nor a mask, first "
-        f"{what} {row:,} (counted from 0): {text}. Expected polygons [[x, y, ...], ...] or "
-        "{'size': [height, width], 'counts': ...}.",
+        f"{what} {row:,} (counted from 0): {text}. {_OF_MASKS}",
         code="file_malformed",
         file=str(name),
         field="segmentation",
@@ -210,16 +232,10 @@ def read_images(raw: msgspec.Raw, name: str, what: str = "image") -> pl.DataFram
         raise misfit(error, name, what) from None
     for i, row in enumerate(rows):
         if not isinstance(row.get("id"), (int, str)) or isinstance(row["id"], bool):
-            raise ReadError(
-                f"{name}: {what} {i:,} (counted from 0), field 'id': an integer or string is"
-                f" needed, not {row.get('id')!r}.",
-                code="file_malformed",
-                file=name,
-                row=i,
-                field="id",
-            )
+            said = f"an integer or string is needed, not {row.get('id')!r}."
+            raise wrong_row(name, what, i, "id", said)
     ids = [row["id"] for row in rows]
-    columns: dict[str, pl.Series] = {"datum_id": _uniform(ids, name, what)}
+    columns: dict[str, pl.Series] = {"datum_id": id_column(ids, name, what)}
     for field in dict.fromkeys(itertools.chain.from_iterable(rows)):
         values = [row.get(field) for row in rows]
         if field in _LISTS:
@@ -228,23 +244,17 @@ def read_images(raw: msgspec.Raw, name: str, what: str = "image") -> pl.DataFram
             columns[field] = pl.Series(values, strict=False)
     frame = pl.DataFrame(columns)
     if frame.schema.get(_CROWDED, pl.Null()).is_numeric():
-        frame = frame.with_columns(_level(pl.col(_CROWDED)).alias("crowd_level"))
+        index = pl.col(_CROWDED)
+        low, high = _LEVELS
+        word = pl.when(index < low).then(pl.lit("easy")).when(index < high).then(pl.lit("medium"))
+        frame = frame.with_columns(
+            (pl.when(index.is_not_null()).then(word.otherwise(pl.lit("hard")))).alias("crowd_level")
+        )
     return frame
 
 
-def _level(index: pl.Expr) -> pl.Expr:
-    """CrowdPose's three kinds of images, as crowdposetools and xtcocotools part them."""
-    low, high = _LEVELS
-    word = pl.when(index < low).then(pl.lit("easy")).when(index < high).then(pl.lit("medium"))
-    return pl.when(index.is_not_null()).then(word.otherwise(pl.lit("hard")))
-
-
 def _lists(values: list[Any], field: str, name: str) -> pl.Series:
-    """Read lists of categories, as in LVIS; null if an image has none.
-
-    Raises:
-        ReadError: other values.
-    """
+    """Read lists of categories, as in LVIS; null if an image has none."""
     try:
         kinds = {type(one) for value in values if value is not None for one in value}
         if not kinds <= {int} and not kinds <= {str}:
@@ -252,46 +262,41 @@ def _lists(values: list[Any], field: str, name: str) -> pl.Series:
         return pl.Series(values, dtype=pl.List(pl.String if kinds == {str} else pl.Int64))
     except (TypeError, pl.exceptions.PolarsError, OverflowError):
         at = next((i for i, v in enumerate(values) if v is not None and not isinstance(v, list)), 0)
-        raise ReadError(
-            f"{name}: image {at:,} (counted from 0), field {field!r}: lists of category ids are"
-            f" needed, all integers or all strings, not {values[at]!r}.",
-            code="file_malformed",
-            file=name,
-            row=at,
-            field=field,
-        ) from None
+        said = f"lists of category ids are needed, all integers or all strings, not {values[at]!r}."
+        raise wrong_row(name, "image", at, field, said) from None
 
 
-def _uniform(values: list[Any], name: str, what: str) -> pl.Series:
-    if len({type(value) for value in values}) > 1:
-        raise InputError(
-            f"{name}: {what} ids are partly strings, partly integers; use one type.",
+def id_column(
+    values: list[Any],
+    name: str,
+    what: str,
+    field: str = "id",
+    error: type[EvalengineError] = InputError,
+) -> pl.Series:
+    """Return a column of ids, all integers or all strings; nulls are allowed."""
+    known = [value for value in values if value is not None]
+    if len({type(value) for value in known}) > 1:
+        raise error(
+            f"{name}: {what}s whose {field} is a string, and others whose is a number. Use one"
+            " type.",
             code="ids_mixed",
             file=name,
+            field=field,
         )
-    refuse_large(values, name, what, "id")
-    if values and isinstance(values[0], int) and max(values) >= 2**63 and min(values) >= 0:
-        return pl.Series(values, dtype=pl.UInt64)
-    return pl.Series(values, dtype=None if values else pl.Int64)
+    if known and isinstance(known[0], str):
+        return pl.Series(values, dtype=pl.String)
+    refuse_large(values, name, what, field)
+    large = bool(known) and max(known) >= 2**63 and min(known) >= 0
+    return pl.Series(values, dtype=pl.UInt64 if large else pl.Int64)
 
 
 def refuse_large(values: Sequence[Any], name: str, what: str, field: str, done: int = 0) -> None:
-    """Refuse ids beyond 64 bits; ignores nulls and strings.
-
-    Raises:
-        InputError: names the first.
-    """
+    """Refuse ids beyond 64 bits; ignores nulls and strings."""
     for i, value in enumerate(values):
         if isinstance(value, int) and not -(2**63) <= value < 2**64:
             said = str(value) if value.bit_length() <= _SHOWN_BITS else f"{hex(value)[:20]}..."
-            raise InputError(
-                f"{name}: {what} {done + i:,} (counted from 0), field {field!r}: {said} has more"
-                " than 64 bits. Write ids as strings, or smaller ones.",
-                code="number_too_large",
-                file=str(name),
-                field=field,
-                row=done + i,
-            )
+            said = f"{said} has more than 64 bits. Write ids as strings, or smaller ones."
+            raise wrong_row(name, what, done + i, field, said, InputError, "number_too_large")
 
 
 def _plain(values: Iterable[Any]) -> bool:
@@ -301,16 +306,14 @@ def _plain(values: Iterable[Any]) -> bool:
 
 
 def read_categories(raw: msgspec.Raw, name: str) -> pl.DataFrame | None:
-    """Read categories as labels, with name, supercategory, frequency, key point names and
-    skeleton.
-    """
+    """Read categories as labels, with their plain fields, key point names and skeleton."""
     if not there(raw):
         return None
     try:
         rows = msgspec.json.decode(raw, type=list[_Category])
     except msgspec.ValidationError as error:
         raise misfit(error, name, "category") from None
-    columns = {"label_value": _uniform([row.id for row in rows], name, "category")}
+    columns = {"label_value": id_column([row.id for row in rows], name, "category")}
     for field in ("name", "supercategory", "frequency"):
         values = [getattr(row, field) for row in rows]
         if any(value is not None for value in values):
@@ -351,12 +354,12 @@ _LEFT_OUT = b"[] \t\r\n"
 def lists(
     texts: Sequence[bytes], name: str, what: str, done: int, field: str = "keypoints"
 ) -> pl.Series:
-    """Parse lists of numbers as one column, List(Float64); null for an empty text and for null.
-
-    Raises:
-        ReadError: non-numeric values; names the first row.
-    """
+    """Parse lists of numbers as one column, List(Float64); null for an empty text and for null."""
     import pyarrow as pa
+
+    def broken() -> EvalengineError:
+        rows, expected = itertools.count(done), f"Expected one list {_NEEDED[field]}."
+        return _broken(texts, rows, list[float] | None, name, what, field, expected)
 
     n = len(texts)
     missing = np.zeros(n, np.bool_)
@@ -379,38 +382,14 @@ def lists(
                 schema={"number": pl.Float64},
             )["number"].to_numpy()
         except pl.exceptions.PolarsError:
-            raise _broken_rows(texts, name, what, done, field) from None
+            raise broken() from None
         nested = joined.count(b"[") != len(full)
         if nested or values.size != lengths.sum() or np.isnan(values).any():
-            raise _broken_rows(texts, name, what, done, field)
+            raise broken()
     start = np.concatenate([[0], np.cumsum(lengths)])
     mask = pa.array(missing) if missing.any() else None
     column: Any = pa.LargeListArray.from_arrays(pa.array(start), pa.array(values), mask=mask)
     return pl.Series(field, pl.from_arrow(column))
-
-
-def _broken_rows(texts: Sequence[bytes], name: str, what: str, done: int, field: str) -> ReadError:
-    """The first row whose list is not one of numbers."""
-    decoder = msgspec.json.Decoder(list[float] | None)
-    for row, text in enumerate(texts):
-        try:
-            decoder.decode(text or b"null")
-        except msgspec.DecodeError as error:
-            reason = re.sub(r" - at `\$.*`$", "", str(error)).replace("`", "'")
-            return ReadError(
-                f"{name}: {what} {done + row:,} (counted from 0), field {field!r}: {reason}. "
-                f"Expected one list {_NEEDED[field]}.",
-                code="file_malformed",
-                file=name,
-                row=done + row,
-                field=field,
-            )
-    return ReadError(
-        f"{name}: field {field!r} of its {what}s cannot be read.",
-        code="file_malformed",
-        file=name,
-        field=field,
-    )
 
 
 Box = tuple[float, float, float, float]
@@ -424,7 +403,6 @@ _MAY_LACK = (
     *("score", "iscrowd", "ignore", "area", "annotation_id"),
     *("segmentation", "keypoints", "num_keypoints", "obb"),
 )
-_BOX_COLUMNS = ("xmin", "ymin", "xmax", "ymax", "box_width", "box_height")
 
 
 class _Result(msgspec.Struct, gc=False):
@@ -497,14 +475,9 @@ def read_results(
     """Read a results array ``[{image_id, category_id, bbox or segmentation, score}, ...]``.
 
     Args:
-        buffer: the file's bytes, or a memory map of them.
         what: ``annotation`` for an array of annotations, which have area, iscrowd and id.
         wanted: geometry fields to read in addition to boxes, ``segmentation`` and ``keypoints``; if
             empty, segmentations are read only if a box is missing.
-
-    Raises:
-        ReadError: malformed JSON or an invalid row.
-        InputError: results with neither box nor segmentation.
     """
     rows, notes = _rows(buffer, name, what, wanted=wanted)
     return Source(
@@ -517,13 +490,8 @@ def read_ground_truths(buffer: Any, name: str, *, wanted: frozenset[str] = SEGME
     labels.
 
     Args:
-        buffer: the file's bytes, or a memory map of them.
         wanted: geometry fields to read in addition to boxes, ``segmentation`` and ``keypoints``; if
             empty, segmentations are read only if a box is missing.
-
-    Raises:
-        ReadError: malformed JSON, an invalid row, or no annotations at all.
-        InputError: annotations with neither box nor segmentation.
     """
     try:
         file = msgspec.json.decode(buffer, type=_File)
@@ -621,29 +589,22 @@ def _columns(
             columns["area"] = _numbers(rows, "area")
             columns["annotation_id"] = _ids(rows, "id", name, what, done, loose=loose)
         pieces.append(pl.DataFrame(columns))
-        _same_kind(pieces, name, what, done)
+        for column, field in (("datum_id", "image_id"), ("label_value", "category_id")):
+            first, last = pieces[0][column], pieces[-1][column]
+            if (first.dtype == pl.String) != (last.dtype == pl.String):
+                raise _mixed(name, what, done, field, last[0], first[0])
         done += n
     return pieces
 
 
 def _without_empty_boxes(rows: Sequence[Any], name: str, what: str, done: int) -> None:
-    """Replace ``"bbox": []`` by None, as pycocotools does for masks.
-
-    Raises:
-        ReadError: a box of another length than four.
-    """
+    """Replace ``"bbox": []`` by None, as pycocotools does for masks."""
     for i, row in enumerate(rows):
         if row.bbox is not None and len(row.bbox) != 4:
             if row.bbox:
                 way = f" Five are an oriented one: write {option('iou_type', 'obb')}."
-                raise ReadError(
-                    f"{name}: {what} {done + i:,} (counted from 0), field 'bbox': a box needs 4"
-                    f" numbers.{way if len(row.bbox) == 5 else ''}",
-                    code="file_malformed",
-                    file=str(name),
-                    field="bbox",
-                    row=done + i,
-                )
+                said = f"a box needs 4 numbers.{way if len(row.bbox) == 5 else ''}"
+                raise wrong_row(name, what, done + i, "bbox", said)
             row.bbox = None
 
 
@@ -651,9 +612,6 @@ def _turned(rows: Sequence[Any], name: str, what: str, done: int) -> dict[str, p
     """Return oriented boxes, and corners and extents of upright ones; null if a row has none.
 
     An oriented box is in a separate field, or has five numbers instead of four.
-
-    Raises:
-        ReadError: boxes of another length.
     """
     box, own = (
         lists([bytes(getattr(row, field)) for row in rows], name, what, done, field)
@@ -663,16 +621,10 @@ def _turned(rows: Sequence[Any], name: str, what: str, done: int) -> dict[str, p
     wrong = ~size.is_in([0, 4, 5])
     if wrong.any():
         at = int(wrong.arg_true()[0])
-        raise ReadError(
-            f"{name}: {what} {done + at:,} (counted from 0), field 'bbox': a box needs 4 numbers,"
-            f" an oriented one 5, not {size[at]}.",
-            code="file_malformed",
-            file=str(name),
-            field="bbox",
-            row=done + at,
-        )
+        said = f"a box needs 4 numbers, an oriented one 5, not {size[at]}."
+        raise wrong_row(name, what, done + at, "bbox", said)
     x, y, w, h = (box.list.get(i, null_on_oob=True).set(size != 4, None) for i in range(4))
-    columns = dict(zip(_BOX_COLUMNS, (x, y, x + w, y + h, w, h), strict=True))
+    columns = dict(zip(BOX_NAMES, (x, y, x + w, y + h, w, h), strict=True))
     both = own.is_not_null() & (own.list.len() > 0)
     return columns | {"obb": own.zip_with(both, box.set(size != 5, None))}
 
@@ -690,35 +642,20 @@ def _boxes(rows: Sequence[Any]) -> dict[str, pl.Series]:
             whole = False
     if not whole:
         if not any(map(of_row, rows)):
-            return {name: pl.Series([None] * n, dtype=pl.Float64) for name in _BOX_COLUMNS}
+            return {name: pl.Series([None] * n, dtype=pl.Float64) for name in BOX_NAMES}
         flat = itertools.chain.from_iterable(row.bbox or _NO_BOX for row in rows)
         boxes = np.fromiter(flat, np.float64, 4 * n).reshape(n, 4)
     x, y, w, h = np.ascontiguousarray(boxes.T)
-    columns = dict(zip(_BOX_COLUMNS, map(pl.Series, (x, y, x + w, y + h, w, h)), strict=True))
+    columns = dict(zip(BOX_NAMES, map(pl.Series, (x, y, x + w, y + h, w, h)), strict=True))
     if whole:
         return columns
     return {name: column.fill_nan(None) for name, column in columns.items()}
 
 
-def _same_kind(pieces: list[pl.DataFrame], name: str, what: str, done: int) -> None:
-    """Refuse a chunk whose ids are strings if earlier ones are integers, or the reverse."""
-    for column, field in (("datum_id", "image_id"), ("label_value", "category_id")):
-        first, last = pieces[0][column], pieces[-1][column]
-        if (first.dtype == pl.String) != (last.dtype == pl.String):
-            raise _mixed(name, what, done, field, last[0], first[0])
-
-
-def _mixed(name: str, what: str, index: int, field: str, odd: Any, usual: Any) -> InputError:
+def _mixed(name: str, what: str, index: int, field: str, odd: Any, usual: Any) -> EvalengineError:
     kind = "strings" if isinstance(usual, str) else "integers"
-    return InputError(
-        f"{name}: {what} {index:,} (counted from 0), field {field!r}: {odd!r} among {kind} such as"
-        f" {usual!r}. Ids are all integers or all strings.",
-        code="ids_mixed",
-        file=name,
-        row=index,
-        field=field,
-        value=odd,
-    )
+    said = f"{odd!r} among {kind} such as {usual!r}. Ids are all integers or all strings."
+    return wrong_row(name, what, index, field, said, InputError, "ids_mixed", value=odd)
 
 
 def _joined(pieces: list[pl.DataFrame]) -> pl.DataFrame:
@@ -767,11 +704,7 @@ def _numbers(rows: Sequence[Any], field: str) -> pl.Series:
 
 
 def _flags(rows: Sequence[Any], field: str, name: str, what: str, done: int) -> pl.Series:
-    """Return a column of flags; integers other than 0 and 1 are refused later.
-
-    Raises:
-        InputError: a number beyond 64-bit integers; names the first.
-    """
+    """Return a column of flags; integers other than 0 and 1 are refused later."""
     try:
         flags = _numbers(rows, field)
         if not (flags.abs() > _LARGEST).any():
@@ -780,25 +713,15 @@ def _flags(rows: Sequence[Any], field: str, name: str, what: str, done: int) -> 
         pass
     values = map(operator.attrgetter(field), rows)
     i, value = next((i, v) for i, v in enumerate(values) if v is not None and abs(v) > _LARGEST)
-    raise InputError(
-        f"{name}: {what} {done + i:,} (counted from 0), field {field!r}: a number of"
-        f" {value.bit_length():,} bits. Write 0 or 1.",
-        code="number_too_large",
-        file=str(name),
-        field=field,
-        row=done + i,
-    )
+    said = f"a number of {value.bit_length():,} bits. Write 0 or 1."
+    raise wrong_row(name, what, done + i, field, said, InputError, "number_too_large")
 
 
 def _tidy(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[tuple[str, str, int | None], ...]]:
     """Drop columns without values; fill missing flags and areas."""
     notes: list[tuple[str, str, int | None]] = []
-    empty = [
-        name
-        for name in (*_MAY_LACK, *_BOX_COLUMNS)
-        if name in frame.columns and frame[name].null_count() == frame.height
-    ]
-    frame = frame.drop(empty)
+    names = (*_MAY_LACK, *BOX_NAMES)
+    frame = without_empty(frame, [name for name in names if name in frame.columns])
     for name in ("iscrowd", "ignore"):
         if name in frame.columns:
             frame = frame.with_columns(pl.col(name).fill_null(0.0).cast(pl.Int64))
@@ -872,11 +795,6 @@ def open_coco_object(
     Args:
         thing: a dict with ``annotations``, pycocotools' ``COCO``, or a list of results as dicts.
         box_format: if other than xywh, a list is treated as plain records.
-        wanted: geometry fields to read in addition to boxes.
-
-    Raises:
-        InputError: values that cannot be written as JSON.
-        ReadError: an invalid row.
     """
 
     name = f"{type(thing).__name__} in memory"

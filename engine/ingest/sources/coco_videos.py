@@ -9,8 +9,10 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from ...schemas.errors import InputError, ReadError
-from .coco import read_categories, read_images, refuse_large, there, with_segmentation
+from ...schemas.errors import ReadError
+from ..annotations.format import without_empty
+from ..geometry import CORNER_NAMES
+from .coco import id_column, read_categories, read_images, there, with_segmentation, wrong_row
 from .json_rows import UNREADABLE, decode_rows, malformed, misfit
 from .source import Source
 
@@ -69,7 +71,6 @@ def is_videos(buffer: Any, head: bytes) -> bool:
     """Return whether an object has videos, and annotations with object ids.
 
     Args:
-        buffer: the file's bytes, or a memory map of them.
         head: its first bytes; the whole is searched only if these mention videos.
     """
     return (
@@ -80,9 +81,7 @@ def is_videos(buffer: Any, head: bytes) -> bool:
 
 
 def is_video_row(first: Mapping[str, Any]) -> bool:
-    """Return whether the first object of an array is a box of a track, or a track, with its
-    category.
-    """
+    """Return whether the first object of an array is a track, or a box of one."""
     of_frame = {"track_id", "instance_id"} & {*first} and {"bbox", "segmentation"} & {*first}
     placed = {"video_id", "image_id"} & {*first}
     of_video = "video_id" in first and _LISTS & {*first}
@@ -90,14 +89,7 @@ def is_video_row(first: Mapping[str, Any]) -> bool:
 
 
 def read_videos(buffer: Any, name: str) -> Source:
-    """Read an object ``{videos, images, annotations, categories}``; videos become datums.
-
-    Args:
-        buffer: the file's bytes, or a memory map of them.
-
-    Raises:
-        ReadError: malformed JSON, or an invalid or incomplete row.
-    """
+    """Read an object ``{videos, images, annotations, categories}``; videos become datums."""
     try:
         file = msgspec.json.decode(buffer, type=_File)
         images = msgspec.json.decode(file.images, type=list[_Image]) if there(file.images) else []
@@ -135,14 +127,7 @@ def read_videos(buffer: Any, name: str) -> Source:
 
 
 def read_video_results(buffer: Any, name: str) -> Source:
-    """Read a list of results; those with only image ids need :func:`placed`.
-
-    Args:
-        buffer: the file's bytes, or a memory map of them.
-
-    Raises:
-        ReadError: malformed JSON, or an invalid or incomplete row.
-    """
+    """Read a list of results; those with only image ids need :func:`placed`."""
     return _source(_read(buffer, name, "result"), name, "result", None)
 
 
@@ -151,9 +136,6 @@ def placed(source: Source, images: pl.DataFrame | None) -> Source:
 
     Args:
         images: ``image_id``, ``sequence`` and ``frame``, of the ground truths.
-
-    Raises:
-        ReadError: rows of unknown images.
     """
     if "image_id" not in source.frame.collect_schema():
         return source
@@ -200,8 +182,8 @@ def _frames_of(images: list[_Image], name: str) -> pl.DataFrame:
     ids, videos, frames = zip(*kept, strict=True) if kept else ((), (), ())
     return pl.DataFrame(
         {
-            "image_id": _ids([*ids], name, "image", "id"),
-            "sequence": _ids([*videos], name, "image", "video_id"),
+            "image_id": id_column([*ids], name, "image", "id", ReadError),
+            "sequence": id_column([*videos], name, "image", "video_id", ReadError),
             "frame": pl.Series([*frames], dtype=pl.Int64),
         }
     ).drop_nulls()
@@ -229,16 +211,16 @@ def _read(buffer: Any, name: str, what: str) -> pl.DataFrame:
     columns = [*zip(*rows, strict=True)] or [()] * 12
     sequence, frame, image, own, label, score, crowd, ignore, *corners, segmentation = columns
     made: dict[str, pl.Series] = {
-        "sequence": _ids([*sequence], name, what, "video_id"),
+        "sequence": id_column([*sequence], name, what, "video_id", ReadError),
         "frame": pl.Series(frame, dtype=pl.Int64),
-        "image_id": _ids([*image], name, what, "image_id"),
-        "object_id": _ids([*own], name, what, "track_id"),
-        "label_value": _ids([*label], name, what, "category_id"),
+        "image_id": id_column([*image], name, what, "image_id", ReadError),
+        "object_id": id_column([*own], name, what, "track_id", ReadError),
+        "label_value": id_column([*label], name, what, "category_id", ReadError),
         "score": pl.Series(score, dtype=pl.Float64),
         "region": pl.Series(crowd, dtype=pl.Int64),
         "ignored": pl.Series(ignore, dtype=pl.Int64),
     }
-    for side, values in zip(("xmin", "ymin", "xmax", "ymax"), corners, strict=True):
+    for side, values in zip(CORNER_NAMES, corners, strict=True):
         made[side] = pl.Series(values, dtype=pl.Float64)
     made["segmentation"] = pl.Series(segmentation, dtype=pl.Binary)
     table = pl.DataFrame(made)
@@ -248,10 +230,8 @@ def _read(buffer: Any, name: str, what: str) -> pl.DataFrame:
         table = table.drop(flags)
     if not table["frame"].null_count():
         table = table.drop("image_id")
-    empty = [one for one in ("score", "segmentation") if table[one].null_count() == table.height]
-    if table["xmin"].null_count() == table.height and "segmentation" not in empty:
-        empty += ["xmin", "ymin", "xmax", "ymax"]
-    return table.drop(empty)
+    table = without_empty(table, ("score", "segmentation"))
+    return without_empty(table, CORNER_NAMES) if "segmentation" in table.columns else table
 
 
 def _boxes(row: _Row, index: int, name: str, what: str) -> Iterator[tuple[Any, ...]]:
@@ -263,13 +243,13 @@ def _boxes(row: _Row, index: int, name: str, what: str) -> Iterator[tuple[Any, .
         own = row.id if what == "annotation" else index
     label, score = row.category_id, row.score
     if own is None or label is None or (row.video_id is None and (listed or row.image_id is None)):
-        raise ReadError(
-            f"{place}: a track_id (or instance_id), a category_id and a video_id (or image_id) are"
-            " needed. Write them, or remove the row.",
-            code="file_malformed",
-            file=name,
-            row=index,
-            field="track_id",
+        raise wrong_row(
+            name,
+            what,
+            index,
+            "track_id",
+            "a track_id (or instance_id), a category_id and a video_id (or image_id) are needed."
+            " Write them, or remove the row.",
         )
     flags = (
         None if row.iscrowd is None else int(row.iscrowd),
@@ -278,22 +258,12 @@ def _boxes(row: _Row, index: int, name: str, what: str) -> Iterator[tuple[Any, .
     if not listed:
         number = row.frame_id if row.frame_id is not None else row.frame_index
         if row.image_id is None and number is None:
-            raise ReadError(
-                f"{place}: neither a frame_id nor an image_id. Write one of them.",
-                code="file_malformed",
-                file=name,
-                row=index,
-                field="frame_id",
-            )
+            said = "neither a frame_id nor an image_id. Write one of them."
+            raise wrong_row(name, what, index, "frame_id", said)
         shape = bytes(row.segmentation)
         if not row.bbox and shape in (b"", b"null", b"[]"):
-            raise ReadError(
-                f"{place}: neither bbox nor segmentation. Give it one, or remove it.",
-                code="file_malformed",
-                file=name,
-                row=index,
-                field="bbox",
-            )
+            said = "neither bbox nor segmentation. Give it one, or remove it."
+            raise wrong_row(name, what, index, "bbox", said)
         corners = _corners(row.bbox, place)
         at = (row.video_id, number, row.image_id)
         yield *at, own, label, score, *flags, *corners, shape or None
@@ -319,26 +289,6 @@ def _corners(box: list[float] | None, place: str) -> tuple[float | None, ...]:
         )
     x, y, width, height = box
     return x, y, x + width, y + height
-
-
-def _ids(values: list[Any], name: str, what: str, field: str) -> pl.Series:
-    """Return a column of ids, all integers or all strings.
-
-    Raises:
-        ReadError: a mixture.
-        InputError: integers of more than 64 bits.
-    """
-    kinds = {type(value) for value in values if value is not None}
-    if len(kinds) > 1:
-        raise ReadError(
-            f"{name}: {what}s whose {field} is a string, and others whose is a number.",
-            code="ids_mixed",
-            file=name,
-            field=field,
-        )
-    if kinds == {int}:
-        refuse_large(values, name, what, field)
-    return pl.Series(values, dtype=pl.String if kinds == {str} else pl.Int64)
 
 
 # COCO's panoptic JSON: one row per segment, next to the PNG of its image.
@@ -375,12 +325,6 @@ def read_panoptic(buffer: Any, name: str) -> Source:
     """Read segments of images, one row each; an image without segments has one row without a label.
 
     The PNGs are in the folder with the file's name without ``.json``, otherwise next to the file.
-
-    Args:
-        buffer: the file's bytes, or a memory map of them.
-
-    Raises:
-        ReadError: malformed JSON, an invalid row, or no folder with the PNGs.
     """
     listed = bytes(buffer[:64]).lstrip()[:1] == b"["
     try:
@@ -399,8 +343,10 @@ def read_panoptic(buffer: Any, name: str) -> Source:
     folder = _folder(name, images)
     paths = {image.file_name: os.path.join(folder, image.file_name) for image in file.annotations}
     made: dict[str, pl.Series] = {
-        "datum_id": _segment_ids([image.image_id for image in images], name, "image_id"),
-        "label_value": _segment_ids([one.category_id for one in segments], name, "category_id"),
+        "datum_id": id_column([image.image_id for image in images], name, "annotation", "image_id"),
+        "label_value": id_column(
+            [one.category_id for one in segments], name, "annotation", "category_id"
+        ),
         "segment_id": pl.Series([one.id for one in segments], dtype=pl.Int64),
         "raster": pl.Series([paths[image.file_name] for image in images], dtype=pl.String),
     }
@@ -426,23 +372,8 @@ def read_panoptic(buffer: Any, name: str) -> Source:
     )
 
 
-def _segment_ids(values: list[Any], name: str, field: str) -> pl.Series:
-    kinds = {type(value) for value in values}
-    if len(kinds) > 1:
-        raise InputError(
-            f"{name}: field {field!r} contains integers and strings. Ids must be all integers or "
-            "all strings."
-        )
-    refuse_large(values, name, "annotation", field)
-    return pl.Series(field, values, dtype=pl.String if kinds == {str} else pl.Int64)
-
-
 def _folder(name: str, images: list[_Annotation]) -> str:
-    """Return the folder of a file's PNGs.
-
-    Raises:
-        ReadError: they are neither in the folder of its name nor next to it.
-    """
+    """Return the folder of a file's PNGs."""
     own, beside = os.path.splitext(name)[0], os.path.dirname(name)
     if not images:
         return beside

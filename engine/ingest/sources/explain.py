@@ -201,22 +201,18 @@ def difference(
     first: Mapping[str, pl.DataType], other: Mapping[str, pl.DataType], one: str, two: str
 ) -> str:
     """The first column in which two files differ, as a sentence; empty if they agree."""
-    for name, dtype in first.items():
-        if name not in other:
+    for name in {**first, **other}:
+        if name not in first or name not in other:
+            here, there = (one, two) if name in first else (two, one)
+            dtype = first.get(name) or other[name]
             return (
-                f"column {name!r} ({dtype}) of {one} is missing in {two}. Write the files with the"
-                " same columns."
+                f"column {name!r} ({dtype}) of {here} is missing in {there}. Write the files with"
+                " the same columns."
             )
-        if other[name] != dtype:
+        if other[name] != first[name]:
             return (
-                f"column {name!r} is {dtype} in {one} but {other[name]} in {two}. Write the files"
-                " with the same dtypes."
-            )
-    for name, dtype in other.items():
-        if name not in first:
-            return (
-                f"column {name!r} ({dtype}) of {two} is missing in {one}. Write the files with the"
-                " same columns."
+                f"column {name!r} is {first[name]} in {one} but {other[name]} in {two}. Write the"
+                " files with the same dtypes."
             )
     return ""
 

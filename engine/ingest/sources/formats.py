@@ -42,10 +42,6 @@ def refuse_miscounted(path: str) -> dict[str, Held]:
 
     Returns:
         column to its bytes; empty if row groups are small.
-
-    Raises:
-        ReadError: the counts differ.
-        OSError: the file cannot be read.
     """
     with open(path, "rb") as file:
         file.seek(-_END.size, 2)
@@ -158,23 +154,16 @@ def _names(schema: list[Fields]) -> tuple[set[bytes], dict[bytes, int]]:
         names.add(one[4])
         if not one.get(5) and one.get(3) != _REPEATED:
             flat[one[4]] = one[1]
-        place, left = _behind(schema, place), left - 1
+        below = 1  # elements of this one that are still to come
+        while below:
+            below += schema[place].get(5, 0) - 1
+            place += 1
+        left -= 1
     return names, flat
 
 
-def _behind(schema: list[Fields], place: int) -> int:
-    """The place behind an element of a schema and all below it."""
-    left = 1
-    while left:
-        left += schema[place].get(5, 0) - 1
-        place += 1
-    return place
-
-
 def _values(file: IO[bytes], chunk: Fields) -> int | None:
-    """Count the values in the pages of a column in a row group; None if headers do not define
-    it.
-    """
+    """Count the values in the pages of a column in a row group; None if unknown."""
     starts = [start for start in (chunk[9], chunk.get(11, 0)) if start > 0]
     if not starts:
         return 0
@@ -313,55 +302,48 @@ def detect(path: str, held: dict[str, Held] | None = None, room: Room | None = N
     Args:
         held: receives the memory size of its columns, added to that of other files; the name of
             text columns is empty.
-        room: memory limit for reading; None if unknown.
-
-    Raises:
-        ReadError: empty, truncated, damaged in its footer, compressed, or of unknown format.
     """
     head, tail, size = _ends(path)
     format_ = by_extension(path)
+
+    def refuse(said: str, code: str, **facts: Any) -> ReadError:
+        return ReadError(f"{path}: {said}", code=code, file=str(path), **facts)
+
     if size == 0:
         of = f" {NAMES[format_]}" if format_ else ""
-        raise ReadError(
-            f"{path}: the{of} file is empty (0 bytes). Write it again.",
-            code="file_empty",
-            file=str(path),
-        )
+        raise refuse(f"the{of} file is empty (0 bytes). Write it again.", "file_empty")
     magic = next((name for mark, name in _SIGNATURES.items() if head.startswith(mark)), None)
-    if magic is None and _is_trec(path, format_, head):
+    unnamed = format_ in (None, "csv", "trec") and ".csv" not in Path(path).name.lower()
+    if magic is None and unnamed and layout_of(start_of(head), named=format_ == "trec"):
         return "trec"
     if magic is None and format_ in (None, "csv", "json", "ndjson"):
         other = foreign(head, path)
         if other is not None:
-            raise ReadError(f"{path}: {other}", code="format_unknown", file=str(path))
+            raise refuse(other, "format_unknown")
     if format_ is None or format_ == "trec":
         format_ = magic or _text_format(path, head)
     if format_ == "ipc" and magic == "ipc_stream":
         format_ = "ipc_stream"
-    if format_ in ("parquet", "ipc") and magic != format_:
-        raise ReadError(
-            _not_what_it_says(path, format_, head, magic),
-            code="wrong_format",
-            file=str(path),
-            format=magic,
-        )
-    if format_ == "parquet" and (tail[-4:] != b"PAR1" or size < 12):
-        raise ReadError(
-            _truncated(path, "Parquet", "its end mark 'PAR1' is missing"),
-            code="file_truncated",
-            file=str(path),
+    binary = format_ in ("parquet", "ipc")
+    if (binary and magic != format_) or (format_ in ("csv", "ndjson", "json") and magic):
+        packed = _packed(head)
+        if packed:
+            seen = f"it is {packed}-compressed; decompress it first"
+        elif magic:
+            seen = f"it contains {NAMES[magic]}; rename it"
+        else:
+            seen = f"it begins with {head[:8]!r}; write it again, or give it its format's extension"
+        said = f"not a {NAMES[format_]} file despite its name: {seen}."
+        raise refuse(said, "wrong_format", format=magic)
+    end = {"parquet": b"PAR1", "ipc": b"ARROW1"}.get(format_, b"")
+    if not tail.endswith(end) or (format_ == "parquet" and size < 12):
+        raise refuse(
+            f"the {NAMES[format_]} file is truncated (its end mark {end.decode()!r} is missing)."
+            " Write or copy it again.",
+            "file_truncated",
         )
     if format_ == "parquet":
         _note(held, refuse_miscounted(path))
-    if format_ == "ipc" and tail[-6:] != b"ARROW1":
-        raise ReadError(_truncated(path, "Arrow IPC", "its end mark 'ARROW1' is missing"))
-    if format_ in ("csv", "ndjson", "json") and magic:
-        raise ReadError(
-            _not_what_it_says(path, format_, head, magic),
-            code="wrong_format",
-            file=str(path),
-            format=magic,
-        )
     if format_ in ("csv", "ndjson") and held is not None:
         _note(held, {"": text_held(path, room)})
     return format_
@@ -371,13 +353,6 @@ def _note(held: dict[str, Held] | None, found: dict[str, Held]) -> None:
     if held is not None:
         for name, one in found.items():
             held[name] = held.get(name, Held()) | one
-
-
-def _is_trec(path: str, format_: str | None, head: bytes) -> bool:
-    """Return whether a file is a run or qrels, by its first line if its name does not decide."""
-    if format_ not in (None, "csv", "trec") or ".csv" in Path(path).name.lower():
-        return False
-    return layout_of(start_of(head), named=format_ == "trec") is not None
 
 
 def _ends(path: str) -> tuple[bytes, bytes, int]:
@@ -418,18 +393,3 @@ def _text_format(path: str, head: bytes) -> str:
 
 def _packed(head: bytes) -> str | None:
     return next((name for mark, name in _PACKED.items() if head.startswith(mark)), None)
-
-
-def _not_what_it_says(path: str, format_: str, head: bytes, magic: str | None) -> str:
-    packed = _packed(head)
-    if packed:
-        seen = f"it is {packed}-compressed; decompress it first"
-    elif magic:
-        seen = f"it contains {NAMES[magic]}; rename it"
-    else:
-        seen = f"it begins with {head[:8]!r}; write it again, or give it its format's extension"
-    return f"{path}: not a {NAMES[format_]} file despite its name: {seen}."
-
-
-def _truncated(path: str, name: str, why: str) -> str:
-    return f"{path}: the {name} file is truncated ({why}). Write or copy it again."

@@ -97,11 +97,7 @@ _OPTIONAL = ("score", "vx", "vy", "attribute", "ego_distance", "num_points")
 
 
 def read_nuscenes(buffer: Any, name: str) -> Source:
-    """Read a file as one side; samples become datums if it contains ground truths.
-
-    Raises:
-        ReadError: not JSON, or boxes with missing or invalid fields.
-    """
+    """Read a file as one side; samples become datums if it contains ground truths."""
     text = bytes(buffer)
     if b"NaN" in text:  # which the kit writes for velocities that are not known
         text = _OF_JSON.sub(lambda found: found[1] or b"null", text)
@@ -144,9 +140,6 @@ def sniff(path: str | os.PathLike[str]) -> str:
     images have ``segments_info``, its ``results`` are nuScenes' boxes or it tracks objects through
     videos. An array is COCO results or annotations if its first object has an image, a category and
     a box or mask; it is results of videos if it also has a track.
-
-    Raises:
-        ReadError: neither object nor array.
     """
     name = os.fspath(path)
     with _shallow(name):
@@ -163,13 +156,7 @@ def open_json(
     """Open JSON files as one source.
 
     Args:
-        files: local files in row order.
         box_format: if other than xywh, records are read instead of COCO results.
-        wanted: geometry fields of COCO rows to read, in addition to boxes.
-
-    Raises:
-        ReadError: malformed, truncated, or several COCO ground-truth files.
-        InputError: COCO rows with neither box nor segmentation.
     """
     sources = []
     for file in files:
@@ -217,14 +204,8 @@ def _open_one(name: str, box_format: str | None, *, wanted: frozenset[str]) -> S
 
     buffer = _map(name)
     kind = _sniff(buffer, name)
-    if kind == "panoptic":
-        return read_panoptic(buffer, name)
-    if kind == "nuscenes":
-        return read_nuscenes(buffer, name)
-    if kind == "mapping":
-        return read_mapping(buffer, name)
-    if kind == "videos":
-        return read_videos(buffer, name)
+    if kind in _READERS:
+        return _READERS[kind](buffer, name)
     if kind == "video_results" and box_format in (None, "xywh"):
         return read_video_results(buffer, name)
     if kind == "coco":
@@ -234,6 +215,14 @@ def _open_one(name: str, box_format: str | None, *, wanted: frozenset[str]) -> S
     if kind == "lines":
         return Source(pl.scan_ndjson(name, infer_schema_length=None), name, "ndjson", (name,))
     return Source(_records(buffer, name).lazy(), name, "json", (name,))
+
+
+_READERS = {
+    "panoptic": read_panoptic,
+    "nuscenes": read_nuscenes,
+    "mapping": read_mapping,
+    "videos": read_videos,
+}
 
 
 def _map(name: str) -> Any:

@@ -36,11 +36,7 @@ def decode_rows(
     rest is decoded in one go.
 
     Args:
-        buffer: bytes, or an object with the buffer interface that ``re`` can search.
         what: name of a row in messages: ``result``, ``annotation``, ...
-
-    Raises:
-        ReadError: malformed JSON, or an invalid row; names index and field.
     """
     decoder = msgspec.json.Decoder(list[row])  # type: ignore[valid-type]
     start, done, end = 0, 0, len(buffer)
@@ -142,25 +138,13 @@ _OPENING = re.compile(
 
 
 def is_nested(head: bytes) -> bool:
-    """Return whether a JSON object begins as a mapping of queries to mappings of documents to
-    numbers.
-
-    Args:
-        head: the first bytes, from the opening brace on.
-    """
+    """Return whether a JSON object begins as queries to documents to numbers."""
     found = _OPENING.match(head)
     return found is not None and found["key"] not in _COCO
 
 
 def read_mapping(buffer: Any, name: str) -> Source:
-    """Read a JSON file ``{"q1": {"d1": 1.5, ...}, ...}``: a run, or qrels.
-
-    Args:
-        buffer: the file's bytes, or a memory map of them.
-
-    Raises:
-        ReadError: malformed JSON, or a value that is not a number.
-    """
+    """Read a JSON file ``{"q1": {"d1": 1.5, ...}, ...}``: a run, or qrels."""
     try:
         nested = msgspec.json.decode(buffer, type=dict[str, dict[str, int | float]])
     except msgspec.ValidationError as error:
@@ -184,10 +168,6 @@ def source_of(
 
     Args:
         nested: query to document to number; ids are strings or integers, all of one kind.
-        files: the source file, if any.
-
-    Raises:
-        InputError: ids of two kinds, or a value that is not a number.
     """
     for query, own in nested.items():
         if not isinstance(own, Mapping):

@@ -28,9 +28,7 @@ _TABLES = ("polars", "pandas", "pyarrow")
 
 
 def is_array(thing: Any) -> bool:
-    """Return whether a value is an array or converts to one without loss (tensors, images); not
-    tables.
-    """
+    """Return whether a value is an array or converts to one (tensors, images); not tables."""
     named = type(thing).__module__.split(".")[0]
     if named in _TABLES or hasattr(thing, "columns") or hasattr(thing, "__arrow_c_stream__"):
         return False
@@ -86,9 +84,6 @@ def open_images(thing: Sequence[Any], box_format: str | None = None) -> Source:
             w], ``iscrowd`` and ``area``; a ``Detections`` of supervision; or a list of dicts with
             ``label``, ``score`` and ``box`` from transformers' pipelines.
         box_format: xyxy (default), xywh or cxcywh, in pixels.
-
-    Raises:
-        InputError: an image whose columns differ in length or type; names the first.
     """
     form = _form(thing)
     assert form is not None  # checked by are_images
@@ -120,7 +115,11 @@ def open_images(thing: Sequence[Any], box_format: str | None = None) -> Source:
         columns.setdefault("labels", [])  # of no objects
         names["labels"] = None
     if not {"boxes", "labels"} <= names.keys():
-        raise InputError(f"{title}: {_lacking(names)}; there are {', '.join(names) or 'none'}.")
+        lacking = [name for name in ("boxes", "labels") if name not in names]
+        raise InputError(
+            f"{title}: images without {' and '.join(map(repr, lacking))}; there are"
+            f" {', '.join(names) or 'none'}."
+        )
     frame = _frame(columns, np.repeat(np.arange(len(images)), counts), box_format, title)
     datums = pl.DataFrame({"datum_id": np.arange(len(images))})
     said = f"{title}: {frame.height:,} objects in {len(images):,} images"
@@ -128,11 +127,7 @@ def open_images(thing: Sequence[Any], box_format: str | None = None) -> Source:
 
 
 def refuse_uneven(predictions: Any, truths: Any) -> None:
-    """Refuse two lists of images of different length, whose indices cannot match.
-
-    Raises:
-        InputError: names both lengths.
-    """
+    """Refuse two lists of images of different length, whose indices cannot match."""
     if are_images(predictions) and are_images(truths) and len(predictions) != len(truths):
         raise InputError(
             f"the predictions are a list of {len(predictions):,} images and the ground truths one"
@@ -151,11 +146,6 @@ def nothing_found(predictions: Any, truths: Any) -> Any:
     if not len(predictions) or not empty or not are_images(truths):
         return predictions
     return [{"boxes": [], "labels": [], "scores": []} for _ in predictions]
-
-
-def _lacking(names: Mapping[str, Any]) -> str:
-    lacking = [name for name in ("boxes", "labels") if name not in names]
-    return f"images without {' and '.join(map(repr, lacking))}"
 
 
 def _form(thing: Any) -> tuple[str, Callable[[Any], dict[str, Any]]] | None:
@@ -272,14 +262,13 @@ def _masks(masks: Any) -> list[dict[str, Any]]:
         pixels = pixels > _HALF
     else:
         pixels = pixels != 0
-    return [_runs(one) for one in pixels]
-
-
-def _runs(pixels: Array) -> dict[str, Any]:
-    flat = np.concatenate([[False], pixels.ravel()])
-    edges = np.flatnonzero(flat[1:] != flat[:-1])
-    runs = np.diff(np.concatenate([[0], edges, [pixels.size]]))
-    return {"size": list(pixels.shape), "runs": runs.tolist()}
+    found = []
+    for one in pixels:
+        flat = np.concatenate([[False], one.ravel()])
+        edges = np.flatnonzero(flat[1:] != flat[:-1])
+        runs = np.diff(np.concatenate([[0], edges, [one.size]]))
+        found.append({"size": list(one.shape), "runs": runs.tolist()})
+    return found
 
 
 def _frame(
@@ -324,9 +313,7 @@ FORMAT = "label maps"
 
 
 def are_label_maps(thing: Any) -> bool:
-    """Return whether a value is an array [n, h, w] or [h, w], or a list or mapping of arrays [h,
-    w].
-    """
+    """Return whether a value is an array [n, h, w], or one or several of [h, w]."""
     if isinstance(thing, Mapping):
         return len(thing) > 0 and all(map(_is_map, thing.values()))
     if isinstance(thing, Sequence) and not isinstance(thing, (str, bytes)):
@@ -341,16 +328,13 @@ def open_label_maps(thing: Any) -> Source:
 
     Args:
         thing: integers or booleans [n, h, w] or [h, w], or a list or mapping of [h, w].
-
-    Raises:
-        InputError: arrays with values other than whole numbers, keys of two kinds, or an array with
-            the axes of a colour picture or of classes.
     """
     ids = list(thing) if isinstance(thing, Mapping) else None
     if is_array(thing) and len(_shape(thing)) == 3:
         thing = as_array(thing)
         _refuse_other_axes(thing)
-    maps = [as_array(one) for one in _each(thing)]
+    listed = thing.values() if isinstance(thing, Mapping) else [thing] if _is_map(thing) else thing
+    maps = [as_array(one) for one in listed]
     for place, one in enumerate(maps):
         if one.dtype.kind not in "iub":
             raise InputError(
@@ -382,9 +366,6 @@ def open_label_map_files(files: Sequence[str], description: str) -> Source:
     """Make a table of ``datum_id``, the file name without suffix, and ``raster``.
 
     If files in several folders have the same name, all ids include the folders.
-
-    Raises:
-        InputError: two files of one name in different formats.
     """
     folder = os.path.commonpath([os.path.dirname(os.path.abspath(file)) for file in files])
     ids = stems_or_paths(
@@ -409,9 +390,7 @@ def open_label_map_files(files: Sequence[str], description: str) -> Source:
 
 
 def _refuse_other_axes(array: np.ndarray[Any, Any]) -> None:
-    """Refuse an array [n, h, w] that is more likely a colour picture or one-hot classes of one
-    image.
-    """
+    """Refuse an array [n, h, w] that seems to be a colour picture or one-hot classes."""
     n, height, width = array.shape
     way = "If it is {} label maps, give them as a list: list(array)."
     if width in _BANDS and min(n, height) > _TINY:
@@ -448,12 +427,6 @@ _LINES = 4  # of every map that are looked at first: most label maps have two la
 _TINY = 4  # pixels; a label map with a shorter side may have any shape
 
 
-def _each(thing: Any) -> Any:
-    if isinstance(thing, Mapping):
-        return thing.values()
-    return [thing] if is_array(thing) and len(_shape(thing)) == 2 else thing
-
-
 def _is_map(thing: Any) -> bool:
     return is_array(thing) and len(_shape(thing)) == 2
 
@@ -480,20 +453,8 @@ _WORDS = {
 }
 
 
-def mixed_columns(columns: Mapping[str, Sequence[Any]]) -> list[str]:
-    """Describe each column whose values are of several types, ignoring nulls.
-
-    Args:
-        columns: name to values; integers may be mixed with floats.
-
-    Returns:
-        one line per such column: its types, the number of rows that are not of the most common one,
-            the first of them, and a remedy.
-    """
-    return [line for name, values in columns.items() if (line := _line(name, values))]
-
-
 def _line(name: str, values: Sequence[Any]) -> str:
+    """Describe a column whose values are of several types, ignoring nulls; else ""."""
     kinds = [_kind(value) for value in values]
     counts = Counter(kind for kind in kinds if kind is not None)
     if len(counts) < 2 or set(counts) == {int, float}:
@@ -530,15 +491,7 @@ def _kind(value: Any) -> type | None:
 def open_object(
     thing: Any, box_format: str | None = None, *, wanted: frozenset[str] = SEGMENTED
 ) -> Source:
-    """Open a table in memory as a source; also label maps, lists of images, and COCO in memory.
-
-    Args:
-        box_format: of boxes, if given.
-        wanted: geometry fields of COCO rows to read, in addition to boxes.
-
-    Raises:
-        InputError: not a table, or one that cannot be converted.
-    """
+    """Open a table in memory as a source; also label maps, lists of images, and COCO in memory."""
     thing = _native(thing)
     if isinstance(thing, (pl.DataFrame, pl.LazyFrame)):
         return of_frame(thing)
@@ -549,8 +502,13 @@ def open_object(
     coco = open_coco_object(thing, box_format, wanted=wanted)
     if coco is not None:
         return coco
-    name = _name(thing)
-    if _is_column(thing):
+    name = name_of(thing)
+    array = _is(thing, "numpy", "ndarray")
+    if (
+        (array and thing.ndim in (1, 2) and thing.dtype.names is None)
+        or (isinstance(thing, pl.Series) and thing.dtype != pl.Struct)
+        or _is(thing, "pandas", "Series")
+    ):
         raise TruthsMissingError(f"one {name} is not a table. {COLUMNS}", code="truths_missing")
     table = table_of(thing)
     if table is not None:
@@ -568,7 +526,8 @@ def open_object(
     except (ReadError, MemoryError):
         raise
     except (Exception, pl.exceptions.PanicException) as error:
-        mixed = mixed_columns(_object_columns(thing))
+        columns = _object_columns(thing).items()
+        mixed = [line for column, values in columns if (line := _line(column, values))]
         if mixed:
             raise InputError(
                 f"{name} cannot be used:\n" + "\n".join(mixed), code="types_mixed", count=len(mixed)
@@ -576,7 +535,10 @@ def open_object(
         reason = str(error).strip().splitlines()[0] if str(error).strip() else ""
         if "Int256" in reason:
             reason = f"decimals of more than {_DIGITS} digits. Cast them, e.g. to float64."
-        lengths = _lengths(thing)
+        sized = isinstance(thing, Mapping) and all(
+            hasattr(one, "__len__") for one in thing.values()
+        )
+        lengths = {key: len(one) for key, one in thing.items()} if sized else {}
         if len(set(lengths.values())) > 1:
             told = ", ".join(f"{key!r} {count}" for key, count in list(lengths.items())[:_COLUMNS])
             raise InputError(
@@ -591,11 +553,7 @@ def open_object(
 
 
 def _native(thing: Any) -> Any:
-    """Unwrap narwhals frames and series, and load a Dask frame; return other objects unchanged.
-
-    Raises:
-        InputError: an array of more than three axes.
-    """
+    """Unwrap narwhals frames and series, and load a Dask frame; return other objects unchanged."""
     module = type(thing).__module__.split(".")[0]
     if module == "narwhals" and hasattr(thing, "to_native"):
         return thing.to_native()
@@ -646,22 +604,10 @@ _COLUMNS = 6  # whose lengths are shown
 _TEXTS = 1000  # distinct ones of a list that are looked at
 
 
-def _is_column(thing: Any) -> bool:
-    """Return whether a value is a series, or an array of one or two axes, without column names."""
-    if _is(thing, "numpy", "ndarray"):
-        return thing.ndim in (1, 2) and thing.dtype.names is None
-    if isinstance(thing, pl.Series):
-        return thing.dtype != pl.Struct
-    return _is(thing, "pandas", "Series")
-
-
 def column_of(thing: Any) -> pl.Series | None:
     """Convert unnamed values to a series: lists of scalars or of lists, arrays, series.
 
     Arrays have one axis or two; lists of texts that may be paths are excluded.
-
-    Raises:
-        InputError: values of several types, or an array that cannot be read.
     """
     thing = _native(thing)
     if isinstance(thing, pl.Series):
@@ -673,23 +619,20 @@ def column_of(thing: Any) -> pl.Series | None:
             found = pl.from_arrow(thing)
             return found if isinstance(found, pl.Series) and found.dtype != pl.Struct else None
         if is_array(thing):
-            return _of_array(as_array(thing))
+            array = as_array(thing)
+            if array.dtype.names is not None or array.ndim not in (1, 2):
+                return None
+            if array.ndim == 2 and array.shape[1] == 1:  # a column, as of a table
+                array = array[:, 0]
+            return pl.Series(array.tolist() if array.dtype.kind in "OU" else array)
         if isinstance(thing, Sequence) and not isinstance(thing, (str, bytes)):
             return _of_values(thing)
     except (pl.exceptions.PolarsError, TypeError, ValueError, RuntimeError, OverflowError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else "no reason given"
         raise InputError(
-            f"a {_name(thing)} cannot be read as values: {reason}", code="not_a_table"
+            f"a {name_of(thing)} cannot be read as values: {reason}", code="not_a_table"
         ) from None
     return None
-
-
-def _of_array(array: np.ndarray) -> pl.Series | None:
-    if array.dtype.names is not None or array.ndim not in (1, 2):
-        return None
-    if array.ndim == 2 and array.shape[1] == 1:  # a column, as of a table
-        array = array[:, 0]
-    return pl.Series(array.tolist() if array.dtype.kind in "OU" else array)
 
 
 def _of_values(values: Sequence[Any]) -> pl.Series | None:
@@ -737,17 +680,7 @@ def _may_be_file(text: str) -> bool:
     return by_extension(text) is not None or (folder != "" and os.path.isdir(folder))
 
 
-def _lengths(thing: Any) -> dict[Any, int]:
-    """Return the columns of a mapping and their lengths; empty if some have none."""
-    if not isinstance(thing, Mapping):
-        return {}
-    try:
-        return {name: len(values) for name, values in thing.items()}
-    except TypeError:
-        return {}
-
-
-def _name(thing: Any) -> str:
+def name_of(thing: Any) -> str:
     kind = type(thing)
     module = kind.__module__.split(".")[0]
     return kind.__name__ if module == "builtins" else f"{module}.{kind.__name__}"
@@ -761,7 +694,8 @@ def _convert(thing: Any) -> pl.DataFrame:
         return pl.from_pandas(_plain(thing))
     if _is(thing, "pyarrow", "Table") or _is(thing, "pyarrow", "RecordBatch"):
         thing = _narrow(thing)
-        return _frame_of_object(pl.from_arrow(thing))
+        converted = pl.from_arrow(thing)
+        return converted if isinstance(converted, pl.DataFrame) else converted.struct.unnest()
     if hasattr(thing, "__arrow_c_stream__") or hasattr(thing, "__arrow_c_array__"):
         return pl.DataFrame(thing)
     if isinstance(thing, Mapping):
@@ -771,11 +705,11 @@ def _convert(thing: Any) -> pl.DataFrame:
             return frame_of_rows(thing)
         raise ReadError(
             "a list given as a table must contain rows as dicts, or paths; this one contains "
-            f"{_name(next(row for row in thing if not isinstance(row, Mapping)))}. {COLUMNS}",
+            f"{name_of(next(row for row in thing if not isinstance(row, Mapping)))}. {COLUMNS}",
             code="not_a_table",
         )
     raise ReadError(
-        f"a {_name(thing)} is not a table. Give a path or glob, a Polars, pandas or pyarrow"
+        f"a {name_of(thing)} is not a table. Give a path or glob, a Polars, pandas or pyarrow"
         f" table, a"
         " dict of columns, a list of dicts, a dict of queries to documents to numbers, label maps"
         " as an array [n, h, w] or a list or dict of arrays [h, w], or anything with the Arrow"
@@ -785,11 +719,7 @@ def _convert(thing: Any) -> pl.DataFrame:
 
 
 def _narrow(table: Any) -> Any:
-    """Cast 256-bit decimals of a pyarrow table to 128 bits.
-
-    Raises:
-        ReadError: a column has too many digits.
-    """
+    """Cast 256-bit decimals of a pyarrow table to 128 bits."""
     wide = [one for one in table.schema if str(one.type).startswith("decimal256")]
     if not wide:
         return table
@@ -857,7 +787,3 @@ def _is(thing: Any, module: str, name: str) -> bool:
     """Return whether an object is an instance of a class, without importing its module."""
     loaded = sys.modules.get(module)
     return loaded is not None and isinstance(thing, getattr(loaded, name))
-
-
-def _frame_of_object(converted: pl.DataFrame | pl.Series) -> pl.DataFrame:
-    return converted if isinstance(converted, pl.DataFrame) else converted.struct.unnest()

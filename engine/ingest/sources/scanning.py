@@ -49,7 +49,6 @@ def scan_csv(
     with leading zeros (``007``), or with integers too large for any type, stays a string.
 
     Args:
-        remote: whether paths are of an object store.
         held: receives the sizes of columns of long texts.
     """
 
@@ -74,9 +73,6 @@ def _dtypes(
 
     Args:
         texts: the table, all columns strings; nulls are ignored.
-
-    Raises:
-        ReadError: a header that names a column twice.
     """
     names = texts.collect_schema().names()
     _refuse_repeated(names, path)
@@ -183,11 +179,7 @@ _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 def partitions_of(files: Sequence[str], description: str) -> dict[str, pl.DataType]:
-    """Return the partition columns of files, and their dtypes: Int64, or String.
-
-    Raises:
-        ReadError: partitioned files mixed with others, or partitions of different columns.
-    """
+    """Return the partition columns of files, and their dtypes: Int64, or String."""
     own = [_values(file) for file in files]
     first = next((i for i, values in enumerate(own) if values), None)
     if first is None:
@@ -216,7 +208,6 @@ def with_partitions(
     """Replace the path column of a scan by its partition columns.
 
     Args:
-        frame: of these files, with a column ``PATH``.
         partitions: columns to their dtypes; a column in the files takes precedence.
     """
     there = frame.collect_schema()
@@ -291,11 +282,7 @@ _NAMED = {
 
 
 def foreign(head: bytes, name: str = "") -> str | None:
-    """Return the name of an unsupported format, and the alternative; None for others.
-
-    Args:
-        head: first bytes of the file.
-    """
+    """Return the name of an unsupported format, and the alternative; None for others."""
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if start[:1] == b"<":
         return (
@@ -315,9 +302,7 @@ _WILD = re.compile(r"[*?\[]")
 
 
 def is_remote(path: str) -> bool:
-    """Return whether a path is that of an object store or server: ``s3://``, ``gs://``, ``az://``,
-    ...
-    """
+    """Return whether a path is that of an object store or server, such as ``s3://``."""
     return bool(_REMOTE.match(path)) and not path.startswith("file://")
 
 
@@ -326,13 +311,11 @@ def looks_wild(paths: Sequence[str]) -> bool:
 
 
 def expand(path: str) -> list[str]:
-    """Return the local files of a path, folder or glob, sorted by name.
-
-    Raises:
-        ReadError: nonexistent, or a folder without a readable file.
-    """
+    """Return the local files of a path, folder or glob, sorted by name."""
     path = os.path.expanduser(path.removeprefix("file://"))
-    if path == "-" or _is_stream(path):
+    mode = os.stat(path).st_mode if os.path.exists(path) else 0
+    streams = (stat.S_ISFIFO, stat.S_ISCHR, stat.S_ISSOCK)  # standard input, or a shell's <(...)
+    if path == "-" or any(is_one(mode) for is_one in streams):
         return [_kept(path)]
     if os.path.isfile(path):
         return [path]
@@ -346,21 +329,8 @@ def expand(path: str) -> list[str]:
     return found
 
 
-def _is_stream(path: str) -> bool:
-    """Return whether a path is a pipe or a device: standard input, or a shell's ``<(...)``."""
-    try:
-        mode = os.stat(path).st_mode
-    except OSError:
-        return False
-    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISSOCK(mode)
-
-
 def _kept(path: str) -> str:
-    """Copy a stream, which can be read only once, to a temporary file.
-
-    Raises:
-        ReadError: the stream is empty.
-    """
+    """Copy a stream, which can be read only once, to a temporary file."""
     folder = tempfile.mkdtemp(prefix="evalengine-stream-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     name = os.path.join(folder, "stdin" if path == "-" else os.path.basename(path))
@@ -397,13 +367,15 @@ def _in_folder(path: str) -> list[str]:
     if len(kinds) == 1:
         return readable
     if not readable:
-        raise ReadError(
-            _foreign(found)
-            or _lossy(path, found)
-            or f"{path}: the folder contains no readable file.{_near(path + os.sep)}",
-            code="format_unknown",
-            file=path,
-        )
+        said = _foreign(found)
+        jpegs = [name for name in found if name.lower().endswith((".jpg", ".jpeg"))]
+        if said is None and jpegs:
+            said = (
+                f"{path}: the folder contains JPEG files ({os.path.basename(jpegs[0])!r}, ...)."
+                " They lose values of pixels: label maps are written as PNG or TIFF."
+            )
+        said = said or f"{path}: the folder contains no readable file.{_near(path + os.sep)}"
+        raise ReadError(said, code="format_unknown", file=path)
     some = ", ".join(repr(os.path.relpath(name, path)) for name in readable[:5])
     raise ReadError(
         f"{path}: the folder contains several formats ({some}); name the files, e.g. "
@@ -441,17 +413,6 @@ def _foreign(files: Sequence[str]) -> str | None:
     return None
 
 
-def _lossy(path: str, files: Sequence[str]) -> str | None:
-    """That files are JPEG, which no label map can be."""
-    found = [name for name in files if name.lower().endswith((".jpg", ".jpeg"))]
-    if not found:
-        return None
-    return (
-        f"{path}: the folder contains JPEG files ({os.path.basename(found[0])!r}, ...). They "
-        "lose values of pixels: label maps are written as PNG or TIFF."
-    )
-
-
 def _near(path: str) -> str:
     """Return a sentence on existing names similar to a missing path."""
     folder, name = os.path.split(path)
@@ -483,16 +444,11 @@ def scan(
     """Scan files of one format as one lazy table, in the order given.
 
     Args:
-        remote: whether paths are of an object store.
-        partitions: partition columns to their dtypes.
         held: receives the sizes of columns of long texts.
     """
-    if partitions:
-        with_paths = _scan(
-            list(files), format_, storage_options, remote=remote, path=PATH, held=held
-        )
-        return with_partitions(with_paths, files, partitions)
-    return _scan(list(files), format_, storage_options, remote=remote, held=held)
+    path = PATH if partitions else None
+    frame = _scan([*files], format_, storage_options, remote=remote, path=path, held=held)
+    return with_partitions(frame, files, partitions) if partitions else frame
 
 
 def _scan(
@@ -501,8 +457,8 @@ def _scan(
     storage_options: dict[str, str] | None,
     *,
     remote: bool,
-    path: str | None = None,
-    held: dict[str, Held] | None = None,
+    path: str | None,
+    held: dict[str, Held] | None,
 ) -> pl.LazyFrame:
     if format_ == "parquet":
         return pl.scan_parquet(

@@ -85,12 +85,7 @@ def of_frame(frame: pl.DataFrame | pl.LazyFrame) -> Source:
 
 
 def open_annotations(format_: Format, look: Look) -> Source:
-    """Read a format as a source, with a note on it.
-
-    Raises:
-        ReadError: a file does not fit the format; names file and line.
-        InputError: the files contradict each other.
-    """
+    """Read a format as a source, with a note on it."""
     read = format_.read(look)
     rows, images = read.rows.height, read.datums.height
     own = read.rows.select(pl.col(format_.datum).alias("datum_id"))

@@ -25,7 +25,7 @@ from .source import Source
 _KEY = "huggingface"  # in the metadata of Arrow's schemas
 Names = tuple[str, ...]
 """Names of classes, by number."""
-_SPLITS = "dataset_dict.json"
+_SPLITS, _ABOUT = "dataset_dict.json", "dataset_info.json"
 _NUMBER = re.compile(r"\d+")
 _DUCKDB_MARK = slice(8, 12)
 
@@ -51,18 +51,22 @@ def open_table(given: str, room: Room | None = None) -> Source | None:
 
     Args:
         given: a local path; a table of a DuckDB file follows after ``::``.
-        room: memory limit for reading; None for any.
-
-    Raises:
-        OptionError: a file that must be read as a whole exceeds the memory.
-        ReadError: it cannot be read, or its library is missing.
     """
     path, sign, part = given.partition("::")
     path = os.path.expanduser(path.removeprefix("file://"))
     found = next((one for one in _FORMATS if os.path.exists(path) and one.detect(path)), None)
     if found is None:
         return None
-    _library(found, given)
+    try:
+        if found.library:
+            importlib.import_module(found.library)
+    except ImportError:
+        raise ReadError(
+            f"{given}: is {found.title}, which needs {found.library}, and that is not"
+            f" installed: pip install 'evalengine[{found.extra}]'.",
+            code="package_missing",
+            library=found.library,
+        ) from None
     if room is not None and os.path.isfile(path):
         refuse_beyond(room, [path], found.name, given)
     try:
@@ -79,20 +83,6 @@ def open_table(given: str, room: Room | None = None) -> Source | None:
         ) from error
     classes = _saved_classes(path) if found.read is _saved else None
     return Source(frame, f"{found.title} {given}", found.name, classes=classes)
-
-
-def _library(format_: TableFormat, given: str) -> None:
-    if not format_.library:
-        return
-    try:
-        importlib.import_module(format_.library)
-    except ImportError:
-        raise ReadError(
-            f"{given}: is {format_.title}, which needs {format_.library}, and that is not"
-            f" installed: pip install 'evalengine[{format_.extra}]'.",
-            code="package_missing",
-            library=format_.library,
-        ) from None
 
 
 def of_schema(metadata: Mapping[Any, Any] | None) -> dict[str, Names]:
@@ -139,22 +129,14 @@ def classes_of(thing: Any) -> dict[str, tuple[str, ...]]:
 
 
 def table_of(thing: Any) -> pl.LazyFrame | None:
-    """Return the rows of another library's table object; None for other values.
-
-    Raises:
-        ReadError: several splits, or a stream of rows that cannot be read as a table.
-    """
+    """Return the rows of another library's table object; None for other values."""
     kinds = {f"{kind.__module__.split('.')[0]}.{kind.__name__}" for kind in type(thing).__mro__}
     name = next((name for name in _OBJECTS if name in kinds), None)
     return None if name is None else _OBJECTS[name](thing)
 
 
 def _inside(path: str, names: Iterable[str], given: str) -> list[str]:
-    """Return the files that a table refers to, which must be in its folder; links are followed.
-
-    Raises:
-        ReadError: one of them is outside.
-    """
+    """Return the files that a table refers to, which must be in its folder; links are followed."""
     root = os.path.realpath(path)
     files = [
         os.path.join(path, unquote(urlsplit(name).path) if "://" in name else name)
@@ -181,7 +163,9 @@ def _iceberg(path: str, part: str | None) -> pl.LazyFrame:
     """Scan the newest metadata: by ``version-hint.text``, or the highest number."""
     folder = Path(path) / "metadata"
     hint = folder / "version-hint.text"
-    files = sorted(folder.glob("*.metadata.json"), key=_version)
+    known = {file: _NUMBER.search(file.name) for file in folder.glob("*.metadata.json")}
+    numbers = {file: int(found[0]) if found else -1 for file, found in known.items()}
+    files = sorted(known, key=lambda file: (numbers[file], file.name))
     if hint.is_file():
         said = hint.read_text().strip()
         files = [file for file in files if file.name in (f"v{said}.metadata.json", said)] or files
@@ -196,11 +180,6 @@ def _iceberg(path: str, part: str | None) -> pl.LazyFrame:
         named = [task.file.file_path, *(one.file_path for one in task.delete_files)]
         _inside(path, named, path)
     return pl.scan_iceberg(table)
-
-
-def _version(file: Path) -> tuple[int, str]:
-    found = _NUMBER.search(file.name)
-    return (int(found[0]) if found else -1, file.name)
 
 
 _CLOSED: dict[str, Any] = {"enable_external_access": "false", "python_enable_replacements": "false"}
@@ -239,11 +218,7 @@ def _lance(path: str, part: str | None) -> pl.LazyFrame:
 
 
 def _one_saved(path: str) -> str:
-    """Return the folder of the only split of a saved data set.
-
-    Raises:
-        ReadError: several splits, or one outside the folder.
-    """
+    """Return the folder of the only split of a saved data set."""
     if os.path.isfile(os.path.join(path, _SPLITS)):
         splits = _json(os.path.join(path, _SPLITS)).get("splits", [])
         if len(splits) != 1:
@@ -260,15 +235,13 @@ def _one_saved(path: str) -> str:
 def _saved_classes(path: str) -> dict[str, tuple[str, ...]]:
     """Names of classes by column, of the features of a saved data set."""
     path = _one_saved(path)
-    [about] = _inside(path, ["dataset_info.json"], path)
+    [about] = _inside(path, [_ABOUT], path)
     features = _json(about).get("features") if os.path.isfile(about) else None
     return of_features(features) if isinstance(features, dict) else {}
 
 
 def _saved(path: str, part: str | None) -> pl.LazyFrame:
-    """Scan the output of ``save_to_disk``: memory-mapped Arrow streams, ordered by
-    ``state.json``.
-    """
+    """Scan the output of ``save_to_disk``: Arrow streams, ordered by ``state.json``."""
     import pyarrow as pa
 
     path = _one_saved(path)
@@ -288,17 +261,16 @@ def _json(file: str) -> dict[str, Any]:
     return found
 
 
-def _is_saved(path: str) -> bool:
-    return os.path.isfile(os.path.join(path, _SPLITS)) or all(
-        os.path.isfile(os.path.join(path, name)) for name in ("state.json", "dataset_info.json")
-    )
-
-
 def _is_duckdb(path: str) -> bool:
     if not os.path.isfile(path):
         return False
     with open(path, "rb") as file:
         return file.read(_DUCKDB_MARK.stop)[_DUCKDB_MARK] == b"DUCK"
+
+
+def _is_saved(path: str) -> bool:
+    one = all(os.path.isfile(os.path.join(path, name)) for name in ("state.json", _ABOUT))
+    return one or os.path.isfile(os.path.join(path, _SPLITS))
 
 
 def _holds(*names: str) -> Callable[[str], bool]:

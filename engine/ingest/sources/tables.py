@@ -52,7 +52,6 @@ def open_source(
         box_format: of box lists, if given; if other than xywh, COCO results are read as plain
             records.
         wanted: geometry fields of COCO rows to read, in addition to boxes.
-        room: memory limit for reading; None for any.
         other: the other side, if it is open: evidence for ambiguous formats.
 
     Raises:
@@ -213,11 +212,7 @@ def _refused_options(error: ValueError) -> OptionError:
 
 
 def _texts(storage_options: Any) -> dict[str, str] | None:
-    """Convert storage options to texts, as Polars takes them.
-
-    Raises:
-        OptionError: another type; the message omits values, which may be secret.
-    """
+    """Convert storage options to texts, as Polars takes them."""
     if storage_options is None:
         return None
     if not isinstance(storage_options, Mapping):
@@ -242,11 +237,7 @@ def _texts(storage_options: Any) -> dict[str, str] | None:
 
 
 def schema_of(source: Source) -> dict[str, pl.DataType]:
-    """Return the source's columns; reads only a footer or header if the format has one.
-
-    Raises:
-        ReadError: the file is broken.
-    """
+    """Return the source's columns; reads only a footer or header if the format has one."""
     try:
         return dict(source.frame.collect_schema())
     except READ_FAILURES as error:
@@ -258,11 +249,7 @@ def schema_of(source: Source) -> dict[str, pl.DataType]:
 
 
 def head_of(source: Source, names: list[str], rows: int) -> pl.DataFrame:
-    """Return the first rows of some of a source's columns.
-
-    Raises:
-        ReadError: the file is broken.
-    """
+    """Return the first rows of some of a source's columns."""
     try:
         return source.frame.select(names).head(rows).collect()
     except READ_FAILURES as error:

@@ -100,9 +100,6 @@ def layout_of(head: bytes, *, named: bool = False) -> Layout | None:
         head: the file's first bytes, decompressed.
         named: whether the file name already identifies a run or qrels; then the number of fields
             decides, and the reader reports wrong fields.
-
-    Returns:
-        None for any other line.
     """
     text = head.decode("utf-8-sig", "replace")
     lines = [line for line in text.splitlines() if line.strip()]
@@ -168,12 +165,6 @@ def open_trec(files: list[str], description: str) -> Source:
     numbers are dropped with a note if there are scores, which define the order. The run's tag in
     the first line is also a fact of the source. Lines that begin with ``#`` and fields after the
     tag are ignored, with a note if they look like rows.
-
-    Args:
-        files: local files of one layout, plain or gzip-compressed, in row order.
-
-    Raises:
-        ReadError: a line that does not fit its layout, or files of several layouts.
     """
     first: Layout | None = None
     pieces = []
@@ -351,12 +342,9 @@ def _misfit(line: str, layout: Layout) -> str | None:
         return f"{len(found)} field{'s'[: len(found) > 1]} instead of {len(layout.fields)}"
     for field, text in zip((layout.unplaced or layout).fields, found, strict=True):
         if not field.fits(text):
-            return f"{field.words} {_short(text)} is not {_said(field)}"
+            kind = "a whole number" if field.kind == "whole" else "a number"
+            return f"{field.words} {_short(text)} is not {kind}"
     return None
-
-
-def _said(field: Field) -> str:
-    return "a whole number" if field.kind == "whole" else "a number"
 
 
 def _short(text: str) -> str:

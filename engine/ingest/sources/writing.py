@@ -17,31 +17,8 @@ from .tables import open_source, schema_of
 # Files written whole or not at all.
 
 
-def write_tables(frames: Mapping[str, pl.DataFrame], out: Path) -> None:
-    """Write Parquet files into a folder, all or none.
-
-    Files get temporary names, and are renamed after all are complete.
-
-    Args:
-        frames: file name to table.
-        out: folder, created if missing.
-
-    Raises:
-        InputError: the folder cannot be written.
-    """
-    write_files({name: frame.write_parquet for name, frame in frames.items()}, out)
-
-
 def write_files(writers: Mapping[str, Callable[[IO[bytes]], object]], out: Path) -> None:
-    """Write files of any format into a folder, all or none.
-
-    Args:
-        writers: file name to its writer.
-        out: folder, created if missing.
-
-    Raises:
-        InputError: the folder cannot be written.
-    """
+    """Write files of any format into a folder, all or none."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
@@ -89,7 +66,7 @@ def convert_trec(
     frames = {"run.parquet": _open(run, ("score", "rank"), "a run")}
     if qrels is not None:
         frames["qrels.parquet"] = _open(qrels, ("relevance",), "qrels")
-    write_tables(frames, Path(out))
+    write_files({name: frame.write_parquet for name, frame in frames.items()}, Path(out))
     return {name: frame.height for name, frame in frames.items()}
 
 
