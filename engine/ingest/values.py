@@ -446,13 +446,12 @@ def _columns(
     if len(fits) > 1 and classes is not None:
         fits = {task: pair for task, pair in fits.items() if able[task].wide} or fits
     if len(fits) > 1 and theirs.name == TRUE and theirs.n_unique() < len(theirs):
-        named = {
-            task: {
-                name for one in able[task].columns if one.name == pair[1] for name in one.aliases
-            }
-            for task, pair in fits.items()
-        }
-        fits = {task: pair for task, pair in fits.items() if TRUE in named[task]} or fits
+        named = [
+            task
+            for task, (_, true) in fits.items()
+            if any(one.name == true and TRUE in one.aliases for one in able[task].columns)
+        ]
+        fits = {task: fits[task] for task in named} or fits
     told = f"the predictions are {_kind(ours)}, the ground truths {_kind(theirs)}"
     if _fractions(ours) and _fractions(theirs) and options.task is None and not options.metrics:
         many = [option("task", task) for task, table in _one_tables().items() if table.measured]
