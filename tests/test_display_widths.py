@@ -71,6 +71,7 @@ def rendered(scorecard: Scorecard) -> RenderableType:
     return render(scorecard)
 
 
+@functools.cache
 def at_width(scorecard: Scorecard, width: int) -> str:
     out = io.StringIO()
     console = Console(file=out, width=width, color_system=None, highlight=False)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import polars as pl
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from merging.parts import Case, same
 from merging.test_parts import CASES, every_case
 
 import evalengine as ee
 from evalengine.schemas.tuning import tuned
-
-few = settings(max_examples=2)
-seeds = given(seed=st.integers(0, 2**32 - 1))
 
 
 def scored(name: str, case: Case, **options: object) -> ee.Scorecard:
@@ -34,21 +30,17 @@ def frames(card: ee.Scorecard) -> dict[str, pl.DataFrame]:
 
 
 @every_case
-@few
-@seeds
-def test_threads(name: str, seed: int) -> None:
-    case = CASES[name][1](seed)
+def test_threads(name: str) -> None:
+    case = CASES[name][1](3)
     one, several = (scored(name, case, threads=n) for n in (1, 3))
     same(frames(several), frames(one))
     assert several.notes == one.notes
 
 
 @every_case
-@few
-@seeds
-def test_groups_at_a_time(name: str, seed: int) -> None:
+def test_groups_at_a_time(name: str) -> None:
     """Slices seen one by one, or a few at once."""
-    case = CASES[name][1](seed)
+    case = CASES[name][1](4)
     together = frames(scored(name, case))
     for cells in (1, 300):
         with tuned(group_cells=cells):
@@ -56,11 +48,9 @@ def test_groups_at_a_time(name: str, seed: int) -> None:
 
 
 @every_case
-@few
-@seeds
-def test_kept_and_read_back(name: str, seed: int, tmp_path_factory: pytest.TempPathFactory) -> None:
-    card = scored(name, CASES[name][1](seed))
-    again = ee.load(card.save(tmp_path_factory.mktemp("kept") / "run"))
+def test_kept_and_read_back(name: str, tmp_path: Path) -> None:
+    card = scored(name, CASES[name][1](5))
+    again = ee.load(card.save(tmp_path / "run"))
     same(frames(again), frames(card))
     assert again.labels.equals(card.labels)
     assert (again.notes, again.warnings, again.options) == (card.notes, card.warnings, card.options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
+from itertools import cycle, product
 from pathlib import Path
 from typing import Any
 
@@ -175,10 +176,13 @@ PAIRS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("mark", MARKS)
-@pytest.mark.parametrize("names", PAIRS)
-@pytest.mark.parametrize("bad", [0, 1])
-@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize(
+    ("names", "bad", "whole", "mark"),
+    [
+        (*case, mark)
+        for case, mark in zip(product(PAIRS, [0, 1], [False, True]), cycle(MARKS), strict=False)
+    ],
+)
 def test_a_mark_of_a_missing_value_changes_no_task(
     mark: str, names: tuple[str, str], bad: int, whole: bool, tmp_path: Path
 ) -> None:

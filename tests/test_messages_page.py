@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from pathlib import Path
+
+from test_wording import strings
 
 ROOT = Path(__file__).parent.parent
 
@@ -15,15 +16,5 @@ def test_quoted_messages_are_those_of_the_package() -> None:
     quoted = [part.strip(" :") for row in rows for part in re.split("[`…]", row)]
     parts = {part for part in quoted if " " in part and not part.startswith(("(", ","))}
     assert len(parts) > 40
-    said = []
-    for path in (path for name in ("engine", "schemas") for path in (ROOT / name).rglob("*.py")):
-        tree = ast.parse(path.read_text("utf-8"))
-        docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-        said += [
-            node.value
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Constant)
-            and isinstance(node.value, str)
-            and id(node) not in docstrings
-        ]
-    assert {part for part in parts if not any(part in one for one in said)} == set()
+    said = "\0".join(text for _, text in strings())
+    assert {part for part in parts if part not in said} == set()

@@ -88,7 +88,7 @@ def tables(ids: st.SearchStrategy[Any]) -> st.SearchStrategy[pl.DataFrame]:
 
 
 @given(st.one_of(tables(st.integers(-(2**63), 2**63 - 1)), tables(texts)))
-@settings(max_examples=12)
+@settings(max_examples=6)
 def test_random_tables_come_back_to_the_bit(tmp_path: Path, table: pl.DataFrame) -> None:
     for name in ("t.parquet", "t.arrow", "t.jsonl", "t.json"):
         FILES[name](table, tmp_path / name)

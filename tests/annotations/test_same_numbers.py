@@ -37,9 +37,9 @@ def numbers(found: Path, truths: Path, **options: Any) -> list[float]:
     return stats
 
 
-@pytest.fixture
-def want(tmp_path: Path) -> list[float]:
-    numbers_of_coco = numbers(*written("coco", tmp_path))
+@pytest.fixture(scope="module")
+def want(tmp_path_factory: pytest.TempPathFactory) -> list[float]:
+    numbers_of_coco = numbers(*written("coco", tmp_path_factory.mktemp("coco")))
     assert 0.2 < numbers_of_coco[0] < 0.9
     return numbers_of_coco
 

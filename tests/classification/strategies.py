@@ -19,7 +19,7 @@ DATUMS: tuple[tuple[Any, ...], ...] = ((0, 2, 10, 11, 12), ("10", "2", "é", "Y"
 LABELS: tuple[tuple[Any, ...], ...] = ((-1, 3, 12), ("a", "b", "ab"), (0, 1))
 
 modest = settings(
-    max_examples=int(os.environ.get("EVALENGINE_EXAMPLES", "20")),
+    max_examples=int(os.environ.get("EVALENGINE_EXAMPLES", "12")),
     suppress_health_check=[HealthCheck.data_too_large],
 )
 """Settings of the property tests; EVALENGINE_EXAMPLES asks for more of them."""

@@ -53,7 +53,7 @@ def asked(draw: st.DrawFn) -> Asked:
 
 
 modest = settings(
-    max_examples=int(os.environ.get("EVALENGINE_EXAMPLES", "12")),
+    max_examples=int(os.environ.get("EVALENGINE_EXAMPLES", "8")),
     suppress_health_check=[HealthCheck.data_too_large],
 )
 """Settings of the property tests; EVALENGINE_EXAMPLES asks for more of them."""

@@ -29,8 +29,7 @@ def run_of(drawn: Tables, **options: Any) -> Any:
     return run_coco(drawn.predictions, drawn.truths, **options)[0]
 
 
-@pytest.mark.parametrize("strings", [False, True], ids=["integers", "strings"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("seed", "strings"), [(0, False), (1, True), (2, False), (3, True)])
 def test_large_tables(seed: int, strings: bool) -> None:
     """Crowds, areas unlike the boxes', ties in score, labels on one side only; any threads."""
     drawn = crowded_tables(seed, strings=strings, datums=40)

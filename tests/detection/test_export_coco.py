@@ -21,13 +21,13 @@ OF_BOXES = [
 ]
 
 
-@pytest.mark.parametrize("metric", OF_BOXES)
-def test_the_numbers_do_not_depend_on_the_metrics(metric: str) -> None:
+def test_the_numbers_do_not_depend_on_the_metrics() -> None:
     drawn = crowded_tables(3, datums=8)
     expected = drawn.score(dialect="coco").to_coco()
-    got = drawn.score(dialect="coco", metrics=[metric]).to_coco()
-    assert got["stats"] == expected["stats"]
-    assert np.array_equal(got["precision"], expected["precision"])
+    for metric in OF_BOXES:
+        got = drawn.score(dialect="coco", metrics=[metric]).to_coco()
+        assert got["stats"] == expected["stats"], metric
+        assert np.array_equal(got["precision"], expected["precision"]), metric
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from evalengine.ingest.frames import load_frames
 from evalengine.plan import planner
 from evalengine.schemas.option_values import make_options
 
-SETS = int(os.environ.get("EVALENGINE_KITTI", "8"))
+SETS = int(os.environ.get("EVALENGINE_KITTI", "5"))
 ALIKE: dict[str, kitti.Alike] = {
     "bbox": kitti.iou_2d,
     "bev": lambda one, two: iou_bev(one["box3d"], two["box3d"]),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from oracles.detection_metrics import Asked
 from output_frames import agree, numbers, of_slice
 
-few = settings(modest, max_examples=max(1, modest.max_examples // 3))
+few = settings(modest, max_examples=1 + modest.max_examples // 4)
 """Each example is checked slice by slice, some ten of them."""
 
 WEATHER = ("fog", "rain", "sun")

@@ -240,7 +240,8 @@ class TestPlots:
         for kind in card.plot.kinds:
             figure = card.plot.figure(kind, card)
             assert figure.axes
-            assert figure._repr_png_().startswith(b"\x89PNG")
+            figure.draw_without_rendering()
+        assert figure._repr_png_().startswith(b"\x89PNG")
 
     def test_labels_are_those_of_the_table(self) -> None:
         card = ee.score(*tables("classification"))

@@ -32,7 +32,7 @@ def orders(scores: dict[str, float]) -> list[list[str]]:
     ]
 
 
-@limits(max_examples=30)
+@limits(max_examples=20)
 @given(
     run=RUN,
     judged=QRELS,

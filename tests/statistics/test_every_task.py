@@ -139,7 +139,7 @@ def test_order_and_threads_leave_no_trace(name: str, seed: int) -> None:
     same(case, again, plain)
 
 
-@every_case
+@pytest.mark.parametrize("name", BY_ALL)
 def test_other_seeds_draw_others(name: str) -> None:
     case = few_of(name, 4)
     first, second = (scored(name, case, **ASKED, seed=seed) for seed in (0, 1))

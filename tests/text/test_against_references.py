@@ -278,8 +278,8 @@ def test_translation_edits_of_long_and_of_unequal_lists() -> None:
     rng = np.random.default_rng(5)
     ours = [rng.integers(0, 9, n).tolist() for n in (1, 2, 3, 7, 400, 400, 60)]
     theirs = [rng.integers(0, 9, n).tolist() for n in (400, 401, 151, 400, 3, 1, 90)]
-    long = rng.integers(0, 5000, 3000).tolist()
-    ours.append([*long[1500:1507], *long[:700], *long[703:]])
+    long = rng.integers(0, 5000, 1200).tolist()
+    ours.append([*long[600:607], *long[:280], *long[283:]])
     theirs.append(long)
     n, out = len(ours), np.empty(len(ours), np.int64)
     translation_edits(0, n, np.arange(n), laid_out(ours), laid_out(theirs), out)
