@@ -224,7 +224,7 @@ def _over_datums(
 
     def compute(view: StatsView, settings: Any) -> list[Cells]:
         made = []
-        for column in (column for need in needs for column in view.stats.columns[need]):
+        for column in (column for need in needs for column in view.columns[need]):
             own = len(needs) == 1 and len(column.k) == 1  # a metric without cut-offs
             cuts = column.k if own else tuple(k for k in settings.k if k in column.k)
             if not cuts:
@@ -287,7 +287,7 @@ def pooled(need: str, metric: str, formula: Callable[[Array, Any], Array]) -> Co
     """
 
     def compute(view: StatsView, settings: Any) -> list[Cells]:
-        column = view.stats.columns[need][-1]
+        column = view.columns[need][-1]
         total, scored = view.total(column)
         value = np.full(total.shape[0], np.nan)
         some = scored[:, 0, 0] > 0

@@ -17,7 +17,7 @@ from ..schemas.contract import DEFAULT_LABEL_KEY
 from ..schemas.option_values import FEW_CLUSTERS, Wanted
 from ..scorecard.lookup import KEYS
 from ..tally.cells import Cells
-from ..tally.stats_parts import Fill, skip
+from ..tally.stats import Fill, skip
 from .intervals import WIDTHLESS, means, normal_quantile, quantiles, standard_errors
 from .paired import (
     COLUMNS,

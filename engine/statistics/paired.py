@@ -21,7 +21,7 @@ from ..schemas.tuning import tuning
 from ..schemas.wording import option
 from ..tally.cells import Cells
 from ..tally.draws import Draws
-from ..tally.stats_parts import Fill, skip
+from ..tally.stats import Fill, skip
 from .intervals import floor_of
 from .resamples import Drawing, column_of, of_rows, places, spread
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, partial
-from typing import Any
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any, ClassVar
 
 import msgspec
 import numpy as np
@@ -29,16 +29,17 @@ from ..kernels.sums import (
     sides_by_cell,
 )
 from ..schemas.arrays import Array
-from .counted_rows import CountDraws, CountsView
+from .counts import CountsView
 from .datums import Labels
 from .draws import Draws, by_draw
 from .registry import stored_as
+from .tables import Table, joined
 
 # Paired values: predicted and true numbers by datum and label key.
 
 
 @stored_as("regression.rows/1")
-class Paired(msgspec.Struct, frozen=True):
+class Paired(Table, frozen=True):
     """One row per datum and label key that both sides have.
 
     Attributes:
@@ -57,27 +58,14 @@ class Paired(msgspec.Struct, frozen=True):
     weight: Array | None
     beside: dict[str, Array]
 
+    fills: ClassVar[dict[str, float]] = {"weight": 1.0}
+
     @property
     def error(self) -> Array:
         """Prediction minus target, float64 [n]; infinite on overflow."""
         with np.errstate(over="ignore"):
             difference: Array = self.prediction - self.target
         return difference
-
-    def chosen(self, rows: Any) -> Paired:
-        """Select rows, in their order.
-
-        Args:
-            rows: any index.
-        """
-        return Paired(
-            self.datum[rows] if self.datum.size else self.datum,
-            self.key[rows] if self.key.size else self.key,
-            self.target[rows],
-            self.prediction[rows],
-            None if self.weight is None else self.weight[rows],
-            {name: values[rows] for name, values in self.beside.items()},
-        )
 
     def laid(self, cell: Array | None, weight: Array | None, n_cells: int) -> tuple[Paired, Array]:
         """Sort rows by cell and drop those with zero weight; codes become meaningless.
@@ -104,69 +92,6 @@ class Paired(msgspec.Struct, frozen=True):
         beside = {name: values[order] for name, values in self.beside.items()}
         weighed = None if weight is None else weight[order]
         return Paired(none, none, target, prediction, weighed, beside), start
-
-    def bare(self) -> Paired:
-        """Return the shared fields, without rows."""
-        return self.chosen(slice(0, 0))
-
-    def blocks(self, group: Array | None) -> Iterator[tuple[Paired, Array | None, Array | None]]:
-        """As :meth:`evalengine.tally.stats.Stats.blocks` has them."""
-        yield self, group, None
-
-
-def merge_paired(parts: Sequence[Paired], datums: Sequence[Array], keys: Sequence[Array]) -> Paired:
-    """Merge rows, sorted by datum and label key.
-
-    Args:
-        parts: of disjoint sets of datums, with the same columns.
-        datums: new datum codes per part.
-        keys: new codes of each part's label keys.
-    """
-    datum = np.concatenate([new[part.datum] for part, new in zip(parts, datums, strict=True)])
-    key = np.concatenate([new[part.key] for part, new in zip(parts, keys, strict=True)])
-    order = np.lexsort((key, datum))
-
-    def joined(of: Callable[[Paired], Array]) -> Array:
-        return np.concatenate([of(part) for part in parts])[order]
-
-    weight = None
-    if any(part.weight is not None for part in parts):
-        weight = joined(
-            lambda part: np.ones(part.datum.size) if part.weight is None else part.weight
-        )
-    return Paired(
-        datum[order].astype(np.int32),
-        key[order].astype(np.int32),
-        joined(lambda part: part.target),
-        joined(lambda part: part.prediction),
-        weight,
-        {name: joined(partial(_beside, name)) for name in parts[0].beside},
-    )
-
-
-def _beside(name: str, rows: Paired) -> Array:
-    return rows.beside[name]
-
-
-def joined(blocks: Sequence[Paired]) -> Paired:
-    """Rows of blocks one after the other."""
-    if len(blocks) == 1:
-        return blocks[0]
-
-    def column(of: Callable[[Paired], Array]) -> Array:
-        return np.concatenate([of(block) for block in blocks])
-
-    weight = None
-    if blocks[0].weight is not None:
-        weight = np.concatenate([one.weight for one in blocks if one.weight is not None])
-    return Paired(
-        column(lambda block: block.datum),
-        column(lambda block: block.key),
-        column(lambda block: block.target),
-        column(lambda block: block.prediction),
-        weight,
-        {name: column(partial(_beside, name)) for name in blocks[0].beside},
-    )
 
 
 # Views of paired values: sums over predicted and true numbers, and rank statistics.
@@ -236,8 +161,7 @@ class PairedView(CountsView):
     """Paired values by groups of datums; numbers have the axes [group, key].
 
     Args:
-        counts: :class:`Paired`, or :class:`~evalengine.tally.counted_rows.CountParts`
-            of it.
+        tally: :class:`Paired`, or :class:`~evalengine.tally.tables.InFiles` of it.
         labels: their keys are the targets.
         stats: per-datum numbers.
         **grouping: see :class:`~evalengine.tally.ranked_view.View`.
@@ -246,11 +170,14 @@ class PairedView(CountsView):
     slack: float = 4 * float(np.finfo(np.float64).eps)
     """Share of a sum of squares below which its difference from another is rounding."""
 
-    def __init__(self, counts: Any, labels: Labels, stats: Any, **grouping: Any) -> None:
-        super().__init__(counts, labels, stats, **grouping)
+    def __init__(self, tally: Any, labels: Labels, stats: Any, **grouping: Any) -> None:
+        super().__init__(tally, labels, stats, **grouping)
         self.shape = self.n_groups, len(labels.key_names)
         self._totals: dict[str, Array] = {}
         self.kept: dict[str, Any] = {}  # shared by resampled views of this one
+
+    def drawn(self, draws: Draws) -> PairedDraws:
+        return PairedDraws(self, draws)
 
     @property
     def n_cells(self) -> int:
@@ -286,12 +213,12 @@ class PairedView(CountsView):
     @cached_property
     def _held(self) -> tuple[Paired, Array]:
         """Rows of a tally in memory, for all numbers."""
-        return self._lay(self.counts, self.group)
+        return self._lay(self.tally, self.group)
 
     def _laid(self) -> Iterator[tuple[Paired, Array]]:
         """Yield weighted rows sorted by cell, with cell offsets, in blocks."""
-        for rows, group in self._blocks():
-            yield self._held if rows is self.counts else self._lay(rows, group)
+        for rows, group in self.blocks():
+            yield self._held if rows is self.tally else self._lay(rows, group)
 
     # -- sums --------------------------------------------------------------------------------------
 
@@ -315,7 +242,7 @@ class PairedView(CountsView):
         length = max(_PIECE, 4 * self.n_cells)
         for rows, start in self._laid():
             for first in range(0, rows.target.size, length):
-                some = rows.chosen(slice(first, first + length))
+                some = rows.take(slice(first, first + length))
                 values = of(some)
                 values = values if some.weight is None else values * some.weight
                 sums.add_runs(values, np.clip(start - first, 0, values.size))
@@ -325,9 +252,9 @@ class PairedView(CountsView):
     def rows(self) -> Array:
         """Number of rows, with the multiplicity of resamples, int64 [group, key]."""
         out = np.zeros(self.n_cells)
-        for rows, group in self._blocks():
+        for rows, group in self.blocks():
             if self.weights is None and rows.weight is None:
-                out += np.diff((self._held if rows is self.counts else self._lay(rows, group))[1])
+                out += np.diff((self._held if rows is self.tally else self._lay(rows, group))[1])
                 continue
             times = None if self.weights is None else self.weights[rows.datum]
             cell = self.cell_of(rows, group)
@@ -428,7 +355,7 @@ class PairedView(CountsView):
     @cached_property
     def ordered(self) -> tuple[Paired, Array]:
         """All weighted rows sorted by cell, also those in files: rank statistics need all."""
-        if isinstance(self.counts, Paired):
+        if isinstance(self.tally, Paired):
             return self._held
         blocks = list(self._laid())
         cell = [np.arange(self.n_cells, dtype=np.int32).repeat(np.diff(of)) for _, of in blocks]
@@ -445,7 +372,7 @@ class PairedView(CountsView):
         out = np.full(self.n_cells, np.nan)
         with np.errstate(over="ignore", invalid="ignore"):
             for cell in np.flatnonzero(np.diff(start)).tolist():
-                some = rows.chosen(slice(start[cell], start[cell + 1]))
+                some = rows.take(slice(start[cell], start[cell + 1]))
                 out[cell] = of(some, some.weight)
         return out.reshape(self.shape)
 
@@ -463,14 +390,15 @@ _Numbers = Callable[[Paired, "Array | None"], Array]
 _PAIRED_DRAWS_TINY = 2.0**-30
 
 
-class PairedDraws(CountDraws, PairedView):
+class PairedDraws(PairedView):
     """A view of paired values whose groups are resamples."""
 
     slack: float = 1e-10
 
     def __init__(self, view: PairedView, draws: Draws) -> None:
-        super().__init__(view, draws)
+        super().__init__(view.tally, view.labels, view.stats, draws=draws, **view.grouping)
         self._base = view
+        self._draws = draws
 
     @property
     def base(self) -> PairedView:
@@ -531,7 +459,7 @@ class PairedDraws(CountDraws, PairedView):
 
     def _of_blocks(self, of: _Numbers) -> Iterator[tuple[Paired, Array, Array, Array]]:
         """Rows, their cells, -1 outside, their weighed numbers and the weights of datums."""
-        for rows, group, weights in self._drawn_blocks():
+        for rows, group, weights in self.drawn_blocks(self._draws):
             cell = self._base.cell_of(rows, group)
             values = of(rows, cell)
             place = np.zeros(rows.datum.size, np.int32) if cell is None else cell
@@ -595,16 +523,16 @@ class PairedDraws(CountDraws, PairedView):
         if left.any():
             cells = np.flatnonzero(left)
             sums[cells, 0] = self._one_by_one(of, cells)
-        return by_draw(sums, self._groups)[..., 0]
+        return by_draw(sums, self.slices)[..., 0]
 
     @cached_property
     def rows(self) -> Array:
         sums = np.zeros((self._base.n_cells, 1, len(self._draws)))
-        for rows, group, weights in self._drawn_blocks():
+        for rows, group, weights in self.drawn_blocks(self._draws):
             cell = self._base.cell_of(rows, group)
             place = np.zeros(rows.datum.size, np.int32) if cell is None else cell
             drawn_counts(rows.datum, place, None, weights, sums)
-        return by_draw(sums, self._groups)[..., 0].astype(np.int64)
+        return by_draw(sums, self.slices)[..., 0].astype(np.int64)
 
     # -- order -------------------------------------------------------------------------------------
 
@@ -613,12 +541,12 @@ class PairedDraws(CountDraws, PairedView):
         """Return rows sorted by cell of the base view, cell offsets, and weights [n, resamples]."""
         blocks = [
             (rows, self._base.cell_of(rows, group), weights[rows.datum])
-            for rows, group, weights in self._drawn_blocks()
+            for rows, group, weights in self.drawn_blocks(self._draws)
         ]
         cell = [np.zeros(rows.datum.size, np.int32) if at is None else at for rows, at, _ in blocks]
         start, order = by_cell(np.concatenate(cell), None, self._base.n_cells)
         drawn = np.concatenate([times for _, _, times in blocks])[order]
-        return joined([rows for rows, _, _ in blocks]).chosen(order), start, drawn
+        return joined([rows for rows, _, _ in blocks]).take(order), start, drawn
 
     def by_cell(self, of: OfRows) -> Array:
         rows, start, drawn = self._by_cell
@@ -632,5 +560,5 @@ class PairedDraws(CountDraws, PairedView):
                         times *= rows.weight[first:last]
                     some = np.flatnonzero(times)
                     if some.size:
-                        out[cell, draw] = of(rows.chosen(first + some), times[some])
-        return by_draw(out, self._groups)
+                        out[cell, draw] = of(rows.take(first + some), times[some])
+        return by_draw(out, self.slices)

@@ -21,7 +21,7 @@ from ..kernels.average_precision import (
 from ..kernels.datums import drawn_counts, drawn_sums
 from ..kernels.order import group_rows
 from ..schemas.arrays import Array
-from .datums import Labels
+from .datums import Labels, View
 from .draws import Draws, OneByOne, by_draw
 from .ranked import Beside, Counts, Interpolation, Ranked
 from .ranked_points import (
@@ -38,12 +38,6 @@ from .ranked_points import (
     sought,
 )
 
-# Views: a tally by groups of datums, with cached results that several metrics share.
-
-Over = Callable[[Array, Callable[[int, int], None]], Any]
-"""Calls a function on ranges (first, last) of groups with CSR offsets, perhaps side by side."""
-
-
 LeaveOut = Callable[[Ranked], Array]
 """Function that returns the rows of a tally to ignore, bool [n]; [0] for none."""
 
@@ -53,43 +47,6 @@ Outputs = tuple[Array, Array, Array]
 
 def _skipped(tally: Ranked) -> Array:
     return tally.skipped
-
-
-def in_turn(offsets: Array, function: Callable[[int, int], None]) -> None:
-    function(0, offsets.size - 1)
-
-
-class View:
-    """Base of all views: a tally, groups of its datums, weights. Metrics are computed from views.
-
-    Args:
-        labels: meaning of label codes.
-        group: int32 [n_datums], -1 for none; for a tally in parts, the groups of its datums; None
-            for a single group.
-        n_groups: number of groups.
-        weights: int64 [n_datums], multiplicity of each datum in one resample, or None; only for
-            tallies in memory.
-        over: runs kernels over ranges of segments; serial by default.
-    """
-
-    def __init__(
-        self,
-        labels: Labels,
-        group: Any = None,
-        n_groups: int = 1,
-        weights: Array | None = None,
-        over: Over = in_turn,
-    ) -> None:
-        self.labels = labels
-        self.group = group
-        self.n_groups = n_groups
-        self.weights = weights
-        self.over = over
-
-    def refuse_draws(self) -> None:
-        """Raise RuntimeError if datums have weights: datums of a tally in parts have no numbers."""
-        if self.weights is not None:
-            raise RuntimeError("a tally in files has no rows to resample")
 
 
 def _by_segment(

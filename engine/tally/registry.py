@@ -19,15 +19,22 @@ K = TypeVar("K", bound=type[msgspec.Struct])
 Changes = Mapping[int, Mapping[str, str | None]]
 
 MODULES = {
-    "tally.counted_rows": ("counts.pairs",),
+    "tally.counts": (
+        "counts.pairs",
+        "pixels.areas",
+        "pixels.surfaces",
+        "pixels.images",
+        "pixels",
+        "segments.rows",
+        "segments",
+        "tracks.rows",
+        "tracks",
+    ),
     "tally.datums": ("datums", "labels"),
     "tally.paired_values": ("regression.rows",),
-    "tally.pixels": ("pixels.areas", "pixels.surfaces", "pixels.images", "pixels"),
     "tally.ranked": ("detection.confusion", "ranked.variants", "ranked"),
     "tally.scored_parts": ("bucket.scores",),
-    "tally.segments": ("segments.rows", "segments", "tracks.rows", "tracks"),
-    "tally.stats": ("values.column", "values"),
-    "tally.stats_parts": ("bucket.datums",),
+    "tally.stats": ("values.column", "values", "bucket.datums"),
     "tally.stored": ("bucket.head", "bucket.rows"),
     "tally.units": (
         "classification.grid",

@@ -16,10 +16,9 @@ from ..kernels.labels import HIT, N_OUTCOMES, OTHER
 from ..kernels.scores import Drawing, points
 from ..kernels.sums import ExactSums
 from ..schemas.arrays import Array
-from .datums import Labels, keys_as_labels
+from .datums import Labels, in_turn, keys_as_labels
 from .draws import Draws, OneByOne
 from .ranked_points import Points
-from .ranked_view import in_turn
 from .registry import stored_as
 from .scored_view import ScoredDraws, ScoredView, grid_of
 from .sorted_scores import OrderedRows, Sorted, sort_segments

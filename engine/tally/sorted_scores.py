@@ -26,9 +26,8 @@ from ..kernels.sums import ExactSums
 from ..schemas.arrays import Array
 from ..schemas.errors import OptionError
 from ..schemas.tuning import tuning
-from .datums import Labels
+from .datums import Labels, Over, View
 from .ranked_points import Points as Points
-from .ranked_view import Over, View
 from .units import Scored, Units
 
 if TYPE_CHECKING:

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
 import numpy as np
+import polars as pl
 
-from ..kernels.datums import drawn_counts, drawn_sums, largest_of_cells, on_grid, step_of_grid
-from ..kernels.sums import ExactSums
+from ..kernels.datums import drawn_counts
 from ..schemas.arrays import Array
-from .datums import Labels
-from .draws import Draws, OneByOne, by_draw
-from .ranked_view import View
+from ..schemas.errors import InputError
+from .datums import Datums
+from .draws import Draws, by_draw
+from .merging import merge_labels
 from .registry import stored_as
+from .stored import Part, Parts
+from .tables import Coded, Codes, InFiles, Table, TableView, merged
 
 # Stats: one row a datum, the tally of everything that is computed datum by datum.
-
-Rows = tuple[Array, Array, Array | None]
-"""Datums that count, the group of each, and how often each counts (None: once)."""
 
 
 def same(values: Array) -> Array:
@@ -49,19 +48,11 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
     k: tuple[int | None, ...] = (None,)
     values: Array
     reason: str | None = None
-    status: tuple[tuple[str, ...], Array] | None = None
-
-
-def codes_of(block: Column, column: Column) -> Array:
-    """Each datum's standing in a block, int64 [n_datums], under the codes of the whole's column."""
-    assert block.status is not None
-    assert column.status is not None
-    place = {name: i for i, name in enumerate(column.status[0])}
-    return np.array([place[name] for name in block.status[0]], np.int64)[block.status[1]]
+    status: Coded | None = None
 
 
 @stored_as("values/1")
-class Stats(msgspec.Struct, frozen=True):
+class Stats(Table, frozen=True):
     """Per-datum values: one row per datum.
 
     Attributes:
@@ -73,70 +64,59 @@ class Stats(msgspec.Struct, frozen=True):
 
     counted: Array
     columns: dict[str, tuple[Column, ...]]
-    status: tuple[tuple[str, ...], Array]
-
-    def blocks(self, group: Array | None) -> Iterator[tuple[Stats, Array | None, Array | None]]:
-        """Yield the rows of all datums with group and key of each; here in one block.
-
-        Keys, uint64 [n_datums], give the resampling weights; None in memory, since
-        :class:`~evalengine.tally.draws.Draws` has them.
-        """
-        yield self, group, None
+    status: Coded
 
 
-class StatsView(View):
-    """Stats by groups of datums; sums are exact, so that the order of blocks does not matter.
+class StatsView(TableView):
+    """Stats by groups of datums, or of their resamples.
 
     Args:
-        stats: :class:`Stats` or :class:`~evalengine.tally.stats_parts.StatsParts`.
-        labels: labels of the run; empty if the task has none.
-        **grouping: see :class:`View`.
+        tally: :class:`Stats`, or :class:`~evalengine.tally.tables.InFiles` of them.
     """
 
-    def __init__(self, stats: Any, labels: Labels, **grouping: Any) -> None:
-        super().__init__(labels, **grouping)
-        self.stats = stats
+    def drawn(self, draws: Draws) -> StatsView:
+        """Return the view of a block of resamples."""
+        return StatsView(
+            self.tally, self.labels, draws=draws, group=self.group, n_groups=self.slices
+        )
 
-    def _blocks(self) -> Iterator[tuple[Stats, Rows]]:
-        """Datums of each block, and those that count and are in a group."""
-        for stats, group, _ in self.stats.blocks(self.group):
-            if stats is not self.stats:
-                self.refuse_draws()
-            yield stats, self._rows if stats is self.stats else self._rows_of(stats, group)
+    @property
+    def columns(self) -> dict[str, tuple[Column, ...]]:
+        """Need -> columns; without values if these are in files."""
+        found: dict[str, tuple[Column, ...]] = self.whole.columns
+        return found
 
-    @cached_property
-    def _rows(self) -> Rows:
-        """Rows of a tally in memory, for all columns."""
-        return self._rows_of(self.stats, self.group)
+    def n_codes(self, by: str) -> int:
+        """Datums have no code: one cell per group."""
+        return 1
 
-    def _rows_of(self, stats: Stats, group: Array | None) -> Rows:
-        inside = stats.counted if group is None else stats.counted & (group >= 0)
-        rows = np.flatnonzero(inside)
-        of = np.zeros(rows.size, np.int64) if group is None else group[rows]
-        return rows, of, None if self.weights is None else self.weights[rows].astype(np.float64)
+    def placed(self, rows: Any, group: Array | None, name: str, by: str) -> tuple[None, Array]:
+        """Return None (row i is datum i), and the group of each datum that counts, else -1."""
+        cell = np.zeros(rows.counted.size, np.int64) if group is None else group
+        return None, np.where(rows.counted, cell, -1)
 
-    @cached_property
+    @property
     def support(self) -> Array:
         """Datums that count, float64 [group]."""
-        out = np.zeros(self.n_groups)
-        for _, (_, group, weight) in self._blocks():
-            out += np.bincount(group, weight, minlength=self.n_groups)
-        return out
-
-    def _each(self, column: Column) -> Iterator[tuple[Column, Rows]]:
-        """A column in every block, and the datums that count."""
-        for stats, rows in self._blocks():
-            yield self.same_column(stats, column), rows
+        return self.size("", "")[:, 0]
 
     def same_column(self, stats: Stats, column: Column) -> Column:
         """The column of a block that is the given one of the whole."""
         need, i = next(
             (need, i)
-            for need, columns in self.stats.columns.items()
+            for need, columns in self.columns.items()
             for i, one in enumerate(columns)
             if one is column
         )
         return stats.columns[need][i]
+
+    def _statuses(self, stats: Stats, column: Column) -> Array:
+        """Status of each datum of a block, int64, under the codes of the whole's column."""
+        own = self.same_column(stats, column).status
+        assert own is not None
+        assert column.status is not None
+        place = {name: i for i, name in enumerate(column.status[0])}
+        return np.array([place[name] for name in own[0]], np.int64)[own[1]]
 
     def standings(self, column: Column) -> tuple[Array, Array, Array]:
         """Count each status among the datums of each group that count.
@@ -149,13 +129,23 @@ class StatsView(View):
         """
         assert column.status is not None
         n_codes = len(column.status[0])
+        if self.draws is not None:
+            sums = np.zeros((self.slices * n_codes, 1, len(self.draws)))
+            for stats, group, weights in self.drawn_blocks(self.draws):
+                _, cell = self.placed(stats, group, "", "")
+                code = self._statuses(stats, column)
+                place = np.where(cell < 0, -1, cell * n_codes + code)
+                drawn_counts(None, place, None, weights, sums)
+            drawn = by_draw(sums, self.slices)[..., 0]
+            group, code = np.nonzero(drawn)
+            return group, code, drawn[group, code]
         pairs, many = [np.zeros(0, np.int64)], [np.zeros(0)]
-        for here, (rows, group, weight) in self._each(column):
+        for stats, inside, cell, times in self.in_groups("", ""):
             # With many groups and many codes, few of the possible pairs occur.
-            code = codes_of(here, column)[rows]
-            there, at = np.unique(group * n_codes + code, return_inverse=True)
+            code = self._statuses(stats, column)[inside]
+            there, at = np.unique(cell * n_codes + code, return_inverse=True)
             pairs.append(there)
-            many.append(np.bincount(at, weight, minlength=there.size).astype(np.float64))
+            many.append(np.bincount(at, times, minlength=there.size).astype(np.float64))
         there, at = np.unique(np.concatenate(pairs), return_inverse=True)
         count = np.bincount(at, np.concatenate(many), minlength=there.size)
         return there // n_codes, there % n_codes, count
@@ -170,112 +160,313 @@ class StatsView(View):
         Returns:
             sums float64 [group, ...]; number of values in each, float64 of that shape.
         """
-        shape = of(column.values[:0]).shape[1:]
-        width = math.prod(shape)
-        sums = [ExactSums(self.n_groups) for _ in range(width)]
-        many = np.zeros((width, self.n_groups))
-        for here, (rows, group, weight) in self._each(column):
-            values = of(here.values)
-            flat = values.reshape(values.shape[0], width)
-            for i, total in enumerate(sums):
-                value = flat[rows, i]
-                known = ~np.isnan(value)
-                if known.all():
-                    at, times = group, weight
-                else:
-                    value, at = value[known], group[known]
-                    times = None if weight is None else weight[known]
-                total.add(value if times is None else value * times, at)
-                many[i] += np.bincount(at, times, minlength=self.n_groups)
-        rounded = np.array([total.rounded() for total in sums]).reshape(width, self.n_groups)
-        return rounded.T.reshape(self.n_groups, *shape), many.T.reshape(self.n_groups, *shape)
+
+        def values(stats: Stats) -> Array:
+            return of(self.same_column(stats, column).values)
+
+        total, many = self.exact_sums("", values, "")
+        return total[:, 0], many[:, 0]
 
 
-# Stats under the weights of many resamples.
+def merge_stats(parts: Sequence[Stats], datums: Sequence[Array]) -> Stats:
+    """Merge tallies of one row per datum.
+
+    Args:
+        parts: tallies of disjoint sets of datums, with the same columns.
+        datums: new datum codes per part.
+
+    Raises:
+        InputError: the parts were measured differently.
+    """
+    first = parts[0].columns
+    for part in parts[1:]:
+        if list(part.columns) != list(first):
+            raise InputError("partitions were measured by different metrics.")
+        pairs = [
+            pair for need in first for pair in zip(first[need], part.columns[need], strict=False)
+        ]
+        for one, other in pairs:
+            if one.parameters != other.parameters:
+                raise InputError(
+                    f"partitions were measured differently: {one.metric} with {one.parameters} in"
+                    f" one and with {other.parameters} in another. Metrics scaled by the highest"
+                    " relevance of all cannot be merged: score all partitions in one run, or"
+                    " remove the metric."
+                )
+            if (one.metric, one.statistic, one.k) != (other.metric, other.statistic, other.k):
+                raise InputError(f"partitions were measured at different cut-offs of {one.metric}.")
+    none = np.zeros(0, np.int32)
+    return merged(parts, [Codes(codes, none, none) for codes in datums])
 
 
-class StatsDraws:
-    """:class:`~evalengine.tally.stats.StatsView` for a block of resamples."""
+# Stats whose parts are in files, and single datums of all parts in the order they are shown.
 
-    def __init__(self, view: StatsView, draws: Draws) -> None:
-        self._view = view
-        self._draws = draws
-        self.stats = view.stats
-        self.labels = view.labels
-        self.n_groups = view.n_groups * len(draws)
+Cuts = Mapping[str, set[int | None]]
 
-    def _blocks(self) -> Iterator[tuple[Stats, Array, Array]]:
-        """Stats of each block, the group of each datum that counts (else -1), and weights."""
-        for stats, group, keys in self.stats.blocks(self._view.group):
-            cell = np.zeros(stats.counted.size, np.int64) if group is None else group
-            weights = self._draws.weights if keys is None else self._draws.of(keys)
-            yield stats, np.where(stats.counted, cell, -1), weights
 
-    def _by_draw(self, sums: Array) -> Array:
-        """Reshape [groups, columns, resamples] to [resamples * groups, columns]."""
-        return np.ascontiguousarray(np.moveaxis(sums, -1, 0)).reshape(self.n_groups, -1)
+@stored_as("bucket.datums/1")
+class ShownDatums(msgspec.Struct, frozen=True):
+    """The datums of a part in display order, which is that of its rows.
 
-    def _zeros(self, width: int) -> Array:
-        return np.zeros((self._view.n_groups, width, len(self._draws)))
+    Attributes:
+        id: their ids.
+        row: int64 [n], ascending row of each in the single table, then -1 for datums that are only
+            in the table of datums, by id; None if all are in order of their ids.
+    """
 
-    @cached_property
-    def support(self) -> Array:
-        """Datums that count, float64 [resample * group]."""
-        out = self._zeros(1)
-        for _, cell, weights in self._blocks():
-            drawn_counts(None, cell, None, weights, out)
-        return self._by_draw(out)[:, 0]
+    id: pl.Series
+    row: Array | None
 
-    def standings(self, column: Column) -> tuple[Array, Array, Array]:
-        """Return :meth:`.StatsView.standings` per resample and group."""
-        assert column.status is not None
-        n_codes = len(column.status[0])
-        sums = np.zeros((self._view.n_groups * n_codes, 1, len(self._draws)))
-        for stats, cell, weights in self._blocks():
-            code = codes_of(self._view.same_column(stats, column), column)
-            drawn_counts(None, np.where(cell < 0, -1, cell * n_codes + code), None, weights, sums)
-        count = by_draw(sums, self._view.n_groups)[..., 0]
-        group, code = np.nonzero(count)
-        return group, code, count[group, code]
 
-    def total(self, column: Column, of: Callable[[Array], Array] = same) -> tuple[Array, Array]:
-        """Return :meth:`.StatsView.total` per resample and group."""
-        shape = of(column.values[:0]).shape[1:]
-        width = math.prod(shape)
-        step, complete = self._grid(column, of)
-        sums = self._zeros(width)
-        many = None if complete else self._zeros(width)
-        for stats, cell, weights in self._blocks():
-            values = of(self._view.same_column(stats, column).values).reshape(-1, width)
-            values = on_grid(values, step if len(step) == 1 else step[cell])
-            drawn_sums(None, cell, values, weights, sums)
-            if many is not None:
-                drawn_counts(None, cell, values, weights, many)
-        known = (
-            np.repeat(self.support[:, None], width, axis=1) if many is None else self._by_draw(many)
+# -- single datums ---------------------------------------------------------------------------------
+
+
+def variants(stats: InFiles, cuts: Cuts) -> Iterator[tuple[str, int, int, int]]:
+    """Need and places of column, parameters and cut-off, in the order in which they are shown."""
+    for need, columns in stats.columns.items():
+        for i, column in enumerate(columns):
+            for p in range(len(column.parameters)):
+                for k, at in enumerate(column.k):
+                    if at in cuts.get(need, ()):
+                        yield need, i, p, k
+
+
+class Few(msgspec.Struct, frozen=True):
+    """A few datums of all parts, in display order.
+
+    Attributes:
+        datums: the datums.
+        rows: parts that contain some of them, with their rows.
+        codes: int64, new codes per part.
+    """
+
+    datums: Datums
+    rows: list[tuple[Part, slice]]
+    codes: list[Array]
+
+
+def few_datums(parts: Parts) -> list[Callable[[], Few]]:
+    """Return providers of a few datums each, which together cover all parts."""
+    ranges = _ranges(list(parts.shown()), max(1, parts.place.rows // 4))
+
+    def of(rows: tuple[slice, ...]) -> Few:
+        some, ids, keys = [], [], []
+        for part, shown, few in zip(parts, parts.shown(), rows, strict=True):
+            if few.start < few.stop:
+                some.append((part, few))
+                ids.append(shown.id[few])
+                keys.append(_key(shown)[few])
+        both = pl.DataFrame([pl.concat(keys), pl.concat(ids).alias("id")])
+        order = both.select(pl.arg_sort_by("key", "id")).to_series().to_numpy()
+        code = np.empty(order.size, np.int64)
+        code[order] = np.arange(order.size)
+        codes = np.split(code, np.cumsum([few.stop - few.start for _, few in some])[:-1])
+        return Few(Datums(pl.concat(ids)[order], pl.DataFrame()), some, codes)
+
+    return [partial(of, rows) for rows in ranges]
+
+
+def single_datums(stats: InFiles, cuts: Cuts) -> Iterator[tuple[Datums, Stats, Cuts]]:
+    """Yield a few datums with one of their metrics, and its need and cut-off.
+
+    They are in the order of the rows of a per-datum frame.
+
+    Args:
+        cuts: need -> the cut-offs to show.
+    """
+    every = few_datums(stats.parts)
+    for need, i, p, k in variants(stats, cuts):
+        for few in (make() for make in every):
+            some = [
+                _one_metric(stats.rows_of(part), need, (i, p, k), rows) for part, rows in few.rows
+            ]
+            at = stats.columns[need][i].k[k]
+            yield few.datums, merge_stats(some, few.codes), {need: {at}}
+
+
+def _one_metric(stats: Stats, need: str, places: tuple[int, int, int], rows: slice) -> Stats:
+    """Some datums with one variant of one column."""
+    i, p, k = places
+    made = stats.columns[need][i]
+    few = msgspec.structs.replace(
+        made,
+        parameters=(made.parameters[p],),
+        k=(made.k[k],),
+        values=made.values[:, p : p + 1, k : k + 1],
+    )
+    found: Stats = msgspec.structs.replace(stats, columns={need: (few,)}).take(rows)
+    return found
+
+
+def _key(shown: ShownDatums) -> pl.Series:
+    """Return the primary sort key of datums: rows, unknown ones last."""
+    if shown.row is None:
+        return pl.Series("key", np.zeros(len(shown.id), np.int64))
+    return pl.Series("key", np.where(shown.row < 0, np.iinfo(np.int64).max, shown.row))
+
+
+def _ranges(parts: Sequence[ShownDatums], most: int) -> list[tuple[slice, ...]]:
+    """Split the datums of each part into ranges that are displayed together.
+
+    Args:
+        most: approximate datums per range.
+    """
+    first = [0] * len(parts)
+    found: list[tuple[slice, ...]] = []
+    named = [0 if one.row is None else int((one.row >= 0).sum()) for one in parts]
+    keys = [
+        pl.Series(one.row[:n]) for one, n in zip(parts, named, strict=True) if one.row is not None
+    ]
+    phases = [keys] if any(named) else []
+    phases.append([one.id[n:] for one, n in zip(parts, named, strict=True)])
+    for columns in phases:
+        cuts = _cuts(columns, most)
+        bounds = [
+            [
+                begin,
+                *(begin + np.atleast_1d(column.search_sorted(cuts, "left"))).tolist(),
+                begin + len(column),
+            ]
+            for begin, column in zip(first, columns, strict=True)
+        ]
+        for i in range(len(cuts) + 1):
+            rows = tuple(slice(bound[i], bound[i + 1]) for bound in bounds)
+            if any(few.start < few.stop for few in rows):
+                found.append(rows)
+        first = [bound[-1] for bound in bounds]
+    return found
+
+
+def _cuts(columns: Sequence[pl.Series], most: int) -> pl.Series:
+    """Values at which ranges of about so many rows begin, but the first."""
+    n = sum(map(len, columns))
+    every = max(1, most // (4 * len(columns)))
+    sample = pl.concat([column.gather_every(every) for column in columns]).sort()
+    ranges = -(-n // most)
+    places = np.linspace(0, len(sample), ranges, endpoint=False)[1:].astype(np.int64)
+    return sample[places].unique().sort()
+
+
+# Per-datum values that all compared runs have: no run may gain by skipping hard datums.
+
+Fill = Callable[[str], float]
+"""Map the need of a metric to the replacement of missing values; NaN to skip the datum."""
+
+
+def skip(need: str) -> float:
+    """Skip datums that some run has no value for."""
+    return np.nan
+
+
+def aligned(
+    places: Sequence[Array], values: Sequence[Array], fill: Array | float = np.nan
+) -> list[Array] | None:
+    """Align values between runs: if one run has no value, it becomes undefined or filled in all.
+
+    Rows that are not in all runs are unchanged, since they have no counterpart to compare.
+
+    Args:
+        places: int64 [n] per run, index of each row among those compared, -1 for others.
+        values: float64 [n, width] per run, NaN if undefined.
+        fill: float64 [width], replacement for missing values; NaN to skip.
+
+    Returns:
+        values per run; None if no run is missing a value that another has.
+    """
+    size = 1 + max(int(place.max(initial=-1)) for place in places)
+    width = values[0].shape[1]
+    rows = np.zeros((len(places), size), bool)
+    there = np.zeros((len(places), size, width), bool)
+    for i, (place, value) in enumerate(zip(places, values, strict=True)):
+        inside = place >= 0
+        rows[i, place[inside]] = True
+        there[i, place[inside]] = ~np.isnan(value[inside])
+    whole: Array = np.asarray(rows.all(axis=0))
+    missing = there.any(axis=0) & ~there.all(axis=0) & whole[:, None]
+    if not missing.any():
+        return None
+    filled = np.where(missing, fill, np.nan)
+    made = []
+    for i, (place, value) in enumerate(zip(places, values, strict=True)):
+        inside = place >= 0
+        at, own = place[inside], value[inside]
+        other = np.where(there[i, at] & ~np.isnan(filled[at]), own, filled[at])
+        out = value.copy()
+        out[inside] = np.where(missing[at], other, own)
+        made.append(out)
+    return made
+
+
+def common_stats(
+    stats: Sequence[Stats], codes: Sequence[Array], fill: Fill, *, cuts: bool
+) -> list[Stats] | None:
+    """Align tallies with one row per datum; see :func:`aligned`.
+
+    Args:
+        codes: int32 [n_datums] per run, index of each datum among those compared, -1 for others.
+        fill: replacement for missing values; datums that do not count are missing, too.
+        cuts: several values of a column are cut-offs; otherwise they are counts, which are never
+            filled.
+    """
+    needs = [need for need in stats[0].columns if all(need in one.columns for one in stats)]
+    columns = [dict(one.columns) for one in stats]
+    changed = False
+    for need in needs:
+        for i, column in enumerate(stats[0].columns[need]):
+            shape = column.values.shape[1:]
+            if any(one.columns[need][i].values.shape[1:] != shape for one in stats):
+                continue
+            values = [_counted(one, one.columns[need][i]) for one in stats]
+            counts = len(column.k) > 1 and not cuts
+            made = aligned(codes, values, np.nan if counts else fill(need))
+            if made is None:
+                continue
+            changed = True
+            for own, value in zip(columns, made, strict=True):
+                whole = msgspec.structs.replace(own[need][i], values=value.reshape(-1, *shape))
+                own[need] = (*own[need][:i], whole, *own[need][i + 1 :])
+    if not changed:
+        return None
+    size = 1 + max(int(code.max(initial=-1)) for code in codes)
+    some = np.zeros(size + 1, bool)  # one more, for datums that are not compared
+    for one, code in zip(stats, codes, strict=True):
+        some[code[one.counted & (code >= 0)]] = True
+    return [
+        msgspec.structs.replace(one, columns=own, counted=one.counted | some[code])
+        for one, own, code in zip(stats, columns, codes, strict=True)
+    ]
+
+
+def _counted(stats: Stats, column: Column) -> Array:
+    values = column.values.reshape(stats.counted.size, -1)
+    return values if stats.counted.all() else np.where(stats.counted[:, None], values, np.nan)
+
+
+def row_places(
+    tallies: Sequence[Any], rows: Sequence[Any], codes: Sequence[Array], column: str
+) -> list[Array]:
+    """Return the index of each row among the rows of all runs, int64 [n] per run.
+
+    Args:
+        rows: per run, with ``datum`` and the named column of codes.
+        codes: int32 [n_datums] per run, index of each datum among those compared, -1 for others.
+        column: ``label`` or ``key``.
+    """
+    whole, of_label = merge_labels([one.labels for one in tallies])
+    if column == "key":
+        place = {name: i for i, name in enumerate(whole.key_names)}
+        of_label = [
+            np.array([place[name] for name in one.labels.key_names], np.int32) for one in tallies
+        ]
+    width = max(len(whole), 1)
+    keys = [
+        np.where(
+            code[own.datum] >= 0,
+            code[own.datum].astype(np.int64) * width + of[getattr(own, column)],
+            -1,
         )
-        return (
-            self._by_draw(sums).reshape(self.n_groups, *shape),
-            known.reshape(self.n_groups, *shape),
-        )
-
-    def _grid(self, column: Column, of: Callable[[Array], Array]) -> tuple[Array, bool]:
-        """Return the grid step of each group's values; also True if all are defined.
-
-        Returns:
-            float64 [groups, width]; a separate step per group keeps small ones precise.
-        """
-        n_groups = self._view.n_groups
-        width = math.prod(of(column.values[:0]).shape[1:])
-        n, largest, complete = np.zeros((width, n_groups)), np.zeros((width, n_groups)), True
-        for stats, group, _ in self.stats.blocks(self._view.group):
-            cell = np.where(stats.counted, 0 if group is None else group, -1)
-            values = of(self._view.same_column(stats, column).values).reshape(-1, width)
-            known = ~np.isnan(values)
-            complete = complete and bool(known[stats.counted].all())
-            for j in range(width):
-                some = np.where(known[:, j], values[:, j], 0.0)
-                largest_of_cells(cell, some, n[j], largest[j])
-        if not np.isfinite(largest).all():
-            raise OneByOne
-        return step_of_grid(largest, n).T, complete
+        for own, code, of in zip(rows, codes, of_label, strict=True)
+    ]
+    there, at = np.unique(np.concatenate(keys), return_inverse=True)
+    at = at - int(there.size > 0 and there[0] < 0)
+    return np.split(at, np.cumsum([key.size for key in keys])[:-1])

@@ -12,31 +12,54 @@ import polars as pl
 from ..schemas.arrays import Array
 from ..schemas.results import frame_schema
 from ..tally import stored
-from ..tally.counted_rows import CountParts, CountsView
+from ..tally.counts import CountsView
 from ..tally.datums import Datums
-from ..tally.merging import merge_stats
-from ..tally.stats import Stats
-from ..tally.stats_parts import (
-    Cuts,
-    ShownDatums,
-    StatsParts,
-    chosen_stats,
-    few_datums,
-    single_datums,
-)
+from ..tally.merging import merge_datums, merge_labels, merged_present, merged_seconds
+from ..tally.stats import Cuts, ShownDatums, few_datums, merge_stats, single_datums
 from ..tally.stored import ROWS, SHOWN, Part, Place, parts_of, things_of_part
+from ..tally.tables import Codes, InFiles, codes_of, merged
 from .encoding import Workers
 from .task import InParts, Merge, OwnFrames, View
 from .values import per_datum_frame, shown
 
-# Views of tallies of counts by datum and label, and the frames that are not made of cells.
+# Merging and views of tallies of counts by datum and label; frames that are not made of cells.
+
+
+def merged_counts(parts: Sequence[Any], field: str) -> dict[str, Any]:
+    """Merge the fields that all these tasks have, except ``stats``.
+
+    Args:
+        parts: tallies of disjoint sets of datums.
+        field: tally field with the counts.
+
+    Raises:
+        InputError: parts are incompatible.
+    """
+    own = [part.labels for part in parts]
+    datums, of_datum = merge_datums([part.datums for part in parts])
+    labels, of_label = merge_labels(own)
+    codes = codes_of(of_datum, of_label, own, labels)
+    return {
+        "datums": datums,
+        "labels": labels,
+        field: merged([getattr(part, field) for part in parts], codes, labels),
+        "present": merged_present(parts, of_datum, len(datums)),
+        "seconds": merged_seconds(parts),
+    }
+
+
+def joined_frames(frames: Sequence[pl.DataFrame | None]) -> pl.DataFrame | None:
+    """Return the rows of all buckets' frames; None if no bucket has the frame."""
+    listed = [frame for frame in frames if frame is not None]
+    filled = [frame for frame in listed if frame.height] or listed[:1]
+    return pl.concat(filled, how="vertical_relaxed") if filled else None
 
 
 def view_of(kind: Callable[..., Any], field: str) -> View:
     """Return a function that views tallies with counts by groups of datums.
 
     Args:
-        kind: a :class:`~evalengine.tally.counted_rows.CountsView`.
+        kind: a :class:`~evalengine.tally.counts.CountsView`.
         field: tally field with the counts, next to ``labels`` and ``stats``.
     """
 
@@ -93,25 +116,21 @@ def cells_per_group(tallies: Any, settings: Any) -> int:
 
 
 def counts_in_parts(
-    field: str,
-    merge: Merge,
-    few_counts: Callable[[list[tuple[Any, slice]], list[Array]], Any] | None = None,
-    rows_of_frame: Callable[[Any], int] | None = None,
+    field: str, merge: Merge, rows_of_frame: Callable[[Any], int] | None = None
 ) -> InParts:
     """Return the part functions of a task whose tallies contain counts.
 
     Args:
-        field: tally field with the counts, a struct with ``bare()``.
+        field: tally field with the counts, a :class:`~evalengine.tally.tables.Table` or several.
         merge: merges tallies with ``datums``, ``labels``, ``stats`` and ``present``.
-        few_counts: selects the counts of a few datums, from counts of parts with slices, and new
-            codes; None if the per-datum frame only uses ``stats``.
-        rows_of_frame: number of rows of that frame.
+        rows_of_frame: number of rows of the per-datum frame if it has the rows of the counts (one
+            table); None if it is made of ``stats``.
     """
 
     def bare_of(tallies: Any) -> Any:
         return msgspec.structs.replace(
             tallies,
-            stats=chosen_stats(tallies.stats, slice(0, 0)),
+            stats=tallies.stats.bare(),
             present=tallies.present[:0],
             **{field: getattr(tallies, field).bare()},
         )
@@ -133,12 +152,8 @@ def counts_in_parts(
             for file, one in zip(parts.files, bare, strict=True)
         ]
         parts = msgspec.structs.replace(parts, files=tuple(known))
-        return msgspec.structs.replace(
-            whole,
-            datums=datums,
-            stats=StatsParts(parts, whole.stats.columns, _stats_of),
-            **{field: CountParts(parts, field, getattr(whole, field))},
-        )
+        in_files = {name: InFiles(parts, name, getattr(whole, name)) for name in ("stats", field)}
+        return msgspec.structs.replace(whole, datums=datums, **in_files)
 
     def of_few(tallies: Any, cuts: Cuts) -> Iterator[tuple[Any, Cuts]]:
         every: Cuts = {need: {None} for need in tallies.stats.columns}
@@ -146,23 +161,29 @@ def counts_in_parts(
             yield msgspec.structs.replace(tallies, datums=datums, stats=stats), chosen
 
     def of_few_counts(tallies: Any, cuts: Cuts) -> Iterator[tuple[Any, Cuts]]:
-        assert few_counts is not None
+        keys = np.arange(len(tallies.labels.key_names))
         for few in (make() for make in few_datums(tallies.stats.parts)):
-            some = [chosen_stats(part.rows.stats, rows) for part, rows in few.rows]
+            some, counts = [], []
+            for part, rows in few.rows:
+                some.append(part.rows.stats.take(rows))
+                own = getattr(part.rows, field)
+                own = own.take(slice(*np.searchsorted(own.datum, [rows.start, rows.stop])))
+                counts.append(msgspec.structs.replace(own, datum=own.datum - rows.start))
             stats = merge_stats(some, few.codes)
-            counts = few_counts(
-                [(getattr(part.rows, field), rows) for part, rows in few.rows], few.codes
-            )
-            own = {"datums": few.datums, "stats": stats, "present": stats.status[1], field: counts}
+            codes = [Codes(code, keys[:0], keys) for code in few.codes]
+            own = {
+                "datums": few.datums,
+                "stats": stats,
+                "present": stats.status[1],
+                field: merged(counts, codes),
+            }
             yield msgspec.structs.replace(tallies, **own), cuts
 
-    def shown_counts(tallies: Any, cuts: Cuts) -> int:
-        assert rows_of_frame is not None
-        return rows_of_frame(tallies)
-
-    if few_counts is None:
+    if rows_of_frame is None:
         return InParts(things, of_parts, shown=_shown, of_few=of_few)
-    return InParts(things, of_parts, shown=shown_counts, of_few=of_few_counts)
+    return InParts(
+        things, of_parts, shown=lambda tallies, cuts: rows_of_frame(tallies), of_few=of_few_counts
+    )
 
 
 def _relabelled(file: str, whole: Any, merge: Merge, settings: Any) -> str:
@@ -177,11 +198,6 @@ def _relabelled(file: str, whole: Any, merge: Merge, settings: Any) -> str:
     rows = Part(merge([nothing, own], settings), part.codes, part.keys)
     stored.save({ROWS: rows, SHOWN: stored.load(file, SHOWN)}, made, lasting=False)
     return made
-
-
-def _stats_of(part: Part) -> Stats:
-    stats: Stats = part.rows.stats
-    return stats
 
 
 def _shown(tallies: Any, cuts: Cuts) -> int:

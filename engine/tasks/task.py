@@ -16,7 +16,7 @@ from ..metrics import Metric
 from ..schemas.arrays import Array
 from ..schemas.options import Options
 from ..tally.draws import Draws
-from ..tally.stats_parts import Fill
+from ..tally.stats import Fill
 from ..tally.stored import Place
 from .contents import Contents
 from .encoding import Workers

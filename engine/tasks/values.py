@@ -14,20 +14,22 @@ from ..metrics import Metric
 from ..schemas.arrays import Array
 from ..schemas.results import frame_schema
 from ..tally.datums import Datums, Labels
-from ..tally.merging import merge_datums, merge_labels, merge_stats, merged_seconds
+from ..tally.merging import merge_datums, merge_labels, merged_seconds
 from ..tally.registry import stored_as
-from ..tally.stats import Column, Stats, StatsView
-from ..tally.stats_parts import (
+from ..tally.stats import (
+    Column,
     Cuts,
     Fill,
     ShownDatums,
-    StatsParts,
-    chosen_stats,
+    Stats,
+    StatsView,
     common_stats,
+    merge_stats,
     single_datums,
     variants,
 )
-from ..tally.stored import SHOWN, Part, Place, parts_of, things_of_part
+from ..tally.stored import SHOWN, Place, parts_of, things_of_part
+from ..tally.tables import InFiles
 from .encoding import Workers
 from .task import Cuts as task_Cuts
 from .task import InParts, Losses
@@ -146,7 +148,7 @@ class StatsTallies(msgspec.Struct, frozen=True):
         datums: images, datums, texts.
         labels: empty.
         stats: one row per datum: :class:`~evalengine.tally.stats.Stats`, or on disk
-            :class:`~evalengine.tally.stats_parts.StatsParts`.
+            :class:`~evalengine.tally.tables.InFiles`.
         row: int64 [n], row of each datum in the single table, -1 if only a table of datums has it;
             defines the display order. None for code order.
         height: rows of that table, if ``row`` counts from its first; None if ``row`` already counts
@@ -289,10 +291,8 @@ def part_things(tallies: StatsTallies, settings: Any, metrics: Any) -> dict[str,
     """
     order = tallies.order
     every = np.arange(len(tallies.datums)) if order is None else order
-    bare = msgspec.structs.replace(
-        tallies, stats=chosen_stats(tallies.stats, slice(0, 0)), row=None
-    )
-    stats = tallies.stats if order is None else chosen_stats(tallies.stats, order)
+    bare = msgspec.structs.replace(tallies, stats=tallies.stats.bare(), row=None)
+    stats = tallies.stats if order is None else tallies.stats.take(order)
     ids, row = tallies.datums.ids, tallies.row
     if ids is None:
         ids = tallies.datums.id if row is None else pl.Series("datum_id", row)
@@ -313,20 +313,15 @@ def of_parts(files: Sequence[str], place: Place, settings: Any) -> StatsTallies:
     heads, parts, datums = parts_of(files, place)
     bare: list[StatsTallies] = [head.bare for head in heads]
     none = [np.zeros(0, np.int64)] * len(bare)
-    columns = merge_stats([one.stats for one in bare], none).columns
+    stats = merge_stats([one.stats for one in bare], none)
     return msgspec.structs.replace(
         bare[0],
         datums=datums,
-        stats=StatsParts(parts, columns, _stats_of),
+        stats=InFiles(parts, "", stats),
         row=None,
         height=None,
         seconds=merged_seconds(bare),
     )
-
-
-def _stats_of(part: Part) -> Stats:
-    rows: Stats = part.rows
-    return rows
 
 
 def shown(tallies: Any, cuts: Cuts) -> int:

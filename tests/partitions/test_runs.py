@@ -67,6 +67,14 @@ def _told(case: Case, task: str, folder: Path) -> bool:
     return any(one.code == "not_in_parts" for one in card.findings)
 
 
+def test_samples_of_buckets_without_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most buckets have no datum of both sides, so that they know no number of samples."""
+    in_buckets(monkeypatch)
+    truths = pl.DataFrame({"datum_id": range(12), "target": np.arange(12.0)})
+    found = pl.DataFrame({"datum_id": [3, 20], "samples": [[1.0, 2.0, 4.0], [1.0, 2.0, 3.0]]})
+    same_as_in_memory(Case((found, truths), {"metrics": ["CRPS"]}), "regression", tmp_path)
+
+
 def test_tables_that_cannot_be_dealt_out_say_so(tmp_path: Path) -> None:
     """What they hold depends on all rows: they are scored in memory, with a note.
 

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from ...ingest.frames import Frames
-from ...tally.stats import StatsDraws
+from ...tally.stats import StatsView
 from ..contents import Content, Contents, by_datum, rows_of
 from ..encoding import Workers
 from ..task import Common, Sample, Task, ToldByRows
@@ -72,7 +72,7 @@ TASK = Task(
     samples=samples,
     losses=losses,
     contents=Contents(of_tables=contents),
-    drawn=StatsDraws,
+    drawn=StatsView.drawn,
     needs_all_rows=needs_all_rows,
     told_by_rows=ToldByRows(AHEAD, may_fit, fit_written, tally_part, Findings, together, told),
     in_parts=IN_PARTS,

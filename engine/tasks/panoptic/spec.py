@@ -13,7 +13,7 @@ from ...ingest.frames import Frames
 from ...ingest.problems import Note
 from ...metrics import Metric
 from ...schemas.arrays import Array
-from ...tally.segments import SegmentDraws, SegmentView
+from ...tally.counts import SegmentView
 from ..contents import ROWS, Content, Contents, Rows, called
 from ..counted import cells_per_group, counts_in_parts, crossing_frame, frames_of, view_of
 from ..task import Cuts, Losses, PageFrame, Sample, Task
@@ -156,7 +156,7 @@ TASK = Task(
     samples=samples,
     losses=losses,
     contents=Contents(of_tally=contents),
-    drawn=SegmentDraws,
+    drawn=SegmentView.drawn,
     warm_large=warm_large,
     examine=lambda frames, settings, _, workers: encode_batch(frames, settings, workers),
     in_parts=counts_in_parts("segments", merge),

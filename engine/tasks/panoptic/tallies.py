@@ -13,12 +13,11 @@ import polars as pl
 from ...ingest.frames import Frames
 from ...schemas.arrays import Array
 from ...schemas.results import empty_frame, frame_schema
-from ...tally.counted_rows import Crossings
+from ...tally.counts import Crossings, SegmentRows, Segments
 from ...tally.datums import Datums, Labels
-from ...tally.merging import merge_datums, merge_labels, merged_present, merged_seconds
 from ...tally.registry import stored_as
-from ...tally.segments import SegmentRows, Segments, merge_segments
 from ...tally.stats import Column, Stats
+from ..counted import joined_frames, merged_counts
 from ..encoding import Workers
 from .dialects import Settings
 from .encode import Batch, encode_batch
@@ -36,10 +35,9 @@ class Tallies(msgspec.Struct, frozen=True):
     Attributes:
         datums: ids and slices.
         labels: of both sides and the declared ones.
-        segments: the counts, :class:`~evalengine.tally.segments.Segments`, or on disk
-            :class:`~evalengine.tally.counted_rows.CountParts`.
-        stats: per-datum metrics, :class:`~evalengine.tally.stats.Stats`, or on disk
-            :class:`~evalengine.tally.stats_parts.StatsParts`.
+        segments: the counts, :class:`~evalengine.tally.counts.Segments`, or on disk
+            :class:`~evalengine.tally.tables.InFiles`.
+        stats: per-datum metrics, :class:`~evalengine.tally.stats.Stats`, or on disk ``InFiles``.
         present: int8 [n_datums], status of each datum: on both sides or only one.
         outcomes: the ``outcomes`` frame, or None.
         seconds: step -> wall seconds.
@@ -228,18 +226,10 @@ def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
     Raises:
         InputError: parts are incompatible.
     """
-    datums, of_datum = merge_datums([part.datums for part in parts])
-    labels, of_label = merge_labels([part.labels for part in parts])
-    segments = merge_segments([part.segments for part in parts], of_datum, of_label, labels)
-    present = merged_present(parts, of_datum, len(datums))
-    listed = [part.outcomes for part in parts if part.outcomes is not None]
-    filled = [frame for frame in listed if frame.height] or listed[:1]
+    made = merged_counts(parts, "segments")
+    listed = joined_frames([part.outcomes for part in parts])
     return Tallies(
-        datums,
-        labels,
-        segments,
-        stats_from(present, segments),
-        present,
-        _in_order(pl.concat(filled, how="vertical_relaxed")) if filled else None,
-        merged_seconds(parts),
+        **made,
+        stats=stats_from(made["present"], made["segments"]),
+        outcomes=None if listed is None else _in_order(listed),
     )

@@ -125,7 +125,7 @@ def _from_table(frames: Frames, table: pl.DataFrame) -> Batch:
 def _in_order(paired: Paired) -> Paired:
     """Rows by datum and label key."""
     place = paired.datum.astype(np.int64) * (int(paired.key.max(initial=0)) + 1) + paired.key
-    return paired if bool((np.diff(place) > 0).all()) else paired.chosen(np.argsort(place))
+    return paired if bool((np.diff(place) > 0).all()) else paired.take(np.argsort(place))
 
 
 def _from_sides(frames: Frames) -> Batch:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
-import msgspec
 import numpy as np
 import polars as pl
 
@@ -18,7 +17,7 @@ from ...schemas.arrays import Array
 from ...schemas.errors import InputError
 from ...schemas.results import frame_schema
 from ...schemas.wording import option
-from ...tally.paired_values import Paired, PairedDraws, PairedView, merge_paired
+from ...tally.paired_values import Paired, PairedView
 from ..contents import ROWS, Content, Contents, Rows
 from ..counted import cells_per_group, counts_in_parts, view_of
 from ..task import Common, Cuts, EachView, Losses, PageFrame, Sample, Task, Unanswered
@@ -129,7 +128,7 @@ def losses(
         sentences = []
         for code in codes.tolist():
             own = _rows(paired.datum, code)
-            each = errors_of(paired.chosen(own), error, settings)
+            each = errors_of(paired.take(own), error, settings)
             at = own[int(np.argmax(each))]
             of = f"{names[paired.key[at]]}: " if len(names) > 1 else ""
             error_text = f"predicted {paired.prediction[at]:.6g}"
@@ -148,7 +147,7 @@ def contents(tallies: Tallies, settings: Settings, codes: Array) -> list[Content
     out: list[Content] = []
     for code in codes.tolist():
         own = _rows(paired.datum, code)
-        each = errors_of(paired.chosen(own), error, settings)
+        each = errors_of(paired.take(own), error, settings)
         order = np.argsort(-each, kind="stable")
         shown = tuple(
             (
@@ -219,22 +218,6 @@ def _of_several(tallies: Tallies, error: str, settings: Settings) -> pl.DataFram
         else pl.col(name).cast(dtype)
         for name, dtype in schema.items()
     )
-
-
-def few_pairs(some: Sequence[tuple[Paired, slice]], codes: Sequence[Array]) -> Paired:
-    """Select the rows of a few datums.
-
-    Args:
-        some: rows of parts, with a slice of datums each.
-        codes: new codes of these datums.
-    """
-    parts, keys = [], []
-    for paired, datums in some:
-        first, last = np.searchsorted(paired.datum, [datums.start, datums.stop])
-        own = paired.chosen(slice(first, last))
-        parts.append(msgspec.structs.replace(own, datum=own.datum - datums.start))
-        keys.append(np.arange(int(own.key.max(initial=0)) + 1))
-    return merge_paired(parts, codes, keys)
 
 
 def rows_of_frame(tallies: Tallies) -> int:
@@ -314,10 +297,10 @@ TASK = Task(
     losses=losses,
     contents=Contents(of_tally=contents),
     no_limits="every row has one prediction and one target, so no choice is open",
-    drawn=PairedDraws,
+    drawn=PairedView.drawn,
     warm_large=warm_large,
     examine=lambda frames, settings, needs, workers: encode_batch(frames),
-    in_parts=counts_in_parts("paired", merge, few_pairs, rows_of_frame),
+    in_parts=counts_in_parts("paired", merge, rows_of_frame),
     unanswered=Unanswered(counted),
     common=Common(common, fills=False),
     page=(PageFrame(name="actual_by_prediction", metrics=("ActualByPrediction",)),),

@@ -13,11 +13,10 @@ from ...ingest.frames import Frames
 from ...ingest.problems import Note, note_of
 from ...schemas.arrays import Array
 from ...tally.datums import Datums, Labels
-from ...tally.merging import merge_datums, merge_labels, merged_present, merged_seconds
-from ...tally.paired_values import Paired, merge_paired
+from ...tally.paired_values import Paired
 from ...tally.registry import stored_as
-from ...tally.stats import Column, Stats
-from ...tally.stats_parts import Fill, row_places
+from ...tally.stats import Column, Fill, Stats, row_places
+from ..counted import merged_counts
 from ..encoding import Workers
 from .dialects import INTERVALS, QUANTILES, SAMPLES, SCALES, Settings, read_of
 from .encode import STATUS, Batch, encode_batch
@@ -41,9 +40,8 @@ class Tallies(msgspec.Struct, frozen=True):
         datums: ids and slices.
         labels: the label keys, each of which is a target.
         paired: rows of both sides, :class:`~evalengine.tally.paired_values.Paired`, or on disk
-            :class:`~evalengine.tally.counted_rows.CountParts`.
-        stats: per-datum errors, :class:`~evalengine.tally.stats.Stats`, or on disk
-            :class:`~evalengine.tally.stats_parts.StatsParts`.
+            :class:`~evalengine.tally.tables.InFiles`.
+        stats: per-datum errors, :class:`~evalengine.tally.stats.Stats`, or on disk ``InFiles``.
         present: int8 [n_datums], status of each datum.
         seconds: step -> wall seconds.
         beside: frames that exist for any metrics.
@@ -206,15 +204,9 @@ def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
     Raises:
         InputError: parts are incompatible.
     """
-    datums, of_datum = merge_datums([part.datums for part in parts])
-    labels, _ = merge_labels([part.labels for part in parts])
-    place = {name: i for i, name in enumerate(labels.key_names)}
-    of_key = [np.array([place[n] for n in part.labels.key_names], np.int32) for part in parts]
-    paired = merge_paired([part.paired for part in parts], of_datum, of_key)
-    present = merged_present(parts, of_datum, len(datums))
+    made = merged_counts(parts, "paired")
     (error,) = parts[0].stats.columns
-    stats = stats_of(present, paired, error, settings)
-    return Tallies(datums, labels, paired, stats, present, merged_seconds(parts))
+    return Tallies(**made, stats=stats_of(made["present"], made["paired"], error, settings))
 
 
 def counted(tallies: Tallies) -> Array:
@@ -234,6 +226,6 @@ def common(tallies: Sequence[Tallies], codes: Sequence[Array], fill: Fill) -> li
     if (there[:-1] == len(tallies)).all():
         return None
     return [
-        msgspec.structs.replace(one, paired=one.paired.chosen(there[place] == len(tallies)))
+        msgspec.structs.replace(one, paired=one.paired.take(there[place] == len(tallies)))
         for one, place in zip(tallies, places, strict=True)
     ]

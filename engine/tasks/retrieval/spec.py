@@ -15,7 +15,7 @@ from ...ingest.problems import Note, not_read
 from ...ingest.shapes import LISTS
 from ...metrics.registry import Metric
 from ...schemas.wording import option
-from ...tally.stats import StatsDraws
+from ...tally.stats import StatsView
 from ..contents import DOCUMENTS, Content, Contents, Document, Ranking, by_datum, copied, shortened
 from ..encoding import Workers
 from ..task import Common, LateNotes, Sample, Scaling, Task, Unanswered
@@ -262,7 +262,7 @@ TASK = Task(
     losses=losses,
     limits=LIMITS,
     contents=Contents(of_tables=contents),
-    drawn=StatsDraws,
+    drawn=StatsView.drawn,
     warm_large=warm_large,
     examine=encoded,
     needs_all_rows=needs_all_rows,

@@ -18,9 +18,8 @@ from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ...schemas.errors import InputError
 from ...schemas.tuning import tuning
 from ...schemas.wording import option
-from ...tally.counted_rows import Crossings
+from ...tally.counts import Areas, Crossings, Pixels
 from ...tally.datums import Datums, Labels
-from ...tally.pixels import Areas, Pixels
 from ..encoding import Workers, dataset_of, encode_datums, encode_labels, taken
 from ..pixels.maps import Pair, count_maps, opened_pair
 from ..pixels.rasters import NOTHING, Pairs, Side, quiet, side_of

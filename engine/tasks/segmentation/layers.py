@@ -21,9 +21,8 @@ from ...kernels.masks import Runs, joined, scan
 from ...schemas.arrays import Array
 from ...schemas.errors import InputError
 from ...schemas.tuning import tuning
-from ...tally.counted_rows import Crossings
+from ...tally.counts import Areas, Crossings, Pixels, no_surfaces
 from ...tally.datums import Datums, Labels
-from ...tally.pixels import Areas, Pixels, no_surfaces
 from ..encoding import Workers, declared_sizes, encode_labels, sizes_in
 from ..pixels.maps import map_of
 from ..pixels.rasters import NOTHING, MapRow, Side, in_thread, quiet

@@ -19,8 +19,8 @@ from ...schemas.arrays import Array
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ...schemas.errors import InputError
 from ...schemas.wording import option
+from ...tally.counts import Images
 from ...tally.datums import Labels
-from ...tally.pixels import Images
 from ..encoding import declared_labels
 from ..pixels.rasters import NOTHING, Side
 from .dialects import Settings

@@ -18,7 +18,7 @@ from ...metrics import Metric
 from ...schemas.arrays import Array
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ...schemas.wording import option
-from ...tally.pixels import PixelDraws, PixelView
+from ...tally.counts import PixelView
 from ..contents import (
     LABELS,
     Content,
@@ -301,7 +301,7 @@ TASK = Task(
     samples=samples,
     losses=losses,
     contents=Contents(of_tally=contents, completed=with_regions),
-    drawn=PixelDraws,
+    drawn=PixelView.drawn,
     warm_large=warm_large,
     examine=encode_batch,
     # Only tallying finds the labels.

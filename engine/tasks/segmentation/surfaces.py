@@ -15,7 +15,7 @@ import numpy as np
 from ...geometry.masks import Masks, boundary_depth, to_pixels
 from ...kernels.label_maps import INSIDE, distances, outline, segment_edges
 from ...schemas.arrays import Array
-from ...tally.pixels import Surfaces
+from ...tally.counts import Surfaces
 from ..encoding import Workers
 from ..pixels.maps import Pair, opened_pair
 from ..pixels.rasters import Pairs, in_thread, quiet

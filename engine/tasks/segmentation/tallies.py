@@ -16,18 +16,11 @@ from ...ingest.frames import Frames
 from ...ingest.problems import Note
 from ...schemas.arrays import Array
 from ...schemas.contract import GROUND_TRUTHS, LABELS, PREDICTIONS
+from ...tally.counts import Images, Pixels, PixelView
 from ...tally.datums import Datums, Labels
-from ...tally.merging import (
-    merge_datums,
-    merge_labels,
-    merge_pixels,
-    merged_present,
-    merged_seconds,
-)
-from ...tally.pixels import Images, Pixels, PixelView
 from ...tally.registry import stored_as
-from ...tally.stats import Column, Stats
-from ...tally.stats_parts import Fill, aligned, row_places
+from ...tally.stats import Column, Fill, Stats, aligned, row_places
+from ..counted import merged_counts
 from ..encoding import Workers
 from .dialects import Settings
 from .encode import Batch, encode_batch
@@ -109,10 +102,9 @@ class Tallies(msgspec.Struct, frozen=True):
     Attributes:
         datums: ids and slices.
         labels: of both sides and the declared ones.
-        pixels: the counts, :class:`~evalengine.tally.pixels.Pixels`, or on disk
-            :class:`~evalengine.tally.counted_rows.CountParts`.
-        stats: per-datum metrics, :class:`~evalengine.tally.stats.Stats`, or on disk
-            :class:`~evalengine.tally.stats_parts.StatsParts`.
+        pixels: the counts, :class:`~evalengine.tally.counts.Pixels`, or on disk
+            :class:`~evalengine.tally.tables.InFiles`.
+        stats: per-datum metrics, :class:`~evalengine.tally.stats.Stats`, or on disk ``InFiles``.
         present: int8 [n_datums], status of each datum: on both sides or only one.
         seconds: step -> wall seconds.
         beside: frames that exist for any metrics.
@@ -156,13 +148,10 @@ def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
     Raises:
         InputError: parts are incompatible.
     """
-    datums, of_datum = merge_datums([part.datums for part in parts])
-    labels, of_label = merge_labels([part.labels for part in parts])
-    keys = [part.labels.key_names for part in parts]
-    pixels = merge_pixels([part.pixels for part in parts], of_datum, of_label, labels, keys)
-    present = merged_present(parts, of_datum, len(datums))
-    stats = stats_from(present, labels, pixels, settings)
-    return Tallies(datums, labels, pixels, stats, present, merged_seconds(parts))
+    made = merged_counts(parts, "pixels")
+    return Tallies(
+        **made, stats=stats_from(made["present"], made["labels"], made["pixels"], settings)
+    )
 
 
 def label_notes(tallies: Tallies) -> list[Note]:

@@ -14,7 +14,7 @@ from ...metrics.registry import Metric, all_metrics
 from ...schemas.errors import InputError
 from ...schemas.option_values import Embedding
 from ...schemas.wording import option
-from ...tally.stats import StatsDraws
+from ...tally.stats import StatsView
 from .. import values
 from ..contents import Content, Contents, beside, by_datum
 from ..encoding import Workers
@@ -200,7 +200,7 @@ TASK = Task(
     samples=samples,
     losses=losses,
     contents=Contents(of_tables=contents),
-    drawn=StatsDraws,
+    drawn=StatsView.drawn,
     warm_large=warm_large,
     examine=examine,
     in_parts=IN_PARTS,

@@ -12,7 +12,7 @@ from ...dialects import Dialect
 from ...ingest.problems import count_of
 from ...metrics import Metric
 from ...schemas.arrays import Array
-from ...tally.segments import TrackDraws, TrackView
+from ...tally.counts import CountsView
 from ..contents import ROWS, Content, Contents, Rows, called
 from ..counted import counts_in_parts, frames_of, view_of
 from ..task import Cuts, Losses, Sample, Task
@@ -153,7 +153,7 @@ TASK = Task(
     tally=tally,
     examine=examine,
     merge=merge,
-    view=view_of(TrackView, "tracks"),
+    view=view_of(CountsView, "tracks"),
     cells_per_group=cells_per_group,
     own_frames=frames_of(
         outcomes=rows_of("outcomes", outcome_rows), errors=rows_of("errors", error_rows)
@@ -163,7 +163,7 @@ TASK = Task(
     losses=losses,
     contents=Contents(of_tally=contents),
     no_limits="no number of it rests on ties of scores, a cap or missing judgments",
-    drawn=TrackDraws,
+    drawn=CountsView.drawn,
     warm_large=warm_large,
     in_parts=counts_in_parts("tracks", merge),
 )

@@ -17,11 +17,11 @@ from ...kernels.tracking import FRAGMENT, MATCH, SWITCH
 from ...schemas.arrays import Array
 from ...schemas.results import empty_frame, frame_schema
 from ...schemas.wording import option
+from ...tally.counts import TrackRows, Tracks
 from ...tally.datums import Datums, Labels
-from ...tally.merging import merge_datums, merge_labels, merged_present, merged_seconds
 from ...tally.registry import stored_as
-from ...tally.segments import TrackRows, Tracks, merge_tracks
 from ...tally.stats import Column, Stats
+from ..counted import joined_frames, merged_counts
 from ..encoding import Workers
 from ..rules import (
     FEWEST,
@@ -393,10 +393,9 @@ class Tallies(msgspec.Struct, frozen=True):
     Attributes:
         datums: sequences and their slices.
         labels: of both sides and the declared ones.
-        tracks: the counts, :class:`~evalengine.tally.segments.Tracks`, or on disk
-            :class:`~evalengine.tally.counted_rows.CountParts`.
-        stats: per-sequence metrics, :class:`~evalengine.tally.stats.Stats`, or on disk
-            :class:`~evalengine.tally.stats_parts.StatsParts`.
+        tracks: the counts, :class:`~evalengine.tally.counts.Tracks`, or on disk
+            :class:`~evalengine.tally.tables.InFiles`.
+        stats: per-sequence metrics, :class:`~evalengine.tally.stats.Stats`, or on disk ``InFiles``.
         present: int8 [n_datums], status of each sequence.
         counted: the counted needs: ``hota``, ``clear``, ``identity``.
         events: outcome of every box, from :func:`.event_frame`, or None.
@@ -528,20 +527,11 @@ def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
     Raises:
         InputError: parts are incompatible.
     """
-    datums, of_datum = merge_datums([part.datums for part in parts])
-    labels, of_label = merge_labels([part.labels for part in parts])
-    tracks = merge_tracks([part.tracks for part in parts], of_datum, of_label, labels)
-    present = merged_present(parts, of_datum, len(datums))
-    listed = [part.events for part in parts if part.events is not None]
-    filled = [frame for frame in listed if frame.height] or listed[:1]
-    counted = parts[0].counted
+    made = merged_counts(parts, "tracks")
+    counted, listed = parts[0].counted, joined_frames([part.events for part in parts])
     return Tallies(
-        datums,
-        labels,
-        tracks,
-        stats_from(present, tracks, counted),
-        present,
-        counted,
-        in_order(pl.concat(filled, how="vertical_relaxed")) if filled else None,
-        merged_seconds(parts),
+        **made,
+        stats=stats_from(made["present"], made["tracks"], counted),
+        counted=counted,
+        events=None if listed is None else in_order(listed),
     )

@@ -29,7 +29,7 @@ def mean_of_judged(need: str) -> Callable[[StatsView, Any], list[Cells]]:
     """
 
     def compute(view: StatsView, settings: Any) -> list[Cells]:
-        return [_cells(column, view, settings) for column in view.stats.columns[need]]
+        return [_cells(column, view, settings) for column in view.columns[need]]
 
     return compute
 

@@ -11,7 +11,7 @@ import numpy as np
 from ....metrics.registry import Metric
 from ....schemas.arrays import Array
 from ....tally.cells import Cells
-from ....tally.segments import STUFF, THING, UNKNOWN, SegmentRows, SegmentView
+from ....tally.counts import STUFF, THING, UNKNOWN, SegmentRows, SegmentView
 from ..dialects import Settings
 
 # Panoptic quality: how many segments are found, how well, and both in one number.
@@ -101,10 +101,10 @@ def _quality(of: Quality, view: SegmentView, settings: Settings) -> list[Cells]:
 
 def _dagger(view: SegmentView, settings: Settings) -> list[Cells]:
     """PQ of things; of stuff the mean IoU of its ground truths, whatever that is."""
-    truth = view.count("truth")
+    truth = view.sums("rows", "truth")
     stuff = view.whole.kind == STUFF
     things = _ratio(*pq(view.tp, view.fp, view.fn, view.iou))
-    value = np.where(stuff, _ratio(view.total("touched"), truth), things)
+    value = np.where(stuff, _ratio(view.sums("rows", "touched"), truth), things)
     return _cells(value, view, np.where(stuff, truth, view.tp + view.fn))
 
 

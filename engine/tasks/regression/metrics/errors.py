@@ -313,7 +313,7 @@ def _median_error(rows: Paired, weight: Array | None, settings: Settings) -> flo
     """Median of |prediction - target|."""
     n = rows.target.size
     if weight is None and n > 16 * _SAMPLE:
-        some = rows.chosen(slice(None, None, n // _SAMPLE))
+        some = rows.take(slice(None, None, n // _SAMPLE))
         sample = np.sort(np.abs(some.error))
         middle = sample.size // 2
         bounds = float(sample[middle - _SPREAD]), float(sample[middle + _SPREAD])

@@ -12,8 +12,8 @@ import numpy as np
 from ....metrics.registry import Metric
 from ....schemas.arrays import Array
 from ....tally.cells import Cells, parameters
+from ....tally.counts import Pixels, PixelView
 from ....tally.datums import Labels
-from ....tally.pixels import Pixels, PixelView
 from ..dialects import DECLARED, TRUE
 from .labels import (
     NO_LABEL,
@@ -117,7 +117,9 @@ def _mean_iou(view: PixelView, settings: Settings) -> list[Cells]:
     """The mean of images' means; or of all labels of all images, as torchmetrics' MeanIoU."""
     if settings.rules.images_alike:
         return _mean("mIOU", view, settings)
-    total, many = view.area_total(lambda pixels: _label_ratios(iou, pixels, settings, None))
+    total, many = view.exact_sums(
+        "areas", lambda pixels: _label_ratios(iou, pixels, settings, None), "key"
+    )
     scored = view.image_total("mIOU")[1].astype(np.int64)
     return [
         key_cells(
@@ -174,7 +176,7 @@ def _mean_surface_of_labels(view: PixelView, value: Array, inside: Array) -> Arr
 def _boundary_iou(view: PixelView, settings: Settings) -> list[Cells]:
     """The boundaries of all images are summed first, as pixels are in IOU."""
     truth, predicted, shared = (
-        view.edges(name) for name in ("edge_truth", "edge_found", "edge_right")
+        view.sums("surfaces", name) for name in ("edge_truth", "edge_found", "edge_right")
     )
     value = ratio(shared, truth + predicted - shared)
     mean = _mean_surface_of_labels(view, value, used(view))
@@ -197,16 +199,15 @@ def _mean_surface(
 ) -> list[Cells]:
     """The mean over images, then over labels."""
 
-    def column(pixels: Pixels) -> tuple[Array, Array, Array]:
-        own = pixels.surfaces
-        return own.datum, own.label, getattr(own, name)
+    def column(pixels: Pixels) -> Array:
+        values: Array = getattr(pixels.surfaces, name)
+        return values
 
-    def there(pixels: Pixels) -> tuple[Array, Array, Array]:
-        own = pixels.surfaces
-        return own.datum, own.label, own.edge_truth + own.edge_found > 0
+    def there(pixels: Pixels) -> Array:
+        return pixels.surfaces.edge_truth + pixels.surfaces.edge_found > 0
 
-    total, many = view.exact_total(column, len(view.labels))
-    images = view.summed(there, len(view.labels))
+    total, many = view.exact_sums("surfaces", column)
+    images = view.integer_sums("surfaces", there)
     value = ratio(total, many)
     mean = _mean_surface_of_labels(view, value, images > 0)
     cells = [

@@ -11,7 +11,7 @@ import numpy as np
 from ....metrics.registry import Metric
 from ....schemas.arrays import Array
 from ....tally.cells import Cells
-from ....tally.pixels import PixelView
+from ....tally.counts import PixelView
 from ..dialects import DECLARED, TRUE
 
 if TYPE_CHECKING:

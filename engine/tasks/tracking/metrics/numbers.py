@@ -12,7 +12,7 @@ import numpy as np
 from ....metrics.registry import Metric
 from ....schemas.arrays import Array
 from ....tally.cells import Cells
-from ....tally.segments import TrackView
+from ....tally.counts import CountsView
 from ..dialects import Settings
 
 # Formulas of HOTA, CLEAR and identity. For a zero denominator the value is 0 (LocA: 1), as
@@ -305,9 +305,9 @@ class Number(msgspec.Struct, frozen=True, kw_only=True):
         return some
 
 
-def _cells(number: Number, view: TrackView, settings: Settings) -> list[Cells]:
+def _cells(number: Number, view: CountsView, settings: Settings) -> list[Cells]:
     """Rows a label, of all labels together, and the mean over labels; some at single alphas."""
-    of_label = view.summed_column
+    of_label = partial(view.sums, "rows")
 
     def together(name: str) -> Array:
         total: Array = of_label(name).sum(axis=1, keepdims=True)
