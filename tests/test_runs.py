@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from evalengine.kernels.labels import HIT, OTHER
 from evalengine.kernels.scores import points
-from evalengine.tally import scored_parts
-from evalengine.tally.scored_parts import merge_runs, points_in_blocks
+from evalengine.tally import score_runs
+from evalengine.tally.score_runs import merge_runs, points_in_blocks
 from evalengine.tally.sorted_scores import Sorted
 from evalengine.tally.stored import Place
 
@@ -91,7 +91,7 @@ def test_a_full_disk_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(scored_parts.os, "posix_fallocate", full)
+    monkeypatch.setattr(score_runs.os, "posix_fallocate", full)
     run = Sorted(np.array([0, 3]), np.arange(3.0), None)
     with pytest.raises(OSError, match="No space left"):
         merge_runs(iter([(run, True)]), 1, Place(str(tmp_path), 2))

@@ -154,9 +154,7 @@ def calibrate(
         scratch = plan.options.scratch
         told, of_halves, n = told_by(curve, scratch), told_by(half, scratch), sizes[level]
         bins = bins_of(told, n_bins)
-        ends = np.full((2, n), np.nan)
-        if drawn is not None:
-            ends = interval(drawn[level], bins.expected, asked, "recentred", (0.0, 1.0))
+        ends = interval(drawn[level], bins.expected, asked, "recentred", (0.0, 1.0))
         fits = [_fit(told, of_halves, s, n_bins) for s in range(n)]
         fitted, held = (
             np.array([one[part] for one in fits]).reshape(n, len(FITS)).T for part in (2, 3)
@@ -210,16 +208,16 @@ def _fit(
 
 def _drawn(
     plan: Plan, tallies: Any, whole: Any, threads: Threads, n_bins: int, asked: Wanted, n: list[int]
-) -> list[Array] | None:
-    """Return ECE per resample, float64 [resamples, s] for each level of ``n`` segments, or None."""
+) -> list[Array]:
+    """Return ECE per resample, float64 [resamples, s] for each level of ``n`` segments."""
     out = [np.full((asked.draws, one), np.nan) for one in n]
 
     def see(d: int, curves: tuple[Curve, Curve]) -> None:
         for own, curve in zip(out, curves, strict=True):
             own[d] = bins_by(curve, n_bins).expected
 
-    there = in_every_draw(plan, tallies, whole, threads, asked, see)
-    return out if there else None
+    in_every_draw(plan, tallies, whole, threads, asked, see)
+    return out
 
 
 # Implementation of ``find_calibration``.

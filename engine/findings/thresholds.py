@@ -231,13 +231,11 @@ def search(
         found = []
         for r, one in enumerate(chosen[level]):
             here = reached(one.tp, one.fp, curve.positives, curve.negatives, aims)
-            ends = None
-            if drawn is not None:
-                points = {"threshold": one.threshold} | {n: getattr(here, n) for n in RATES}
-                ends = {
-                    name: interval(drawn[level][:, r, i], point, asked)
-                    for i, (name, point) in enumerate(points.items())
-                }
+            points = {"threshold": one.threshold} | {n: getattr(here, n) for n in RATES}
+            ends = {
+                name: interval(drawn[level][:, r, i], point, asked)
+                for i, (name, point) in enumerate(points.items())
+            }
             found.append(RuleResult(one.threshold, one.unscored, here, held[level][r], ends))
         made.append(Searched(curve.shown(), curve.positives, curve.exclusive, curve.cut, found))
     return made[0], made[1]
@@ -269,8 +267,8 @@ def _drawn(
     aims: Aims,
     asked: Wanted,
     chosen: list[list[Chosen]],
-) -> list[Array] | None:
-    """Return threshold and rates per level, float64 [resamples, rules, 1 + rates, s], or None."""
+) -> list[Array]:
+    """Return threshold and rates per level, float64 [resamples, rules, 1 + rates, s]."""
     fixed = [[one.threshold for one in level] for level in chosen]
     shape = asked.draws, len(rules), 1 + len(RATES)
     out = [np.full((*shape, level[0].size), np.nan) for level in fixed]
@@ -282,8 +280,8 @@ def _drawn(
                 rates = reached(tp, fp, curve.positives, curve.negatives, aims)
                 out[level][d, r] = [one.threshold, *(getattr(rates, n) for n in RATES)]
 
-    there = in_every_draw(plan, tallies, whole, threads, asked, see)
-    return out if there else None
+    in_every_draw(plan, tallies, whole, threads, asked, see)
+    return out
 
 
 # From a run to the score thresholds that serve best.

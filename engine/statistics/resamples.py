@@ -25,7 +25,7 @@ from ..schemas.tuning import tuning
 from ..schemas.wording import option
 from ..tally.cells import Cells
 from ..tally.draws import Draws, LeavingOut, OneByOne, Refusing
-from ..tally.scored_parts import reserve
+from ..tally.score_runs import reserve
 from .intervals import METHODS, WIDTHLESS, Interval, Method, Sample, floor_of, means, wilson
 
 # Numbers of a view in every resample.
@@ -452,13 +452,8 @@ def notes_on(tallies: Any, *, cut: bool) -> list[str]:
         said.append(
             f"the run was scored with {option('thresholds')}: no lower threshold was examined."
         )
-    if (keys := tallies.datums.keys) is None:
-        if tallies.weighted:
-            said.append(
-                "no intervals: in bounded memory the files of scores contain either weights of"
-                " rows or keys of resamples."
-            )
-    elif (clusters := np.unique(keys).size) < FEW_CLUSTERS:
+    keys = tallies.datums.keys
+    if keys is not None and (clusters := np.unique(keys).size) < FEW_CLUSTERS:
         said.append(f"intervals rest on {clusters} datums or clusters: they are often too narrow.")
     return said
 
@@ -480,8 +475,8 @@ def in_every_draw(
     threads: Threads,
     asked: Wanted,
     see: Callable[[int, tuple[Curve, Curve]], None],
-) -> bool:
-    """Call ``see`` with the curves of every resample; return False if there are no resamples.
+) -> None:
+    """Call ``see`` with the curves of every resample.
 
     Args:
         tallies: the task's, datums with keys.
@@ -490,26 +485,26 @@ def in_every_draw(
         asked: draws and seed.
         see: receives the index of a resample, and its curves.
     """
-    one_draw, of_files = plan.does.one_draw, plan.does.drawn_curves
+    one_draw, of_files, keys = plan.does.one_draw, plan.does.drawn_curves, tallies.datums.keys
     assert one_draw is not None
-    if tallies.datums.keys is None:
-        for first in range(0, asked.draws, _BLOCK):
-            draws = Draws(asked.seed, first, min(first + _BLOCK, asked.draws), None)
-            drawn = None if of_files is None else of_files(whole, plan.settings, draws)
-            if drawn is None:
-                return False
-            for d, curves in enumerate(drawn, first):
-                see(d, curves)
-        return True
 
     def block(first: int) -> None:
-        last = min(first + _BLOCK, asked.draws)
-        weights = Draws(asked.seed, first, last, tallies.datums.keys).weights
-        for d in range(first, last):
-            see(d, curves_of(plan, one_draw(whole, weights[:, d - first].astype(np.int64))))
+        draws = Draws(asked.seed, first, min(first + _BLOCK, asked.draws), keys)
+        if keys is None:
+            assert of_files is not None
+            for d, curves in enumerate(of_files(whole, plan.settings, draws), first):
+                see(d, curves)
+            return
+        for d in range(first, draws.last):
+            times = draws.weights[:, d - first].astype(np.int64)
+            see(d, curves_of(plan, one_draw(whole, times)))
 
-    threads.each([partial(block, first) for first in range(0, asked.draws, _BLOCK)])
-    return True
+    firsts = range(0, asked.draws, _BLOCK)
+    if keys is None:  # one after the other, since each holds blocks of scores
+        for first in firsts:
+            block(first)
+    else:
+        threads.each([partial(block, first) for first in firsts])
 
 
 def interval(

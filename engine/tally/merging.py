@@ -14,7 +14,8 @@ from ..schemas.contract import DEFAULT_LABEL_KEY
 from ..schemas.errors import InputError
 from .datums import Datums, Labels
 from .ranked import Counts, Ranked
-from .units import Facts, Scored, Units
+from .tables import combined
+from .units import Scored, Units
 
 # Merge tallies of disjoint sets of datums into that of one run, sorted by label, descending score,
 # tie, datum id and row.
@@ -390,7 +391,7 @@ def merge_units(
         hard=hard,
         hard_score=_floats(parts, "hard_score", order, np.nan),
         weight=_floats(parts, "weight", order, 1.0),
-        facts=_facts(parts, order),
+        facts=combined([part.facts for part in parts], lambda own: np.concatenate(own)[order]),
         by_row=filled[0].by_row,
         decided=filled[0].decided,
     )
@@ -441,18 +442,6 @@ def _floats(parts: Sequence[Units], name: str, order: Array, fill: float) -> Arr
         for part, column in zip(parts, found, strict=True)
     ]
     return np.concatenate(columns)[order]
-
-
-def _facts(parts: Sequence[Units], order: Array) -> Facts | None:
-    found = [part.facts for part in parts if part.facts is not None]
-    if not found:
-        return None
-    return Facts(
-        *(
-            np.concatenate([getattr(facts, name) for facts in found])[order]
-            for name in Facts.__struct_fields__
-        )
-    )
 
 
 def merge_scored(

@@ -33,7 +33,7 @@ MODULES = {
     "tally.datums": ("datums", "labels"),
     "tally.paired_values": ("regression.rows",),
     "tally.ranked": ("detection.confusion", "ranked.variants", "ranked"),
-    "tally.scored_parts": ("bucket.scores",),
+    "tally.score_runs": ("bucket.scores",),
     "tally.stats": ("values.column", "values", "bucket.datums"),
     "tally.stored": ("bucket.head", "bucket.rows"),
     "tally.units": (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import msgspec
@@ -26,6 +26,7 @@ from ..schemas.arrays import Array
 from .datums import Labels, keys_as_labels
 from .draws import Draws, OneByOne, by_draw
 from .ranked_points import Points
+from .score_runs import DrawnWeights, merge_runs, points_in_blocks, room
 from .sorted_scores import (
     HardCounts,
     OrderedRows,
@@ -38,7 +39,10 @@ from .sorted_scores import (
     sorted_by_truth,
     wins_of_groups,
 )
+from .stored import Parts
 from .units import GridCounts, Scored, Units
+
+_PIECE = 1 << 20  # rows at a time
 
 # Positives and negatives per label, the denominators of all ratios.
 
@@ -183,10 +187,10 @@ class UnitClasses(UnitView):
             return self._every_sums.gathered(group, self.n_groups)
         return self._exact(_leads, 1)
 
-    @property
+    @cached_property
     def _one_unit_each(self) -> bool:
         """True if every datum has one unit."""
-        return self.units.datum is None
+        return all(few.units.datum is None for few in self.blocks())
 
     @cached_property
     def leads(self) -> Array:
@@ -243,15 +247,17 @@ class UnitClasses(UnitView):
         sums = (self._known_sums if of_datums else self._every_sums).taken(place)
         return sums.merge(self._positive_sums, sign=-1).rounded().reshape(self.shape)
 
-    @property
+    @cached_property
     def _all_true(self) -> bool:
         """True if there are units, and all have a truth; only for at most one truth per unit."""
-        return self.units.truth.size > 0 and bool(self.units.truth.min() >= 0)
+        lowest = [few.units.truth.min() for few in self.blocks() if few.units.truth.size]
+        return bool(lowest) and min(lowest) >= 0
 
-    @property
+    @cached_property
     def _known_and_judged(self) -> tuple[int, int]:
         """Units that have a truth or a prediction, and those of ``judged_units``."""
-        return self.known_units.size, self.judged_units.size
+        sizes = [(few.known_units.size, few.judged_units.size) for few in self.blocks()]
+        return sum(known for known, _ in sizes), sum(judged for _, judged in sizes)
 
     @cached_property
     def negatives(self) -> Array:
@@ -286,10 +292,14 @@ class UnitClasses(UnitView):
 class ScoredView(UnitClasses):
     """Units and scored labels by groups of datums; arrays have leading axes [group, label].
 
+    In memory it is its own single block; otherwise each bucket is a block, and the scores of all
+    blocks are merged.
+
     Args:
-        units: every unit.
-        scored: its scored labels, or None without scores.
+        units: every unit; without rows if they are in files.
+        scored: its scored labels, or None without scores; without rows if they are in files.
         labels: meaning of label codes.
+        parts: the files; None in memory.
         declared: bool [l], labels declared by the user, or None.
         order: int32 [l], position of each label among the declared ones, -1 for others; or None.
         decision: score from which a label counts as predicted, if argmax does not decide; float64
@@ -303,41 +313,65 @@ class ScoredView(UnitClasses):
         scored: Scored | None,
         labels: Labels,
         *,
+        parts: Parts | None = None,
         declared: Array | None = None,
         order: Array | None = None,
         decision: float | Array = 0.5,
         **grouping: Any,
     ) -> None:
         super().__init__(units, scored, labels, **grouping)
+        self.parts = parts
+        if parts is not None:
+            self.refuse_draws()
         self.declared = declared
         self.order = order
         self.decision = decision
         self.whole_rows: int | None = None  # of the run that the rows are a part of
         self._reached: dict[tuple[float, ...], tuple[Array, Array, Array]] = {}
 
+    def like(self, units: Units, scored: Scored | None, **changes: Any) -> ScoredView:
+        """Return a view of other rows, by the same groups unless changed."""
+        names = ("declared", "order", "decision", "over", "group", "n_groups", "weights")
+        return ScoredView(
+            units, scored, self.labels, **{name: getattr(self, name) for name in names} | changes
+        )
+
+    def blocks(self) -> Iterator[ScoredView]:
+        """Yield views of the buckets."""
+        if self.parts is None:
+            yield self
+            return
+        for few, _ in self.keyed_blocks():
+            yield few
+
+    def keyed_blocks(self) -> Iterator[tuple[ScoredView, Array | None]]:
+        """Yield views of the buckets, and the resample keys of their datums; None in memory."""
+        if self.parts is None:
+            yield self, None
+            return
+        for part in self.parts:
+            units = part.rows.units
+            if self.units.weight is None:
+                units = msgspec.structs.replace(units, weight=None)
+            group = None if self.group is None else self.group.of(part)
+            few = self.like(units, part.rows.scored, group=group)
+            few.whole_rows = self.parts.scores
+            yield few, part.keys
+
     @cached_property
     def plain(self) -> ScoredView:
         """View without sample weights if some of them are 0; otherwise the view unchanged.
 
         It separates presence from weight: a datum of weight 0 still has labels. Resampling stays: a
-        datum
-        outside the resample is absent.
+        datum outside the resample is absent.
         """
-        own = self.units.weight
-        if own is None or not (own == 0).any():
+        if self.units.weight is None:
             return self
-        return ScoredView(
-            msgspec.structs.replace(self.units, weight=None),
-            self.scored,
-            self.labels,
-            declared=self.declared,
-            order=self.order,
-            decision=self.decision,
-            over=self.over,
-            group=self.group,
-            n_groups=self.n_groups,
-            weights=self.weights,
-        )
+        for few in self.blocks():
+            if not np.all(few.units.weight):
+                bare = msgspec.structs.replace(self.units, weight=None)
+                return self.like(bare, self.scored, parts=self.parts)
+        return self
 
     @property
     def limits(self) -> Array:
@@ -458,10 +492,59 @@ class ScoredView(UnitClasses):
     @cached_property
     def sorted(self) -> Sorted:
         """Scores by (group, slot, outcome), ascending."""
+        if self.parts is not None:
+            return self._merged(lambda few: few.run(), self.n_groups * self.slots.size * N_OUTCOMES)
         found, ascending = self.run()
         if not ascending:
             sort_segments(found, self.over)
         return found
+
+    def _merged(self, run: Callable[[ScoredView], tuple[Sorted, bool]], segments: int) -> Sorted:
+        """Merge the runs of all files with scored rows.
+
+        Args:
+            run: returns the run of a file, and whether it ascends.
+        """
+        assert self.parts is not None
+        filled = (few for few in self.blocks() if few.scored is not None and len(few.scored))
+        return merge_runs((run(few) for few in filled), segments, self.parts.place)
+
+    @cached_property
+    def keyed_run(self) -> Sorted:
+        """Merged run of all files, with the weight and the resample key of each row."""
+        assert self.parts is not None
+
+        def runs() -> Iterator[tuple[Sorted, bool]]:
+            for few, keys in self.keyed_blocks():
+                if few.scored is not None and len(few.scored):
+                    assert keys is not None
+                    rows = few.ordered_rows
+                    key = keys[rows.datum]
+                    yield msgspec.structs.replace(rows.sorted, weight=rows.own, key=key), True
+
+        return merge_runs(runs(), self.n_groups * self.slots.size * N_OUTCOMES, self.parts.place)
+
+    @cached_property
+    def row_step(self) -> float | None:
+        """Step of the grid of the weights of scored rows; None without any."""
+        if self.units.weight is None:
+            return None
+        filled = (few for few in self.blocks() if few.scored is not None and len(few.scored))
+        owns = (few.ordered_rows.own for few in filled)
+        return grid_of(own for own in owns if own is not None)
+
+    @cached_property
+    def own_on_grid(self) -> Array | None:
+        """Weights of the rows of :attr:`keyed_run` on their grid; None without any."""
+        weight, step = self.keyed_run.weight, self.row_step
+        if weight is None or step is None:
+            return None
+        assert self.parts is not None
+        out = room(weight.size, self.parts.place)
+        for first in range(0, weight.size, _PIECE):
+            some = slice(first, first + _PIECE)
+            out[some] = on_grid(weight[some], step)
+        return out
 
     def run(self) -> tuple[Sorted, bool]:
         """Scores by (group, slot, outcome), and whether they ascend already in each."""
@@ -500,15 +583,17 @@ class ScoredView(UnitClasses):
     @property
     def _by_pairs(self) -> bool:
         """True if areas are computed without sorting: for groups with unsorted scores."""
-        unweighted = self.group is not None and self.unit_weight is None
-        return unweighted and "sorted" not in self.__dict__
+        if self.parts is not None or self.group is None or self.unit_weight is not None:
+            return False
+        return "sorted" not in self.__dict__
 
     @cached_property
     def _grid(self) -> GridCounts | None:
         """Counts of a grid of scores if they are cheaper than sorting all scores; or None."""
         scored = self.scored
         assert scored is not None
-        if self.group is not None or self.unit_weight is not None or scored.grid is None:
+        apart = self.parts is not None or self.group is not None or self.unit_weight is not None
+        if apart or scored.grid is None:
             return None
         hits = np.flatnonzero(scored.outcome == HIT)
         if not GridCounts.fits(hits, scored.grid) or (scored.outcome == STRAY).any():
@@ -579,8 +664,21 @@ class ScoredView(UnitClasses):
         return self._reached[thresholds]
 
     def point_blocks(self) -> Iterator[Points]:
-        """Yield ``points`` in consecutive blocks; here a single one."""
-        yield self.points
+        """Yield ``points`` in consecutive blocks; in memory a single one."""
+        if self.parts is None:
+            yield self.points
+            return
+        for found in points_in_blocks(self.sorted, self.parts.place.rows):
+            yield self._of_labels(found)
+
+    def drawn_points(self, draws: Draws, d: int) -> Iterator[Points]:
+        """Yield the points of one resample of a block, as :meth:`point_blocks`, from files."""
+        assert self.parts is not None
+        run = self.keyed_run
+        weight: Any = DrawnWeights(run, draws.seed, draws.first + d)
+        drawn = Sorted(run.start, run.score, weight)
+        for found in points_in_blocks(drawn, self.parts.place.rows):
+            yield self._of_labels(found)
 
     @property
     def sample_areas(self) -> tuple[Array, Array]:
@@ -630,7 +728,10 @@ class ScoredView(UnitClasses):
     @cached_property
     def between(self) -> Sorted:
         """Scores of each label by the true label of their units: see :func:`.sorted_by_truth`."""
-        return sorted_by_truth(self)
+        if self.parts is None:
+            return sorted_by_truth(self)
+        segments = self.n_groups * len(self.labels) ** 2
+        return self._merged(lambda few: (few.between, True), segments)
 
 
 class Pooled(ScoredView):
@@ -654,6 +755,7 @@ class Pooled(ScoredView):
             view.units,
             pooled,
             names,
+            parts=view.parts,
             decision=view.decision,
             over=view.over,
             group=view.group,
@@ -661,6 +763,14 @@ class Pooled(ScoredView):
             weights=view.weights,
         )
         self._of = view
+
+    def keyed_blocks(self) -> Iterator[tuple[ScoredView, Array | None]]:
+        if self.parts is None:
+            yield self, None
+            return
+        for few, keys in self._of.keyed_blocks():
+            if few.scored is not None:
+                yield few.pooled, keys
 
     @cached_property
     def positives(self) -> Array:
@@ -678,6 +788,7 @@ class ScoredDraws(ScoredView):
     """A view of scored labels whose groups are resamples.
 
     Sums are exact: weights of rows are rounded to a grid on which they add up without error.
+    Numbers that need the scores of each resample in order raise OneByOne.
     """
 
     def __init__(self, view: ScoredView, draws: Draws) -> None:
@@ -685,6 +796,7 @@ class ScoredDraws(ScoredView):
             view.units,
             view.scored,
             view.labels,
+            parts=view.parts,
             declared=view.declared,
             order=view.order,
             decision=view.decision,
@@ -693,6 +805,15 @@ class ScoredDraws(ScoredView):
         )
         self._of = view
         self._draws = draws
+
+    def blocks(self) -> Iterator[ScoredDraws]:
+        """Yield the resampled view of each bucket."""
+        for few, keys in self._of.keyed_blocks():
+            draws = msgspec.structs.replace(self._draws, keys=keys)
+            yield self if few is self._of else ScoredDraws(few, draws)
+
+    def _scored_blocks(self) -> Iterator[ScoredDraws]:
+        return (few for few in self.blocks() if few.scored is not None and len(few.scored))
 
     @property
     def plain(self) -> ScoredView:  # not cached, to avoid a reference cycle
@@ -756,9 +877,50 @@ class ScoredDraws(ScoredView):
         assert onto is None
         return self.drawn(summands).ravel()
 
+    def sums_of(self, pick: Callable[[Any], Any]) -> Any:
+        if self.parts is None:
+            return self.drawn(pick(self)).ravel()
+        # The grid is that of the values of all buckets.
+        picked = ((few, pick(few)) for few in self.blocks())
+        weighed = (few.weighed(unit, value) for few, (unit, _, _, value) in picked)
+        values = [one for one in weighed if one is not None]
+        step = grid_of(values) if values else None
+        del values
+        found = [few.drawn(pick(few), step).ravel() for few in self.blocks()]
+        return sum(found) if found else None
+
+    def summed_by_bin(self, pick: Callable[[Any], Any], n_bins: int) -> list[Array]:
+        if self.parts is None:
+            return super().summed_by_bin(pick, n_bins)
+
+        def one(i: int, few: Any) -> Any:
+            unit, at, values = pick(few)
+            return few.keyed(unit, values[i], at, n_bins)
+
+        width = len(self.labels.key_names) * n_bins
+        sums = [self.added(partial(one, i), width) for i in range(len(pick(self._of)[2]))]
+        return [found.reshape(self.n_groups, -1, n_bins) for found in sums]
+
+    @property
+    def _known_and_judged(self) -> tuple[int, int]:
+        return self._of._known_and_judged
+
+    @property
+    def _all_true(self) -> bool:
+        return self._of._all_true
+
+    @property
+    def _one_unit_each(self) -> bool:
+        return self._of._one_unit_each
+
     @cached_property
     def _hard(self) -> tuple[Array, Array, Array, Array]:
-        return self.hard_counts(None)
+        step = None
+        if self.units.weight is not None:
+            step = grid_of(few.units.weight for few in self._of.blocks())
+        found = [few.hard_counts(step) for few in self.blocks()]
+        right, judged, stray, actual = (sum(each) for each in zip(*found, strict=True))
+        return right, judged, stray, actual
 
     def hard_counts(self, step: float | None) -> tuple[Array, Array, Array, Array]:
         """Return :attr:`.UnitClasses._hard` for every resample."""
@@ -781,10 +943,6 @@ class ScoredDraws(ScoredView):
         return right, judged, stray, actual
 
     # -- scored labels -------------------------------------------------------------------------
-
-    @property
-    def _rows(self) -> OrderedRows:
-        return self._of.ordered_rows
 
     @property
     def sorted(self) -> Sorted:
@@ -822,28 +980,39 @@ class ScoredDraws(ScoredView):
             for one in (HIT, OTHER, STRAY)
         ]
 
+    def _together(
+        self, found: Iterable[tuple[Array, Array, Array]], *more: int
+    ) -> tuple[Array, Array, Array]:
+        """Add the counts of all blocks, by outcome."""
+        sums = np.zeros((3, *self.shape, *more))
+        for counts in found:
+            for total, count in zip(sums, counts, strict=True):
+                total += count
+        return sums[0], sums[1], sums[2]
+
     @cached_property
     def listed(self) -> tuple[Array, Array, Array]:
-        return self.listed_rows(None)
+        step = self._of.row_step
+        return self._together(few.listed_rows(step) for few in self._scored_blocks())
 
     def listed_rows(self, step: float | None) -> tuple[Array, Array, Array]:
-        """Return :attr:`.ScoredView.listed` for every resample."""
-        rows = self._rows
+        """Return :attr:`.ScoredView.listed` of one block for every resample."""
+        rows = self._of.ordered_rows
         n = rows.sorted.start.size - 1
         sums = self._summed(rows.datum, rows.segment, rows.own, n, step)
         hits, others, strays = self._by_outcome(sums)
         return hits, others, strays
 
     def reached(self, thresholds: tuple[float, ...]) -> tuple[Array, Array, Array]:
-        return self.rows_reaching(thresholds, None)
-
-    def rows_reaching(
-        self, thresholds: tuple[float, ...], step: float | None
-    ) -> tuple[Array, Array, Array]:
-        """Return :meth:`.ScoredView.reached` for every resample."""
         assert self.scored is not None
         grid = np.array([self.scored.comparable(t) for t in thresholds])
-        rows, width = self._rows, grid.size + 1
+        step = self._of.row_step
+        blocks = self._scored_blocks()
+        return self._together((few.rows_reaching(grid, step) for few in blocks), grid.size)
+
+    def rows_reaching(self, grid: Array, step: float | None) -> tuple[Array, Array, Array]:
+        """Return :meth:`.ScoredView.reached` of one block for every resample."""
+        rows, width = self._of.ordered_rows, grid.size + 1
         found = rows.sorted
         first, last = found.start[:-1], found.start[1:]
         reaching = first_reaching(first, last, found.score, grid)  # [segments, thresholds]
@@ -862,13 +1031,22 @@ class ScoredDraws(ScoredView):
 
     def _areas(self, of: Any) -> Array:
         """Sum over the scores of every segment, [resamples * groups, label]."""
-        rows = self._rows
-        found = rows.sorted
+        draws, view = self._draws, self._of
+        drawn = draws.seed, draws.first, draws.last
+        if view.parts is None:  # weights of datums are computed once for all labels
+            rows = view.ordered_rows
+            found, datum, own = rows.sorted, rows.datum, rows.own
+            if own is not None and view.row_step is not None:
+                own = on_grid(own, view.row_step)
+            drawing = Drawing(*drawn, draws.weights, None)
+        else:
+            if draws.leaving_out is not None:
+                raise OneByOne
+            found, own = view.keyed_run, view.own_on_grid
+            keys = np.zeros(0, np.uint64) if found.key is None else found.key
+            datum, drawing = np.zeros(0, np.int32), Drawing(*drawn, None, keys)
         sides = found.bounds(HIT), found.bounds(OTHER)
-        own = None if rows.own is None else on_grid(rows.own, grid_of([rows.own]))
-        draws = self._draws
-        drawing = Drawing(draws.seed, draws.first, draws.last, draws.weights, None)
-        return self._of_slots(of(*sides, (found.score, rows.datum, own), drawing))
+        return self._of_slots(of(*sides, (found.score, datum, own), drawing))
 
     def _of_slots(self, sums: Array) -> Array:
         """Reshape [groups * slots, resamples] to [resamples * groups, label]."""

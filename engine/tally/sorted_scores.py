@@ -217,11 +217,31 @@ class Sorted(msgspec.Struct, frozen=True):
         start: int64 [groups * slots * 3 + 1], CSR offsets.
         score: float64 [m].
         weight: float64 [m], or None for 1 each: sample weights, or number of rows with the score.
+        key: uint64 [m], resample key of each row's datum, or None.
     """
 
     start: Array
     score: Array
     weight: Array | None
+    key: Array | None = None
+
+    def rows(self, first: int, last: int, start: Array | None = None) -> Sorted:
+        """Select consecutive rows; ``start`` has offsets of their segments, by default of one."""
+        some = slice(first, last)
+        return Sorted(
+            np.array([0, last - first]) if start is None else start - first,
+            self.score[some],
+            None if self.weight is None else self.weight[some],
+            None if self.key is None else self.key[some],
+        )
+
+    def put(self, at: Any, rows: Sorted) -> None:
+        """Write rows at an index."""
+        for into, column in zip(
+            (self.score, self.weight, self.key), (rows.score, rows.weight, rows.key), strict=True
+        ):
+            if into is not None:
+                into[at] = column
 
     def bounds(self, outcome: int) -> tuple[Array, Array]:
         """Starts and stops of one outcome's segments, int64 [groups * slots] each."""
@@ -239,20 +259,26 @@ def sort_segments(laid: Sorted, over: Over) -> None:
     """Sort the scores of every segment in ascending order, in place.
 
     Args:
-        laid: scores, unsorted within each segment, with their weights.
+        laid: scores, unsorted within each segment, with their weights and keys.
         over: calls a function on ranges of segments, possibly in parallel.
     """
-    start, score, weight = laid.start, laid.score, laid.weight
+    start, score, weight, key = laid.start, laid.score, laid.weight, laid.key
 
     def sort(first: int, last: int) -> None:
-        if weight is not None:
-            sort_with(start, first, last, score, weight)
-            return
         bounds = start[first : last + 1]
-        sort_short(start, first, last, _SHORT, score)
-        long = np.flatnonzero(np.diff(bounds) > _SHORT)
-        for a, b in zip(bounds[long].tolist(), bounds[long + 1].tolist(), strict=True):
-            sort_range(score[a:b])
+        if weight is not None and key is not None:
+            rows = slice(int(bounds[0]), int(bounds[-1]))
+            order = np.arange(rows.stop - rows.start, dtype=np.float64)
+            sort_with(bounds - rows.start, 0, last - first, score[rows], order)
+            at = order.astype(np.int64)
+            weight[rows], key[rows] = weight[rows][at], key[rows][at]
+        elif weight is not None or key is not None:
+            sort_with(start, first, last, score, key.view(float) if weight is None else weight)
+        else:
+            sort_short(start, first, last, _SHORT, score)
+            long = np.flatnonzero(np.diff(bounds) > _SHORT)
+            for a, b in zip(bounds[long].tolist(), bounds[long + 1].tolist(), strict=True):
+                sort_range(score[a:b])
 
     over(start, sort)
 

@@ -83,7 +83,7 @@ class StatsView(TableView):
     @property
     def columns(self) -> dict[str, tuple[Column, ...]]:
         """Need -> columns; without values if these are in files."""
-        found: dict[str, tuple[Column, ...]] = self.whole.columns
+        found: dict[str, tuple[Column, ...]] = self.tally.columns
         return found
 
     def n_codes(self, by: str) -> int:

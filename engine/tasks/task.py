@@ -379,12 +379,10 @@ class PointsOf(Protocol):
 class DrawnCurves(Protocol):
     """Yield the curves of each resample of a block, per label and per key with labels pooled.
 
-    The view is of a tally on disk. None if unavailable.
+    The view is of a tally on disk.
     """
 
-    def __call__(
-        self, view: Any, settings: Any, draws: Draws
-    ) -> Iterator[tuple[Curve, Curve]] | None: ...
+    def __call__(self, view: Any, settings: Any, draws: Draws) -> Iterator[tuple[Curve, Curve]]: ...
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,8 +14,7 @@ from polars.testing import assert_frame_equal
 
 import evalengine as ee
 from evalengine.kernels.scores import add_wins, count_reaching, place_table
-from evalengine.tally.datums import Datums
-from evalengine.tally.ranked_view import in_turn
+from evalengine.tally.datums import Datums, in_turn
 from evalengine.tally.scored_view import ScoredView
 from evalengine.tally.units import Grid, GridCounts, best_labels, outcomes_of, pieces
 from evalengine.tasks.classification.encode import labels_per_datum

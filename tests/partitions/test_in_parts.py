@@ -17,7 +17,7 @@ from sizes import tune
 import evalengine as ee
 from evalengine import metrics
 from evalengine.outofcore import driver
-from evalengine.tally import scored_parts
+from evalengine.tally import scored_view
 from evalengine.tasks.classification.dialects import ONE_LABEL_ONLY
 
 Array = np.ndarray[Any, Any]
@@ -45,14 +45,14 @@ def merged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Every run goes through buckets; says of how many parts runs were merged."""
     cases.in_buckets(monkeypatch)
     seen: list[int] = []
-    real = scored_parts.merge_runs
+    real = scored_view.merge_runs
 
     def counting(runs: Any, *rest: Any) -> Any:
         given = list(runs)
         seen.append(len(given))
         return real(given, *rest)
 
-    monkeypatch.setattr(scored_parts, "merge_runs", counting)
+    monkeypatch.setattr(scored_view, "merge_runs", counting)
     return seen
 
 

@@ -42,22 +42,34 @@ def test_of_buckets(
         assert card.metrics["lower"].is_not_null().any()
 
 
-@pytest.mark.parametrize("name", ["classification", "binary"])
-def test_of_classification(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Numbers of sorted scores have none or that of a run in memory; all others have it."""
+@pytest.mark.parametrize(
+    ("name", "weighted"), [("classification", True), ("binary", True), ("binary", False)]
+)
+def test_of_classification(
+    name: str, weighted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Areas under curves have the interval of a run in memory, with sample weights too.
+
+    Only areas of pairs of labels have none.
+    """
     in_buckets(monkeypatch)
-    case = asked(name, 21)
+    case = asked(name, 21, method="percentile")
+    if weighted:
+        *others, truths = case.sides
+        rng = np.random.default_rng(21)
+        often = np.round(rng.random(len(case.ids)) * 3) * rng.random(len(case.ids))
+        of = dict(zip(case.ids, often.tolist(), strict=True))
+        weight = pl.col("datum_id").replace_strict(of, return_dtype=pl.Float64)
+        case = replace(case, sides=(*others, truths.with_columns(weight=weight)))
     sides = written(case, tmp_path)
     given: dict[str, Any] = {"task": "classification", **case.options, **case.tables}
     whole = ee.score(*sides, **given).metrics
     limit: dict[str, Any] = {"memory_limit": "1GB", "scratch": str(tmp_path / "s")}
     bounded = ee.score(*sides, **given, **limit).metrics
-    without = bounded["reason"].str.contains("of a run in bounded memory").fill_null(False)
-    both = ~without & whole["value"].is_not_null()
-    assert_frame_equal(bounded.filter(both), whole.filter(both), check_exact=True)
-    sorted_scores = bounded["metric"].str.contains("ROCAUC|ThresholdAt")
-    assert (sorted_scores | ~without).all()
-    assert bounded.filter(~sorted_scores)["lower"].is_not_null().any()
+    pairs = bounded["metric"] == "mROCAUCOneVsOne"
+    assert_frame_equal(bounded.filter(~pairs), whole.filter(~pairs), check_exact=True)
+    areas = bounded.filter(pl.col("metric").str.contains("ROCAUC") & ~pairs)
+    assert areas["lower"].is_not_null().any()
 
 
 @pytest.mark.parametrize("name", ["detection", "lists"])
@@ -121,7 +133,7 @@ ADDED_UP = [
 def test_classes_in_buckets(
     weighted: bool, by: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Counts, sums and ROC areas as in memory; areas of weighted rows alone have no interval."""
+    """Counts, sums and areas as in memory."""
     in_buckets(monkeypatch)
     rng = np.random.default_rng(9)
     n = 300
@@ -136,14 +148,7 @@ def test_classes_in_buckets(
     if weighted:
         table = table.with_columns(weight=pl.Series(rng.exponential(size=n)))
     options: dict[str, Any] = {"intervals": 0.9, "draws": 20, "by": by}
-    areas = [] if weighted else ["ROCAUC", "mROCAUC", "AP", "mAP"]
+    areas = ["ROCAUC", "mROCAUC", "AP", "mAP"]
     case = Case((table,), {**options, "metrics": [*ADDED_UP, *areas]}, "datum_id")
     card = same_as_in_memory(case, "classification", tmp_path)
     assert card.metrics.filter(pl.col("value").is_not_null())["lower"].null_count() == 0
-    if weighted:
-        path = tmp_path / "rows.parquet"
-        table.write_parquet(path)
-        rows = ee.score(path, metrics=["ROCAUC"], memory_limit="1GiB", **options)
-        assert rows.run["buckets"] > 1
-        assert rows.metrics["lower"].null_count() == rows.metrics.height
-        assert "bounded memory" in rows.metrics["reason"][0]

@@ -367,16 +367,20 @@ def test_other_errors_keep_their_name(monkeypatch: pytest.MonkeyPatch) -> None:
         ee.find_thresholds(EMPTY, EMPTY.drop("score"), draws=20)
 
 
-def test_weights_of_rows_in_files_leave_no_intervals(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("find", [ee.find_thresholds, ee.find_calibration])
+def test_weights_of_rows_in_files_have_intervals(
+    find: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     r = np.random.default_rng(0)
-    table = pl.DataFrame({"actual": r.integers(0, 2, 40), "score": r.random(40), "weight": 2.0})
-    table.write_parquet(tmp_path / "table.parquet")
+    columns = {
+        "actual": r.integers(0, 2, 60),
+        "score": r.random(60).round(1),
+        "weight": r.random(60),
+    }
+    path = tmp_path / "table.parquet"
+    pl.DataFrame({"datum_id": np.arange(60), **columns}).write_parquet(path)
+    whole = find(path, draws=20)
     in_buckets(monkeypatch)
-    found = ee.find_thresholds(
-        tmp_path / "table.parquet", draws=20, memory_limit="1GB", scratch=str(tmp_path / "s")
-    )
-    assert found.frame["recall"].count()
-    assert not found.frame["recall_lower"].count()
-    assert any("no intervals" in note for note in found.notes)
+    bounded = find(path, draws=20, memory_limit="1GB", scratch=str(tmp_path / "s"))
+    assert_frame_equal(bounded.frame, whole.frame, rel_tol=1e-9, abs_tol=1e-12)
+    assert sum(bounded.frame[name].count() for name in bounded.frame.columns if "lower" in name)

@@ -18,9 +18,7 @@ from ...schemas.arrays import Array
 from ...schemas.label_errors import OTHER_LABEL, WAYS
 from ...schemas.option_values import in_name
 from ...schemas.results import empty_frame, frame_schema
-from ...tally.draws import Draws
-from ...tally.scored_parts import PartsDraws, PartsView
-from ...tally.scored_view import ScoredDraws, ScoredView
+from ...tally.scored_view import ScoredView
 from ...tally.sorted_scores import Sorted
 from ...tally.stored import PartGroups
 from ..encoding import Workers
@@ -50,13 +48,11 @@ def view(
         weights: int64 [n_datums], multiplicity of each datum, or None.
         threads: used for sorting segments; serial if None.
     """
-    make: Callable[..., ScoredView] = ScoredView
-    if tallies.parts is not None:
-        make = partial(PartsView, tallies.parts)
-    return make(
+    return ScoredView(
         tallies.units,
         tallies.scored,
         tallies.labels,
+        parts=tallies.parts,
         declared=None if tallies.declared is None else tallies.declared >= 0,
         order=tallies.declared,
         decision=decision_of(settings, tallies.labels),
@@ -67,11 +63,6 @@ def view(
     )
 
 
-def drawn(view: ScoredView, draws: Draws) -> Any:
-    """Return the view of a block of resamples."""
-    return PartsDraws(view, draws) if isinstance(view, PartsView) else ScoredDraws(view, draws)
-
-
 def one_draw(view: ScoredView, weights: Array) -> ScoredView:
     """Return the view of one resample, which shares the sorted scores.
 
@@ -79,18 +70,7 @@ def one_draw(view: ScoredView, weights: Array) -> ScoredView:
         view: of a tally in memory.
         weights: int64 [n_datums], multiplicity of each datum.
     """
-    one = ScoredView(
-        view.units,
-        view.scored,
-        view.labels,
-        declared=view.declared,
-        order=view.order,
-        decision=view.decision,
-        over=view.over,
-        group=view.group,
-        n_groups=view.n_groups,
-        weights=weights,
-    )
+    one = view.like(view.units, view.scored, weights=weights)
     if view.scored is not None:
         rows = view.ordered_rows
         drawn = weights[rows.datum].astype(np.float64)
@@ -107,11 +87,8 @@ def whole_datums(
     Args:
         of: view of the tally, whose groups the others use.
     """
-    if tallies.parts is None:
-        yield tallies, of
-        return
-    assert isinstance(of, PartsView)
-    yield from of.whole_datums()
+    whole = [tallies] if tallies.parts is None else tallies.parts.shown()
+    yield from zip(whole, of.blocks(), strict=True)
 
 
 def cells_per_group(tallies: Tallies, settings: Settings) -> int:

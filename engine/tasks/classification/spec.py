@@ -13,7 +13,6 @@ from ... import metrics
 from ...ingest.frames import Frames
 from ...ingest.problems import Note, listing
 from ...metrics.registry import Metric
-from ...schemas.arrays import Array
 from ...schemas.errors import InputError
 from ...schemas.wording import option
 from ...tally.merging import (
@@ -25,14 +24,16 @@ from ...tally.merging import (
     merged_seconds,
     one_precision,
 )
-from ...tally.scored_parts import ScoredRows
+from ...tally.score_runs import ScoredRows
+from ...tally.scored_view import ScoredDraws
 from ...tally.stored import SHOWN, Place, parts_of, things_of_part
+from ...tally.tables import combined
 from ...tally.units import Scored, Units
 from ..contents import Contents
 from ..counted import HUNDREDTHS
 from ..task import InParts, LateNotes, PageFrame, Ranking, Sample, Task
 from .dialects import Settings
-from .frames import cells_per_group, drawn, one_draw, own_frames, view
+from .frames import cells_per_group, one_draw, own_frames, view
 from .losses import contents, losses
 from .metrics.scores import curve_of, drawn_curves
 from .tallies import Tallies, by_rank, by_value, tally, truth, weight_notes
@@ -231,22 +232,10 @@ def judged(tallies: Tallies, settings: Settings) -> Tallies:
 
 
 def _without_rows(units: Units) -> Units:
-    def none(column: Array | None) -> Array | None:
-        return None if column is None else column[:0]
-
-    return msgspec.structs.replace(
-        units,
-        datum=none(units.datum),
-        key=none(units.key),
-        truth=units.truth[:0],
-        truth_start=None if units.truth_start is None else np.zeros(1, np.int64),
-        hard=none(units.hard),
-        hard_score=none(units.hard_score),
-        weight=none(units.weight),
-        facts=None
-        if units.facts is None
-        else type(units.facts)(*(column[:0] for column in msgspec.structs.astuple(units.facts))),
-    )
+    bare: Units = combined([units], lambda own: own[0][:0])
+    if units.truth_start is None:
+        return bare
+    return msgspec.structs.replace(bare, truth_start=np.zeros(1, np.int64))
 
 
 def of_parts(files: Sequence[str], place: Place, settings: Settings) -> Tallies:
@@ -387,7 +376,7 @@ TASK = Task(
     contents=Contents(of_tally=contents),
     no_limits="equal scores share a threshold and count half in areas, so their order only decides"
     " which of a datum's equal top labels is predicted: that of the first row",
-    drawn=drawn,
+    drawn=ScoredDraws,
     one_draw=one_draw,
     curve=curve_of,
     drawn_curves=drawn_curves,

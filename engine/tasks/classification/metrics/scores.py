@@ -29,8 +29,7 @@ from ....schemas.wording import option
 from ....tally.cells import Cells, parameters
 from ....tally.draws import Draws
 from ....tally.ranked_points import first_of, last_of, segment_of
-from ....tally.scored_parts import PartsDraws, PartsView
-from ....tally.scored_view import ScoredView
+from ....tally.scored_view import ScoredDraws, ScoredView
 from ....tally.sorted_scores import delong_variance, partial_area
 from ..dialects import Settings
 from .counts import metric
@@ -302,26 +301,19 @@ def curve_of(view: ScoredView, settings: Settings, *, pooled: bool = False) -> C
 
 
 def drawn_curves(
-    view: PartsView, settings: Settings, draws: Draws
-) -> Iterator[tuple[Curve, Curve]] | None:
-    """Yield the curves of each resample of a block, per label and per key pooled, from files.
-
-    None if rows have weights, which are not stored with the keys.
-    """
-    if view.units.weight is not None:
-        return None
-    block = PartsDraws(view, draws)
+    view: ScoredView, settings: Settings, draws: Draws
+) -> Iterator[tuple[Curve, Curve]]:
+    """Yield the curves of each resample of a block, per label and per key pooled, from files."""
+    block = ScoredDraws(view, draws)
     sides = (block.positives, block.negatives), block.classes_of_keys
     levels = [[one.reshape(len(draws), -1) for one in both] for both in sides]
     views = view, view.pooled
     whole = [curve_of(view, settings, pooled=pooled) for pooled in (False, True)]
 
     def curve(d: int, level: int) -> Curve:
-        of = views[level]
-        assert isinstance(of, PartsView)
         return msgspec.structs.replace(
             whole[level],
-            blocks=partial(of.drawn_points, draws, d),
+            blocks=partial(views[level].drawn_points, draws, d),
             positives=levels[level][0][d],
             negatives=levels[level][1][d],
         )
