@@ -34,6 +34,7 @@ _CODED = {"datum": "datum", "label": "label", "actual": "label", "predicted": "l
 """Key column -> the codes that it has, a field of :class:`Codes`."""
 _FACTS: dict[str, Any] = {"declared": False, "ignored": True, "kind": -1}
 """Fact per label -> its value unless a bucket states another."""
+_PIECE = 1 << 16  # values at a time
 _FIXED = 3  # names of a status before those that come from tables
 
 
@@ -366,28 +367,21 @@ class TableView(View):
             return self._drawn_sums(name, of, by, self.draws)
         n_cells = self.n_groups * self.n_codes(by)
         more: tuple[int, ...] = ()
-        sums: list[ExactSums] = []
-        many = np.zeros((0, n_cells))
+        sums, many = ExactSums(0), np.zeros(0)
         for rows, inside, cell, times in self.in_groups(name, by):
             values, more = _flat(of(rows))
-            if not sums:
-                sums = [ExactSums(n_cells) for _ in range(values.shape[1])]
-                many = np.zeros((len(sums), n_cells))
-            for i, total in enumerate(sums):
-                value, at, weight = values[inside, i], cell, times
+            width = values.shape[1]
+            if not sums.cells:
+                sums, many = ExactSums(n_cells * width), np.zeros(n_cells * width)
+            for value, at, weight in _pieces(values, inside, cell, times, many.size):
                 known = ~np.isnan(value)
                 if not known.all():
                     value, at = value[known], at[known]
                     weight = None if weight is None else weight[known]
-                total.add(value if weight is None else value * weight, at)
-                many[i] += np.bincount(at, weight, minlength=n_cells)
-        rounded = np.array([total.rounded() for total in sums]).reshape(many.shape)
-        return self._laid_out(rounded, by, more), self._laid_out(many, by, more)
-
-    def _laid_out(self, sums: Array, by: str, more: tuple[int, ...]) -> Array:
-        """Reshape [columns, cells] to [group, code, ...], contiguous: means add in that order."""
+                sums.add(value if weight is None else value * weight, at)
+                many += np.bincount(at, weight, minlength=many.size)
         shape = self.n_groups, self.n_codes(by), *more
-        return np.ascontiguousarray(sums.T).reshape(shape)
+        return sums.rounded().reshape(shape), many.reshape(shape)
 
     def integer_sums(self, name: str, of: Values, by: str = "label") -> Array:
         """Return sums of integers or flags by group and code, int64 [group, code, ...].
@@ -409,15 +403,15 @@ class TableView(View):
                 datum, cell = self.placed(rows, group, name, by)
                 drawn_sums(datum, cell, values.astype(np.float64), weights, drawn)
             return by_draw(drawn, self.slices).reshape(*shape, *more).astype(np.int64)
-        out = np.zeros((0, n_cells), np.int64)
+        out = np.zeros(0, np.int64)
         for rows, inside, cell, times in self.in_groups(name, by):
             values, more = _flat(of(rows))
-            if not len(out):
-                out = np.zeros((values.shape[1], n_cells), np.int64)
-            for i, total in enumerate(out):
-                value = values[inside, i].astype(np.int64, copy=False)
-                np.add.at(total, cell, value if times is None else value * times)
-        return self._laid_out(out, by, more)
+            if not out.size:
+                out = np.zeros(n_cells * values.shape[1], np.int64)
+            for value, at, weight in _pieces(values, inside, cell, times, out.size):
+                value = value.astype(np.int64, copy=False)
+                np.add.at(out, at, value if weight is None else value * weight)
+        return out.reshape(*shape, *more)
 
     def _drawn_sums(self, name: str, of: Values, by: str, draws: Draws) -> tuple[Array, Array]:
         """:meth:`exact_sums` per resample: sums of values on a grid on which no addition rounds."""
@@ -467,3 +461,27 @@ def _flat(values: Array) -> tuple[Array, tuple[int, ...]]:
     """Return values as a matrix of rows and columns, and the shape of the columns."""
     more = values.shape[1:]
     return values.reshape(values.shape[0], math.prod(more)), more
+
+
+def _pieces(
+    values: Array, inside: Array, cell: Array, times: Array | None, n_cells: int
+) -> Iterator[tuple[Array, Array, Array | None]]:
+    """Yield values of all columns row by row, with their cells [cell, column] and weights.
+
+    Args:
+        values: [n, columns].
+        inside: int64 [m], rows that count.
+        cell: int [m], their cells.
+        times: int64 [m], their weights, or None.
+        n_cells: number of cells and columns.
+    """
+    width = values.shape[1]
+    if width == 1:
+        yield values[inside, 0], cell, times
+        return
+    step = max(_PIECE, n_cells) // max(width, 1)
+    for first in range(0, inside.size, max(step, 1)):
+        some = slice(first, first + step)
+        at = (cell[some].astype(np.int64)[:, None] * width + np.arange(width)).ravel()
+        weight = None if times is None else times[some].repeat(width)
+        yield values[inside[some]].ravel(), at, weight
