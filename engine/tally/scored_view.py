@@ -917,7 +917,8 @@ class ScoredDraws(ScoredView):
     def _hard(self) -> tuple[Array, Array, Array, Array]:
         step = None
         if self.units.weight is not None:
-            step = grid_of(few.units.weight for few in self._of.blocks())
+            weights = (few.units.weight for few in self._of.blocks())
+            step = grid_of(weight for weight in weights if weight is not None)
         found = [few.hard_counts(step) for few in self.blocks()]
         right, judged, stray, actual = (sum(each) for each in zip(*found, strict=True))
         return right, judged, stray, actual

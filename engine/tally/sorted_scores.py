@@ -263,6 +263,7 @@ def sort_segments(laid: Sorted, over: Over) -> None:
         over: calls a function on ranges of segments, possibly in parallel.
     """
     start, score, weight, key = laid.start, laid.score, laid.weight, laid.key
+    beside = key.view(np.float64) if weight is None and key is not None else weight
 
     def sort(first: int, last: int) -> None:
         bounds = start[first : last + 1]
@@ -272,8 +273,8 @@ def sort_segments(laid: Sorted, over: Over) -> None:
             sort_with(bounds - rows.start, 0, last - first, score[rows], order)
             at = order.astype(np.int64)
             weight[rows], key[rows] = weight[rows][at], key[rows][at]
-        elif weight is not None or key is not None:
-            sort_with(start, first, last, score, key.view(float) if weight is None else weight)
+        elif beside is not None:
+            sort_with(start, first, last, score, beside)
         else:
             sort_short(start, first, last, _SHORT, score)
             long = np.flatnonzero(np.diff(bounds) > _SHORT)
