@@ -167,6 +167,10 @@ _UNREAD = (
         "boxes are compared upright; of oriented ones give cx, cy, w, h, angle and angle_format, or"
         " four corners in a column polygon",
     ),
+    (
+        Column("track_id", "id", "", ("tracker_id", "tracklet_id")),
+        "boxes are scored by image; tracks need the columns sequence, frame and track_id",
+    ),
 )
 
 DETECTION_PREDICTIONS = Table(

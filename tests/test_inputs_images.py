@@ -234,7 +234,7 @@ def test_coco_in_memory_is_read_as_its_file(kind: str, tmp_path: Path) -> None:
 def test_coco_that_is_broken_in_memory() -> None:
     with refused("file_malformed", ee.ReadError, field="bbox", row=1):
         ee.score([result()], truths(annotation(), annotation(2, bbox="no")))
-    with refused("file_unreadable", ee.InputError):
+    with refused("file_malformed", ee.InputError):
         ee.score([result()], truths(annotation(area=object())))
     with pytest.raises(ee.InputError, match="box_format='xywh'"):
         ee.score([{"image_id": 1, "category": 1, "bbox": [1, 1, 2, 2], "score": 0.5}], [ONE])

@@ -78,7 +78,7 @@ def test_mixed_ids_name_the_first_odd_one(piece: int, write: Write) -> None:
     tune(json_bytes=piece)
     rows = [result(image=1), result(image=2), result(image=1), result(image="3")]
     message = refusal(write("dt.json", rows), write("gt.json", truths()))
-    assert message.has("ids_mixed", field="image_id", row=3)
+    assert message.has("types_mixed", field="image_id", row=3)
 
 
 def test_images_that_stand_twice_are_refused(write: Write) -> None:

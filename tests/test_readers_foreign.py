@@ -65,11 +65,11 @@ def test_deep_json_is_named(depth: int, tmp_path: Path) -> None:
                 call()
     found = tmp_path / "found.json"
     found.write_text(json.dumps([result()]))
-    with refused("file_unreadable", ee.ReadError):
+    with refused("file_malformed", ee.ReadError):
         ee.score(found, good, label_map=tmp_path / "object.json")
     lines = tmp_path / "deep.jsonl"
     lines.write_text(f'{{"datum_id": 1, "x": {deep}}}\n')
-    with refused("file_unreadable", ee.ReadError):
+    with refused("file_malformed", ee.ReadError):
         ee.score(lines, good)
 
 

@@ -24,12 +24,12 @@ ROW = b'{"datum_id": 1, "label_value": "a", "score": 0.5}\n'
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("more.csv", HEAD + b"1,a,1\n2,b,1,9\n", {"code": "file_unreadable", "line": 3}),
-        ("open.csv", HEAD + b'1,a,1\n2,"b,1\n3,c,1\n', {"code": "file_unreadable", "line": 3}),
-        ("latin.csv", HEAD + b"1,a,1\n2,caf\xe9,1\n", {"code": "file_unreadable", "line": 3}),
-        ("cut.jsonl", ROW * 2 + ROW[:20], {"code": "file_unreadable", "line": 3}),
-        ("comma.jsonl", ROW + b'{"datum_id": 2,,\n' + ROW, {"code": "file_unreadable", "line": 2}),
-        ("list.jsonl", ROW + b"[1, 2]\n", {"code": "file_unreadable", "line": 2}),
+        ("more.csv", HEAD + b"1,a,1\n2,b,1,9\n", {"code": "file_malformed", "line": 3}),
+        ("open.csv", HEAD + b'1,a,1\n2,"b,1\n3,c,1\n', {"code": "file_malformed", "line": 3}),
+        ("latin.csv", HEAD + b"1,a,1\n2,caf\xe9,1\n", {"code": "file_encoding", "line": 3}),
+        ("cut.jsonl", ROW * 2 + ROW[:20], {"code": "file_malformed", "line": 3}),
+        ("comma.jsonl", ROW + b'{"datum_id": 2,,\n' + ROW, {"code": "file_malformed", "line": 2}),
+        ("list.jsonl", ROW + b"[1, 2]\n", {"code": "file_malformed", "line": 2}),
         (
             "twice.csv",
             HEAD[:-1] + b",score\n1,a,1,0\n",

@@ -102,7 +102,7 @@ def test_broken_lines_are_named(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_text('{"datum_id": 1}\n{"datum_id":\n')
     message = refusal(path)
-    assert message.has("file_unreadable")
+    assert message.has("file_malformed")
 
 
 @pytest.mark.parametrize("name", ["part-{}.parquet", "part-{}.csv", "part-{}.jsonl"])
@@ -245,4 +245,4 @@ def test_other_storage_options_are_refused_without_their_values(
 def test_numbers_that_no_column_holds_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     path.write_text('[{"datum_id": 1' + "0" * 60 + ', "label_value": 1}]')
-    assert refusal(path).has("file_unreadable")
+    assert refusal(path).has("file_malformed")

@@ -59,7 +59,7 @@ with_junit = _junit
 def check_junit(junit: str | None) -> None:
     """Refuse a file that cannot be written, before the work."""
     if junit is not None and not os.access(Path(junit).absolute().parent, os.W_OK):
-        raise click.UsageError(f"--junit {junit}: its folder is not there, or cannot be written.")
+        raise click.UsageError(f"--junit {junit}: its folder does not exist, or cannot be written.")
 
 
 class Keeper:

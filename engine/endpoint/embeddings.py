@@ -93,7 +93,7 @@ class AnswerFile:
             if own != _OWN and filled:
                 raise InputError(
                     f"cache {self.path}: this is a database of another program, or of an earlier"
-                    " version of this one; name a file that is not there yet.",
+                    " version of this one; name a new file.",
                     code="cache_unusable",
                     file=str(self.path),
                 )

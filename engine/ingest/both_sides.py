@@ -571,9 +571,16 @@ _MISSING = ("NaN", "nan", "<NA>", "None")
 
 
 def missing_notes(
-    frames: Mapping[str, pl.DataFrame], pairs: Mapping[str, pl.DataFrame]
+    frames: Mapping[str, pl.DataFrame],
+    pairs: Mapping[str, pl.DataFrame],
+    mapped: Mapping[str, Collection[Any]] | None = None,
 ) -> list[Note]:
-    """Return warnings on texts of missing values among other labels."""
+    """Return warnings on texts of missing values among other labels.
+
+    Args:
+        pairs: side to its labels.
+        mapped: side to those that a label map renames.
+    """
     known = {}
     for side in (PREDICTIONS, GROUND_TRUTHS):
         if side in pairs and pairs[side].schema["label_value"] == pl.String:
@@ -581,6 +588,7 @@ def missing_notes(
     notes = []
     for side, labels in known.items():
         odd = labels.filter(labels.is_in(_MISSING)).unique().to_list()
+        odd = [one for one in odd if one not in (mapped or {}).get(side, ())]
         if not odd:
             continue
         texts = [
@@ -595,13 +603,15 @@ def missing_notes(
         if not odd or labels.n_unique() <= len(odd):
             continue
         n = sum(int(values.is_in(odd).sum()) for values in texts)
-        said = (
-            f"{count_of(n, 'row')} of the {side.replace('_', ' ')} with the label"
-            f" {listing(sorted(odd))}, read as a class: are values missing? Remove these rows, or"
-            " write another name."
+        if not n:  # another bucket has them
+            continue
+        what = (
+            f"of the {side.replace('_', ' ')} with the label {listing(sorted(odd))}, read as a"
+            " class: are values missing? Remove these rows, or write another name"
         )
+        note = note_of("missing_as_label", n, ("row", "rows", what))
         facts = {"side": side, "count": n, "labels": sorted(odd)}
-        notes.append(Note("missing_as_label", said, n, warning=True, facts=facts))
+        notes.append(msgspec.structs.replace(note, warning=True, facts=facts))
     return notes
 
 

@@ -87,6 +87,7 @@ class Frames(msgspec.Struct, kw_only=True):
         folders: role to allowed locations of raster paths in the table.
         kept: role to the remaining rows of its source, if some were removed.
         columns: makes :func:`~evalengine.ingest.rules.columns.columns_read` of the tables.
+        whole: whether these are all datums, not those of a bucket, whose notes are merged.
         drawn: whether datums have keys for resampling; ``cluster`` is the slice column of the
             clusters.
     """
@@ -109,6 +110,7 @@ class Frames(msgspec.Struct, kw_only=True):
     folders: dict[str, RasterFiles] = msgspec.field(default_factory=dict)
     kept: dict[str, Kept] = msgspec.field(default_factory=dict)
     columns: Callable[[], dict[str, dict[str, Any]]] = dict
+    whole: bool = True
     drawn: bool = False
     cluster: str | None = None
 
@@ -280,6 +282,8 @@ def assemble(
     marks |= {role: known.made for role, known in ids.items() if known.made is not None}
     if part is None:
         notes += [*more, *(of_labels(ready, options, more) if more else [])]
+    else:  # the others are of labels, not of rows
+        notes += [note for note in more if note.kind == "missing_as_label"]
     slices = None
     if plan.by:
         slices, told = slices_by_row(plan, frames) if by_row else build_slices(plan, frames, ids)
@@ -320,6 +324,7 @@ def assemble(
         same_order=same_order,
         marks=marks,
         label_map=mapping,
+        whole=part is None,
         known=None if part is None else part.known,
         common_ids=None if part is None else common_ids(ids, frames),
         recognised=recognised,

@@ -52,9 +52,10 @@ class CommonIds(msgspec.Struct, frozen=True):
             pl.Series([one for part in parts for one in part[2][i]]).sort() for i in (0, 1)
         )
         known = [part[3] for part in parts]
+        alike = some[0].dtype != pl.String or numbers_of(pl.concat(some)) is not None
         ends = (
             None
-            if None in known
+            if None in known or not alike
             else tuple(
                 (min(end[i][0] for end in known), max(end[i][1] for end in known)) for i in (0, 1)
             )
@@ -73,11 +74,23 @@ def common_ids(ids: Mapping[str, Known], frames: Mapping[str, pl.DataFrame]) -> 
         return None
     if not {PREDICTIONS, GROUND_TRUTHS} <= ids.keys():  # the same ids row by row
         n, values = frames[PREDICTIONS].height, frames[PREDICTIONS]["datum_id"]
-        return CommonIds((n, n), n, (values.head(_LOWEST),) * 2, _ends_of(values, values))
+        ends = _ends_of(*(_outer(values),) * 2)
+        return CommonIds((n, n), n, (values.head(_LOWEST),) * 2, ends)
     ours, theirs = ids[PREDICTIONS], ids[GROUND_TRUTHS]
     common = len(ours) - len(ours.lacking(theirs))
     some = ours.lowest(_LOWEST), theirs.lowest(_LOWEST)
-    return CommonIds((len(ours), len(theirs)), common, some, _ends_of(ours.values, theirs.values))
+    outer = _outer(ours.values), _outer(theirs.values)
+    return CommonIds((len(ours), len(theirs)), common, some, _ends_of(*outer))
+
+
+def _outer(ids: pl.Series) -> pl.Series:
+    """The integer ids, or the lowest and highest numbers in ids that begin and end alike."""
+    if ids.dtype != pl.String or not len(ids):
+        return ids
+    length = ids.str.len_bytes()
+    ends = [ids.filter(length == length.min()).min(), ids.filter(length == length.max()).max()]
+    numbers = numbers_of(pl.Series(ends, dtype=pl.String))
+    return ids if numbers is None else numbers
 
 
 def _ends_of(ours: pl.Series, theirs: pl.Series) -> Ends | None:
@@ -260,7 +273,7 @@ def differing(ours: pl.Series, theirs: pl.Series, many: str) -> str:
     return (
         f" They {best.differ}: {best.met:,} of {best.of:,} {many} match once that is corrected"
         f" ({best.pair[0]!r} and {best.pair[1]!r}). Write {many} alike in both tables"
-        f" ({option('id_format')} is not of these)."
+        f" ({option('id_format')} changes only datum ids)."
     )
 
 

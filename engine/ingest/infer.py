@@ -54,6 +54,7 @@ from .recognise import (
     turned,
 )
 from .shapes import SHAPES
+from .sources.source import Source
 from .sources.tables import head_of
 
 # Column recognition: which of a table's columns is which of the contract's.
@@ -274,8 +275,11 @@ def point_out_swap(
     namings: Mapping[str, Naming],
     schemas: Mapping[str, Mapping[str, object]],
     contracts: Mapping[str, Table],
+    sources: Mapping[str, Source],
 ) -> None:
-    """Ask about swapped tables if a missing column is in the ground truths."""
+    """Ask about swapped tables if a side is missing a column that only the other has, or has it
+    under a name of the other side.
+    """
     ours = namings[PREDICTIONS]
     for side, other in ((PREDICTIONS, GROUND_TRUTHS), (GROUND_TRUTHS, PREDICTIONS)):
         problems = namings[side].problems
@@ -289,27 +293,37 @@ def point_out_swap(
                 continue
             known = {name.casefold() for name in (column.name, *column.aliases)}
             theirs = [name for name in schemas[other] if name.casefold() in known]
+            same = (one for one in contracts[other].columns if one.name == column.name)
+            turned = {alias for one in same for alias in one.aliases} - known
+            own = [name for name in schemas[side] if name.casefold() in turned]
             for i, problem in enumerate(problems):
-                if problem.column == column.name and column.name not in names and theirs:
-                    if " is missing" not in problem.message and not contracts[side].any_of:
-                        continue
-                    hint = f" The {other.replace('_', ' ')} have {theirs[0]!r}: are the two tables"
-                    problems[i] = msgspec.structs.replace(
-                        problem,
-                        message=f"{problem.message}{hint} swapped?",
-                        facts={**problem.facts, "swapped_with": theirs[0]},
-                    )
+                if problem.column != column.name:
+                    continue
+                asked = " is missing" in problem.message or contracts[side].any_of
+                if own and problem.kind == "column_missing":
+                    there, hint = own[0], f"{own[0]!r} is a name of {other.replace('_', ' ')}"
+                elif column.name not in names and theirs and asked:
+                    there, hint = theirs[0], f"The {other.replace('_', ' ')} have {theirs[0]!r}"
+                else:
+                    continue
+                problems[i] = msgspec.structs.replace(
+                    problem,
+                    message=f"{problem.message} {hint}: are the two tables swapped?",
+                    facts={**problem.facts, "swapped_with": there},
+                )
     for column in contracts[PREDICTIONS].optional:
         if column.single and column.name not in ours.exprs and not ours.wide:
             known = {name.casefold() for name in (column.name, *column.aliases)}
             theirs = [name for name in schemas[GROUND_TRUTHS] if name.casefold() in known]
             if theirs:
+                values = head_of(sources[GROUND_TRUTHS], theirs[:1], _LOOKED_AT).to_series()
+                varied = 2 * values.n_unique() >= len(values)  # unlike the steps of annotators
                 ours.notes.append(
                     Note(
                         "tables_swapped",
                         f"predictions: no {column.name!r}, but the ground truths"
                         f" have {theirs[0]!r}: are the two tables swapped?",
-                        warning=column.name == "score",
+                        warning=column.name == "score" and varied,
                     )
                 )
 
@@ -426,7 +440,8 @@ def _by_columns(inputs: Inputs, options: Options) -> str:
             and not (shares(left[0], fit) and fit in fitting and fit not in chosen)
         ]
         if left and not torn:
-            return left[0].task
+            whole = left[0].whole or options.metrics
+            return left[0].task if whole else _all_but_one(inputs, filled, options) or left[0].task
     if len(left) == 1:
         first, rest = (role.replace("_", " ") for role in (filled[0], filled[-1]))
         one, other = left[0].task, torn[0].task
@@ -696,7 +711,11 @@ def _fit(
     rest = {sign for role in roles[1:] for sign in signs[role]}
     known = frozenset(name for table, _ in held for name in (*table.names, table.shape))
     like = frozenset(name for table, _ in held for name in table.like)
-    whole = {role for table, role in held if _complete(table, inputs, role, options, measured)}
+    whole = {
+        role
+        for table, role in held
+        if not _missing(table, _finder(table, inputs, role, options, measured), options)
+    }
     told = any(inputs.sources[role].format in table.formats for table, role in held)
     return _Fit(
         task,
@@ -711,24 +730,26 @@ def _fit(
     )
 
 
-def _complete(
-    table: Table, inputs: Inputs, role: str, options: Options, measured: _Measured
-) -> bool:
-    """Return whether required columns outside the contract's shape are present."""
-    find = _finder(table, inputs, role, options, measured)
+def _missing(table: Table, find: Finder, options: Options) -> list[Column]:
+    """Return required columns outside the contract's shape that are missing, and one of
+    alternatives if there is none of them.
+    """
     columns = {column.name: column for column in table.columns}
     wide = options.score_columns is not None and table.wide
+    missing = [
+        column
+        for column in table.required
+        if column.name not in SHAPES[table.shape].together
+        and not find.exact(column.name)
+        and not find.candidates((column.name, *column.aliases))
+    ]
     if (
         table.any_of
         and not wide
         and not any(_has(find, columns[name]) for name in table.any_of if name in columns)
     ):
-        return False
-    return all(
-        find.exact(column.name) or find.candidates((column.name, *column.aliases))
-        for column in table.required
-        if column.name not in SHAPES[table.shape].together
-    )
+        missing.insert(0, next(columns[name] for name in table.any_of if name in columns))
+    return missing
 
 
 def _has(find: Finder, column: Column) -> bool:
@@ -857,32 +878,79 @@ def _none(inputs: Inputs, roles: list[str], options: Options) -> str:
     there = "; ".join(
         f"{role.replace('_', ' ')}: {', '.join(inputs.schemas[role]) or 'none'}" for role in roles
     )
-    ways = []
-    for task in [left[0].task] if len(left) == 1 else tables.task_names():
-        table = tables.contracts(task).get(roles[0])
-        if table is not None:
-            columns = {column.name: column for column in table.columns}
-            names = [name for name in table.signs if name in columns]
-            also = [alias for name in names for alias in columns[name].aliases][:4]
-            rest = [
-                f"{name}0.1" if columns[name].numbered else name
-                for name in table.any_of
-                if name in columns and name not in names
-            ]
-            if rest and (first := [name for name in table.any_of if name in names]):
-                also.append(f"in place of {listing(first)} any of {', '.join(rest)}")
-            ways.append(f"{task} needs {listing(names, most=4)} (or {', '.join(also)}, ...)")
     if len(left) == 1:
+        more = _gaps(left[0].task, roles, inputs, options)[0]
         raise TruthsMissingError(
             f"task: the table has only the columns of {left[0].task} predictions: give the "
-            f"ground truths as a second table. Columns there: {there}. With both sides in one "
-            f"table {ways[0]}. Name the columns with {option('columns')}.",
+            f"ground truths as a second table, or add {_named(more, roles)} to it. Columns there: "
+            f"{there}. To name columns, write {option('columns')}.",
             code="truths_missing",
             task=left[0].task,
         )
     second = " A table with only predictions needs the ground truths as a second one."
     return (
-        f"task: it cannot be inferred from the columns. Columns there: {there}. {'; '.join(ways)}."
-        f"{second if roles == [TABLE] else ''} Name the columns with"
-        f" {option('columns')}, or write {option('task')}."
+        f"task: it cannot be inferred from the columns. Columns there: {there}."
+        f"{_nearest(roles, inputs, options)}{second if roles == [TABLE] else ''}"
+    )
+
+
+_Gaps = list[tuple[str, tuple[Column, ...]]]
+"""Required columns that a table does not have: its role, and columns that go together."""
+
+
+def _gaps(
+    task: str, roles: list[str], inputs: Inputs, options: Options
+) -> tuple[_Gaps, int, dict[str, list[str]]]:
+    """Return required columns that are missing, the number of known ones, and the unknown ones."""
+    gaps: _Gaps = []
+    known, free = 0, {}
+    for role in roles:
+        table = tables.contracts(task)[role]
+        find, shape = _finder(table, inputs, role, options, {}), SHAPES[table.shape]
+        gaps += [(role, (column,)) for column in _missing(table, find, options)]
+        if shape.present is not None and not shape.present(find):
+            gaps.append((role, tuple(c for c in table.required if c.name in shape.together)))
+        named = {n.casefold() for c in table.columns for n in (c.name, *c.aliases)}
+        free[role] = [name for name in find.schema if name.casefold() not in named]
+        known += len(find.schema) - len(free[role])
+    return gaps, known, free
+
+
+def _all_but_one(inputs: Inputs, roles: list[str], options: Options) -> str:
+    """Return a task with all of its signs but one, such as tracks without a sequence; or ""."""
+    for task in tables.task_names():
+        held = [tables.contracts(task).get(role) for role in roles]
+        if all(table is not None and table.all_signs for table in held):
+            gaps = _gaps(task, roles, inputs, options)[0]
+            if len(gaps) == len(roles) and len({columns for _, columns in gaps}) == 1:
+                return task
+    return ""
+
+
+def _named(gaps: _Gaps, roles: list[str]) -> str:
+    """List missing columns: ``'target' (y_true, ...)``, with their side if there are two."""
+    return "; ".join(
+        f"{' and '.join(repr(column.name) for column in columns)}"
+        f" ({', '.join([*columns[0].aliases[:3], '...'])})"
+        f"{'' if roles == [TABLE] else ' of the ' + role.replace('_', ' ')}"
+        for role, columns in gaps
+    )
+
+
+def _nearest(roles: list[str], inputs: Inputs, options: Options) -> str:
+    """Return the columns that the nearest task misses; without known columns, the tasks."""
+    able = [task for task in tables.task_names() if {*roles} <= tables.contracts(task).keys()]
+    every = {task: _gaps(task, roles, inputs, options) for task in able}
+    task = min(every, key=lambda one: (len(every[one][0]) - every[one][1], len(every[one][0])))
+    gaps, known, free = every[task]
+    if not known or not gaps:
+        return f" To see the columns that a task needs, write {option('task')} ({', '.join(able)})."
+    said = {}
+    for role, columns in gaps:
+        if len(columns) == 1 and [one for one, _ in gaps].count(role) == 1 == len(free[role]):
+            said[free[role][0]] = columns[0].name
+    way = option("columns", said or {"mine": gaps[0][1][0].name})
+    return (
+        f" The nearest task is {task}; it needs {_named(gaps, roles)}. To name columns, write"
+        f" {way}; for another task, {option('task')}."
     )

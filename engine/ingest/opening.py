@@ -212,7 +212,7 @@ def _unsized(
     )
     if files:
         broken = [*dict.fromkeys(files)]
-        said += f" Not to be read as pictures: {listing(broken[:5], len(broken))}: repair them."
+        said += f" Files that cannot be read: {listing(broken[:5], len(broken))}; repair them."
     return SIZES_OF_SOME, f"{said} {_WAY}", len(lone)
 
 

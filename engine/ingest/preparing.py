@@ -605,7 +605,7 @@ def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
     if options.training is not None:
         step_columns(task, contracts, inputs.sources, schemas, namings, options)
     if PREDICTIONS in namings and GROUND_TRUTHS in namings:
-        point_out_swap(namings, schemas, contracts)
+        point_out_swap(namings, schemas, contracts, inputs.sources)
     leave_unread(namings, contracts, inputs.sources, options)
     if TABLE in namings and DATUMS in namings:
         datum = contracts[TABLE].datum

@@ -89,6 +89,7 @@ def tied_notes(
     order: str = "the order of the rows",
     *,
     beyond: float = MANY,
+    least: float = 0.0,
 ) -> list[Note]:
     """The note on ties of right and wrong answers at the top.
 
@@ -96,12 +97,13 @@ def tied_notes(
         n: datums in which a right and a wrong answer share the highest score.
         of: datums with a right answer.
         beyond: share of datums beyond which the note is a warning.
+        least: share of all datums below which buckets have no note together.
     """
     if not n:
         return []
     what = f"with equal highest scores of right and wrong {answers}: {numbers} depend on {order}"
     note = note_of("tied_top_scores", n, (*words, what))
-    facts = {"count": n, "of": of, "beyond": beyond}
+    facts = {"count": n, "of": of, "beyond": beyond, "least": least}
     return [msgspec.structs.replace(note, warning=n > beyond * of, facts=facts)]
 
 
@@ -125,7 +127,8 @@ def notes_of_parts(parts: Iterable[Sequence[Note]], say: Say | None = None) -> l
                 {k: v for k, v in note.facts.items() if not (k in _ADDED or type(v) is float)}
             )
         found.setdefault((note.kind, plain), []).append(note)
-    return [_whole(notes, len(told), say) for notes in found.values()]
+    merged = [_whole(notes, len(told), say) for notes in found.values()]
+    return [note for note in merged if note is not None]
 
 
 _OF_DATUMS = ("with_ground_truths", "ground_truths", "busy", "busy_missing", "lost")
@@ -133,7 +136,8 @@ _ADDED = ("count", "of", "values", *_OF_DATUMS)
 """Facts of parts that add up."""
 
 
-def _whole(notes: Sequence[Note], parts: int, say: Say | None) -> Note:
+def _whole(notes: Sequence[Note], parts: int, say: Say | None) -> Note | None:
+    """The note of all parts; None if its count of all is below ``least``, a number or a share."""
     first = notes[0]
     if first.count is None and not first.facts:
         return first
@@ -141,14 +145,19 @@ def _whole(notes: Sequence[Note], parts: int, say: Say | None) -> Note:
     n = sum(counts) if counts else None
     facts = _facts_of_parts([note.facts for note in notes])
     warning = any(note.warning for note in notes)
-    if "beyond" in facts:  # a share of the whole decides; parts without a note have none
-        warning = (n or 0) > facts["beyond"] * facts["of"] * parts / len(notes)
-    said = say(first.kind, facts) if say is not None and first.facts else None
-    whole = first if said is None else Note(first.kind, said, n)
+    of = facts.get("of", 0) * parts / len(notes)  # parts without a note have none
+    if "beyond" in facts:  # a share of the whole decides
+        warning = (n or 0) > facts["beyond"] * of
+    least = facts.get("least", 0)
+    if (n or 0) < (least * of if type(least) is float else least):
+        return None
+    whole = first
     if first.words is not None and n is not None:
         lowest = sorted({i for note in notes for i in note.lowest})
         whole = note_of(first.kind, n, first.words, lowest, first.before)
-    elif said is None and n != first.count:
+    elif say is not None and first.facts and (said := say(first.kind, facts)) is not None:
+        whole = Note(first.kind, said, n)
+    elif n != first.count:
         whole = Note(first.kind, f"{first.message} In all buckets: {n:,}.", n)
     return msgspec.structs.replace(whole, warning=warning, facts=facts)
 

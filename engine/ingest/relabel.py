@@ -69,7 +69,7 @@ def _loaded(label_map: Any) -> Any:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ReadError(
             f"label_map ({path}): not JSON that can be read: {error}.",
-            code="file_unreadable",
+            code="file_malformed",
             file=str(path),
         ) from None
     records = isinstance(found, list) and all(isinstance(row, dict) for row in found)
@@ -249,6 +249,12 @@ def hold_labels(
         for role, table in mapping.items()
     }
     notes += both_sides.label_notes(after, keyed)
+    changed = {
+        role: table.filter(pl.col("label_value") != pl.col("new_label_value"))["label_value"]
+        for role, table in mapping.items()
+        if table.schema["label_value"] == table.schema["new_label_value"]
+    }
+    notes += both_sides.missing_notes(frames, pairs, changed)
     if len({frame.schema["label_value"] for frame in pairs.values()}) == 1:
         return mapping, notes
     for role, name in both_sides.places(frames, both_sides.LABEL_COLUMNS):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from .. import dialects, metrics, tasks
+from ..ingest.problems import listing
 from ..plan import planner
 from ..report.tables import any_title, by_title
 from ..schemas.errors import OptionError, unknown
@@ -279,6 +280,8 @@ def check_gates(gates: Sequence[Gate], options: Options) -> None:
                 before=f"gate {gate.text!r}: ",
                 after=f" Others are asked for with {option('metrics')}.",
             )
+        if len(plans) == 1:
+            _refuse_ambiguous(plans[0], gate)
 
 
 def _tasks(options: Options) -> list[str]:
@@ -301,6 +304,35 @@ def _plan(options: Options, task: str) -> planner.Plan | None:
         if options.task is None:
             return None
         raise
+
+
+_AXES = {
+    "k": "k",
+    "iou_thresholds_to_return": "iou_threshold",
+    "score_thresholds": "score_threshold",
+}
+"""Option with several values, and the column of a metric that has a row for each."""
+
+
+def _refuse_ambiguous(plan: planner.Plan, gate: Gate) -> None:
+    """Refuse a gate on a metric with several rows that it does not choose among."""
+    name, cut, _ = gate.metric.partition("@")
+    settled = {SHORT.get(one, one) for one, _ in gate.conditions} | ({"k"} if cut else set())
+    made = {metric.name: metric for metric in plan.metrics if metric.frame == "metrics"}
+    metric = next((one for one in made.values() if one.name.casefold() == name.casefold()), None)
+    if metric is None or by_title(plan.task, plan.dialect.name, gate.metric, settled, made):
+        return
+    for param, column in _AXES.items():
+        values: Sequence[float] = getattr(plan.settings, param, None) or ()
+        listed = param in metric.params and (param != "k" or metric.bare == "cut")
+        if listed and column not in settled and len(values) > 1:
+            raise OptionError(
+                f"gate {gate.text!r}: {metric.name} has a row for each {column}"
+                f" ({listing(values)}). To choose one, write"
+                f" {metric.name}[{column}={values[0]:g}].",
+                code="ambiguous",
+                columns=[column],
+            )
 
 
 _WORD = re.compile(r"[A-Z][a-z0-9]+")

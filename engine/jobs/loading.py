@@ -227,7 +227,7 @@ def _read(path: Path) -> dict[str, Any]:
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ReadError(
-            f"{path} is not TOML: {error}.", code="file_unreadable", file=str(path)
+            f"{path} is not TOML: {error}.", code="file_malformed", file=str(path)
         ) from None
 
 

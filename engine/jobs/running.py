@@ -534,7 +534,7 @@ def _judged(
     try:
         return _verdicts(plan, card, baseline) + _warned(plan, card), None
     except EvalengineError as error:
-        kept = f"{error.said} The numbers are kept in {plan.shown}: mend the gate and run again."
+        kept = f"{error.said} The numbers are kept in {plan.shown}: correct the gate and run again."
         return [], type(error)(kept, code=error.code, **error.facts)
 
 

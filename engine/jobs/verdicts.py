@@ -675,7 +675,7 @@ def refuse_own_intervals(gates: Sequence[Gate]) -> None:
                 f"gate {gate.text!r}: a comparison has only intervals of differences: write"
                 f" {gate.operator} baseline - 0.01 surely, or gate the number when the run is"
                 " scored.",
-                code="gate_unfit",
+                code="gate_needs_baseline",
             )
 
 

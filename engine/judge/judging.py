@@ -671,7 +671,7 @@ def _take(line: str, where: str, cache: Cache, found: Imported) -> None:
             raise TypeError
     except (ValueError, KeyError, TypeError, RecursionError):
         raise InputError(
-            f"{where}: no line of a batch's output (JSON with custom_id).", code="file_unreadable"
+            f"{where}: no line of a batch's output (JSON with custom_id).", code="file_malformed"
         ) from None
     if "body" in entry and "response" not in entry:
         raise InputError(

@@ -462,9 +462,8 @@ def _read(path: Path) -> Prompt:
         fields = tomllib.loads(path.read_text("utf-8"))
         prompt = msgspec.convert({"name": path.stem, **fields}, Prompt)
     except (OSError, ValueError, RecursionError, msgspec.ValidationError) as error:
-        raise InputError(
-            f"{path}: no prompt: {error}", code="file_unreadable", file=path.name
-        ) from None
+        code = "file_unreadable" if isinstance(error, OSError) else "file_malformed"
+        raise InputError(f"{path}: no prompt: {error}", code=code, file=path.name) from None
     if prompt.reply not in REPLIES:
         raise unknown("kind of reply", prompt.reply, REPLIES, before=f"{path}: ", error=InputError)
     return prompt

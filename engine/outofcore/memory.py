@@ -343,7 +343,7 @@ def limit_of(given: str | int | None) -> int:
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?)\s*([kmgt]?)(i?)b?", text)
     if found is None:
         raise OptionError(
-            f"{option('memory_limit', given)}: no size. Write bytes, or a number and a unit:"
+            f"{option('memory_limit', given)}: not a size. Write bytes, or a number and a unit:"
             f" {option('memory_limit', '2GB')}.",
             code="option_value",
             option="memory_limit",

@@ -293,8 +293,8 @@ def _say_exchanged(facts: Facts) -> str:
     shown = ", ".join(f"{mine} to {other}" for mine, other in labels[:_SHOWN])
     more = f" and {len(labels) - _SHOWN:,} more" if len(labels) > _SHOWN else ""
     return (
-        f"labels {listing([one for one, _ in labels])} seem to be exchanged: predictions of each"
-        f" overlap another of them in {facts.count:,} pairs. If they are, rename those of the"
+        f"labels {listing([one for one, _ in labels])} seem to be exchanged: each is predicted"
+        f" where another is true, in {facts.count:,} pairs. If they are, rename those of the"
         f" predictions in their table: {shown}{more}."
     )
 
@@ -310,6 +310,50 @@ def _say_one_sided(facts: Facts) -> str:
         f" {facts.count:,} pairs count as wrong. If the classes are the same, map them:"
         f" {option('label_map', first)}{more}."
     )
+
+
+# Rows of one side that are in another order under the same ids.
+
+_ROWS_IN_STEP = 50  # rows from which order is evidence
+_LOOKED_AT = 10_000  # rows from which chance is known
+_STEP, _NEAR = 0.35, 0.25  # agreement above chance in another order, and that counts as chance
+_IN_STEP = 0.8
+_ORDERS: dict[str, Callable[[Array], Array]] = {
+    "in reverse order": lambda rows: rows[::-1],
+    "one row later": lambda rows: np.roll(rows, 1),
+    "one row earlier": lambda rows: np.roll(rows, -1),
+}
+
+
+def out_of_step(ours: Array, theirs: Array, agree: Callable[[Array, Array], float]) -> Note | None:
+    """Return a warning if rows agree by chance only, but well in another order; otherwise None.
+
+    Args:
+        ours: predictions [n].
+        theirs: ground truths [n] of the same datums.
+        agree: mean agreement of rows, 1 if all are equal.
+    """
+    if ours.size < _ROWS_IN_STEP:
+        return None
+    step = max(1, ours.size // _LOOKED_AT)
+    some = theirs[::step]
+    as_is = agree(ours[::step], some)
+    chance = agree(np.random.default_rng(0).permutation(some), some)
+    if not abs(as_is - chance) <= _NEAR:
+        return None
+    for said, order in _ORDERS.items():
+        moved = agree(order(ours), theirs)
+        if moved < max(_IN_STEP, chance + _STEP):
+            continue
+        # Truths that resemble themselves in that order, as alternating ones, are no evidence.
+        if abs(agree(order(theirs), theirs) - chance) <= _NEAR:
+            text = (
+                f"predictions fit their ground truths no better than by chance ({as_is:.2f}), but"
+                f" {said} they do ({moved:.2f}): are they attached to the right ids?"
+            )
+            facts = {"order": said, "agreement": as_is, "moved": moved}
+            return Note("rows_out_of_step", text, facts=facts, warning=True)
+    return None
 
 
 RULES: tuple[Rule[Pairs], ...] = (
@@ -454,17 +498,28 @@ def boxes_apart(
                     " both sides; to correct only one side, rename its columns to their meaning"
                     " (cx, cy, box_width, box_height), or convert them"
                 )
-    moved = _offset(ours, theirs) if fewest >= LEAST else None
-    if moved is not None and fit([one + moved for one in ours], theirs) >= good:
+    for axis in (None, 0, 1) if fewest >= LEAST else ():
+        turned = ours if axis is None else [_mirrored(one, axis) for one in ours]
+        moved = _offset(turned, theirs)
+        if moved is None or fit([one + moved for one in turned], theirs) < good:
+            continue
+        if axis is not None:
+            name = "xy"[axis]
+            return _warning(
+                f"the predictions overlap the ground truths once {name} is {moved[axis]:.4g} -"
+                f" {name}: the images of one side were mirrored. Mirror its boxes"
+            )
         return _warning(
             f"the predictions overlap the ground truths once {moved[0]:+.4g} is added to x and"
-            f" {moved[1]:+.4g} to y: one side counts from another origin, as after a crop"
+            f" {moved[1]:+.4g} to y: one side counts from another origin, as after a crop. Correct"
+            " the coordinates of that side"
         )
     for scale in _scales(ours, theirs) if fewest >= LEAST else ():  # a factor fits any few
         if fit([one * scale for one in ours], theirs) >= good:
             return _warning(
                 f"the predictions overlap the ground truths once x is multiplied by about"
-                f" {scale[0]:.3g} and y by about {scale[1]:.3g}: the images were scaled",
+                f" {scale[0]:.3g} and y by about {scale[1]:.3g}: the images were scaled. Scale the"
+                " boxes of one side",
                 factors=scale[:2].tolist(),
             )
     return None
@@ -474,7 +529,11 @@ def hardly_any(ours: list[Array], theirs: list[Array], fewest: int, as_is: float
     """A warning of boxes, at least ten a side, that hardly overlap, for whatever reason."""
     if fewest < LEAST or as_is > _HARDLY or not all(_extents(one).any() for one in (ours, theirs)):
         return None
-    return _warning("hardly any predicted box overlaps a ground truth", overlap=as_is)
+    return _warning(
+        "hardly any predicted box overlaps a ground truth. Compare both in one image: images, units"
+        " or the order of corners may differ",
+        overlap=as_is,
+    )
 
 
 _HARDLY = 0.02  # mean of the best IoU of each ground truth
@@ -525,6 +584,12 @@ def _offset(ours: list[Array], theirs: list[Array]) -> Array | None:
     around = (np.abs(offsets[:, None] - offsets) <= tolerance).all(axis=2)
     common: Array = np.median(offsets[around[around.sum(axis=1).argmax()]], axis=0)
     return np.tile(common, 2)
+
+
+def _mirrored(boxes: Array, axis: int) -> Array:
+    """Boxes whose x (0) or y (1) is negated."""
+    ends = boxes.reshape(-1, 2, 2) * np.where(np.arange(2) == axis, -1, 1)
+    return np.sort(ends, axis=1).reshape(-1, 4)
 
 
 _ALIKE = 0.1  # of the median width and height: boxes of one size, offsets that are one

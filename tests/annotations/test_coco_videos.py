@@ -209,7 +209,7 @@ def test_detection_reads_images_as_before(tmp_path: Path) -> None:
         ({"bbox": None}, "file_malformed", {"row": 0, "field": "bbox"}),
         ({"bbox": [1, 2, 3]}, "wrong_length", {"field": "bbox"}),
         ({"image_id": 7}, "ids_unmatched", {"count": 1}),
-        ({"video_id": "x"}, "ids_mixed", {"field": "video_id"}),
+        ({"video_id": "x"}, "types_mixed", {"field": "video_id"}),
     ],
 )
 def test_what_is_refused(

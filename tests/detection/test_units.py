@@ -102,6 +102,8 @@ def test_one_score_for_all_is_a_warning() -> None:
     assert (note.count, note.facts["of"]) == (found.height, found.height)
     half = pl.when(pl.int_range(pl.len()) % 2 == 0).then(1.0).otherwise("score")
     assert ee.score(found.with_columns(score=half), truth).warnings == ()
+    same = truth.with_columns(score=pl.lit(1.0))  # all right, in any order
+    assert ee.score(same, truth).warnings == ()
 
 
 def test_extents_in_place_of_corners() -> None:
@@ -153,6 +155,17 @@ def test_boxes_of_another_origin(offset: list[float]) -> None:
         float(one) for one in re.findall(r"([-+][\d.]+) (?:is added )?to [xy]", finding.message)
     ]
     assert found == pytest.approx([-one for one in offset], abs=10)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_mirrored_boxes(axis: int) -> None:
+    ours, theirs = boxes(8, 0.02)
+    turned = ours.copy()
+    turned[:, [axis, axis + 2]] = SIZE[axis] - ours[:, [axis + 2, axis]]
+    card = ee.score(*tables(turned, theirs))
+    message = noted(card, "boxes_apart", severity="warning").message
+    (edge,) = map(float, re.findall(r"is (\d+\.?\d*) - " + "xy"[axis], message))
+    assert edge == pytest.approx(SIZE[axis], abs=10)
 
 
 def test_a_limit_on_memory_changes_nothing(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

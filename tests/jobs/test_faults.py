@@ -168,7 +168,7 @@ def test_files_that_are_nested_too_deep_are_named(write: Write, folder: Path) ->
         ee.score(*sides, label_map=str(folder / "map.json"))
     path = write()
     path.write_text(f"a = {deep}")
-    with refused("file_unreadable", ReadError):
+    with refused("file_malformed", ReadError):
         ee.run_job(path)
 
 

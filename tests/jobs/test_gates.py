@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from refusals import refused
 
 import evalengine as ee
-from evalengine.jobs.gates import Gate, parse_gate, parse_gates
+from evalengine.jobs.gates import Gate, check_gates, parse_gate, parse_gates
 from evalengine.jobs.reports import gates_table
 from evalengine.jobs.verdicts import Numbers, judge_gates, numbers_of
 from evalengine.schemas.errors import OptionError, ResultError
@@ -337,3 +337,19 @@ def test_a_gate_about_no_metric_is_refused_before_any_work() -> None:
     assert (
         len(parse_gates(["map >= 0.5", "nDCG@10 > 0", "P_5 > 0", "F0.5 > 0", "coverage > 0"])) == 5
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "gate", "chosen"),
+    [
+        ({"task": "retrieval", "k": (5, 10)}, "P > 0", ["P@5 > 0", "P[k=10] > 0", "nDCG > 0"]),
+        ({"task": "detection"}, "mAP > 0", ["mAP[iou=0.5] > 0", "mAR > 0"]),
+        ({"task": "detection", "metrics": ("F1",)}, "F1[iou=0.5] > 0", ["F1[iou=0.5,score=*] > 0"]),
+    ],
+)
+def test_a_gate_that_fits_several_rows_is_refused_before_reading(
+    options: Any, gate: str, chosen: list[str]
+) -> None:
+    with refused("ambiguous", OptionError):
+        check_gates(parse_gates([gate]), ee.Options(**options))
+    check_gates(parse_gates(chosen), ee.Options(**options))

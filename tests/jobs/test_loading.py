@@ -53,7 +53,7 @@ class TestKeys:
                 "[options]\niou_treshold = 1\n[outputs]",
                 {"code": "unknown_name", "value": "iou_treshold"},
             ),
-            ("by =", "inputs = 3\nby =", {"code": "file_unreadable"}),
+            ("by =", "inputs = 3\nby =", {"code": "file_malformed"}),
             (
                 '"history"',
                 '"history"\nhistory_format = "csv"',
@@ -109,7 +109,7 @@ class TestKeys:
             load_job(folder / "none.toml")
         broken = folder / "job.toml"
         broken.write_text("name = \n")
-        with refused("file_unreadable", ReadError):
+        with refused("file_malformed", ReadError):
             load_job(broken)
 
 

@@ -281,7 +281,7 @@ def test_prompts_of_ones_own_are_checked(tmp_path, server, judged):
     with pytest.raises(ee.InputError, match="no prompts there"):
         judged(server, ["Bias"], prompts=str(folder))
     (folder / "bias.toml").write_text("version = 1\n")
-    with refused("file_unreadable", file="bias.toml"):
+    with refused("file_malformed", file="bias.toml"):
         judged(server, ["Bias"], prompts=str(folder))
     (folder / "bias.toml").rename(folder / "byas.toml")
     with refused("unknown_name", value="byas"):

@@ -299,7 +299,6 @@ def test_tracks_that_match_have_no_warning() -> None:
             found.filter(pl.col("frame") > 3),
             found.filter(pl.col("frame") < 19),
             found.filter(pl.col("track_id") == 1),
-            found.with_columns(track_id=pl.int_range(pl.len())),
             found.with_columns(pl.col(CORNERS) + 25 * pl.Series(noise.normal(size=found.height))),
         ):
             assert ee.score(kept, truth).warnings == ()

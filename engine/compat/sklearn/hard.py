@@ -333,7 +333,7 @@ def multilabel_confusion_matrix(
 ) -> Array:
     """``[[tn, fp], [fn, tp]]`` of each label against the rest, [L, 2, 2]."""
     if samplewise:
-        raise OptionError("samplewise=True counts single rows, which is not there.")
+        raise OptionError("samplewise=True is not supported.")
     both = sides(y_true, y_pred, sample_weight)
     asked = both.subset(labels)
     rows = both.card(["Counts"], labels=asked).metrics

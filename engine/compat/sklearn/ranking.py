@@ -337,7 +337,7 @@ def det_curve(
     """False positive and false negative rates and their thresholds, lowest first."""
     if drop_intermediate:
         raise OptionError(
-            "drop_intermediate=True is not there for det_curve.",
+            "drop_intermediate=True is not supported for det_curve.",
             code="option_unfit",
             option="drop_intermediate",
         )

@@ -557,7 +557,7 @@ class MeanAveragePrecision(Metric):
             raise OptionError("rec_thresholds: there are COCO's 101 from 0 to 1, and no others.")
         if extended_summary:
             raise OptionError(
-                "extended_summary=True is not there; evalengine.score(..., dialect='coco')"
+                "extended_summary=True is not supported; evalengine.score(..., dialect='coco')"
                 ".to_coco() has precision, recall and scores."
             )
         caps = sorted(max_detection_thresholds or (1, 10, 100))

@@ -246,7 +246,7 @@ def text_of(file: str) -> str:
         raise ReadError(
             f"{file}: is not UTF-8 (byte {error.start:,}). Save it as UTF-8; of Latin-1: iconv -f"
             " LATIN1 -t UTF-8 OLD > NEW.",
-            code="file_unreadable",
+            code="file_encoding",
             file=file,
         ) from None
 

@@ -279,7 +279,7 @@ def id_column(
         raise error(
             f"{name}: {what}s whose {field} is a string, and others whose is a number. Use one"
             " type.",
-            code="ids_mixed",
+            code="types_mixed",
             file=name,
             field=field,
         )
@@ -655,7 +655,7 @@ def _boxes(rows: Sequence[Any]) -> dict[str, pl.Series]:
 def _mixed(name: str, what: str, index: int, field: str, odd: Any, usual: Any) -> EvalengineError:
     kind = "strings" if isinstance(usual, str) else "integers"
     said = f"{odd!r} among {kind} such as {usual!r}. Ids are all integers or all strings."
-    return wrong_row(name, what, index, field, said, InputError, "ids_mixed", value=odd)
+    return wrong_row(name, what, index, field, said, InputError, "types_mixed", value=odd)
 
 
 def _joined(pieces: list[pl.DataFrame]) -> pl.DataFrame:
@@ -850,7 +850,7 @@ def _encoded(thing: Any, name: str) -> bytes:
         return msgspec.json.encode(thing, enc_hook=_number)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise InputError(
-            f"{name} cannot be read as COCO's JSON: {error}", code="file_unreadable"
+            f"{name} cannot be read as COCO's JSON: {error}", code="file_malformed"
         ) from None
 
 

@@ -90,12 +90,12 @@ def _unreadable(name: str, format_: str, error: BaseException) -> ReadError:
         line = re.match(r"line ([\d,]+)", found)
         return ReadError(
             f"{name}: cannot be read as {kind}: {found}",
-            code="file_unreadable",
+            code="file_encoding" if " is not UTF-8 " in found else "file_malformed",
             file=name,
             line=int(line[1].replace(",", "")) if line else None,
         )
     if name.endswith(_COMPRESSED) and _CUT_OFF in said:
-        repair = "The compressed file is cut off: copy or write it anew."
+        repair = "The compressed file is cut off: copy or write it again."
     if said.startswith(_STORE):  # unrelated to the file's content
         said = said.removeprefix(_STORE)
         # Whole words: a port number may contain the 404 of a status.

@@ -301,6 +301,6 @@ def _records(buffer: Any, name: str) -> pl.DataFrame:
         reason = str(error).strip().splitlines()[0]
         raise ReadError(
             f"{Path(name)}: the records do not fit one table: {reason}",
-            code="file_unreadable",
+            code="file_malformed",
             file=str(name),
         ) from None

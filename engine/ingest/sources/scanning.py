@@ -279,6 +279,15 @@ _NAMED = {
     ".conllu": ("CoNLL-U", "a table with a list of tags per sentence"),
 }
 """Suffixes of text formats without marks in their content."""
+_SENTENCE = re.compile(r"[^\W\d_][^\s,]* [^\W\d_][^\s,]* [^\W\d_]")
+_SEPARATED = re.compile(r"[\t;|]|,\S")
+
+
+def _sentences(head: bytes) -> bool:
+    """Return whether at least half of the first lines have three words in a row and no columns."""
+    lines = head.decode(errors="replace").splitlines()[:10]
+    found = [bool(_SENTENCE.search(line)) for line in lines if not _SEPARATED.search(line)]
+    return 2 * sum(found) >= len(lines) > 0 and len(found) == len(lines)
 
 
 def foreign(head: bytes, name: str = "") -> str | None:
@@ -291,6 +300,8 @@ def foreign(head: bytes, name: str = "") -> str | None:
         )
     found = [(title, way) for title, mark, way in _KNOWN if re.match(mark, start, re.DOTALL)]
     found += [named for end, named in _NAMED.items() if name.lower().endswith(end)]
+    if name.lower().endswith(".txt") and _sentences(start):
+        return f"has lines of text and no columns. Bring {_TEXTS}."
     return f"is {found[0][0]}, which is not read. Bring {found[0][1]}." if found else None
 
 

@@ -24,7 +24,7 @@ from ...tally.stored import Parts
 from ...tally.units import Facts as units_Facts
 from ...tally.units import Scored, Units, best_labels, outcomes_of, scored_by_rank
 from ..encoding import Workers, truth_of_labels
-from ..rules import renamed
+from ..rules import out_of_step, renamed
 from ..scores import check_probabilities, limits_of
 from ..scores import notes_of as scores_notes_of
 from .dialects import Settings
@@ -34,15 +34,18 @@ from .encode import Batch, Rows, encode_batch, without_repeats
 
 _LOOKED_AT = 10_000  # units, evenly spaced
 _LEAST = 20
+_RIGHT = 0.8  # share of right labels from which their order is right
 _TIES = 65_536  # rows in which a tie is looked for first
+_SIGMAS = 5  # standard errors below 0.5 of a ROC AUC that is below it by evidence
 _REVERSED = 0.1  # ROC AUC from which down scores are of the other class
 
 
-def notes_of(batch: Batch, units: Units) -> list[Note]:
+def notes_of(batch: Batch, units: Units, *, whole: bool = True) -> list[Note]:
     """Return notes on labels or scores that hardly ever agree with the truth.
 
     Args:
         units: with predictions, if needed.
+        whole: whether these are all datums, so that rows are in order.
     """
     tied = _tied(batch, units)
     if batch.truth_start is not None or batch.truth.size < _LEAST:
@@ -57,6 +60,9 @@ def notes_of(batch: Batch, units: Units) -> list[Note]:
     pairs = pl.DataFrame({"mine": predicted[both], "other": truth[both]}).group_by("mine", "other")
     values = batch.labels.frame["label_value"]
     warning = renamed(pairs.len(), values, "of datums with a label on both sides,", 2)
+    right = np.count_nonzero(units.hard == batch.truth)
+    if whole and warning is None and right < _RIGHT * batch.truth.size:
+        warning = out_of_step(units.hard, batch.truth, lambda ours, theirs: (ours == theirs).mean())
     return tied if warning is None else [*tied, warning]
 
 
@@ -109,7 +115,7 @@ def _reversed(batch: Batch, looked: Array) -> list[Note]:
         return []
     rank = pl.Series(score).rank("average").to_numpy()
     area = (rank[true].sum() - positives * (positives + 1) / 2) / (positives * negatives)
-    if area > _REVERSED:
+    if area > _REVERSED and (area >= 0.5 or not _turned(score, true, area)):
         return []
     values = batch.labels.frame["label_value"].to_list()
     others = [value for code, value in enumerate(values) if code != rows.only]
@@ -122,6 +128,20 @@ def _reversed(batch: Batch, looked: Array) -> list[Note]:
             warning=True,
         )
     ]
+
+
+def _turned(score: Array, true: Array, area: float) -> bool:
+    """Return whether 1 - score predicts the truth, and the score does worse than a constant.
+
+    Only inverted probabilities do: a poor model is rarely better than its base rate in reverse.
+    """
+    if score.min() < 0 or score.max() > 1:
+        return False
+    positives = int(true.sum())
+    spread = np.sqrt(area * (1 - area) / min(positives, true.size - positives))  # at most
+    base = true.mean() * (1 - true.mean())
+    worse, better = ((score - true) ** 2).mean(), ((1 - score - true) ** 2).mean()
+    return bool(area + _SIGMAS * spread < 0.5 and better < base < worse)
 
 
 # Predicted labels if labels have individual thresholds.
@@ -421,7 +441,8 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
         one = batch.hard is None and not settings.multilabel
         of = None if scored is None else scored.labels
         tell(frames, settings, batch.labels, units.hard if one else None, of)
-    frames.notes += weightless_notes(units, batch.labels, batch.datums) + notes_of(batch, units)
+    frames.notes += weightless_notes(units, batch.labels, batch.datums)
+    frames.notes += notes_of(batch, units, whole=frames.whole)
     beside = {
         "per_datum": batch.sequences,
         "examples": "confusion" in needs and settings.examples_given,

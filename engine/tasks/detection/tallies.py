@@ -274,6 +274,15 @@ def _of_labels(near: Near, sides: tuple[LaidOut, LaidOut]) -> Pairs:
     return kept.given(p_label.size)
 
 
+def _keep_ties(frames: Frames, ranked: Ranked) -> None:
+    """Drop the warning of tied scores if no threshold has right and wrong rows: any order does."""
+    if any(note.kind == "tied_scores" for note in frames.notes):
+        right, known = ranked.hit, ranked.hit | ranked.ignored
+        both = np.bitwise_or.reduce(right, axis=1) & np.bitwise_or.reduce(~known, axis=1)
+        if not both.any():
+            frames.notes = [note for note in frames.notes if note.kind != "tied_scores"]
+
+
 def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Workers) -> Tallies:
     """Encode, match and tally.
 
@@ -306,6 +315,8 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
         )
     matched, near = met(batch, settings, needs, threads, lap)
     left_out(frames, matched.left)
+    if frames.notes:
+        _keep_ties(frames, matched.ranked)
     if PLACES in needs:
         matched = placed(frames, batch, matched, settings)
     if settings.thresholds:

@@ -18,6 +18,7 @@ from ...tally.registry import stored_as
 from ...tally.stats import Column, Fill, Stats, row_places
 from ..counted import merged_counts
 from ..encoding import Workers
+from ..rules import out_of_step
 from .dialects import INTERVALS, QUANTILES, SAMPLES, SCALES, Settings, read_of
 from .encode import STATUS, Batch, encode_batch
 from .metrics.distributions import of_quantiles, of_samples, winkler
@@ -115,6 +116,14 @@ def _tell_units(frames: Frames, batch: Batch) -> None:
             both, own_spread = float((spread * centred).sum()), float((centred**2).sum())
             r = both / np.sqrt(own_spread * float((spread**2).sum()))
         if not abs(r) >= _LINEAR:
+            ours, theirs = paired.prediction[own], paired.target[own]
+            naive = (ours[1:] == theirs[:-1]).mean() > _NAIVE
+            if (
+                frames.whole
+                and not naive
+                and (note := out_of_step(ours, theirs, lambda a, b: float(np.corrcoef(a, b)[0, 1])))
+            ):
+                frames.notes.append(note)
             continue
         factor = both / own_spread
         offset = float(target.mean() - factor * prediction.mean())
@@ -129,6 +138,7 @@ def _tell_units(frames: Frames, batch: Batch) -> None:
         frames.notes.append(Note(kind, message, facts={**facts, "target": str(name)}, warning=True))
 
 
+_NAIVE = 0.5  # share of predictions that are the target of the row before
 _REPEATED, _FAR = 3, 10.0  # rows of a sentinel, and interquartile ranges to all other values
 
 
@@ -150,16 +160,17 @@ def _tell_sentinels(frames: Frames, paired: Paired) -> None:
             same = values == extreme
             n, rest, there = int(same.sum()), values[~same], others[same]
             # A true extreme has neighbours, or the other side is extreme there too.
-            if n < _REPEATED or np.abs(rest - extreme).min() <= far:
+            if (n < _REPEATED and frames.whole) or np.abs(rest - extreme).min() <= far:
                 continue
             if not (there == extreme).all() and np.abs(np.median(there) - extreme) <= far:
                 continue
-            message = (
-                f"{n:,} {side} are {extreme:g}, far outside all others ({rest.min():g} to"
-                f" {rest.max():g}): a mark of missing values? Remove these rows."
+            what = (
+                f"whose {side[:-1]} is {extreme:g}, far outside all others: a mark of missing"
+                " values? Remove these rows"
             )
-            facts = {"side": side, "value": str(extreme), "count": n}
-            frames.notes.append(Note("sentinel_values", message, n, warning=True, facts=facts))
+            note = note_of("sentinel_values", n, ("row", "rows", what))
+            facts = {"side": side, "value": str(extreme), "count": n, "least": _REPEATED}
+            frames.notes.append(msgspec.structs.replace(note, warning=True, facts=facts))
 
 
 def errors_of(paired: Paired, error: str, settings: Settings) -> Array:

@@ -270,6 +270,8 @@ def _collides(met: LaidOut, twice: Array, keys: list[Array], *, repeats: bool) -
 
 def _refuse_repeats(met: LaidOut, twice: Array, queries: pl.Series, *, repeats: bool) -> None:
     sides = ((met.run, met.start, met.rows), (met.judged, met.gold_start, met.gold_rows))
+    said: list[str] = []
+    facts: dict[str, object] = {}
     for i, (side, start, rows) in enumerate(sides):
         repeated = np.flatnonzero(twice[i])
         if not repeated.size or (i == 0 and repeats):
@@ -286,18 +288,16 @@ def _refuse_repeats(met: LaidOut, twice: Array, queries: pl.Series, *, repeats: 
             place = "" if side.column is None else f" in rows {at}"
             shown.append(f"query_id={queries[q]!r}, doc_id={doc!r}{place}")
         rows_from = "" if side.column is None else " (rows count from 0)"
-        raise InputError(
+        said.append(
             f"{side.name}: a document appears more than once in {repeated.size:,}"
             f" {'query' if repeated.size == 1 else 'queries'}, first{rows_from}:"
             f" {'; '.join(shown)}. Each may appear once; was a file read twice, or"
             " are these passages of one document? Keep the best of them, e.g."
-            f" by {_best_of(side)}.",
-            code="repeated_values",
-            side=side.name,
-            column="doc_id",
-            count=repeated.size,
-            rows=named,
+            f" by {_best_of(side)}."
         )
+        facts = facts or {"side": side.name, "count": repeated.size, "rows": named}
+    if said:
+        raise InputError("\n".join(said), code="repeated_values", column="doc_id", **facts)
 
 
 def _best_of(side: Side) -> str:

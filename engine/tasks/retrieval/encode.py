@@ -303,7 +303,7 @@ def _without_own(frames: Frames, run: Side, datums: Datums) -> Side:
     n = int(own.sum())
     if n:
         words = "row", "rows", "whose document is the query itself skipped"
-        frames.notes.append(note_of("retrieval", n, words, ()))
+        frames.notes.append(note_of("own_documents_skipped", n, words, ()))
     kept = np.flatnonzero(~own.to_numpy())
     rows = None if run.row is None else run.row[kept]
     return Side(run.name, run.query[kept], run.doc.gather(kept), run.value[kept], run.column, rows)
@@ -569,10 +569,11 @@ def _tell_tied_ids(frames: Frames, met: LaidOut, settings: Settings) -> None:
     size[query[top]] = hits.equal[top]
     tied = int((np.bincount(query[top], minlength=n) < size).sum())
     n_queries = int((np.bincount(query[right], minlength=n) > 0).sum())
-    if tied > MANY * n_queries:
+    if tied > MANY * n_queries or not frames.whole:
         order = "document ids" if settings.ties == "trec" else "the order of the rows"
         words = ("query", "queries")
-        frames.notes += tied_notes(tied, n_queries, words, "documents", "ranks", order, beyond=0.5)
+        shares = {"beyond": 0.5, "least": MANY}
+        frames.notes += tied_notes(tied, n_queries, words, "documents", "ranks", order, **shares)
 
 
 def _tell_reversed(frames: Frames, lists: Lists) -> None:
@@ -623,7 +624,7 @@ def _tell_relevance(frames: Frames, relevance: Array, lists: Lists, judged_query
     unjudged = int((relevance < 0).sum())
     if unjudged:
         words = "judgment", "judgments", "with a relevance below 0: taken as not judged"
-        frames.notes.append(note_of("retrieval", unjudged, words, ()))
+        frames.notes.append(note_of("negative_relevance", unjudged, words, ()))
     empty = int(((lists.relevant == 0) & judged_query).sum())
     if empty:
         words = (
@@ -632,7 +633,7 @@ def _tell_relevance(frames: Frames, relevance: Array, lists: Lists, judged_query
             "without any relevant document: values are 0 there, or undefined in metrics that need"
             " one",
         )
-        note, of = note_of("retrieval", empty, words, ()), int(judged_query.sum())
+        note, of = note_of("queries_without_relevant", empty, words, ()), int(judged_query.sum())
         facts = {"count": empty, "of": of, "beyond": 0.5}
         warning = empty > of / 2
         frames.notes.append(msgspec.structs.replace(note, warning=warning, facts=facts))

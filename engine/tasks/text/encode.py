@@ -27,6 +27,7 @@ from ..encoding import (
     table_datums,
     taken,
 )
+from ..rules import out_of_step
 from .dialects import Settings
 from .pairs import Pairs
 
@@ -261,6 +262,7 @@ def encode_batch(frames: Frames, settings: Settings) -> Batch:
         )
         _note_unicode_forms(frames, batch.pairs)
         _note_streams(frames, batch.pairs)
+        _note_order(frames, batch.pairs)
     return batch
 
 
@@ -444,6 +446,25 @@ def _note_unicode_forms(frames: Frames, pairs: Pairs) -> None:
         )
 
 
+def _note_order(frames: Frames, pairs: Pairs) -> None:
+    """Warn if single references have the words of the predictions of other rows."""
+    n = len(pairs.candidates)
+    if not frames.whole or len(pairs.references) != n or not n:
+        return
+    texts = pl.concat([pairs.candidates, pairs.references])
+    looked = np.linspace(0, n - 1, min(n, _LOOKED_AT)).astype(np.int64)
+
+    def common(ours: Array, theirs: Array) -> float:
+        at = looked[looked < ours.size]
+        sides = (texts.gather(side[at]).str.split(" ") for side in (ours, theirs))
+        shared = [(set(a), set(b)) for a, b in zip(*sides, strict=True)]
+        return float(np.mean([len(a & b) / len(a | b) for a, b in shared]))
+
+    rows = np.arange(n)
+    if common(rows, rows + n) < _IN_ORDER and (told := out_of_step(rows, rows + n, common)):
+        frames.notes.append(told)
+
+
 def _note_streams(frames: Frames, pairs: Pairs) -> None:
     """Warn if references are listed by stream, as sacrebleu takes them, and not by prediction.
 
@@ -479,6 +500,8 @@ def _note_streams(frames: Frames, pairs: Pairs) -> None:
 
 _STREAMS = 20  # references per prediction up to which their order is looked at
 _CLEARLY = 0.1  # gain in the share of common words
+_LOOKED_AT = 64  # texts whose words are compared with those of other rows
+_IN_ORDER = 0.4  # share of common words from which rows are in order
 _FORMS = 1000  # texts of each side that are looked at
 
 

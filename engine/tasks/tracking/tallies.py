@@ -322,6 +322,32 @@ def _skipped(truth: Side, predicted: Side) -> Note | None:
     )
 
 
+def _untracked(truth: Side, predicted: Side) -> Note | None:
+    """A warning of a side whose boxes are all of different tracks, unlike those of the other."""
+    single, lengths = [], []
+    for side in (truth, predicted):
+        n, sequences = side.frame.size, int(side.datum.max(initial=0)) + 1
+        tracks = len(side.ids) * sequences  # at most
+        if _SINGLE * n <= tracks:
+            tracks = np.unique(side.datum.astype(np.int64) * len(side.ids) + side.id).size
+        single.append(n >= LEAST and tracks >= _SINGLE * n)
+        lengths.append(n / max(1, tracks))
+    if single[0] == single[1] or lengths[single.index(False)] < _LONG:
+        return None
+    column, name = ("track_id", "predictions") if single[1] else ("object_id", "ground truths")
+    return Note(
+        "tracks_of_one_box",
+        f"nearly every box of the {name} is a track of its own, while tracks of the other side have"
+        f" {lengths[single.index(False)]:.3g} boxes on average, and the numbers mean little. Name"
+        f" the column of tracks: {option('columns', {'mine': column})}.",
+        warning=True,
+        facts={"side": name.replace(" ", "_")},
+    )
+
+
+_SINGLE, _LONG = 0.95, 3.0  # share of boxes that are a track; mean length of the other's tracks
+
+
 def _unanswered(truth: Side, predicted: Side) -> Note | None:
     """A warning of sequences whose frames are mostly without predictions.
 
@@ -365,7 +391,7 @@ def _exchanged(truth: Side, predicted: Side) -> Note | None:
         "frames_exchanged",
         "boxes of the two sides overlap once columns 'frame' and 'track_id' of the predictions are"
         " exchanged, and the numbers mean little as they are. In text files the frame is the first"
-        " column; of a table, name both with --columns.",
+        f" column; of a table, name both with {option('columns')}.",
         warning=True,
     )
 
@@ -463,7 +489,7 @@ def _matched(
     matched = match(batch, settings, needs, workers)
     sides = matched.truth, matched.found
     doubt = disagreement(batch, *sides, matched.rows, settings.alphas) or _skipped(*sides)
-    doubt = doubt or _unanswered(*sides)
+    doubt = doubt or _untracked(*sides) or _unanswered(*sides)
     frames.notes += [*matched.notes, *([] if doubt is None else [doubt])]
     return matched
 

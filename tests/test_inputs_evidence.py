@@ -1,0 +1,210 @@
+"""Tables that are read well and mean nothing: rows out of step, single tracks, swapped sides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from partitions.cases import in_buckets
+from refusals import noted, refused
+
+import evalengine as ee
+
+N = 60
+IDS = pl.DataFrame({"datum_id": range(N)})
+WORDS = ["red", "green", "blue", "cat", "dog", "cow", "sun", "moon", "sky", "sea"]
+
+
+def codes(result: Any, severity: str = "warning") -> set[str]:
+    return {one.code for one in result.findings if one.severity == severity}
+
+
+def texts(rng: np.random.Generator, n: int = N) -> pl.Series:
+    return pl.Series([" ".join(rng.choice(WORDS, 6)) + f" {i}" for i in rng.permutation(n)])
+
+
+def sides(task: str, seed: int = 0) -> tuple[pl.DataFrame, pl.DataFrame, str]:
+    """Predictions close to their ground truths, and the predicted column."""
+    rng = np.random.default_rng(seed)
+    if task == "text":
+        made = texts(rng)
+        return IDS.with_columns(text=made + " so"), IDS.with_columns(text=made), "text"
+    if task == "regression":
+        made = rng.normal(size=N)
+        found = IDS.with_columns(prediction=made + rng.normal(size=N) / 100)
+        return found, IDS.with_columns(target=made), "prediction"
+    labels = pl.Series(rng.choice(list("abc"), N))
+    found = IDS.with_columns(label_value=pl.Series(["a", "b", *labels[2:]]))
+    return found, IDS.with_columns(label_value=labels), "label_value"
+
+
+@pytest.mark.parametrize("task", ["text", "regression", "classification"])
+@pytest.mark.parametrize("order", ["reverse", "later", "earlier", "random", "as is"])
+def test_rows_out_of_step_are_told(task: str, order: str) -> None:
+    ours, theirs, name = sides(task)
+    column = pl.col(name)
+    moved = {
+        "reverse": column.reverse(),
+        "later": pl.concat([column.tail(1), column.head(N - 1)]),
+        "earlier": pl.concat([column.tail(N - 1), column.head(1)]),
+        "random": column.shuffle(seed=1),
+        "as is": column,
+    }
+    card = ee.score(ours.with_columns(moved[order]), theirs, task=task)
+    assert ("rows_out_of_step" in codes(card)) == (order not in ("random", "as is"))
+
+
+def test_forecasts_of_the_last_value_and_alternating_labels_are_in_step() -> None:
+    values = np.random.default_rng(3).normal(size=N)
+    naive = pl.DataFrame({"target": values, "prediction": np.roll(values, 1)})
+    assert "rows_out_of_step" not in codes(ee.score(naive))
+    trend = pl.DataFrame({"target": np.arange(N) + 0.5, "prediction": -np.arange(N) - 0.5})
+    assert "rows_out_of_step" not in codes(ee.score(trend))
+    both = IDS.with_columns(label_value=pl.Series(["a", "b"] * (N // 2)))
+    other = both.with_columns(label_value=pl.Series(["b", "a"] * (N // 2)))
+    assert "rows_out_of_step" not in codes(ee.score(other, both))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_probabilities_of_the_other_class_are_told(seed: int) -> None:
+    """Their ROC AUC is far above 0.1; scores without skill, and poor ones, have no warning."""
+    rng = np.random.default_rng(seed)
+    p = 1 / (1 + np.exp(-rng.normal(size=400) * 1.5))
+    true = (rng.random(400) < p).astype(int)
+    card = ee.score(y_true=true, y_score=1 - p, metrics=["ROCAUC"])
+    assert 0.1 < card.value("ROCAUC", label_value=1) < 0.4
+    assert "scores_reversed" in codes(card)
+    for score in (p, rng.random(400), np.clip(0.45 - true / 10 + rng.normal(size=400), 0, 1)):
+        found = ee.score(y_true=true, y_score=score, metrics=["ROCAUC"])
+        assert "scores_reversed" not in codes(found)
+
+
+def tracks() -> pl.DataFrame:
+    frame = np.repeat(np.arange(6), 3)
+    track = np.tile([1, 2, 3], 6)
+    at = track * 50.0 + frame
+    box = {"xmin": at, "ymin": at, "xmax": at + 20, "ymax": at + 20}
+    return pl.DataFrame({"sequence": ["a"] * 18, "frame": frame, "track_id": track, **box})
+
+
+def test_tracks_of_one_box_are_told() -> None:
+    single = tracks().with_columns(track_id=pl.int_range(pl.len()))
+    assert noted(ee.score(single, tracks()), "tracks_of_one_box", side="predictions")
+    assert noted(ee.score(tracks(), single), "tracks_of_one_box", side="ground_truths")
+    first = tracks().filter(pl.col("frame") == 0)
+    for ours, theirs in ((tracks(), tracks()), (single, single), (first, first)):
+        assert "tracks_of_one_box" not in codes(ee.score(ours, theirs))
+
+
+def test_tracks_without_a_sequence_are_no_images() -> None:
+    bare = tracks().drop("sequence").with_columns(label_value=pl.lit("a"), score=pl.lit(0.5))
+    with refused("column_missing", column="sequence"):
+        ee.score(bare, bare.drop("score"))
+    boxes = bare.with_columns(datum_id=pl.col("frame"))
+    card = ee.score(boxes, boxes.drop("score"))
+    assert card.task == "detection"
+    assert [one.severity for one in card.findings if one.code == "unread_column"] == ["note"] * 2
+
+
+def test_lines_of_text_are_no_table(tmp_path: Path) -> None:
+    for name, said in (("p", "the cat sat\nso it goes on\n"), ("g", "a cat sat, or so\nit goes\n")):
+        (tmp_path / f"{name}.txt").write_text(said)
+    for task in (None, "text"):
+        with refused("format_unknown", ee.ReadError):
+            ee.score(tmp_path / "p.txt", tmp_path / "g.txt", task=task)
+    table = "datum_id,text\n1,the cat sat on it\n2,so it goes on\n"
+    (tmp_path / "p.txt").write_text(table)
+    assert ee.score(tmp_path / "p.txt", tmp_path / "p.txt", task="text").value("ROUGE1") == 1
+
+
+def test_swapped_tables_of_labels_are_asked_about() -> None:
+    truth = IDS.with_columns(label=pl.lit("a"))
+    with refused("column_missing", side="ground_truths", swapped_with="prediction"):
+        ee.score(truth, truth.rename({"label": "prediction"}))
+
+
+def test_certainty_of_annotators_is_no_swap() -> None:
+    rng = np.random.default_rng(0)
+    truth = IDS.with_columns(label_value=pl.Series(rng.choice(["a", "b"], N)))
+    steps = truth.with_columns(score=pl.Series(rng.choice([0.5, 0.75, 1.0], N)))
+    assert noted(ee.score(truth, steps), "tables_swapped", severity="note")
+    scores = truth.with_columns(score=pl.Series(rng.random(N)))
+    assert noted(ee.score(truth, scores), "tables_swapped", severity="warning")
+
+
+def test_repeated_documents_of_both_sides_are_told_together() -> None:
+    run = pl.DataFrame({"query_id": [1, 1], "doc_id": ["a", "a"], "score": [0.5, 0.4]})
+    with refused("repeated_values", side="predictions", match=r"ground truths: a document"):
+        ee.score(run, run.select("query_id", "doc_id", relevance=1))
+
+
+def test_the_nearest_task_and_its_missing_column() -> None:
+    ours = IDS.with_columns(guess=pl.lit("a"), score=0.5)
+    theirs = IDS.with_columns(truth=pl.lit("a"))
+    way = r'classification; .*columns=\{"guess": "label_value"\}'
+    with refused("task_unknown", match=way) as info:
+        ee.score(ours, theirs)
+    assert len(str(info.value)) < 400
+    with refused("task_unknown", match="write task= ") as info:
+        ee.score({"a": [1], "b": [2]}, {"a": [1], "c": [2]})
+    assert len(str(info.value)) < 300
+
+
+def test_marks_of_missing_values_next_to_a_label_map() -> None:
+    ours = IDS.with_columns(label_value=pl.Series(["a", "b", "c"] * 20))
+    theirs = ours.with_columns(label_value=pl.Series(["a", "b", "NaN"] * 20))
+    card = ee.score(ours, theirs, label_map={"a": "x"})
+    assert noted(card, "missing_as_label", side="ground_truths", count=20)
+    assert "missing_as_label" not in codes(ee.score(ours, theirs, label_map={"NaN": "c"}))
+
+
+def bounded(case: tuple[pl.DataFrame, ...], folder: Path, **options: Any) -> list[ee.Scorecard]:
+    """The run in memory, and in four buckets."""
+    paths = [folder / f"{i}.parquet" for i in range(len(case))]
+    for path, table in zip(paths, case, strict=True):
+        table.write_parquet(path)
+    limit = {"memory_limit": "1GB", "scratch": str(folder / "scratch")}
+    return [ee.score(*paths, **options, **how) for how in ({}, limit)]
+
+
+def test_buckets_judge_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ids one off, marks of missing labels, sentinels and ties that are few in each bucket."""
+    in_buckets(monkeypatch)
+    rng = np.random.default_rng(0)
+    names = pl.Series([f"img_{i}" for i in range(1, N + 2)])
+    labels = pl.Series(rng.choice(["a", "b"], N))
+    moved = (
+        pl.DataFrame({"datum_id": names[1:], "label_value": labels}),
+        pl.DataFrame({"datum_id": names[:-1], "label_value": labels}),
+    )
+    for card in bounded(moved, tmp_path, task="classification"):
+        assert noted(card, "ids_one_off", step=-1)
+    marked = labels.to_frame("label_value").with_columns(
+        label_value=pl.when(pl.int_range(N) % 10 == 0).then(pl.lit("NaN")).otherwise("label_value")
+    )
+    for card in bounded((IDS.hstack([labels.alias("label_value")]), IDS.hstack(marked)), tmp_path):
+        assert noted(card, "missing_as_label", count=6)
+    wide = pl.DataFrame({"datum_id": range(120)})
+    target = np.where(np.arange(120) % 40 == 0, -999.0, rng.random(120))
+    numbers = wide.with_columns(target=target, prediction=rng.random(120))
+    for card in bounded((numbers,), tmp_path):
+        assert noted(card, "sentinel_values", count=3, side="targets")
+    rare = numbers.with_columns(target=pl.when(wide["datum_id"] == 0).then(-999.0).otherwise(0.5))
+    for card in bounded((rare,), tmp_path):
+        assert "sentinel_values" not in codes(card)
+
+
+def test_buckets_count_tied_documents_of_all_queries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_buckets(monkeypatch)
+    query = np.repeat(np.arange(N), 2)
+    tied = np.tile([1.0, 0.5], N)
+    tied[1:14:2] = 1.0  # of seven queries
+    run = pl.DataFrame({"query_id": query, "doc_id": np.tile(["a", "b"], N), "score": tied})
+    judged = run.filter(pl.col("doc_id") == "a").select("query_id", "doc_id", relevance=1)
+    for card in bounded((run, judged), tmp_path):
+        assert noted(card, "tied_top_scores", count=7, severity="note")
