@@ -456,9 +456,16 @@ def _note_order(frames: Frames, pairs: Pairs) -> None:
 
     def common(ours: Array, theirs: Array) -> float:
         at = looked[looked < ours.size]
-        sides = (texts.gather(side[at]).str.split(" ") for side in (ours, theirs))
-        shared = [(set(a), set(b)) for a, b in zip(*sides, strict=True)]
-        return float(np.mean([len(a & b) / len(a | b) for a, b in shared]))
+        words = [
+            texts.gather(side[at]).str.split(" ").alias(name)
+            for side, name in ((ours, "a"), (theirs, "b"))
+        ]
+        shared = pl.col("a").list.set_intersection("b").list.len()
+        return float(
+            pl.DataFrame(words)
+            .select((shared / pl.col("a").list.set_union("b").list.len()).mean())
+            .item()
+        )
 
     rows = np.arange(n)
     if common(rows, rows + n) < _IN_ORDER and (told := out_of_step(rows, rows + n, common)):
