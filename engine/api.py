@@ -224,13 +224,13 @@ def explain(
     frames = checked_frames(opened.inputs, plan.task, plan.options)
     plan = planner.fitted(plan, frames)
     report = _report(frames)
-    said = "\n".join([planner.explain(plan), *memory])
+    message = "\n".join([planner.explain(plan), *memory])
     inputs = [
         f"input     {name.replace('_', ' ')}: {count_of(count, 'row')}"
         f" from {report.sources.get(name)}"
         for name, count in report.rows.items()
     ]
-    return "\n".join([*inputs, *columns_told(frames.columns()), said])
+    return "\n".join([*inputs, *columns_told(frames.columns()), message])
 
 
 def metrics_table() -> pl.DataFrame:

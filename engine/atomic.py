@@ -268,13 +268,13 @@ def is_abandoned(path: Path) -> bool:
 
     The writer of a draft has its lock. For other machines, and without locks, the answer is False.
     """
-    found = _DRAFT.fullmatch(path.name)
-    if found is None or found[2] != this_machine():
+    match = _DRAFT.fullmatch(path.name)
+    if match is None or match[2] != this_machine():
         return False
     try:
         with open(path, "rb") as file:
             old = time.time() - os.fstat(file.fileno()).st_mtime > _YOUNG
-            return try_lock(file) and (old or not _alive(int(found[1])))
+            return try_lock(file) and (old or not _alive(int(match[1])))
     except OSError:
         return False
 
@@ -322,10 +322,10 @@ def _drafts_of(target: Path) -> str:
     return f".{name_within(target.name, _LONGEST)}."
 
 
-def _warn(said: str) -> None:
+def _warn(message: str) -> None:
     import logging
 
-    logging.getLogger("evalengine").warning("note: %s.", said)
+    logging.getLogger("evalengine").warning("note: %s.", message)
 
 
 def swap(fresh: Path, target: Path, tell: Callable[[str], None] = _warn) -> None:

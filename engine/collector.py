@@ -177,15 +177,15 @@ class Batches:
         """
         return self.scan(name).collect()
 
-    def _same_columns(self, name: str, found: pl.DataFrame, *, rows: bool = False) -> None:
+    def _same_columns(self, name: str, frame: pl.DataFrame, *, rows: bool = False) -> None:
         known = self._columns.get(name)
-        if known is None or not (found.height or rows):
+        if known is None or not (frame.height or rows):
             return
         told = [
             f"{word} {', '.join(map(repr, names))}"
             for word, names in (
-                ("lack", [one for one in known if one not in found.columns]),
-                ("have also", [one for one in found.columns if one not in known]),
+                ("lack", [one for one in known if one not in frame.columns]),
+                ("have also", [one for one in frame.columns if one not in known]),
             )
             if names
         ]
@@ -365,9 +365,9 @@ class Collector:
         }
         for role, form in forms.items():
             if self._forms.get(role, form) != form or (self._forms and role not in self._forms):
-                told = ", ".join(f"{name} ({one.format})" for name, one in self._forms.items())
+                text = ", ".join(f"{name} ({one.format})" for name, one in self._forms.items())
                 raise InputError(
-                    f"this batch is {role} ({form.format}), and earlier ones are {told}. Give every"
+                    f"this batch is {role} ({form.format}), and earlier ones are {text}. Give every"
                     " batch in the same form.",
                     code="batches_differ",
                     side=role,
@@ -595,8 +595,8 @@ class Collector:
             if form.format == LABEL_MAPS:  # last, because joins in Polars mix up objects
                 rows = frame.collect()
                 frame = rows.with_columns(unpacked(rows["raster"])).lazy()
-            said = f"{form.format} of {len(self):,} datums in batches"
-            sources[role] = Source(frame, said, form.format, notes=notes, warnings=warnings)
+            message = f"{form.format} of {len(self):,} datums in batches"
+            sources[role] = Source(frame, message, form.format, notes=notes, warnings=warnings)
             notes = warnings = ()
             if form.numbered:
                 sources[role].datums = self._every_datum(names)
@@ -635,8 +635,8 @@ class Collector:
     def _left_out(self, names: pl.DataFrame | None) -> Sequence[tuple[str, str, int | None]]:
         n = 0 if names is None else self._batches.datums - names.height
         word = "datum" if n == 1 else "datums"
-        said = f"skipped {n:,} {word} whose id was added before."
-        return [("repeated_left_out", said, n)] if n else []
+        message = f"skipped {n:,} {word} whose id was added before."
+        return [("repeated_left_out", message, n)] if n else []
 
 
 def _own(forms: Mapping[str, Form]) -> list[str]:

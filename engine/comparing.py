@@ -340,9 +340,9 @@ def _cluster(cards: Mapping[str, Scorecard], options: Options, test: str) -> str
     if options.cluster is not None or set(told.values()) == {None}:
         return options.cluster
     if len(set(told.values())) > 1:
-        said = ", ".join(f"{name} {one or 'none'}" for name, one in told.items())
+        message = ", ".join(f"{name} {one or 'none'}" for name, one in told.items())
         raise OptionError(
-            f"the runs were scored by different clusters ({said}): choose one with"
+            f"the runs were scored by different clusters ({message}): choose one with"
             f" {option('cluster', next(filter(None, told.values())))}.",
             code="runs_differ",
             option="cluster",
@@ -510,8 +510,8 @@ def _same_slices(
     every = [run.plan.options.by for run in runs.values()]
     shared = tuple(by for by in every[0] if all(by in other for other in every[1:]))
     lone = sorted({by for some in every for by in some} - set(shared))
-    said = f"slices by {listing(lone)} are skipped: not all runs have them."
-    return shared, [said] if lone else []
+    message = f"slices by {listing(lone)} are skipped: not all runs have them."
+    return shared, [message] if lone else []
 
 
 def _with_keys(name: str, run: Tallied, asked: Wanted, by: tuple[str, ...]) -> Tallied:

@@ -219,8 +219,8 @@ def score_opened(
         plan = msgspec.structs.replace(plan, paged=True)
     plan = planner.fitted(plan, frames)
     if unlimited:
-        said = f"all rows are kept in the memory of one process: {unlimited}."
-        frames.notes.append(Note("not_in_parts", said))
+        message = f"all rows are kept in the memory of one process: {unlimited}."
+        frames.notes.append(Note("not_in_parts", message))
     rows = rows_of(frames)
     loaded = time.perf_counter()
     step("matching")
@@ -331,7 +331,7 @@ def unanswered(plan: planner.Plan, notes: Sequence[Note], truths: int | None = N
     way = " Their ground truths count as missed."
     if rule is not None:
         way = f" Means skip them, so they may be too high{rule.way}."
-    told = []
+    result = []
     for note in notes:
         if note.kind in _EXPLAINED:
             return [*notes]
@@ -344,8 +344,8 @@ def unanswered(plan: planner.Plan, notes: Sequence[Note], truths: int | None = N
                 many |= note.facts.get("lost", 0) >= max(1, MANY * of)
             if many:
                 note = msgspec.structs.replace(note, message=note.message + way, warning=True)
-        told.append(note)
-    return told
+        result.append(note)
+    return result
 
 
 _EXPLAINED = ("splits_without_predictions", "ids_hardly_meet")
@@ -583,9 +583,9 @@ def refuse_options(card: Scorecard, options: Options, settable: Collection[str])
             theirs = card.task
         if field in settable or given in (getattr(plain, field), theirs):
             continue
-        told = "without it" if _unset(theirs) else f"with {option(field, theirs)}"
+        text = "without it" if _unset(theirs) else f"with {option(field, theirs)}"
         raise OptionError(
-            f"{option(field, given)} is given, but the run is scored already, {told}: omit it, or"
+            f"{option(field, given)} is given, but the run is scored already, {text}: omit it, or"
             " give the tables.",
             code="option_unread",
             option=field,
@@ -628,12 +628,12 @@ def class_names(*cards: Scorecard) -> dict[str, str]:
 
     The first run with a name decides; values with two names in one run are skipped.
     """
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for card in reversed(cards):
         known = card.labels.select(pl.col("label_value").cast(pl.String), "label_name")
         pairs = known.drop_nulls().unique().filter(~pl.col("label_value").is_duplicated())
-        found |= {value: name for value, name in pairs.iter_rows() if value != name}
-    return found
+        result |= {value: name for value, name in pairs.iter_rows() if value != name}
+    return result
 
 
 def tallied_of(

@@ -23,20 +23,20 @@ class EvalengineError(ValueError):
             the error formats them for Python.
     """
 
-    def __init__(self, said: str = "", *, code: str = "", **facts: Any) -> None:
+    def __init__(self, message: str = "", *, code: str = "", **facts: Any) -> None:
         self.code = code
         self.facts = facts
-        self.said = without_secrets(said)
+        self.said = without_secrets(message)
         super().__init__(in_python(self.said))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (type(self), self.said, self.__dict__)
 
 
-def _restored(kind: type[EvalengineError], said: str, state: dict[str, Any]) -> EvalengineError:
+def _restored(kind: type[EvalengineError], message: str, state: dict[str, Any]) -> EvalengineError:
     """Rebuild an error that crossed a process, whatever the arguments of its class."""
     error = kind.__new__(kind)
-    EvalengineError.__init__(error, said)
+    EvalengineError.__init__(error, message)
     error.__dict__.update(state)
     return error
 
@@ -91,11 +91,11 @@ PASSING = (WriteError, ScratchError, EndpointError, ExecutorError, ChangedError)
 
 def invalid(name: str, value: Any, rule: str, **facts: Any) -> OptionError:
     """Return the error for a value of an option that breaks a rule, such as ``write 1 or more.``"""
-    said = f"{option(name, value)}: {rule}"
-    return OptionError(said, code="option_value", option=name, value=value, **facts)
+    message = f"{option(name, value)}: {rule}"
+    return OptionError(message, code="option_value", option=name, value=value, **facts)
 
 
-def did_you_mean(word: str, known: Iterable[str], *, n: int = 1) -> str:
+def did_you_mean(word: str, choices: Iterable[str], *, n: int = 1) -> str:
     """Return `` Did you mean 'mAP'?`` for similar names, or an empty string.
 
     A word misspells a name if one edit separates them, or two if it has seven letters or more;
@@ -109,7 +109,7 @@ def did_you_mean(word: str, known: Iterable[str], *, n: int = 1) -> str:
     from rapidfuzz.distance import OSA
     from rapidfuzz.process import extract
 
-    names = list(known)
+    names = list(choices)
     plain = [name.casefold() for name in names]
     near = extract(word.casefold(), plain, scorer=OSA.distance, score_cutoff=2, limit=None)
     # If names differ only in case (mAP, MAP), prefer the one closer to the user's spelling.
@@ -158,7 +158,7 @@ _BEGUN = 3
 def unknown(
     kind: str,
     word: str,
-    known: Iterable[str],
+    choices: Iterable[str],
     *,
     before: str = "",
     after: str = "",
@@ -169,17 +169,17 @@ def unknown(
     Args:
         kind: noun for the word, e.g. ``"metric"``.
         word: the user's name.
-        known: every valid name.
+        choices: every valid name.
         before: start of the message.
         after: its end.
         error: class of the error.
     """
-    names = sorted(known, key=str.casefold)
+    names = sorted(choices, key=str.casefold)
     shown = names[:_LISTED] if len(names) > _LISTED + _SPARED else names
     more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
-    said = f"{word!r} is not a known {kind}.{did_you_mean(word, names)}"
-    said = f"{before}{said} Known: {', '.join(shown)}{more}.{after}"
-    return error(said, code="unknown_name", value=word)
+    message = f"{word!r} is not a known {kind}.{did_you_mean(word, names)}"
+    message = f"{before}{message} Known: {', '.join(shown)}{more}.{after}"
+    return error(message, code="unknown_name", value=word)
 
 
 _LISTED, _SPARED = 20, 5

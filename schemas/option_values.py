@@ -388,7 +388,7 @@ def as_embedder(given: Any) -> Embedding | Encoder:
             option="model",
         )
     try:
-        found = msgspec.convert(
+        result = msgspec.convert(
             {name: value for name, value in given.items() if value is not None},
             Embedding,
             strict=False,
@@ -397,15 +397,15 @@ def as_embedder(given: Any) -> Embedding | Encoder:
         raise OptionError(
             f"{option('embedder')}: {error}", code="option_value", option="embedder"
         ) from None
-    counts = (found.batch_size, found.concurrency, found.dimensions or 1)
-    if min(counts) < 1 or found.retries < 0 or not found.timeout > 0:
+    counts = (result.batch_size, result.concurrency, result.dimensions or 1)
+    if min(counts) < 1 or result.retries < 0 or not result.timeout > 0:
         raise OptionError(
             f"{option('embedder')}: batch_size, concurrency and dimensions are 1 or more, retries 0"
             " or more, timeout more than 0 seconds.",
             code="option_value",
             options=["batch_size", "concurrency", "dimensions", "retries", "timeout"],
         )
-    return found
+    return result
 
 
 # Options from loosely typed values, as calls, mappings and the command line give them.

@@ -214,8 +214,8 @@ def score(
         from ..scorecard.storage import kept_bytes
 
         kept = kept_bytes(out)
-        said = f"; kept for comparing: {kept / 1e6:.1f} MB" if kept else ""
-        click.echo(f"{', '.join(card.frames)} and run.json are in {out}{said}", err=True)
+        message = f"; kept for comparing: {kept / 1e6:.1f} MB" if kept else ""
+        click.echo(f"{', '.join(card.frames)} and run.json are in {out}{message}", err=True)
     verdicts = keeper.judge(card)
     if report is not None:
         written(

@@ -211,12 +211,12 @@ def markdown_of(card: Scorecard) -> str:
     return markdown(card)
 
 
-def told_error(said: str) -> None:
+def told_error(message: str) -> None:
     """Annotate a run of GitHub Actions with a fatal error."""
     if os.environ.get("GITHUB_ACTIONS") == "true":
         from ..jobs.reports import command
 
-        click.echo(command("error", "evalengine", said), err=True)
+        click.echo(command("error", "evalengine", message), err=True)
 
 
 def told_gates(

@@ -129,8 +129,8 @@ def _tell(done: JobResult, form: str, junit: str | None, *, quiet: bool) -> None
     silent = quiet and not done.gate_failed
     if not silent:
         how = "done" if done.ran else "finished before (--force repeats it)"
-        said = f"{done.plan.loaded.job.name}: {how}, in {done.plan.shown}"
-        click.echo(said, err=form == "github")
+        message = f"{done.plan.loaded.job.name}: {how}, in {done.plan.shown}"
+        click.echo(message, err=form == "github")
     told_gates(
         done.verdicts,
         about={

@@ -104,8 +104,8 @@ def _asked(given: dict[str, Any]) -> dict[str, Any]:
             none = temperature.casefold() == "none"
             found["temperature"] = None if none else float(temperature)
         except ValueError:
-            said = f"--temperature {temperature!r}: write a number, or none."
-            raise click.BadParameter(said) from None
+            message = f"--temperature {temperature!r}: write a number, or none."
+            raise click.BadParameter(message) from None
     pairs = dict(pair for text in columns for pair in Pairs().convert(text, None, None))
     return {
         "metrics": [name for name in split if name],

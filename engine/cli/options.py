@@ -197,13 +197,13 @@ def generated() -> list[click.Option]:
     return [_option(name, texts.get(name, "")) for name in FIELDS]
 
 
-def _option(name: str, said: str) -> click.Option:
+def _option(name: str, message: str) -> click.Option:
     kind = kind_of(name)
     dashed = name.replace("_", "-")
     long = f"--{dashed}/--no-{dashed}" if kind is bool else f"--{dashed}"
     return click.Option(
         [name, *SHORT.get(name, ()), long],
-        help=said,
+        help=message,
         shell_complete=partial(_values, name) if name in ("task", "dialect", "metrics") else None,
         is_eager=name == "task",  # --help depends on it
         **_reading(name, kind),

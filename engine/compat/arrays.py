@@ -304,14 +304,14 @@ def precision_recall_fscore(
 def _list(name: str, labels: Any) -> list[Hashable]:
     if isinstance(labels, (str, bytes)) or not hasattr(labels, "__iter__"):
         raise InputError(f"{name} must be a sequence of labels, not {labels!r}.")
-    found = list(labels.tolist() if hasattr(labels, "tolist") else labels)
-    wrong = [label for label in found if not isinstance(label, (str, int, float))]
-    if wrong or any(isinstance(label, float) and not label.is_integer() for label in found):
+    result = list(labels.tolist() if hasattr(labels, "tolist") else labels)
+    wrong = [label for label in result if not isinstance(label, (str, int, float))]
+    if wrong or any(isinstance(label, float) and not label.is_integer() for label in result):
         raise InputError(
             f"{name}: labels are strings, integers or booleans; found"
-            f" {(wrong or [x for x in found if isinstance(x, float)])[0]!r}."
+            f" {(wrong or [x for x in result if isinstance(x, float)])[0]!r}."
         )
-    return found
+    return result
 
 
 def _view(truth: list[int], predicted: list[int], n_labels: int) -> ScoredView:

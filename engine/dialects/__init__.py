@@ -109,12 +109,12 @@ class Aims(TaskSettings, frozen=True, kw_only=True):
 def _defaults(task: str, name: str) -> dict[str, Any]:
     """Return the default of every option that a task reads, in a dialect."""
     dialect = get(task, name)
-    found = {}
+    result = {}
     for option_name, declared in DECLARED.items():
         if task in declared.tasks:
             own = dialect.default(option_name)
-            found[option_name] = declared.default if own is None else own
-    return found
+            result[option_name] = declared.default if own is None else own
+    return result
 
 
 def check_costs(values: Mapping[str, Any]) -> None:

@@ -229,39 +229,39 @@ class Client:
         self._answered = True
         if response.status_code == 200:
             try:
-                found = read(response.json())
+                result = read(response.json())
             except (ValueError, RecursionError):
                 raise Transient("bad_answer", "the endpoint's answer is not JSON") from None
             except Transient as error:
                 said = self._clean(str(error))
                 raise Transient(error.kind, said, error.wait, tokens=error.tokens) from None
             self.worked, self._refused = True, 0
-            return found
+            return result
         raise self._failure(response, body)
 
     def _failure(self, response: Any, body: dict[str, Any]) -> Exception:
         status = response.status_code
         told, code = _error_of(response)
         told = self._clean(told)
-        said = f"HTTP {status}" + (f": {told}" if told else "")
+        message = f"HTTP {status}" + (f": {told}" if told else "")
         why = _STOPPING_CODES.get(code) or _STOPPING.get(status)
         if 300 <= status < 400:
             why = "the endpoint is somewhere else"
         if code not in _STOPPING_CODES and status in _MAY_BE_ROWS:
             self._refused += 1
             if self._refused < (_IN_A_ROW if self.worked else _MAY_BE_ROWS[status]):
-                return Rejected(said)
+                return Rejected(message)
         if why is not None:
             return self._stops(
-                f"{self._who} at {self._url} stopped: {why} ({said}). Model {body['model']!r};"
+                f"{self._who} at {self._url} stopped: {why} ({message}). Model {body['model']!r};"
                 " check the address, the model and the key in the environment.",
                 code="endpoint_refused",
                 status=status,
             )
         if status in _AGAIN or status >= 500:
             kind = "rate_limited" if status == 429 else "server_error"
-            return Transient(kind, said, retry_after(response.headers.get("retry-after")))
-        return Rejected(said)
+            return Transient(kind, message, retry_after(response.headers.get("retry-after")))
+        return Rejected(message)
 
     def _clean(self, text: str) -> str:
         # The key first: cut in the middle it would not be known any more.

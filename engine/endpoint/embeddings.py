@@ -154,7 +154,7 @@ class _Kept(AnswerFile):
 
     def get(self, keys: Sequence[str]) -> dict[str, Array]:
         """Return the cached vectors of the keys."""
-        found: dict[str, Array] = {}
+        result: dict[str, Array] = {}
         for first in range(0, len(keys), _LOOKED_UP):
             some = keys[first : first + _LOOKED_UP]
             marks = ",".join("?" * len(some))
@@ -162,8 +162,8 @@ class _Kept(AnswerFile):
                 rows = self._base.execute(
                     f"SELECT key, vector FROM embeddings WHERE key IN ({marks})", some
                 ).fetchall()
-            found.update((key, np.frombuffer(vector, "<f4")) for key, vector in rows)
-        return found
+            result.update((key, np.frombuffer(vector, "<f4")) for key, vector in rows)
+        return result
 
     def put(self, keys: Sequence[str], vectors: Array) -> None:
         """Keep vectors; they are on disk, as far as this process goes, once this returns."""

@@ -271,11 +271,11 @@ class InTurn:
         self, function: Callable[..., None], calls: Sequence[Call]
     ) -> list[BaseException | None]:
         """See :class:`Pool`."""
-        found = []
+        result = []
         for call in calls:
-            found.append(caught(function, call))
+            result.append(caught(function, call))
             one_done()
-        return found
+        return result
 
     def prepare(self, function: Callable[..., None]) -> None:
         """Skip: there are no workers."""

@@ -320,7 +320,7 @@ class OnDask:
         ]
         try:
             self._finish(futures)
-            found: list[BaseException | None] = self._client.gather(futures)
+            result: list[BaseException | None] = self._client.gather(futures)
         except KilledWorker as error:
             raise ExecutorError(
                 "executor 'dask': several workers died over the same bucket, the last"
@@ -332,7 +332,7 @@ class OnDask:
             raise self._gone() from error
         finally:
             self._client.cancel([one for one in futures if not one.done()], force=True)
-        return found
+        return result
 
     def prepare(self, function: Callable[..., None]) -> None:
         """Skip: the first stage starts a local cluster."""
@@ -394,8 +394,8 @@ class OnDask:
 
     def _known(self) -> dict[str, Any]:
         """Workers that the scheduler knows now."""
-        found: dict[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
-        return found
+        result: dict[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
+        return result
 
     def _start(self) -> None:
         """A cluster of this machine's processes."""

@@ -79,8 +79,8 @@ def who_has(name: str) -> str:
     export = REGISTRY.get(name)
     if export is None:
         return "none yet"
-    said = f"task {' or '.join(export.tasks)}"
-    return said + (f" with dialect {' or '.join(export.dialects)}" if export.dialects else "")
+    message = f"task {' or '.join(export.tasks)}"
+    return message + (f" with dialect {' or '.join(export.dialects)}" if export.dialects else "")
 
 
 def _live(target: str, run: tuple[Any, Any]) -> Callable[[Any], Any]:

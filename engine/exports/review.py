@@ -133,7 +133,7 @@ def _rectangle(number: int, region: _Region, image: _Image) -> dict[str, Any]:
     assert image.width is not None
     assert image.height is not None
     left, top, right, bottom = region.box
-    said = ", ".join(f"{name} {value}" for name, value in region.about.items())
+    message = ", ".join(f"{name} {value}" for name, value in region.about.items())
     made: dict[str, Any] = {
         "id": f"error-{number}",
         "type": "rectanglelabels",
@@ -150,7 +150,7 @@ def _rectangle(number: int, region: _Region, image: _Image) -> dict[str, Any]:
             "rotation": 0,
             "rectanglelabels": [region.label],
         },
-        "meta": {"text": [said]},
+        "meta": {"text": [message]},
     }
     return made if region.score is None else {**made, "score": region.score}
 

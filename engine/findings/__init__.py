@@ -85,8 +85,8 @@ def show(found: Found, form: str, out: IO[str], notes: Sequence[str]) -> None:
     if form == "table":
         write_text(as_text(found, notes) + "\n", out)
     elif form == "markdown":
-        said = "\n".join(f"- {plain(note)}" for note in notes)
-        parts = [found._heading(), markdown(_table(found)) if len(found) else "", said]
+        message = "\n".join(f"- {plain(note)}" for note in notes)
+        parts = [found._heading(), markdown(_table(found)) if len(found) else "", message]
         write_text("\n\n".join(filter(None, parts)) + "\n", out)
     else:
         write_frame(found._rows(), form, out, found._name, {"notes": [], "warnings": []})

@@ -86,8 +86,8 @@ class FoundLimits(Found, eq=False):
         moved, others = self.moved, self.unmoved
         if not moved:
             return "no number could move" if not others else "no number moved"
-        said = f"{count_of(moved, 'number')} could move, the widest first"
-        return f"{said}; {others:,} more did not move" if others else said
+        message = f"{count_of(moved, 'number')} could move, the widest first"
+        return f"{message}; {others:,} more did not move" if others else message
 
     def _rows(self) -> pl.DataFrame:
         return self.frame if self.every else self.moving

@@ -126,11 +126,13 @@ def confused(frame: pl.DataFrame) -> Iterator[Finding]:
         swapped = back >= 0.15 * known.get(p, 1) and back >= 3
         if swapped and str(p) < str(a):
             continue
-        said = f"label {a!r} is taken for {p!r}: {n:,.0f} of {known[a]:,.0f}"
+        message = f"label {a!r} is taken for {p!r}: {n:,.0f} of {known[a]:,.0f}"
         if swapped:
-            said += f", and {p!r} for {a!r}: {back:,.0f} of {known[p]:,.0f}; names changed places?"
+            message += (
+                f", and {p!r} for {a!r}: {back:,.0f} of {known[p]:,.0f}; names changed places?"
+            )
             more += back
-        yield Finding(said, min(1.0, more / max(missed, 1)), int(n), "errors --rows")
+        yield Finding(message, min(1.0, more / max(missed, 1)), int(n), "errors --rows")
 
 
 def _counted(outcomes: pl.DataFrame) -> pl.DataFrame:
@@ -251,19 +253,19 @@ def fits(outcomes: pl.DataFrame, columns: pl.DataFrame | None) -> Iterator[Findi
 
 
 def scored_apart(
-    outcomes: pl.DataFrame, columns: pl.DataFrame | None, known: Collection[str]
+    outcomes: pl.DataFrame, columns: pl.DataFrame | None, reported: Collection[str]
 ) -> Iterator[Finding]:
     """Find column values for which scores are calibrated differently than elsewhere.
 
     Args:
         columns: datum ids and further columns of the datums.
-        known: display texts of the worst slices, which are not reported again.
+        reported: display texts of the worst slices, which are not reported again.
     """
     rows = _counted(outcomes).filter(~pl.col("outcome").str.starts_with("fn")).drop_nulls("score")
     gap = pl.col("score") - (pl.col("outcome") == "tp")
     every = float(rows.select(gap.abs().sum()).item())
     for said, n, mean, elsewhere in _apart(rows, gap, columns, by_label=False):
-        if abs(mean - elsewhere) >= _GAP and not any(one.startswith(said) for one in known):
+        if abs(mean - elsewhere) >= _GAP and not any(one.startswith(said) for one in reported):
             yield Finding(
                 f"{said}: scores are {mean:+.2f} from the share that is right, elsewhere"
                 f" {elsewhere:+.2f}; scored by another model, or on another scale?",
@@ -298,8 +300,8 @@ def _apart(
             spread = max(q / k - mean**2, 0) / k
             spread += max((squares - q) / (n - k) - elsewhere**2, 0) / (n - k)
             if abs(mean - elsewhere) >= SURE * max(spread, 1e-12) ** 0.5:
-                said = f"label {own!r}" if shown == "label" else f"datums with {shown} = {own}"
-                yield said, k, mean, elsewhere
+                message = f"label {own!r}" if shown == "label" else f"datums with {shown} = {own}"
+                yield message, k, mean, elsewhere
 
 
 # Ranked list of likely problems in a run or its tables.

@@ -78,17 +78,17 @@ def number_told(tables: Tables, number: str, options: Options) -> str:
 
 
 def _parsed(text: str) -> tuple[str, dict[str, str]]:
-    found = _WRITTEN.fullmatch(text)
-    if found is None:
+    match = _WRITTEN.fullmatch(text)
+    if match is None:
         raise invalid("number", text, "write a metric, and conditions in [].")
-    inside, place, conditions = found["conditions"] or "", 0, {}
+    inside, place, conditions = match["conditions"] or "", 0, {}
     while place < len(inside):
         one = _CONDITION.match(inside, place)
         if one is None:
             raise invalid("number", text, "a condition is NAME=VALUE.")
         conditions[one[1].strip('"')] = one[2].strip('"')
         place = one.end()
-    return found["metric"], conditions
+    return match["metric"], conditions
 
 
 def _asking(name: str, conditions: Mapping[str, str], options: Options) -> Options:

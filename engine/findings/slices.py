@@ -264,12 +264,12 @@ def _ranges(values: pl.Series, bins: int) -> tuple[list[Condition], Array]:
         if high is None and unknown:
             parts.append(f"{column} <= {_literal(known[-1])}")
         if low is None:
-            said = f"{name} < {_told(high)}" if high is not None else f"any {name}"
+            message = f"{name} < {_told(high)}" if high is not None else f"any {name}"
         else:
-            said = f"{name} >= {_told(low)}"
+            message = f"{name} >= {_told(low)}"
             if high is not None:
-                said = f"{_told(low)} <= {name} < {_told(high)}"
-        made.append(Condition(name, said, " AND ".join(parts) or f"{column} IS NOT NULL"))
+                message = f"{_told(low)} <= {name} < {_told(high)}"
+        made.append(Condition(name, message, " AND ".join(parts) or f"{column} IS NOT NULL"))
     return [*made, Condition(name, f"{name} is missing", missing)], code
 
 
@@ -965,8 +965,8 @@ def _one_row_a_datum(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
         )
     said = []
     if torn:
-        told = listing([name.removeprefix("_") for name in torn])
-        said.append(f"skipped, since their values differ within a datum: {told}.")
+        message = listing([name.removeprefix("_") for name in torn])
+        said.append(f"skipped, since their values differ within a datum: {message}.")
     kept = frame.drop(torn).unique("datum_id", keep="first", maintain_order=True)
     return kept, said
 

@@ -82,13 +82,13 @@ def spelling_notes(ours: pl.DataFrame, theirs: pl.DataFrame) -> list[Note]:
 
 def _blanks(lone: Sequence[pl.Series], others: Sequence[pl.Series]) -> dict[str, str]:
     """Labels of the predictions, and those of the ground truths equal but for blanks around."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for i, (side, other) in enumerate(zip(lone, others, strict=True)):
         if side.dtype == pl.String == other.dtype and (odd := [n for n in side if n != n.strip()]):
             known = {name.strip(): name for name in other.drop_nulls()}
             pairs = [(name, known[name.strip()]) for name in sorted(odd) if name.strip() in known]
-            found |= dict(pairs) if i == 0 else {b: a for a, b in pairs}
-    return found
+            result |= dict(pairs) if i == 0 else {b: a for a, b in pairs}
+    return result
 
 
 def plain(label: str) -> str:
@@ -108,13 +108,13 @@ def _near(mine: list[str], others: list[str]) -> dict[str, str]:
     by_numbers: dict[tuple[str, ...], list[str]] = {}
     for other in others:
         by_numbers.setdefault(_numbers(other), []).append(other)
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for name in mine:
         choices = by_numbers.get(_numbers(name), [])
         best = extractOne(name, choices, scorer=OSA.normalized_similarity, score_cutoff=_NEAR)
         if best is not None:
-            found[name] = best[0]
-    return found
+            result[name] = best[0]
+    return result
 
 
 def _numbers(name: str) -> tuple[str, ...]:
@@ -555,8 +555,8 @@ def label_notes(pairs: Mapping[str, pl.DataFrame], keyed: Mapping[str, bool]) ->
             )
         )
     elif not ours.join(theirs, on=["label_key", "label_value"], how="semi").height:
-        said = "no label of the predictions is one of the ground truths: no row can match."
-        notes.append(Note("no_common_label", said, 0, warning=True))
+        message = "no label of the predictions is one of the ground truths: no row can match."
+        notes.append(Note("no_common_label", message, 0, warning=True))
     if common:
         notes += spelling_notes(ours, theirs)
     sides = ((PREDICTIONS, ours, theirs), (GROUND_TRUTHS, theirs, ours))
@@ -618,8 +618,8 @@ def missing_notes(
 def _in_one_only(side: str, labels: Sequence[Any], many: int) -> Note:
     """Make a note on labels of only one side; ``labels`` may be just the first ones."""
     what = f"{count_of(many, 'label')} in the {side.replace('_', ' ')} only"
-    said = f"{what}: {listing(labels, many)}."
-    return Note(f"labels_in_{side}_only", said, many, lowest=tuple(labels))
+    message = f"{what}: {listing(labels, many)}."
+    return Note(f"labels_in_{side}_only", message, many, lowest=tuple(labels))
 
 
 def without_labels(notes: Sequence[Note], settled: Collection[str]) -> list[Note]:

@@ -214,11 +214,11 @@ class Check:
             if len(values) < _MANY or 10 * values.n_unique() < 9 * len(values):
                 continue
             if way := or_measured([self.own(column.name)]):
-                said = (
+                message = (
                     f"{self.side.replace('_', ' ')}: {self.named([column.name])}: integers that"
                     f" hardly repeat are taken for labels.{way}"
                 )
-                self.notes.append(Note("numbers_as_labels", said))
+                self.notes.append(Note("numbers_as_labels", message))
 
     def _flags(self, seen: Mapping[str, Any]) -> None:
         for column in self.columns:

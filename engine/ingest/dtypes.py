@@ -50,11 +50,11 @@ def inferred_note(sides: Mapping[str, Any]) -> list[Note]:
         return []
     ways = " or ".join(option("task", one) for one in sorted(others))
     tasks = dict.fromkeys(side.table.task for side in sides.values() if side.table.measured)
-    said = (
+    message = (
         f"task: {listing(own)} are numbers with fractions, taken for {', '.join(tasks)}. If they"
         f" are classes or scores, write {ways}."
     )
-    return [Note("task_inferred", said)]
+    return [Note("task_inferred", message)]
 
 
 @lru_cache(maxsize=4096)
@@ -191,11 +191,11 @@ def reread(source: Source, schema: dict[str, pl.DataType], table: Table, naming:
         schema[name] = pl.Float64()
         source.missing[column] = found.marks
         rows = ", ".join(f"{row:,}" for row in found.rows)
-        said = (
+        message = (
             f"{table.side.replace('_', ' ')}: column {name!r}: {count_of(found.missing, 'text')}"
             f" ({listing(found.marks)}) read as missing, first rows (from 0): {rows}."
         )
-        source.notes = (*source.notes, ("texts_missing", said, found.missing))
+        source.notes = (*source.notes, ("texts_missing", message, found.missing))
         changed = True
     return changed
 

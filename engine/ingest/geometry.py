@@ -96,11 +96,11 @@ def find_boxes(find: Finder, box_format: str | None, *, needed: bool = True) -> 
     if quadruple is None and not needed:
         del find.problems[known:]
         if bbox is None or (box_format is None and not isinstance(find.schema[bbox], pl.Struct)):
-            said = (
+            message = (
                 f"{find.side.replace('_', ' ')}: column {bbox!r} is not read, since "
                 f"{option('box_format')} does not give its order; the polygons or masks are."
             )
-            return Boxes(notes=[Note("unread_column", said)] if bbox is not None else [])
+            return Boxes(notes=[Note("unread_column", message)] if bbox is not None else [])
     if quadruple is None and bbox is None:
         _nothing(find)
         return Boxes()
@@ -279,8 +279,8 @@ def _from_one_column(find: Finder, bbox: str, box_format: str | None) -> Boxes:
         find.refuse_dtype(contract.BBOX, bbox)
         return Boxes()
     if isinstance(dtype, pl.Array) and dtype.shape != (4,):
-        said = f"column {bbox!r} contains arrays of shape {dtype.shape}; a box is four numbers."
-        find.refuse("bbox", said, "not_four_numbers")
+        message = f"column {bbox!r} contains arrays of shape {dtype.shape}; a box is four numbers."
+        find.refuse("bbox", message, "not_four_numbers")
         return Boxes()
     if box_format is None:
         find.refuse(
@@ -661,12 +661,12 @@ def _of_corners(find: Finder, name: str, angle_format: str | None) -> Boxes:
     made = pl.col(name).map_batches(
         lambda column: of_corners(column, camera=camera), return_dtype=_LIST, is_elementwise=True
     )
-    said = (
+    message = (
         f"{find.side.replace('_', ' ')}: column {name!r} contains corners, which do not show the "
         "front of a box: its length is the longer side."
     )
     recognised = {} if name == BOX3D.name else {name: BOX3D.name}
-    return Boxes({BOX3D.name: made}, recognised, [Note(FRONT_UNKNOWN, said)])
+    return Boxes({BOX3D.name: made}, recognised, [Note(FRONT_UNKNOWN, message)])
 
 
 def _z_up(parts: list[pl.Expr], angle_format: str | None) -> pl.Expr:
@@ -876,8 +876,8 @@ def _from_columns(find: Finder, boxes: Boxes, points: Mapping[int, Mapping[str, 
     boxes.recognised[f"{names[0]} to {names[-1]}"] = KEYPOINTS.name
     boxes.exprs[KEYPOINTS.name] = pl.concat_list(parts)
     if find.side == "ground_truths" and not all("v" in axes for axes in points.values()):
-        said = "ground truths: keypoints without a column of visibility count as labelled."
-        boxes.notes.append(Note("unseen_keypoints", said))
+        message = "ground truths: keypoints without a column of visibility count as labelled."
+        boxes.notes.append(Note("unseen_keypoints", message))
 
 
 def _named(find: Finder, column: Column) -> str | None:

@@ -203,19 +203,19 @@ def hardly_met(met: CommonIds, *, listed: bool, speech: Speech = PLAIN) -> list[
     if listed:
         return []
     why = mend(*met.some, speech) or _below_folders(*met.some)
-    said = (
+    message = (
         f"predictions have {count_of(met.sizes[0], speech.one, speech.many)} "
         f"({samples(met.some[0])}), ground truths {met.sizes[1]:,} "
         f"({samples(met.some[1])}).{why or _alike(*met.some)}"
     )
     if not why:
-        said += (
+        message += (
             " Are both of the same dataset, and is the right column the id? To name it: "
             f"{option('columns', {'mine': speech.column})}."
         )
     if not met.common:
         raise InputError(
-            f"predictions and ground truths have no {speech.column} in common: {said}",
+            f"predictions and ground truths have no {speech.column} in common: {message}",
             code="no_common_id",
             column=speech.column,
         )
@@ -224,7 +224,7 @@ def hardly_met(met: CommonIds, *, listed: bool, speech: Speech = PLAIN) -> list[
             "ids_hardly_meet",
             f"only {count_of(met.common, speech.one, speech.many)} of {least:,}"
             f" ({met.common / least:.1%}) {'is' if met.common == 1 else 'are'} on both sides, and"
-            f" the numbers mean little: {said}",
+            f" the numbers mean little: {message}",
             warning=True,
         )
     ]

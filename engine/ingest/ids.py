@@ -326,9 +326,9 @@ def encode(
     made = [*made, *[None] * (len(columns) - len(made))]
     if columns[0].dtype.is_integer():
         marks = [one if isinstance(one, Marks) else None for one in made]
-        found = _table(columns if used_up else [*columns], marks)
-        if found is not None:
-            return found
+        result = _table(columns if used_up else [*columns], marks)
+        if result is not None:
+            return result
     known = [one if isinstance(one, Coded) else None for one in made]
     if any(known):
         return _by_values(columns, known)

@@ -199,8 +199,8 @@ def unread(
         used = {*naming.used, *sliced}
         idle = [name for name in schema if name.casefold() in known and name not in used]
         if idle:
-            said = f"{table.side.replace('_', ' ')}: column {idle[0]!r} is not read: {reason}."
-            notes.append(Note("unread_column", said, len(idle)))
+            message = f"{table.side.replace('_', ' ')}: column {idle[0]!r} is not read: {reason}."
+            notes.append(Note("unread_column", message, len(idle)))
     return notes
 
 
@@ -570,13 +570,13 @@ def _refuse_unmade(made: Table, inputs: Inputs, options: Options) -> None:
 def _by_kin(inputs: Inputs, options: Options) -> list[str]:
     """Return tasks whose single table has a column identified by related names."""
     schema = inputs.schemas[TABLE]
-    found = []
+    result = []
     for task in tables.task_names():
         table = tables.contracts(task).get(TABLE)
         if table is not None:
-            said = {m: to for m, to in (options.columns or {}).items() if to in table.names}
-            found += [task] if kin_beside(schema, table, said) else []
-    return found
+            renames = {m: to for m, to in (options.columns or {}).items() if to in table.names}
+            result += [task] if kin_beside(schema, table, renames) else []
+    return result
 
 
 def _left(fitting: Sequence[_Fit], filled: list[str], modest: set[str]) -> list[_Fit]:
@@ -604,7 +604,7 @@ def _measured(inputs: Inputs, roles: list[str], options: Options) -> _Measured:
             for role in roles
             if all(role in contracts for role in roles)
         ]
-        found: dict[str, frozenset[str]] = {}
+        result: dict[str, frozenset[str]] = {}
         heads: list[list[list[pl.Series]]] = []
         mended = False
         for role, (groups, *_) in zip(roles, sides, strict=False):
@@ -621,25 +621,25 @@ def _measured(inputs: Inputs, roles: list[str], options: Options) -> _Measured:
                 mended = mended or changed
             if not all(map(numbers, values)):
                 break
-            found[role] = frozenset(own)
+            result[role] = frozenset(own)
             heads.append([[values[name] for name in group if name is not None] for group in groups])
-        if not found or len(found) < len(roles):
+        if not result or len(result) < len(roles):
             continue
         plain = (
             any(side.spread for side in sides)
             or decided(task, options)
-            or all(known_alone(task, role, own) for role, own in found.items())
+            or all(known_alone(task, role, own) for role, own in result.items())
         )
         if not plain and (answer := sides[0].answer) is not None:
             plain = known_alone(task, roles[0], [answer])
         series = [group for head in heads for group in head]
         if plain or all(any(map(fractional, group)) for group in series):
-            return found
+            return result
         single = [len(group) for group in series] == [1, 1]
         if single and beyond_classes(series[0][0], series[1][0], options):
-            frames = {role: inputs.sources[role].frame for role in found}
-            if mended or any(incomplete(frames[role], own) for role, own in found.items()):
-                return found  # whose error names the rows without a number
+            frames = {role: inputs.sources[role].frame for role in result}
+            if mended or any(incomplete(frames[role], own) for role, own in result.items()):
+                return result  # whose error names the rows without a number
     return {}
 
 
@@ -673,9 +673,9 @@ def _side(table: Table, inputs: Inputs, role: str, options: Options) -> _Side:
         answer = own if column in answers and not others else answer
         spread = spread or bool(others)
         rest -= set() if column in answers or own is None else {own}
-    said = options.columns or {}
+    renames = options.columns or {}
     lone = options.score_columns is None and known_alone(
-        table.task, TABLE, [said.get(name, name) for name in rest]
+        table.task, TABLE, [renames.get(name, name) for name in rest]
     )
     return _Side(groups, spread and lone, answer)
 
@@ -768,12 +768,12 @@ def _finder(
     Measured numbers are not labels: only contracts of measured numbers find them.
     """
     schema = inputs.schemas[role]
-    said = {
+    renames = {
         mine: target
         for mine, target in (options.columns or {}).items()
         if mine in schema and target in table.names
     }
-    find = Finder(schema, role, said)
+    find = Finder(schema, role, renames)
     if not table.measured:
         find.used.update(measured.get(role, ()))
     return find
@@ -788,29 +788,29 @@ def _signs(
         return set()
     columns = {column.name: column for column in table.columns}
     shape = SHAPES[table.shape]
-    found = {
+    result = {
         sign
         for sign in table.signs
         if sign not in shape.together
         and (find.exact(sign) or find.candidates(_telling(columns[sign], table, find)))
     }
     schema = inputs.schemas[role]
-    found |= {
+    result |= {
         pair[0]
         for pair in table.stand_ins
         if pair[0] in table.signs and stands_in(table, pair, options, schema)
     }
     if table.measured and any(_has(find, columns[name]) for name in table.any_of):
-        found |= set(table.signs) & set(table.any_of)
-    if table.yields and not set(table.signs) - spared(table, options) <= found:
-        found = set()
-    if table.all_signs and not set(table.signs) <= found:
+        result |= set(table.signs) & set(table.any_of)
+    if table.yields and not set(table.signs) - spared(table, options) <= result:
+        result = set()
+    if table.all_signs and not set(table.signs) <= result:
         return {table.shape} if inputs.sources[role].format in table.formats else set()
     if inputs.sources[role].format in table.formats or (shape.present and shape.present(find)):
-        found.add(table.shape)
+        result.add(table.shape)
     if options.score_columns is not None and table.wide:
-        found |= set(table.signs)
-    return found
+        result |= set(table.signs)
+    return result
 
 
 def _telling(column: Column, table: Table, find: Finder) -> tuple[str, ...]:

@@ -312,7 +312,7 @@ class _Side:
     def maps(self) -> dict[str, Array]:
         """Some pixels of images by id: indices, or packed colours; unreadable ones aside."""
         files = dict(self.table.iter_rows())
-        found = {}
+        result = {}
         for one in self.some:
             try:
                 with opened(files[one]) as dataset:
@@ -325,8 +325,8 @@ class _Side:
             some = pixels[:, ::step, ::step].astype(np.int64)
             if len(some) in _BANDS:
                 some[0] |= some[1] << 8 | some[2] << 16
-            found[one] = some[0]
-        return found
+            result[one] = some[0]
+        return result
 
     @cached_property
     def _header(self) -> tuple[int, dict[int, tuple[int, ...]]]:
@@ -425,8 +425,8 @@ def read_alike(sources: dict[str, Source], options: Options) -> None:
         side.source.frame = table.lazy()
         sources[side.role] = side.source
     if said:
-        told = ("label_maps_recognised", said, sides[0].table.height)
-        sides[0].source.notes = (*sides[0].source.notes, told)
+        note = ("label_maps_recognised", said, sides[0].table.height)
+        sides[0].source.notes = (*sides[0].source.notes, note)
     sides[0].source.warnings = (*sides[0].source.warnings, *swapped, *warned)
 
 
@@ -447,12 +447,12 @@ def _same_images(sides: list[_Side]) -> list[tuple[str, str, int | None]]:
         if all(len(own) == 1 for own in names):
             if not all(side.named for side in sides):
                 truth, found = (side.table["raster"][0] for side in sides)
-                said = (
+                message = (
                     f"each side has one label map, and their names differ: {found!r} of the"
                     f" predictions is compared with {truth!r} of the ground truths as if both were"
                     " of one image. If they are, name the files instead of their folders."
                 )
-                warned = [("one_file_each", said, 1)]
+                warned = [("one_file_each", message, 1)]
             names = [names[0], names[0]]
         names = _without_ends(names) or names
     for side, own in zip(sides, names, strict=True):
@@ -474,12 +474,12 @@ def _swapped(sides: list[_Side]) -> list[tuple[str, str, int | None]]:
         shown = sign if sign.endswith("/") else f"*{sign}"
         both = [[_has_sign(file, sign) for file in side] for side in (truths, found)]
         if all(both[1]) and not any(both[0]):
-            said = (
+            message = (
                 f"the label maps of the predictions are called {shown}, as data sets call their"
                 f" ground truths, and those of the ground truths are not ({truths[0]!r}): are the"
                 " two sides swapped? The predictions come first."
             )
-            return [("tables_swapped", said, None)]
+            return [("tables_swapped", message, None)]
     return []
 
 
@@ -644,5 +644,5 @@ def _read_list(file: str) -> Source:
                 "Write lines such as road:128,64,128.",
             )
         rows.append({"label_value": name, "color": colour})
-    said = f"labels and their colours are those of {file}."
-    return Source(pl.LazyFrame(rows), file, notes=(("labels_listed", said, len(rows)),))
+    message = f"labels and their colours are those of {file}."
+    return Source(pl.LazyFrame(rows), file, notes=(("labels_listed", message, len(rows)),))

@@ -103,12 +103,12 @@ def classes_told(
     stems = {os.path.splitext(os.path.basename(file))[0]: file for file in predictions.files}
     first = ", ".join(repr(stems.get(image.rsplit("/", 1)[-1], image)) for image in images)
     classes = count_of(len(values), "class", "classes")
-    said = (
+    message = (
         f"{odd.height:,} of {rows.height:,} predictions are of {classes} missing in the ground "
         f"truths' list of {len(declared):,} ({listing(values)}), first in {first}: were they "
         f"made with another list of classes? If so, map them with {option('label_map')}."
     )
-    told = (*predictions.warnings, ("classes_not_declared", said, odd.height))
+    told = (*predictions.warnings, ("classes_not_declared", message, odd.height))
     return msgspec.structs.replace(predictions, warnings=told), truths
 
 
@@ -138,24 +138,24 @@ def in_edges(
             (1, "ground truths", "predictions"),
         ):
             if counted[at] and known[1 - at] and not counted[1 - at]:
-                said = (
+                message = (
                     f"corners of the {called} are pixels that count from 1, those of the {other}"
                     f" are edges: dialect {options.dialect} compares both as written. Add 1 to xmin"
                     f" and ymin of the {other} to make them pixels."
                 )
-                truths.notes = (*truths.notes, ("edges_next_to_pixels", said, None))
+                truths.notes = (*truths.notes, ("edges_next_to_pixels", message, None))
         return predictions, truths
     for side, moved in zip(sides, counted, strict=True):
         if side is None or not moved:
             continue
         side.frame = side.frame.with_columns(pl.col("xmin", "ymin") - 1)
-        said = (
+        message = (
             f"{side.description}: corners are pixels that count from 1, and the last is in the box,"
             " as in Pascal VOC. Their edges are compared: 1 is taken from xmin and ymin."
             f" {option('box_format', 'xyxy')} compares corners as written; so do dialects"
             f" {listing(sorted(keeping))}."
         )
-        side.notes = (*side.notes, ("pixels_to_edges", said, None))
+        side.notes = (*side.notes, ("pixels_to_edges", message, None))
     return predictions, truths
 
 
@@ -175,11 +175,11 @@ def in_pixels(
     other = own.join(known, on=["datum_id", *_SIZE], how="anti").join(known, on="datum_id")
     if other.height:
         image, width, height, wide, high = other.row(0)
-        said = (
+        message = (
             f"{other.height:,} images have another size in the table of datums than in their files"
             f" ({image!r}: {wide:g} x {high:g}, and {width:g} x {height:g}): the table's counts."
         )
-        truths.notes = (*truths.notes, ("sizes_differ", said, other.height))
+        truths.notes = (*truths.notes, ("sizes_differ", message, other.height))
     lacking = {}  # images without a known size, of each side
     for side in (side for side in sides if side.shares):
         used = side.frame.select(pl.col("datum_id").cast(pl.String)).unique().collect()
@@ -198,22 +198,22 @@ def _unsized(
     """Return a note or error on relative coordinates with unknown image sizes, all or some."""
     lone = sorted({name for names in lacking.values() for name in names})
     if not known.height:
-        said = "coordinates are shares of the images, whose sizes are not known"
-        return SIZES_UNKNOWN, f"{said}: numbers by area of objects are meaningless. {_WAY}", None
+        message = "coordinates are shares of the images, whose sizes are not known"
+        return SIZES_UNKNOWN, f"{message}: numbers by area of objects are meaningless. {_WAY}", None
     files: list[str] = []
     for side in sides:
         if side.datums is not None and {"file_name", *_SIZE} <= {*side.datums.columns}:
             there = pl.col("file_name").is_not_null() & pl.col("width").is_null()
             files += side.datums.filter(there)["file_name"].to_list()
-    said = (
+    message = (
         f"the sizes of {count_of(len(lone), 'image')} are not known "
         f"({listing(lone[:5], len(lone))}), and those of {known.height:,} are, so coordinates "
         "stay shares and numbers by area of objects are meaningless."
     )
     if files:
         broken = [*dict.fromkeys(files)]
-        said += f" Files that cannot be read: {listing(broken[:5], len(broken))}; repair them."
-    return SIZES_OF_SOME, f"{said} {_WAY}", len(lone)
+        message += f" Files that cannot be read: {listing(broken[:5], len(broken))}; repair them."
+    return SIZES_OF_SOME, f"{message} {_WAY}", len(lone)
 
 
 SIZES_UNKNOWN, SIZES_OF_SOME = "sizes_unknown", "sizes_of_some_unknown"
@@ -393,10 +393,10 @@ def by_name(
         used = _used(predictions, kind)
         new = _new_ids(kind, (here, ours, used), (there, theirs), wrong)
         frame = predictions.frame.with_columns(pl.col(kind.column).replace([*new], [*new.values()]))
-        said = f"{_said(kind, wrong)} They are matched by {kind.by}."
+        message = f"{_said(kind, wrong)} They are matched by {kind.by}."
         predictions = _noted(
             msgspec.structs.replace(predictions, frame=frame),
-            ("ids_matched_by_name", said, len(wrong)),
+            ("ids_matched_by_name", message, len(wrong)),
         )
     return predictions, truths
 
@@ -421,7 +421,7 @@ def _numbered(source: Source, kind: _Kind, other: pl.DataFrame) -> tuple[pl.Data
     if dtype is None or not dtype.is_integer() or not _has_names(other, kind):
         return None, False
     names = [_stem(name) for name in other[_name_column(other, kind)].drop_nulls()]
-    ended = [(found[0], name) for name in names if (found := _DIGITS.search(name))]
+    ended = [(match[0], name) for name in names if (match := _DIGITS.search(name))]
     numbers = {int(digits): name for digits, name in ended}
     if len(numbers) < len(names) or other.schema[kind.column] != pl.String:
         return None, False
@@ -478,16 +478,16 @@ def _both_named(
     both = f"{kind.what} are numbers on one side and names on the other"
     if doubt:
         few = min(len(ours[1]), len(theirs[1]))
-        said = (
+        message = (
             f"{both}: they are matched by the last number in a name, and {common:,} of {few:,}"
             " match, which may be chance. If the numbers are places in a list, every one of the"
             f" {kind.what} is compared with another: give both sides the same ids."
             f"{_one_off(ours[1], theirs[1]) if kind is _IMAGES else ''}"
         )
-        told = (*sides[0].warnings, ("ids_matched_by_number", said, common))
+        told = (*sides[0].warnings, ("ids_matched_by_number", message, common))
         return msgspec.structs.replace(sides[0], warnings=told), sides[1]
-    said = f"{both}: both are matched by {kind.by}, and {common:,} are the same."
-    return _noted(sides[0], ("ids_matched_by_name", said, common)), sides[1]
+    message = f"{both}: both are matched by {kind.by}, and {common:,} are the same."
+    return _noted(sides[0], ("ids_matched_by_name", message, common)), sides[1]
 
 
 def _one_off(ours: Names, theirs: Names) -> str:
@@ -503,13 +503,13 @@ def _one_off(ours: Names, theirs: Names) -> str:
 
 def _numbers(side: Names) -> set[int]:
     """Ids that are numbers, and the numbers in the names of others."""
-    found = set()
+    result = set()
     for i, name in side.items():
         if isinstance(i, int):
-            found.add(i)
+            result.add(i)
         elif (digits := _DIGITS.search(name)) is not None:
-            found.add(int(digits[0]))
-    return found
+            result.add(int(digits[0]))
+    return result
 
 
 Wrong = list[tuple[Any, str, Any, str]]
@@ -563,13 +563,13 @@ def _as_they_match(kind: _Kind, ours: pl.DataFrame, theirs: pl.DataFrame) -> tup
 def _contradictions(here: Names, there: Names) -> Wrong:
     """Ids with another name in the ground truths, and names with another id."""
     ids = {name: i for i, name in there.items()}
-    found: Wrong = []
+    result: Wrong = []
     for i, name in here.items():
         if there.get(i, name) != name:
-            found.append((i, name, i, there[i]))
+            result.append((i, name, i, there[i]))
         elif i not in there and name in ids:
-            found.append((i, name, ids[name], name))
-    return found
+            result.append((i, name, ids[name], name))
+    return result
 
 
 def _unnamed(
@@ -596,11 +596,11 @@ def _unnamed(
                 first=first,
             )
     side = "ground truths" if _has_names(ours, kind) else "predictions"
-    said = (
+    message = (
         f"{kind.what} of the {side}' file have no {kind.by}: ids are taken to mean the same in both"
         " files."
     )
-    return [("ids_without_names", said, None)]
+    return [("ids_without_names", message, None)]
 
 
 def _said(kind: _Kind, wrong: Wrong) -> str:
@@ -796,12 +796,12 @@ def _by_row(sources: dict[str, Source], options: Options) -> dict[str, Source] |
     """Join two tables without ids, truths and answers, row by row."""
     sides = [sources[role] for role in (PREDICTIONS, GROUND_TRUTHS)]
     schemas = [schema_of(side) for side in sides]
-    said = options.columns or {}
+    renames = options.columns or {}
     names = {*map(str.casefold, chain(*schemas))}
-    if not said and not names.isdisjoint(_datum_names()):
+    if not renames and not names.isdisjoint(_datum_names()):
         return None
     finders = [
-        Finder(schema, role, {mine: to for mine, to in said.items() if mine in schema})
+        Finder(schema, role, {mine: to for mine, to in renames.items() if mine in schema})
         for schema, role in zip(schemas, (PREDICTIONS, GROUND_TRUTHS), strict=True)
     ]
     if any(_has(find, column) for find in finders for column in _datum_columns()):
@@ -881,24 +881,24 @@ def _paired(
             code="no_id",
             lengths=heights,
         )
-    said = "neither table has datum ids: paired row by row."
+    message = "neither table has datum ids: paired row by row."
     strange = [
         f"{role.replace('_', ' ')}: {', '.join(map(repr, own[:5]))}"
         for role, own in idle.items()
         if own
     ]
     if strange:
-        said += (
+        message += (
             f" Unread columns ({'; '.join(strange)}) are not compared: if one is an id, write "
             f"{way}."
         )
-    told = ("paired_by_row", said, heights[0])
+    note = ("paired_by_row", message, heights[0])
     paired = Source(
         pl.concat([side.frame for side in sides], how="horizontal"),
         f"{sides[0].description} and {sides[1].description}, row by row",
         "csv" if all(side.text for side in sides) else "memory",
-        notes=(*sides[0].notes, *sides[1].notes, *(() if strange else (told,))),
-        warnings=(*sides[0].warnings, *sides[1].warnings, *((told,) if strange else ())),
+        notes=(*sides[0].notes, *sides[1].notes, *(() if strange else (note,))),
+        warnings=(*sides[0].warnings, *sides[1].warnings, *((note,) if strange else ())),
     )
     rest = {role: source for role, source in sources.items() if role in (DATUMS, LABELS)}
     return {TABLE: paired, **rest}

@@ -110,7 +110,7 @@ def _firsts(source: Source, read: list[pl.Expr]) -> dict[str, set[tuple[object, 
     if len(files) < 2 or not (source.firsts or source.format in _SCANNED):
         return {}
     columns = [expr.alias(str(i)) for i, expr in enumerate(read)]
-    found = {}
+    result = {}
     try:
         for file in files[:_FILES]:
             rows = (
@@ -118,10 +118,10 @@ def _firsts(source: Source, read: list[pl.Expr]) -> dict[str, set[tuple[object, 
                 if source.firsts
                 else scan([file], source.format, partitions=source.partitions).head(FIRST)
             )
-            found[file] = {*rows.select(columns).drop_nulls().unique().collect().iter_rows()}
+            result[file] = {*rows.select(columns).drop_nulls().unique().collect().iter_rows()}
     except READ_FAILURES:  # reported with the reason when all rows are read
         return {}
-    return found
+    return result
 
 
 def _first_pair(told: dict[str, set[tuple[object, ...]]]) -> tuple[str, str, int, int] | None:
@@ -168,12 +168,12 @@ def without_predictions(
         return []
     n = int(bare["n"].sum())
     which = f"= '{rest[0]}'" if len(rest) == 1 else f"in ({', '.join(map(repr, rest))})"
-    said = (
+    message = (
         f"no datum of the split{'s' * (bare.height > 1)} {listing(bare['split'].to_list())} has "
         f"a prediction ({n:,} of {count_of(table.height, 'datum')}): all objects there count as "
         f"missed. To score only the rest: {option('where', f'{sql_name(_SPLIT)} {which}')}."
     )
-    return [Note("splits_without_predictions", said, n, warning=True)]
+    return [Note("splits_without_predictions", message, n, warning=True)]
 
 
 # Warnings about integers that floats cannot represent exactly.
@@ -204,8 +204,8 @@ def rounded(
                 continue
             found = _rounded(side, own[0], where.get(role))
             if found is not None:
-                said = f"{role.replace('_', ' ')}: column {own[0]!r}"
-                notes.append(Note("values_rounded", rounded_words(said, *found), found[0]))
+                message = f"{role.replace('_', ' ')}: column {own[0]!r}"
+                notes.append(Note("values_rounded", rounded_words(message, *found), found[0]))
     return notes
 
 
@@ -284,8 +284,8 @@ def ids_together(
             own = [*naming.exprs[datum].meta.root_names(), *own]
         naming.exprs[datum] = pl.concat_str(pieces, separator=_BETWEEN).alias(datum)
         naming.problems[:] = [one for one in naming.problems if one.column != datum]
-        said = f"{role.replace('_', ' ')}: {datum} is made of {' and '.join(map(repr, own))}."
-        naming.notes.append(Note("ids_together", said))
+        message = f"{role.replace('_', ' ')}: {datum} is made of {' and '.join(map(repr, own))}."
+        naming.notes.append(Note("ids_together", message))
         rest = [mine for name, mine in found[role].items() if name not in names]
         if not all(known) and rest and _repeat(sources[role], naming, contracts[role]):
             first, second = (listing(columns) for columns in (own, rest))
@@ -302,8 +302,8 @@ def _found(
     table: Table, schema: Mapping[str, pl.DataType], options: Options, problems: list[Problem]
 ) -> dict[str, str]:
     """The columns of a table that make ids together: canonical name to own name."""
-    said = {mine: to for mine, to in (options.columns or {}).items() if mine in schema}
-    find = Finder(schema, table.side, said)
+    renames = {mine: to for mine, to in (options.columns or {}).items() if mine in schema}
+    find = Finder(schema, table.side, renames)
     columns: dict[str, Column] = {column.name: column for column in table.columns}
     own = {name: find.find(columns[name]) for name in table.together if name in columns}
     problems += find.problems
@@ -410,11 +410,11 @@ def leave_unread(
             _forget(naming, {*GEOMETRY_NAMES})
             if not asked:
                 other = next(name for name in sides if name != role)
-                said = (
+                message = (
                     f"boxes are compared, since the {other.replace('_', ' ')} have only boxes;"
                     f" column {there[0]!r} of the {role.replace('_', ' ')} is not read."
                 )
-                naming.notes.append(Note("geometry", said))
+                naming.notes.append(Note("geometry", message))
 
 
 def _of_their_own(sides: Mapping[str, Naming], options: Options) -> bool:
@@ -429,18 +429,22 @@ def _of_their_own(sides: Mapping[str, Naming], options: Options) -> bool:
             if options.iou_type == DISTANCE and any(
                 one.kind == FRONT_UNKNOWN for one in naming.notes
             ):
-                said = "corners do not show the front of a box, which"
-                said += f" {option('iou_type', DISTANCE)} needs. Give centre, extent and yaw."
-                naming.problems.append(Problem(role, name, said, kind="front_unknown"))
+                message = "corners do not show the front of a box, which"
+                message += f" {option('iou_type', DISTANCE)} needs. Give centre, extent and yaw."
+                naming.problems.append(Problem(role, name, message, kind="front_unknown"))
             if wanted and not there and not naming.problems:
-                said = f"no {what}, which {option('iou_type', options.iou_type)} compares. {needed}"
-                said += f" If it has another name, write {option('columns', {'mine': name})}."
-                naming.problems.append(Problem(role, name, said, kind="geometry_missing"))
+                message = (
+                    f"no {what}, which {option('iou_type', options.iou_type)} compares. {needed}"
+                )
+                message += f" If it has another name, write {option('columns', {'mine': name})}."
+                naming.problems.append(Problem(role, name, message, kind="geometry_missing"))
             elif there and not wanted and not others & naming.exprs.keys():
-                said = f"{what} and no boxes, polygons or masks: write"
-                said += f" {' or '.join(option('iou_type', one) for one in iou_types)} to compare"
+                message = f"{what} and no boxes, polygons or masks: write"
+                message += (
+                    f" {' or '.join(option('iou_type', one) for one in iou_types)} to compare"
+                )
                 naming.problems.append(
-                    Problem(role, name, f"{said} them.", kind="iou_type_missing")
+                    Problem(role, name, f"{message} them.", kind="iou_type_missing")
                 )
                 if name == BOX3D.name:
                     own_alone = [one for one in naming.problems if one.column == name]

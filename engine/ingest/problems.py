@@ -54,9 +54,9 @@ class Note(msgspec.Struct, frozen=True):
     facts: dict[str, Any] = {}
 
 
-def not_read(said: str) -> Note:
+def not_read(message: str) -> Note:
     """Return the note about an unread option, the first that the text names."""
-    return Note("option_not_read", said, facts={"option": options_in(said)[0]})
+    return Note("option_not_read", message, facts={"option": options_in(message)[0]})
 
 
 MANY = 0.1
@@ -76,8 +76,8 @@ def note_of(
     one, several, what = words
     some = tuple(lowest)[:5]
     named = f": {listing(some, n)}" if some else ""
-    said = f"{before}{count_of(n, one, several)} {what}{named}."
-    return Note(kind, said, n, words, some, before)
+    message = f"{before}{count_of(n, one, several)} {what}{named}."
+    return Note(kind, message, n, words, some, before)
 
 
 def tied_notes(
@@ -294,8 +294,8 @@ class PartRefused(InputError):
         self.first = first
         self.message = before, words, after
         self.about = code, facts
-        said = f"{before}{count_of(count, *words)}{after}"
-        super().__init__(said, code=code, **facts | {"count": count, "first": first})
+        message = f"{before}{count_of(count, *words)}{after}"
+        super().__init__(message, code=code, **facts | {"count": count, "first": first})
 
     def of_all(self, parts: Sequence[Any]) -> PartRefused:
         """Merge the errors of this step."""

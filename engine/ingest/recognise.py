@@ -66,13 +66,13 @@ def levels_in(column: Column, names: Iterable[str]) -> list[str]:
 def _levels(
     column: Column, options: Options, schema: Mapping[str, Any], *, needed: bool
 ) -> list[Column]:
-    said = options.columns or {}
+    renames = options.columns or {}
     found: dict[float, list[str]] = {}
     for own in schema:
-        match = re.fullmatch(column.numbered, said.get(own, own).casefold())
+        match = re.fullmatch(column.numbered, renames.get(own, own).casefold())
         if match is not None:
             found.setdefault(_level(next(filter(None, match.groups())), own), []).append(own)
-    taken = {*said, *(own for names in found.values() for own in names)}
+    taken = {*renames, *(own for names in found.values() for own in names)}
     unclear = [
         own
         for own in schema
@@ -97,7 +97,7 @@ def _levels(
         msgspec.structs.replace(
             column,
             name=f"{column.name}{level!r}",
-            aliases=(_chosen(column, level, found[level], said),),
+            aliases=(_chosen(column, level, found[level], renames),),
             numbered="",
             below=f"{column.below}{level!r}" if column.below else "",
         )
@@ -118,9 +118,9 @@ def _level(text: str, own: str) -> float:
     return level
 
 
-def _chosen(column: Column, level: float, names: list[str], said: Mapping[str, str]) -> str:
+def _chosen(column: Column, level: float, names: list[str], renames: Mapping[str, str]) -> str:
     """The one column of a level: that of ``columns``, or of the model whose column it names."""
-    for fits in (lambda own: own in said, lambda own: own.startswith(tuple(said))):
+    for fits in (lambda own: own in renames, lambda own: own.startswith(tuple(renames))):
         chosen = [own for own in names if fits(own)]
         if len(chosen) == 1:
             return chosen[0]
@@ -147,14 +147,14 @@ class Finder:
     """
 
     def __init__(
-        self, schema: Mapping[str, pl.DataType], side: str, said: Mapping[str, str]
+        self, schema: Mapping[str, pl.DataType], side: str, renames: Mapping[str, str]
     ) -> None:
         self.schema = schema
         self.side = side
         self.said: dict[str, str] = {}
         self.used: set[str] = set()
         self.problems: list[Problem] = []
-        for original, target in said.items():
+        for original, target in renames.items():
             if target in self.said:
                 self.refuse(
                     target,
@@ -218,8 +218,8 @@ class Finder:
 
     def missing(self, column: Column) -> None:
         """Record that a required column is not there, with the nearest ones that are."""
-        said = f"column {column.name!r} is missing. {self.offer(column)}{column.otherwise}"
-        self.refuse(column.name, said, "column_missing")
+        message = f"column {column.name!r} is missing. {self.offer(column)}{column.otherwise}"
+        self.refuse(column.name, message, "column_missing")
 
     def offer(self, column: Column) -> str:
         """Return a hint on candidates for a missing column, and on how to map one."""
@@ -232,9 +232,9 @@ class Finder:
         there = ", ".join(self.schema) or "none"
         if len(there) > 400:
             there = there[:400] + ", ..."
-        said = option("columns", {near[0] if near else "mine": column.name})
+        message = option("columns", {near[0] if near else "mine": column.name})
         hint = f"To use {near[0]!r}" if near else "If it has another name"
-        return f"Columns there: {there}. {hint}, write {said}."
+        return f"Columns there: {there}. {hint}, write {message}."
 
 
 def nearest(words: Iterable[str], names: Iterable[str]) -> list[str]:
@@ -249,7 +249,7 @@ def nearest(words: Iterable[str], names: Iterable[str]) -> list[str]:
 
 
 def kin_beside(
-    schema: Mapping[str, pl.DataType], table: Table, said: Mapping[str, str]
+    schema: Mapping[str, pl.DataType], table: Table, renames: Mapping[str, str]
 ) -> dict[str, str]:
     """Find columns identified by related names of other columns.
 
@@ -257,9 +257,9 @@ def kin_beside(
     ``AutoETS-lo-80``.
 
     Args:
-        said: the user's mapping, name in the input to canonical name.
+        renames: the user's mapping, name in the input to canonical name.
     """
-    if not said and schema.keys() >= {*map(itemgetter(0), table.beside)}:
+    if not renames and schema.keys() >= {*map(itemgetter(0), table.beside)}:
         return {}
     columns = {column.name: column for column in table.columns}
     levels = {name for one in table.columns for name in numbered_columns(one, schema)}
@@ -270,7 +270,7 @@ def kin_beside(
         if mine.casefold() not in known
         and any(one.startswith(tuple(mine + sign for sign in "-_. ")) for one in levels)
     }
-    here = {mine: to for mine, to in said.items() if mine in schema}
+    here = {mine: to for mine, to in renames.items() if mine in schema}
     taken = {}
     for name, other in table.beside:
         find = Finder(schema, table.side, here)
@@ -406,13 +406,13 @@ def spared(table: Table, options: Options) -> frozenset[str]:
 
 def _requested(task: str, options: Options) -> list[metrics.Metric]:
     """Metrics that the options name; unknown names are skipped."""
-    found: list[metrics.Metric] = []
+    result: list[metrics.Metric] = []
     for name in options.metrics or ():
         if metrics.has(task, name):
             group = metrics.group_of(task, name)
             members = (name,) if group is None else group(options)
-            found += map(partial(metrics.meant, task), filter(partial(metrics.has, task), members))
-    return found
+            result += map(partial(metrics.meant, task), filter(partial(metrics.has, task), members))
+    return result
 
 
 def _needed(table: Table, task: str, options: Options, schema: Mapping[str, Any]) -> Table:
@@ -454,8 +454,8 @@ def _answered(table: Table, options: Options, schema: Mapping[str, Any]) -> bool
 
 def by_hand(column: Column, options: Options) -> bool:
     """Return whether ``columns`` names a column."""
-    said = {*(options.columns or {}).values()}
-    return column.name in said or bool(numbered_columns(column, said))
+    renames = {*(options.columns or {}).values()}
+    return column.name in renames or bool(numbered_columns(column, renames))
 
 
 def _with_stand_ins(table: Table, options: Options, schema: Mapping[str, Any]) -> Table:
@@ -614,7 +614,7 @@ def check_scored(given: Sequence[Any], labels: pl.Series, known: pl.Series) -> N
     pairs = list(zip(map(str, unscored), [*map(str, odd), *["..."] * len(unscored)], strict=False))
     example = dict(pairs[:_SHOWN]) | ({"...": "..."} if len(pairs) > _SHOWN else {})
     are = f" ({listing(odd)} {'is' if len(odd) == 1 else 'are'} no true label)" if odd else ""
-    said = (
+    message = (
         f"score_columns: {count_of(len(unscored), 'true label')} without a column of scores:"
         f" {listing(unscored)}{are}. Give each label a column, with all others:"
         f" {option('score_columns', example)}; or remove the rows of the label."
@@ -622,7 +622,7 @@ def check_scored(given: Sequence[Any], labels: pl.Series, known: pl.Series) -> N
     )
     facts = {"labels": unscored, "columns": odd, "count": len(unscored), "of": len(known)}
     problem = Problem(
-        "", "score_columns", said, len(unscored), kind="labels_without_scores", facts=facts
+        "", "score_columns", message, len(unscored), kind="labels_without_scores", facts=facts
     )
     raise ChecksFailed([problem], {})
 

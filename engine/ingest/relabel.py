@@ -88,8 +88,8 @@ def _entries(label_map: Any) -> list[Entry] | None:
 
 
 def _refused(value: Any, why: str) -> OptionError:
-    said = f"label_map: {value!r} {why}. {_WAYS}"
-    return OptionError(said, code="option_value", option="label_map", value=value)
+    message = f"label_map: {value!r} {why}. {_WAYS}"
+    return OptionError(message, code="option_value", option="label_map", value=value)
 
 
 def _from_item(item: Any) -> Entry:
@@ -173,8 +173,8 @@ def _from_table(thing: Any) -> pl.DataFrame:
         columns.append(
             pl.col(name).cast(pl.Int64 if dtype.is_integer() and not text else pl.String)
         )
-    found = frame.select(columns)
-    holes = found.filter(pl.col("label_value").is_null() | pl.col("new_label_value").is_null())
+    result = frame.select(columns)
+    holes = result.filter(pl.col("label_value").is_null() | pl.col("new_label_value").is_null())
     if holes.height:
         raise InputError(
             f"label_map ({source.description}): {count_of(holes.height, 'row')} without a"
@@ -182,7 +182,7 @@ def _from_table(thing: Any) -> pl.DataFrame:
             code="null_values",
             count=holes.height,
         )
-    return found
+    return result
 
 
 def _without_contradiction(frame: pl.DataFrame) -> pl.DataFrame:
@@ -545,9 +545,9 @@ def named_classes(
             (pl.col(own).list.eval(value) if nested else value).alias(own)
         )
         schemas[role][own] = pl.List(pl.String()) if nested else pl.String()
-        said = (
+        message = (
             f"{role.replace('_', ' ')}: numbers in column {own!r} are read by the names of classes"
             f" that the table carries: {listing(names)}."
         )
-        source.notes = (*source.notes, ("class_names", said, None))
+        source.notes = (*source.notes, ("class_names", message, None))
     return {role for role, *_ in named}

@@ -410,12 +410,12 @@ def maybe_scores(sides: Mapping[str, Any], sliced: Sequence[str]) -> list[Note]:
     if not found:
         return []
     named = option("columns", {found[0]: "score"})
-    said = (
+    message = (
         f"predictions: column {found[0]!r} is not read: masks are scored as labels of pixels "
         f"(segmentation). If it scores objects, write {named} for detection; if not, "
         f"{option('task', 'segmentation')}."
     )
-    return [Note("maybe_scores", said, len(found))]
+    return [Note("maybe_scores", message, len(found))]
 
 
 # Shapes: groups of a contract's columns with common checks, such as boxes or a pair of labels.

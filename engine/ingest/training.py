@@ -108,8 +108,10 @@ def read_steps(contract: Table, options: Options, told: Naming) -> Steps:
     )
     _refuse_rows(wrong, source.description)
     if "time" not in order:
-        said = "training: without a column of time, values of a series follow each other as rows do"
-        told.notes.append(Note("training_in_row_order", f"{said}."))
+        message = (
+            "training: without a column of time, values of a series follow each other as rows do"
+        )
+        told.notes.append(Note("training_in_row_order", f"{message}."))
     else:
         rows = _timed(rows, by, source.description)
     rows = rows.sort(order, maintain_order=True)
@@ -315,8 +317,8 @@ def step_columns(
         own = _own(contracts(task)[role], schemas[role], options, role)[0] if role in tables else {}
         if {*steps.by, "time"} <= own.keys() & {*steps.rows.columns}:
             exprs = {name: value for name, (value, _) in own.items()}
-            said = f"{role.replace('_', ' ')}: {'before where, ' if options.where else ''}"
-            namings[role].notes += scored_in_training(steps, exprs, sources[role].frame, said)
+            message = f"{role.replace('_', ' ')}: {'before where, ' if options.where else ''}"
+            namings[role].notes += scored_in_training(steps, exprs, sources[role].frame, message)
             break
 
 
@@ -381,8 +383,8 @@ def _own(
     Returns:
         value and dtype of the readable ones; problems of the others.
     """
-    said = {m: to for m, to in (options.columns or {}).items() if m in schema}
-    find = Finder(schema, role, said)
+    renames = {m: to for m, to in (options.columns or {}).items() if m in schema}
+    find = Finder(schema, role, renames)
     found = {}
     for column in contract.columns:
         if column.name not in ("series", "label_key", "time") or not (own := find.find(column)):

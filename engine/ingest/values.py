@@ -67,11 +67,11 @@ def several(
         classes: names of the columns; by default their numbers.
     """
     rows, wide = theirs.shape
-    said = f"arrays of 0 and 1 of shape ({rows:,}, {wide:,})"
+    text = f"arrays of 0 and 1 of shape ({rows:,}, {wide:,})"
     if not options.multilabel:
         if options.task is None and wide >= _NARROW and rows <= _TALL * wide:
             note = (
-                f"the {said} are read as one label map of {rows:,} x {wide:,} pixels each; with"
+                f"the {text} are read as one label map of {rows:,} x {wide:,} pixels each; with"
                 f" {option('multilabel', True)} they are the labels of {rows:,} datums."
             )
             sides = dict(
@@ -80,19 +80,19 @@ def several(
             sides[GROUND_TRUTHS].notes = (("arrays_of_two_kinds", note, None),)
             return sides
         raise InputError(
-            f"{said} may be the labels of {rows:,} datums, one column per class, or an image. To "
+            f"{text} may be the labels of {rows:,} datums, one column per class, or an image. To "
             f"choose, write {option('multilabel', True)}, or {option('task', 'segmentation')}.",
             code="task_ambiguous",
             count=rows,
         )
     if ours.shape != theirs.shape:
         raise InputError(
-            f"the predictions are an array of shape {ours.shape}, the ground truths {said}. Give"
+            f"the predictions are an array of shape {ours.shape}, the ground truths {text}. Give"
             " both a row for every datum and a column for every class."
         )
     names = _names(classes, wide)
     table = pl.DataFrame({"actual": _lists(theirs, names), "predicted": _lists(ours, names)})
-    return {TABLE: Source(table.lazy(), f"{said}, one row per datum")}
+    return {TABLE: Source(table.lazy(), f"{text}, one row per datum")}
 
 
 def _names(classes: pl.Series | None, wide: int) -> pl.Series:
@@ -210,8 +210,8 @@ def paired_values(
     numbers = measured_pair(ours, theirs, options)
     if numbers is not None and (ours.dtype.is_nested() or theirs.dtype.is_nested()):
         table = several_targets(ours, theirs, classes, numbers)
-        said = f"{name_of(predictions)} and {name_of(truths)} of {len(ours):,} rows of numbers"
-        return {TABLE: Source(table.lazy(), said, notes=notes)}
+        message = f"{name_of(predictions)} and {name_of(truths)} of {len(ours):,} rows of numbers"
+        return {TABLE: Source(table.lazy(), message, notes=notes)}
     theirs = theirs if numbers is not None else _whole(theirs)
     many = _by_class(ours)
     if many is not None and theirs.dtype.is_nested():
@@ -233,10 +233,10 @@ def paired_values(
     names = {columns[0]: _named(ours, classes, PREDICTIONS), columns[1]: theirs}
     names[columns[1]] = _named(theirs, classes, GROUND_TRUTHS)
     frame = pl.DataFrame([series.alias(name) for name, series in names.items()])
-    said = f"{name_of(predictions)} and {name_of(truths)} of {len(ours):,} values"
+    message = f"{name_of(predictions)} and {name_of(truths)} of {len(ours):,} values"
     notes = (*notes, *_order(ours, theirs, columns))
     swapped = _swapped(ours.name, theirs.name, columns)
-    return {TABLE: Source(frame.lazy(), said, notes=notes, warnings=swapped)}
+    return {TABLE: Source(frame.lazy(), message, notes=notes, warnings=swapped)}
 
 
 def _flags(predictions: Any, truths: Any, options: Options) -> tuple[np.ndarray, np.ndarray] | None:
@@ -252,19 +252,19 @@ def _flags(predictions: Any, truths: Any, options: Options) -> tuple[np.ndarray,
 
 def _several_classes(many: np.ndarray, marked: np.ndarray | None, theirs: pl.Series) -> str:
     """Return the error for scores by class with truths other than one class per datum."""
-    said = (
+    message = (
         f"the predictions are scores of {many.shape[1]:,} classes a datum, and the ground truths"
         f" {_kind(theirs)}. Give one class a datum"
     )
     if marked is not None and bool((marked.sum(axis=1) == 1).all()):
-        said += " (of these, one of which is 1 in each row, .argmax(axis=1))"
+        message += " (of these, one of which is 1 in each row, .argmax(axis=1))"
     ways = "give tables of datum_id, label_value and score, and"
     if marked is not None:
         ways = "write" if marked.shape == many.shape else ways
-    said += f"; if a datum may have several, {ways} {option('multilabel', True)}."
+    message += f"; if a datum may have several, {ways} {option('multilabel', True)}."
     if _fractions(theirs):
-        said += f" If both are embeddings, write {option('task', 'text')}."
-    return said
+        message += f" If both are embeddings, write {option('task', 'text')}."
+    return message
 
 
 TRUE, PREDICTED, SCORED = "y_true", "y_pred", "y_score"
@@ -351,11 +351,11 @@ def _order(
     if ours.name or theirs.name or kinds != {"label"}:
         return ()
     first, second = (listing(side.head(3).to_list(), len(side), most=3) for side in (ours, theirs))
-    said = (
+    message = (
         f"the first values ({first}) are read as predictions and the second ({second}) as ground"
         f" truths; scikit-learn has the other order. To be sure, write {TRUE}= and {PREDICTED}=."
     )
-    return (("order_of_values", said, None),)
+    return (("order_of_values", message, None),)
 
 
 def _swapped(
@@ -368,11 +368,11 @@ def _swapped(
             names.setdefault(one.name, set()).update((one.name, *one.aliases))
     if mine not in names[columns[1]] or other not in names[columns[0]]:
         return ()
-    said = (
+    message = (
         f"the predictions are called {mine!r} and the ground truths {other!r}: are the two sides"
         f" swapped? The predictions come first, or write {TRUE}= and {PREDICTED}=."
     )
-    return (("values_swapped", said, None),)
+    return (("values_swapped", message, None),)
 
 
 def _framed(predictions: Any, truths: Any) -> tuple[np.ndarray, list[str] | None, pl.Series] | None:
@@ -452,24 +452,24 @@ def _columns(
             if any(one.name == true and TRUE in one.aliases for one in able[task].columns)
         ]
         fits = {task: fits[task] for task in named} or fits
-    told = f"the predictions are {_kind(ours)}, the ground truths {_kind(theirs)}"
+    text = f"the predictions are {_kind(ours)}, the ground truths {_kind(theirs)}"
     if _fractions(ours) and _fractions(theirs) and options.task is None and not options.metrics:
         many = [option("task", task) for task, table in _one_tables().items() if table.measured]
-        told += f". If they are several targets a datum, write {' or '.join(many)}; if both are"
+        text += f". If they are several targets a datum, write {' or '.join(many)}; if both are"
         raise InputError(
-            f"{told} embeddings, write {option('task', 'text')}.", code="task_ambiguous"
+            f"{text} embeddings, write {option('task', 'text')}.", code="task_ambiguous"
         )
     if len(fits) == 1:
         return next(iter(fits.values()))
     if fits:
         ways = " or ".join(option("task", task) for task in fits)
         raise InputError(
-            f"{told}: the task may be {listing(list(fits))}. Write {ways}.",
+            f"{text}: the task may be {listing(list(fits))}. Write {ways}.",
             code="task_ambiguous",
             tasks=list(fits),
         )
     raise InputError(
-        f"{told}. Plain values are classes (integers, strings, booleans), scores (floats), texts,"
+        f"{text}. Plain values are classes (integers, strings, booleans), scores (floats), texts,"
         " or lists of ids; give all else as tables, whose columns have names.",
         code="task_unknown",
     )
@@ -536,9 +536,9 @@ def _scores(
         true = pl.DataFrame({"datum_id": datum, "label_value": classes.gather(place)})
     else:
         true = pl.DataFrame({"datum_id": datums, "label_value": truths})
-    said = f"scores of {rows:,} datums x {wide:,} classes"
+    message = f"scores of {rows:,} datums x {wide:,} classes"
     return {
-        PREDICTIONS: Source(scored.lazy(), said, notes=notes),
+        PREDICTIONS: Source(scored.lazy(), message, notes=notes),
         GROUND_TRUTHS: Source(true.lazy(), f"{rows:,} true classes"),
     }
 
@@ -551,8 +551,8 @@ def _known(truths: pl.Series, wide: int) -> tuple[pl.Series, tuple[Any, ...]]:
             return pl.Series(np.arange(wide)), ()
     found = truths.drop_nulls().unique().sort()
     if len(found) == wide:
-        said = f"columns of scores are the true classes in order: {listing(found.to_list())}."
-        return found, (("classes_in_order", said, wide),)
+        message = f"columns of scores are the true classes in order: {listing(found.to_list())}."
+        return found, (("classes_in_order", message, wide),)
     raise InputError(
         f"the predictions are scores of {wide:,} classes a datum, and the ground truths have"
         f" {len(found):,} ({listing(found.to_list())}). Name the classes of the columns in their"
@@ -670,11 +670,11 @@ def _indexes(predictions: Any, truths: Any) -> tuple[tuple[str, str, int | None]
         return ()
     if first.equals(second):  # type: ignore[union-attr]
         return ()
-    said = (
+    message = (
         "the two series have different indexes, and are paired by position. To pair by index, "
         "write predictions.loc[ground_truths.index]."
     )
-    return (("indexes_differ", said, None),)
+    return (("indexes_differ", message, None),)
 
 
 def _kind(series: pl.Series) -> str:

@@ -285,5 +285,5 @@ def keep_datums(
 
 def no_rows(where: dict[str, Condition]) -> Note:
     """Return the warning that no side has any rows after filtering."""
-    said = "no table has a row" + (" that remain after filtering" if where else "")
-    return Note("no_rows", f"{said}: there are no numbers.", 0, warning=True)
+    message = "no table has a row" + (" that remain after filtering" if where else "")
+    return Note("no_rows", f"{message}: there are no numbers.", 0, warning=True)

@@ -146,14 +146,14 @@ def parse_gate(text: str, *, fails: bool = False) -> Gate:
     quoted: list[str] = []
     open_ = head["open"] is not None
     while open_:
-        found = _CONDITION.match(text, place)
-        if found is None:
+        match = _CONDITION.match(text, place)
+        if match is None:
             raise _unreadable(text, place, "expected name=value and then , or ]")
-        name, value = found["name"], found["value"]
+        name, value = match["name"], match["value"]
         conditions.append((_bare(name), _bare(value)))
         if _bare(value) != value:
             quoted.append(_bare(name))
-        place, open_ = found.end(), found["end"] == ","
+        place, open_ = match.end(), match["end"] == ","
     bound = _BOUND.fullmatch(text, place)
     if bound is None:
         raise _unreadable(
@@ -231,11 +231,11 @@ def _bare(text: str) -> str:
     return text[1:-1] if text[:1] in ("'", '"') else text
 
 
-def _unreadable(text: str, place: int, said: str) -> OptionError:
+def _unreadable(text: str, place: int, message: str) -> OptionError:
     rest = text[place:].strip()
     where = f"at {rest!r}" if rest else "at its end"
     return OptionError(
-        f"gate {text!r} cannot be read {where}: {said}. A gate is"
+        f"gate {text!r} cannot be read {where}: {message}. A gate is"
         " 'metric[column=value, ...] >= number', as in 'mAP[iou=0.5, weather=rain] >= 0.42'.",
         code="gate_malformed",
         at=rest,

@@ -44,7 +44,7 @@ def filled(text: str, values: Mapping[str, str]) -> str:
     return _MARK.sub(lambda found: values[found[1]], text)
 
 
-def expanded(text: str, lookup: Lookup, known: Collection[str]) -> str:
+def expanded(text: str, lookup: Lookup, names: Collection[str]) -> str:
     """Replace the variables of a text.
 
     Raises:
@@ -72,7 +72,7 @@ def expanded(text: str, lookup: Lookup, known: Collection[str]) -> str:
                 value=name[len(_ENVIRONMENT) :],
             )
         if answer is None:
-            raise unknown("variable", name, [*known, "env.NAME"], before=f"{text!r}: ")
+            raise unknown("variable", name, [*names, "env.NAME"], before=f"{text!r}: ")
         return answer
 
     return _FOUND.sub(value, text)
@@ -372,8 +372,8 @@ def _values(
         if key not in variables:
             if variables:
                 raise unknown("variable", key, variables, before=f"--set {key}: ")
-            said = f"--set {key}: the job has no [variables]."
-            raise OptionError(said, code="unknown_name", value=key)
+            message = f"--set {key}: the job has no [variables]."
+            raise OptionError(message, code="unknown_name", value=key)
     found = {**dates(_now_in(zone)), "job": name}
     uses: dict[str, set[str]] = {}
     for key, value in variables.items():

@@ -260,11 +260,11 @@ class Tell(Protocol):
     """Callback for log messages of a run."""
 
     def __call__(
-        self, said: str, *, level: str = INFO, job: str | None = None, **facts: Any
+        self, message: str, *, level: str = INFO, job: str | None = None, **facts: Any
     ) -> None: ...
 
 
-def nothing(said: str, *, level: str = INFO, job: str | None = None, **facts: Any) -> None:
+def nothing(message: str, *, level: str = INFO, job: str | None = None, **facts: Any) -> None:
     """No log at all."""
 
 
@@ -281,18 +281,18 @@ def log_to(
 
     name = job
 
-    def tell(said: str, *, level: str = INFO, job: str | None = None, **facts: Any) -> None:
+    def tell(message: str, *, level: str = INFO, job: str | None = None, **facts: Any) -> None:
         nonlocal name
         name = job or name
         if quiet and level == INFO:
             return
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         if form == "json":
-            line = {"time": now, "level": level, "job": name, "message": said, **facts}
+            line = {"time": now, "level": level, "job": name, "message": message, **facts}
             text = json.dumps(line, ensure_ascii=False, default=str)
         else:
-            known = " ".join(f"{fact}={value}" for fact, value in facts.items())
-            text = f"{now} {level.upper():<7} {name}: {said}" + (f" ({known})" if known else "")
+            more = " ".join(f"{fact}={value}" for fact, value in facts.items())
+            text = f"{now} {level.upper():<7} {name}: {message}" + (f" ({more})" if more else "")
         out = stream or sys.stderr
         out.write(text + "\n")
         out.flush()

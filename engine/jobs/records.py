@@ -80,14 +80,14 @@ def read_success(folder: Path) -> Success | None:
 
 def finished_as(folder: Path, run_id: str) -> Success | None:
     """Return the mark of a run whose complete result exists, or None."""
-    found = read_success(folder)
-    if found is None or found.run_id != run_id:
+    result = read_success(folder)
+    if result is None or result.run_id != run_id:
         return None
     try:
         load(folder)
     except ResultError:  # damaged since: it is made again
         return None
-    return found
+    return result
 
 
 def last_passed(
@@ -422,13 +422,13 @@ def baseline_of(
     Raises:
         ResultError: the named folder contains no result, or no data for gates with ``surely``.
     """
-    found = _baseline_of(loaded, folder, run_id, before, warn)
-    if found.card is not None and keeping(loaded.gates, found.card.task):
+    result = _baseline_of(loaded, folder, run_id, before, warn)
+    if result.card is not None and keeping(loaded.gates, result.card.task):
         if loaded.job.baseline != LAST:
-            hold(loaded.gates, found.card)
-        elif needing_margins(loaded.gates) and not can_be_compared(found.card):
-            warn(unkept(found.card))
-    return found
+            hold(loaded.gates, result.card)
+        elif needing_margins(loaded.gates) and not can_be_compared(result.card):
+            warn(unkept(result.card))
+    return result
 
 
 def _baseline_of(

@@ -39,8 +39,8 @@ def gates_markdown(verdicts: Sequence[Verdict]) -> str:
 def headline(verdicts: Sequence[Verdict]) -> str:
     bad = sum(one.status == FAILED for one in verdicts)
     left = sum(one.status == SKIPPED for one in verdicts)
-    said = f"{bad} of {len(verdicts)} failed" if bad else f"{len(verdicts) - left} passed"
-    return f"gates: {said}" + (f", {left} skipped" if left else "")
+    message = f"{bad} of {len(verdicts)} failed" if bad else f"{len(verdicts) - left} passed"
+    return f"gates: {message}" + (f", {left} skipped" if left else "")
 
 
 def named(one: Verdict) -> str:
@@ -166,10 +166,10 @@ _MOST = 1_000_000
 """Bytes of a summary; GitHub takes 1 MiB a step."""
 
 
-def command(kind: str, title: str, said: str) -> str:
+def command(kind: str, title: str, message: str) -> str:
     """Return a workflow command: ``error``, ``warning`` or ``notice``, with escaped content."""
     title = _escaped(plain(title)).replace(":", "%3A").replace(",", "%2C")
-    return f"::{kind} title={title}::{_escaped(said)}"
+    return f"::{kind} title={title}::{_escaped(message)}"
 
 
 def _escaped(text: str) -> str:
@@ -301,10 +301,10 @@ def scored_in(run: Any) -> Scorecard:
     """
     if isinstance(run, Scorecard):
         return run
-    found = load(run)
-    if not isinstance(found, Scorecard):
+    result = load(run)
+    if not isinstance(result, Scorecard):
         raise ResultError(f"{run} is a comparison: give its two runs, the earlier as the baseline.")
-    return found
+    return result
 
 
 def _names(baseline: str, folder: Path | None) -> tuple[str, str]:

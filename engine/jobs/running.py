@@ -499,8 +499,8 @@ def _read_and_scored(
     loaded, inputs, found = plan.loaded, plan.loaded.job.inputs, plan.found
     if found.partitions:
         if options.memory_limit is not None:
-            said = "memory_limit is ignored: the rows of a partition are read at once"
-            tell(said, level=WARNING)
+            message = "memory_limit is ignored: the rows of a partition are read at once"
+            tell(message, level=WARNING)
         parts = parts_of(loaded, found, again=force)
         card = score_parts(
             parts, options, labels=found.paths("labels"), tell=progress, left=left.is_set

@@ -448,7 +448,7 @@ def score_parts(
     options: Options,
     *,
     labels: Any = None,
-    tell: Callable[[str], None] = lambda said: None,
+    tell: Callable[[str], None] = lambda message: None,
     left: Callable[[], bool] = lambda: False,
 ) -> Scorecard:
     """Score partitions as one, reading those without a kept tally.
@@ -485,9 +485,9 @@ def score_parts(
             try:
                 found = _tallied(part, options, labels, threads, keep=not left())
             except InputError as error:
-                said = f"{part.name}: {error.said}"
+                message = f"{part.name}: {error.said}"
                 raise (ReadError if isinstance(error, ReadError) else InputError)(
-                    said, code=error.code, **error.facts
+                    message, code=error.code, **error.facts
                 ) from error
         kept.append(found)
     tell(f"merging {count_of(len(parts), 'part')}, {reused} of them kept from earlier runs")

@@ -181,10 +181,10 @@ def judge_gates(
         margins = compare(metrics, slices)
     accepted = any(gate.metric.casefold() == COVERAGE for gate in gates)
     held = _Held(baseline, numbers, margins, unknown=apart is None, accepted=accepted)
-    found = [one for each in asked for one in _judged(each, held)]
+    result = [one for each in asked for one in _judged(each, held)]
     if accepted:
-        return found
-    return [_covered(one) for one in found]
+        return result
+    return [_covered(one) for one in result]
 
 
 def _covered(one: Verdict) -> Verdict:
@@ -376,8 +376,8 @@ def _of_difference(
         return _with(about, status=_status(gate, about.value, about.bound))
     if lower is None or upper is None:
         still = ": no resample changes it" * (found["difference"] is not None)
-        told = f"the difference has no interval{still}"
-        why = "; ".join(filter(None, (told, about.reason)))
+        message = f"the difference has no interval{still}"
+        why = "; ".join(filter(None, (message, about.reason)))
         return _with(about, reason=why)
     status = _status(gate, gate.end(lower, upper), gate.margin)
     return _with(

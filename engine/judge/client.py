@@ -63,8 +63,8 @@ def read_completion(body: Any) -> Completion:
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
         error = error_in(body)
         told = f": {error[0]}" if error else ""
-        said = f"the endpoint answered without a completion{told}"
-        raise Transient("bad_answer", said, tokens=tokens) from None
+        text = f"the endpoint answered without a completion{told}"
+        raise Transient("bad_answer", text, tokens=tokens) from None
 
 
 def _text(content: Any) -> str:
@@ -223,10 +223,10 @@ class Cache(AnswerFile):
     def failure(self, key: str) -> tuple[str, str] | None:
         """Return kind and message of a batch failure, or None."""
         with self._lock:
-            found: tuple[str, str] | None = self._base.execute(
+            result: tuple[str, str] | None = self._base.execute(
                 "SELECT kind, message FROM failures WHERE key = ?", (key,)
             ).fetchone()
-        return found
+        return result
 
     def __len__(self) -> int:
         with self._lock:

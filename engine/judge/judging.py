@@ -461,11 +461,11 @@ def collect(
 
     The arguments are those of :func:`collect_into`, which does not build a list.
     """
-    found: list[Request] = []
+    result: list[Request] = []
     collect_into(
-        found.append, data, references, asks, columns=columns, storage_options=storage_options
+        result.append, data, references, asks, columns=columns, storage_options=storage_options
     )
-    return found
+    return result
 
 
 def collect_into(
@@ -647,7 +647,7 @@ def read_batches(paths: Sequence[str | Path], cache: str | Path) -> Imported:
     Raises:
         InputError: an invalid line, by file and number.
     """
-    found = Imported()
+    result = Imported()
     store = Cache(cache)
     try:
         for path in paths:
@@ -655,12 +655,12 @@ def read_batches(paths: Sequence[str | Path], cache: str | Path) -> Imported:
                 with open(path, encoding="utf-8-sig") as file:
                     for number, line in enumerate(file, 1):
                         if line.strip():
-                            _take(line, f"{path}, line {number}", store, found)
+                            _take(line, f"{path}, line {number}", store, result)
             except (OSError, UnicodeDecodeError) as error:
                 raise InputError(f"{path}: cannot be read: {error}.") from None
     finally:
         store.close()
-    return found
+    return result
 
 
 def _take(line: str, where: str, cache: Cache, found: Imported) -> None:

@@ -180,10 +180,10 @@ def object_in(text: str, key: str | None = None) -> dict[str, Any]:
 def _decoded(text: str, at: int) -> tuple[Any, int]:
     """Decode JSON at a position; return it and its end, or None."""
     try:
-        found: tuple[Any, int] = _DECODER.raw_decode(text, at)
+        result: tuple[Any, int] = _DECODER.raw_decode(text, at)
     except (ValueError, RecursionError):
         return None, at
-    return found
+    return result
 
 
 def _start(text: str) -> str:
@@ -226,7 +226,7 @@ def _verdicts(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]
     values = _objects(object_in(text, "verdicts"), "verdicts")
     items = given[prompt.items]
     _counted(values, len(items), prompt.items)
-    found = []
+    result = []
     for value, item in zip(values, items, strict=True):
         word = _word(value.get("verdict"))
         if word.casefold() not in prompt.words:  # the dialect defines the value of a YES
@@ -234,8 +234,8 @@ def _verdicts(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]
             raise BadReply(
                 "wrong_vocabulary", f"verdict {value.get('verdict')!r} is not one of {allowed}."
             )
-        found.append(Verdict(word, item, _why(value)))
-    return found
+        result.append(Verdict(word, item, _why(value)))
+    return result
 
 
 def _word(given: Any) -> str:
@@ -295,7 +295,7 @@ def _whole(value: Any) -> int | None:
 
 def _classified(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]:
     values = _objects(object_in(text, "classifications"), "classifications")
-    found = []
+    result = []
     for value in values:
         statement, word = value.get("statement"), _word(value.get("attributed")).casefold()
         if not isinstance(statement, str):
@@ -303,8 +303,8 @@ def _classified(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdic
         if word not in ("yes", "no"):
             said = value.get("attributed")
             raise BadReply("wrong_vocabulary", f"attributed {said!r} is neither 0 nor 1.")
-        found.append(Verdict(word, sound(statement), _why(value)))
-    return found
+        result.append(Verdict(word, sound(statement), _why(value)))
+    return result
 
 
 _STRING = {"type": "string"}
@@ -419,9 +419,9 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
         """
         data = {name: given[name] for name in self.reads}
         count = len(data[self.items]) if self.items else None
-        told = "\n\n".join([self.instructions.strip(), _DATA, ask_for(self, count)])
+        message = "\n\n".join([self.instructions.strip(), _DATA, ask_for(self, count)])
         return [
-            {"role": "system", "content": told},
+            {"role": "system", "content": message},
             {"role": "user", "content": json.dumps(data, ensure_ascii=False, indent=1)},
         ]
 
@@ -432,18 +432,18 @@ def load_prompts(folder: str | Path | None = None) -> dict[str, Prompt]:
     Raises:
         InputError: a file that is not a prompt, or a name that no metric uses.
     """
-    found = {path.stem: _read(path) for path in sorted(FOLDER.glob("*.toml"))}
+    result = {path.stem: _read(path) for path in sorted(FOLDER.glob("*.toml"))}
     if folder is None:
-        return found
+        return result
     there = sorted(Path(folder).glob("*.toml"))
     if not there:
         raise InputError(
             f"{folder}: no prompts there (files of the form NAME.toml).", code="file_missing"
         )
     for path in there:
-        if path.stem not in found:
-            raise unknown("prompt", path.stem, found, before=f"{path}: ", error=InputError)
-        mine, own = _read(path), found[path.stem]
+        if path.stem not in result:
+            raise unknown("prompt", path.stem, result, before=f"{path}: ", error=InputError)
+        mine, own = _read(path), result[path.stem]
         for name in ("reply", "reads", "key", "items", "words"):
             if getattr(mine, name) != getattr(own, name):
                 raise InputError(
@@ -453,8 +453,8 @@ def load_prompts(folder: str | Path | None = None) -> dict[str, Prompt]:
                     file=path.name,
                     field=name,
                 )
-        found[path.stem] = mine
-    return found
+        result[path.stem] = mine
+    return result
 
 
 def _read(path: Path) -> Prompt:

@@ -238,8 +238,8 @@ def judge_row(row: Row, asked: Asked, ask: Ask) -> list[Record]:
     texts = {**row.given, REFERENCE: row.references}
     lacking = [name for name in plan.needs if texts.get(name) is None]
     if lacking:
-        said = f"{' and '.join(lacking)} null in this row"
-        return [{**base, "status": "missing_input", "error": said}]
+        message = f"{' and '.join(lacking)} null in this row"
+        return [{**base, "status": "missing_input", "error": message}]
     # An empty text has no rating; lists are extracted from it without a call.
     rated = not plan.extracts and not any(judge.items for judge in plan.judges)
     empty = {
@@ -451,8 +451,8 @@ def _check(frame: pl.DataFrame, table: Table, naming: Naming, description: str) 
     if not problems and "contexts" in frame.columns:
         holes = frame.filter(pl.col("contexts").list.eval(pl.element().is_null()).list.any()).height
         if holes:
-            said = f"column 'contexts': {count_of(holes, 'row')} with a null in the list."
-            problems = [Problem(table.side, "contexts", said, holes, kind="null_in_list")]
+            message = f"column 'contexts': {count_of(holes, 'row')} with a null in the list."
+            problems = [Problem(table.side, "contexts", message, holes, kind="null_in_list")]
     refuse(problems, {table.side: description})
 
 
@@ -612,8 +612,8 @@ class Endpoint:
             except Rejected as error:
                 raise Failed(REJECTED, str(error)) from None
             except Unsent as error:
-                told = f"not asked: {error}" if error.kind == "budget" else str(error)
-                raise Failed(error.kind, told) from None
+                message = f"not asked: {error}" if error.kind == "budget" else str(error)
+                raise Failed(error.kind, message) from None
             except GivenUp as error:
                 if error.last.unreachable:
                     raise JudgeError(
@@ -715,14 +715,14 @@ class Caller:
         messages = prompt.messages(given)
         body = {"model": self._model, "messages": messages, **self._parameters}
         count = len(given[prompt.items]) if prompt.items else None
-        told = f"{name}/{prompt.version}"
+        message = f"{name}/{prompt.version}"
         bad: Failed | None = None
         for attempt in range(self._retries + 1):
             key = key_of(
-                self._endpoint, self._model, messages, self._parameters, told, judgment, attempt
+                self._endpoint, self._model, messages, self._parameters, message, judgment, attempt
             )
-            answer = self._answer(Request(key, prompt, body, count), told)
-            spent.prompts[told] = None
+            answer = self._answer(Request(key, prompt, body, count), message)
+            spent.prompts[message] = None
             spent.calls[key] = (answer.input_tokens, answer.output_tokens)
             try:
                 return parse(_whole(answer), prompt, given)
@@ -736,7 +736,7 @@ class Caller:
         assert bad is not None
         raise bad
 
-    def _answer(self, request: Request, told: str) -> Completion:
+    def _answer(self, request: Request, message: str) -> Completion:
         answer = self._cache.get(request.key)
         if answer is not None:
             self._found()
@@ -753,7 +753,7 @@ class Caller:
             answer = self._cache.get(request.key)
             if answer is None:
                 new = self._source.answer(request)
-                answer = self._cache.put(request.key, told, self._model, new)
+                answer = self._cache.put(request.key, message, self._model, new)
             mine.set_result(answer)
         except BaseException as error:
             mine.set_exception(error)
@@ -766,9 +766,9 @@ class Caller:
 
 def _mended(reply: str, why: str) -> list[dict[str, str]]:
     """Messages that ask for a better reply; endpoints refuse an empty one of the assistant's."""
-    said = f"That reply cannot be used: {why} Answer again, in the form that was asked for."
+    message = f"That reply cannot be used: {why} Answer again, in the form that was asked for."
     before = [{"role": "assistant", "content": reply[:_REPEATED]}] if reply.strip() else []
-    return [*before, {"role": "user", "content": said}]
+    return [*before, {"role": "user", "content": message}]
 
 
 def _whole(answer: Completion) -> str:

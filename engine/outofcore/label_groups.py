@@ -186,9 +186,9 @@ class OnWorkers:
                     answer_group, [(str(home), one, groups[one], digest) for one in order]
                 )
             )
-            found = [_answer(_answer_file(home, number)) for number in range(len(groups))]
+            result = [_answer(_answer_file(home, number)) for number in range(len(groups))]
             shutil.rmtree(home)
-        return found
+        return result
 
 
 def _answer(file: Path) -> tuple[Array, ...]:

@@ -252,17 +252,17 @@ def sweep(home: Path) -> list[Path]:
     """
     for folder in home.glob(f"{GONE}*"):
         shutil.rmtree(folder, ignore_errors=True)
-    found = []
+    result = []
     for folder in home.glob(f"{PREFIX}*"):
         with (
             suppress(OSError, ValueError, KeyError, TypeError),
             open(folder / OWNER, "rb", opener=_plain_file) as mark,
         ):
             if json.load(mark)["host"] == socket.gethostname() and try_lock(mark):
-                found.append(folder)
-    for folder in found:
+                result.append(folder)
+    for folder in result:
         _delete(folder)
-    return found
+    return result
 
 
 def _plain_file(path: str, flags: int) -> int:
@@ -340,8 +340,8 @@ def limit_of(given: str | int | None) -> int:
     if given is None:
         return int(free_memory() * 0.7)
     text = str(given).strip().lower()
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?)\s*([kmgt]?)(i?)b?", text)
-    if found is None:
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?)\s*([kmgt]?)(i?)b?", text)
+    if match is None:
         raise OptionError(
             f"{option('memory_limit', given)}: not a size. Write bytes, or a number and a unit:"
             f" {option('memory_limit', '2GB')}.",
@@ -349,7 +349,7 @@ def limit_of(given: str | int | None) -> int:
             option="memory_limit",
             value=given,
         )
-    number, unit, binary = found.groups()
+    number, unit, binary = match.groups()
     scale = 1024 ** "kmgt".index(unit) * 1024 if binary and unit else _UNITS[unit]
     size = int(float(number) * scale)
     if size <= 0:
@@ -486,14 +486,14 @@ def too_full(fullest: int, limit: int, share: int, options: Options) -> list[Not
     if needed <= share:
         return []
     enough = -(-needed * limit // (share * _STEP)) * _STEP >> 20
-    said = (
+    message = (
         "rows of one datum stay together, and those of the largest (or of the few that share its"
         f" bucket) take, with the process, about {gigabytes(needed)} of {gigabytes(share)}"
     )
     if options.memory_limit is None:
-        return [Note("datum_beyond_memory", f"{said} that are free.")]
+        return [Note("datum_beyond_memory", f"{message} that are free.")]
     raise OptionError(
-        f"{option('memory_limit', options.memory_limit)}: {said}. Give at least"
+        f"{option('memory_limit', options.memory_limit)}: {message}. Give at least"
         f" {option('memory_limit', f'{enough}MiB')}, or look at the largest datums.",
         code="memory_limit_too_small",
         least=f"{enough}MiB",

@@ -243,7 +243,7 @@ def repeated(folder: Path, ready: Prepared, heights: Mapping[str, int]) -> list[
                 continue
             first = sorted(row for one in found for row in one.first)[:_SHOWN]
             counted = f"rows that {option('where')} keeps" if role in ready.where else "rows"
-            said = (
+            message = (
                 f"column {own.get(name, name)!r}: {count_of(rows, 'row')} with a value in more than"
                 f" one row, first ({counted} count from 0): rows {', '.join(map(str, first))}. Each"
                 " may appear once; was a file read twice?"
@@ -252,7 +252,7 @@ def repeated(folder: Path, ready: Prepared, heights: Mapping[str, int]) -> list[
                 Problem(
                     side.table.side,
                     name,
-                    said,
+                    message,
                     rows,
                     tuple((row, f"row {row}") for row in first),
                     kind="repeated_values",
@@ -446,12 +446,12 @@ def _batches_of(shuffle: Shuffle, span: RowRange) -> Iterator[pl.DataFrame]:
         yield from batches(shuffle.role, part, shuffle.where, shuffle.plan, shuffle.width)
 
 
-def together(found: Sequence[dict[str, pl.DataFrame]]) -> dict[str, pl.DataFrame]:
+def together(frame: Sequence[dict[str, pl.DataFrame]]) -> dict[str, pl.DataFrame]:
     """The distinct pairs of all, by side."""
-    sides = dict.fromkeys(side for pairs in found for side in pairs)
+    sides = dict.fromkeys(side for pairs in frame for side in pairs)
     return {
         side: pl.concat(
-            [pairs[side].drop_nulls() for pairs in found if side in pairs], how="vertical_relaxed"
+            [pairs[side].drop_nulls() for pairs in frame if side in pairs], how="vertical_relaxed"
         ).unique()
         for side in sides
     }
@@ -755,20 +755,20 @@ def ranges_of_tables(
         bucket of a row depends on the number of filtered rows before it.
     """
     size = rows_of_range(sum(heights[role] for role in heads), n, pool.least)
-    found: dict[str, list[RowRange]] = {}
+    result: dict[str, list[RowRange]] = {}
     for role, head in heads.items():
         side = ready.sides[role]
         counted = side.table.datum not in head.columns and role in ready.where
         if counted or not _by_workers(side, pool):
-            found[role] = [(0, 0, None)]
+            result[role] = [(0, 0, None)]
             continue
         cuts = _cuts(side.source.files, heights[role], size)
         ends = [*cuts[1:], None]
-        found[role] = [
+        result[role] = [
             (span, first, None if end is None else end - first)
             for span, (first, end) in enumerate(zip(cuts, ends, strict=True))
         ]
-    return found
+    return result
 
 
 def rows_of_range(rows: int, n: int, least: int) -> int:

@@ -143,10 +143,10 @@ def losses_of(tallied: Tallied) -> Losses:
     Raises:
         ResultError: the run has no loss per datum; the message names the reason and a remedy.
     """
-    found = summary.losses_of(tallied.plan, tallied.tallies)
-    if isinstance(found, str):
-        raise ResultError(f"the worst datums are not known: {found}.", code="not_kept")
-    return found
+    result = summary.losses_of(tallied.plan, tallied.tallies)
+    if isinstance(result, str):
+        raise ResultError(f"the worst datums are not known: {result}.", code="not_kept")
+    return result
 
 
 def worst(tallied: Tallied, n: int = MOST, losses: Losses | None = None) -> pl.DataFrame:

@@ -91,13 +91,13 @@ def _asked(
 
     Names of groups stand for all of their metrics, a dialect's own names for ours.
     """
-    found: list[tuple[Metric, int | None]] = []
+    result: list[tuple[Metric, int | None]] = []
     for name in names:
         ours = dialect.own_names.get(name, name)
         group = registry.group_of(task, ours)
         members = (ours,) if group is None else group(options)
-        found += map(partial(registry.asked, task), members)
-    return found
+        result += map(partial(registry.asked, task), members)
+    return result
 
 
 def _cuts(
@@ -244,22 +244,22 @@ def fitted_late(plan: Plan, found: Any) -> tuple[Plan, list[Note]]:
 
 def _unread(plan: Plan, notes: Sequence[Note]) -> list[Note]:
     """Note given options that the task or the metrics of the run do not read."""
-    found = [*map(partial(Note, "idle_option"), idle(plan.options, plan.task))]
+    result = [*map(partial(Note, "idle_option"), idle(plan.options, plan.task))]
     params = registry.of_any(plan.task, "params")
     given = [name for name in FIELDS if name in params and getattr(plan.options, name) is not None]
     if not given:
-        return found
+        return result
     read = {name for metric in plan.metrics for name in metric.params}
     read |= {name for note in notes for name in options_in(note.message)}
     asked = ", ".join(metric.name for metric in plan.metrics[:_NAMED])
     more = f" and {len(plan.metrics) - _NAMED} more" if len(plan.metrics) > _NAMED else ""
     why = f"is not read by any of the metrics ({asked}{more})" if plan.named else "is not read here"
-    found += [
+    result += [
         not_read(f"{option(name, getattr(plan.options, name))} {why}.")
         for name in given
         if name not in read
     ]
-    return found
+    return result
 
 
 _NAMED = 5

@@ -88,11 +88,11 @@ class Plan(msgspec.Struct, frozen=True):
     @property
     def cuts_of_needs(self) -> dict[str, set[int | None]]:
         """Need -> cut-offs at which some metric uses it; None means the whole list."""
-        found: dict[str, set[int | None]] = {}
+        result: dict[str, set[int | None]] = {}
         for metric in self.metrics:
             for need in metric.needs:
-                found.setdefault(need, set()).update(self.cuts.get(metric.name, (None,)))
-        return found
+                result.setdefault(need, set()).update(self.cuts.get(metric.name, (None,)))
+        return result
 
     def settings_of(self, metric: Metric) -> Any:
         """The settings that one metric is computed with: all of them, at its own cut-offs."""

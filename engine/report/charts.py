@@ -885,7 +885,7 @@ def distribution(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
     if want.metric is not None:
         rows = rows.filter(pl.col("metric") == want.metric)
     kinds = rows.select("metric", "statistic").unique(maintain_order=True)
-    found: list[Chart] = []
+    result: list[Chart] = []
     for metric, statistic in kinds.head(_DISTRIBUTIONS).iter_rows():
         bins = _bins(rows, metric, statistic)
         k = bins["k"][0]
@@ -911,13 +911,13 @@ def distribution(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
         called = _words(at_k(metric, k), statistic)
         x, y = Scale(f"{called} of a datum", low[0], high[-1]), Scale("datums", 0.0, float(top))
         most = max(range(len(count)), key=lambda n: count[n])
-        said = (
+        message = (
             f"{y.title} by {x.title}: {sum(count):,} in {len(count)} bins,"
             f" most, {count[most]:,}, at {low[most]:g} to {high[most]:g}."
         )
         title = f"{called} of {sum(count):,} datums"
-        found.append(Chart("distribution", title, x, y, marks, said, note))
-    return found
+        result.append(Chart("distribution", title, x, y, marks, message, note))
+    return result
 
 
 def _bins(
@@ -1051,14 +1051,14 @@ def differences(comparison: Comparison, metric: str | None = None) -> list[Chart
     Args:
         metric: restricts the charts to this metric.
     """
-    found: list[Chart] = []
+    result: list[Chart] = []
     for a, b in pairs(comparison):
         rows = of_pair(comparison, a, b)
         if metric is not None:
             rows = rows.filter(pl.col("metric") == metric)
         rows = rows.filter(pl.col("difference").is_not_null())
         heading = f"{plain(b)} less {plain(a)}"
-        found += _forest(comparison, heading, headline(comparison, rows), b)
+        result += _forest(comparison, heading, headline(comparison, rows), b)
         labelled, sliced = pl.col("label_value").is_not_null(), pl.col("slice").is_not_null()
         for kind, some in (
             ("slices", rows.filter(sliced, ~labelled)),
@@ -1075,8 +1075,8 @@ def differences(comparison: Comparison, metric: str | None = None) -> list[Chart
                 ]
                 word = kind.removesuffix("s")
                 called = f"{heading} by {word}, {title_of(lines[0][1])}"
-                found += _forest(comparison, called, lines, b)
-    return found
+                result += _forest(comparison, called, lines, b)
+    return result
 
 
 def _forest(comparison: Comparison, heading: str, lines: list[Titled], b: str) -> list[Chart]:

@@ -413,9 +413,9 @@ class _Folder:
     def find(self, one: Shown) -> str | None:
         """The path of a datum's image, with all links followed; None for none."""
         for name in filter(None, (one.file_name, str(one.datum_id))):
-            found = self._named(name)
-            if found is not None:
-                return found
+            result = self._named(name)
+            if result is not None:
+                return result
         return None
 
     def _named(self, name: str) -> str | None:
@@ -423,9 +423,9 @@ class _Folder:
         if "\0" in name:
             return None
         if not os.path.isabs(name):
-            found = self._inside(os.path.join(self.root, *parts))
-            if found is not None:
-                return found
+            result = self._inside(os.path.join(self.root, *parts))
+            if result is not None:
+                return result
         base = parts[-1]
         stem = os.path.splitext(base)[0] if base.lower().endswith(_KINDS) else base
         digits = stem.isascii() and stem.isdigit()

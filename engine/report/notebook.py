@@ -71,8 +71,10 @@ def _grid(grid: Grid) -> str:
     table = grid_table(grid, shown)
     if left_out:
         table.rows.insert(after, texts(f"… {left_out} more", *[""] * (len(table.columns) - 1)))
-    said = "; ".join(remarks(grid))
-    return as_table(table) + (f"<div><small>{html.escape(said)}</small></div>" if said else "")
+    message = "; ".join(remarks(grid))
+    return as_table(table) + (
+        f"<div><small>{html.escape(message)}</small></div>" if message else ""
+    )
 
 
 def _pictures(card: Scorecard) -> list[str]:

@@ -578,10 +578,12 @@ def _reading(comparison: Comparison | None, margins: Margins | None) -> str:
         return "Differences are this run minus the baseline. They were not tested: see the notes."
     level = comparison.level if comparison is not None else margins.level  # type: ignore[union-attr]
     sure = f"{100 * (1 - level):g} %"
-    said = f"Differences are this run minus the baseline, with their {100 * level:g} % intervals."
+    message = (
+        f"Differences are this run minus the baseline, with their {100 * level:g} % intervals."
+    )
     if comparison is None:
         return (
-            f"{said} The runs have different datums: ▲ better and ▼ worse mean that the interval"
+            f"{message} The runs have different datums: ▲ better and ▼ worse mean that the interval"
             f" excludes 0, which happens by luck for {sure} of all numbers. ≈ not significant."
         )
     adjusted = (
@@ -590,7 +592,7 @@ def _reading(comparison: Comparison | None, margins: Margins | None) -> str:
         else ""
     )
     return (
-        f"{said} ▲ better and ▼ worse: significant at {sure}{adjusted}. ≈ not significant,"
+        f"{message} ▲ better and ▼ worse: significant at {sure}{adjusted}. ≈ not significant,"
         " although the interval of a single number may exclude 0. = same: equal in every resample."
     )
 
@@ -610,9 +612,11 @@ def _against(shown: list[Part]) -> str:
         for row in table.rows:
             cells = dict(zip(titles, row, strict=True))
             if cells["difference"].value is not None:
-                said = f"{part.title} {cells['metric'].text} {cells['value'].text} against".strip()
-                said += f" {cells['baseline'].text} ({cells['difference'].text})"
-                return f"{said}{', ' * bool(cells['verdict'].state)}{cells['verdict'].state}."
+                message = (
+                    f"{part.title} {cells['metric'].text} {cells['value'].text} against".strip()
+                )
+                message += f" {cells['baseline'].text} ({cells['difference'].text})"
+                return f"{message}{', ' * bool(cells['verdict'].state)}{cells['verdict'].state}."
     return ""
 
 

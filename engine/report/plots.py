@@ -192,10 +192,10 @@ def _lacking(card: Scorecard, kind: str, given: dict[str, Any]) -> str:
     from ..metrics import has
 
     if given:
-        said = ", ".join(f"{name} {value!r}" for name, value in given.items())
+        message = ", ".join(f"{name} {value!r}" for name, value in given.items())
         whole = Plots(card).kinds
         if kind in whole:
-            return f"this run has no {kind} plot of {said}."
+            return f"this run has no {kind} plot of {message}."
     for why in card.lacking.values():
         if any(why.startswith(f"{name!r}:") for name in KINDS[kind].fills):
             return f"this run has no data to plot {kind}: {why}"
@@ -237,8 +237,8 @@ def figure_of(charts: list[Chart]) -> Figure:
         axes.set_title(chart.title, loc="left", fontsize="medium", wrap=True, pad=pad)
     notes = list(dict.fromkeys(chart.note for chart in charts if chart.note))
     if notes:
-        said = "\n".join(line for note in notes for line in wrap(note, _CHARACTERS))
-        made.supxlabel(said, x=0.01, ha="left", fontsize="x-small", color="0.35")
+        message = "\n".join(line for note in notes for line in wrap(note, _CHARACTERS))
+        made.supxlabel(message, x=0.01, ha="left", fontsize="x-small", color="0.35")
     made.set_label(" ".join(chart.alt for chart in charts))
     return made
 

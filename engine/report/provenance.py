@@ -48,12 +48,12 @@ def command(task: str, options: Options, inputs: Mapping[str, Mapping[str, Any]]
             for name in _BESIDE
             if name in sources and "path" in inputs[name]
         ]
-        said = " ".join(["evalengine score", *sides, *beside, *map(in_shell, given)])
+        message = " ".join(["evalengine score", *sides, *beside, *map(in_shell, given)])
     else:
         sides = [name for name in sources if name not in _BESIDE]
         beside = [f"{name}={name}" for name in _BESIDE if name in sources]
-        said = f"evalengine.score({', '.join([*sides, *beside, *map(in_python, given)])})"
-    return without_secrets(said)
+        message = f"evalengine.score({', '.join([*sides, *beside, *map(in_python, given)])})"
+    return without_secrets(message)
 
 
 def _given(options: Options) -> list[str]:

@@ -494,14 +494,14 @@ def _all_columns() -> pl.DataFrame:
     return pl.DataFrame(rows, schema=dict.fromkeys(keys, pl.String))
 
 
-def refused(said: str) -> str:
+def refused(message: str) -> str:
     """Return the JSON that ``check`` prints for unusable tables.
 
     Args:
-        said: the error message; each line that begins with a dash is one problem.
+        message: the error message; each line that begins with a dash is one problem.
     """
-    head, *problems = said.split("\n- ")
-    found = {"ok": False, "problems": problems or [head], "error": said}
+    head, *problems = message.split("\n- ")
+    found = {"ok": False, "problems": problems or [head], "error": message}
     return json.dumps(found, indent=2, ensure_ascii=False)
 
 
@@ -635,7 +635,7 @@ def _details(comparison: Comparison, runs: Sequence[str]) -> list[Table]:
     """Labels and slices of two runs, the strongest evidence first."""
     rows = comparison.differences
     keyed = rows["label_key"].drop_nulls().n_unique() > 1
-    found = []
+    result = []
     for name, every in (
         ("label", rows.filter(pl.col("label_value").is_not_null(), pl.col("slice").is_null())),
         ("slice", rows.filter(pl.col("slice").is_not_null())),
@@ -651,8 +651,8 @@ def _details(comparison: Comparison, runs: Sequence[str]) -> list[Table]:
         ]
         left = every.height - len(lines)
         note = f"and {left:,} more: --frame differences" if left > 0 else ""
-        found.append(_differences(comparison, name, lines, runs, note))
-    return found
+        result.append(_differences(comparison, name, lines, runs, note))
+    return result
 
 
 def _where(row: dict[str, Any], names: Mapping[str, str], *, keyed: bool) -> str:
@@ -686,9 +686,9 @@ def _many(comparison: Comparison) -> Table:
         cells = texts(plain(called))
         for run in runs:
             over = "".join(sorted(letter[other] for other in beats[run]))
-            said = f"{number(values.get(run))}{' ' + over if over else ''} ({rank[run]})"
+            message = f"{number(values.get(run))}{' ' + over if over else ''} ({rank[run]})"
             best = top is not None and known.get(run) == top
-            cells.append(Cell(said, state=BEST if best else ""))
+            cells.append(Cell(message, state=BEST if best else ""))
         rows.append(cells)
     titles = [letter[run] if letter[run] == run else f"{letter[run]}: {run}" for run in runs]
     note = (
@@ -705,12 +705,12 @@ def beside(comparison: Comparison) -> list[str]:
     found = lead(comparison)
     if comparison.flips.height and found is not None:
         name, row = found
-        said = ""
+        message = ""
         if len(comparison.runs) == 2 and row["wins"] is not None:
             better_of, worse_of = count_of(row["wins"], "datum"), f"{row['losses']:,} worse"
-            said = f"by {name} {row['run_b']} does {better_of} better and {worse_of}; "
+            message = f"by {name} {row['run_b']} does {better_of} better and {worse_of}; "
         rows = count_of(comparison.flips.height, "row")
-        lines.append(f"flips: {said}{rows} of all numbers: --frame flips")
+        lines.append(f"flips: {message}{rows} of all numbers: --frame flips")
     kinds = [*(("warning", one) for one in comparison.warnings)]
     kinds += [("note", one) for one in comparison.notes if one not in comparison.warnings]
     return [*lines, *(f"{kind}: {plain(one)}" for kind, one in kinds)]
@@ -723,8 +723,8 @@ def heading(comparison: Comparison) -> str:
         if len(comparison.runs) == 2
         else ", ".join(comparison.runs)
     )
-    said = f"{comparison.task}, dialect {comparison.dialect}: {runs}"
-    return f"{said}, {count_of(comparison.n, 'datum')}"
+    message = f"{comparison.task}, dialect {comparison.dialect}: {runs}"
+    return f"{message}, {count_of(comparison.n, 'datum')}"
 
 
 def as_text(comparison: Comparison, width: int | None = None) -> str:

@@ -81,8 +81,8 @@ def confusion_grids(card: Scorecard, key: str | None, *, wide: bool = False) -> 
     rest = [f"{left} more pairs of thresholds" if left > 1 else "1 more pair"] if left else []
     rest += [f"{n} slice{'s' if n > 1 else ''}"] if n else []
     if rest or len(grids[-1].names) > 1:
-        said = f"; not shown: {', '.join(rest)}" if rest else ""
-        grids[-1] = grids[-1].noted(f"{grids[-1].note}{said}; all: {getting('confusion')}")
+        message = f"; not shown: {', '.join(rest)}" if rest else ""
+        grids[-1] = grids[-1].noted(f"{grids[-1].note}{message}; all: {getting('confusion')}")
     return grids
 
 
@@ -256,9 +256,9 @@ def _headline(
 
     def add(row: dict[str, Any], title: str, note: str = "") -> None:
         part = coverage(row)
-        said = ", ".join(filter(None, (note, part and f"{part} scored")))
+        message = ", ".join(filter(None, (note, part and f"{part} scored")))
         whole_number = row["metric"] in counts
-        lines.append(Line(title, row["value"], said, reach(row), row, whole_number))
+        lines.append(Line(title, row["value"], message, reach(row), row, whole_number))
         if row["value"] is None:
             undefined.setdefault(row["reason"] or "undefined", []).append(title)
 
@@ -347,23 +347,23 @@ def reasons(undefined: dict[str, list[str]], kind: str = "") -> list[str]:
     """One line per reason why something is undefined."""
     lines = []
     for reason, names in undefined.items():
-        said = ", ".join(plain(name) for name in names[:_NAMED])
+        message = ", ".join(plain(name) for name in names[:_NAMED])
         rest = len(names) - _NAMED
         if rest > 0:
-            said += f" and {rest} more"
-        lines.append(f"{UNDEFINED} {reason}: {kind}{said}")
+            message += f" and {rest} more"
+        lines.append(f"{UNDEFINED} {reason}: {kind}{message}")
     return lines
 
 
 def heading(card: Scorecard) -> str:
     """Return a line with task, dialect and the tables that were read."""
-    said = f"{card.task}, dialect {card.dialect}"
+    message = f"{card.task}, dialect {card.dialect}"
     read = [
         f"{n:,} {name.replace('_', ' ').removesuffix('s' * (n == 1))}"
         + (f" in {count_of(card.files[name], 'file')}" if name in card.files else "")
         for name, n in card.read.items()
     ]
-    return f"{said}: {', '.join(read)}" if read else said
+    return f"{message}: {', '.join(read)}" if read else message
 
 
 def made(card: Scorecard) -> list[tuple[str, int]]:

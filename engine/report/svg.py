@@ -253,11 +253,11 @@ def _areas(mark: Areas, across: Place, up: Place) -> str:
         x, x1 = sorted((across(one.left), across(one.right)))
         y, y1 = sorted((up(one.low), up(one.high)))
         edge = f";stroke:{_TEXT};stroke-width:1.2" if one.outlined else ""
-        said = f"<title>{_safe(one.title)}</title>" if one.title else ""
+        message = f"<title>{_safe(one.title)}</title>" if one.title else ""
         out += (
             f'<rect x="{_n(x + 0.5)}" y="{_n(y)}" width="{_n(max(x1 - x - 1, 0.8))}"'
             f' height="{_n(y1 - y)}" style="fill:{_colour(one.colour)};'
-            f'fill-opacity:{one.opacity:.2f}{edge}">{said}</rect>'
+            f'fill-opacity:{one.opacity:.2f}{edge}">{message}</rect>'
         )
     return out
 

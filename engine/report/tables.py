@@ -297,8 +297,10 @@ def exact_layout(task: str, dialect: str) -> Layout:
 
 def _of(task: str) -> dict[str | None, Layout]:
     """By dialect; None is the task's own."""
-    found: dict[str | None, Layout] = import_module(f"..tasks.{task}.dialects", __package__).LAYOUTS
-    return found
+    result: dict[str | None, Layout] = import_module(
+        f"..tasks.{task}.dialects", __package__
+    ).LAYOUTS
+    return result
 
 
 _PLACES = {
@@ -349,11 +351,11 @@ def _matching(entry: Entry, title: str) -> dict[str, Any] | None:
     pattern = re.escape(entry.title)
     for place, group in _PLACES.items():
         pattern = pattern.replace(re.escape(place), group)
-    found = re.fullmatch(pattern, title, re.IGNORECASE)
-    if found is None:
+    match = re.fullmatch(pattern, title, re.IGNORECASE)
+    if match is None:
         return None
     values: dict[str, Any] = {}
-    for name, text in found.groupdict().items():
+    for name, text in match.groupdict().items():
         if name == "percent":
             values["iou_threshold"] = int(text) / 100
         elif name == "area":
@@ -838,15 +840,15 @@ def as_dict(
         named_alone &= pl.lit(card.options.metrics is not None)
         rows = rows.filter(label.is_null() | single | named_alone)
         spelt = set(rows.filter(named_alone)["metric"])
-    found: dict[str, float] = {} if step is None else {f"{prefix}step": step}
+    result: dict[str, float] = {} if step is None else {f"{prefix}step": step}
     every = [*rows.iter_rows(named=True)]
     for row, name in zip(every, _names(every, named, spelt), strict=True):
         bounds = {"_lower": row["lower"], "_upper": row["upper"]} if intervals else {}
         value = undefined if row["value"] is None else row["value"]
         for end, number in {"": value, **bounds}.items():
             if number is not None:
-                found[f"{prefix}{name}{end}"] = float(number)
-    return found
+                result[f"{prefix}{name}{end}"] = float(number)
+    return result
 
 
 def _spot(row: Mapping[str, Any]) -> Spot:
@@ -859,7 +861,7 @@ def _named(rows: pl.DataFrame, card: Scorecard) -> dict[Spot, str]:
     if layout is None:
         return {}
     label, part = pl.col("label_value"), pl.col("slice")
-    found = {}
+    result = {}
     for entries, some in (
         (layout.label_columns, rows.filter(label.is_not_null())),
         (layout.slice_columns, rows.filter(label.is_null(), part.is_not_null())),
@@ -867,8 +869,8 @@ def _named(rows: pl.DataFrame, card: Scorecard) -> dict[Spot, str]:
     ):
         for entry in entries:
             for row in chosen(some, entry).iter_rows(named=True):
-                found[_spot(row)] = titled(entry, row)
-    return found
+                result[_spot(row)] = titled(entry, row)
+    return result
 
 
 def _names(
@@ -903,11 +905,11 @@ def _flat_name(row: Mapping[str, Any], title: str | None, *, labels: bool) -> li
             if row[column] is not None and row[column] != _USUAL.get(column)
         ]
         title = "_".join([row["metric"], *parts])
-    found = [title]
+    result = [title]
     if row["slice"] is not None:
-        found.append(f"{row['slice']}_{row['slice_value']}")
+        result.append(f"{row['slice']}_{row['slice_value']}")
     if row["label_key"] not in (None, DEFAULT_LABEL_KEY):
-        found.append(row["label_key"])
+        result.append(row["label_key"])
     if labels and row["label_value"] is not None:
-        found.append(str(row["label_value"]))
-    return found
+        result.append(str(row["label_value"]))
+    return result

@@ -80,8 +80,8 @@ def interval(
 
 def _label(value: Any, name: str | None, average: str | None) -> str:
     """A label with its name, or that a row is of all labels of a key."""
-    said = f"{value}" if name in (None, str(value)) else f"{value} {name}"
-    return plain("(all)" if average is not None else said)
+    message = f"{value}" if name in (None, str(value)) else f"{value} {name}"
+    return plain("(all)" if average is not None else message)
 
 
 def _any(value: Any) -> str:

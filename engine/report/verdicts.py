@@ -40,17 +40,17 @@ def of_pair(comparison: Comparison, a: str, b: str) -> pl.DataFrame:
 def headline(comparison: Comparison, rows: pl.DataFrame) -> list[Titled]:
     """Aggregates of the whole set, as the tables of a single run order and call them."""
     whole = rows.filter(pl.col("slice").is_null(), pl.col("label_value").is_null())
-    found: list[Titled] = []
+    result: list[Titled] = []
     placed: set[str] = set()
     for entry in layout_of(comparison.task, comparison.dialect).headline:
         placed.add(entry.metric)
         rows_of_entry = chosen(whole, entry).iter_rows(named=True)
-        found += [(titled(entry, row), row) for row in rows_of_entry]
+        result += [(titled(entry, row), row) for row in rows_of_entry]
     rest = whole.filter(~pl.col("metric").is_in(list(placed)))
-    found += [(title_of(row), row) for row in rest.iter_rows(named=True)]
+    result += [(title_of(row), row) for row in rest.iter_rows(named=True)]
     if whole["label_key"].drop_nulls().n_unique() < 2:
-        return found
-    return [(f"{row['label_key'] or ''} {called}".strip(), row) for called, row in found]
+        return result
+    return [(f"{row['label_key'] or ''} {called}".strip(), row) for called, row in result]
 
 
 def title_of(row: dict[str, Any]) -> str:
@@ -106,9 +106,9 @@ def lead(comparison: Comparison) -> Titled | None:
 def _there(comparison: Comparison, a: str, b: str) -> list[Titled]:
     """Return the defined headline numbers of two runs."""
     rows = of_pair(comparison, a, b).filter(pl.col("difference").is_not_null())
-    found = headline(comparison, rows)
-    if found:
-        return found
+    result = headline(comparison, rows)
+    if result:
+        return result
     # Without an aggregate, as with a single class, use the rows of labels.
     whole = rows.filter(pl.col("slice").is_null())
     if whole.select("label_key", "label_value").n_unique() != 1:
@@ -146,16 +146,18 @@ def _of_pair(comparison: Comparison, name: str, row: dict[str, Any]) -> str:
     a, b = row["run_a"], row["run_b"]
     if row["difference"] is None:
         return f"{a} and {b} cannot be compared by {name}, which is undefined."
-    told = f"{name} {number(row['b'])} against {number(row['a'])}"
+    message = f"{name} {number(row['b'])} against {number(row['a'])}"
     gaps = gaps_of(row)
     if gaps and too_few(row["coverage"]):
         return (
             f"No verdict on {name}: {gaps}, more than a tenth of those with a value. Over the"
-            f" others {told}."
+            f" others {message}."
         )
     if gaps:
-        return f"{_of_covered(comparison, name, row, told)} Means are over the same datums: {gaps}."
-    return _of_covered(comparison, name, row, told)
+        return (
+            f"{_of_covered(comparison, name, row, message)} Means are over the same datums: {gaps}."
+        )
+    return _of_covered(comparison, name, row, message)
 
 
 def gaps_of(row: dict[str, Any]) -> str:
@@ -165,10 +167,10 @@ def gaps_of(row: dict[str, Any]) -> str:
     return " and ".join(some)
 
 
-def _of_covered(comparison: Comparison, name: str, row: dict[str, Any], told: str) -> str:
+def _of_covered(comparison: Comparison, name: str, row: dict[str, Any], text: str) -> str:
     a, b = row["run_a"], row["run_b"]
     if row["p"] is None:
-        return f"{b} has {told}; whether that is luck is not known."
+        return f"{b} has {text}; whether that is luck is not known."
     beside = [line for line in _there(comparison, a, b) if line[1]["metric"] == row["metric"]]
     if all(_equal(one) for _, one in beside):
         return f"{a} and {b} are equal: {name} is {number(row['a'])} in both, in every resample."
@@ -181,20 +183,22 @@ def _of_covered(comparison: Comparison, name: str, row: dict[str, Any], told: st
     if many > 1 and comparison.adjust != "none":
         adjusted = probability(row["p_adjusted"])
         reach[-1] += f", {adjusted} once adjusted for {many:,} numbers"
-    said = f"{told} ({', '.join(reach)})."
+    words = f"{text} ({', '.join(reach)})."
     sure = better(comparison, row)
     if sure:
         way = f"{b} is {'better' if sure > 0 else 'worse'} than {a}"
         of_others = [line for line in beside if line[1]["label_key"] != row["label_key"]]
         if row["label_key"] is None or not of_others:
-            return f"{way}: {said}"
-        return f"{way} by {name}: {said}{_surely_by(comparison, b, of_others)}"
+            return f"{way}: {words}"
+        return f"{way} by {name}: {words}{_surely_by(comparison, b, of_others)}"
     others = _surely_by(comparison, b, _there(comparison, a, b))
     if differs(comparison, row):
-        return f"{a} and {b} differ by {name}, of which neither direction is better: {said}{others}"
+        return (
+            f"{a} and {b} differ by {name}, of which neither direction is better: {words}{others}"
+        )
     if row["p"] <= 1 - comparison.level and comparison.adjust != "none":
         return (
-            f"{a} and {b} may differ, but not significantly among {many:,} numbers: {said}{others}"
+            f"{a} and {b} may differ, but not significantly among {many:,} numbers: {words}{others}"
         )
     seen = row["detectable"]
     power = (
@@ -203,7 +207,7 @@ def _of_covered(comparison: Comparison, name: str, row: dict[str, Any], told: st
         else ""
     )
     by = f" by {name}" if others else ""
-    return f"{a} and {b} do not differ significantly{by}: {said}{power}{others}"
+    return f"{a} and {b} do not differ significantly{by}: {words}{power}{others}"
 
 
 def _surely_by(comparison: Comparison, b: str, lines: list[Titled]) -> str:
@@ -271,14 +275,14 @@ def letters(comparison: Comparison) -> dict[str, str]:
 
 def beaten(comparison: Comparison, row: dict[str, Any]) -> dict[str, list[str]]:
     """Return, for a row of the differences, the runs that each run is significantly better than."""
-    found: dict[str, list[str]] = {name: [] for name in comparison.runs}
+    result: dict[str, list[str]] = {name: [] for name in comparison.runs}
     for one in same_number(comparison.differences, row).iter_rows(named=True):
         sure = better(comparison, one)
         if sure > 0:
-            found[one["run_b"]].append(one["run_a"])
+            result[one["run_b"]].append(one["run_a"])
         elif sure < 0:
-            found[one["run_a"]].append(one["run_b"])
-    return found
+            result[one["run_a"]].append(one["run_b"])
+    return result
 
 
 def ranks(beats: dict[str, list[str]]) -> dict[str, int]:

@@ -157,16 +157,16 @@ def chosen_rows(
     return whole(rows, tuple(name for name in _PREFERENCES if name not in settled))
 
 
-def _spelled(metric: str, known: Sequence[str]) -> Asked:
+def _spelled(metric: str, choices: Sequence[str]) -> Asked:
     """Resolve a metric name or alias among the metrics of a scorecard.
 
     Raises:
         OptionError: the text after ``@`` is not a cut-off.
     """
     asked = parse_metric(metric)
-    if asked.metric in known:
+    if asked.metric in choices:
         return asked
-    found = {(one.name, k) for one, k in registry.everywhere(metric) if one.name in known}
+    found = {(one.name, k) for one, k in registry.everywhere(metric) if one.name in choices}
     return Asked(*found.pop()) if len(found) == 1 else asked
 
 
@@ -237,10 +237,10 @@ def ambiguous(rows: pl.DataFrame, metric: str, after: str = "") -> ResultError:
     """Return the error for several rows instead of one, with the columns that differ."""
     columns = [name for name in KEYS if rows[name].n_unique() > 1]
     parts = [f"{name}= {_listed(_values(rows, name))}" for name in columns]
-    said = f"{metric} is in {rows.height} rows with equal columns."
+    message = f"{metric} is in {rows.height} rows with equal columns."
     if parts:
-        said = f"{metric} has {rows.height} such rows; choose one by {'; and by '.join(parts)}."
-    return ResultError(said + after, code="ambiguous", columns=columns, count=rows.height)
+        message = f"{metric} has {rows.height} such rows; choose one by {'; and by '.join(parts)}."
+    return ResultError(message + after, code="ambiguous", columns=columns, count=rows.height)
 
 
 def _values(rows: pl.DataFrame, name: str) -> list[Any]:

@@ -265,8 +265,8 @@ def write_into(card: Scorecard, folder: Path) -> None:
     _fill(card, folder)
 
 
-def _as_json(said: Mapping[str, Any]) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(said, enc_hook=str), indent=2) + b"\n"
+def _as_json(renames: Mapping[str, Any]) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(renames, enc_hook=str), indent=2) + b"\n"
 
 
 def read(directory: str | Path) -> dict[str, Any]:
@@ -353,8 +353,8 @@ def _is_result(folder: Path) -> bool:
     return isinstance(found, dict) and found.get("kind") == KIND
 
 
-def _damaged(said: str, file: str, **facts: Any) -> ResultError:
-    return ResultError(said, code="result_damaged", file=file, **facts)
+def _damaged(message: str, file: str, **facts: Any) -> ResultError:
+    return ResultError(message, code="result_damaged", file=file, **facts)
 
 
 def _read_run(folder: Path) -> tuple[_Run, dict[str, Any]]:
@@ -418,8 +418,8 @@ def _read(path: Path, run: _Run, columns: Schema) -> pl.DataFrame:
         raise ResultError(f"{path} cannot be read: {error}.") from error
     lacking = [name for name in columns if name not in frame.columns]
     if lacking:
-        said = f"{path} is not a frame of a result: it has no column {lacking[0]!r}."
-        raise _damaged(said, path.name, column=lacking[0])
+        message = f"{path} is not a frame of a result: it has no column {lacking[0]!r}."
+        raise _damaged(message, path.name, column=lacking[0])
     for name, wanted in columns.items():
         found = frame.schema[name]
         if not _fits(found, wanted) or (name in _NEVER_NULL and frame[name].null_count()):
@@ -526,13 +526,13 @@ def restored_options(plain: dict[str, Any], folder: Path) -> Options:
             elif all(isinstance(row, dict) for row in mapped):
                 given["label_map"] = pl.DataFrame(mapped)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        said = f"{folder / RUN_FILE}: options: label_map: {error}."
-        raise _damaged(said, RUN_FILE, option="label_map") from error
+        message = f"{folder / RUN_FILE}: options: label_map: {error}."
+        raise _damaged(message, RUN_FILE, option="label_map") from error
     try:
         return make_options(**given)
     except OptionError as error:
-        said = f"{folder / RUN_FILE}: {error}"
-        raise ResultError(said, code="result_damaged", **error.facts) from error
+        message = f"{folder / RUN_FILE}: {error}"
+        raise ResultError(message, code="result_damaged", **error.facts) from error
 
 
 def _hashable(value: Any) -> Any:

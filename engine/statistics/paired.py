@@ -43,14 +43,14 @@ def same_kind(runs: Mapping[str, Tallied]) -> None:
             f"{unnamed[0]} has no datum ids, and other runs have: give all of them the column."
         )
     if len({len(one) for one in datums.values()}) > 1 and unnamed:
-        said = ", ".join(f"{name} {len(one):,}" for name, one in datums.items())
+        message = ", ".join(f"{name} {len(one):,}" for name, one in datums.items())
         raise InputError(
             "the runs have no datum ids, so that rows are compared in their order, and not as many"
-            f" rows ({said}): give them a datum_id column."
+            f" rows ({message}): give them a datum_id column."
         )
     if len({one.id_dtype.is_integer() for one in datums.values()}) > 1:
-        said = ", ".join(f"{name} {one.id_dtype}" for name, one in datums.items())
-        raise InputError(f"datum ids are not of one type: {said}. Cast them to one.")
+        message = ", ".join(f"{name} {one.id_dtype}" for name, one in datums.items())
+        raise InputError(f"datum ids are not of one type: {message}. Cast them to one.")
 
 
 class ComparedDatums(msgspec.Struct, frozen=True):
@@ -110,10 +110,10 @@ def _answered(datums: ComparedDatums, runs: Mapping[str, Tallied]) -> ComparedDa
         return datums
     lacking = {name: int((apart & ~row).sum()) for name, row in zip(runs, counted, strict=True)}
     if not every.any():
-        said = ", ".join(f"{name} {count:,}" for name, count in lacking.items())
+        message = ", ".join(f"{name} {count:,}" for name, count in lacking.items())
         raise InputError(
             f"no datum has a prediction in all runs. Of {int(some.sum()):,} datums, missing are"
-            f" {said}. Means are over datums with predictions{rule.way}.",
+            f" {message}. Means are over datums with predictions{rule.way}.",
             code="nothing_in_common",
             count=int(some.sum()),
             lacking=dict(lacking),

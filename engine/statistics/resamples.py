@@ -44,20 +44,20 @@ class Drawing:
     @property
     def keys(self) -> Array | None:
         """Key of every datum, uint64 [n]; None if they are on disk."""
-        found: Array | None = self.tallies.datums.keys
-        return found
+        result: Array | None = self.tallies.datums.keys
+        return result
 
     @cached_property
     def clusters(self) -> Array | None:
         """Keys of the clusters (or datums) to resample, ascending; None if more than 200."""
-        found = np.zeros(0, np.uint64)
+        result = np.zeros(0, np.uint64)
         for keys in self.tallies.datums.key_blocks():
-            found = np.union1d(found, keys[: _LEFT_OUT + 1])
-            if found.size <= _LEFT_OUT:
-                found = np.union1d(found, keys)
-            if found.size > _LEFT_OUT:
+            result = np.union1d(result, keys[: _LEFT_OUT + 1])
+            if result.size <= _LEFT_OUT:
+                result = np.union1d(result, keys)
+            if result.size > _LEFT_OUT:
                 return None
-        return found
+        return result
 
     def alone(self, view: Any) -> Array:
         """Find the groups of a view with one cluster (or datum), bool [n_groups]."""

@@ -71,8 +71,8 @@ class CountsView(TableView):
         if (name, column) not in self._columns:
 
             def values(rows: Any) -> Array:
-                found: Array = getattr(getattr(rows, name), column)
-                return found
+                result: Array = getattr(getattr(rows, name), column)
+                return result
 
             exact = values(self.whole).dtype.kind == "f"
             self._columns[name, column] = (

@@ -166,8 +166,8 @@ def merge_labels(parts: Sequence[Labels]) -> tuple[Labels, list[Array]]:
     for frame, part in zip(frames, parts, strict=True):
         loose = part.bare and not every
         on = ["label_value"] if loose else key
-        found = frame.join(by_value if loose else coded, on=on, how="left", maintain_order="left")
-        codes.append(found["code"].cast(pl.Int32).to_numpy())
+        message = frame.join(by_value if loose else coded, on=on, how="left", maintain_order="left")
+        codes.append(message["code"].cast(pl.Int32).to_numpy())
     whole = Labels.of(table, bare=all(part.bare for part in parts))
     return _with_keys(whole, parts), codes
 

@@ -508,8 +508,8 @@ class PairedDraws(PairedView):
             held = np.isfinite(most) & (few * 100 <= n)
             step = np.where(held, step_of_grid(np.where(held, most, 0.0), n), np.nan)
             self._base.kept[name] = np.append(step, 0.0)
-        found: Array = self._base.kept[name]
-        return found
+        result: Array = self._base.kept[name]
+        return result
 
     def _drawn(self, name: str, of: _Numbers) -> Array:
         step = self._grid(name, of)

@@ -490,9 +490,9 @@ def chosen(hits: int, sought: int, levels: int) -> list[int]:
         sought: number of ground truths.
         levels: number of positions, including recall 0.
     """
-    found: list[int] = []
+    result: list[int] = []
     recall, at = 0.0, -1
-    while at + 1 < hits and len(found) < levels:
+    while at + 1 < hits and len(result) < levels:
         low, high = at + 1, hits - 1
         while low < high:
             middle = (low + high) // 2
@@ -500,10 +500,10 @@ def chosen(hits: int, sought: int, levels: int) -> list[int]:
                 low = middle + 1
             else:
                 high = middle
-        found.append(low)
+        result.append(low)
         recall += 1 / (levels - 1)
         at = low
-    return found
+    return result
 
 
 def _segments(view: Any) -> Iterator[tuple[int, Any, Array, Array]]:

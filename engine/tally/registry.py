@@ -191,7 +191,7 @@ def struct_of(written: str) -> Stored:
         raise UnknownStructError(written)
     if name not in DECLARED:
         import_module(f"{_PACKAGE}{_HOMES[name]}")
-    found = DECLARED[name]
-    if not found.oldest <= int(version) <= found.version:
+    result = DECLARED[name]
+    if not result.oldest <= int(version) <= result.version:
         raise UnknownStructError(written)
-    return found
+    return result

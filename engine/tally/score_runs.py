@@ -117,10 +117,10 @@ def _ranges(rows: Array, most: int) -> Iterator[tuple[int, int]]:
 
 def _segments_of(run: Sorted, first: int, last: int, *, weighted: bool) -> Sorted:
     """Select segments of a run, adding unit weights if other runs have weights."""
-    found = run.rows(int(run.start[first]), int(run.start[last]), run.start[first : last + 1])
+    result = run.rows(int(run.start[first]), int(run.start[last]), run.start[first : last + 1])
     if weighted and run.weight is None:
-        found = msgspec.structs.replace(found, weight=np.broadcast_to(1.0, found.score.size))
-    return found
+        result = msgspec.structs.replace(result, weight=np.broadcast_to(1.0, result.score.size))
+    return result
 
 
 def _several_segments(parts: Sequence[Sorted], into: Sorted) -> None:

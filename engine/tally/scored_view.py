@@ -264,8 +264,8 @@ class UnitClasses(UnitView):
         """(Weighted) units with a truth of the key that is not the label, [group, label]."""
         if self.unit_weight is not None:
             return self._negative_sums.rounded().reshape(self.shape)
-        found: Array = self.judged[:, self.labels.key] - self.positives
-        return found
+        result: Array = self.judged[:, self.labels.key] - self.positives
+        return result
 
     @cached_property
     def _negative_sums(self) -> ExactSums:

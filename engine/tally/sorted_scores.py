@@ -453,9 +453,9 @@ def sorted_by_truth(view: ScoredView) -> Sorted:
     weight = view.unit_weight
     if weight is not None:
         weight = partition([weight[unit]], *segments)[1]
-    found = Sorted(start, score, weight)
-    sort_segments(found, view.over)
-    return found
+    result = Sorted(start, score, weight)
+    sort_segments(result, view.over)
+    return result
 
 
 # Areas under the curves of a view: average precision, partial ROC areas, areas datum by datum.
@@ -550,8 +550,8 @@ def sample_areas(view: ScoredView) -> tuple[Array, Array]:
     NaN if a unit has no member of either class; average precision only needs a true label.
     """
     assert view.scored is not None
-    found: tuple[Array, Array] = view.scored.shared("sample_areas", lambda: _by_unit(view))
-    return found
+    result: tuple[Array, Array] = view.scored.shared("sample_areas", lambda: _by_unit(view))
+    return result
 
 
 def _by_unit(view: ScoredView) -> tuple[Array, Array]:

@@ -83,8 +83,8 @@ class StatsView(TableView):
     @property
     def columns(self) -> dict[str, tuple[Column, ...]]:
         """Need -> columns; without values if these are in files."""
-        found: dict[str, tuple[Column, ...]] = self.tally.columns
-        return found
+        result: dict[str, tuple[Column, ...]] = self.tally.columns
+        return result
 
     def n_codes(self, by: str) -> int:
         """Datums have no code: one cell per group."""
@@ -294,8 +294,8 @@ def _one_metric(stats: Stats, need: str, places: tuple[int, int, int], rows: sli
         k=(made.k[k],),
         values=made.values[:, p : p + 1, k : k + 1],
     )
-    found: Stats = msgspec.structs.replace(stats, columns={need: (few,)}).take(rows)
-    return found
+    result: Stats = msgspec.structs.replace(stats, columns={need: (few,)}).take(rows)
+    return result
 
 
 def _key(shown: ShownDatums) -> pl.Series:
@@ -312,7 +312,7 @@ def _ranges(parts: Sequence[ShownDatums], most: int) -> list[tuple[slice, ...]]:
         most: approximate datums per range.
     """
     first = [0] * len(parts)
-    found: list[tuple[slice, ...]] = []
+    result: list[tuple[slice, ...]] = []
     named = [0 if one.row is None else int((one.row >= 0).sum()) for one in parts]
     keys = [
         pl.Series(one.row[:n]) for one, n in zip(parts, named, strict=True) if one.row is not None
@@ -332,9 +332,9 @@ def _ranges(parts: Sequence[ShownDatums], most: int) -> list[tuple[slice, ...]]:
         for i in range(len(cuts) + 1):
             rows = tuple(slice(bound[i], bound[i + 1]) for bound in bounds)
             if any(few.start < few.stop for few in rows):
-                found.append(rows)
+                result.append(rows)
         first = [bound[-1] for bound in bounds]
-    return found
+    return result
 
 
 def _cuts(columns: Sequence[pl.Series], most: int) -> pl.Series:

@@ -82,11 +82,11 @@ def numbers(rows: Sequence[Annotation], values: Sequence[Any], key: str, what: s
     Raises:
         InputError: rows whose value is not a finite number.
     """
-    found = _floats(lambda: values, len(values))
-    wrong: list[bool] = (~np.isfinite(found)).tolist()
+    result = _floats(lambda: values, len(values))
+    wrong: list[bool] = (~np.isfinite(result)).tolist()
     if any(wrong):
         refuse(rows, wrong, f"whose {key!r} is not a finite number", what)
-    return found
+    return result
 
 
 def _floats(values: Callable[[], Iterable[Any]], n: int) -> Array:
@@ -114,12 +114,12 @@ def boxes(rows: Sequence[Annotation], what: str) -> Array:
     if not fours:
         short = [not hasattr(box, "__len__") or len(box) != 4 for box in given]
         refuse(rows, short, "whose 'bbox' is not four numbers", what)
-    found = _floats(lambda: chain.from_iterable(given), 4 * len(given)).reshape(-1, 4)
-    finite = np.isfinite(found)
+    result = _floats(lambda: chain.from_iterable(given), 4 * len(given)).reshape(-1, 4)
+    finite = np.isfinite(result)
     if not finite.all():
         odd = [not all(four) for four in finite.tolist()]
         refuse(rows, odd, "whose 'bbox' is not four finite numbers", what)
-    return found
+    return result
 
 
 def points(rows: Sequence[Annotation], k: int, what: str) -> Points:
@@ -222,18 +222,18 @@ class COCO:
     def imgToAnns(self) -> dict[Any, list[Annotation]]:
         """Image id to its annotations, in their order."""
         self.complete()
-        found: dict[Any, list[Annotation]] = defaultdict(list)
+        result: dict[Any, list[Annotation]] = defaultdict(list)
         for row in self._rows:
-            found[row["image_id"]].append(row)
-        return found
+            result[row["image_id"]].append(row)
+        return result
 
     @cached_property
     def catToImgs(self) -> dict[Any, list[Any]]:
         """Category id to the image id of each of its annotations."""
-        found: dict[Any, list[Any]] = defaultdict(list)
+        result: dict[Any, list[Any]] = defaultdict(list)
         for row in self._rows if "categories" in self._dataset else ():
-            found[row["category_id"]].append(row["image_id"])
-        return found
+            result[row["category_id"]].append(row["image_id"])
+        return result
 
     @property
     def results(self) -> str | None:
@@ -366,7 +366,7 @@ class COCO:
             InputError: a file that is not JSON; not a list of dicts; rows without required keys;
                 :class:`NotOfThisSet`, which is also an ``AssertionError``, for unknown images.
         """
-        found = COCO()
+        result = COCO()
         print("Loading and preparing results...")
         began = time.time()
         if isinstance(resFile, (str, Path)):
@@ -384,21 +384,21 @@ class COCO:
         images = self._refuse_others(rows)
         first = rows[0] if rows else {}
         kinds = [key for key in _COMPLETED if key in first and first[key] != []]
-        found._dataset = {
+        result._dataset = {
             "info": copy.deepcopy(self._dataset.get("info", {})),
             "images": list(self._dataset.get("images", ())),
             "annotations": rows,
         }
         if kinds[:1] == ["caption"]:
             named = {row["image_id"] for row in rows}
-            found._dataset["images"] = [i for i in found._dataset["images"] if i["id"] in named]
+            result._dataset["images"] = [i for i in result._dataset["images"] if i["id"] in named]
         elif kinds or not rows:
-            found._dataset["categories"] = copy.deepcopy(self._dataset.get("categories", []))
-        found._results = kinds[0] if kinds else None
+            result._dataset["categories"] = copy.deepcopy(self._dataset.get("categories", []))
+        result._results = kinds[0] if kinds else None
         print(f"DONE (t={time.time() - began:0.2f}s)")
-        found.createIndex()
-        found._images = images
-        return found
+        result.createIndex()
+        result._images = images
+        return result
 
     def _refuse_others(self, rows: Sequence[Annotation]) -> list[Any]:
         """Return the images of results; refuse unknown ones."""

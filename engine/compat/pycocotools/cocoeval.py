@@ -122,16 +122,16 @@ def thresholds(params: Params) -> list[float]:
     Raises:
         OptionError: none given, or one that is not above 0.
     """
-    found = [float(iou) for iou in params.iouThrs]
-    wrong = [iou for iou in found if not iou > 0]
-    if wrong or not found:
+    result = [float(iou) for iou in params.iouThrs]
+    wrong = [iou for iou in result if not iou > 0]
+    if wrong or not result:
         raise OptionError(
-            f"params.iouThrs={found}: IoU thresholds are above 0.",
+            f"params.iouThrs={result}: IoU thresholds are above 0.",
             code="option_value",
             option="iouThrs",
-            value=found,
+            value=result,
         )
-    return found
+    return result
 
 
 # Both sides of an evaluation, encoded for detection, with their source rows.
@@ -537,8 +537,8 @@ def cells_of(matched: Matched, results: Chosen, truths: Chosen, grid: Grid) -> l
 
 def _starts(cell: Array, n_cells: int) -> list[int]:
     """Offsets of ascending cells, [n_cells + 1]."""
-    found: list[int] = np.searchsorted(cell, np.arange(n_cells + 1)).tolist()
-    return found
+    result: list[int] = np.searchsorted(cell, np.arange(n_cells + 1)).tolist()
+    return result
 
 
 def ranked_of(cells: Sequence[Any], grid: Grid, area: int) -> Ranked:
@@ -913,8 +913,8 @@ def number(line: Line, found: Mapping[str, Any], params: Params) -> tuple[float,
     if line.iou is not None:
         iou = f"{line.iou:0.2f}"
     title, short = _TITLES[line.of]
-    said = f"IoU={iou:<9} | area={line.area:>6s} | maxDets={cap:>3d} ] = {mean:0.3f}"
-    return mean, f" {title:<18} {short} @[ {said}"
+    message = f"IoU={iou:<9} | area={line.area:>6s} | maxDets={cap:>3d} ] = {mean:0.3f}"
+    return mean, f" {title:<18} {short} @[ {message}"
 
 
 # ``COCOeval``: evaluation with the calls and arrays of pycocotools.
@@ -1059,13 +1059,13 @@ class COCOeval:
     @property
     def _gts(self) -> dict[tuple[Any, Any], list[Any]]:
         """(image id, category id) to ground truths, for evaluators that match by themselves."""
-        found = _by_cell(self._evaluated().met.truths.rows)
-        for rows in found.values():
+        result = _by_cell(self._evaluated().met.truths.rows)
+        for rows in result.values():
             for row in rows:
                 row["ignore"] = row.get("iscrowd", 0)
                 if self.params.iouType == "keypoints":
                     row["ignore"] = row["num_keypoints"] == 0 or row["ignore"]
-        return found
+        return result
 
     @property
     def _dts(self) -> dict[tuple[Any, Any], list[Any]]:
@@ -1128,7 +1128,7 @@ class COCOeval:
 
 
 def _by_cell(rows: Any) -> dict[tuple[Any, Any], list[Any]]:
-    found: dict[tuple[Any, Any], list[Any]] = defaultdict(list)
+    result: dict[tuple[Any, Any], list[Any]] = defaultdict(list)
     for row in rows:
-        found[row["image_id"], row["category_id"]].append(row)
-    return found
+        result[row["image_id"], row["category_id"]].append(row)
+    return result

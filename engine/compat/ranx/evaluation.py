@@ -311,19 +311,19 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """``stat_test``, ``metrics``, ``model_names``, and of each run ``scores``, ``comparisons``
         (other run -> metric -> p) and ``win_tie_loss`` (other run -> metric -> W, T, L)."""
-        found: dict[str, Any] = {
+        result: dict[str, Any] = {
             "stat_test": self.stat_test,
             "metrics": self.metrics,
             "model_names": self.model_names,
         }
         for model in self.model_names:
             others = [other for other in self.model_names if other != model]
-            found[model] = {
+            result[model] = {
                 "scores": self.results[model],
                 "comparisons": {other: self._p_values(model, other) for other in others},
                 "win_tie_loss": {other: self.win_tie_loss[model, other] for other in others},
             }
-        return found
+        return result
 
     def _p_values(self, model: str, other: str) -> dict[str, float]:
         tested: Mapping[str, Any] = self.comparisons[model, other]

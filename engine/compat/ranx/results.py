@@ -106,11 +106,11 @@ class Results:
     def to_dict(self) -> dict[Any, dict[Any, Any]]:
         """Query to document to number: ascending queries, descending numbers."""
         rows = self._ordered().with_columns(self._told())
-        found: dict[Any, dict[Any, Any]] = {q_id: {} for q_id in self.get_query_ids()}
+        result: dict[Any, dict[Any, Any]] = {q_id: {} for q_id in self.get_query_ids()}
         parts = rows.group_by("query_id", maintain_order=True).agg("doc_id", "score")
         for query, documents, scores in parts.iter_rows():
-            found[query] = dict(zip(documents, scores, strict=True))
-        return found
+            result[query] = dict(zip(documents, scores, strict=True))
+        return result
 
     def _told(self) -> pl.Expr:
         """The numbers as users see them."""
@@ -340,10 +340,10 @@ def _bare(nested: Nested) -> list[Any]:
 
 
 def _kind(path: str, kind: str | None) -> str:
-    found = kind or _KINDS.get(Path(path).suffix, Path(path).suffix.removeprefix("."))
-    if found not in _KINDS.values():
-        raise unknown("kind", found, sorted(set(_KINDS.values())))
-    return found
+    result = kind or _KINDS.get(Path(path).suffix, Path(path).suffix.removeprefix("."))
+    if result not in _KINDS.values():
+        raise unknown("kind", result, sorted(set(_KINDS.values())))
+    return result
 
 
 def only_here(one: Iterable[Any], other: Iterable[Any]) -> list[Any]:

@@ -61,11 +61,11 @@ class BootstrapAggregator:
         """Interval and median of each type's mean."""
         beyond = (1 - self._share) / 2
         percents = 100 * np.array([beyond, 0.5, 1 - beyond])
-        found = {}
+        result = {}
         for name, scores in self._scores.items():
             ends = np.percentile(self._means(np.vstack(scores)), percents, axis=0)
-            found[name] = AggregateScore(*(type(scores[0])(*map(float, end)) for end in ends))
-        return found
+            result[name] = AggregateScore(*(type(scores[0])(*map(float, end)) for end in ends))
+        return result
 
     def _means(self, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Return the mean of every resample, [n_samples, measures]."""

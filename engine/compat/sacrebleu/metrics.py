@@ -215,15 +215,15 @@ class Metric(ABC):
                 string.
         """
         counts = self._counts(hypotheses, references)
-        found = self._score(_total(counts))
+        result = self._score(_total(counts))
         if n_bootstrap > 1:
             self.n_bootstrap, self.seed = n_bootstrap, os.environ.get("SACREBLEU_SEED", "12345")
             self.seed = self.seed.lower()
             rng = np.random.default_rng(None if self.seed == "none" else int(self.seed))
             places = rng.choice(len(counts), size=(n_bootstrap, len(counts)), replace=True)
             single = counts.astype(np.float32)  # sacrebleu resamples in single precision
-            found.estimate_ci(self._score(single[row].sum(0)) for row in places)
-        return found
+            result.estimate_ci(self._score(single[row].sum(0)) for row in places)
+        return result
 
     def sentence_score(self, hypothesis: str, references: Sequence[str | None]) -> Any:
         """Compute the score of one text.
@@ -317,8 +317,8 @@ class Metric(ABC):
 
 
 def _plain(row: Array) -> list[Any]:
-    found: list[Any] = row.tolist()
-    return found
+    result: list[Any] = row.tolist()
+    return result
 
 
 def _total(counts: Array) -> list[Any]:

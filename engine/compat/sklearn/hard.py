@@ -202,9 +202,9 @@ def lists(matrix: Array) -> pl.Series:
 
     rows, columns = np.nonzero(matrix)
     starts = np.searchsorted(rows, np.arange(len(matrix) + 1))
-    found = pl.from_arrow(pa.LargeListArray.from_arrays(starts, columns))
-    assert isinstance(found, pl.Series)
-    return found
+    result = pl.from_arrow(pa.LargeListArray.from_arrays(starts, columns))
+    assert isinstance(result, pl.Series)
+    return result
 
 
 # Functions of hard predictions: ``y_true`` and ``y_pred`` are labels.
@@ -287,11 +287,11 @@ def cohen_kappa_score(
         )
         both.table = there.with_columns(places)
     ranks = None if labels is None else [*range(len(asked))]
-    found = both.value(_KAPPAS[weights], labels=ranks) if both.table.height else math.nan
-    if math.isnan(found):
+    result = both.value(_KAPPAS[weights], labels=ranks) if both.table.height else math.nan
+    if math.isnan(result):
         undefined("cohen_kappa_score is undefined: the two have one label in common, or none.")
         return replace_undefined_by
-    return found
+    return result
 
 
 def confusion_matrix(
@@ -566,10 +566,10 @@ def classification_report(
     asked = both.subset(labels)
     names = [str(both.kind(one)) for one in asked] if target_names is None else [*target_names]
     if len(names) != len(asked):
-        said = f"target_names has {len(names)} names for {len(asked)} labels."
+        message = f"target_names has {len(names)} names for {len(asked)} labels."
         if labels is None:
-            raise InputError(f"{said} Name the labels in labels=.")
-        warnings.warn(said, stacklevel=2)
+            raise InputError(f"{message} Name the labels in labels=.")
+        warnings.warn(message, stacklevel=2)
     found = _Ratios(both, _METRICS, asked, zero_division, samples=both.several)
     if found.undefined:
         undefined(f"{', '.join(sorted(found.undefined))}: undefined (0 / 0), and set to 0.")

@@ -26,11 +26,11 @@ def _card(table: pl.DataFrame, metric: str, **options: Any) -> Scorecard:
     return classify(table, metric, dialect="sklearn", **options)
 
 
-def _number(card: Scorecard, metric: str, said: str, **where: Any) -> float:
+def _number(card: Scorecard, metric: str, message: str, **where: Any) -> float:
     """Return one number; NaN with a warning if undefined."""
     found = card.value(metric, **where)
     if found is None:
-        undefined(said)
+        undefined(message)
         return math.nan
     return float(found)
 
@@ -50,8 +50,8 @@ class _Truth:
         """Return flags for the rows with a label."""
         if isinstance(label, str) != (self.values.dtype == pl.String):
             raise InputError(f"pos_label={label!r} is of another type than the labels.")
-        found: pl.Series = self.values == label
-        return found
+        result: pl.Series = self.values == label
+        return result
 
     def positive(self, pos_label: Any) -> pl.Series:
         """Return flags for the rows of the positive label, by default 1 if labels are 0 and 1 or -1
@@ -131,9 +131,9 @@ def roc_auc_score(
             raise OptionError("max_fpr: with several labels per row, only with average=None.")
         partial = max_fpr not in (None, 1)
         names = ("PartialROCAUC" if partial else "ROCAUC", "mROCAUC")
-        said = "a label that no row has, or every row, has no area."
+        message = "a label that no row has, or every row, has no area."
         more = {"max_fpr": max_fpr} if partial else {}
-        return _of_sets(several, scores, sample_weight, average, names, said, **more)
+        return _of_sets(several, scores, sample_weight, average, names, message, **more)
     truth = _Truth(y_true, len(scores))
     if len(truth.classes) <= 2 and (scores.ndim == 1 or scores.shape[1] < 3):
         return _binary_area(truth, scores, sample_weight, max_fpr)
@@ -153,15 +153,15 @@ def roc_auc_score(
     if multi_class == "ovo" and sample_weight is not None:
         raise OptionError("sample_weight: areas of pairs of labels (ovo) take none.")
     table, options = _wide(truth, scores, classes, sample_weight)
-    said = "y_true has only one class, so its area is undefined."
+    message = "y_true has only one class, so its area is undefined."
     if multi_class == "ovo":
         return _number(
-            _card(table, "mROCAUCOneVsOne", **options), "mROCAUCOneVsOne", said, average=average
+            _card(table, "mROCAUCOneVsOne", **options), "mROCAUCOneVsOne", message, average=average
         )
     if average is None:
-        return _of_labels(_card(table, "ROCAUC", **options), len(classes), said)
+        return _of_labels(_card(table, "ROCAUC", **options), len(classes), message)
     card = _card(table, "mROCAUC", average=average, **options)
-    return _number(card, "mROCAUC", said, average=average)
+    return _number(card, "mROCAUC", message, average=average)
 
 
 def _of_sets(
@@ -170,7 +170,7 @@ def _of_sets(
     sample_weight: Any,
     average: str | None,
     names: tuple[str, str],
-    said: str,
+    message: str,
     **more: Any,
 ) -> Any:
     """A number of each column of an indicator matrix, or their average."""
@@ -187,17 +187,17 @@ def _of_sets(
     table = pl.DataFrame({"actual": lists(truth), **columns, **of_row})
     options = {"score_columns": {i: f"score_{i}" for i in places}, "labels": places, **more}
     if average is None:
-        return _of_labels(_card(table, names[0], multilabel=True, **options), len(places), said)
+        return _of_labels(_card(table, names[0], multilabel=True, **options), len(places), message)
     card = _card(table, names[1], multilabel=True, average=average, **options)
-    return _number(card, names[1], said, average=average)
+    return _number(card, names[1], message, average=average)
 
 
-def _of_labels(card: Scorecard, n_labels: int, said: str) -> Array:
+def _of_labels(card: Scorecard, n_labels: int, message: str) -> Array:
     """Return one number per label, [L]; NaN with a warning if one is undefined."""
     found = dict(card.metrics.select("label_value", "value").iter_rows())
     values = np.array([found.get(label) for label in range(n_labels)], np.float64)
     if np.isnan(values).any():
-        undefined(said)
+        undefined(message)
     return values
 
 
@@ -207,13 +207,13 @@ def _binary_area(truth: _Truth, scores: Array, sample_weight: Any, max_fpr: floa
     if max_fpr is not None and not 0 < max_fpr <= 1:
         raise invalid("max_fpr", max_fpr, "write a number above 0, up to 1.")
     table = _binary_table(truth.is_label(truth.classes[-1]), scores, sample_weight)
-    said = "only one class is in y_true: the area is undefined."
+    message = "only one class is in y_true: the area is undefined."
     if len(truth.classes) == 1:
-        undefined(said)
+        undefined(message)
         return math.nan
     if max_fpr in (None, 1):
-        return _number(_card(table, "ROCAUC"), "ROCAUC", said)
-    return _number(_card(table, "PartialROCAUC", max_fpr=max_fpr), "PartialROCAUC", said)
+        return _number(_card(table, "ROCAUC"), "ROCAUC", message)
+    return _number(_card(table, "PartialROCAUC", max_fpr=max_fpr), "PartialROCAUC", message)
 
 
 def average_precision_score(
@@ -230,8 +230,8 @@ def average_precision_score(
     if several is not None:
         if pos_label != 1:
             raise OptionError("pos_label: of several labels a row it is 1.")
-        said = "no row has any label: average precision is 0."
-        found = _of_sets(several, scores, sample_weight, average, ("AP", "mAP"), said)
+        message = "no row has any label: average precision is 0."
+        found = _of_sets(several, scores, sample_weight, average, ("AP", "mAP"), message)
         return found if average is None else np.nan_to_num(found).item()
     chosen("average", average, ("macro", "micro", "weighted", None))
     truth = _Truth(y_true, len(scores))

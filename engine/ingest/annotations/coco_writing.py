@@ -37,7 +37,7 @@ Writer = Callable[[IO[bytes]], object]
 
 def coco_files(
     truths: pl.DataFrame | None,
-    found: pl.DataFrame | None,
+    frame: pl.DataFrame | None,
     datums: pl.DataFrame | None,
     labels: pl.DataFrame | None,
 ) -> dict[str, tuple[Writer, int]]:
@@ -56,7 +56,7 @@ def coco_files(
         InputError: several label keys, which COCO does not have; or a polygon with holes of an
             image whose size is unknown.
     """
-    sides = [side for side in (truths, found) if side is not None and side.width]
+    sides = [side for side in (truths, frame) if side is not None and side.width]
     for side in sides:
         if "label_key" in side.columns and side["label_key"].n_unique() > 1:
             keys = ", ".join(map(repr, side["label_key"].unique().sort().to_list()[:_SHOWN]))
@@ -87,8 +87,8 @@ def coco_files(
             "annotations": rows,
         }
         files["groundtruths.json"] = (_writer(whole), len(rows))
-    if found is not None:
-        results = _rows(found, ids, sizes, "predictions")
+    if frame is not None:
+        results = _rows(frame, ids, sizes, "predictions")
         files["predictions.json"] = (_writer(results), len(results))
     return files
 

@@ -416,8 +416,8 @@ def skipped_note(skipped: Counter[str]) -> tuple[Note, ...]:
     if not skipped:
         return ()
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in skipped.most_common())
-    said = f"objects that are neither boxes nor areas are skipped: {kinds}."
-    return (("objects_left_out", said, skipped.total()),)
+    message = f"objects that are neither boxes nor areas are skipped: {kinds}."
+    return (("objects_left_out", message, skipped.total()),)
 
 
 # Text files with an object a line and blanks between fields.

@@ -140,8 +140,8 @@ def _lists(datums: pl.DataFrame, name: str, more: Mapping[str, list[str]]) -> pl
     )
 
 
-def _refuse(labels: Iterable[Any], known: Mapping[str, Any], what: str) -> None:
-    unknown = [label for label in labels if label not in known]
+def _refuse(labels: Iterable[Any], choices: Mapping[str, Any], what: str) -> None:
+    unknown = [label for label in labels if label not in choices]
     if unknown:
         shown = ", ".join(map(repr, unknown[:_SHOWN]))
         raise InputError(

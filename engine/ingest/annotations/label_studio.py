@@ -151,21 +151,21 @@ def _read(look: Look) -> Annotations:
 def _notes(counts: _Counts) -> tuple[tuple[str, str, int | None], ...]:
     notes = [*skipped_note(counts.skipped)]
     if counts.cancelled:
-        said = f"{counts.cancelled:,} cancelled annotations are skipped."
-        notes.append(("annotations_cancelled", said, counts.cancelled))
+        message = f"{counts.cancelled:,} cancelled annotations are skipped."
+        notes.append(("annotations_cancelled", message, counts.cancelled))
     if counts.labels:
-        said = f"{count_of(counts.labels, 'region')} with several labels count once for each."
-        notes.append(("labels_several", said, counts.labels))
+        message = f"{count_of(counts.labels, 'region')} with several labels count once for each."
+        notes.append(("labels_several", message, counts.labels))
     if counts.several:
-        said = f"{counts.several:,} images have several annotations: the first of each counts."
-        notes.append(("annotations_several", said, counts.several))
+        message = f"{counts.several:,} images have several annotations: the first of each counts."
+        notes.append(("annotations_several", message, counts.several))
     if counts.predicted:
         models = ", ".join(map(repr, [*counts.models][:_SHOWN]))
-        said = (
+        message = (
             f"{counts.predicted:,} images have several predictions (model versions {models}): the"
             " first of each counts. Export them one model at a time to score the others."
         )
-        notes.append(("predictions_several", said, counts.predicted))
+        notes.append(("predictions_several", message, counts.predicted))
     return tuple(notes)
 
 

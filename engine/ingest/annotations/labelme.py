@@ -165,16 +165,16 @@ def _joined(
     notes: tuple[Note, ...] = ()
     if shapes:
         many = count_of(len(several) - mixed, "object")
-        said = (
+        message = (
             f"{shapes:,} shapes are {many}: those of one label and group_id are one, as in LabelMe."
         )
-        notes = (("shapes_joined", said, shapes),)
+        notes = (("shapes_joined", message, shapes),)
     if mixed:
-        said = (
+        message = (
             f"{count_of(mixed, 'group')} of masks and other shapes stay several objects. Make "
             "all shapes of a group polygons, or all masks."
         )
-        notes = (*notes, ("groups_not_joined", said, mixed))
+        notes = (*notes, ("groups_not_joined", message, mixed))
     return [row for row in rows if id(row) not in dropped], notes
 
 

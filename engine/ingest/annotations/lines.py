@@ -143,7 +143,7 @@ def _read_kitti(look: Look) -> Annotations:
     schema = OBJECTS | dict.fromkeys(("truncated", "alpha"), pl.Float64)
     frame = pl.DataFrame(rows, schema=schema | {"occluded": pl.Int64, "box3d": pl.List(pl.Float64)})
     many = sum(map(len, regions.values())) // len(CORNER_NAMES)
-    said = (
+    message = (
         f"{many:,} regions {REGION!r} are skipped: detections in them count as false positives "
         "here; dialect kitti ignores them."
     )
@@ -154,7 +154,7 @@ def _read_kitti(look: Look) -> Annotations:
     return Annotations(
         rows=scored_or_not(frame, look),
         datums=datums,
-        notes=(("regions_left_out", said, many),) if many else (),
+        notes=(("regions_left_out", message, many),) if many else (),
     )
 
 

@@ -237,9 +237,9 @@ def _submission(file: str) -> pl.DataFrame:
     wrong = pieces["said"].list.len() % _EACH != 0
     if wrong.any():
         row = int(wrong.arg_true()[0])
-        said = f"{pieces['said'].list.len()[row]} fields in a PredictionString"
+        message = f"{pieces['said'].list.len()[row]} fields in a PredictionString"
         repair = "Every detection has six: label, confidence, XMin, YMin, XMax, YMax."
-        raise broken(file, row + 2, said, repair)
+        raise broken(file, row + 2, message, repair)
     names = ("label_value", "score", *CORNER_NAMES)
     flat = pieces.with_row_index().filter(pl.col("said").list.len() > 0).explode("said")
     rows = flat.height // _EACH
@@ -251,8 +251,8 @@ def _submission(file: str) -> pl.DataFrame:
     try:
         made = made.with_columns(pl.col(*names[1:]).cast(pl.Float64))
     except pl.exceptions.PolarsError as error:
-        said = str(error).split("\n")[0].rstrip(".")
-        raise broken(file, None, f"a PredictionString: {said}", "Correct it.") from None
+        message = str(error).split("\n")[0].rstrip(".")
+        raise broken(file, None, f"a PredictionString: {message}", "Correct it.") from None
     _refuse_pixels(made, file, flat["index"].gather_every(_EACH))
     return _stems(made)
 

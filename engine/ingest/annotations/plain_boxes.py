@@ -302,18 +302,18 @@ def _cornered(
     made = frame.with_columns(
         xmax=pl.col("xmin") + pl.col("xmax"), ymax=pl.col("ymin") + pl.col("ymax")
     )
-    said = f"{look.given}: boxes are read as xmin, ymin, width and height"
+    message = f"{look.given}: boxes are read as xmin, ymin, width and height"
     if many:
-        said += f": as corners {many:,} of {frame.height:,} are inverted."
+        message += f": as corners {many:,} of {frame.height:,} are inverted."
     else:
-        said += "." if look.box_format else ", as those of the other side."
+        message += "." if look.box_format else ", as those of the other side."
     if theirs != "xyxy" or look.box_format:
-        return made, ((BY_SIZE, said, many),), ()
-    said += (
+        return made, ((BY_SIZE, message, many),), ()
+    message += (
         " Those of the ground truths are read as corners. If both have widths and heights, give"
         f" {option('box_format', 'xywh')}."
     )
-    return made, ((BY_SIZE, said, many),), (("box_formats_differ", said, many),)
+    return made, ((BY_SIZE, message, many),), (("box_formats_differ", message, many),)
 
 
 IMAGE_BOXES = Format(PER_IMAGE, (".txt",), _read_images, detects=_detects(PER_IMAGE))

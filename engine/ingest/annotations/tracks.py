@@ -105,8 +105,10 @@ def sequences_of(files: tuple[str, ...], look: Look) -> list[str]:
 def without_ids(rows: pl.DataFrame, datums: pl.DataFrame, *, negative: pl.Expr) -> Annotations:
     """Drop rows without a track id, with a note."""
     many = rows.select(negative.sum()).item()
-    said = f"{many:,} lines without an id (-1), such as detections, are not tracks and are skipped."
-    notes = (("boxes_without_id", said, many),) if many else ()
+    message = (
+        f"{many:,} lines without an id (-1), such as detections, are not tracks and are skipped."
+    )
+    notes = (("boxes_without_id", message, many),) if many else ()
     return Annotations(rows=rows.filter(~negative), datums=datums, notes=notes)
 
 
@@ -121,14 +123,16 @@ def with_lengths(files: tuple[str, ...], names: list[str]) -> pl.DataFrame:
     """Return the sequences, with lengths from a ``seqinfo.ini`` above their folder if present."""
     lengths: list[int | None] = []
     for file in files:
-        told = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(file))), "seqinfo.ini")
+        message = os.path.join(
+            os.path.dirname(os.path.dirname(os.path.abspath(file))), "seqinfo.ini"
+        )
         parser = configparser.ConfigParser()
         try:
-            parser.read_string(text_of(told) if os.path.isfile(told) else "")
+            parser.read_string(text_of(message) if os.path.isfile(message) else "")
             lengths.append(parser.getint("Sequence", "seqLength", fallback=None))
         except (configparser.Error, ValueError):
             raise broken(
-                told, None, "no seqLength in [Sequence]", "Write it, or remove the file."
+                message, None, "no seqLength in [Sequence]", "Write it, or remove the file."
             ) from None
     schema = {"datum_id": pl.String, "frames": pl.Int64}
     made = pl.DataFrame({"datum_id": names, "frames": lengths}, schema)
@@ -256,7 +260,7 @@ _UNSAID = {MOT.name: _MARKED[:2], _KITTI: _MARKED[::2]}
 def track_files(
     form: str,
     truths: pl.DataFrame | None,
-    found: pl.DataFrame | None,
+    frame: pl.DataFrame | None,
     datums: pl.DataFrame | None,
     warn: Callable[[str], object],
 ) -> dict[str, tuple[Writer, int]]:
@@ -272,7 +276,7 @@ def track_files(
         InputError: rows without boxes, labels that the format has no class for, frames that it does
             not have, or sequences that are no valid file names.
     """
-    sides = {_TRUTHS: truths, _FOUND: found}
+    sides = {_TRUTHS: truths, _FOUND: frame}
     if form == MOT.name:
         sides = _from_one(sides, warn)
     named = [] if datums is None else [datums["datum_id"].cast(pl.String)]

@@ -165,11 +165,11 @@ def _others(rows: pl.DataFrame) -> tuple[Note, ...]:
     many = int((rows["label_value"] == CLASSES[_OTHERS]).sum())
     if not many or "score" in rows.columns:
         return ()
-    said = (
+    message = (
         f"{count_of(many, 'object')} of class 'others' are scored; VisDrone's evaluation skips "
         "them."
     )
-    return (("class_others_counts", said, many),)
+    return (("class_others_counts", message, many),)
 
 
 def _read_boxes(look: Look) -> Annotations:
@@ -185,11 +185,11 @@ def _read_boxes(look: Look) -> Annotations:
         lists = corners.explode("regions").group_by("datum_id", maintain_order=True).agg("regions")
         datums = datums.join(lists, on="datum_id", how="left", maintain_order="left")
         datums = datums.with_columns(pl.col("regions").fill_null([]))
-        said = (
+        message = (
             f"{count_of(regions.height, 'region')} to ignore (category 0) skipped: detections in "
             "them count as false positives; VisDrone's evaluation ignores them."
         )
-        notes = (*notes, ("regions_left_out", said, regions.height))
+        notes = (*notes, ("regions_left_out", message, regions.height))
     return Annotations(rows=rows, datums=datums, notes=notes, evidence=_WHY)
 
 

@@ -73,11 +73,11 @@ def _edges(frame: pl.DataFrame, decimal: int) -> tuple[Note, ...]:
     if low <= _MISTAKES * frame.height and 2 * decimal <= frame.height:
         return ()
     why = f"{low:,} begin below 1" if low else f"{decimal:,} have decimals"
-    said = (
+    message = (
         f"corners are read as edges, not as pixels that count from 1: {why}, of"
         f" {count_of(frame.height, 'box', 'boxes')}."
     )
-    return (("corners_are_edges", said, low or decimal),)
+    return (("corners_are_edges", message, low or decimal),)
 
 
 def _masks_beside(look: Look) -> tuple[Note, ...]:
@@ -85,12 +85,12 @@ def _masks_beside(look: Look) -> tuple[Note, ...]:
     maps = [name for name in look.of(".png") if _MAPS in look.relative(name).split("/")[:-1]]
     if not maps:
         return ()
-    said = (
+    message = (
         f"of {look.given} the boxes are read; the {len(maps):,} label maps of {_MAPS} are read "
         f"if that folder is given: {os.path.dirname(maps[0])}, next to a folder of predicted "
         "ones."
     )
-    return (("label_maps_beside", said, len(maps)),)
+    return (("label_maps_beside", message, len(maps)),)
 
 
 _MAPS = "SegmentationClass"

@@ -230,10 +230,10 @@ def _joined(folder: str, name: str) -> str:
     return os.path.normpath(os.path.join(folder, name))
 
 
-def _found(file: str, said: Mapping[str, Any], folder: str) -> str | None:
+def _found(file: str, renames: Mapping[str, Any], folder: str) -> str | None:
     """Find a folder of a description: relative to its ``path``, otherwise to the description."""
     home = os.path.dirname(os.path.abspath(file))
-    root = said.get("path")
+    root = renames.get("path")
     root = root if isinstance(root, str) else ""
     for base in (os.path.join(home, root), home):
         if "*" in folder:
@@ -250,12 +250,12 @@ def _texts_of(here: str, images: Iterable[str]) -> list[str]:
     folder = None if here.endswith(".txt") else _other(here, "images", "labels")
     if folder is not None and os.path.isdir(folder):
         return _labels_below(folder)
-    found = []
+    result = []
     for image in images:
         stem = os.path.splitext(image)[0] + ".txt"
         labels = _other(stem, "images", "labels") or stem
-        found += [labels] if os.path.isfile(labels) else []
-    return found
+        result += [labels] if os.path.isfile(labels) else []
+    return result
 
 
 def _labels_below(folder: str) -> list[str]:
@@ -318,9 +318,9 @@ def _listed_in(file: str) -> dict[int, str]:
     return dict(enumerate(line.strip() for line in text_of(file).splitlines() if line.strip()))
 
 
-def _named(file: str, said: Mapping[str, Any]) -> tuple[dict[int, str], tuple[int, int] | None]:
+def _named(file: str, renames: Mapping[str, Any]) -> tuple[dict[int, str], tuple[int, int] | None]:
     """Names of classes and the shape of key points, as a description has them."""
-    names = said.get("names", [])
+    names = renames.get("names", [])
     try:
         if not isinstance(names, (dict, list)):
             raise TypeError
@@ -330,7 +330,7 @@ def _named(file: str, said: Mapping[str, Any]) -> tuple[dict[int, str], tuple[in
         raise broken(
             file, None, "'names' is neither a list of names nor numbers and names", "Correct it."
         ) from None
-    shape = said.get("kpt_shape")
+    shape = renames.get("kpt_shape")
     if isinstance(shape, list) and len(shape) == 2 and all(isinstance(n, int) for n in shape):
         return known, (shape[0], shape[1])
     return known, (0, 0)
@@ -382,11 +382,11 @@ def _read(look: Look) -> Annotations:
     told: tuple[Note, ...] = ()
     theirs = look.other.points if look.other else None
     if points is None and theirs is not None:
-        said = (
+        message = (
             f"lines are read as a box and {theirs[0]:,} key points of {theirs[1]} numbers each, by "
             f"the other side's kpt_shape: [{theirs[0]}, {theirs[1]}]."
         )
-        points, told = theirs, (("key_points_of_other_side", said, None),)
+        points, told = theirs, (("key_points_of_other_side", message, None),)
     rows, notes = lines.rows(points)
     notes = (*told, *notes) if "keypoints" in rows.columns else notes
     both = dict.fromkeys((*files.labels, *files.images))
@@ -504,7 +504,7 @@ class _Lines(msgspec.Struct):
         many, few = int(last.sum()), int(first.sum())
         if many < _FEW_BEYOND * len(at) or few > many / 4:
             return numbers, ()
-        said = (
+        message = (
             f"{many:,} of {len(at):,} boxes reach over the edge of the image if the confidence is"
             f" the last field, {few:,} if it is the second"
         )
@@ -512,12 +512,12 @@ class _Lines(msgspec.Struct):
             worst = int(at[np.argmax(last)])
             raise self.broken(
                 worst,
-                f"{self._shown(worst)}: {said}",
+                f"{self._shown(worst)}: {message}",
                 "Write the confidence last, as Ultralytics does (awk '{print $1, $3, $4, $5, $6,"
                 " $2}' for each file), or clip the boxes to the image.",
             )
-        said = f"the second field of each line is read as the confidence: {said}."
-        return numbers[:, [0, 2, 3, 4, 5, 1]], (("confidence_first", said, len(at)),)
+        message = f"the second field of each line is read as the confidence: {message}."
+        return numbers[:, [0, 2, 3, 4, 5, 1]], (("confidence_first", message, len(at)),)
 
     def _numbers(self, at: Array, count: int) -> Array:
         """Lines of as many fields as numbers, float64 [k, count + 1]."""
@@ -555,12 +555,12 @@ class _Lines(msgspec.Struct):
             repair,
         )
 
-    def _refuse(self, at: Array, wrong: Array, said: str, repair: str) -> None:
+    def _refuse(self, at: Array, wrong: Array, message: str, repair: str) -> None:
         """Refuse lines, if any are wrong, naming the first."""
         if wrong.any():
             first = int(at[np.argmax(wrong)])
             many = f" ({int(wrong.sum()):,} such lines)" if wrong.sum() > 1 else ""
-            raise self.broken(first, f"{said}: {self._shown(first)}{many}", repair)
+            raise self.broken(first, f"{message}: {self._shown(first)}{many}", repair)
 
     def _shown(self, i: int) -> str:
         return shown([field.decode("utf-8", "replace") for field in self.fields[i]])
@@ -624,11 +624,11 @@ class _Lines(msgspec.Struct):
             )
         bare = sum(ring is None for ring in found.rings)
         if 0 < bare < len(found.rings):
-            said = (
+            message = (
                 f"{bare:,} of {len(found.rings):,} objects are boxes and the others polygons: the"
                 " boxes of all count."
             )
-            return (("boxes_among_polygons", said, bare),)
+            return (("boxes_among_polygons", message, bare),)
         return ()
 
 

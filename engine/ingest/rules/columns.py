@@ -232,7 +232,7 @@ def _compared(
     for i, head in enumerate(heads):
         if head.height >= _HEAD:  # the last key may go on beyond the rows looked at
             heads = [one.filter(pl.col("key") != heads[i]["key"][-1]) for one in heads]
-    found = {}
+    result = {}
     for at, name in enumerate(names):
         value = pl.col(f"value {at}")
         if heads[0].schema[f"value {at}"].is_numeric():
@@ -247,8 +247,8 @@ def _compared(
         pairs = sets[0].join(sets[1], on="key", suffix=" of truth")
         if pairs.height:
             n = int(pairs.select((pl.col("value") != pl.col("value of truth")).sum()).item())
-            found[name] = (n, pairs.height)
-    return found
+            result[name] = (n, pairs.height)
+    return result
 
 
 def _rows(side: Side, keys: list[str], names: list[str], ready: Prepared) -> pl.LazyFrame:
@@ -334,19 +334,19 @@ def columns_read(
         Per role: names in the input that are read by their canonical name or by ``columns``; name
             in the input to canonical name of guessed ones; and names that are not read.
     """
-    found: dict[str, dict[str, Any]] = {}
+    result: dict[str, dict[str, Any]] = {}
     sliced = set(pieces)
     for one in (where or {}).values():
         sliced |= set(one.names)
     for role, (schema, naming) in tables.items():
         used = naming.used | sliced
-        found[role] = {"read": [], "guessed": {}, "unread": []}
+        result[role] = {"read": [], "guessed": {}, "unread": []}
         for name in schema:
             if name in naming.recognised and name in used and name not in (named or {}):
-                found[role]["guessed"][name] = naming.recognised[name]
+                result[role]["guessed"][name] = naming.recognised[name]
             else:
-                found[role]["read" if name in used else "unread"].append(name)
-    return found
+                result[role]["read" if name in used else "unread"].append(name)
+    return result
 
 
 def columns_told(columns: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -361,8 +361,8 @@ def columns_told(columns: Mapping[str, Mapping[str, Any]]) -> list[str]:
         ):
             if names:
                 more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-                said = ", ".join(names[:_SHOWN])
-                lines.append(f"{title:<10}{role.replace('_', ' ')}: {said}{more}")
+                message = ", ".join(names[:_SHOWN])
+                lines.append(f"{title:<10}{role.replace('_', ' ')}: {message}{more}")
     return lines
 
 

@@ -98,14 +98,14 @@ def _scattered(raw: pl.Series, index: pl.Series, rows: pl.Series, decode: Any) -
     wanted = rows.gather(index)
     places = pl.int_range(len(index), dtype=pl.UInt32, eager=True)
     kept = index.filter(wanted)
-    found: pl.Series = decode(raw.gather(kept).cast(pl.String), kept)
-    if len(found) == len(index):
-        return found
+    result: pl.Series = decode(raw.gather(kept).cast(pl.String), kept)
+    if len(result) == len(index):
+        return result
     back = places.filter(wanted)
     at = pl.repeat(None, len(index), dtype=pl.UInt32, eager=True).scatter(
         back, pl.int_range(len(back), dtype=pl.UInt32, eager=True)
     )
-    return found.gather(at)
+    return result.gather(at)
 
 
 def _polygons(texts: pl.Series, rows: pl.Series, name: str, what: str) -> pl.Series:
@@ -146,14 +146,14 @@ def wrong_row(
     what: str,
     row: int,
     field: str,
-    said: str,
+    message: str,
     error: type[EvalengineError] = ReadError,
     code: str = "file_malformed",
     **facts: Any,
 ) -> EvalengineError:
     """Make the error for a row with an invalid field."""
     return error(
-        f"{name}: {what} {row:,} (counted from 0), field {field!r}: {said}",
+        f"{name}: {what} {row:,} (counted from 0), field {field!r}: {message}",
         code=code,
         file=str(name),
         row=row,
@@ -232,8 +232,8 @@ def read_images(raw: msgspec.Raw, name: str, what: str = "image") -> pl.DataFram
         raise misfit(error, name, what) from None
     for i, row in enumerate(rows):
         if not isinstance(row.get("id"), (int, str)) or isinstance(row["id"], bool):
-            said = f"an integer or string is needed, not {row.get('id')!r}."
-            raise wrong_row(name, what, i, "id", said)
+            message = f"an integer or string is needed, not {row.get('id')!r}."
+            raise wrong_row(name, what, i, "id", message)
     ids = [row["id"] for row in rows]
     columns: dict[str, pl.Series] = {"datum_id": id_column(ids, name, what)}
     for field in dict.fromkeys(itertools.chain.from_iterable(rows)):
@@ -262,8 +262,10 @@ def _lists(values: list[Any], field: str, name: str) -> pl.Series:
         return pl.Series(values, dtype=pl.List(pl.String if kinds == {str} else pl.Int64))
     except (TypeError, pl.exceptions.PolarsError, OverflowError):
         at = next((i for i, v in enumerate(values) if v is not None and not isinstance(v, list)), 0)
-        said = f"lists of category ids are needed, all integers or all strings, not {values[at]!r}."
-        raise wrong_row(name, "image", at, field, said) from None
+        message = (
+            f"lists of category ids are needed, all integers or all strings, not {values[at]!r}."
+        )
+        raise wrong_row(name, "image", at, field, message) from None
 
 
 def id_column(
@@ -294,9 +296,9 @@ def refuse_large(values: Sequence[Any], name: str, what: str, field: str, done: 
     """Refuse ids beyond 64 bits; ignores nulls and strings."""
     for i, value in enumerate(values):
         if isinstance(value, int) and not -(2**63) <= value < 2**64:
-            said = str(value) if value.bit_length() <= _SHOWN_BITS else f"{hex(value)[:20]}..."
-            said = f"{said} has more than 64 bits. Write ids as strings, or smaller ones."
-            raise wrong_row(name, what, done + i, field, said, InputError, "number_too_large")
+            message = str(value) if value.bit_length() <= _SHOWN_BITS else f"{hex(value)[:20]}..."
+            message = f"{message} has more than 64 bits. Write ids as strings, or smaller ones."
+            raise wrong_row(name, what, done + i, field, message, InputError, "number_too_large")
 
 
 def _plain(values: Iterable[Any]) -> bool:
@@ -523,12 +525,12 @@ def _federated(file: _File, name: str) -> tuple[tuple[str, str, int | None], ...
     """A warning of LVIS's files, whose images are not annotated with every category."""
     if not _mentions(memoryview(file.images), b'"neg_category_ids"'):
         return ()
-    said = (
+    message = (
         f"{name} is an LVIS file: its images are annotated with only some categories "
         "(neg_category_ids, not_exhaustive_category_ids), but here every other detection is a "
         "false positive. The numbers are lower than LVIS's."
     )
-    return (("federated", said, None),)
+    return (("federated", message, None),)
 
 
 def _rows(
@@ -603,8 +605,8 @@ def _without_empty_boxes(rows: Sequence[Any], name: str, what: str, done: int) -
         if row.bbox is not None and len(row.bbox) != 4:
             if row.bbox:
                 way = f" Five are an oriented one: write {option('iou_type', 'obb')}."
-                said = f"a box needs 4 numbers.{way if len(row.bbox) == 5 else ''}"
-                raise wrong_row(name, what, done + i, "bbox", said)
+                message = f"a box needs 4 numbers.{way if len(row.bbox) == 5 else ''}"
+                raise wrong_row(name, what, done + i, "bbox", message)
             row.bbox = None
 
 
@@ -621,8 +623,8 @@ def _turned(rows: Sequence[Any], name: str, what: str, done: int) -> dict[str, p
     wrong = ~size.is_in([0, 4, 5])
     if wrong.any():
         at = int(wrong.arg_true()[0])
-        said = f"a box needs 4 numbers, an oriented one 5, not {size[at]}."
-        raise wrong_row(name, what, done + at, "bbox", said)
+        message = f"a box needs 4 numbers, an oriented one 5, not {size[at]}."
+        raise wrong_row(name, what, done + at, "bbox", message)
     x, y, w, h = (box.list.get(i, null_on_oob=True).set(size != 4, None) for i in range(4))
     columns = dict(zip(BOX_NAMES, (x, y, x + w, y + h, w, h), strict=True))
     both = own.is_not_null() & (own.list.len() > 0)
@@ -654,8 +656,8 @@ def _boxes(rows: Sequence[Any]) -> dict[str, pl.Series]:
 
 def _mixed(name: str, what: str, index: int, field: str, odd: Any, usual: Any) -> EvalengineError:
     kind = "strings" if isinstance(usual, str) else "integers"
-    said = f"{odd!r} among {kind} such as {usual!r}. Ids are all integers or all strings."
-    return wrong_row(name, what, index, field, said, InputError, "types_mixed", value=odd)
+    message = f"{odd!r} among {kind} such as {usual!r}. Ids are all integers or all strings."
+    return wrong_row(name, what, index, field, message, InputError, "types_mixed", value=odd)
 
 
 def _joined(pieces: list[pl.DataFrame]) -> pl.DataFrame:
@@ -713,8 +715,8 @@ def _flags(rows: Sequence[Any], field: str, name: str, what: str, done: int) -> 
         pass
     values = map(operator.attrgetter(field), rows)
     i, value = next((i, v) for i, v in enumerate(values) if v is not None and abs(v) > _LARGEST)
-    said = f"a number of {value.bit_length():,} bits. Write 0 or 1."
-    raise wrong_row(name, what, done + i, field, said, InputError, "number_too_large")
+    message = f"a number of {value.bit_length():,} bits. Write 0 or 1."
+    raise wrong_row(name, what, done + i, field, message, InputError, "number_too_large")
 
 
 def _tidy(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[tuple[str, str, int | None], ...]]:

@@ -162,14 +162,14 @@ def placed(source: Source, images: pl.DataFrame | None) -> Source:
 
 
 def _source(frame: pl.DataFrame, name: str, what: str, datums: pl.DataFrame | None) -> Source:
-    said = f"{name} is read as COCO's JSON of videos: {frame.height:,} boxes or masks of tracks."
+    message = f"{name} is read as COCO's JSON of videos: {frame.height:,} boxes or masks of tracks."
     return Source(
         with_segmentation(frame, name, what),
         f"COCO {what}s of videos {name}",
         "tracks",
         (name,),
         datums=datums,
-        notes=(("format_recognised", said, frame.height),),
+        notes=(("format_recognised", message, frame.height),),
     )
 
 
@@ -258,12 +258,12 @@ def _boxes(row: _Row, index: int, name: str, what: str) -> Iterator[tuple[Any, .
     if not listed:
         number = row.frame_id if row.frame_id is not None else row.frame_index
         if row.image_id is None and number is None:
-            said = "neither a frame_id nor an image_id. Write one of them."
-            raise wrong_row(name, what, index, "frame_id", said)
+            message = "neither a frame_id nor an image_id. Write one of them."
+            raise wrong_row(name, what, index, "frame_id", message)
         shape = bytes(row.segmentation)
         if not row.bbox and shape in (b"", b"null", b"[]"):
-            said = "neither bbox nor segmentation. Give it one, or remove it."
-            raise wrong_row(name, what, index, "bbox", said)
+            message = "neither bbox nor segmentation. Give it one, or remove it."
+            raise wrong_row(name, what, index, "bbox", message)
         corners = _corners(row.bbox, place)
         at = (row.video_id, number, row.image_id)
         yield *at, own, label, score, *flags, *corners, shape or None

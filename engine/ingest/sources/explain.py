@@ -54,9 +54,9 @@ def explain(source: Source, error: BaseException) -> ReadError:
     if wide := _wide_decimals(source, error):
         return ReadError(wide, code="wrong_dtype")
     if len(source.files) > 1:
-        found = _mixed(source) or _broken(source)
-        if found is not None:
-            return found
+        result = _mixed(source) or _broken(source)
+        if result is not None:
+            return result
     name = source.files[0] if len(source.files) == 1 else source.description
     return _unreadable(name, source.format, error)
 

@@ -57,8 +57,8 @@ def refuse_miscounted(path: str) -> dict[str, Held]:
         except _NOT_WHOLE:
             wrong = "its footer is incomplete"
         if wrong:
-            said = f"{path}: cannot be read as Parquet: {wrong}. Write or copy it again."
-            raise ReadError(said, code="file_damaged", file=path)
+            message = f"{path}: cannot be read as Parquet: {wrong}. Write or copy it again."
+            raise ReadError(message, code="file_damaged", file=path)
         return _held(file, told)
 
 
@@ -69,7 +69,7 @@ _BYTES = 6  # the physical type of texts
 
 def _held(file: IO[bytes], told: Fields) -> dict[str, Held]:
     """Columns in memory, of the sizes that the footer gives; dictionaries and runs are expanded."""
-    found: dict[str, Held] = {}
+    result: dict[str, Held] = {}
     try:
         for group in told[4]:
             if max(group[2], 16 * group[3]) * len(group[1]) < _FEW:
@@ -80,10 +80,10 @@ def _held(file: IO[bytes], told: Fields) -> dict[str, Held]:
                 size += chunk[5] * _WIDTHS[_BYTES] if text else 0
                 name = chunk[3][0].decode(errors="replace")
                 long = _long_texts(file, chunk) if text and chunk[6] > LONG else Held()
-                found[name] = found.get(name, Held()) | Held(size, total=size) | long
+                result[name] = result.get(name, Held()) | Held(size, total=size) | long
     except _NOT_WHOLE:
-        return found
-    return found
+        return result
+    return result
 
 
 def _long_texts(file: IO[bytes], chunk: Fields) -> Held:

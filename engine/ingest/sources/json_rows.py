@@ -91,9 +91,9 @@ def misfit(error: Exception, name: str, what: str, done: int = 0) -> ReadError:
     )
     at = f", field {field!r}" if field else ""
     counted = " (counted from 0)" if index else ""
-    said = f"{name}: {where}{counted}{at}: {reason[0].lower() + reason[1:]}."
+    message = f"{name}: {where}{counted}{at}: {reason[0].lower() + reason[1:]}."
     row = done + int(index.group(1)) if index else None
-    return ReadError(said, code="file_malformed", field=field, row=row)
+    return ReadError(message, code="file_malformed", field=field, row=row)
 
 
 def malformed(error: Exception, piece: bytes, offset: int, name: str) -> ReadError:
@@ -139,8 +139,8 @@ _OPENING = re.compile(
 
 def is_nested(head: bytes) -> bool:
     """Return whether a JSON object begins as queries to documents to numbers."""
-    found = _OPENING.match(head)
-    return found is not None and found["key"] not in _COCO
+    match = _OPENING.match(head)
+    return match is not None and match["key"] not in _COCO
 
 
 def read_mapping(buffer: Any, name: str) -> Source:

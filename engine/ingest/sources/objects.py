@@ -58,10 +58,10 @@ def as_array(thing: Any) -> np.ndarray[Any, Any]:
             f"an array with {masked:,} masked values: fill these, or remove their datums from both"
             " sides."
         )
-    found = np.asarray(thing)
-    if found.dtype == np.float16 or found.dtype.name == "bfloat16":
-        return found.astype(np.float32)
-    return found
+    result = np.asarray(thing)
+    if result.dtype == np.float16 or result.dtype.name == "bfloat16":
+        return result.astype(np.float32)
+    return result
 
 
 # Detections as lists of images: torchvision's dicts, supervision's objects, pipelines' lists.
@@ -99,9 +99,9 @@ def open_images(thing: Sequence[Any], box_format: str | None = None) -> Source:
         n = lengths.get("boxes", 0)
         counts.append(n)
         if len({*lengths.values()}) > 1:
-            told = ", ".join(f"{count:,} {name}" for name, count in lengths.items())
+            text = ", ".join(f"{count:,} {name}" for name, count in lengths.items())
             raise InputError(
-                f"{title}, image {place:,} (counted from 0): {told}. Give one a box.",
+                f"{title}, image {place:,} (counted from 0): {text}. Give one a box.",
                 code="lengths_differ",
                 row=place,
             )
@@ -122,8 +122,8 @@ def open_images(thing: Sequence[Any], box_format: str | None = None) -> Source:
         )
     frame = _frame(columns, np.repeat(np.arange(len(images)), counts), box_format, title)
     datums = pl.DataFrame({"datum_id": np.arange(len(images))})
-    said = f"{title}: {frame.height:,} objects in {len(images):,} images"
-    return Source(frame.lazy(), said, "images", datums=datums, places=len(images))
+    message = f"{title}: {frame.height:,} objects in {len(images):,} images"
+    return Source(frame.lazy(), message, "images", datums=datums, places=len(images))
 
 
 def refuse_uneven(predictions: Any, truths: Any) -> None:
@@ -156,40 +156,40 @@ def _form(thing: Any) -> tuple[str, Callable[[Any], dict[str, Any]]] | None:
 
 
 def _of_dict(image: Mapping[str, Any]) -> dict[str, Any]:
-    found = {
+    result = {
         name: _values(image[name])
         for name in ("boxes", "labels", "scores", "iscrowd", "area")
         if image.get(name) is not None
     }
-    found["boxes"] = _boxes(found["boxes"])
-    if image.get("masks") is not None and len(found["boxes"]):
-        found["masks"] = _masks(_values(image["masks"]))
-    return found
+    result["boxes"] = _boxes(result["boxes"])
+    if image.get("masks") is not None and len(result["boxes"]):
+        result["masks"] = _masks(_values(image["masks"]))
+    return result
 
 
 def _of_supervision(image: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {"boxes": _boxes(_values(image.xyxy))}
+    result: dict[str, Any] = {"boxes": _boxes(_values(image.xyxy))}
     named = (getattr(image, "data", None) or {}).get("class_name")
     classes = named if image.class_id is None else image.class_id
     if classes is not None:
-        found["labels"] = _values(classes)
+        result["labels"] = _values(classes)
     if image.confidence is not None:
-        found["scores"] = _values(image.confidence)
-    if getattr(image, "mask", None) is not None and len(found["boxes"]):
-        found["masks"] = _masks(_values(image.mask))
-    return found
+        result["scores"] = _values(image.confidence)
+    if getattr(image, "mask", None) is not None and len(result["boxes"]):
+        result["masks"] = _masks(_values(image.mask))
+    return result
 
 
 def _of_pipeline(image: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     if not image:
         return {}
-    found = {
+    result = {
         "boxes": [[one["box"][corner] for corner in _CORNERS] for one in image],
         "labels": [one["label"] for one in image],
     }
     if any("score" in one for one in image):
-        found["scores"] = [one.get("score") for one in image]
-    return found
+        result["scores"] = [one.get("score") for one in image]
+    return result
 
 
 def _is_dict(image: Any) -> bool:
@@ -262,13 +262,13 @@ def _masks(masks: Any) -> list[dict[str, Any]]:
         pixels = pixels > _HALF
     else:
         pixels = pixels != 0
-    found = []
+    result = []
     for one in pixels:
         flat = np.concatenate([[False], one.ravel()])
         edges = np.flatnonzero(flat[1:] != flat[:-1])
         runs = np.diff(np.concatenate([[0], edges, [one.size]]))
-        found.append({"size": list(one.shape), "runs": runs.tolist()})
-    return found
+        result.append({"size": list(one.shape), "runs": runs.tolist()})
+    return result
 
 
 def _frame(
@@ -540,9 +540,11 @@ def open_object(
         )
         lengths = {key: len(one) for key, one in thing.items()} if sized else {}
         if len(set(lengths.values())) > 1:
-            told = ", ".join(f"{key!r} {count}" for key, count in list(lengths.items())[:_COLUMNS])
+            message = ", ".join(
+                f"{key!r} {count}" for key, count in list(lengths.items())[:_COLUMNS]
+            )
             raise InputError(
-                f"{name}: columns of a table have one length, and these have {told}. Give each "
+                f"{name}: columns of a table have one length, and these have {message}. Give each "
                 "the same number of values, with None for missing ones.",
                 code="lengths_differ",
                 lengths=lengths,

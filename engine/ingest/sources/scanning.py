@@ -97,9 +97,9 @@ def _dtypes(
 
 def _refuse_repeated(names: Sequence[str], path: str) -> None:
     twice = [
-        name[: found.start()]
+        name[: match.start()]
         for name in names
-        if (found := _AGAIN.search(name)) and name[: found.start()] in names
+        if (match := _AGAIN.search(name)) and name[: match.start()] in names
     ]
     if any(twice):  # unnamed columns, as of commas at the line's end, are none
         named = ", ".join(map(repr, dict.fromkeys(filter(None, twice))))
@@ -194,12 +194,12 @@ def partitions_of(files: Sequence[str], description: str) -> dict[str, pl.DataTy
             code="partitions_differ",
             files=[files[first], files[odd]],
         )
-    found: dict[str, pl.DataType] = {}
+    result: dict[str, pl.DataType] = {}
     for name in own[first]:
         known = [value for values in own if (value := values[name]) is not None]
         whole = bool(known) and all(map(_PARTITIONS_WHOLE.fullmatch, known))
-        found[name] = pl.Int64() if whole else pl.String()
-    return found
+        result[name] = pl.Int64() if whole else pl.String()
+    return result
 
 
 def with_partitions(
@@ -224,12 +224,12 @@ def with_partitions(
 
 
 def _values(file: str) -> dict[str, str | None]:
-    found: dict[str, str | None] = {}
+    result: dict[str, str | None] = {}
     for folder in os.path.dirname(file).split(os.sep):
         name, sign, value = folder.partition("=")
         if sign and name:
-            found[unquote(name)] = None if value == _NULL else unquote(value)
-    return found
+            result[unquote(name)] = None if value == _NULL else unquote(value)
+    return result
 
 
 # Unsupported formats of other tools, by name, with alternatives.
@@ -334,10 +334,10 @@ def expand(path: str) -> list[str]:
         return _in_folder(path)
     if not _WILD.search(path):
         raise ReadError(f"{path}: no such file.{_near(path)}", code="file_missing", file=str(path))
-    found = sorted(name for name in glob.glob(path, recursive=True) if os.path.isfile(name))
-    if not found:
+    result = sorted(name for name in glob.glob(path, recursive=True) if os.path.isfile(name))
+    if not result:
         raise ReadError(f"{path}: no file matches.{_near(path)}", code="file_missing", file=path)
-    return found
+    return result
 
 
 def _kept(path: str) -> str:

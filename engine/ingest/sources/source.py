@@ -95,7 +95,7 @@ def open_annotations(format_: Format, look: Look) -> Source:
     datums = count_of(images, "sequence" if tracks else "image")
     empty = f", {bare:,} without any" if bare else ""
     why = f", since {read.evidence}" if read.evidence else ""
-    said = f"{look.given} is read as {format_.title}{why}: {objects} in {datums}{empty}."
+    message = f"{look.given} is read as {format_.title}{why}: {objects} in {datums}{empty}."
     return Source(
         read.rows.lazy(),
         f"{format_.title} {look.given}",
@@ -103,7 +103,7 @@ def open_annotations(format_: Format, look: Look) -> Source:
         look.of(*format_.suffixes),
         datums=read.datums,
         labels=read.labels,
-        notes=(("format_recognised", said, rows), *read.notes),
+        notes=(("format_recognised", message, rows), *read.notes),
         warnings=read.warnings,
         shares=read.shares,
         firsts=read.firsts,

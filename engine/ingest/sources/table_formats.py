@@ -75,9 +75,9 @@ def open_table(given: str, room: Room | None = None) -> Source | None:
     except ReadError:
         raise
     except Exception as error:
-        said = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        message = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         raise ReadError(
-            f"{given}: {found.title} cannot be read: {said}.",
+            f"{given}: {found.title} cannot be read: {message}.",
             code="file_unreadable",
             file=str(given),
         ) from error
@@ -103,15 +103,15 @@ def of_schema(metadata: Mapping[Any, Any] | None) -> dict[str, Names]:
 
 def of_features(features: Mapping[str, Any]) -> dict[str, Names]:
     """Return class names by column, from features as dicts or objects, plain or in lists."""
-    found = {}
+    result = {}
     for name, feature in features.items():
         inner = _field(feature, "feature") or feature
         if isinstance(feature, list) and len(feature) == 1:
             inner = feature[0]
         names = _field(inner, "names")
         if names and (_field(inner, "_type") or type(inner).__name__) == "ClassLabel":
-            found[name] = tuple(map(str, names))
-    return found
+            result[name] = tuple(map(str, names))
+    return result
 
 
 def _field(feature: Any, name: str) -> Any:
@@ -167,8 +167,10 @@ def _iceberg(path: str, part: str | None) -> pl.LazyFrame:
     numbers = {file: int(found[0]) if found else -1 for file, found in known.items()}
     files = sorted(known, key=lambda file: (numbers[file], file.name))
     if hint.is_file():
-        said = hint.read_text().strip()
-        files = [file for file in files if file.name in (f"v{said}.metadata.json", said)] or files
+        message = hint.read_text().strip()
+        files = [
+            file for file in files if file.name in (f"v{message}.metadata.json", message)
+        ] or files
     from pyiceberg.table import StaticTable
 
     table = StaticTable.from_metadata(str(files[-1].resolve()))
@@ -257,8 +259,8 @@ def _saved(path: str, part: str | None) -> pl.LazyFrame:
 
 
 def _json(file: str) -> dict[str, Any]:
-    found: dict[str, Any] = msgspec.json.decode(Path(file).read_bytes(), type=dict[str, Any])
-    return found
+    result: dict[str, Any] = msgspec.json.decode(Path(file).read_bytes(), type=dict[str, Any])
+    return result
 
 
 def _is_duckdb(path: str) -> bool:

@@ -206,8 +206,8 @@ def _open_remote(
 
 def _refused_options(error: ValueError) -> OptionError:
     """Return the error for storage options that Polars refuses, without their secret values."""
-    found = re.search(r"value for '(\w+)'", str(error))
-    named = f"{found[1]!r} has a value" if found else "they have values"
+    match = re.search(r"value for '(\w+)'", str(error))
+    named = f"{match[1]!r} has a value" if match else "they have values"
     return OptionError(f"storage_options: {named} that cannot be used.")
 
 

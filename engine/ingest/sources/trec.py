@@ -309,8 +309,8 @@ def _wrong(file: str, data: bytes, layout: Layout, before: int) -> ReadError:
         lines = data.decode("utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
         place = data.count(b"\n", 0, error.start) + before
-        said = f"{file}: line {place:,} of this {kind} is not UTF-8. Write the file in UTF-8."
-        return ReadError(said, code="not_utf8", lines=[place])
+        message = f"{file}: line {place:,} of this {kind} is not UTF-8. Write the file in UTF-8."
+        return ReadError(message, code="not_utf8", lines=[place])
     found = (
         (number, line, why)
         for number, line in enumerate(lines, before)
@@ -318,8 +318,8 @@ def _wrong(file: str, data: bytes, layout: Layout, before: int) -> ReadError:
     )
     first = list(itertools.islice(found, _SHOWN))
     if not first:
-        said = f"{file}: cannot be read as a {kind}: a number is too large for its column."
-        return ReadError(said, code="number_too_large")
+        message = f"{file}: cannot be read as a {kind}: a number is too large for its column."
+        return ReadError(message, code="number_too_large")
     count = len(first) + sum(1 for _ in found)
     shown = "; ".join(f"line {number:,}: {why}: {_short(line)}" for number, line, why in first)
     many = f"{count:,} lines do not fit" if count > 1 else "1 line does not fit"

@@ -107,15 +107,15 @@ def find_label(values: pl.Series, wanted: Any) -> int:
         if type(value) is type(wanted) and value == wanted:
             return code
     by_text = {str(value).lower(): code for code, value in enumerate(listed)}
-    found = by_text.get(str(wanted).lower())
-    if found is None:
+    result = by_text.get(str(wanted).lower())
+    if result is None:
         raise InputError(
             f"{option('positive_label', wanted)}: no such label; there are {_some(values)}.",
             code="unknown_label",
             option="positive_label",
             value=wanted,
         )
-    return found
+    return result
 
 
 def _some(values: pl.Series) -> str:

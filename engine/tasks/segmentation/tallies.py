@@ -185,13 +185,13 @@ def common(tallies: Sequence[Tallies], codes: Sequence[Array], fill: Fill) -> li
     made = aligned(row_places(tallies, own, codes, "label"), values, fill(NEED))
     if made is None:
         return None
-    found = []
+    result = []
     for one, value in zip(tallies, made, strict=True):
         columns = dict(zip(_DISTANCES, np.ascontiguousarray(value.T), strict=True))
         surfaces = msgspec.structs.replace(one.pixels.surfaces, **columns)
         pixels = msgspec.structs.replace(one.pixels, surfaces=surfaces)
-        found.append(msgspec.structs.replace(one, pixels=pixels))
-    return found
+        result.append(msgspec.structs.replace(one, pixels=pixels))
+    return result
 
 
 _DISTANCES = ("hausdorff", "hd95", "assd")

@@ -96,9 +96,9 @@ class Settings(TaskSettings, frozen=True, kw_only=True):
                 options=["use_stemmer", "rouge_tokenizer"],
             )
         if dialect.rules.sequence != "rouge-score" and (stems or tokenizer != "ascii"):
-            said = option("use_stemmer", True) if stems else option("rouge_tokenizer", tokenizer)
+            text = option("use_stemmer", True) if stems else option("rouge_tokenizer", tokenizer)
             raise OptionError(
-                f"{said}: ROUGE-L of the dialect {dialect.name} uses words between white space as"
+                f"{text}: ROUGE-L of the dialect {dialect.name} uses words between white space as"
                 " they are; remove it, or use another dialect.",
                 code="options_conflict",
                 dialect=dialect.name,
