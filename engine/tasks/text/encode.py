@@ -451,6 +451,10 @@ def _note_order(frames: Frames, pairs: Pairs) -> None:
     n = len(pairs.candidates)
     if not frames.whole or len(pairs.references) != n or not n:
         return
+    first = zip(pairs.candidates.head(8).to_list(), pairs.references.head(8).to_list(), strict=True)
+    words = [({*a.split(" ")}, {*b.split(" ")}) for a, b in first]
+    if sum([len(a & b) / len(a | b) for a, b in words]) >= _IN_ORDER * len(words):
+        return
     texts = pl.concat([pairs.candidates, pairs.references])
     looked = np.linspace(0, n - 1, min(n, _LOOKED_AT)).astype(np.int64)
 
