@@ -451,29 +451,28 @@ def _note_order(frames: Frames, pairs: Pairs) -> None:
     n = len(pairs.candidates)
     if not frames.whole or len(pairs.references) != n or not n:
         return
-    first = zip(pairs.candidates.head(8).to_list(), pairs.references.head(8).to_list(), strict=True)
-    words = [({*a.split(" ")}, {*b.split(" ")}) for a, b in first]
-    if sum([len(a & b) / len(a | b) for a, b in words]) >= _IN_ORDER * len(words):
+    sides: tuple[pl.Series, ...] = pairs.candidates, pairs.references
+    if _common_words(*(side.head(_FIRST).to_list() for side in sides)) >= _IN_ORDER:
         return
-    texts = pl.concat([pairs.candidates, pairs.references])
+    if n > 2 * _ENDS:  # the reverse of the first rows are the last ones
+        sides = tuple(pl.concat([side.head(_ENDS), side.tail(_ENDS)]) for side in sides)
+    texts = [text for side in sides for text in side.to_list()]
+    n = len(texts) // 2
     looked = np.linspace(0, n - 1, min(n, _LOOKED_AT)).astype(np.int64)
 
     def common(ours: Array, theirs: Array) -> float:
         at = looked[looked < ours.size]
-        words = [
-            texts.gather(side[at]).str.split(" ").alias(name)
-            for side, name in ((ours, "a"), (theirs, "b"))
-        ]
-        shared = pl.col("a").list.set_intersection("b").list.len()
-        return float(
-            pl.DataFrame(words)
-            .select((shared / pl.col("a").list.set_union("b").list.len()).mean())
-            .item()
-        )
+        return _common_words(*([texts[i] for i in side[at]] for side in (ours, theirs)))
 
     rows = np.arange(n)
     if common(rows, rows + n) < _IN_ORDER and (told := out_of_step(rows, rows + n, common)):
         frames.notes.append(told)
+
+
+def _common_words(ours: list[str], theirs: list[str]) -> float:
+    """Return the mean share of common words of pairs of texts, in [0, 1]."""
+    words = [({*a.split(" ")}, {*b.split(" ")}) for a, b in zip(ours, theirs, strict=True)]
+    return sum([len(a & b) / len(a | b) for a, b in words]) / len(words)
 
 
 def _note_streams(frames: Frames, pairs: Pairs) -> None:
@@ -512,6 +511,8 @@ def _note_streams(frames: Frames, pairs: Pairs) -> None:
 _STREAMS = 20  # references per prediction up to which their order is looked at
 _CLEARLY = 0.1  # gain in the share of common words
 _LOOKED_AT = 64  # texts whose words are compared with those of other rows
+_FIRST = 8  # texts whose words decide whether others are compared
+_ENDS = 2_000  # first and last texts that may be compared
 _IN_ORDER = 0.4  # share of common words from which rows are in order
 _FORMS = 1000  # texts of each side that are looked at
 
