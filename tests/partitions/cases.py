@@ -19,7 +19,7 @@ from polars.testing import assert_frame_equal
 from sizes import tune
 
 import evalengine as ee
-from evalengine.executors import processes
+from evalengine import run
 from evalengine.executors.pools import caught
 from evalengine.outofcore import driver, memory
 from evalengine.plan import summary
@@ -133,12 +133,12 @@ class Here:
 
 def work_in(patch: pytest.MonkeyPatch, pool: Any) -> None:
     """Have runs in processes use a pool; others stay as they are."""
-    usual = processes.pool_of
+    usual = run.pool_of
 
     def pool_of(executor: str | None, *rest: Any) -> Any:
         return pool if executor == "processes" else usual(executor, *rest)
 
-    patch.setattr(processes, "pool_of", pool_of)
+    patch.setattr(run, "pool_of", pool_of)
 
 
 def in_units(patch: pytest.MonkeyPatch, rows: int) -> Here:

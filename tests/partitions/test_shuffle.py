@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import re
 import shutil
 import signal
 import threading
@@ -91,10 +92,11 @@ def test_problems_of_units_bear_the_numbers_of_their_rows(
         annotation_id=pl.when(index == 170).then(3).otherwise(index),
         xmax=pl.when(index.is_in([31, 99])).then(-1.0).otherwise(pl.col("xmax")),
     )
-    told = []
-    for sides in ((predictions, truths), (predictions, boxes()[1].with_columns(
-        annotation_id=truths["annotation_id"]
-    ))):  # fmt: skip
+    repeated = boxes()[1].with_columns(annotation_id=truths["annotation_id"])
+    for sides, rows in (
+        ((predictions, truths), {31, 99, 3, 170}),
+        ((predictions, repeated), {3, 170}),
+    ):
         given = written(Case(sides, {}), tmp_path)
         with pytest.raises(ee.InputError) as whole:
             ee.score(*given, task="detection")
@@ -103,11 +105,9 @@ def test_problems_of_units_bear_the_numbers_of_their_rows(
             in_units(patch, 13)
             with pytest.raises(ee.InputError) as parts:
                 ee.score(*given, task="detection", executor="processes", scratch=str(tmp_path))
-        assert str(parts.value) == str(whole.value)
-        told.append(str(whole.value))
-    assert "31" in told[0]
-    assert "99" in told[0]
-    assert "170" in told[1]
+        for error in (whole.value, parts.value):
+            numbers = {int(number) for number in re.findall(r"\b\d+\b", str(error))}
+            assert rows <= numbers
 
 
 def test_rows_that_a_condition_leaves_are_numbered_as_they_were(

@@ -265,6 +265,6 @@ def test_a_memory_limit_of_a_comparison_is_kept(
     in_buckets(monkeypatch)
     asked |= {"memory_limit": "1GB", "scratch": str(tmp_path / "s")}
     assert ee.compare(run, other, **asked).differences.equals(whole.differences)
-    monkeypatch.setattr(driver, "_room", lambda *_, **__: 0)
+    monkeypatch.setattr(driver, "BASE", 1 << 30)  # no memory is left for tallies
     with refused("memory_limit_too_small", ee.ResultError):
         ee.compare(run, other, **asked)
