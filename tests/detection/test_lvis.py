@@ -59,7 +59,7 @@ def tables(seed: int) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, pl.DataFram
 
 @pytest.mark.parametrize("dialect", ["lvis", "lvis-fixed"])
 def test_the_thirteen_numbers(dialect: str, tmp_path: Path) -> None:
-    for seed, known in [*enumerate(KNOWN[dialect])]:
+    for seed, known in enumerate(KNOWN[dialect]):
         card = ee.score(*files(seed, tmp_path), dialect=dialect, metrics=["mAP"])
         made = card.to_lvis()
         assert made["names"] == KNOWN["names"]
