@@ -69,7 +69,15 @@ class Table(_Held, frozen=True):
         Args:
             rows: any index.
         """
-        return combined([self], lambda own: own[0][rows] if own[0].size else own[0])
+        columns: dict[str, Any] = {}
+        for name in self.__struct_fields__:
+            column = getattr(self, name)
+            if isinstance(column, np.ndarray):
+                column = column[rows] if column.size else column
+            elif column:
+                column = combined([column], lambda own: own[0][rows] if own[0].size else own[0])
+            columns[name] = column
+        return type(self)(**columns)
 
     def bare(self) -> Any:
         """Return the table without rows."""

@@ -98,6 +98,13 @@ _LEAST, _LOOKED_AT, _LINEAR = 20, 100_000, 0.9  # rows, rows at most, correlatio
 _TARGETS = 20  # looked at, at most
 
 
+def _correlation(ours: Array, theirs: Array) -> float:
+    """Return Pearson's correlation; 0 if one side is constant."""
+    a, b = ours - ours.mean(), theirs - theirs.mean()
+    scale = float(np.sqrt((a @ a) * (b @ b)))
+    return float(a @ b) / scale if scale else 0.0
+
+
 def _tell_units(frames: Frames, batch: Batch) -> None:
     """Add a warning of predictions in another unit: far off, but on a line with the targets."""
     paired, names = batch.paired, batch.labels.key_names
@@ -118,11 +125,7 @@ def _tell_units(frames: Frames, batch: Batch) -> None:
         if not abs(r) >= _LINEAR:
             ours, theirs = paired.prediction[own], paired.target[own]
             naive = (ours[1:] == theirs[:-1]).mean() > _NAIVE
-            if (
-                frames.whole
-                and not naive
-                and (note := out_of_step(ours, theirs, lambda a, b: float(np.corrcoef(a, b)[0, 1])))
-            ):
+            if frames.whole and not naive and (note := out_of_step(ours, theirs, _correlation)):
                 frames.notes.append(note)
             continue
         factor = both / own_spread
