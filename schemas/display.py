@@ -66,12 +66,12 @@ class Table(msgspec.Struct, frozen=True):
         return next((n for n, kind in enumerate(kinds) if kind != NAME), len(kinds))
 
     def place(self, title: str) -> int | None:
-        """The place of a column, or None."""
+        """Return the index of the column with a title; None if there is none."""
         titles = [column.title for column in self.columns]
         return titles.index(title) if title in titles else None
 
     def filled(self) -> Table:
-        """The same without columns that have no text in any row."""
+        """Return the table without empty columns."""
         kept = [i for i in range(len(self.columns)) if any(row[i].text for row in self.rows)]
         return msgspec.structs.replace(
             self,

@@ -175,7 +175,7 @@ def _result(
 
 
 def _not_stored(tool: str, *keys: str) -> dict[str, Callable[[], Any]]:
-    """Makers of keys that refuse."""
+    """Return a function per key that refuses, since a stored scorecard has no arrays."""
 
     def missing() -> Any:
         raise ResultError(

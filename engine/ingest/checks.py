@@ -373,7 +373,7 @@ def _finite(total: float | None) -> bool:
 
 
 def _clean(value: Any) -> bool:
-    """Return whether an aggregate reveals nothing."""
+    """Return whether an aggregate shows no problem: not True, and finite if it is a float."""
     return value is not True and (not isinstance(value, float) or value - value == 0)
 
 

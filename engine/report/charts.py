@@ -447,7 +447,7 @@ def _overall(run: Numbers, rows: pl.DataFrame, curve: _Kind, want: Want) -> list
     """The line of all labels: of summed counts at common score thresholds, or, of a curve without
     counts over a common grid, the mean of the labels."""
     n = rows["label_value"].n_unique()
-    if want.label_value is not None or n < 2:  # of one label its own line is all
+    if want.label_value is not None or n < 2:  # the line of a single label is enough
         return []
     name, support = f"mean of {n:,} labels", None
     if rows["tp"].null_count() == rows.height:

@@ -85,8 +85,10 @@ def figure(chart: Chart) -> str:
 
 
 def ticks(scale: Scale, most: int = 6) -> list[float]:
-    """Values to mark on a scale: its own, if they are few; else at most so many round ones, and one
-    more.
+    """Return the values to mark: the scale's ticks if they are few, otherwise round numbers.
+
+    Args:
+        most: about the largest number of round numbers; there may be one more.
     """
     reach = scale.high - scale.low
     if scale.ticks is not None and len(scale.ticks) <= most + 2:
@@ -112,7 +114,7 @@ def shortest(value: float) -> str:
 
 
 def _place(scale: Scale, low: float, high: float) -> Place:
-    """Places on a scale; one without reach has its value in the middle."""
+    """Return the function from a value to a coordinate; a scale of one value is centred."""
     if scale.names:
         first, step = min(low, high), abs(high - low) / len(scale.names)
         return lambda value: first + (value + 0.5) * step

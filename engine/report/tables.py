@@ -262,7 +262,7 @@ def _by_name(row: Row) -> Any:
 
 
 def _by_support(row: Row) -> float:
-    """The largest first; of ``5 of 60`` the second."""
+    """Return the sort key for the largest support first; ``5 of 60`` counts as 60."""
     return -float(str(row.support or 0).split()[-1].replace(",", ""))
 
 

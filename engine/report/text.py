@@ -79,7 +79,7 @@ def interval(
 
 
 def _label(value: Any, name: str | None, average: str | None) -> str:
-    """A label with its name, or that a row is of all labels of a key."""
+    """Format a label with its name; ``(all)`` for an average over labels."""
     message = f"{value}" if name in (None, str(value)) else f"{value} {name}"
     return plain("(all)" if average is not None else message)
 
@@ -103,7 +103,7 @@ FORMS: dict[str, Callable[..., str]] = {
     "flag": {True: "yes", False: "no", None: UNDEFINED}.__getitem__,
     "label": _label,
 }
-"""Name of a form -> text of the values of one row."""
+"""Format of a column -> function from the values of a row to text."""
 
 
 # Tables

@@ -292,8 +292,8 @@ class UnitClasses(UnitView):
 class ScoredView(UnitClasses):
     """Units and scored labels by groups of datums; arrays have leading axes [group, label].
 
-    In memory it is its own single block; otherwise each bucket is a block, and the scores of all
-    blocks are merged.
+    In memory there is one block; otherwise each bucket is a block, and the scores of all blocks
+    are merged.
 
     Args:
         units: every unit; without rows if they are in files.

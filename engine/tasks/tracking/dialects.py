@@ -41,7 +41,7 @@ class TrackingRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 ALPHAS = tuple(0.05 + i * 0.05 for i in range(19))
-"""Thresholds of HOTA, to the bit those of its authors: ``numpy.arange(0.05, 0.99, 0.05)``."""
+"""Thresholds of HOTA, equal to the authors' to the bit: ``numpy.arange(0.05, 0.99, 0.05)``."""
 
 
 class Settings(TaskSettings, frozen=True, kw_only=True):

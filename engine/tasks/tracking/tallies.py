@@ -323,7 +323,7 @@ def _skipped(truth: Side, predicted: Side) -> Note | None:
 
 
 def _untracked(truth: Side, predicted: Side) -> Note | None:
-    """A warning of a side whose boxes are all of different tracks, unlike those of the other."""
+    """Warn if nearly every box of only one side has another track id."""
     single, lengths = [], []
     for side in (truth, predicted):
         n, sequences = side.frame.size, int(side.datum.max(initial=0)) + 1
@@ -337,7 +337,7 @@ def _untracked(truth: Side, predicted: Side) -> Note | None:
     column, name = ("track_id", "predictions") if single[1] else ("object_id", "ground truths")
     return Note(
         "tracks_of_one_box",
-        f"nearly every box of the {name} is a track of its own, while tracks of the other side have"
+        f"nearly every box of the {name} has another track id, while tracks of the other side have"
         f" {lengths[single.index(False)]:.3g} boxes on average, and the numbers mean little. Name"
         f" the column of tracks: {option('columns', {'mine': column})}.",
         warning=True,
