@@ -142,6 +142,7 @@ def _tell_units(frames: Frames, batch: Batch) -> None:
 
 
 _NAIVE = 0.5  # share of predictions that are the target of the row before
+_QUARTILES = 10_000  # rows whose quartiles are computed
 _REPEATED, _FAR = 3, 10.0  # rows of a sentinel, and interquartile ranges to all other values
 
 
@@ -150,7 +151,7 @@ def _tell_sentinels(frames: Frames, paired: Paired) -> None:
     """Add a warning of one value that repeats far outside all others, such as -999."""
     if paired.target.size < _LEAST:
         return
-    step = max(1, paired.target.size // _LOOKED_AT)
+    step = max(1, paired.target.size // _QUARTILES)
     for side, values, others in (
         ("predictions", paired.prediction, paired.target),
         ("targets", paired.target, paired.prediction),
@@ -161,10 +162,13 @@ def _tell_sentinels(frames: Frames, paired: Paired) -> None:
             if not 0 < far < abs(extreme - middle) < np.inf:
                 continue
             same = values == extreme
-            n, rest, there = int(same.sum()), values[~same], others[same]
-            # A true extreme has neighbours, or the other side is extreme there too.
-            if (n < _REPEATED and frames.whole) or np.abs(rest - extreme).min() <= far:
+            n = int(np.count_nonzero(same))
+            if n < _REPEATED and frames.whole:
                 continue
+            # A true extreme has neighbours, or the other side is extreme there too.
+            if np.abs(values[~same] - extreme).min() <= far:
+                continue
+            there = others[same]
             if not (there == extreme).all() and np.abs(np.median(there) - extreme) <= far:
                 continue
             what = (

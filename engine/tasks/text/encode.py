@@ -465,8 +465,8 @@ def _note_order(frames: Frames, pairs: Pairs) -> None:
         return _common_words(*([texts[i] for i in side[at]] for side in (ours, theirs)))
 
     rows = np.arange(n)
-    if common(rows, rows + n) < _IN_ORDER and (told := out_of_step(rows, rows + n, common)):
-        frames.notes.append(told)
+    if note := out_of_step(rows, rows + n, common):
+        frames.notes.append(note)
 
 
 def _common_words(ours: list[str], theirs: list[str]) -> float:
@@ -510,7 +510,7 @@ def _note_streams(frames: Frames, pairs: Pairs) -> None:
 
 _STREAMS = 20  # references per prediction up to which their order is looked at
 _CLEARLY = 0.1  # gain in the share of common words
-_LOOKED_AT = 64  # texts whose words are compared with those of other rows
+_LOOKED_AT = 32  # texts whose words are compared with those of other rows
 _FIRST = 8  # texts whose words decide whether others are compared
 _ENDS = 2_000  # first and last texts that may be compared
 _IN_ORDER = 0.4  # share of common words from which rows are in order
