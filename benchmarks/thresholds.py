@@ -25,7 +25,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import precision_recall_curve
 
 import evalengine as ee
-from evalengine.metrics.thresholds import Curve, fitted_isotonic, told_by
+from evalengine.metrics.thresholds import Curve, fitted_isotonic, segments_of
 from evalengine.tally.ranked_points import Points
 
 ROWS = 1_000_000
@@ -67,7 +67,7 @@ def contenders() -> dict[str, Callable[[], Any]]:
         tp = np.cumsum(right[order], dtype=np.float64)
         points = Points(np.array([0, ROWS]), score[order], tp, np.arange(1, ROWS + 1) - tp)
         shown = lambda: np.ones(1, bool)  # noqa: E731
-        return fitted_isotonic(told_by(Curve(lambda: [points], tp[-1:], None, shown)))
+        return fitted_isotonic(segments_of(Curve(lambda: [points], tp[-1:], None, shown)))
 
     card = ee.score(*boxes(), threads=1)
     metric = {"metrics": ["ThresholdAtMaxF"], "threads": 1}

@@ -12,14 +12,14 @@ import polars as pl
 
 from . import dialects, metrics, tasks
 from .executors import Threads
-from .ingest.frames import Frames, checked_frames
+from .ingest.frames import checked_frames
 from .ingest.opening import Tables
 from .ingest.problems import count_of
 from .ingest.rules.columns import columns_told
 from .ingest.values import sides_by_name
 from .plan import planner
 from .progress import Progress
-from .run import open_tables, rows_of, score_tables, told_of_notes, unanswered
+from .run import messages_of, open_tables, rows_of, score_tables, unanswered
 from .schemas.errors import OptionError
 from .schemas.option_values import make_options
 from .schemas.options import Options
@@ -150,24 +150,16 @@ def check(
     )
     frames = checked_frames(opened.inputs, opened.plan.task, opened.plan.options)
     plan = planner.fitted(opened.plan, frames)
-    report = _report(frames)
+    heights = rows_of(frames)
     planner.examine(plan, frames, Threads(chosen.threads))
-    frames.notes[:] = unanswered(plan, frames.notes)
-    said = told_of_notes(frames.notes)  # includes the notes of examine
-    return msgspec.structs.replace(
-        report, notes=[*said.notes], warnings=[*said.warnings], findings=[*said.findings]
-    )
-
-
-def _report(frames: Frames) -> CheckReport:
-    said = told_of_notes(frames.notes)
+    messages = messages_of(unanswered(plan, frames.notes))
     return CheckReport(
-        rows=rows_of(frames),
+        rows=heights,
         sources=frames.sources,
         recognised=frames.recognised,
-        notes=[*said.notes],
-        warnings=[*said.warnings],
-        findings=[*said.findings],
+        notes=[*messages.notes],
+        warnings=[*messages.warnings],
+        findings=[*messages.findings],
     )
 
 
@@ -213,9 +205,9 @@ def explain(
     chosen = make_options(options, **named)
     tables = Tables(predictions, ground_truths, datums, labels, storage_options)
     if number is not None:
-        from .findings.explain import number_told
+        from .findings.explain import explain_number
 
-        return number_told(tables, number, chosen)
+        return explain_number(tables, number, chosen)
     if predictions is None:
         return planner.explain(planner.make_plan(chosen, _task_of(chosen)))
     opened = open_tables(tables, chosen)
@@ -223,12 +215,11 @@ def explain(
     memory = partitions.told_of_memory(plan, opened.inputs, plan.options)
     frames = checked_frames(opened.inputs, plan.task, plan.options)
     plan = planner.fitted(plan, frames)
-    report = _report(frames)
     message = "\n".join([planner.explain(plan), *memory])
     inputs = [
         f"input     {name.replace('_', ' ')}: {count_of(count, 'row')}"
-        f" from {report.sources.get(name)}"
-        for name, count in report.rows.items()
+        f" from {frames.sources.get(name)}"
+        for name, count in rows_of(frames).items()
     ]
     return "\n".join([*inputs, *columns_told(frames.columns()), message])
 

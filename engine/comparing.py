@@ -31,7 +31,7 @@ from .statistics.comparing import margins as margins_between
 from .statistics.comparison import Comparison
 from .statistics.paired import SKIP, WORST, ZERO, same_kind, too_few
 from .statistics.resamples import does_not_vary
-from .statistics.tests import ADJUSTMENTS, RANDOMISATION, TESTS, nothing_found
+from .statistics.tests import ADJUSTMENTS, RANDOMISATION, TESTS, cannot_be_significant
 from .tasks.encoding import draw_keys
 
 _FREE = (
@@ -188,13 +188,13 @@ def compare(
         )
     notes += [f"no test of {count_of(n, 'number')}: {why}." for why, n in found.failed.items()]
     notes += _weak(found, asked, adjust, drawn=TESTS[test] is None)
-    warnings += _told_of({name: card.warnings for name, card in cards.items()})
+    warnings += _merged_notes({name: card.warnings for name, card in cards.items()})
     said, withheld = _gaps(found.differences, missing)
     notes += said
     warnings += withheld
     lacking, many = _lacking(cards, tallied, found)
     (warnings if many else notes).extend(lacking)
-    notes += _told_of(
+    notes += _merged_notes(
         {
             name: [note for note in card.notes if note not in card.warnings]
             for name, card in cards.items()
@@ -220,7 +220,7 @@ def compare(
     )
 
 
-def _told_of(notes: Mapping[str, Sequence[str]]) -> list[str]:
+def _merged_notes(notes: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the notes shared by all runs, then the others prefixed with the name of their run."""
     every = [{*told} for told in notes.values()]
     shared = set.intersection(*every)
@@ -369,7 +369,7 @@ def _weak(found: Compared, asked: Wanted, adjust: str, *, drawn: bool) -> list[s
             f" too narrow"
             + (
                 f", and p is hardly ever below {0.5 ** (found.clusters - 1):.2g}."
-                if nothing_found(found.clusters, asked.level)
+                if cannot_be_significant(found.clusters, asked.level)
                 else "."
             )
         )

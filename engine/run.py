@@ -33,7 +33,7 @@ from .ingest.problems import MANY, Note, PointsAlone, listing
 from .outofcore.memory import BASE, free_memory, limit_of, too_many_labels
 from .plan import limits, planner, summary
 from .plan.paging import page_frames, with_distribution, worst
-from .plan.summary import Tallied
+from .plan.summary import Result, Tallied
 from .progress import Progress, heard, step
 from .report.provenance import command
 from .schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
@@ -42,7 +42,7 @@ from .schemas.option_values import LEVEL, Wanted, wanted
 from .schemas.options import FIELDS, Options
 from .schemas.results import Finding
 from .schemas.wording import option, spoken
-from .scorecard.card import Exports, Scorecard, load
+from .scorecard.card import Scorecard, load
 from .scorecard.storage import RUN_FILE, TALLY_FILE, Paged
 from .tally import stored
 from .tally.ranked import UnmatchedError
@@ -51,7 +51,7 @@ from .tasks.encoding import draw_keys
 # A run from tables to a scorecard.
 
 
-class Told(msgspec.Struct, frozen=True):
+class Messages(msgspec.Struct, frozen=True):
     """Notes on a run's inputs and options.
 
     Attributes:
@@ -63,6 +63,11 @@ class Told(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
+
+    def __add__(self, other: Messages) -> Messages:
+        return Messages(
+            self.notes + other.notes, self.warnings + other.warnings, self.findings + other.findings
+        )
 
 
 class Opened(msgspec.Struct):
@@ -187,14 +192,6 @@ def score_opened(
     if options.limits:
         limits.refuse(plan)
     intervals = None if held or disk is not None else wanted(options)
-    estimates = None if intervals is None else partial(_estimates, intervals=intervals)
-    first = TABLE if TABLE in inputs.sources else PREDICTIONS
-    paths = {
-        first: run.tables.predictions,
-        GROUND_TRUTHS: run.tables.ground_truths,
-        "datums": run.tables.datums,
-        "labels": run.tables.labels,
-    }
     pool = executor if isinstance(executor, str) else None
     unlimited = ""
     limited = not held or options.memory_limit is not None
@@ -205,10 +202,11 @@ def score_opened(
             try:
                 found, unlimited = partitions.wanted(plan, inputs, options, workers)
                 if found is not None:
-                    done = partitions.run(
+                    estimates = None if intervals is None else partial(_estimates, intervals)
+                    result = partitions.run(
                         found, plan, options, workers, estimates, held=held, disk=disk
                     )
-                    return _card_of_parts(done, run, options, paths)
+                    return _scored(run, result, options)
             finally:
                 workers.close()
     elif options.memory_limit is not None:
@@ -221,7 +219,6 @@ def score_opened(
     if unlimited:
         message = f"all rows are kept in the memory of one process: {unlimited}."
         frames.notes.append(Note("not_in_parts", message))
-    rows = rows_of(frames)
     loaded = time.perf_counter()
     step("matching")
     if options.limits:
@@ -230,40 +227,16 @@ def score_opened(
         tallies = planner.run(plan, frames, threads)
     if options.memory_limit is not None and not unlimited:
         too_many_labels(plan, tallies, options)
-    threads = threads.own()
-    estimate = None if estimates is None else estimates(plan, tallies, threads)
-    frame_makers, whole = summary.summarise(plan, tallies, threads=threads, estimate=estimate)
-    if estimate is not None:
-        frame_makers, notes = _estimated(frame_makers, estimate)
-        frames.notes += notes
+    result = _summarised(plan, tallies, threads, intervals)
     if options.limits:
-        made = limits.table(plan, frame_makers["metrics"](), known, ends, threads)
-        frame_makers = {**frame_makers, limits.FRAME: lambda: made}
-    if frames.notes:
-        frames.notes[:] = unanswered(plan, frames.notes)
-    total = time.perf_counter() - run.begun
-    seconds = {"read": loaded - run.begun, **tallies.seconds, "total": total}
-    told = {
-        "datums": len(tallies.datums),
-        "recognised": frames.recognised,
-        **frames.facts,
-        "columns": frames.columns,
-    }
-    tallied = Tallied(plan, tallies, threads)
-    return _card(
-        plan,
-        options,
-        frame_makers,
-        tallies.labels.frame,
-        _facts(plan, frames.sources, frames.notes, rows, told, seconds, paths),
-        _told(frames.recognised, frames.notes),
-        partial(makers, plan.task, plan.dialect.name, (whole, plan.settings)),
-        rows,
-        len(tallies.datums),
-        inputs,
-        tallied,
-        partial(_page, tallied, frame_makers),
-    )
+        bounds = limits.table(plan, result.frames["metrics"](), known, ends, threads.own())
+        result.frames[limits.FRAME] = lambda: bounds
+    result.notes = frames.notes + result.notes
+    result.rows = rows_of(frames)
+    result.recognised, result.sources = frames.recognised, frames.sources
+    result.facts = {**frames.facts, "columns": frames.columns}
+    result.seconds = {"read": loaded - run.begun, **tallies.seconds}
+    return _scored(run, result, options)
 
 
 def _may_be_large(inputs: Inputs) -> bool:
@@ -271,37 +244,21 @@ def _may_be_large(inputs: Inputs) -> bool:
     return formats != {"memory"} and partitions.large(inputs)
 
 
-def _card_of_parts(
-    done: partitions.Done, run: Opened, options: Options, paths: Mapping[str, Any]
-) -> Scorecard:
-    """Return the scorecard of a run through buckets."""
-    plan, kind = done.plan, f"datums_without_{GROUND_TRUTHS}"
-    without = sum(note.count or 0 for note in done.notes if note.kind == kind)
-    seconds = {**done.seconds, "total": time.perf_counter() - run.begun}
-    told = {
-        "datums": done.n_datums,
-        "recognised": done.recognised,
-        "buckets": done.buckets,
-        "columns": done.columns,
-    }
-    return _card(
-        plan,
-        options,
-        done.frames,
-        done.labels,
-        _facts(plan, done.sources, done.notes, done.rows, told, seconds, paths),
-        _told(done.recognised, unanswered(plan, done.notes, done.n_datums - without)),
-        partial(makers, plan.task, plan.dialect.name),
-        done.rows,
-        done.n_datums,
-        run.inputs,
-        done.tallied,
-        partial(_whole_page, done.page, done.frames, done.tallied if run.plan.paged else None),
-    )
+def _scored(run: Opened, result: Result, options: Options) -> Scorecard:
+    """Return the scorecard of a run."""
+    truths = None
+    if result.view is None:  # notes of buckets were merged without their facts
+        kind = f"datums_without_{GROUND_TRUTHS}"
+        without = sum(note.count or 0 for note in result.notes if note.kind == kind)
+        truths = result.n_datums - without
+    result.notes = unanswered(result.plan, result.notes, truths)
+    result.seconds["total"] = time.perf_counter() - run.begun
+    messages = messages_of(result.notes, result.recognised)
+    return _card(result, options, messages, run)
 
 
 def _estimates(
-    plan: planner.Plan, tallies: Any, threads: Threads, intervals: Wanted
+    intervals: Wanted, plan: planner.Plan, tallies: Any, threads: Threads
 ) -> summary.Estimate:
     """Return the estimator of intervals."""
     from .statistics.resamples import Estimates
@@ -309,12 +266,28 @@ def _estimates(
     return Estimates(plan, tallies, intervals, threads)
 
 
-def _estimated(
-    frames: Mapping[str, Callable[[], pl.DataFrame]], estimate: summary.Estimate
-) -> tuple[Mapping[str, Callable[[], pl.DataFrame]], list[Note]]:
-    """Compute the metrics frame with intervals, so that the notes on them are known."""
-    metrics = frames["metrics"]()
-    return {**frames, "metrics": lambda: metrics}, estimate.notes()
+def _summarised(
+    plan: planner.Plan, tallies: Any, threads: Threads, intervals: Wanted | None
+) -> Result:
+    """Return the frames of tallies in memory, computed on first access.
+
+    Metrics with intervals are computed now, so that the notes on them are known.
+    """
+    threads = threads.own()
+    estimate = None if intervals is None else _estimates(intervals, plan, tallies, threads)
+    frames, whole = summary.summarise(plan, tallies, threads=threads, estimate=estimate)
+    if estimate is not None:
+        metrics = frames["metrics"]()
+        frames = {**frames, "metrics": lambda: metrics}
+    return Result(
+        plan=plan,
+        frames=dict(frames),
+        labels=tallies.labels.frame,
+        notes=[] if estimate is None else estimate.notes(),
+        n_datums=len(tallies.datums),
+        view=whole,
+        tallied=Tallied(plan, tallies, threads),
+    )
 
 
 def unanswered(plan: planner.Plan, notes: Sequence[Note], truths: int | None = None) -> list[Note]:
@@ -352,102 +325,81 @@ _EXPLAINED = ("splits_without_predictions", "ids_hardly_meet")
 """Warnings that explain why datums have no predictions."""
 
 
-def _facts(
-    plan: planner.Plan,
-    sources: Mapping[str, str],
-    notes: Sequence[Note],
-    rows: Mapping[str, int],
-    told: dict[str, Any],
-    seconds: Mapping[str, float],
-    paths: Mapping[str, Any],
-) -> Callable[[], dict[str, Any]]:
-    """Return the provider of ``run.json``: facts of tables, versions, timings."""
-    scored = datetime.now(UTC)
-
-    def facts() -> dict[str, Any]:
-        inputs: dict[str, Any] = {}
-        counts = {note.kind: note.count for note in notes if note.count is not None}
-        for name, height in rows.items():
-            inputs[name] = {"source": sources.get(name), "rows": height}
-            if (kind := f"datums_without_{name}") in counts:
-                inputs[name]["lacking"] = counts[kind]
-            if name in paths:
-                path = paths[name]
-                inputs[name] |= {"path": str(path)} if isinstance(path, (str, Path)) else {}
-                inputs[name] |= _digest(path)
-        columns = {"columns": told["columns"]()} if callable(told.get("columns")) else {}
-        return _run(plan, {"inputs": inputs} | told | columns, seconds, scored)
-
-    return facts
-
-
-def _run(
-    plan: planner.Plan, told: dict[str, Any], seconds: Mapping[str, float], scored: datetime
-) -> dict[str, Any]:
-    """Return the content of ``run.json``."""
+def _run_facts(result: Result, tables: Tables | None, scored: datetime) -> dict[str, Any]:
+    """Return the content of ``run.json``: facts of tables, versions, timings."""
+    paths = {}
+    if tables is not None:
+        first = TABLE if TABLE in result.rows else PREDICTIONS
+        paths = {
+            first: tables.predictions,
+            GROUND_TRUTHS: tables.ground_truths,
+            "datums": tables.datums,
+            "labels": tables.labels,
+        }
+    inputs: dict[str, Any] = {}
+    counts = {note.kind: note.count for note in result.notes if note.count is not None}
+    for name, height in result.rows.items():
+        inputs[name] = {"source": result.sources.get(name), "rows": height}
+        if (kind := f"datums_without_{name}") in counts:
+            inputs[name]["lacking"] = counts[kind]
+        if isinstance(path := paths.get(name), (str, Path)):
+            inputs[name] |= {"path": str(path), **_digest(path)}
     return {
         "evalengine": __version__,
         "python": platform.python_version(),
         "polars": pl.__version__,
-        "fingerprint": plan.fingerprint,
-        **told,
+        "fingerprint": result.plan.fingerprint,
+        "inputs": inputs,
+        "datums": result.n_datums,
+        "recognised": result.recognised,
+        **{name: fact() if callable(fact) else fact for name, fact in result.facts.items()},
         "scored": scored.isoformat(timespec="seconds"),
-        "seconds": {step: round(value, 6) for step, value in seconds.items()},
+        "seconds": {step: round(value, 6) for step, value in result.seconds.items()},
     }
 
 
-def _page(tallied: Tallied, frames: Mapping[str, Callable[[], pl.DataFrame]]) -> Paged:
-    """Return the report's frames for a run in memory, including the worst datums."""
-    page = page_frames(tallied.plan, tallied.tallies, tallied.threads)
-    return _whole_page(page, frames, tallied)
-
-
-def _whole_page(
-    page: Paged, frames: Mapping[str, Callable[[], pl.DataFrame]], tallied: Tallied | None
-) -> Paged:
-    """Add the worst datums to the report's frames if there is a tally, and the distribution."""
+def _page(result: Result) -> Paged:
+    """Return the report's frames, with the worst datums if there is a tally."""
+    page, tallied = result.page, result.tallied
+    if page is None:
+        assert tallied is not None
+        page = page_frames(result.plan, tallied.tallies, tallied.threads)
+    elif not result.plan.paged:
+        tallied = None
     if tallied is not None:
         lacking = {name: why for name, why in page.lacking.items() if name != "worst"}
         page = Paged({**page.makers, "worst": partial(worst, tallied)}, lacking)
-    return with_distribution(page, frames)
+    return with_distribution(page, result.frames)
 
 
 def _card(
-    plan: planner.Plan,
-    options: Options,
-    frames: Mapping[str, Callable[[], pl.DataFrame]],
-    labels: pl.DataFrame,
-    run: Callable[[], dict[str, Any]],
-    said: Told,
-    exports: Callable[[], Exports],
-    rows: Mapping[str, int],
-    datums: int,
-    inputs: Inputs | None,
-    tallied: Tallied | None,
-    page: Callable[[], Paged],
+    result: Result, options: Options, messages: Messages, run: Opened | None = None
 ) -> Scorecard:
+    plan = result.plan
     read, files = {}, {}
     for name in (TABLE, PREDICTIONS, GROUND_TRUTHS):
         shown = "rows" if name == TABLE else name
-        if name in rows:
-            read[shown] = rows[name]
-        source = None if inputs is None else inputs.sources.get(name)
+        if name in result.rows:
+            read[shown] = result.rows[name]
+        source = None if run is None else run.inputs.sources.get(name)
         if source is not None and source.files and source.files != (source.description,):
             files[shown] = len(source.files)  # given as more than the name of one file
+    view = None if result.view is None else (result.view, plan.settings)
+    tables = None if run is None else run.tables
     return Scorecard(
-        tallied=tallied,
-        page=page,
+        tallied=result.tallied,
+        page=partial(_page, result),
         task=plan.task,
         dialect=plan.dialect.name,
         options=options,
-        frames=frames,
-        labels=labels,
-        run=run,
-        notes=said.notes,
-        warnings=said.warnings,
-        findings=said.findings,
-        exports=exports,
-        read={**read, "datums": datums},
+        frames=result.frames,
+        labels=result.labels,
+        run=partial(_run_facts, result, tables, datetime.now(UTC)),
+        notes=messages.notes,
+        warnings=messages.warnings,
+        findings=messages.findings,
+        exports=partial(makers, plan.task, plan.dialect.name, view),
+        read={**read, "datums": result.n_datums},
         files=files,
         directions={
             metric.name: plan.dialect.better.get(metric.name, metric.better)
@@ -456,75 +408,43 @@ def _card(
     )
 
 
-def told_of_notes(notes: Sequence[Note]) -> Told:
-    """Return the notes in public form."""
-    return _told({}, notes)
-
-
-def told_of(frames: Frames) -> Told:
-    """Return the notes of checked tables in public form."""
-    return _told(frames.recognised, frames.notes)
-
-
-def _told(recognised: dict[str, dict[str, str]], notes: Sequence[Note]) -> Told:
-    said: list[str] = []
-    for table, names in recognised.items():
+def messages_of(
+    notes: Sequence[Note], recognised: Mapping[str, Mapping[str, str]] | None = None
+) -> Messages:
+    """Return notes, and names of recognised columns, in public form."""
+    sentences: list[str] = []
+    for table, names in (recognised or {}).items():
         if names:
             read = ", ".join(f"{own} as {canonical}" for own, canonical in names.items())
-            said.append(f"{table.replace('_', ' ')}: read {read}.")
+            sentences.append(f"{table.replace('_', ' ')}: read {read}.")
     warnings, findings = [], []
     for note in notes:
         message, severity = spoken(note.message), "warning" if note.warning else "note"
-        said.append(message)
+        sentences.append(message)
         warnings += [message] * note.warning
         findings.append(Finding(note.kind, severity, message, note.count, note.facts))
-    return Told(tuple(said), tuple(warnings), tuple(findings))
+    return Messages(tuple(sentences), tuple(warnings), tuple(findings))
 
 
-def card_of(
+def card_of_tallies(
     plan: planner.Plan,
     options: Options,
     tallies: Any,
     threads: Threads,
-    told: dict[str, Any],
-    seconds: dict[str, float],
-    said: Told,
+    messages: Messages,
+    **facts: Any,
 ) -> Scorecard:
     """Return a scorecard from existing tallies; frames are computed on first access.
 
     Args:
         threads: threads for computing frames.
-        told: input facts for ``run.json``.
-        seconds: wall time by step.
-        said: notes of the run.
+        messages: notes of the run.
+        facts: fields of :class:`~evalengine.plan.summary.Result`.
     """
-    threads = threads.own()
-    intervals = wanted(options)
-    estimate = None if intervals is None else _estimates(plan, tallies, threads, intervals)
-    frames, whole = summary.summarise(plan, tallies, threads=threads, estimate=estimate)
-    if estimate is not None:
-        frames, notes = _estimated(frames, estimate)
-        more = told_of_notes(notes)
-        said = Told(
-            (*said.notes, *more.notes),
-            (*said.warnings, *more.warnings),
-            (*said.findings, *more.findings),
-        )
-    tallied = Tallied(plan, tallies, threads)
-    return _card(
-        plan,
-        options,
-        frames,
-        tallies.labels.frame,
-        partial(_run, plan, told, seconds, datetime.now(UTC)),
-        said,
-        partial(makers, plan.task, plan.dialect.name, (whole, plan.settings)),
-        {name: one["rows"] for name, one in told["inputs"].items()},
-        len(tallies.datums),
-        None,
-        tallied,
-        partial(_page, tallied, frames),
-    )
+    result = _summarised(plan, tallies, threads, wanted(options))
+    for name, value in facts.items():
+        setattr(result, name, value)
+    return _card(result, options, messages + messages_of(result.notes))
 
 
 # Runs as users pass them, scored, saved or as tables, and their tallies.
@@ -723,18 +643,22 @@ def hits_at(settings: Any) -> dict[str, Any]:
 
 def own_ious(settings: Any, labels: pl.Series, at: Any, way: str) -> list[str]:
     """Report labels whose average precision has another IoU than the hits."""
-    own: dict[str, float] = getattr(settings, "label_ious", {})
-    there = {*labels.cast(pl.String)}
-    said = []
-    for iou in sorted({settings.told(one) for one in own.values()} - {at}):
-        named = [name for name, one in own.items() if settings.told(one) == iou and name in there]
-        if named:
+    thresholds: dict[str, float] = getattr(settings, "label_ious", {})
+    present = {*labels.cast(pl.String)}
+    notes = []
+    for iou in sorted({settings.told(one) for one in thresholds.values()} - {at}):
+        names = [
+            name
+            for name, one in thresholds.items()
+            if settings.told(one) == iou and name in present
+        ]
+        if names:
             value = [iou] if way == "iou_thresholds" else iou
-            said.append(
-                f"AP of {listing(named)} is at IoU {iou:g}, and hits are looked at here at IoU"
+            notes.append(
+                f"AP of {listing(names)} is at IoU {iou:g}, and hits are looked at here at IoU"
                 f" {at:g}: write {option(way, value)} for those of that AP."
             )
-    return said
+    return notes
 
 
 def ious_of(tallied: Tallied) -> list[str]:

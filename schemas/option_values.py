@@ -201,7 +201,7 @@ def chosen_thresholds(
 # Objects of the user as values of options: a table, an encoder.
 
 
-class _Held:
+class _ObjectValue:
     """An object as the value of an option.
 
     Copies that were pickled or read from a file only have the name.
@@ -236,7 +236,7 @@ class _Held:
         return f"{type(self).__name__}({self.name!r})"
 
 
-class HeldTable(_Held):
+class HeldTable(_ObjectValue):
     """A table in memory; its ``digest`` is set once its content is read."""
 
     _option = "training"
@@ -332,7 +332,7 @@ class Embedding(msgspec.Struct, frozen=True, kw_only=True):
     prices: str | dict[str, dict[str, float]] | None = None
 
 
-class Encoder(_Held):
+class Encoder(_ObjectValue):
     """An object with a method ``encode`` that converts texts to vectors."""
 
     _option = "embedder"

@@ -19,11 +19,11 @@ from .base import (
     WithOptions,
     arguments,
     debug,
+    print_notes,
     progress_line,
-    tell_notes,
     with_tables,
 )
-from .compare import Keeper, compare, markdown_of, told_error, told_gates, with_gates
+from .compare import Keeper, annotate_error, compare, markdown_of, report_gates, with_gates
 from .findings import (
     calibration,
     diagnose,
@@ -195,7 +195,7 @@ def score(
         from ..exports.rows import as_text
 
         click.echo(as_text(card, export), nl=False)
-        tell_notes(card)
+        print_notes(card)
     elif form != "github" and (form != "parquet" or not sys.stdout.isatty()):
         from ..report.show import show_anyhow, show_frame
 
@@ -204,16 +204,16 @@ def score(
         else:
             show_frame(card.frame(frame), form, name=frame, card=card)
         if frame is not None or form in ("csv", "parquet"):
-            tell_notes(card)
+            print_notes(card)
         if frame is None and form in ("csv", "parquet"):
             from ..report.summary import also_made
 
             if beside := also_made(card, written=out is not None):
                 click.echo(beside, err=True)
     if out is not None:
-        from ..scorecard.storage import kept_bytes
+        from ..scorecard.storage import tally_bytes
 
-        kept = kept_bytes(out)
+        kept = tally_bytes(out)
         message = f"; kept for comparing: {kept / 1e6:.1f} MB" if kept else ""
         click.echo(f"{', '.join(card.frames)} and run.json are in {out}{message}", err=True)
     verdicts = keeper.judge(card)
@@ -221,7 +221,7 @@ def score(
         written(
             report, card, baseline=keeper.earlier, named=baseline, verdicts=verdicts, images=images
         )
-    failed = told_gates(
+    failed = report_gates(
         verdicts,
         about={"evalengine": __version__, "task": card.task, "dialect": card.dialect, **card.read},
         junit=junit,
@@ -486,7 +486,7 @@ def _report(error: BaseException) -> int:
     kind = "" if ours else f"{type(error).__name__}: "
     said = in_shell(error.said) if isinstance(error, EvalengineError) else str(error)
     click.echo(f"evalengine: {kind}{said}", err=True)
-    told_error(f"{kind}{said}")
+    annotate_error(f"{kind}{said}")
     if not ours and not STATE["debug"]:
         click.echo("This should not happen; --debug shows the traceback.", err=True)
     return BAD_INPUT if ours and not isinstance(error, PASSING) else FAILED

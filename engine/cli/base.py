@@ -359,35 +359,35 @@ def progress_line() -> Iterator[Callable[[str], None] | None]:
         yield tell
 
 
-def show_found(found: Any, form: str, said: Sequence[str] | None = None) -> None:
+def print_finding(found: Any, form: str, notes: Sequence[str] | None = None) -> None:
     """Print a finding; notes go to standard error if the format has no place for them.
 
     Args:
-        said: notes; by default all of the finding.
+        notes: by default all of the finding.
     """
     from ..findings import show
     from ..schemas.wording import in_shell
 
-    told = found.said if said is None else said
-    show(found, form, sys.stdout, [in_shell(note) for note in told])
+    notes = found.said if notes is None else notes
+    show(found, form, sys.stdout, [in_shell(note) for note in notes])
     if form not in FOR_PEOPLE:
-        tell_said(told)
+        print_messages(notes)
 
 
-def tell_said(said: Sequence[str]) -> None:
+def print_messages(notes: Sequence[str]) -> None:
     """Notes on standard error, options marked as in :mod:`..schemas.wording`."""
     from ..schemas.wording import in_shell
 
-    for note in said:
+    for note in notes:
         click.echo(f"note: {in_shell(note)}", err=True)
 
 
-def tell_notes(card: Any) -> None:
+def print_notes(card: Any) -> None:
     """Print the notes of a scorecard on standard error, if standard output has no place for
     them.
     """
-    from ..report.summary import told
+    from ..report.summary import ordered_notes
     from ..report.text import plain
 
-    for kind, note in told(card):
+    for kind, note in ordered_notes(card):
         click.echo(f"{kind}: {plain(note)}", err=True)

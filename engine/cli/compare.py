@@ -126,7 +126,7 @@ class Keeper:
         """The verdicts on a scorecard."""
         if not self._gates:
             return []
-        from ..jobs.verdicts import answer_apart, compare_with, judge_gates, numbers_of
+        from ..jobs.verdicts import compare_with, judge_gates, means_differ_in_datums, numbers_of
 
         earlier = self.earlier
         return judge_gates(
@@ -134,7 +134,7 @@ class Keeper:
             numbers_of(card),
             None if earlier is None else numbers_of(earlier),
             compare=compare_with(earlier, card),
-            apart=answer_apart(earlier, card),
+            differ=means_differ_in_datums(earlier, card),
         )
 
 
@@ -191,7 +191,7 @@ def compared_gates(
         )
         gaps = (margins.rows["coverage"].fill_null(1.0) < 1).any()
         return judge_gates(
-            parsed, run, earlier, compare=lambda metrics, slices: margins, apart=gaps
+            parsed, run, earlier, compare=lambda metrics, slices: margins, differ=gaps
         )
 
     return judge
@@ -211,7 +211,7 @@ def markdown_of(card: Scorecard) -> str:
     return markdown(card)
 
 
-def told_error(message: str) -> None:
+def annotate_error(message: str) -> None:
     """Annotate a run of GitHub Actions with a fatal error."""
     if os.environ.get("GITHUB_ACTIONS") == "true":
         from ..jobs.reports import command
@@ -219,7 +219,7 @@ def told_error(message: str) -> None:
         click.echo(command("error", "evalengine", message), err=True)
 
 
-def told_gates(
+def report_gates(
     verdicts: Sequence[Verdict],
     *,
     about: Mapping[str, object],
@@ -394,7 +394,7 @@ def compare(
     sys.stdout.flush()
     from ..report.show import as_markdown
 
-    failed = told_gates(
+    failed = report_gates(
         judge(found),
         about={
             "evalengine": __version__,

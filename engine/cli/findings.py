@@ -15,9 +15,9 @@ from .base import (
     FOR_PEOPLE,
     WithOptions,
     arguments,
+    print_finding,
+    print_messages,
     progress_line,
-    show_found,
-    tell_said,
     with_format,
     with_tables,
 )
@@ -117,9 +117,9 @@ def calibration(found: Any, form: str, bins: bool, fit: bool) -> None:
 
     if bins or fit:
         show_frame(found.reliability if bins else found.isotonic, form, name="calibration")
-        tell_said(found.said)
+        print_messages(found.said)
     else:
-        show_found(found, form)
+        print_finding(found, form)
 
 
 @_command("findings.diagnose.diagnose", _top(10), with_format, argument="predictions")
@@ -133,7 +133,7 @@ def diagnose(found: Any, form: str, top: int) -> None:
     Example:
       evalengine diagnose preds.parquet gts.parquet --datums images.parquet
     """
-    show_found(found.first(top), form)
+    print_finding(found.first(top), form)
 
 
 def _of_rows(rows: bool, sort: str, to: str | None, out: str | None, **_: Any) -> None:
@@ -186,9 +186,9 @@ def errors(found: Any, form: str, rows: bool, to: str | None, out: str | None) -
     if to is not None:
         images = found.write(to, out)
         click.echo(f"{out}: {len(found.rows)} errors in {images} images")
-        tell_said(said)
+        print_messages(said)
     else:
-        show_found(ErrorRows(found) if rows else found, form, said)
+        print_finding(ErrorRows(found) if rows else found, form, said)
 
 
 @click.command(cls=WithOptions)
@@ -264,7 +264,7 @@ def label_errors(found: Any, form: str) -> None:
       evalengine label-errors preds.parquet gts.parquet --top 20
       evalengine label-errors boxes.parquet truths.parquet --reason missing --format csv
     """
-    show_found(found, form)
+    print_finding(found, form)
 
 
 @_command(
@@ -293,7 +293,7 @@ def limits(found: Any, form: str, every: bool) -> None:
     """
     # Machine-readable formats omit the notes but include every row.
     said = None if form in FOR_PEOPLE else ()
-    show_found(found.whole if every else found, form, said)
+    print_finding(found.whole if every else found, form, said)
 
 
 @_command(
@@ -337,7 +337,7 @@ def slices(found: Any, form: str) -> None:
       evalengine slices runs/monday --datums images.parquet
       evalengine slices preds.parquet gts.parquet --datums images.parquet --by weather,camera
     """
-    show_found(found, form)
+    print_finding(found, form)
 
 
 def _one_rule(output: str | None, options: Any, **_: Any) -> None:
@@ -370,6 +370,6 @@ def thresholds(found: Any, form: str, output: str | None) -> None:
       evalengine thresholds preds.parquet gts.parquet --metric ThresholdAtMaxF -o best.json
       evalengine score preds.parquet gts.parquet --thresholds best.json
     """
-    show_found(found, form)
+    print_finding(found, form)
     if output is not None:
         click.echo(f"{output}: {found.save(output)} thresholds", err=True)

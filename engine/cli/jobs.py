@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .base import STATE, Command, debug
-from .compare import check_junit, markdown_of, told_error, told_gates, with_junit
+from .compare import annotate_error, check_junit, markdown_of, report_gates, with_junit
 
 if TYPE_CHECKING:
     from ..jobs.running import JobPlan, JobResult
@@ -93,7 +93,7 @@ def run(
             tell(said, level=ERROR)
         else:
             click.echo(f"evalengine: {said}", err=True)
-            told_error(said)
+            annotate_error(said)
 
     try:
         with stoppable():
@@ -101,7 +101,7 @@ def run(
                 click.echo(_planned(plan_job(job, variables)), nl=False)
                 return 0
             done = run_job(job, variables=variables, force=force, wait=wait, tell=tell)
-            _tell(done, form, junit, quiet=quiet)
+            _print_result(done, form, junit, quiet=quiet)
             return _GATE_FAILED if done.gate_failed else 0
     except EvalengineError as error:
         if STATE["debug"]:
@@ -123,7 +123,7 @@ def run(
         os._exit(_SIGNALLED + stopped.signal)
 
 
-def _tell(done: JobResult, form: str, junit: str | None, *, quiet: bool) -> None:
+def _print_result(done: JobResult, form: str, junit: str | None, *, quiet: bool) -> None:
     """Report the result of a job and the verdicts of its gates."""
     card = done.card
     silent = quiet and not done.gate_failed
@@ -131,7 +131,7 @@ def _tell(done: JobResult, form: str, junit: str | None, *, quiet: bool) -> None
         how = "done" if done.ran else "finished before (--force repeats it)"
         message = f"{done.plan.loaded.job.name}: {how}, in {done.plan.shown}"
         click.echo(message, err=form == "github")
-    told_gates(
+    report_gates(
         done.verdicts,
         about={
             "job": done.plan.loaded.job.name,

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from .base import Commands, debug, tell_notes
+from .base import Commands, debug, print_notes
 
 _FORMATS = ("table", "json", "csv", "markdown")
 _STRUCTURED = ("auto", "schema", "object", "none")
@@ -195,7 +195,7 @@ def run(data: str, references: str | None, form: str, **given: Any) -> None:
 
     show(judged.card, form, beside=False)
     if form == "csv":
-        tell_notes(judged.card)
+        print_notes(judged.card)
     usage = judged.usage
     cost = "" if usage.cost is None else f", cost {usage.cost:.6g}"
     verdicts = judged.verdicts["verdict"].count()

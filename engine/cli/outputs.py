@@ -153,7 +153,7 @@ def report(
             options=make_options(draws=draws, seed=seed),
             progress=progress,
         )
-    _tell(made)
+    _print_report_path(made)
 
 
 def written(
@@ -179,10 +179,10 @@ def written(
             images=images,
             progress=progress,
         )
-    _tell(made)
+    _print_report_path(made)
 
 
-def _tell(path: Any) -> None:
+def _print_report_path(path: Any) -> None:
     click.echo(f"the report is in {path}", err=True)
 
 
@@ -290,14 +290,14 @@ def _annotations(name: str, title: str) -> click.Command:
             format=None if name == AUTO else name,
             datums=datums,
             options={name: one for name, one in said.items() if one is not None},
-            tell=_tell_converted,
+            tell=_print_note,
         )
         _listed(files, out)
 
     return command
 
 
-def _tell_converted(message: str, warning: bool) -> None:
+def _print_note(message: str, warning: bool) -> None:
     click.echo(f"{'warning' if warning else 'note'}: {in_shell(message)}", err=True)
 
 
@@ -325,7 +325,7 @@ def coco(ground_truths: str, predictions: str | None, out: str, to: str) -> None
     """
     from ..ingest.converting import convert_coco
 
-    _listed(convert_coco(ground_truths, predictions, out=out, to=to, tell=_tell_converted), out)
+    _listed(convert_coco(ground_truths, predictions, out=out, to=to, tell=_print_note), out)
 
 
 @convert.command()

@@ -29,7 +29,7 @@ class _Output(io.FileIO):
             raise OutputRefused(error.errno, error.strerror) from error
 
 
-def _told_apart() -> None:
+def _mark_output_errors() -> None:
     """Have errors of standard output be :class:`OutputRefused`."""
     out = sys.stdout
     if not isinstance(out, io.TextIOWrapper):  # replaced by whoever runs this, or closed
@@ -47,7 +47,7 @@ def command() -> int:
     """Run the command for the process's own arguments; the exit status, if it returns at all."""
     # Imports create half a million objects, all of them live.
     gc.set_threshold(_YOUNG, 10, 10)
-    _told_apart()
+    _mark_output_errors()
     try:
         status = main()
         # From here no handler is active: Python would print a traceback and die by the signal.

@@ -457,7 +457,7 @@ _FEW = 256
 """Pairs that are measured by the thread that calls: to share them out would cost more."""
 
 
-class _Alone:
+class _SingleWorker:
     """A worker that does everything itself."""
 
     def over(self, offsets: np.ndarray[Any, Any], function: Callable[[int, int], R]) -> list[R]:
@@ -469,7 +469,7 @@ class _Alone:
 
 def workers_for(pairs: Pairs) -> Workers:
     """Return only this thread for few pairs, otherwise all threads."""
-    return _Alone() if len(pairs) < _FEW else Threads()
+    return _SingleWorker() if len(pairs) < _FEW else Threads()
 
 
 @lru_cache

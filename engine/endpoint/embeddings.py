@@ -146,7 +146,7 @@ class _Answer(msgspec.Struct, frozen=True):
     tokens: int
 
 
-class _Kept(AnswerFile):
+class _VectorCache(AnswerFile):
     """Vectors by a hash of endpoint, model, length and text; neither texts nor keys are stored."""
 
     def __init__(self, path: str | Path) -> None:
@@ -203,7 +203,7 @@ def embed(texts: Sequence[str], embedding: Embedding) -> Embedded:
     )
     stop = threading.Event()
     budget = Budget(limits, price_of(embedding.model, embedding.prices), sleep=stop.wait)
-    cache = _Kept(embedding.cache)
+    cache = _VectorCache(embedding.cache)
     client = None
     try:
         about = [url, embedding.model, embedding.dimensions]
@@ -246,7 +246,7 @@ class _Source:
         patience: Patience,
         texts: Sequence[str],
         keys: Sequence[str],
-        cache: _Kept,
+        cache: _VectorCache,
     ) -> None:
         self._client, self._embedding, self._patience = client, embedding, patience
         self._texts, self._keys, self._cache = texts, keys, cache

@@ -16,7 +16,7 @@ from ..schemas.display import Column, Table
 from ..schemas.wording import in_python
 
 
-class Found(msgspec.Struct, kw_only=True, eq=False, dict=True):
+class FindingResult(msgspec.Struct, kw_only=True, eq=False, dict=True):
     """Base class of the results of analyses: rows under a heading, with notes.
 
     Attributes:
@@ -63,11 +63,11 @@ class Found(msgspec.Struct, kw_only=True, eq=False, dict=True):
         return f"<div><p>{html.escape(self._heading())}</p>{body}{notes}</div>"
 
 
-def _table(found: Found) -> Table:
+def _table(found: FindingResult) -> Table:
     return table_of(found._shown(), found._columns())
 
 
-def as_text(found: Found, notes: Sequence[str]) -> str:
+def as_text(found: FindingResult, notes: Sequence[str]) -> str:
     """Format a finding for the prompt and the shell."""
     lines = [found._heading()]
     if len(found):
@@ -76,7 +76,7 @@ def as_text(found: Found, notes: Sequence[str]) -> str:
     return "\n".join([*lines, *([""] if more else []), *more])
 
 
-def show(found: Found, form: str, out: IO[str], notes: Sequence[str]) -> None:
+def show(found: FindingResult, form: str, out: IO[str], notes: Sequence[str]) -> None:
     """Write a finding to a text stream.
 
     Args:

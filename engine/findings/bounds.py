@@ -17,7 +17,7 @@ from ..schemas.named import Named
 from ..schemas.option_values import make_options
 from ..schemas.options import Options
 from ..schemas.wording import option
-from . import Found
+from . import FindingResult
 
 # Result class of ``find_limits``.
 
@@ -28,7 +28,7 @@ _MOVES = pl.col("value").is_not_null() & (
 )
 
 
-class FoundLimits(Found, eq=False):
+class FoundLimits(FindingResult, eq=False):
     """Bounds of numbers under choices that the protocol does not fix.
 
     Attributes:

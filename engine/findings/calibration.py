@@ -19,14 +19,14 @@ from ..metrics.thresholds import (
     Bins,
     Curve,
     Isotonic,
-    Told,
+    ScoredSegments,
     bins_by,
     bins_of,
     ece_of,
     fitted_isotonic,
     fitted_temperature,
     heated,
-    told_by,
+    segments_of,
 )
 from ..plan.summary import Plan, Tallied
 from ..progress import Progress, heard
@@ -40,12 +40,12 @@ from ..schemas.options import Options
 from ..schemas.wording import option
 from ..statistics.resamples import curves_of, in_every_draw, interval, notes_on
 from ..tally.datums import Labels, keys_as_labels, named_rows
-from . import Found, hit_at
+from . import FindingResult, hit_at
 
 # Result class of ``find_calibration``.
 
 
-class FoundCalibration(Found, eq=False):
+class FoundCalibration(FindingResult, eq=False):
     """Calibration of a run per label, and of all labels of a key (``average`` micro).
 
     Attributes:
@@ -152,7 +152,7 @@ def calibrate(
     made = []
     for level, (curve, half) in enumerate(zip(curves, curves_of(plan, halves), strict=True)):
         scratch = plan.options.scratch
-        told, of_halves, n = told_by(curve, scratch), told_by(half, scratch), sizes[level]
+        told, of_halves, n = segments_of(curve, scratch), segments_of(half, scratch), sizes[level]
         bins = bins_of(told, n_bins)
         ends = interval(drawn[level], bins.expected, asked, "recentred", (0.0, 1.0))
         fits = [_fit(told, of_halves, s, n_bins) for s in range(n)]
@@ -174,17 +174,17 @@ def calibrate(
     return made[0], made[1]
 
 
-def _by_temperature(of: Told) -> Change:
+def _by_temperature(of: ScoredSegments) -> Change:
     temperature = fitted_temperature(of)
     return lambda score: heated(score, temperature)
 
 
-def _by_isotonic(of: Told) -> Change:
+def _by_isotonic(of: ScoredSegments) -> Change:
     return fitted_isotonic(of).of
 
 
 def _fit(
-    told: Told, halves: Told, segment: int, n_bins: int
+    told: ScoredSegments, halves: ScoredSegments, segment: int, n_bins: int
 ) -> tuple[float, Isotonic | None, list[float], list[float]]:
     """Both fits of one segment: themselves, their ECE on all datums, and held out."""
     none = [float("nan")] * len(FITS)
@@ -287,7 +287,7 @@ def find_calibration(
         metrics=_needed,
         settable=_SETTABLE,
         unread=("n_bins",),
-        then=lambda tallied, options: _found(tallied, options, asked),
+        then=lambda tallied, options: _calibration_of(tallied, options, asked),
         name="fitting",
     )
     made.said = (*notes, *made.said)
@@ -309,7 +309,7 @@ def _needed(task: str) -> tuple[str, ...]:
     return (LARGEST_F.metric,)
 
 
-def _found(tallied: Tallied, options: Options, asked: Wanted) -> FoundCalibration:
+def _calibration_of(tallied: Tallied, options: Options, asked: Wanted) -> FoundCalibration:
     plan, tallies = tallied.plan, tallied.tallies
     _needed(plan.task)
     n_bins = 15 if options.n_bins is None else options.n_bins

@@ -27,14 +27,14 @@ from ..schemas.options import Options
 from ..schemas.tables import contracts
 from ..scorecard.card import Scorecard
 from ..tasks.scores import NotProbabilities
-from . import Found
+from . import FindingResult
 from .label_errors import FILTER_BY
 from .slices import find_slices
 
 # Result class of ``diagnose``.
 
 
-class Diagnosis(Found, eq=False):
+class Diagnosis(FindingResult, eq=False):
     """Likely causes of a run's errors, most likely first.
 
     Attributes:
@@ -241,7 +241,7 @@ def fits(outcomes: pl.DataFrame, columns: pl.DataFrame | None) -> Iterator[Findi
     """
     rows = _counted(outcomes).filter(pl.col("outcome") == "tp").drop_nulls("iou")
     lost = float((1 - rows["iou"]).sum())
-    for said, n, mean, elsewhere in _apart(rows, pl.col("iou"), columns, by_label=True):
+    for said, n, mean, elsewhere in _differing_groups(rows, pl.col("iou"), columns, by_label=True):
         if elsewhere - mean >= _OVERLAP:
             yield Finding(
                 f"{said}: boxes that hit overlap by {mean:.2f}, elsewhere by {elsewhere:.2f}"
@@ -252,7 +252,7 @@ def fits(outcomes: pl.DataFrame, columns: pl.DataFrame | None) -> Iterator[Findi
             )
 
 
-def scored_apart(
+def miscalibrated_groups(
     outcomes: pl.DataFrame, columns: pl.DataFrame | None, reported: Collection[str]
 ) -> Iterator[Finding]:
     """Find column values for which scores are calibrated differently than elsewhere.
@@ -264,7 +264,7 @@ def scored_apart(
     rows = _counted(outcomes).filter(~pl.col("outcome").str.starts_with("fn")).drop_nulls("score")
     gap = pl.col("score") - (pl.col("outcome") == "tp")
     every = float(rows.select(gap.abs().sum()).item())
-    for said, n, mean, elsewhere in _apart(rows, gap, columns, by_label=False):
+    for said, n, mean, elsewhere in _differing_groups(rows, gap, columns, by_label=False):
         if abs(mean - elsewhere) >= _GAP and not any(one.startswith(said) for one in reported):
             yield Finding(
                 f"{said}: scores are {mean:+.2f} from the share that is right, elsewhere"
@@ -275,7 +275,7 @@ def scored_apart(
             )
 
 
-def _apart(
+def _differing_groups(
     rows: pl.DataFrame, value: pl.Expr, columns: pl.DataFrame | None, *, by_label: bool
 ) -> Iterator[tuple[str, int, float, float]]:
     """Yield groups of rows whose mean differs from that of all others by more than chance.
@@ -384,7 +384,7 @@ def diagnose(
             said += own_ious(settings, names, at, "pr_curve_iou_threshold")
         found += suspicious_labels(outcomes)
         found += fits(outcomes, columns)
-        found += scored_apart(outcomes, columns, [one.finding for one in slices])
+        found += miscalibrated_groups(outcomes, columns, [one.finding for one in slices])
     if "label_errors" in frames:
         # Ground truths in all; of runs without numbers of labels rows of their table.
         rows = card.metrics.filter(pl.col("label_value").is_not_null(), pl.col("slice").is_null())

@@ -40,12 +40,12 @@ from ..schemas.options import Options
 from ..schemas.wording import in_python, option
 from ..scorecard.card import Scorecard
 from ..tasks.task import Losses
-from . import Found, with_boxes, with_names
+from . import FindingResult, with_boxes, with_names
 
 # Result class of ``find_errors``.
 
 
-class FoundErrors(Found, eq=False):
+class FoundErrors(FindingResult, eq=False):
     """Errors of a run, worst first.
 
     Attributes:
@@ -118,7 +118,7 @@ class FoundErrors(Found, eq=False):
         return self.datums.select("datum_id", pl.col("value").alias(name), "why")
 
 
-class ErrorRows(Found, eq=False):
+class ErrorRows(FindingResult, eq=False):
     """Display of the wrong rows."""
 
     of: FoundErrors

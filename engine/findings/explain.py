@@ -35,7 +35,7 @@ _FEW = 5
 _SPOT = "pr_curve_iou_threshold"
 
 
-def number_told(tables: Tables, number: str, options: Options) -> str:
+def explain_number(tables: Tables, number: str, options: Options) -> str:
     """Explain one number; arguments as in :func:`evalengine.explain`.
 
     Args:

@@ -19,12 +19,12 @@ from ..schemas.named import Named
 from ..schemas.option_values import make_options
 from ..schemas.options import Options
 from ..schemas.wording import option
-from . import Found, with_boxes, with_names
+from . import FindingResult, with_boxes, with_names
 
 # Result class of ``find_label_errors``.
 
 
-class FoundLabelErrors(Found, eq=False):
+class FoundLabelErrors(FindingResult, eq=False):
     """Ground truths that are likely wrong, most suspicious first.
 
     Attributes:

@@ -31,10 +31,10 @@ from ..schemas.options import Options
 from ..schemas.tables import contracts
 from ..schemas.wording import option, sql_name
 from ..scorecard.card import Scorecard
-from ..statistics.tests import Held, benjamini_hochberg, hold, leading
+from ..statistics.tests import SliceComparison, benjamini_hochberg, hold, leading
 from ..tally.datums import half_of
 from ..tasks.task import Losses
-from . import Found
+from . import FindingResult
 
 # Result class of ``find_slices``.
 
@@ -58,7 +58,7 @@ SCHEMA: dict[str, pl.DataType] = {
 }
 
 
-class FoundSlices(Found, eq=False):
+class FoundSlices(FindingResult, eq=False):
     """Worst slices of a run, highest score first.
 
     Slices in which the metric is better than elsewhere are not included.
@@ -264,16 +264,16 @@ def _ranges(values: pl.Series, bins: int) -> tuple[list[Condition], Array]:
         if high is None and unknown:
             parts.append(f"{column} <= {_literal(known[-1])}")
         if low is None:
-            message = f"{name} < {_told(high)}" if high is not None else f"any {name}"
+            message = f"{name} < {_as_text(high)}" if high is not None else f"any {name}"
         else:
-            message = f"{name} >= {_told(low)}"
+            message = f"{name} >= {_as_text(low)}"
             if high is not None:
-                message = f"{_told(low)} <= {name} < {_told(high)}"
+                message = f"{_as_text(low)} <= {name} < {_as_text(high)}"
         made.append(Condition(name, message, " AND ".join(parts) or f"{column} IS NOT NULL"))
     return [*made, Condition(name, f"{name} is missing", missing)], code
 
 
-def _told(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
@@ -397,7 +397,7 @@ def search(
     scoring = Scoring(size, total, alpha, least, lightest, 0.0)
     best, measured = _Best(most), n_items
     if not n or scoring.total <= 0 or not n_items:
-        return _found(best, measured)
+        return _result_of(best, measured)
     levels = min(levels, code.shape[0], int(62 / np.log2(max(n_items, 2))))
     level = _singles(Rows(code, column, error, weight), least)
     best.take(level, scores(level.size, level.total, scoring))
@@ -409,10 +409,10 @@ def search(
         measured += many
         if not level.key.size:
             break
-    return _found(best, measured)
+    return _result_of(best, measured)
 
 
-def _found(best: _Best, measured: int) -> SearchResult:
+def _result_of(best: _Best, measured: int) -> SearchResult:
     score, _, items, rows, size, total = zip(*best.rows, strict=True) if best.rows else ((),) * 6
     return SearchResult(
         list(items),
@@ -985,7 +985,7 @@ def _weak(keys: Array, asked: Wanted, *, confirm: bool) -> list[str]:
 
 
 def _frame(
-    found: list[Slice], held: list[Held], conditions: Any, metric: str, n: int
+    found: list[Slice], held: list[SliceComparison], conditions: Any, metric: str, n: int
 ) -> pl.DataFrame:
     p = np.array([one.p for one in held], np.float64)
     adjusted = np.full(p.size, np.nan)

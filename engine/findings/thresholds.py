@@ -29,14 +29,14 @@ from ..schemas.options import Options
 from ..schemas.wording import option
 from ..statistics.resamples import curves_of, in_every_draw, interval, notes_on
 from ..tally.datums import Labels, keys_as_labels, named_rows
-from . import Found, hit_at
+from . import FindingResult, hit_at
 
 # Result class of ``find_thresholds``.
 
 FILE_COLUMNS = ("label_key", "label_value", "label_name", "threshold")
 
 
-class FoundThresholds(Found, eq=False):
+class FoundThresholds(FindingResult, eq=False):
     """Score thresholds per rule and label.
 
     Attributes:
@@ -222,7 +222,7 @@ def search(
     curves = curves_of(plan, whole)
     chosen = [walk(curve, rules, aims)[0] for curve in curves]
     held = [
-        _held_out(half, rules, aims, curve)
+        _held_out_rates(half, rules, aims, curve)
         for half, curve in zip(curves_of(plan, halves), curves, strict=True)
     ]
     drawn = _drawn(plan, tallies, whole, threads, rules, aims, asked, chosen)
@@ -241,7 +241,7 @@ def search(
     return made[0], made[1]
 
 
-def _held_out(curve: Curve, rules: Sequence[Rule], aims: Aims, whole: Curve) -> list[Reached]:
+def _held_out_rates(curve: Curve, rules: Sequence[Rule], aims: Aims, whole: Curve) -> list[Reached]:
     """Return the rates of thresholds chosen on each half and tested on the other; NaN without one.
 
     Args:
@@ -352,7 +352,7 @@ def find_thresholds(
         metrics=lambda task: chosen.metrics or (_rules(task, chosen)[0].metric,),
         settable=_SETTABLE,
         unread=_AIMS,
-        then=lambda tallied, options: _found(tallied, options, asked),
+        then=lambda tallied, options: _thresholds_of(tallied, options, asked),
         name="choosing thresholds",
     )
     made.said = (*notes, *made.said)
@@ -384,7 +384,7 @@ def _rules(task: str, options: Options) -> list[Rule]:
     return [rules[name] for name in named]
 
 
-def _found(tallied: Tallied, options: Options, asked: Wanted) -> FoundThresholds:
+def _thresholds_of(tallied: Tallied, options: Options, asked: Wanted) -> FoundThresholds:
     """Compute the thresholds of a run whose datums have keys; options name rules and targets."""
     plan, tallies = tallied.plan, tallied.tallies
     rules = _rules(plan.task, options)
@@ -467,11 +467,11 @@ def _rows(
     here, held = one.here, one.held_out
     none = np.full(level.shown.size, np.nan)
     columns: dict[str, Array] = {"threshold": one.threshold}
-    columns["lower"], columns["upper"] = _ends(one, "threshold", none)
+    columns["lower"], columns["upper"] = _interval_bounds(one, "threshold", none)
     columns |= {name: getattr(here, name) for name in _COUNTS}
     for name in RATES:
         columns[name] = getattr(here, name)
-        columns[f"{name}_lower"], columns[f"{name}_upper"] = _ends(one, name, none)
+        columns[f"{name}_lower"], columns[f"{name}_upper"] = _interval_bounds(one, name, none)
     columns["cost"] = here.cost
     told = (*_COUNTS, *RATES, "cost")
     columns |= {f"held_out_{name}": getattr(held, name) for name in told}
@@ -508,7 +508,7 @@ def _rows(
     return frame.filter(pl.Series(level.shown))
 
 
-def _ends(one: RuleResult, name: str, none: Array) -> tuple[Array, Array]:
+def _interval_bounds(one: RuleResult, name: str, none: Array) -> tuple[Array, Array]:
     if one.intervals is None:
         return none, none
     low, high = one.intervals[name]

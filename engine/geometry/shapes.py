@@ -201,7 +201,7 @@ def _read(reader: Any, values: Array, name: str, place: Place) -> Array:
     try:
         geometries: Array = np.asarray(reader(values, on_invalid="ignore"), object)
     except NotImplementedError:  # of curves, for which GEOS ends the whole column
-        geometries = np.array([_alone(reader, value) for value in values], object)
+        geometries = np.array([_single_geometry(reader, value) for value in values], object)
     wrong = np.array([one is None for one in geometries], np.bool_)
     place.refuse(
         "polygon_unreadable",
@@ -214,7 +214,7 @@ def _read(reader: Any, values: Array, name: str, place: Place) -> Array:
     return geometries
 
 
-def _alone(reader: Any, value: Any) -> Any:
+def _single_geometry(reader: Any, value: Any) -> Any:
     try:
         return reader(value, on_invalid="ignore")
     except NotImplementedError:

@@ -72,7 +72,7 @@ class EvaluateOperator(BaseOperator):  # type: ignore[misc]  # untyped if Airflo
             said: dict[str, Any] = {}
             for line in process.stdout:
                 self.log.info(line.rstrip())
-                said |= _told(line)
+                said |= _parse_line(line)
         status = process.returncode
         if status in _STAYS:
             raise AirflowFailException(f"evalengine ended with {status}: see the log")
@@ -81,7 +81,7 @@ class EvaluateOperator(BaseOperator):  # type: ignore[misc]  # untyped if Airflo
         return said
 
 
-def _told(line: str) -> dict[str, Any]:
+def _parse_line(line: str) -> dict[str, Any]:
     """Return the folder and gates in a log line."""
     try:
         found = json.loads(line)

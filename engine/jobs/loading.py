@@ -278,7 +278,7 @@ def _loaded(raw: dict[str, Any], path: Path, changes: dict[str, str]) -> LoadedJ
         )
     settled = msgspec.structs.replace(job.outputs, folder=folder)
     gates = parse_gates(job.gates, job.fail_if)
-    _check_together(job, gates)
+    _check_combinations(job, gates)
     check_gates(gates, options)
     options = with_intervals(options, gates)
     secret: set[str] = set()
@@ -303,7 +303,7 @@ def _without_nul(text: str) -> str:
     return text
 
 
-def _check_together(job: Job, gates: tuple[Gate, ...]) -> None:
+def _check_combinations(job: Job, gates: tuple[Gate, ...]) -> None:
     """Refuse keys that would have no effect in combination."""
     inputs = job.inputs
     refuse_workers(gates, job.executor)

@@ -28,7 +28,7 @@ from ..atomic import name_within, try_lock, written
 from ..schemas.errors import EvalengineError, OptionError
 from ..schemas.job import JobOutputs
 from ..scorecard.storage import real_folder
-from .sources import Found, without_secrets
+from .sources import JobTables, without_secrets
 from .verdicts import FAILED, SKIPPED, Verdict
 
 # Lock for one run per folder of results, released if its owner dies.
@@ -205,7 +205,7 @@ def stoppable() -> Iterator[None]:
 
 
 @contextmanager
-def held() -> Iterator[None]:
+def deferred_signals() -> Iterator[None]:
     """Defer signals until the end of this context."""
     _State.held += 1
     try:
@@ -256,7 +256,7 @@ def aside(work: Callable[[threading.Event], T]) -> T:
 INFO, WARNING, ERROR = "info", "warning", "error"
 
 
-class Tell(Protocol):
+class LogCallback(Protocol):
     """Callback for log messages of a run."""
 
     def __call__(
@@ -270,7 +270,7 @@ def nothing(message: str, *, level: str = INFO, job: str | None = None, **facts:
 
 def log_to(
     stream: IO[str] | None = None, *, form: str = "text", job: str = "", quiet: bool = False
-) -> Tell:
+) -> LogCallback:
     """Return a log callback.
 
     Args:
@@ -338,12 +338,12 @@ class Lineage:
         if target is not None:
             self._send = _sender(target, os.environ.get(outputs.lineage_key_env))
 
-    def start(self, found: Found, folder: Path) -> None:
+    def start(self, found: JobTables, folder: Path) -> None:
         """The run begins to work on its inputs."""
         self._about(found, folder)
         self._event(START, {})
 
-    def _about(self, found: Found, folder: Path) -> None:
+    def _about(self, found: JobTables, folder: Path) -> None:
         self._inputs = [
             _dataset(file.path, local=file.stamp is not None)
             for own in found.files.values()
@@ -364,7 +364,7 @@ class Lineage:
         """Id of the run in its events; None if none are sent."""
         return None if self._send is None else self._run_id
 
-    def resume(self, run_id: str, found: Found, folder: Path) -> None:
+    def resume(self, run_id: str, found: JobTables, folder: Path) -> None:
         """Continue for a run that ended before reporting it."""
         self._run_id = run_id
         self._about(found, folder)

@@ -446,7 +446,7 @@ def _baseline_of(
             return Baseline(first=True)
         kept = folder / BASELINE_FILE
         if kept.is_file():
-            return _kept(folder, before)
+            return _stored_baseline(folder, before)
     if wanted == LAST:
         return _last(loaded, folder, run_id, before, warn)
     card = load(loaded.beside(wanted))
@@ -474,7 +474,7 @@ def _last(
         and (found is None or (before.baseline_finished or "") > found[1].finished)
     ):
         if before.baseline_id != run_id:
-            return _kept(folder, before)
+            return _stored_baseline(folder, before)
         warn("the last run that passed is this one, which cannot be its own baseline")
     if found is None:
         return Baseline(first=True)
@@ -485,7 +485,7 @@ def _last(
     )
 
 
-def _kept(folder: Path, before: Success) -> Baseline:
+def _stored_baseline(folder: Path, before: Success) -> Baseline:
     """Return the baseline that is stored with a run's numbers."""
     try:
         metrics = pl.read_parquet(folder / BASELINE_FILE, glob=False)

@@ -39,10 +39,10 @@ from .process import (
     WARNING,
     Lineage,
     LockedError,
+    LogCallback,
     Stopped,
-    Tell,
     aside,
-    held,
+    deferred_signals,
     locked,
     nothing,
 )
@@ -61,14 +61,14 @@ from .records import (
     write_records,
 )
 from .reports import gate_lines
-from .sources import OPTIONS, File, Found, Part, find_inputs, in_window, listed, score_parts
+from .sources import OPTIONS, File, JobTables, Part, find_inputs, in_window, listed, score_parts
 from .verdicts import (
     Verdict,
-    answer_apart,
     compare_with,
     failed,
     judge_gates,
     keeping,
+    means_differ_in_datums,
     needing_margins,
     numbers_of,
 )
@@ -80,7 +80,7 @@ _DAY = 86400.0  # seconds
 _LONGEST = 190  # bytes of a partition's name that the names of its tally and draft contain
 
 
-def parts_of(loaded: LoadedJob, found: Found, *, again: bool) -> list[Part]:
+def parts_of(loaded: LoadedJob, found: JobTables, *, again: bool) -> list[Part]:
     """Return the partitions of a job, in order.
 
     A tally's key covers its dependencies: the partition's and the shared files, options except
@@ -113,7 +113,7 @@ def parts_of(loaded: LoadedJob, found: Found, *, again: bool) -> list[Part]:
     return parts
 
 
-def told_gone(loaded: LoadedJob, found: Found, run_id: str) -> str | None:
+def describe_lost(loaded: LoadedJob, found: JobTables, run_id: str) -> str | None:
     """Return a sentence on partitions of the previous run that no longer exist, or None.
 
     Args:
@@ -170,7 +170,7 @@ class JobPlan(msgspec.Struct, frozen=True):
     """
 
     loaded: LoadedJob
-    found: Found
+    found: JobTables
     run_id: str
     folder: Path
     shown: str
@@ -266,7 +266,7 @@ def run_job(
     variables: Mapping[str, str] | None = None,
     force: bool = False,
     wait: float = 0.0,
-    tell: Tell = nothing,
+    tell: LogCallback = nothing,
 ) -> JobResult:
     """Run a job, unless its result already exists.
 
@@ -347,7 +347,7 @@ def _refuse_inputs(loaded: LoadedJob, files: list[Path | str]) -> None:
             refuse(loaded.beside(given), there, f"outputs.{name}")
 
 
-def _again(plan: JobPlan, tell: Tell, lineage: Lineage) -> JobResult:
+def _again(plan: JobPlan, tell: LogCallback, lineage: Lineage) -> JobResult:
     """Return the result of a finished run; gates changed since are evaluated again on its numbers.
 
     Also completes its lineage if it died after the final rename.
@@ -364,7 +364,7 @@ def _again(plan: JobPlan, tell: Tell, lineage: Lineage) -> JobResult:
         verdicts = _verdicts(plan, card, baseline)
     verdicts += _warned(plan, card)
     status = _status(verdicts)
-    with held():
+    with deferred_signals():
         if not (plan.folder / REPORT_FILE).is_file():
             _report(plan, card, Baseline(), verdicts, plan.folder, tell)
         if status != success.gates:
@@ -395,7 +395,7 @@ def _verdicts(plan: JobPlan, card: Scorecard, baseline: Baseline) -> list[Verdic
         baseline.numbers(card),
         first=baseline.first,
         compare=compare_with(baseline.card, card),
-        apart=answer_apart(baseline.card, card),
+        differ=means_differ_in_datums(baseline.card, card),
     )
 
 
@@ -406,7 +406,12 @@ def _complete(plan: JobPlan, success: Success, verdicts: list[Verdict], lineage:
 
 
 def _score(
-    plan: JobPlan, before: Success | None, started: str, force: bool, tell: Tell, lineage: Lineage
+    plan: JobPlan,
+    before: Success | None,
+    started: str,
+    force: bool,
+    tell: LogCallback,
+    lineage: Lineage,
 ) -> tuple[list[Verdict], EvalengineError | None]:
     """Score, judge, and move the result into place; return verdicts, or the error in the gates."""
     target = check_target(plan.folder, overwrite=True)
@@ -439,7 +444,7 @@ def _score(
                 baseline_id=baseline.run_id,
                 untold=lineage.run_id,
             )
-            with held():
+            with deferred_signals():
                 kept = baseline.kept if keeping(plan.loaded.gates, card.task) else None
                 write_records(fresh, _details(plan, verdicts), baseline.metrics, success, kept)
                 swap(fresh, target, partial(tell, level=WARNING))
@@ -462,7 +467,7 @@ def _refuse_changed(plan: JobPlan) -> None:
 
 
 def _scored(
-    plan: JobPlan, fresh: Path, left: threading.Event, force: bool, tell: Tell
+    plan: JobPlan, fresh: Path, left: threading.Event, force: bool, tell: LogCallback
 ) -> Scorecard:
     """The scorecard, written under another name."""
     loaded, found = plan.loaded, plan.found
@@ -493,7 +498,7 @@ def _read_and_scored(
     progress: Callable[[str], None],
     left: threading.Event,
     force: bool,
-    tell: Tell,
+    tell: LogCallback,
 ) -> Scorecard:
     """The scorecard of a job's inputs, whole or in parts."""
     loaded, inputs, found = plan.loaded, plan.loaded.job.inputs, plan.found
@@ -506,7 +511,7 @@ def _read_and_scored(
             parts, options, labels=found.paths("labels"), tell=progress, left=left.is_set
         )
         clear_older(parts)
-        gone = told_gone(loaded, found, plan.run_id)
+        gone = describe_lost(loaded, found, plan.run_id)
         if gone is not None:
             card.notes, card.warnings = (*card.notes, gone), (*card.warnings, gone)
     else:
@@ -550,7 +555,7 @@ def _report(
     baseline: Baseline,
     verdicts: list[Verdict],
     folder: Path,
-    tell: Tell,
+    tell: LogCallback,
 ) -> None:
     """Write the report of a run into its folder, if the job requests it."""
     wanted = plan.loaded.job.report

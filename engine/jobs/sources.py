@@ -25,7 +25,7 @@ from ..ingest.sources.scanning import expand, is_remote, looks_wild
 from ..ingest.sources.tables import open_source, schema_of
 from ..plan import planner
 from ..progress import Step
-from ..run import Told, card_of, rows_of, told_of, unanswered
+from ..run import Messages, card_of_tallies, messages_of, rows_of, unanswered
 from ..schemas.contract import RASTER
 from ..schemas.errors import InputError, OptionError, ReadError, invalid
 from ..schemas.job import JobInputs
@@ -169,7 +169,7 @@ class File(msgspec.Struct, frozen=True):
         return [digest for digest in (self.sha256, self.rasters.digest) if digest]
 
 
-class Found(msgspec.Struct, frozen=True):
+class JobTables(msgspec.Struct, frozen=True):
     """Inputs of a job.
 
     Attributes:
@@ -190,7 +190,7 @@ class Found(msgspec.Struct, frozen=True):
     def of_partition(self, role: str, value: str) -> str | list[str] | None:
         """Return the argument of ``score`` for a role in one partition."""
         own = tuple(file for file in self.files.get(role, ()) if file.partition == value)
-        return Found({role: own}).paths(role)
+        return JobTables({role: own}).paths(role)
 
     def key_of(self, value: str) -> list[list[str]]:
         """Role and digests of every file that a partition's numbers depend on, in order."""
@@ -208,7 +208,7 @@ class Found(msgspec.Struct, frozen=True):
         return tables + [name for file in local for name in file.rasters.changed()]
 
 
-def find_inputs(loaded: LoadedJob) -> Found:
+def find_inputs(loaded: LoadedJob) -> JobTables:
     """Find the input files of a job, with digests of their content.
 
     Raises:
@@ -231,11 +231,11 @@ def find_inputs(loaded: LoadedJob) -> Found:
         if isinstance(given, str) and "=" not in given:
             found[role] = _files(loaded, given, None)
     if inputs.partition is None:
-        return Found(_digested(loaded, found))
+        return JobTables(_digested(loaded, found))
     return _in_partitions(loaded, found)
 
 
-def _in_partitions(loaded: LoadedJob, found: dict[str, list[File]]) -> Found:
+def _in_partitions(loaded: LoadedJob, found: dict[str, list[File]]) -> JobTables:
     """The files of the partitions that are asked for, the same on every side."""
     inputs = loaded.job.inputs
     kept: dict[str, list[File]] = {}
@@ -289,7 +289,7 @@ def _in_partitions(loaded: LoadedJob, found: dict[str, list[File]]) -> Found:
                 side=role,
                 of=len(every),
             )
-    return Found(_digested(loaded, kept), tuple(sorted(every)))
+    return JobTables(_digested(loaded, kept), tuple(sorted(every)))
 
 
 _LOGIN = re.compile(r"(?<=://)[^/@]*@")
@@ -427,7 +427,7 @@ class Part(msgspec.Struct, frozen=True):
     tally: Path
 
 
-class Kept(msgspec.Struct, frozen=True):
+class StoredPartition(msgspec.Struct, frozen=True):
     """Metadata that is kept with a partition's tally.
 
     Attributes:
@@ -438,7 +438,7 @@ class Kept(msgspec.Struct, frozen=True):
     key: str
     task: str
     metrics: list[str]
-    told: Told
+    messages: Messages = msgspec.field(name="told")
     rows: dict[str, int]
     recognised: dict[str, dict[str, str]]
 
@@ -471,11 +471,11 @@ def score_parts(
             "kept partitions have no rows to match again; omit it, or score the tables in one run.",
         )
     threads = Threads(options.threads)
-    kept: list[tuple[Kept, Any]] = []
+    kept: list[tuple[StoredPartition, Any]] = []
     reused = 0
     damaged: list[str] = []
     for n, part in enumerate(parts):
-        found, why = _found(part)
+        found, why = _load_partition(part)
         if why:
             damaged.append(f"{part.name}: its kept tally could not be read, and is made again.")
             tell(f"{damaged[-1]} ({why})")
@@ -512,26 +512,28 @@ def score_parts(
     for one, _ in kept:
         for table, count in one.rows.items():
             rows[table] = rows.get(table, 0) + count
-    told = {
-        "inputs": {
-            table: {"source": f"{len(parts)} parts", "rows": count} for table, count in rows.items()
-        },
-        "datums": len(tallies.datums),
-        "parts": {"all": len(parts), "reused": reused},
-        "recognised": first.recognised,
-    }
-    told_of_parts = [(part.name, one.told) for part, (one, _) in zip(parts, kept, strict=True)]
-    whole = Told(
-        notes=(*damaged, *(f"{name}: {note}" for name, one in told_of_parts for note in one.notes)),
-        warnings=tuple(f"{name}: {note}" for name, one in told_of_parts for note in one.warnings),
-        findings=tuple(
-            msgspec.structs.replace(finding, message=f"{name}: {finding.message}")
-            for name, one in told_of_parts
-            for finding in one.findings
-        ),
+    messages = Messages(notes=tuple(damaged))
+    for part, (one, _) in zip(parts, kept, strict=True):
+        messages += Messages(
+            notes=tuple(f"{part.name}: {note}" for note in one.messages.notes),
+            warnings=tuple(f"{part.name}: {note}" for note in one.messages.warnings),
+            findings=tuple(
+                msgspec.structs.replace(finding, message=f"{part.name}: {finding.message}")
+                for finding in one.messages.findings
+            ),
+        )
+    return card_of_tallies(
+        plan,
+        options,
+        tallies,
+        threads,
+        messages,
+        rows=rows,
+        recognised=first.recognised,
+        sources=dict.fromkeys(rows, f"{len(parts)} parts"),
+        facts={"parts": {"all": len(parts), "reused": reused}},
+        seconds={"total": time.perf_counter() - begun},
     )
-    seconds = {"total": time.perf_counter() - begun}
-    return card_of(plan, options, tallies, threads, told, seconds, whole)
 
 
 def _sharing(parts: Sequence[Part], tallies: Sequence[Any]) -> str:
@@ -547,12 +549,12 @@ def _sharing(parts: Sequence[Part], tallies: Sequence[Any]) -> str:
     return ""
 
 
-def _found(part: Part) -> tuple[tuple[Kept, Any] | None, str]:
+def _load_partition(part: Part) -> tuple[tuple[StoredPartition, Any] | None, str]:
     """Return the kept data of a partition, or None; and the reason if an existing file is
     unreadable.
     """
     try:
-        about = msgspec.convert(stored.head_of(part.tally)["about"], Kept)
+        about = msgspec.convert(stored.head_of(part.tally)["about"], StoredPartition)
         if about.key != part.key:
             return None, ""
         return (about, stored.load(part.tally)), ""
@@ -564,7 +566,7 @@ def _found(part: Part) -> tuple[tuple[Kept, Any] | None, str]:
 
 def _tallied(
     part: Part, options: Options, labels: Any, threads: Threads, *, keep: bool
-) -> tuple[Kept, Any]:
+) -> tuple[StoredPartition, Any]:
     tables = Tables(part.predictions, part.ground_truths, part.datums, labels)
     inputs = open_inputs(tables, options)
     task = infer_task(inputs, options)
@@ -574,11 +576,11 @@ def _tallied(
     rows = rows_of(frames)
     tallies = planner.run(plan, frames, threads)
     frames.notes[:] = unanswered(plan, frames.notes)
-    about = Kept(
+    about = StoredPartition(
         key=part.key,
         task=task,
         metrics=[metric.name for metric in plan.metrics],
-        told=told_of(frames),
+        messages=messages_of(frames.notes, frames.recognised),
         rows=rows,
         recognised=frames.recognised,
     )

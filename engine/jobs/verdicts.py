@@ -24,8 +24,8 @@ from ..schemas.options import Options
 from ..schemas.results import frame_schema
 from ..scorecard.card import Scorecard
 from ..scorecard.lookup import KEYS, SHORT, ambiguous, chosen_rows
-from ..scorecard.storage import kept_bytes
-from ..statistics.comparing import Margins, apart
+from ..scorecard.storage import tally_bytes
+from ..statistics.comparing import Margins, covers_other_datums
 from ..statistics.comparison import Comparison
 from ..statistics.intervals import EXACT, clopper_pearson
 from ..statistics.paired import too_few
@@ -149,7 +149,7 @@ def judge_gates(
     *,
     first: bool = False,
     compare: Compare = lambda metrics, slices: "there is no run to compare with",
-    apart: bool | None = False,
+    differ: bool | None = False,
 ) -> list[Verdict]:
     """Evaluate gates on a run.
 
@@ -159,7 +159,7 @@ def judge_gates(
             skipped.
         compare: computes intervals of differences to the baseline for the metrics and slices of
             gates; called only if needed.
-        apart: whether the means of the runs are over different datums: then every gate on the
+        differ: whether the means of the runs are over different datums: then every gate on the
             baseline uses the numbers from ``compare``, over common datums. None if unknown: then
             gates fail if the shares of scored rows differ too much.
 
@@ -171,7 +171,7 @@ def judge_gates(
         ResultError: a gate that matches no row, or several ambiguously.
     """
     asked = [_asked(gate, numbers, baseline, first) for gate in gates]
-    needing = [one.rows for one in asked if one.gate.needs_baseline and (one.gate.surely or apart)]
+    needing = [one.rows for one in asked if one.gate.needs_baseline and (one.gate.surely or differ)]
     margins: Margins | str | None = None
     if needing and baseline is not None:
         metrics, slices = (
@@ -180,8 +180,8 @@ def judge_gates(
         )
         margins = compare(metrics, slices)
     accepted = any(gate.metric.casefold() == COVERAGE for gate in gates)
-    held = _Held(baseline, numbers, margins, unknown=apart is None, accepted=accepted)
-    result = [one for each in asked for one in _judged(each, held)]
+    context = _Context(baseline, numbers, margins, unknown=differ is None, accepted=accepted)
+    result = [one for each in asked for one in _judged(each, context)]
     if accepted:
         return result
     return [_covered(one) for one in result]
@@ -233,7 +233,7 @@ def _asked(gate: Gate, numbers: Numbers, baseline: Numbers | None, first: bool) 
     return _Asked(gate, metric, filters, each, rows)
 
 
-class _Held(msgspec.Struct, frozen=True):
+class _Context(msgspec.Struct, frozen=True):
     """Numbers that all gates of a run are compared with.
 
     Attributes:
@@ -248,9 +248,9 @@ class _Held(msgspec.Struct, frozen=True):
     accepted: bool
 
 
-def _judged(asked: _Asked, held: _Held) -> Iterable[Verdict]:
+def _judged(asked: _Asked, context: _Context) -> Iterable[Verdict]:
     gate, each = asked.gate, asked.each
-    baseline, numbers, margins = held.baseline, held.numbers, held.margins
+    baseline, numbers, margins = context.baseline, context.numbers, context.margins
     for row in asked.rows.iter_rows(named=True):
         starred = {name: row[name] for name in each}
         part = 1.0 if row["scored"] is None else row["scored"] / max(1, row["support"])
@@ -285,8 +285,8 @@ def _judged(asked: _Asked, held: _Held) -> Iterable[Verdict]:
             why = f"undefined: {row['reason'] or 'no reason is given'}"
             yield _with(blank, reason=why)
         elif gate.needs_baseline and margins is not None:
-            yield _of_difference(gate, blank, row, held, by_support=_by_support(row, numbers))
-        elif held.unknown and not held.accepted and too_few(1 - abs(part - (share or part))):
+            yield _of_difference(gate, blank, row, context, by_support=_by_support(row, numbers))
+        elif context.unknown and not context.accepted and too_few(1 - abs(part - (share or part))):
             why = f"{part:.0%} of the rows could be scored, {share:.0%} of the baseline's"
             yield _with(blank, reason=f"{why}, and which both have is not kept")
         elif gate.surely:
@@ -332,13 +332,13 @@ def _of_interval(gate: Gate, blank: Verdict, row: dict[str, Any], level: float |
 
 
 def _of_difference(
-    gate: Gate, blank: Verdict, row: dict[str, Any], held: _Held, *, by_support: bool
+    gate: Gate, blank: Verdict, row: dict[str, Any], context: _Context, *, by_support: bool
 ) -> Verdict:
     """Return the verdict on a number's difference to the baseline, over the compared datums.
 
     Includes its interval if the gate has ``surely``.
     """
-    margins = held.margins
+    margins = context.margins
     assert margins is not None
     if isinstance(margins, str):
         return _with(blank, status=SKIPPED, reason=margins)
@@ -362,7 +362,7 @@ def _of_difference(
     ]
     if gaps:
         about = _with(about, reason="; ".join([*filter(None, [margins.told]), " and ".join(gaps)]))
-    if too_few(found.get("coverage")) and not held.accepted:
+    if too_few(found.get("coverage")) and not context.accepted:
         why = (
             f"{about.reason}, more than a tenth of those with a value; a gate on {COVERAGE} accepts"
             " that"
@@ -591,7 +591,7 @@ def refuse_workers(gates: Sequence[Gate], executor: str | None) -> None:
 def can_be_compared(earlier: Scorecard) -> bool:
     """Return whether a result has its tallies."""
     return earlier.tallied is not None or (
-        earlier.folder is not None and kept_bytes(earlier.folder) > 0
+        earlier.folder is not None and tally_bytes(earlier.folder) > 0
     )
 
 
@@ -609,7 +609,7 @@ def hold(gates: Sequence[Gate], earlier: Scorecard) -> None:
         earlier.tallied = tallied_of("the baseline", earlier)
 
 
-def answer_apart(earlier: Scorecard | None, card: Scorecard) -> bool | None:
+def means_differ_in_datums(earlier: Scorecard | None, card: Scorecard) -> bool | None:
     """Return whether the means of a run and its baseline are over different datums.
 
     Their numbers are then not comparable, and gates use the common datums. None if a run does not
@@ -619,7 +619,7 @@ def answer_apart(earlier: Scorecard | None, card: Scorecard) -> bool | None:
         return False
     if not can_be_compared(earlier) or not can_be_compared(card):
         return None
-    return apart(tallied_of("the baseline", earlier), tallied_of("this run", card))
+    return covers_other_datums(tallied_of("the baseline", earlier), tallied_of("this run", card))
 
 
 def _leaves_out(task: str) -> bool:

@@ -400,7 +400,7 @@ def judge(
         source: Endpoint | Collector = Collector(cache)
         if client is not None:
             source = Endpoint(client, budget, asks.retries, structured, stop)
-        caller = _caller(asks, cache, source, partial(_found, budget, source))
+        caller = _caller(asks, cache, source, partial(_count_cached, budget, source))
         outcomes = run(
             rows,
             asks.asked(),
@@ -442,7 +442,7 @@ def _caller(
     )
 
 
-def _found(budget: Budget, source: Endpoint | Collector) -> None:
+def _count_cached(budget: Budget, source: Endpoint | Collector) -> None:
     """An answer was in the cache."""
     budget.found()
     if isinstance(source, Endpoint):
@@ -687,7 +687,7 @@ def _take(line: str, where: str, cache: Cache, found: Imported) -> None:
         try:
             answer = read_completion(body)
         except Transient as failure:
-            cache.fail(key, failure.kind, _told(str(failure)))
+            cache.fail(key, failure.kind, _storable(str(failure)))
             found.failures += 1
             return
         model = body.get("model") if isinstance(body, dict) else None
@@ -698,10 +698,10 @@ def _take(line: str, where: str, cache: Cache, found: Imported) -> None:
     if said is None:
         said = (body, "") if isinstance(body, str) and body.strip() else (f"status {status}", "")
     refused = isinstance(status, int) and 400 <= status < 500 and status not in _PASSING
-    cache.fail(key, REJECTED if refused else "batch_failed", _told(said[0]))
+    cache.fail(key, REJECTED if refused else "batch_failed", _storable(said[0]))
     found.failures += 1
 
 
-def _told(message: str) -> str:
+def _storable(message: str) -> str:
     """A message as it may be kept: no key in it, on one line, not long."""
     return sound(redacted(" ".join(message.split()), None)[:_SHOWN])

@@ -161,7 +161,7 @@ def get(task: str, name: str) -> Metric:
     Raises:
         OptionError: no such metric; suggests the nearest.
     """
-    metric = _found(task, name)
+    metric = _lookup(task, name)
     if metric is None:
         hint = _close(task, name) or _elsewhere(task, name)
         hint = hint or did_you_mean(name, all_metrics(task))
@@ -181,7 +181,7 @@ def _close(task: str, name: str) -> str:
 
 
 @lru_cache(1024)
-def _found(task: str, name: str) -> Metric | None:
+def _lookup(task: str, name: str) -> Metric | None:
     """The metric of that name or alias, or of a family, if there is one."""
     metrics = all_metrics(task)
     if name in metrics:
@@ -229,10 +229,10 @@ def at_threshold(task: str, name: str) -> tuple[str, float] | None:
     others.
     """
     rate = _RATE.fullmatch(name)
-    if rate is None or _found(task, name) is not None:
+    if rate is None or _lookup(task, name) is not None:
         return None
     base, at = (rate[1], float(rate[2])) if rate[1] else (rate[3], int(rate[4]) / 100)
-    metric = _found(task, base)
+    metric = _lookup(task, base)
     if metric is None or _THRESHOLDS not in metric.params:
         return None
     return metric.name, at
@@ -245,7 +245,7 @@ def _wanted(task: str, name: str) -> Asked:
         OptionError: the text after an ``@`` is not a cut-off, or an IoU threshold, which only runs
             accept in a name.
     """
-    if _found(task, name) is not None:  # mAP@[.5:.95] has no cut-off
+    if _lookup(task, name) is not None:  # mAP@[.5:.95] has no cut-off
         return Asked(name, None)
     rated = at_threshold(task, name)
     if rated is not None:
@@ -257,7 +257,7 @@ def _wanted(task: str, name: str) -> Asked:
         )
     cut = _CUT.fullmatch(name)
     if cut is not None:
-        metric = _found(task, cut[1] or "TopKAccuracy")
+        metric = _lookup(task, cut[1] or "TopKAccuracy")
         if metric is not None and "k" in metric.params:
             return Asked(metric.name, int(cut[2] or cut[3]))
     return parse_metric(name)
@@ -281,7 +281,7 @@ def members(task: str, name: str, options: Any) -> tuple[str, ...]:
 @lru_cache(1024)
 def group_of(task: str, name: str) -> Callable[[Any], Any] | None:
     """Return the function from options to the metrics of a group; None for a metric."""
-    return _groups(task).get(name.casefold()) if _found(task, name) is None else None
+    return _groups(task).get(name.casefold()) if _lookup(task, name) is None else None
 
 
 @cache
@@ -339,7 +339,7 @@ def has(task: str, name: str) -> bool:
         wanted = _wanted(task, name)
     except OptionError:
         return False
-    metric = _found(task, wanted.metric)
+    metric = _lookup(task, wanted.metric)
     return metric is not None and (wanted.k is None or "k" in metric.params)
 
 
@@ -348,5 +348,5 @@ def everywhere(name: str) -> list[tuple[Metric, int | None]]:
     return [
         asked(task, name)
         for task in NAMES
-        if has(task, name) and _found(task, _wanted(task, name).metric) is not None
+        if has(task, name) and _lookup(task, _wanted(task, name).metric) is not None
     ]

@@ -315,7 +315,7 @@ _STEPS = 200
 _HOTTEST = 1e3
 
 
-class Told(msgspec.Struct, frozen=True):
+class ScoredSegments(msgspec.Struct, frozen=True):
     """Distinct scores of every segment, descending, and their rows.
 
     Attributes:
@@ -330,27 +330,27 @@ class Told(msgspec.Struct, frozen=True):
     right: Array
     n: Array
 
-    def of(self, segment: int) -> Told:
+    def of(self, segment: int) -> ScoredSegments:
         """One segment."""
         here = slice(int(self.start[segment]), int(self.start[segment + 1]))
-        return Told(
+        return ScoredSegments(
             np.array([0, here.stop - here.start]), self.score[here], self.right[here], self.n[here]
         )
 
-    def pieces(self) -> Iterator[tuple[Array, Told]]:
+    def pieces(self) -> Iterator[tuple[Array, ScoredSegments]]:
         """The scores, few at a time, and the segment of each."""
         segment = np.arange(self.start.size - 1)
         for begin in range(0, self.score.size, tuning().calibrated_scores):
             here = slice(begin, min(begin + tuning().calibrated_scores, self.score.size))
             start = np.clip(self.start, here.start, here.stop) - here.start
-            few = Told(start, self.score[here], self.right[here], self.n[here])
+            few = ScoredSegments(start, self.score[here], self.right[here], self.n[here])
             yield np.repeat(segment, np.diff(start)), few
 
 
-Pieces = Iterable[tuple[Array, Told]]
+Pieces = Iterable[tuple[Array, ScoredSegments]]
 
 
-def _pieces(curve: Curve) -> Iterator[tuple[Array, Told]]:
+def _pieces(curve: Curve) -> Iterator[tuple[Array, ScoredSegments]]:
     """The scores behind the points of a curve, block by block, and the segment of each."""
     before = np.zeros((2, curve.positives.size))
     for block in curve.blocks():
@@ -363,17 +363,17 @@ def _pieces(curve: Curve) -> Iterator[tuple[Array, Told]]:
             each[first] = column[first] - own[filled]
             own[filled] = column[last]
             rows.append(each)
-        yield segment, Told(block.start, block.threshold, *rows)
+        yield segment, ScoredSegments(block.start, block.threshold, *rows)
 
 
-def told_by(curve: Curve, scratch: str | None = None) -> Told:
+def segments_of(curve: Curve, scratch: str | None = None) -> ScoredSegments:
     """Collect the scores behind the points of a curve; in unnamed files if they are many.
 
     Args:
         scratch: folder for the files; the system's by default.
     """
     n_segments = curve.positives.size
-    kept: list[tuple[Array, Told]] = []
+    kept: list[tuple[Array, ScoredSegments]] = []
     size, held = np.zeros(n_segments, np.int64), True
     for segment, few in _pieces(curve):
         size += np.diff(few.start)
@@ -387,7 +387,7 @@ def told_by(curve: Curve, scratch: str | None = None) -> Told:
         for column, values in zip(columns, (few.score, few.right, few.n), strict=True):
             column[place] = values
         at += np.diff(few.start)
-    return Told(start, *columns)
+    return ScoredSegments(start, *columns)
 
 
 def _room(n: int, scratch: str | None, *, held: bool) -> Array:
@@ -428,7 +428,7 @@ class Bins(msgspec.Struct, frozen=True):
         return np.where(self.n.sum(axis=1) > 0, self.gap.max(axis=1), np.nan)
 
 
-def bins_of(scores: Told, n_bins: int) -> Bins:
+def bins_of(scores: ScoredSegments, n_bins: int) -> Bins:
     """Bin rows by score; scores outside [0, 1] make a segment undefined."""
     return _binned(scores.pieces(), scores.start.size - 1, n_bins)
 
@@ -452,7 +452,7 @@ def _binned(pieces: Pieces, n_segments: int, n_bins: int) -> Bins:
 
 
 def ece_of(
-    parts: Sequence[Told], n_bins: int, changed: Sequence[Callable[[Array], Array]] = ()
+    parts: Sequence[ScoredSegments], n_bins: int, changed: Sequence[Callable[[Array], Array]] = ()
 ) -> float:
     """Compute the expected calibration error of one segment.
 
@@ -460,7 +460,7 @@ def ece_of(
         changed: function on the scores of each block; identity if missing.
     """
 
-    def pieces() -> Iterator[tuple[Array, Told]]:
+    def pieces() -> Iterator[tuple[Array, ScoredSegments]]:
         for scores, change in zip_longest(parts, changed):
             for segment, few in scores.pieces():
                 score = few.score if change is None else change(few.score)
@@ -469,7 +469,7 @@ def ece_of(
     return float(_binned(pieces(), 1, n_bins).expected[0])
 
 
-def fitted_temperature(scores: Told) -> float:
+def fitted_temperature(scores: ScoredSegments) -> float:
     """Fit the temperature that minimises the negative log likelihood of one segment.
 
     The likelihood is convex in 1 / T; the root of its derivative is found by bisection. NaN without
@@ -534,7 +534,7 @@ class Isotonic(msgspec.Struct, frozen=True):
         return np.asarray(np.interp(score, at, np.repeat(self.value, 2)))
 
 
-def fitted_isotonic(scores: Told) -> Isotonic:
+def fitted_isotonic(scores: ScoredSegments) -> Isotonic:
     """Compute the isotonic least-squares fit of one segment, by pooling adjacent violators.
 
     Source: M. Ayer et al. (1955); B. Zadrozny, C. Elkan (2002) for calibration. The values are

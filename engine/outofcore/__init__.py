@@ -1,5 +1,5 @@
 """Runs in bounded memory: rows shuffled to buckets by datum, tallied bucket by bucket."""
 
-from .driver import Done, large, run, told_of_memory, wanted
+from .driver import large, run, told_of_memory, wanted
 
-__all__ = ["Done", "large", "run", "told_of_memory", "wanted"]
+__all__ = ["large", "run", "told_of_memory", "wanted"]

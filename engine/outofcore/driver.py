@@ -263,34 +263,6 @@ def rows_of(heads: list[dict[str, Any]], whole: Whole) -> dict[str, int]:
     return rows
 
 
-class Done(msgspec.Struct):
-    """Result of a bounded run.
-
-    Attributes:
-        frames: name -> maker of the output frame.
-        rows: table -> number of rows.
-        recognised: table -> column name in the input -> canonical name.
-        sources: table -> origin.
-        seconds: step -> seconds of all workers.
-        page: data for the report, if requested.
-        tallied: the tally, in memory, if small.
-    """
-
-    plan: planner.Plan
-    frames: dict[str, Callable[[], pl.DataFrame]]
-    labels: pl.DataFrame
-    notes: list[Note]
-    columns: dict[str, dict[str, Any]]
-    rows: dict[str, int]
-    n_datums: int
-    recognised: dict[str, dict[str, str]]
-    sources: dict[str, str]
-    seconds: dict[str, float]
-    buckets: int
-    page: Paged = Paged()
-    tallied: summary.Tallied | None = None
-
-
 class Wanted(msgspec.Struct):
     """Tables to be processed in buckets.
 
@@ -404,7 +376,7 @@ def run(
     *,
     held: bool = False,
     disk: ExitStack | None = None,
-) -> Done:
+) -> summary.Result:
     """Shuffle rows to buckets, tally every bucket, merge, summarise.
 
     Args:
@@ -507,7 +479,7 @@ def run(
             )
         notes += frames_beyond({**frames, **page.makers}, found.limit)
         notes += [] if estimate is None else estimate.notes()
-    return Done(
+    return summary.Result(
         plan=plan,
         frames=frames,
         labels=tallies.labels.frame,
@@ -515,15 +487,17 @@ def run(
         rows=rows_of(heads, whole),
         n_datums=n_datums,
         recognised=heads[0]["recognised"],
-        columns=columns_read(
-            {role: (side.schema, side.naming) for role, side in ready.sides.items()},
-            options.columns,
-            tuple(ready.plan.homes),
-            ready.where,
-        ),
         sources={role: side.source.description for role, side in ready.sides.items()},
         seconds=tallies.seconds,
-        buckets=n,
+        facts={
+            "buckets": n,
+            "columns": columns_read(
+                {role: (side.schema, side.naming) for role, side in ready.sides.items()},
+                options.columns,
+                tuple(ready.plan.homes),
+                ready.where,
+            ),
+        },
         page=page,
         tallied=tallied,
     )

@@ -406,7 +406,7 @@ def tally_ends(folder: str, bucket: int, threads: int, digest: str, known: list[
     frames, files = rows_of_bucket(folder, bucket, job, paths[-1])
     if frames is None:
         return
-    for end, tallies in limits.ends_of(plan, frames, chosen, None, Threads(threads)):
+    for end, tallies in limits.extreme_tallies(plan, frames, chosen, None, Threads(threads)):
         write_tally(part_file(end_folder(folder, end), bucket), tallies, job, plan, {})
     for path in files:
         path.unlink(missing_ok=True)

@@ -62,7 +62,7 @@ def choices(plan: Plan, parts: Sequence[Found]) -> list[tuple[Limit, Facts]]:
     return made
 
 
-def ends_of(
+def extreme_tallies(
     plan: Plan, frames: Frames, known: Sequence[tuple[Limit, Facts]], tallies: Any, workers: Workers
 ) -> Iterator[tuple[str, Any]]:
     """Yield the tally of a part at each extreme of each choice, with the extreme's name.
@@ -108,7 +108,7 @@ def matched(plan: Plan, frames: Frames, threads: Threads) -> tuple[Any, Moved]:
     """Tally a run in memory, also at the extremes of all choices."""
     known = choices(plan, [facts_of(plan, frames)])
     tallies = planner.run(plan, copy_of(frames), threads)
-    return tallies, (known, dict(ends_of(plan, frames, known, tallies, threads)))
+    return tallies, (known, dict(extreme_tallies(plan, frames, known, tallies, threads)))
 
 
 def table(

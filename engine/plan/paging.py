@@ -168,7 +168,7 @@ def worst(tallied: Tallied, n: int = MOST, losses: Losses | None = None) -> pl.D
         ResultError: the run has no loss per datum; the message names a remedy.
     """
     losses = losses_of(tallied) if losses is None else losses
-    return _told(losses, tallied, worst_codes(losses, n))
+    return _datum_rows(losses, tallied, worst_codes(losses, n))
 
 
 def shares(losses: Losses, codes: Array) -> Array:
@@ -189,7 +189,7 @@ def shares(losses: Losses, codes: Array) -> Array:
     return wrong[codes] / total if total else np.zeros(codes.size)
 
 
-def _told(losses: Losses, tallied: Tallied, codes: Array) -> pl.DataFrame:
+def _datum_rows(losses: Losses, tallied: Tallied, codes: Array) -> pl.DataFrame:
     """Datums as a frame, in the order of their codes."""
     made_with = msgspec.json.encode(losses.made_with).decode() if losses.made_with else None
     return pl.DataFrame(
@@ -228,7 +228,7 @@ def worse_since(before: Tallied, now: Tallied, n: int = MOST) -> pl.DataFrame:
     fall = then - value if losses.higher else value - then
     rows = np.flatnonzero(fall > 0)  # NaN is none
     codes = rows[np.lexsort((rows, -fall[rows]))][:n]
-    return _told(losses, now, codes).with_columns(before=pl.Series(then[codes]))
+    return _datum_rows(losses, now, codes).with_columns(before=pl.Series(then[codes]))
 
 
 def worst_codes(losses: Losses, n: int) -> Array:

@@ -36,7 +36,7 @@ def make_plan(options: Options, task: str) -> Plan:
         options = options.replace(iou_type=dialect.iou_type)
     does = tasks.get(task)
     if "iou_thresholds_to_return" in registry.of_any(task, "params"):
-        options = _thresholds_apart(options, task, dialect)
+        options = _split_threshold(options, task, dialect)
     plain = options
     asked = None
     if options.metrics is not None:
@@ -62,7 +62,7 @@ def make_plan(options: Options, task: str) -> Plan:
     return Plan(task, dialect, options, settings, metrics, cuts, _needs(metrics, dialect))
 
 
-def _thresholds_apart(options: Options, task: str, dialect: dialects.Dialect) -> Options:
+def _split_threshold(options: Options, task: str, dialect: dialects.Dialect) -> Options:
     """Split metric names with an IoU threshold, AP50 or mAP@0.5, into metric and option.
 
     If the same option defines another metric's default thresholds, these are added.
@@ -329,16 +329,16 @@ def explain(plan: Plan) -> str:
         [
             f"task      {plan.task}",
             f"dialect   {plan.dialect.name}: {plan.dialect.about}",
-            f"metrics   {', '.join(_told(metric, plan) for metric in plan.metrics)}",
+            f"metrics   {', '.join(_name_with_cuts(metric, plan) for metric in plan.metrics)}",
             *plan.does.explain(plan.settings, plan.needs),
             f"slices    {', '.join(plan.options.by) or 'none'}",
-            *_told_of_intervals(plan.options),
+            *_describe_intervals(plan.options),
             f"key       {plan.fingerprint} (tallies under one key can be merged)",
         ]
     )
 
 
-def _told_of_intervals(options: Options) -> list[str]:
+def _describe_intervals(options: Options) -> list[str]:
     """Return lines on the resampling for intervals; empty without intervals."""
     asked = wanted(options)
     if asked is None:
@@ -351,7 +351,7 @@ def _told_of_intervals(options: Options) -> list[str]:
     ]
 
 
-def _told(metric: Metric, plan: Plan) -> str:
+def _name_with_cuts(metric: Metric, plan: Plan) -> str:
     """A metric's name with its cut-offs."""
     cuts = plan.cuts.get(metric.name)
     if cuts is None or cuts == (None,):

@@ -24,6 +24,7 @@ from ..schemas.errors import ResultError
 from ..schemas.options import Options
 from ..schemas.results import FRAMES, frame_schema
 from ..schemas.tuning import tuning
+from ..scorecard.storage import Paged
 from ..tally.cells import Cells
 from ..tally.datums import Labels
 from ..tasks.task import Losses, Task
@@ -231,6 +232,37 @@ class Tallied(msgspec.Struct, frozen=True):
     plan: Plan
     tallies: Any
     threads: Threads
+
+
+class Result(msgspec.Struct, kw_only=True):
+    """Frames and facts of a run, from which its scorecard is made.
+
+    Attributes:
+        frames: name -> maker of the output frame.
+        n_datums: number of datums.
+        rows: table -> number of rows.
+        recognised: table -> column name in the input -> canonical name.
+        sources: table -> origin.
+        seconds: step -> seconds, of all workers.
+        facts: further content of ``run.json``, or functions that return it.
+        page: frames of the report of a run in bounded memory; otherwise None.
+        view: view of the whole set, if rows are in memory.
+        tallied: the tally, if it is in memory.
+    """
+
+    plan: Plan
+    frames: dict[str, Callable[[], pl.DataFrame]]
+    labels: pl.DataFrame
+    notes: list[Note]
+    n_datums: int
+    rows: dict[str, int] = {}
+    recognised: dict[str, dict[str, str]] = {}
+    sources: dict[str, str] = {}
+    seconds: dict[str, float] = {}
+    facts: dict[str, Any] = {}
+    page: Paged | None = None
+    view: Any = None
+    tallied: Tallied | None = None
 
 
 class _Views:

@@ -124,7 +124,7 @@ def _nearest(
     return rows.filter(pl.col(column) == best)
 
 
-def _spots(rows: pl.DataFrame) -> list[str]:
+def _shared_thresholds(rows: pl.DataFrame) -> list[str]:
     """The thresholds that all rows share, in words."""
     said = []
     for column, name in (("iou_threshold", "IoU"), ("score_threshold", "score")):
@@ -156,7 +156,7 @@ def _described(said: list[str], n: int) -> str:
     return "; ".join([*said, *([f"and {left} more"] if left > 0 else [])]) + "."
 
 
-def _known(values: Iterable[float | None]) -> list[float]:
+def _defined(values: Iterable[float | None]) -> list[float]:
     return [value for value in values if value is not None]
 
 
@@ -205,7 +205,7 @@ def line_chart(
         marks.append(Line(ends, [*ends], dash=DOTTED, opacity=0.5))
     own = list(dict.fromkeys(one.name for one in curves if not one.baseline and not one.whole))
     for one in reversed(curves):  # the whole on top
-        marks += _marks(one, own.index(one.name) if one.name in own else PLAIN)
+        marks += _curve_marks(one, own.index(one.name) if one.name in own else PLAIN)
     said = [f"{y.title} by {x.title}"]
     for one in curves[:_DESCRIBED]:
         known = [(a, b) for a, b in zip(one.x, one.y, strict=True) if b is not None]
@@ -218,7 +218,7 @@ def line_chart(
     return Chart(kind, title, x, y, marks, _described(said, len(curves)), note)
 
 
-def _marks(one: Curve, i: int) -> list[Mark]:
+def _curve_marks(one: Curve, i: int) -> list[Mark]:
     """A line with its gaps, symbols and intervals."""
     colour = PLAIN if one.whole else i
     legend = "baseline" if one.baseline else _supported(one.name, one.support)
@@ -245,7 +245,7 @@ def _marks(one: Curve, i: int) -> list[Mark]:
         radius = [2 + 5 * math.sqrt(one.counts[n] / top) for n in known]
         titles = [f"{said}, n {one.counts[n]:,}" for said, n in zip(titles, known, strict=True)]
     if known:
-        x, y = [one.x[n] for n in known], _known(one.y[n] for n in known)
+        x, y = [one.x[n] for n in known], _defined(one.y[n] for n in known)
         own = "" if one.baseline or one.whole else legend
         marks.append(Points(x, y, i % END, own, colour, radius, titles))
     reach = [
@@ -329,7 +329,7 @@ def curve_chart(kind: str, run: Numbers, base: Numbers | None, want: Want) -> li
     curves = [*_overall(run, rows, curve, want), *_of_labels(rows, ranked, curve, want)]
     missing = ""
     if base is not None:
-        before = _beside(base, source, want, rows)
+        before = _baseline_rows(base, source, want, rows)
         theirs = _ranked(before, curve, base, want)
         beside = []
         if theirs.schema["label_value"] == ranked.schema["label_value"] and theirs.height:
@@ -338,7 +338,7 @@ def curve_chart(kind: str, run: Numbers, base: Numbers | None, want: Want) -> li
         beside = [*(_overall(base, before, curve, want) if n > 1 else []), *beside]
         curves += [one._replace(baseline=True) for one in beside]
         missing = "" if beside else _NO_BASELINE
-    spots = _spots(rows.select("iou_threshold"))
+    spots = _shared_thresholds(rows.select("iou_threshold"))
     others = ""
     if want.iou_threshold is None and spots:
         every = run.frames[source.frame].filter(pl.col("curve") == source.curve)
@@ -479,7 +479,7 @@ def _summed(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _beside(base: Numbers, source: _Source, want: Want, rows: pl.DataFrame) -> pl.DataFrame:
+def _baseline_rows(base: Numbers, source: _Source, want: Want, rows: pl.DataFrame) -> pl.DataFrame:
     """Return the baseline's rows of a curve, at the run's IoU threshold, possibly empty."""
     iou = rows["iou_threshold"][0]
     want = msgspec.structs.replace(want, iou_threshold=None)
@@ -495,7 +495,7 @@ def thresholds(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
     n = rows["label_value"].n_unique()
     one = rows["label_value"][0] if n == 1 else None
     curves: list[Curve] = []
-    before = None if base is None else _beside(base, _COUNTED, want, rows)
+    before = None if base is None else _baseline_rows(base, _COUNTED, want, rows)
     if before is not None and before.height and one is not None:
         before = _of_label(before, one)
     for some in (rows, before):
@@ -510,7 +510,7 @@ def thresholds(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
     if not curves:
         return []
     of = f"all {n:,} labels together" if one is None else want.called(one)
-    spots = _spots(rows.select("iou_threshold"))
+    spots = _shared_thresholds(rows.select("iou_threshold"))
     title = want.titled("Precision, recall and F1 by score threshold", of, *spots)
     note = "counts of all labels summed" if n > 1 else ""
     note = _joined(note, _NO_BASELINE if before is not None and not before.height else "")
@@ -550,7 +550,7 @@ def by_k(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
     shown = names[: LINES if base is None else LINES_BESIDE]
     curves = [one for one in curves if one.name in shown]
     ks = sorted({k for one in curves for k in one.x})
-    reach = _known(value for one in curves for value in (*one.y, *one.low, *one.high))
+    reach = _defined(value for one in curves for value in (*one.y, *one.low, *one.high))
     y = Scale("value", min(0.0, *reach), max(1.0, *reach))
     note = _more(len(names) - len(shown), "metric")
     title = want.titled("Values by cut-off")
@@ -633,7 +633,7 @@ def binned(shows: Binned, run: Numbers, base: Numbers | None, want: Want) -> lis
     lacking = "the baseline has no bins" if base is not None and len(curves) < 2 else ""
     low, high = 0.0, 1.0
     if not shows.unit:
-        values = _known(value for one in curves for value in (*one.x, *one.y))
+        values = _defined(value for one in curves for value in (*one.x, *one.y))
         low, high = min(values), max(values)
         low, high = (low, high) if low < high else (low - 1, high + 1)
     x, y = (Scale(title, low, high) for title in shows.axes)
@@ -837,13 +837,13 @@ def _worst_first(
         every = f"the {BARS} worst of {len(bars):,} {word}s; all: {getting('metrics')}"
         note = _joined(note, every)
     shown = bars[:BARS]
-    values = _known(end for bar in shown for end in (bar.value, bar.low, bar.high, bar.baseline))
+    values = _defined(end for bar in shown for end in (bar.value, bar.low, bar.high, bar.baseline))
     if not values:
         return []
     values += [] if reference is None else [reference[0]]
     end = max(1.0, *values) if max(values) > 0 else 0.0 if min(values) < 0 else 1.0
     called = _words(at_k(metric, first["k"]), first["statistic"], first["average"])
-    heading = want.titled(f"{called} by {word}", *_spots(rows))
+    heading = want.titled(f"{called} by {word}", *_shared_thresholds(rows))
     axis = Scale(called, min(0.0, *values), end)
     return [bar_chart(kind, heading, axis, shown, note, reference)]
 
@@ -860,8 +860,8 @@ def costs(metric: str, run: Numbers, base: Numbers | None, want: Want) -> list[C
         Bar(kind, value, low, high, baseline=before.get(kind))
         for kind, value, low, high in rows.select("statistic", "value", "lower", "upper").rows()
     ]
-    ends = _known(end for b in bars for end in (b.value, b.low, b.high, b.baseline))
-    heading = want.titled("Cost of each kind of error", *_spots(rows))
+    ends = _defined(end for b in bars for end in (b.value, b.low, b.high, b.baseline))
+    heading = want.titled("Cost of each kind of error", *_shared_thresholds(rows))
     axis = Scale("AP gained without it", min(0.0, *ends), max(ends) or 1.0)
     note = "FalsePos and FalseNeg summarise the others"
     return [bar_chart("costs", heading, axis, bars, note)]
@@ -959,9 +959,9 @@ def confusion(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
         if not bars:
             return []
         axis = Scale(
-            "count", 0.0, max(_known(n for bar in bars for n in (bar.value, bar.baseline)))
+            "count", 0.0, max(_defined(n for bar in bars for n in (bar.value, bar.baseline)))
         )
-        heading = want.titled("Most frequent confusions", *_spots(rows))
+        heading = want.titled("Most frequent confusions", *_shared_thresholds(rows))
         note = f"{grid.note}, actual → predicted; all: {getting('confusion')}"
         return [bar_chart("confusion", heading, axis, bars, note, counts=True)]
     earlier = then and [
@@ -974,7 +974,7 @@ def confusion(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
     changed = "below a count, its change since the baseline" if earlier else ""
     return [
         matrix_chart(
-            want.titled("Confusion", *_spots(rows)),
+            want.titled("Confusion", *_shared_thresholds(rows)),
             [row.names[0] for row in grid.rows],
             [*grid.columns],
             [[int(n or 0) for n in row.numbers] for row in grid.rows],
@@ -1095,7 +1095,9 @@ def _forest(comparison: Comparison, heading: str, lines: list[Titled], b: str) -
         )
         for name, row in alike[:BARS]
     ]
-    reach = max(map(abs, _known(v for bar in bars for v in (bar.value, bar.low, bar.high)))) or 1.0
+    reach = (
+        max(map(abs, _defined(v for bar in bars for v in (bar.value, bar.low, bar.high)))) or 1.0
+    )
     level = comparison.level
     left = len(lines) - len(bars)
     note = _joined(

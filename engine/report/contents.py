@@ -379,7 +379,7 @@ def pictures(datums: Sequence[Shown], folder: str) -> Pictures:
                     uri, height, width, whole, best = found
                     room -= len(uri)
                     coarse += not best
-                    marks = _marks(one, whole, (height, width))
+                    marks = _clipped_boxes(one, whole, (height, width))
                     name = os.path.relpath(path, images.root)
                     made = Picture(uri=uri, width=width, height=height, file=name, marks=marks)
         out.append(made)
@@ -544,7 +544,7 @@ def _as_jpeg(pixels: Array, quality: int) -> bytes:
         return bytes(file.read())
 
 
-def _marks(one: Shown, whole: tuple[int, int], shape: tuple[int, int]) -> tuple[Mark, ...]:
+def _clipped_boxes(one: Shown, whole: tuple[int, int], shape: tuple[int, int]) -> tuple[Mark, ...]:
     """Return the boxes in thumbnail pixels, clipped to its edges.
 
     Boxes are scaled by the image size in the table of datums, otherwise by the file's size.

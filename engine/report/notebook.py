@@ -16,11 +16,11 @@ from .summary import (
     headline_table,
     limited,
     made,
+    ordered_notes,
     remarks,
-    rows_said,
+    row_counts,
     sections,
     tables_of,
-    told,
     unnumbered,
 )
 from .svg import svg
@@ -52,13 +52,13 @@ def as_html(card: Scorecard) -> str:
     parts += _pictures(card)
     parts += [
         f"<div><small>{'<b>warning:</b> ' * (kind == 'warning')}{html.escape(note)}</small></div>"
-        for kind, note in told(card)
+        for kind, note in ordered_notes(card)
     ]
     heights = dict(made(card))
     parts.append(
         "<div><small>frames: "
         + (
-            ", ".join(f"<code>.{name}</code>{rows_said(heights, name)}" for name in card.frames)
+            ", ".join(f"<code>.{name}</code>{row_counts(heights, name)}" for name in card.frames)
             or "none"
         )
         + "</small></div>"

@@ -35,9 +35,9 @@ from .summary import (
     footnotes,
     headed,
     heading,
+    ordered_notes,
     sections,
     supported,
-    told,
 )
 from .tables import USUAL_K, VALUE, Grid, Look
 from .text import UNDEFINED, number, plain, signed
@@ -139,7 +139,7 @@ def _numbers(section: Section, differences: Differences | None, i: int) -> Table
         if reach:
             ends = line.row.get("lower"), line.row.get("upper")
             row.append(Cell("" if None in ends else " to ".join(map(number, ends))))
-        row += _beside(differences.of(line.row)) if differences is not None else []
+        row += _baseline_cells(differences.of(line.row)) if differences is not None else []
         if support:
             rests = line.row.get("support")
             row.append(Cell("" if rests is None else f"{rests:,.10g}", rests))
@@ -156,19 +156,19 @@ def _numbers(section: Section, differences: Differences | None, i: int) -> Table
 _NEXT = [Column("baseline"), Column("difference"), Column("verdict", READING)]
 
 
-def _beside(found: Difference | None) -> list[Cell]:
+def _baseline_cells(found: Difference | None) -> list[Cell]:
     """The baseline's number, the difference with its interval, and how to read it."""
     if found is None:
         return texts("not there", "", "new")
     before = Cell(number(found.before), found.before)
     if found.value is None:
         return [before, *texts(UNDEFINED, "undefined")]
-    said = signed(found.value)
+    value = signed(found.value)
     if found.lower is not None and found.upper is not None:
-        said += f" [{signed(found.lower)}, {signed(found.upper)}]"
+        value += f" [{signed(found.lower)}, {signed(found.upper)}]"
     reading = found.reading
-    told = f"{ARROWS[reading]} {reading}" if reading else found.unread
-    return [before, Cell(said, found.value), Cell(told, state=reading)]
+    verdict = f"{ARROWS[reading]} {reading}" if reading else found.unread
+    return [before, Cell(value, found.value), Cell(verdict, state=reading)]
 
 
 def _of_grid(
@@ -200,7 +200,7 @@ def _of_grid(
         line.append(first._replace(bar=100 * (first.value or 0.0) if filled else None))
         if differences is not None:
             of = row.rows[0] if row.rows else None
-            line += _beside(None if of is None else differences.of(of))
+            line += _baseline_cells(None if of is None else differences.of(of))
         if any(support):
             line.append(Cell(said, on, bar=None if on is None else 100 * on / largest))
         rows.append([*line, *more])
@@ -492,7 +492,9 @@ def as_page(
     page, found, drawn = "", sections(card, Look(VALUE)), _drawn(card, baseline, examples)
     for most in _MOST_ROWS:
         shown = parts(card, found, differences, most)
-        said = _said(card, lead(found), shown, comparison, gates, baseline=baseline is not None)
+        said = _summary_facts(
+            card, lead(found), shown, comparison, gates, baseline=baseline is not None
+        )
         said["reading"] = "" if baseline is None else _reading(comparison, margins)
         page = _template().render(
             **_about(card, title, baseline_name),
@@ -500,7 +502,7 @@ def as_page(
             **said,
             parts=shown,
             gates=gates,
-            notes=[plain(note) for _, note in told(card)] + list(notes),
+            notes=[plain(note) for _, note in ordered_notes(card)] + list(notes),
             contents=_contents(said["has"], drawn, said["verdict"]["title"]),
             **drawn,
         )
@@ -532,7 +534,7 @@ def _safe(text: str) -> Any:
     return Markup(text)
 
 
-def _said(
+def _summary_facts(
     card: Scorecard,
     headline: str,
     shown: list[Part],

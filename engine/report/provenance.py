@@ -111,13 +111,13 @@ def _rules(card: Scorecard) -> list[tuple[str, str]]:
     if type(ours) is not type(usual) or not isinstance(ours, msgspec.Struct):
         return []
     return [
-        (f"rule {name.replace('_', ' ')}", f"{_said(own)} (standard: {_said(other)})")
+        (f"rule {name.replace('_', ' ')}", f"{_as_text(own)} (standard: {_as_text(other)})")
         for name in ours.__struct_fields__
         if (own := getattr(ours, name)) != (other := getattr(usual, name))
     ]
 
 
-def _said(value: Any) -> str:
+def _as_text(value: Any) -> str:
     if callable(value):
         return str(getattr(value, "__name__", value))
     return value if isinstance(value, str) else json.dumps(value, default=str)

@@ -41,9 +41,9 @@ from .summary import (
     limited,
     made,
     markdown,
+    ordered_notes,
     sections,
     supported,
-    told,
     unnumbered,
 )
 from .summary import heading as summary_heading
@@ -207,7 +207,7 @@ def render(
         parts.append(Text(""))
         # Hanging indent, so that a wrapped note still reads as one.
         notes = Grid_.grid(padding=(0, 1))
-        for kind, note in told(card):
+        for kind, note in ordered_notes(card):
             notes.add_row(f"{kind}:", Text(plain(note)))
         parts.append(notes)
     if beside and (line := also_made(card, written=written)):
@@ -400,10 +400,10 @@ def metrics_listing(table: pl.DataFrame, names: Sequence[str], task: str | None,
     Raises:
         OptionError: no such metric or task.
     """
-    table = _kept(table, "task", [task] if task else [], "task")
+    table = _named_rows(table, "task", [task] if task else [], "task")
     known = set(table["name"])
     spelled = [_spelled(name, known) for name in names]
-    table = _kept(table, "name", [one for some in spelled for one in some], "metric")
+    table = _named_rows(table, "name", [one for some in spelled for one in some], "metric")
     if form != "text":
         return _as(table, form)
     blocks = []
@@ -446,7 +446,7 @@ def schemas_listing(names: Sequence[str], form: str) -> str:
     Raises:
         OptionError: no such table or frame.
     """
-    table = _kept(_all_columns(), "table", names, "table or frame")
+    table = _named_rows(_all_columns(), "table", names, "table or frame")
     if form != "text":
         return _as(table, form)
     blocks = []
@@ -528,7 +528,7 @@ def checked(report: CheckReport, form: str) -> str:
     return "\n".join(lines)
 
 
-def _kept(table: pl.DataFrame, column: str, names: Sequence[str], kind: str) -> pl.DataFrame:
+def _named_rows(table: pl.DataFrame, column: str, names: Sequence[str], kind: str) -> pl.DataFrame:
     """Rows of the given names, however they are capitalised, in the order of the names."""
     if not names:
         return table
@@ -699,7 +699,7 @@ def _many(comparison: Comparison) -> Table:
     return Table(columns, rows, notes=[note])
 
 
-def beside(comparison: Comparison) -> list[str]:
+def lines_below(comparison: Comparison) -> list[str]:
     """Lines below the tables: flips, notes."""
     lines = []
     found = lead(comparison)
@@ -738,7 +738,9 @@ def as_text(comparison: Comparison, width: int | None = None) -> str:
         room = None if width is None else width - 2
         lines += ["", *(f"  {line}" for line in aligned(table, room, _LEAST))]
         lines += [line for note in table.notes for line in _folded(note, width, "  ")]
-    more = [line for said in beside(comparison) for line in _folded(said, width, hanging="      ")]
+    more = [
+        line for said in lines_below(comparison) for line in _folded(said, width, hanging="      ")
+    ]
     return "\n".join([*lines, *([""] if more else []), *more])
 
 
@@ -760,7 +762,7 @@ def as_markdown(comparison: Comparison) -> str:
     parts = [f"**{_marked(heading(comparison))}**", _marked(comparison.verdict)]
     for table in tables(comparison):
         parts += [as_markdown_table(table), *table.notes]
-    if more := beside(comparison):
+    if more := lines_below(comparison):
         parts.append("\n".join(f"- {_marked(line)}" for line in more))
     return "\n\n".join(parts) + "\n"
 
@@ -779,7 +781,7 @@ def as_html(comparison: Comparison) -> str:
             as_html_table(table),
             *(f"<small>{html.escape(one)}</small>" for one in table.notes),
         ]
-    parts += [f"<div><small>{html.escape(line)}</small></div>" for line in beside(comparison)]
+    parts += [f"<div><small>{html.escape(line)}</small></div>" for line in lines_below(comparison)]
     return "<div>" + "".join(parts) + "</div>"
 
 

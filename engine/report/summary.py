@@ -25,27 +25,27 @@ from .tables import (
     Shown,
     arranged,
     at_k,
-    at_spots,
+    by_threshold,
     chosen,
     confusion_grid,
     counting,
     coverage,
+    distinguishing_words,
     every_spot,
     exact_layout,
     getting,
     label_grid,
     layout_of,
+    most_thresholds,
     names_of,
     numbered,
     ordered,
     others,
     reach,
     slice_grid,
-    spots_shown,
     spread_grid,
     spread_metrics,
     titled,
-    told_apart,
     with_more,
 )
 from .text import UNDEFINED, amount, escaped, number, plain, shortened
@@ -70,7 +70,7 @@ def confusion_grids(card: Scorecard, key: str | None, *, wide: bool = False) -> 
     whole = frame.filter(pl.col("slice").is_null())
     if not whole.height:
         return []
-    taken = at_spots(whole, spots_shown(card, _SPOTS, wide=wide))
+    taken = by_threshold(whole, most_thresholds(card, _SPOTS, wide=wide))
     named = _named(names_of(card.labels, key))
     grids = []
     for rows, at in taken:
@@ -271,9 +271,9 @@ def _headline(
     for metric in others(card, rows, placed) if rest else ():
         some = rows.filter(pl.col("metric") == metric)
         rows_of = whole(some, ("area", "max_detections", "parameters"))
-        for spot, note in at_spots(rows_of, spots_shown(card, wide=wide)):
+        for spot, note in by_threshold(rows_of, most_thresholds(card, wide=wide)):
             shown.take(spot)
-            apart = told_apart(spot)
+            apart = distinguishing_words(spot)
             for row in spot.iter_rows(named=True):
                 parts = (at_k(row["metric"], row["k"]), row["statistic"], row["average"])
                 title = " ".join(part for part in parts if part)
@@ -384,7 +384,7 @@ def also_made(card: Scorecard, *, written: bool = False) -> str:
         written: all of them are already saved in a folder.
     """
     rows = dict(made(card))
-    frames = ", ".join(f"{name}{rows_said(rows, name)}" for name in rows)
+    frames = ", ".join(f"{name}{row_counts(rows, name)}" for name in rows)
     rest = "" if written else ", write all with --out"
     return f"also made: {frames}; print one with --frame{rest}" if frames else ""
 
@@ -400,7 +400,7 @@ def unnumbered(card: Scorecard, shown: bool) -> str:
     return "numbers are in the frames below" if made(card) else "no numbers"
 
 
-def told(card: Scorecard) -> list[tuple[str, str]]:
+def ordered_notes(card: Scorecard) -> list[tuple[str, str]]:
     """Return (kind, note) pairs, warnings first."""
     rest = [note for note in card.notes if note not in card.warnings]
     return [*(("warning", one) for one in card.warnings), *(("note", one) for one in rest)]
@@ -454,14 +454,14 @@ def as_text(card: Scorecard) -> str:
         lines += [f"  {line}" for line in footnotes(section)]
     if empty := unnumbered(card, len(lines) > 1):
         lines.append(f"  {empty}")
-    lines += [f"  {kind}: {plain(note)}" for kind, note in told(card)]
+    lines += [f"  {kind}: {plain(note)}" for kind, note in ordered_notes(card)]
     rows = dict(made(card))
-    frames = [f"{name}{rows_said(rows, name)}" for name in card.frames]
+    frames = [f"{name}{row_counts(rows, name)}" for name in card.frames]
     lines.append(f"  frames: {', '.join(frames) or 'none'}")
     return "\n".join(lines)
 
 
-def rows_said(rows: dict[str, int], name: str) -> str:
+def row_counts(rows: dict[str, int], name: str) -> str:
     return f" ({rows[name]} row{'s' if rows[name] != 1 else ''})" if name in rows else ""
 
 
@@ -511,7 +511,7 @@ def markdown(
         parts += [f"- {escaped(line)}" for line in footnotes(section)]
     if empty := unnumbered(card, bool(found)):
         parts.append(empty)
-    parts += [f"- {kind}: {escaped(note)}" for kind, note in told(card)]
+    parts += [f"- {kind}: {escaped(note)}" for kind, note in ordered_notes(card)]
     if beside and (line := also_made(card, written=written)):
         parts.append(f"- {escaped(line)}")
     return "\n\n".join(parts).replace("\n\n- ", "\n- ") + "\n"

@@ -34,7 +34,7 @@ _COLUMNS = ("iou_threshold", "score_threshold")
 _WORDS = {"iou_threshold": "IoU", "score_threshold": "score"}
 
 
-def at_spots(rows: pl.DataFrame, most: int = SPOTS) -> list[tuple[pl.DataFrame, str]]:
+def by_threshold(rows: pl.DataFrame, most: int = SPOTS) -> list[tuple[pl.DataFrame, str]]:
     """Split a metric's rows by threshold, or keep only the one nearest 0.5 if there are many.
 
     Args:
@@ -53,7 +53,7 @@ def at_spots(rows: pl.DataFrame, most: int = SPOTS) -> list[tuple[pl.DataFrame, 
     ]
 
 
-def spots_shown(card: Scorecard, most: int = SPOTS, *, wide: bool) -> int:
+def most_thresholds(card: Scorecard, most: int = SPOTS, *, wide: bool) -> int:
     """Up to how many pairs of thresholds are all shown: a few; all that were asked for, widely."""
     return EVERY if wide and card.options.score_thresholds is not None else most
 
@@ -583,11 +583,11 @@ def _grid(
             hidden += some["statistic"].n_unique()
             shown.take(some)
             continue
-        every = at_spots(some, spots_shown(card, wide=wide))
+        every = by_threshold(some, most_thresholds(card, wide=wide))
         for spot, at in every:
             if len(every) == 1:
                 spots.setdefault(at, []).append(metric)
-            apart = told_apart(spot)
+            apart = distinguishing_words(spot)
             groups = spot.group_by(["statistic", "k", "parameters"], maintain_order=True)
             # The usual cut-off leads, as it does in headlines and verdicts.
             for (statistic, k, told), part in sorted(groups, key=lambda one: one[0][1] != USUAL_K):
@@ -759,7 +759,7 @@ def with_more(title: str, more: list[str]) -> str:
     return f"{title} ({', '.join(more)})" if more else title
 
 
-def told_apart(rows: pl.DataFrame) -> dict[str | None, list[str]]:
+def distinguishing_words(rows: pl.DataFrame) -> dict[str | None, list[str]]:
     """Return distinguishing words for variants of a metric, by their ``parameters``."""
     every = rows["parameters"].unique(maintain_order=True).to_list()
     told = {text: json.loads(text) if text else {} for text in every}

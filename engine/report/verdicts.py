@@ -89,7 +89,7 @@ def lead(comparison: Comparison) -> Titled | None:
 
     With several label keys, it is the number over all keys, otherwise the first that differs.
     """
-    there = _there(comparison, *pairs(comparison)[0])
+    there = _defined_numbers(comparison, *pairs(comparison)[0])
     if not there:
         return None
     alike = [line for line in there if line[1]["metric"] == there[0][1]["metric"]]
@@ -103,7 +103,7 @@ def lead(comparison: Comparison) -> Titled | None:
     return alike[0]
 
 
-def _there(comparison: Comparison, a: str, b: str) -> list[Titled]:
+def _defined_numbers(comparison: Comparison, a: str, b: str) -> list[Titled]:
     """Return the defined headline numbers of two runs."""
     rows = of_pair(comparison, a, b).filter(pl.col("difference").is_not_null())
     result = headline(comparison, rows)
@@ -171,7 +171,9 @@ def _of_covered(comparison: Comparison, name: str, row: dict[str, Any], text: st
     a, b = row["run_a"], row["run_b"]
     if row["p"] is None:
         return f"{b} has {text}; whether that is luck is not known."
-    beside = [line for line in _there(comparison, a, b) if line[1]["metric"] == row["metric"]]
+    beside = [
+        line for line in _defined_numbers(comparison, a, b) if line[1]["metric"] == row["metric"]
+    ]
     if all(_equal(one) for _, one in beside):
         return f"{a} and {b} are equal: {name} is {number(row['a'])} in both, in every resample."
     reach = [signed(row["difference"])]
@@ -179,7 +181,7 @@ def _of_covered(comparison: Comparison, name: str, row: dict[str, Any], text: st
         ends = f"{signed(row['lower'])} to {signed(row['upper'])}"
         reach.append(f"{100 * comparison.level:g} % interval {ends}")
     reach.append(f"p = {probability(row['p'])}")
-    many = tests_beside(comparison, row)
+    many = adjusted_together(comparison, row)
     if many > 1 and comparison.adjust != "none":
         adjusted = probability(row["p_adjusted"])
         reach[-1] += f", {adjusted} once adjusted for {many:,} numbers"
@@ -191,7 +193,7 @@ def _of_covered(comparison: Comparison, name: str, row: dict[str, Any], text: st
         if row["label_key"] is None or not of_others:
             return f"{way}: {words}"
         return f"{way} by {name}: {words}{_surely_by(comparison, b, of_others)}"
-    others = _surely_by(comparison, b, _there(comparison, a, b))
+    others = _surely_by(comparison, b, _defined_numbers(comparison, a, b))
     if differs(comparison, row):
         return (
             f"{a} and {b} differ by {name}, of which neither direction is better: {words}{others}"
@@ -224,7 +226,7 @@ def _surely_by(comparison: Comparison, b: str, lines: list[Titled]) -> str:
     return f" {b} is significantly {' and '.join(said)}." if said else ""
 
 
-def tests_beside(comparison: Comparison, row: dict[str, Any]) -> int:
+def adjusted_together(comparison: Comparison, row: dict[str, Any]) -> int:
     """Count the p-values that are adjusted together with a row of the whole set."""
     of_label = pl.col("label_value").is_null() == (row["label_value"] is None)
     whole = comparison.differences.filter(pl.col("slice").is_null(), of_label)

@@ -35,7 +35,7 @@ def _largest_cap(rows: pl.DataFrame) -> pl.Expr:
     return pl.col("max_detections") == caps.max()
 
 
-def _together(rows: pl.DataFrame) -> pl.Expr:
+def _all_labels(rows: pl.DataFrame) -> pl.Expr:
     """All labels as one if there is such a row, else their plain mean."""
     average = pl.col("average")
     return average.is_null() if rows["average"].null_count() else average == "macro"
@@ -48,7 +48,7 @@ _PREFERENCES: dict[str, Preference] = {
     "area": lambda rows: pl.col("area").is_null() | (pl.col("area") == "all"),
     "max_detections": _largest_cap,
     "statistic": _null("statistic"),
-    "average": _together,
+    "average": _all_labels,
     "iou_threshold": _null("iou_threshold"),
     "parameters": _null("parameters"),
     "k": _null("k"),

@@ -319,7 +319,7 @@ def read(directory: str | Path) -> dict[str, Any]:
     }
 
 
-def kept_bytes(directory: str | Path) -> int:
+def tally_bytes(directory: str | Path) -> int:
     """Size of the tally that a result keeps for comparing; 0 without one."""
     path = Path(directory) / TALLY_FILE
     return path.stat().st_size if path.is_file() else 0
@@ -467,7 +467,7 @@ def _fill(card: Scorecard, folder: Path) -> None:
             tally.unlink()
         else:
             keep(TALLY_FILE, lambda path: None)
-    elif card.folder is not None and kept_bytes(card.folder):
+    elif card.folder is not None and tally_bytes(card.folder):
         shutil.copyfile(card.folder / TALLY_FILE, folder / TALLY_FILE)
         keep(TALLY_FILE, lambda path: None)
     run = {

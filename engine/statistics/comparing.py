@@ -36,7 +36,7 @@ from .paired import (
     rests_on,
     shared_codes,
 )
-from .tests import TESTS, adjusted, nothing_found, randomisation_p, shared_trials
+from .tests import TESTS, adjusted, cannot_be_significant, randomisation_p, shared_trials
 
 # The comparison of runs over the same datums, from their tallies.
 
@@ -181,7 +181,7 @@ def compare_runs(
     order = ["run_a", "run_b", *IDENTITY, *_NUMBERS]
     keys = [run.tallies.datums.keys[datums.codes[name] >= 0] for name, run in runs.items()]
     clusters = np.unique(np.concatenate(keys)).size
-    if nothing_found(clusters, asked.level):
+    if cannot_be_significant(clusters, asked.level):
         table = table.with_columns(pl.lit(None, pl.Float64).alias("detectable"))
     return Compared(
         differences=table.select(order),
@@ -635,11 +635,13 @@ def margins(first: Tallied, second: Tallied, differing: int, asked: Wanted) -> M
     both = (first, second)
     columns = coverage_of(rows, both, whole, compared, skip, gapped=gapped)
     return Margins(
-        rows.with_columns(columns), asked.level, _told(first, second, differing, int(lone[1].sum()))
+        rows.with_columns(columns),
+        asked.level,
+        _describe_differences(first, second, differing, int(lone[1].sum())),
     )
 
 
-def apart(first: Tallied, second: Tallied) -> bool:
+def covers_other_datums(first: Tallied, second: Tallied) -> bool:
     """Return True if the means of two runs cover different subsets of their shared datums."""
     lone = answered_by_one(first, second)
     if any(one.any() for one in lone):
@@ -652,7 +654,7 @@ def _of_datums(runs: Sequence[Tallied], codes: Sequence[Array], n: int) -> tuple
     return first, second
 
 
-def _told(first: Tallied, second: Tallied, differing: int, lone: int) -> str:
+def _describe_differences(first: Tallied, second: Tallied, differing: int, lone: int) -> str:
     """Describe how far the data of two runs differ, and if they are too few."""
     ids, others = second.tallies.datums.id, first.tallies.datums.id
     alike = ids.dtype.is_integer() == others.dtype.is_integer()

@@ -29,7 +29,7 @@ def paired_t(single: Single) -> float:
 
     Source: Student, "The probable error of a mean" (1908).
     """
-    of_a, of_b = _known(single)
+    of_a, of_b = _defined_values(single)
     gone = of_b - of_a
     if gone.size < 2:
         return math.nan
@@ -47,7 +47,7 @@ def mcnemar(single: Single) -> float:
     proportions or percentages" (1947).
     Exact: the binomial distribution of the datums on which the two differ.
     """
-    of_a, of_b = _known(single)
+    of_a, of_b = _defined_values(single)
     if not of_a.size or not all(np.isin(of, (0.0, 1.0)).all() for of in (of_a, of_b)):
         return math.nan
     gained, lost = int((of_b > of_a).sum()), int((of_b < of_a).sum())
@@ -58,12 +58,12 @@ def mcnemar(single: Single) -> float:
 
 def shared_trials(of_a: Array, of_b: Array, value: float) -> int:
     """Count the datums that two equal shares rest on, if both agree on each; else 0."""
-    known_a, known_b = _known((value, value, of_a, of_b))
+    known_a, known_b = _defined_values((value, value, of_a, of_b))
     shares = np.isin(known_a, (0.0, 1.0)).all() and np.array_equal(known_a, known_b)
     return known_a.size if shares else 0
 
 
-def _known(single: Single) -> tuple[Array, Array]:
+def _defined_values(single: Single) -> tuple[Array, Array]:
     """Return values of datums defined in both runs; empty if numbers are not their means."""
     a, b, of_a, of_b = single
     known = ~(np.isnan(of_a) | np.isnan(of_b))
@@ -158,7 +158,7 @@ def randomisation_p(observed: Array, drawn: Array, size: Array | float = 1.0) ->
     return np.where(np.isnan(observed) | (n == 0), np.nan, p)
 
 
-def nothing_found(clusters: int, level: float) -> bool:
+def cannot_be_significant(clusters: int, level: float) -> bool:
     """Return True if so few clusters have too few permutations for a small p."""
     return bool(0.5 ** (clusters - 1) > 1 - level)
 
@@ -166,7 +166,7 @@ def nothing_found(clusters: int, level: float) -> bool:
 # One number of a run within some datums and in all others, and whether they differ by luck.
 
 
-class Held(msgspec.Struct, frozen=True):
+class SliceComparison(msgspec.Struct, frozen=True):
     """Comparison of a slice with all other datums.
 
     Attributes:
@@ -221,7 +221,9 @@ def _of_all(cells: Sequence[Cells]) -> int | None:
     return next((i for i, one in enumerate(cells) if "label" not in one.axes), None)
 
 
-def hold(tallied: Tallied, metric: Metric, inside: Array, among: Array, asked: Wanted) -> Held:
+def hold(
+    tallied: Tallied, metric: Metric, inside: Array, among: Array, asked: Wanted
+) -> SliceComparison:
     """Return a slice's number with its interval, and its difference from the other datums.
 
     Args:
@@ -271,7 +273,7 @@ def hold(tallied: Tallied, metric: Metric, inside: Array, among: Array, asked: W
             variance=none,
         )
     )
-    return Held(
+    return SliceComparison(
         value, float(found.lower[0]), float(found.upper[0]), elsewhere, _p(pair, value - elsewhere)
     )
 

@@ -18,7 +18,7 @@ from refusals import refused
 
 import evalengine as ee
 from evalengine.jobs.process import Lineage
-from evalengine.jobs.sources import File, Found
+from evalengine.jobs.sources import File, JobTables
 from evalengine.schemas.errors import OptionError, ReadError
 from evalengine.schemas.job import JobOutputs
 
@@ -94,7 +94,7 @@ def test_remote_inputs_are_named_by_their_store(tmp_path: Path) -> None:
     target = tmp_path / "lineage.jsonl"
     file = File("s3://lake/night=1/p.parquet", "", None, None, "0")
     events_of = Lineage(JobOutputs(), str(target), "nightly", print)
-    events_of.start(Found({"predictions": (file,)}), tmp_path)
+    events_of.start(JobTables({"predictions": (file,)}), tmp_path)
     [start] = events(target)
     assert start["inputs"] == [{"namespace": "s3://lake", "name": "night=1/p.parquet"}]
 

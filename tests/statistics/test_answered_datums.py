@@ -10,7 +10,7 @@ from refusals import noted, refused
 
 import evalengine as ee
 from evalengine.jobs.gates import parse_gates
-from evalengine.jobs.verdicts import answer_apart, compare_with, judge_gates, numbers_of
+from evalengine.jobs.verdicts import compare_with, judge_gates, means_differ_in_datums, numbers_of
 
 LACKING = ("q0", "q1", "q2")
 QRELS = {f"q{q}": {"good": 1} for q in range(12)}
@@ -93,18 +93,18 @@ def test_gates_are_about_what_both_answer(surely: str, lacking: int, tmp_path: P
             numbers_of(card),
             numbers_of(baseline),
             compare=compare_with(baseline, card),
-            apart=answer_apart(baseline, card),
+            apart=means_differ_in_datums(baseline, card),
         )
         # No draw moves a difference of 0, which is no certainty where runs are not identical.
         passed = "passed" if lacking == 1 and not surely else "failed"
         assert [one.status for one in found] == ["failed", passed]
         assert {(one.value, one.baseline) for one in found} == {(both, both)}
         assert all(f"for {lacking} datum" in one.reason for one in found)
-    assert answer_apart(earlier, earlier) is False
+    assert means_differ_in_datums(earlier, earlier) is False
 
 
 def test_nights_of_other_queries_stand_as_they_are() -> None:
     tonight = {f"n{q}": {"good": 1.0} for q in range(8)}
     earlier = ee.score(WHOLE, QRELS, metrics=["MRR"])
     card = ee.score(tonight, {query: {"good": 1} for query in tonight}, metrics=["MRR"])
-    assert answer_apart(earlier, card) is False
+    assert means_differ_in_datums(earlier, card) is False

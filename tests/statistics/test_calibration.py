@@ -18,7 +18,7 @@ from unsliced_cases import plain
 
 import evalengine as ee
 from evalengine.metrics.thresholds import (
-    Told,
+    ScoredSegments,
     bins_of,
     ece_of,
     fitted_isotonic,
@@ -31,11 +31,11 @@ from evalengine.tasks.encoding import draw_keys
 Array = np.ndarray[Any, Any]
 
 
-def told_of(score: Array, right: Array) -> Told:
+def told_of(score: Array, right: Array) -> ScoredSegments:
     """Rows as distinct scores, descending."""
     distinct, place = np.unique(score, return_inverse=True)
     n = np.bincount(place).astype(np.float64)
-    return Told(
+    return ScoredSegments(
         np.array([0, distinct.size]), distinct[::-1], np.bincount(place, right)[::-1], n[::-1]
     )
 

@@ -22,7 +22,13 @@ from evalengine.kernels.datums import draw_weights, swap_bits
 from evalengine.metrics.registry import all_metrics
 from evalengine.report.verdicts import better, differs, lead
 from evalengine.schemas.contract import NAMES
-from evalengine.statistics.tests import adjusted, mcnemar, nothing_found, paired_t, randomisation_p
+from evalengine.statistics.tests import (
+    adjusted,
+    cannot_be_significant,
+    mcnemar,
+    paired_t,
+    randomisation_p,
+)
 from evalengine.tasks.encoding import hashes_of
 
 DRAWS = 20
@@ -461,7 +467,7 @@ def test_few_clusters_find_nothing(clusters: int, nothing: bool) -> None:
             for signs in product((1, -1), repeat=clusters)
         ]
     )
-    assert nothing_found(clusters, 0.95) == (least > 0.05) == nothing
+    assert cannot_be_significant(clusters, 0.95) == (least > 0.05) == nothing
 
 
 @pytest.mark.parametrize("test", ["t", "mcnemar"])

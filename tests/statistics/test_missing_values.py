@@ -11,7 +11,13 @@ import pytest
 
 import evalengine as ee
 from evalengine.jobs.gates import parse_gates
-from evalengine.jobs.verdicts import Verdict, answer_apart, compare_with, judge_gates, numbers_of
+from evalengine.jobs.verdicts import (
+    Verdict,
+    compare_with,
+    judge_gates,
+    means_differ_in_datums,
+    numbers_of,
+)
 from evalengine.report.verdicts import better
 
 N = 40
@@ -229,7 +235,7 @@ def judged(missed: int, *gates: str, folder: Path | None = None) -> list[Verdict
         numbers_of(card),
         numbers_of(earlier),
         compare=compare_with(earlier, card),
-        apart=answer_apart(earlier, card),
+        apart=means_differ_in_datums(earlier, card),
     )
 
 

@@ -334,7 +334,9 @@ def _areas(rows: Sequence[Annotation], what: str) -> Array:
     return numbers(rows, column(rows, "area", what), "area", what)
 
 
-def _told(area: Callable[[], Array], coco: COCO, rows: Sequence[Annotation], kind: str) -> Any:
+def _given_areas(
+    area: Callable[[], Array], coco: COCO, rows: Sequence[Annotation], kind: str
+) -> Any:
     """Return the areas given with results; None if they equal those of the shapes."""
     if coco.results == kind:
         return None  # those that loadRes would write into them
@@ -352,7 +354,7 @@ def _boxes(
     ours, theirs = (
         boxes(side.rows, what) for side, what in zip(chosen, (RESULTS, TRUTHS), strict=True)
     )
-    told = _told(lambda: ours[:, 2] * ours[:, 3], sets[0], chosen[0].rows, "bbox")
+    told = _given_areas(lambda: ours[:, 2] * ours[:, 3], sets[0], chosen[0].rows, "bbox")
     return Boxes(ours, told), Boxes(theirs)
 
 
@@ -371,7 +373,7 @@ def _masks(
         made.append((of_masks(masks), masks, side))
     _refuse_sizes([(masks, side) for _, masks, side in made])
     ours, theirs = made[0][0], made[1][0]
-    told = _told(lambda: ours.area, sets[0], chosen[0].rows, "segmentation")
+    told = _given_areas(lambda: ours.area, sets[0], chosen[0].rows, "segmentation")
     return Regions(msgspec.structs.replace(ours, told_area=told)), Regions(theirs)
 
 
@@ -419,7 +421,7 @@ def _keypoints(
         np.full(n_labels, sigmas.size),
         (np.zeros(n_labels, np.int64), (sigmas * 2) ** 2),
     )
-    told = _told(lambda: found.area, sets[0], chosen[0].rows, "keypoints")
+    told = _given_areas(lambda: found.area, sets[0], chosen[0].rows, "keypoints")
     return Regions(msgspec.structs.replace(found, told_area=told)), Regions(truths)
 
 
