@@ -219,6 +219,7 @@ def score_opened(
     if unlimited:
         message = f"all rows are kept in the memory of one process: {unlimited}."
         frames.notes.append(Note("not_in_parts", message))
+    rows = rows_of(frames)  # the match may drop some
     loaded = time.perf_counter()
     step("matching")
     if options.limits:
@@ -232,7 +233,7 @@ def score_opened(
         bounds = limits.table(plan, result.frames["metrics"](), known, ends, threads.own())
         result.frames[limits.FRAME] = lambda: bounds
     result.notes = frames.notes + result.notes
-    result.rows = rows_of(frames)
+    result.rows = rows
     result.recognised, result.sources = frames.recognised, frames.sources
     result.facts = {**frames.facts, "columns": frames.columns}
     result.seconds = {"read": loaded - run.begun, **tallies.seconds}

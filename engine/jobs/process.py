@@ -256,7 +256,7 @@ def aside(work: Callable[[threading.Event], T]) -> T:
 INFO, WARNING, ERROR = "info", "warning", "error"
 
 
-class LogCallback(Protocol):
+class Tell(Protocol):
     """Callback for log messages of a run."""
 
     def __call__(
@@ -270,7 +270,7 @@ def nothing(message: str, *, level: str = INFO, job: str | None = None, **facts:
 
 def log_to(
     stream: IO[str] | None = None, *, form: str = "text", job: str = "", quiet: bool = False
-) -> LogCallback:
+) -> Tell:
     """Return a log callback.
 
     Args:

@@ -39,7 +39,7 @@ from .process import (
     WARNING,
     Lineage,
     LockedError,
-    LogCallback,
+    Tell,
     Stopped,
     aside,
     deferred_signals,
@@ -266,7 +266,7 @@ def run_job(
     variables: Mapping[str, str] | None = None,
     force: bool = False,
     wait: float = 0.0,
-    tell: LogCallback = nothing,
+    tell: Tell = nothing,
 ) -> JobResult:
     """Run a job, unless its result already exists.
 
@@ -347,7 +347,7 @@ def _refuse_inputs(loaded: LoadedJob, files: list[Path | str]) -> None:
             refuse(loaded.beside(given), there, f"outputs.{name}")
 
 
-def _again(plan: JobPlan, tell: LogCallback, lineage: Lineage) -> JobResult:
+def _again(plan: JobPlan, tell: Tell, lineage: Lineage) -> JobResult:
     """Return the result of a finished run; gates changed since are evaluated again on its numbers.
 
     Also completes its lineage if it died after the final rename.
@@ -406,12 +406,7 @@ def _complete(plan: JobPlan, success: Success, verdicts: list[Verdict], lineage:
 
 
 def _score(
-    plan: JobPlan,
-    before: Success | None,
-    started: str,
-    force: bool,
-    tell: LogCallback,
-    lineage: Lineage,
+    plan: JobPlan, before: Success | None, started: str, force: bool, tell: Tell, lineage: Lineage
 ) -> tuple[list[Verdict], EvalengineError | None]:
     """Score, judge, and move the result into place; return verdicts, or the error in the gates."""
     target = check_target(plan.folder, overwrite=True)
@@ -467,7 +462,7 @@ def _refuse_changed(plan: JobPlan) -> None:
 
 
 def _scored(
-    plan: JobPlan, fresh: Path, left: threading.Event, force: bool, tell: LogCallback
+    plan: JobPlan, fresh: Path, left: threading.Event, force: bool, tell: Tell
 ) -> Scorecard:
     """The scorecard, written under another name."""
     loaded, found = plan.loaded, plan.found
@@ -498,7 +493,7 @@ def _read_and_scored(
     progress: Callable[[str], None],
     left: threading.Event,
     force: bool,
-    tell: LogCallback,
+    tell: Tell,
 ) -> Scorecard:
     """The scorecard of a job's inputs, whole or in parts."""
     loaded, inputs, found = plan.loaded, plan.loaded.job.inputs, plan.found
@@ -555,7 +550,7 @@ def _report(
     baseline: Baseline,
     verdicts: list[Verdict],
     folder: Path,
-    tell: LogCallback,
+    tell: Tell,
 ) -> None:
     """Write the report of a run into its folder, if the job requests it."""
     wanted = plan.loaded.job.report

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from evalengine.jobs.process import Stopped, aside, held, stoppable
+from evalengine.jobs.process import Stopped, aside, deferred_signals, stoppable
 
 
 def tell(number: signal.Signals) -> None:
@@ -29,8 +29,8 @@ def test_what_is_held_is_done_first() -> None:
     done: list[str] = []
 
     def in_place() -> None:
-        with held():
-            with held():
+        with deferred_signals():
+            with deferred_signals():
                 tell(signal.SIGINT)
                 done.append("inner")
             done.append("outer")
@@ -39,7 +39,7 @@ def test_what_is_held_is_done_first() -> None:
         with pytest.raises(Stopped) as caught:
             in_place()
         assert (done, caught.value.signal) == (["inner", "outer"], signal.SIGINT)
-        with held():  # it is heeded once
+        with deferred_signals():  # it is heeded once
             done.append("again")
     assert done[-1] == "again"
 
