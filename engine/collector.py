@@ -16,10 +16,10 @@ import polars as pl
 from .api import score
 from .geometry.rasters import packed, unpacked
 from .ingest.geometry import wanted_fields
-from .ingest.problems import listing
+from .ingest.problems import Note, listing
+from .ingest.source import Source
 from .ingest.sources.objects import FORMAT as LABEL_MAPS
 from .ingest.sources.objects import nothing_found, refuse_uneven
-from .ingest.sources.source import Source
 from .ingest.sources.tables import open_source
 from .ingest.values import open_datums, paired_values, value_pair
 from .outofcore.memory import BASE, limit_of
@@ -319,8 +319,7 @@ class Collector:
         room = None if limit is None else max(0, limit_of(limit) - BASE) // _SHARE
         self._batches = Batches(room, self.options.scratch)
         self._forms: dict[str, Form] = {}
-        self._notes: dict[str, tuple[str, str, int | None]] = {}
-        self._warned: dict[str, tuple[str, str, int | None]] = {}
+        self._notes: dict[str, Note] = {}
         self._rows = 0
 
     def __len__(self) -> int:
@@ -334,7 +333,7 @@ class Collector:
     def reset(self) -> None:
         """Forget all batches."""
         self._batches.clear()
-        self._forms, self._notes, self._warned, self._rows = {}, {}, {}, 0
+        self._forms, self._notes, self._rows = {}, {}, 0
 
     def add(self, predictions: Any, ground_truths: Any = None, *, ids: Any = None) -> None:
         """Add a batch.
@@ -380,8 +379,7 @@ class Collector:
         self._forms |= forms
         self._rows += tables[next(iter(forms))].height
         for one in sources.values():
-            self._notes |= {note[0]: note for note in one.notes if note[0] not in self._notes}
-            self._warned |= {note[0]: note for note in one.warnings if note[0] not in self._warned}
+            self._notes = {note.kind: note for note in one.notes} | self._notes
 
     def _opened(self, predictions: Any, ground_truths: Any) -> dict[str, Source]:
         """A batch's tables by role, with the datums and labels that came along."""
@@ -497,7 +495,6 @@ class Collector:
             self._batches.extend(other._batches, _own(forms))
             self._forms = forms
             self._notes = other._notes | self._notes
-            self._warned = other._warned | self._warned
             self._rows += other._rows
         return self
 
@@ -507,7 +504,7 @@ class Collector:
         both = object.__new__(type(self))
         both.__dict__.update(self.__dict__)
         both._batches = Batches(*self._batches.limits)
-        both._forms, both._notes, both._warned, both._rows = {}, {}, {}, 0
+        both._forms, both._notes, both._rows = {}, {}, 0
         return both.merge(self, other)
 
     def score(
@@ -572,7 +569,6 @@ class Collector:
         """All batches as tables by role."""
         names = self._distinct_ids()
         notes = (*self._notes.values(), *self._left_out(names))
-        warnings = tuple(self._warned.values())
         if VALUES in self._forms:
             values = self._batches.table(VALUES)
             found = paired_values(values[PREDICTIONS], values[GROUND_TRUTHS], labels, options)
@@ -596,8 +592,8 @@ class Collector:
                 rows = frame.collect()
                 frame = rows.with_columns(unpacked(rows["raster"])).lazy()
             message = f"{form.format} of {len(self):,} datums in batches"
-            sources[role] = Source(frame, message, form.format, notes=notes, warnings=warnings)
-            notes = warnings = ()
+            sources[role] = Source(frame, message, form.format, notes=notes)
+            notes = ()
             if form.numbered:
                 sources[role].datums = self._every_datum(names)
         for role in (DATUMS, LABELS):
@@ -632,11 +628,11 @@ class Collector:
             )
         return names.filter(first)
 
-    def _left_out(self, names: pl.DataFrame | None) -> Sequence[tuple[str, str, int | None]]:
+    def _left_out(self, names: pl.DataFrame | None) -> Sequence[Note]:
         n = 0 if names is None else self._batches.datums - names.height
         word = "datum" if n == 1 else "datums"
         message = f"skipped {n:,} {word} whose id was added before."
-        return [("repeated_left_out", message, n)] if n else []
+        return [Note("repeated_left_out", message, n)] if n else []
 
 
 def _own(forms: Mapping[str, Form]) -> list[str]:

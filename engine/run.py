@@ -110,7 +110,7 @@ def open_tables(tables: Tables, options: Options) -> Opened:
         options = options.replace(iou_type=POINTS)
         inputs = open_inputs(tables, options, room=room)
         first = inputs.sources[next(iter(inputs.sources))]
-        first.notes = (*first.notes, ("points_alone", _POINTS_ALONE, None))
+        first.notes += (Note("points_alone", _POINTS_ALONE),)
         task = infer_task(inputs, options)
     if plan is None or alone:
         plan = planner.make_plan(options, task)

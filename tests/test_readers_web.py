@@ -20,8 +20,8 @@ from refusals import refused
 from web_server import _Handler, web_server
 
 import evalengine as ee
+from evalengine.ingest.source import Source
 from evalengine.ingest.sources.explain import explain
-from evalengine.ingest.sources.source import Source
 
 ROWS = pl.DataFrame(
     {"datum_id": range(300), "actual": [i % 3 for i in range(300)],

@@ -21,7 +21,7 @@ from ..ingest.ids import encode
 from ..ingest.infer import recognise
 from ..ingest.problems import Problem, refuse
 from ..ingest.shapes import SHAPES, check_ranks
-from ..ingest.sources.source import Source
+from ..ingest.source import Source
 from ..ingest.sources.tables import READ_FAILURES, open_source, schema_of
 from ..ingest.sources.writing import write_files
 from ..schemas.arrays import Array

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import msgspec
 import polars as pl
 
+from evalengine.ingest.source import Source
 from evalengine.ingest.sources.coco import plainly
 from evalengine.ingest.sources.explain import explain
-from evalengine.ingest.sources.source import Source
 from evalengine.ingest.sources.tables import READ_FAILURES
 from evalengine.schemas.contract import Table
 from evalengine.schemas.errors import InputError

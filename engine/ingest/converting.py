@@ -19,16 +19,16 @@ from evalengine.schemas.tables import TABLES as TABLE_CONTRACTS
 from evalengine.schemas.wording import option
 
 from .annotations.coco_writing import coco_files
-from .annotations.registry import get, look_at
+from .annotations.registry import get, look_at, open_annotations
 from .annotations.tracks import FORMS, KIND, track_files
 from .infer import recognise
 from .opening import Inputs, Tables, open_inputs
 from .problems import count_of, listing, refuse
 from .recognise import Finder, contract
 from .relabel import renamed
+from .source import Source
 from .sources.coco import plainly
 from .sources.json_files import sniff
-from .sources.source import Source, open_annotations
 from .sources.tables import open_source
 from .sources.writing import write_files
 
@@ -223,11 +223,11 @@ def _told(inputs: Inputs, tell: Tell | None) -> None:
         source = inputs.sources.get(role)
         if source is None:
             continue
-        for _, message, _ in source.warnings:
-            _tell(tell, message)
-        if tell is not None:
-            for _, message, _ in source.notes:
-                tell(message, False)
+        for note in sorted(source.notes, key=lambda note: not note.warning):
+            if note.warning:
+                _tell(tell, note.message)
+            elif tell is not None:
+                tell(note.message, False)
 
 
 def _tell(tell: Tell | None, warning: str) -> None:

@@ -20,7 +20,7 @@ from .problems import Note, count_of, listing
 
 if TYPE_CHECKING:
     from .infer import Naming
-    from .sources.source import Source
+    from .source import Source
 
 # Numbers with fractions: measurements, not labels.
 
@@ -195,7 +195,7 @@ def reread(source: Source, schema: dict[str, pl.DataType], table: Table, naming:
             f"{table.side.replace('_', ' ')}: column {name!r}: {count_of(found.missing, 'text')}"
             f" ({listing(found.marks)}) read as missing, first rows (from 0): {rows}."
         )
-        source.notes = (*source.notes, ("texts_missing", message, found.missing))
+        source.notes += (Note("texts_missing", message, found.missing),)
         changed = True
     return changed
 

@@ -54,7 +54,7 @@ from .recognise import (
     turned,
 )
 from .shapes import SHAPES
-from .sources.source import Source
+from .source import Source
 from .sources.tables import head_of
 
 # Column recognition: which of a table's columns is which of the contract's.

@@ -22,8 +22,8 @@ from ..schemas.wording import option
 from .annotations.format import broken, text_of
 from .id_mismatch import around
 from .ids import written
-from .problems import count_of
-from .sources.source import Source
+from .problems import Note, count_of
+from .source import Source
 
 # Known data sets of label maps: labels, values and colours.
 # Sources: Cityscapes' labels.py, ADE20K's 150 scene parsing classes, Pascal VOC's development kit
@@ -425,18 +425,17 @@ def read_alike(sources: dict[str, Source], options: Options) -> None:
         side.source.frame = table.lazy()
         sources[side.role] = side.source
     if said:
-        note = ("label_maps_recognised", said, sides[0].table.height)
-        sides[0].source.notes = (*sides[0].source.notes, note)
-    sides[0].source.warnings = (*sides[0].source.warnings, *swapped, *warned)
+        sides[0].source.notes += (Note("label_maps_recognised", said, sides[0].table.height),)
+    sides[0].source.notes += (*swapped, *warned)
 
 
-def _same_images(sides: list[_Side]) -> list[tuple[str, str, int | None]]:
+def _same_images(sides: list[_Side]) -> list[Note]:
     """Assign common ids to the images of both sides, and select the inspected images.
 
     Returns:
         A warning if two files are compared that were not given directly.
     """
-    warned: list[tuple[str, str, int | None]] = []
+    warned: list[Note] = []
     names = [side.table["datum_id"].to_list() for side in sides]
     for known in SETS.values():
         images = [[known.image(name.rsplit("/", 1)[-1]) for name in own] for own in names]
@@ -452,7 +451,7 @@ def _same_images(sides: list[_Side]) -> list[tuple[str, str, int | None]]:
                     f" predictions is compared with {truth!r} of the ground truths as if both were"
                     " of one image. If they are, name the files instead of their folders."
                 )
-                warned = [("one_file_each", message, 1)]
+                warned = [Note("one_file_each", message, 1, warning=True)]
             names = [names[0], names[0]]
         names = _without_ends(names) or names
     for side, own in zip(sides, names, strict=True):
@@ -465,7 +464,7 @@ def _same_images(sides: list[_Side]) -> list[tuple[str, str, int | None]]:
     return warned
 
 
-def _swapped(sides: list[_Side]) -> list[tuple[str, str, int | None]]:
+def _swapped(sides: list[_Side]) -> list[Note]:
     """Return a warning if only the predictions' files are named like ground truths."""
     if len(sides) < 2:
         return []
@@ -479,7 +478,7 @@ def _swapped(sides: list[_Side]) -> list[tuple[str, str, int | None]]:
                 f" ground truths, and those of the ground truths are not ({truths[0]!r}): are the"
                 " two sides swapped? The predictions come first."
             )
-            return [("tables_swapped", message, None)]
+            return [Note("tables_swapped", message, warning=True)]
     return []
 
 
@@ -645,4 +644,4 @@ def _read_list(file: str) -> Source:
             )
         rows.append({"label_value": name, "color": colour})
     message = f"labels and their colours are those of {file}."
-    return Source(pl.LazyFrame(rows), file, notes=(("labels_listed", message, len(rows)),))
+    return Source(pl.LazyFrame(rows), file, notes=(Note("labels_listed", message, len(rows)),))

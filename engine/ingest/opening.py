@@ -36,11 +36,11 @@ from .files import Room
 from .geometry import wanted_fields
 from .id_mismatch import doubtful
 from .label_map_files import read_alike
-from .problems import count_of, listing
+from .problems import Note, count_of, listing
 from .recognise import Finder, numbered_columns
+from .source import Source
 from .sources.coco_videos import placed
 from .sources.objects import nothing_found, refuse_uneven
-from .sources.source import Source, nothing_tracked
 from .sources.tables import open_source, schema_of
 from .values import open_datums, open_labels, paired_values
 
@@ -67,7 +67,7 @@ def sides_of(sources: dict[str, Source]) -> dict[str, Source]:
 def _found(source: Source) -> Source:
     """Return the detections of a file that contains both sides, without its notes."""
     assert source.found is not None
-    return msgspec.structs.replace(source, frame=source.found, found=None, notes=(), warnings=())
+    return msgspec.structs.replace(source, frame=source.found, found=None, notes=())
 
 
 def classes_told(
@@ -80,7 +80,7 @@ def classes_told(
     """
 
     def named(source: Source) -> Source:
-        notes = tuple(note for note in source.notes if note[0] != NAMELESS)
+        notes = tuple(note for note in source.notes if note.kind != NAMELESS)
         return msgspec.structs.replace(source, notes=notes)
 
     known = truths.labels if given is None else given
@@ -108,8 +108,9 @@ def classes_told(
         f"truths' list of {len(declared):,} ({listing(values)}), first in {first}: were they "
         f"made with another list of classes? If so, map them with {option('label_map')}."
     )
-    told = (*predictions.warnings, ("classes_not_declared", message, odd.height))
-    return msgspec.structs.replace(predictions, warnings=told), truths
+    return _noted(
+        predictions, Note("classes_not_declared", message, odd.height, warning=True)
+    ), truths
 
 
 def in_edges(
@@ -143,7 +144,7 @@ def in_edges(
                     f" are edges: dialect {options.dialect} compares both as written. Add 1 to xmin"
                     f" and ymin of the {other} to make them pixels."
                 )
-                truths.notes = (*truths.notes, ("edges_next_to_pixels", message, None))
+                truths.notes += (Note("edges_next_to_pixels", message),)
         return predictions, truths
     for side, moved in zip(sides, counted, strict=True):
         if side is None or not moved:
@@ -155,7 +156,7 @@ def in_edges(
             f" {option('box_format', 'xyxy')} compares corners as written; so do dialects"
             f" {listing(sorted(keeping))}."
         )
-        side.notes = (*side.notes, ("pixels_to_edges", message, None))
+        side.notes += (Note("pixels_to_edges", message),)
     return predictions, truths
 
 
@@ -179,27 +180,25 @@ def in_pixels(
             f"{other.height:,} images have another size in the table of datums than in their files"
             f" ({image!r}: {wide:g} x {high:g}, and {width:g} x {height:g}): the table's counts."
         )
-        truths.notes = (*truths.notes, ("sizes_differ", message, other.height))
+        truths.notes += (Note("sizes_differ", message, other.height),)
     lacking = {}  # images without a known size, of each side
     for side in (side for side in sides if side.shares):
         used = side.frame.select(pl.col("datum_id").cast(pl.String)).unique().collect()
         lone = used.join(known, on="datum_id", how="anti", nulls_equal=False)
         lacking[id(side)] = sorted(lone["datum_id"].drop_nulls().to_list())
     if all(side.shares for side in sides) and any(len(names) for names in lacking.values()):
-        truths.notes = (*truths.notes, _unsized(sides, lacking, known))
+        truths.notes += (_unsized(sides, lacking, known),)
         return predictions, truths
     scaled = [_scaled(side, known, lacking) for side in sides]
     return (scaled[0] if predictions is not None else None), scaled[-1]
 
 
-def _unsized(
-    sides: list[Source], lacking: dict[int, list[str]], known: pl.DataFrame
-) -> tuple[str, str, int | None]:
+def _unsized(sides: list[Source], lacking: dict[int, list[str]], known: pl.DataFrame) -> Note:
     """Return a note or error on relative coordinates with unknown image sizes, all or some."""
     lone = sorted({name for names in lacking.values() for name in names})
     if not known.height:
         message = "coordinates are shares of the images, whose sizes are not known"
-        return SIZES_UNKNOWN, f"{message}: numbers by area of objects are meaningless. {_WAY}", None
+        return Note(SIZES_UNKNOWN, f"{message}: numbers by area of objects are meaningless. {_WAY}")
     files: list[str] = []
     for side in sides:
         if side.datums is not None and {"file_name", *_SIZE} <= {*side.datums.columns}:
@@ -213,7 +212,7 @@ def _unsized(
     if files:
         broken = [*dict.fromkeys(files)]
         message += f" Files that cannot be read: {listing(broken[:5], len(broken))}; repair them."
-    return SIZES_OF_SOME, f"{message} {_WAY}", len(lone)
+    return Note(SIZES_OF_SOME, f"{message} {_WAY}", len(lone))
 
 
 SIZES_UNKNOWN, SIZES_OF_SOME = "sizes_unknown", "sizes_of_some_unknown"
@@ -380,7 +379,7 @@ def by_name(
         alike = ours.schema[kind.column] == theirs.schema[kind.column]
         if not all(_has_names(table, kind) for table in (ours, theirs)):
             if alike and getattr(predictions, kind.table) is not None:
-                predictions = _noted(predictions, *_unnamed(kind, ours, theirs))
+                predictions = _noted(predictions, _unnamed(kind, ours, theirs))
             continue
         here, there = _as_they_match(kind, ours, theirs)
         doubt = doubt and not sure
@@ -396,7 +395,7 @@ def by_name(
         message = f"{_said(kind, wrong)} They are matched by {kind.by}."
         predictions = _noted(
             msgspec.structs.replace(predictions, frame=frame),
-            ("ids_matched_by_name", message, len(wrong)),
+            Note("ids_matched_by_name", message, len(wrong)),
         )
     return predictions, truths
 
@@ -440,8 +439,8 @@ def _used(source: Source, kind: _Kind) -> pl.Series:
     return source.frame.select(pl.col(kind.column).unique()).collect()[kind.column].sort()
 
 
-def _noted(source: Source, *notes: tuple[str, str, int | None]) -> Source:
-    return msgspec.structs.replace(source, notes=(*source.notes, *notes))
+def _noted(source: Source, note: Note) -> Source:
+    return msgspec.structs.replace(source, notes=(*source.notes, note))
 
 
 def _both_named(
@@ -484,10 +483,10 @@ def _both_named(
             f" {kind.what} is compared with another: give both sides the same ids."
             f"{_one_off(ours[1], theirs[1]) if kind is _IMAGES else ''}"
         )
-        told = (*sides[0].warnings, ("ids_matched_by_number", message, common))
-        return msgspec.structs.replace(sides[0], warnings=told), sides[1]
+        note = Note("ids_matched_by_number", message, common, warning=True)
+        return _noted(sides[0], note), sides[1]
     message = f"{both}: both are matched by {kind.by}, and {common:,} are the same."
-    return _noted(sides[0], ("ids_matched_by_name", message, common)), sides[1]
+    return _noted(sides[0], Note("ids_matched_by_name", message, common)), sides[1]
 
 
 def _one_off(ours: Names, theirs: Names) -> str:
@@ -572,9 +571,7 @@ def _contradictions(here: Names, there: Names) -> Wrong:
     return result
 
 
-def _unnamed(
-    kind: _Kind, ours: pl.DataFrame, theirs: pl.DataFrame
-) -> list[tuple[str, str, int | None]]:
+def _unnamed(kind: _Kind, ours: pl.DataFrame, theirs: pl.DataFrame) -> Note:
     """Note that ids are used unchanged, since names are missing."""
     sized = all({*_SIZE} <= {*table.columns} for table in (ours, theirs))
     if kind is _IMAGES and sized and ours.schema[kind.column] == theirs.schema[kind.column]:
@@ -600,7 +597,7 @@ def _unnamed(
         f"{kind.what} of the {side}' file have no {kind.by}: ids are taken to mean the same in both"
         " files."
     )
-    return [("ids_without_names", message, None)]
+    return Note("ids_without_names", message)
 
 
 def _said(kind: _Kind, wrong: Wrong) -> str:
@@ -711,8 +708,8 @@ def open_inputs(
     if ground_truths is None:
         given = {TABLE: predictions}
     elif not isinstance(predictions, _FRAMES) or not isinstance(ground_truths, _FRAMES):
-        predictions = nothing_tracked(nothing_found(predictions, ground_truths), ground_truths)
-        given[PREDICTIONS] = predictions
+        predictions = nothing_found(predictions, ground_truths)
+        given[PREDICTIONS] = predictions = _nothing_tracked(predictions, ground_truths)
         refuse_uneven(predictions, ground_truths)
         given = paired_values(predictions, ground_truths, tables.labels, options) or given
     opened: dict[str, Source] = {}
@@ -746,6 +743,34 @@ def open_inputs(
 
 
 _FRAMES = (pl.DataFrame, pl.LazyFrame)
+
+
+def _nothing_tracked(predictions: Any, truths: Any) -> Any:
+    """Return the predictions; empty text files as files of the other side's format without rows."""
+    if not all(isinstance(path, (str, os.PathLike)) for path in (predictions, truths)):
+        return predictions
+    path, of_truths = os.fspath(predictions), os.fspath(truths)
+    if not _holds_nothing(path):
+        return predictions
+    from .annotations.registry import look_at, open_annotations, recognised
+
+    found, look = recognised([of_truths]), look_at([path])
+    if found is None or look is None:
+        return predictions
+    source = open_annotations(found[0], look)
+    if found[0].datum != "sequence" and "score" not in source.frame.collect_schema():
+        source.frame = source.frame.with_columns(score=pl.lit(0.0))
+    return source
+
+
+def _holds_nothing(path: str) -> bool:
+    """Return whether a path is an empty text file, or a folder of only such files."""
+    if not os.path.isdir(path):
+        return path.endswith(".txt") and os.path.isfile(path) and not os.path.getsize(path)
+    files = os.listdir(path)
+    return bool(files) and all(
+        name.endswith(".txt") and _holds_nothing(os.path.join(path, name)) for name in files
+    )
 
 
 def _may_look_alike(thing: Any) -> bool:
@@ -892,13 +917,15 @@ def _paired(
             f" Unread columns ({'; '.join(strange)}) are not compared: if one is an id, write "
             f"{way}."
         )
-    note = ("paired_by_row", message, heights[0])
     paired = Source(
         pl.concat([side.frame for side in sides], how="horizontal"),
         f"{sides[0].description} and {sides[1].description}, row by row",
         "csv" if all(side.text for side in sides) else "memory",
-        notes=(*sides[0].notes, *sides[1].notes, *(() if strange else (note,))),
-        warnings=(*sides[0].warnings, *sides[1].warnings, *((note,) if strange else ())),
+        notes=(
+            *sides[0].notes,
+            *sides[1].notes,
+            Note("paired_by_row", message, heights[0], warning=bool(strange)),
+        ),
     )
     rest = {role: source for role, source in sources.items() if role in (DATUMS, LABELS)}
     return {TABLE: paired, **rest}

@@ -58,10 +58,10 @@ from .relabel import named_classes
 from .rules import columns, values
 from .shapes import maybe_scores
 from .slices import SlicePlan, plan_slices
+from .source import Source
 from .sources.explain import explain
 from .sources.json_rows import EXACT, rounded_words
 from .sources.scanning import scan
-from .sources.source import Source
 from .sources.tables import READ_FAILURES
 from .training import step_columns
 from .where import SIDES, Condition, filtered, plan_where
@@ -544,20 +544,17 @@ def told_before(
             told += more
     if problems:
         refuse(problems, {role: side.source.description for role, side in sides.items()})
-    warnings: list[Note] = []
     notes: list[Note] = []
     unread_columns: list[Note] = []
     several = wide = False
     for side in sides.values():
-        if side.source.warnings:
-            warnings += [Note(*warning, warning=True) for warning in side.source.warnings]
-        if side.source.notes:
-            notes += [Note(*note) for note in side.source.notes]
+        notes += side.source.notes
         several |= max(len(side.source.firsts), len(side.source.files)) > 1
         wide |= not _WIDE.isdisjoint(side.schema.values())
         if side.table.unread:
             unread_columns += unread(side.schema, side.naming, side.table, tuple(ready.plan.homes))
-    notes = [*warnings, *notes, *unread_columns, *told]
+    notes.sort(key=lambda note: not note.warning)
+    notes += [*unread_columns, *told]
     if several:
         notes += overlapping(sides)
     if wide:

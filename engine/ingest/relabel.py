@@ -16,8 +16,8 @@ from . import both_sides, dtypes
 from .both_sides import LABEL_COLUMNS
 from .infer import Naming
 from .problems import Note, count_of, listing
+from .source import Source
 from .sources.explain import explain
-from .sources.source import Source
 from .sources.table_formats import Names, of_schema
 from .sources.tables import READ_FAILURES, local_path, open_source
 
@@ -549,5 +549,5 @@ def named_classes(
             f"{role.replace('_', ' ')}: numbers in column {own!r} are read by the names of classes"
             f" that the table carries: {listing(names)}."
         )
-        source.notes = (*source.notes, ("class_names", message, None))
+        source.notes += (Note("class_names", message),)
     return {role for role, *_ in named}

@@ -22,7 +22,7 @@ from .dtypes import TEXTS
 from .infer import Naming, recognise
 from .problems import Note, Problem, count_of, listing, note_of, refuse
 from .recognise import Finder
-from .sources.source import Source
+from .source import Source
 from .sources.tables import open_source, schema_of
 
 # Rows of a training table in order of time, and the steps of their series.

@@ -18,9 +18,9 @@ from ..schemas.wording import option
 from . import dtypes, recognise
 from .dtypes import measured_pair, several_targets
 from .label_map_files import open_set
-from .problems import listing
+from .problems import Note, listing
+from .source import Source
 from .sources.objects import column_of, name_of, open_label_maps
-from .sources.source import Source
 from .sources.table_formats import of_features
 from .sources.tables import open_source
 
@@ -77,7 +77,7 @@ def several(
             sides = dict(
                 zip((PREDICTIONS, GROUND_TRUTHS), map(open_label_maps, given), strict=True)
             )
-            sides[GROUND_TRUTHS].notes = (("arrays_of_two_kinds", note, None),)
+            sides[GROUND_TRUTHS].notes = (Note("arrays_of_two_kinds", note),)
             return sides
         raise InputError(
             f"{text} may be the labels of {rows:,} datums, one column per class, or an image. To "
@@ -234,9 +234,8 @@ def paired_values(
     names[columns[1]] = _named(theirs, classes, GROUND_TRUTHS)
     frame = pl.DataFrame([series.alias(name) for name, series in names.items()])
     message = f"{name_of(predictions)} and {name_of(truths)} of {len(ours):,} values"
-    notes = (*notes, *_order(ours, theirs, columns))
-    swapped = _swapped(ours.name, theirs.name, columns)
-    return {TABLE: Source(frame.lazy(), message, notes=notes, warnings=swapped)}
+    notes += (*_order(ours, theirs, columns), *_swapped(ours.name, theirs.name, columns))
+    return {TABLE: Source(frame.lazy(), message, notes=notes)}
 
 
 def _flags(predictions: Any, truths: Any, options: Options) -> tuple[np.ndarray, np.ndarray] | None:
@@ -342,9 +341,7 @@ def _called(values: Any, name: str) -> Any:
     return values if series is None else series.alias(name)
 
 
-def _order(
-    ours: pl.Series, theirs: pl.Series, columns: tuple[str, str]
-) -> tuple[tuple[str, str, int | None], ...]:
+def _order(ours: pl.Series, theirs: pl.Series, columns: tuple[str, str]) -> tuple[Note, ...]:
     """Return a note on the order of two columns of classes, if only the order defines it."""
     tables = _one_tables().values()
     kinds = {one.kind for table in tables for one in table.columns if one.name in columns}
@@ -355,12 +352,10 @@ def _order(
         f"the first values ({first}) are read as predictions and the second ({second}) as ground"
         f" truths; scikit-learn has the other order. To be sure, write {TRUE}= and {PREDICTED}=."
     )
-    return (("order_of_values", message, None),)
+    return (Note("order_of_values", message),)
 
 
-def _swapped(
-    mine: str, other: str, columns: tuple[str, str]
-) -> tuple[tuple[str, str, int | None], ...]:
+def _swapped(mine: str, other: str, columns: tuple[str, str]) -> tuple[Note, ...]:
     """Warn if each of two series has a name of the other side's column."""
     names: dict[str, set[str]] = {}
     for table in _one_tables().values():
@@ -372,7 +367,7 @@ def _swapped(
         f"the predictions are called {mine!r} and the ground truths {other!r}: are the two sides"
         f" swapped? The predictions come first, or write {TRUE}= and {PREDICTED}=."
     )
-    return (("values_swapped", message, None),)
+    return (Note("values_swapped", message, warning=True),)
 
 
 def _framed(predictions: Any, truths: Any) -> tuple[np.ndarray, list[str] | None, pl.Series] | None:
@@ -505,7 +500,7 @@ def _scores(
     many: np.ndarray,
     truths: pl.Series,
     classes: pl.Series | None,
-    notes: tuple[Any, ...],
+    notes: tuple[Note, ...],
     marked: np.ndarray | None = None,
 ) -> dict[str, Source]:
     """Make two tables of scores and true classes.
@@ -516,7 +511,7 @@ def _scores(
     rows, wide = many.shape
     if classes is None:
         classes, sort = _known(truths, wide)
-        notes = (*notes, *sort)
+        notes += sort
     elif len(classes) != wide:
         raise InputError(
             f"the predictions are scores of {wide:,} classes a datum, and labels names"
@@ -543,7 +538,7 @@ def _scores(
     }
 
 
-def _known(truths: pl.Series, wide: int) -> tuple[pl.Series, tuple[Any, ...]]:
+def _known(truths: pl.Series, wide: int) -> tuple[pl.Series, tuple[Note, ...]]:
     """Return the classes of unnamed score columns: 0 to n - 1, or the sorted true ones."""
     if truths.dtype.is_integer():
         low, high = truths.min(), truths.max()
@@ -552,7 +547,7 @@ def _known(truths: pl.Series, wide: int) -> tuple[pl.Series, tuple[Any, ...]]:
     found = truths.drop_nulls().unique().sort()
     if len(found) == wide:
         message = f"columns of scores are the true classes in order: {listing(found.to_list())}."
-        return found, (("classes_in_order", message, wide),)
+        return found, (Note("classes_in_order", message, wide),)
     raise InputError(
         f"the predictions are scores of {wide:,} classes a datum, and the ground truths have"
         f" {len(found):,} ({listing(found.to_list())}). Name the classes of the columns in their"
@@ -663,7 +658,7 @@ def _fractions(series: pl.Series) -> bool:
     return series.dtype.is_nested() and dtypes.within(series.dtype)[1].is_float()
 
 
-def _indexes(predictions: Any, truths: Any) -> tuple[tuple[str, str, int | None], ...]:
+def _indexes(predictions: Any, truths: Any) -> tuple[Note, ...]:
     """Warn if two pandas series have different indexes: matching is by position."""
     first, second = (getattr(side, "index", None) for side in (predictions, truths))
     if not all(hasattr(index, "equals") for index in (first, second)):
@@ -674,7 +669,7 @@ def _indexes(predictions: Any, truths: Any) -> tuple[tuple[str, str, int | None]
         "the two series have different indexes, and are paired by position. To pair by index, "
         "write predictions.loc[ground_truths.index]."
     )
-    return (("indexes_differ", message, None),)
+    return (Note("indexes_differ", message),)
 
 
 def _kind(series: pl.Series) -> str:

@@ -35,8 +35,8 @@ from ..ingest.relabel import hold_labels
 from ..ingest.rules import reworded
 from ..ingest.rules.columns import columns_read
 from ..ingest.rules.values import of_labels
+from ..ingest.source import Source
 from ..ingest.sources.explain import explain
-from ..ingest.sources.source import Source
 from ..ingest.sources.tables import READ_FAILURES
 from ..plan import limits, planner, summary
 from ..plan.paging import page_frames

@@ -21,7 +21,7 @@ from PIL import Image as Picture
 from refusals import refused
 
 import evalengine as ee
-from evalengine.ingest.sources.source import Source
+from evalengine.ingest.source import Source
 from evalengine.ingest.sources.tables import open_source
 
 VOC = (
@@ -50,7 +50,7 @@ def rows(path: Path) -> pl.DataFrame:
 
 
 def noted(source: Source, kind: str) -> str:
-    (message,) = [message for name, message, _ in source.notes if name == kind]
+    (message,) = [note.message for note in source.notes if note.kind == kind]
     return message
 
 
@@ -517,7 +517,7 @@ def test_images_of_open_images_without_objects(row: str, tmp_path: Path) -> None
         assert card.value("AP", iou_threshold=0.5) == pytest.approx(1)
         counts = card.metrics.filter(metric="AP")["support"].to_list()
         assert {*counts} == {2}
-    assert any(kind == "boxes_of_zeros" for kind, _, _ in source.notes) == ("/m/1" in row)
+    assert any(note.kind == "boxes_of_zeros" for note in source.notes) == ("/m/1" in row)
 
 
 # Groups, several labels and bytes of images

@@ -120,7 +120,7 @@ def test_widths_and_heights(found: bool, tmp_path: Path) -> None:
     names = ["datum_id", "xmin", "ymin", "xmax", "ymax"]
     assert source.frame.collect()[names].equals(corners.frame.collect()[names])
     assert noted(source, "boxes_by_size")
-    assert not any(kind == "boxes_by_size" for kind, _, _ in corners.notes)
+    assert not any(note.kind == "boxes_by_size" for note in corners.notes)
 
 
 def test_sides_with_and_without_widths(tmp_path: Path) -> None:

@@ -150,7 +150,7 @@ def test_evidence_of_edges(corner: str, edges: bool, tmp_path: Path) -> None:
         f"<annotation><object><name>{NAMES[0]}</name><bndbox>{box}</bndbox></object></annotation>"
     )
     source = open_source(tmp_path)
-    assert any(kind == "corners_are_edges" for kind, _, _ in source.notes) == edges
+    assert any(note.kind == "corners_are_edges" for note in source.notes) == edges
     found = source.frame.with_columns(score=pl.lit(0.5)).collect()
     card = ee.score(found, tmp_path, metrics=["AP"], iou_thresholds=[0.99], dialect="standard")
     assert (card.metrics["value"].drop_nulls().max() > 0.99) == edges

@@ -12,7 +12,7 @@ from PIL import Image as Picture
 from refusals import noted, refused
 
 import evalengine as ee
-from evalengine.ingest.sources.source import Source
+from evalengine.ingest.source import Source
 from evalengine.ingest.sources.tables import open_source
 
 BOX = "0 0.5 0.5 0.25 0.5"
@@ -71,7 +71,7 @@ def test_boxes_among_polygons_count_as_boxes(tmp_path: Path) -> None:
     label(tmp_path, "a.txt", f"{BOX}\n{POLYGON}\n")
     source = opened(tmp_path)
     assert "polygon" not in source.frame.collect_schema()
-    assert any("1 of 2 objects" in message for _, message, _ in source.notes)
+    assert any("1 of 2 objects" in note.message for note in source.notes)
 
 
 def test_key_points(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_polygons_at_the_edge_are_no_key_points(tmp_path: Path) -> None:
     label(tmp_path, "a.txt", f"{edge}0 0.1 0.1 0.3 0.1 0.3 0.3 0.1 0.3\n")
     assert rows(tmp_path).select("xmin", "ymin", "xmax", "ymax").row(0) == (0.8, 0, 1, 0.3)
     label(tmp_path, "a.txt", edge)
-    assert "2 key points" in opened(tmp_path).notes[1][1]
+    assert "2 key points" in opened(tmp_path).notes[1].message
     label(tmp_path, "data.yaml", "names: [a]\n")
     assert rows(tmp_path)["polygon"].list.first().list.len().to_list() == [5]
     label(tmp_path, "a.txt", "0 0.5 0.5 0.5 0.5 0.5 0.5 2 0.25 0.25 0\n")
@@ -399,9 +399,9 @@ LAST, FIRST = "{k} {x} {y} {w} {h} {s}", "{k} {s} {x} {y} {w} {h}"
 def test_a_confidence_in_front_of_the_box(seed: int, tmp_path: Path) -> None:
     """Boxes over the edge of the image tell it; with few lines it is a question."""
     usual = opened(predicted(tmp_path / "last", LAST, seed, 60))
-    assert not any(kind == "confidence_first" for kind, _, _ in usual.notes)
+    assert not any(note.kind == "confidence_first" for note in usual.notes)
     other = opened(predicted(tmp_path / "first", FIRST, seed, 60))
-    assert [kind for kind, _, _ in other.notes if kind == "confidence_first"]
+    assert [note for note in other.notes if note.kind == "confidence_first"]
     assert other.frame.collect().equals(usual.frame.collect())
     truth = predicted(tmp_path / "truth", "{k} {x} {y} {w} {h}", seed, 60)
     assert ee.score(str(tmp_path / "first"), str(truth), dialect="coco").value("AP") == 1

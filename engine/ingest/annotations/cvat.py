@@ -16,10 +16,10 @@ import polars as pl
 
 from ..files import Room
 from ..geometry import CORNER_NAMES
+from ..source import Source
 from .format import (
     IMAGES,
     PIXELS,
-    Annotations,
     Format,
     Look,
     box_row,
@@ -52,7 +52,7 @@ def _says(head: bytes) -> bool:
     return b"<annotations>" in head and any(mark in head for mark in _MARKS)
 
 
-def _read(look: Look) -> Annotations:
+def _read(look: Look) -> Source:
     rows: list[dict[str, Any]] = []
     datums: dict[str, dict[str, Any]] = {}
     skipped: Counter[str] = Counter()
@@ -79,8 +79,8 @@ def _read(look: Look) -> Annotations:
         row |= {column: said.get(name) for name, column in columns.items()}
     kept = [*columns.values()]
     more = dict.fromkeys(("occluded", "track_id"), pl.Int64) | dict.fromkeys(kept, pl.String)
-    return Annotations(
-        rows=frame_of(rows, more),
+    return Source(
+        frame_of(rows, more).lazy(),
         datums=pl.DataFrame(
             [{"datum_id": ids[name], **said} for name, said in datums.items()],
             schema=IMAGES | {"subset": pl.String},

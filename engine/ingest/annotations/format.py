@@ -10,6 +10,7 @@ import struct
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import IO, Any, BinaryIO
 
 import msgspec
@@ -20,13 +21,14 @@ from ...schemas.arrays import Array
 from ...schemas.errors import ReadError
 from ..files import Room
 from ..geometry import CORNER_NAMES
+from ..problems import Note, count_of
+from ..source import Source
 from .titles import PACKED, TITLES
 
-# Interface of annotation formats: detection, and the result of reading.
+# Interface of annotation formats.
 
 _HEAD = 1 << 16
 
-Note = tuple[str, str, int | None]
 FIRST = 500
 """Rows of each of several files that are looked at."""
 RINGS = pl.List(pl.List(pl.List(pl.Float64())))
@@ -113,44 +115,6 @@ class Look(msgspec.Struct):
         return os.path.relpath(file, self.root).replace(os.sep, "/")
 
 
-class Annotations(msgspec.Struct, kw_only=True):
-    """One side as read from a format.
-
-    Attributes:
-        rows: one row per object in canonical columns: ``datum_id`` (the image), ``label_value``
-            (class name, or number if the format has no names), ``score`` for detections, ``xmin
-            ymin xmax ymax`` (Float64; null if there is only a shape), ``polygon`` (List of rings,
-            each a List of [x, y]) or ``mask`` (a COCO run-length struct) for shapes, and further
-            properties of objects.
-        datums: one row per image, including those without objects: ``datum_id``, ``file_name`` if
-            known, ``width`` and ``height`` (Int64, pixels; null if unknown), and further properties
-            of images, such as ``split``.
-        labels: ``label_value`` of all declared classes in their order, and ``label_name`` if the
-            values are numbers with names; None without a declaration.
-        found: detections of a file that contains both sides; ``rows`` are then the ground truths.
-        shares: whether coordinates are relative to the image's width and height.
-        firsts: first rows of each file, if several may describe the same images.
-        warnings: reasons why numbers may be meaningless, as (kind, message, count).
-        points: number of key points per object, and of numbers per point, if the data set describes
-            them; otherwise None.
-        evidence: reason for this format, if another one has similar lines.
-        pixels: whether corners are 1-based pixels, the last included: ``yes``, ``as truths`` (if
-            those of the ground truths are), or empty for edges.
-    """
-
-    rows: pl.DataFrame
-    datums: pl.DataFrame
-    labels: pl.DataFrame | None = None
-    found: pl.DataFrame | None = None
-    shares: bool = False
-    firsts: dict[str, pl.DataFrame] = {}
-    notes: tuple[Note, ...] = ()
-    warnings: tuple[Note, ...] = ()
-    points: tuple[int, int] | None = None
-    evidence: str = ""
-    pixels: str = ""
-
-
 class Format(msgspec.Struct, frozen=True):
     """Annotation format.
 
@@ -163,7 +127,7 @@ class Format(msgspec.Struct, frozen=True):
 
     name: str
     suffixes: tuple[str, ...]
-    read: Callable[[Look], Annotations]
+    read: Callable[[Look], Source]
     says: Callable[[bytes], bool] = lambda head: False
     detects: Callable[[Look], bool] | None = None
     datum: str = "datum_id"
@@ -267,11 +231,6 @@ def broken(file: str, line: int | None, wrong: str, repair: str) -> ReadError:
     """
     place = file if line is None else f"{file}, line {line:,}"
     return ReadError(f"{place}: {wrong}. {repair}", code="file_malformed", file=file, line=line)
-
-
-def wrong_fields(file: str, line: int, fields: list[str], expected: str) -> ReadError:
-    """Make the error for a line with another number of fields."""
-    return broken(file, line, f"{len(fields)} fields: {shown(fields)}", expected)
 
 
 def images_of(ids: Sequence[str]) -> pl.DataFrame:
@@ -417,43 +376,115 @@ def skipped_note(skipped: Counter[str]) -> tuple[Note, ...]:
         return ()
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in skipped.most_common())
     message = f"objects that are neither boxes nor areas are skipped: {kinds}."
-    return (("objects_left_out", message, skipped.total()),)
+    return (Note("objects_left_out", message, skipped.total()),)
 
 
-# Text files with an object a line and blanks between fields.
+# Text files with an object a line.
 
 _SHOWN = 60
+_WHOLE = 2.0**63  # below which whole numbers are
 
 
-def lines_of(file: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number, from 1, and the fields of every non-empty line."""
-    for number, line in enumerate(text_of(file).splitlines(), 1):
-        fields = line.split()
-        if fields:
-            yield number, fields
+class Layout(msgspec.Struct, frozen=True):
+    """Fields of the lines of a text file.
 
+    Attributes:
+        names: of the fields, in order.
+        counts: possible numbers of fields of a line.
+        expected: the fields, for messages.
+        separator: a comma, or blanks of any length.
+        texts: fields that are words; the others are finite numbers.
+        whole: numbers without a fraction.
+        ranges: lowest and highest values of numbers.
+        headers: beginnings of lines before the first object, in lower case.
+    """
 
-def numbers_in(file: str, line: int, fields: list[str]) -> list[float]:
-    """Parse fields as finite numbers."""
-    try:
-        values = [float(field) for field in fields]
-    except ValueError:
-        values = [math.nan]
-    if all(map(math.isfinite, values)):
-        return values
-    odd = next(field for field in fields if not is_number(field))
-    raise broken(file, line, f"{odd!r} is not a number: {shown(fields)}", "Correct the line.")
+    names: tuple[str, ...]
+    counts: tuple[int, ...]
+    expected: str
+    separator: str = " "
+    texts: frozenset[str] = frozenset()
+    whole: frozenset[str] = frozenset()
+    ranges: dict[str, tuple[float, float]] = {}
+    headers: tuple[str, ...] = ()
 
+    def lines(self, text: str) -> Iterator[tuple[int, list[str]]]:
+        """Yield the number, from 1, and the fields of every object's line."""
+        for number, line in enumerate(text.splitlines(), 1):
+            fields = line.split()
+            if fields and not (self.headers and fields[0].lower().startswith(self.headers)):
+                if self.separator != " ":
+                    fields = [*map(str.strip, line.strip().rstrip(",").split(self.separator))]
+                yield number, fields
 
-def whole_in(file: str, line: int, fields: list[str]) -> list[int]:
-    """Parse fields as whole numbers."""
-    values = numbers_in(file, line, fields)
-    for field, value in zip(fields, values, strict=True):
-        if not value.is_integer():
-            raise broken(
-                file, line, f"{field!r} is not a whole number: {shown(fields)}", "Correct the line."
-            )
-    return [int(value) for value in values]
+    def fault(self, fields: Sequence[str]) -> str:
+        """Return the fault of a line; empty if it has these fields."""
+        if len(fields) not in self.counts:
+            return count_of(len(fields), "field")
+        for name, field in zip(self.names, fields, strict=False):
+            if name in self.texts:
+                continue
+            if not is_number(field):
+                return f"{field!r} is not a number"
+            low, high = self.ranges.get(name, (-math.inf, math.inf))
+            if name in self.whole and not (
+                float(field).is_integer() and abs(float(field)) < _WHOLE
+            ):
+                return f"{field!r} is not a whole number"
+            if not low <= float(field) <= high:
+                return f"{name} {field} is not from {low:g} to {high:g}"
+        return ""
+
+    def rows(self, file: str) -> pl.DataFrame:
+        """Read a file, one column per field, null where a line ends before it."""
+        text = text_of(file)
+        table = self._table(text)
+        if table is None:  # blanks around fields, blank lines or headers
+            lines = (self.separator.join(fields) for _, fields in self.lines(text))
+            table = self._table("\n".join(lines))
+        if table is not None:
+            return table
+        for number, fields in self.lines(text):
+            if why := self.fault(fields):
+                raise broken(file, number, f"{why}: {shown(fields)}", self.expected)
+        raise broken(file, None, "lines that do not fit", self.expected)
+
+    def _table(self, text: str) -> pl.DataFrame | None:
+        """Parse lines with single separators; None if one has other fields."""
+        schema = {name: pl.String if name in self.texts else pl.Float64 for name in self.names}
+        if not text.strip():
+            return pl.DataFrame(schema=schema)
+        widest = self.separator.join(
+            "0" * len(self.names)
+        )  # Polars counts fields of the first line
+        filled = [pl.col(name).is_not_null() for name in self.names]
+        odd = [~pl.sum_horizontal(filled).is_in(self.counts)]
+        odd += [there & ~before for before, there in pairwise(filled)]
+        for name in self.names:
+            low, high = self.ranges.get(name, (-math.inf, math.inf))
+            if name not in self.texts:
+                odd += [~pl.col(name).is_finite(), ~pl.col(name).is_between(low, high)]
+            if name in self.whole:
+                odd.append((pl.col(name) != pl.col(name).floor()) | (pl.col(name).abs() >= _WHOLE))
+        try:
+            table = pl.read_csv(
+                f"{widest}\n{text}".encode(),
+                has_header=False,
+                separator=self.separator,
+                quote_char=None,
+                schema=schema,
+            ).slice(1)
+        except pl.exceptions.PolarsError:
+            return None
+        wrong = table.select(pl.any_horizontal(one.any() for one in odd)).item()
+        return None if wrong else table
+
+    def of_files(self, files: Sequence[str], ids: Sequence[str], datum: str) -> pl.DataFrame:
+        """Read several files, with the datum of each in a first column."""
+        return pl.concat(
+            self.rows(file).select(pl.lit(one, pl.String).alias(datum), pl.all())
+            for file, one in zip(files, ids, strict=True)
+        )
 
 
 def is_number(field: str | bytes) -> bool:

@@ -68,7 +68,7 @@ def expand_hierarchy(
                 file=path,
             )
         read = OPEN_IMAGES.read(look)
-        rows, datums = read.rows, read.datums if datums is None else datums
+        rows, datums = read.frame.collect(), read.datums if datums is None else datums
     tree = hierarchy if isinstance(hierarchy, Mapping) else _read(os.fspath(hierarchy))
     above = _above(tree, root=True)
     below: dict[str, list[str]] = {label: [] for label in above}

@@ -13,11 +13,11 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from ..problems import count_of
+from ..problems import Note, count_of
+from ..source import Source
 from .format import (
     IMAGE_SUFFIXES,
     IMAGES,
-    Annotations,
     Format,
     Look,
     box_row,
@@ -110,7 +110,7 @@ class _Counts(msgspec.Struct):
     models: dict[str, None] = {}
 
 
-def _read(look: Look) -> Annotations:
+def _read(look: Look) -> Source:
     images: dict[str, list[int | None]] = {}
     truths: list[dict[str, Any]] = []
     found: list[dict[str, Any]] = []
@@ -138,9 +138,9 @@ def _read(look: Look) -> Annotations:
     for row in truths:
         row.pop("score")
     alone = not truths and bool(found)
-    return Annotations(
-        rows=frame_of(found if alone else truths),
-        found=frame_of(found) if found and not alone else None,
+    return Source(
+        frame_of(found if alone else truths).lazy(),
+        found=frame_of(found).lazy() if found and not alone else None,
         datums=pl.DataFrame(
             [(ids[name], name, *size) for name, size in images.items()], schema=IMAGES, orient="row"
         ),
@@ -148,24 +148,24 @@ def _read(look: Look) -> Annotations:
     )
 
 
-def _notes(counts: _Counts) -> tuple[tuple[str, str, int | None], ...]:
+def _notes(counts: _Counts) -> tuple[Note, ...]:
     notes = [*skipped_note(counts.skipped)]
     if counts.cancelled:
         message = f"{counts.cancelled:,} cancelled annotations are skipped."
-        notes.append(("annotations_cancelled", message, counts.cancelled))
+        notes.append(Note("annotations_cancelled", message, counts.cancelled))
     if counts.labels:
         message = f"{count_of(counts.labels, 'region')} with several labels count once for each."
-        notes.append(("labels_several", message, counts.labels))
+        notes.append(Note("labels_several", message, counts.labels))
     if counts.several:
         message = f"{counts.several:,} images have several annotations: the first of each counts."
-        notes.append(("annotations_several", message, counts.several))
+        notes.append(Note("annotations_several", message, counts.several))
     if counts.predicted:
         models = ", ".join(map(repr, [*counts.models][:_SHOWN]))
         message = (
             f"{counts.predicted:,} images have several predictions (model versions {models}): the"
             " first of each counts. Export them one model at a time to score the others."
         )
-        notes.append(("predictions_several", message, counts.predicted))
+        notes.append(Note("predictions_several", message, counts.predicted))
     return tuple(notes)
 
 

@@ -17,14 +17,13 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ..problems import count_of
+from ..problems import Note, count_of
+from ..source import Source
 from .format import (
     IMAGES,
     PIXELS,
-    Annotations,
     Format,
     Look,
-    Note,
     broken,
     corners_of,
     frame_of,
@@ -81,7 +80,7 @@ def _is_file(name: str, head: bytes) -> bool:
     return False
 
 
-def _read(look: Look) -> Annotations:
+def _read(look: Look) -> Source:
     files = look.of(".json")
     ids = image_ids(look, files)
     rows: list[dict[str, Any]] = []
@@ -123,8 +122,8 @@ def _read(look: Look) -> Annotations:
             for rings in frame["polygon"].to_list()
         ]
         frame = frame.with_columns(polygon=pl.Series(flat, dtype=_PARTS))
-    return Annotations(
-        rows=frame,
+    return Source(
+        frame.lazy(),
         datums=pl.DataFrame(datums, schema=IMAGES, orient="row"),
         notes=(*skipped_note(skipped), *joined),
     )
@@ -168,13 +167,13 @@ def _joined(
         message = (
             f"{shapes:,} shapes are {many}: those of one label and group_id are one, as in LabelMe."
         )
-        notes = (("shapes_joined", message, shapes),)
+        notes = (Note("shapes_joined", message, shapes),)
     if mixed:
         message = (
             f"{count_of(mixed, 'group')} of masks and other shapes stay several objects. Make "
             "all shapes of a group polygons, or all masks."
         )
-        notes = (*notes, ("groups_not_joined", message, mixed))
+        notes += (Note("groups_not_joined", message, mixed),)
     return [row for row in rows if id(row) not in dropped], notes
 
 

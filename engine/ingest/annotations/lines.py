@@ -1,4 +1,4 @@
-"""Text with one object per line: DOTA, KITTI's boxes and KITTI's tracks.
+"""Text with one object per line and blanks between fields.
 
 DOTA has one file per image. After lines that begin with ``imagesource:`` and ``gsd:``, a line is
 four corners in pixels, a class and a difficulty: https://captain-whu.github.io/DOTA/dataset.html
@@ -11,183 +11,142 @@ https://www.cvlibs.net/datasets/kitti/eval_object.php
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
 
+import msgspec
+import numpy as np
 import polars as pl
 
 from ..geometry import CORNER_NAMES
+from ..problems import Note
+from ..source import Source
 from .format import (
-    OBJECTS,
     RINGS,
-    Annotations,
     Format,
+    Layout,
     Look,
     image_ids,
     images_of,
     is_number,
-    lines_of,
-    numbers_in,
-    polygon_row,
     scored_or_not,
-    whole_in,
     without_empty,
-    wrong_fields,
 )
-from .tracks import REGION, sequences_of, without_ids
+from .tracks import REGION, sequences_of, with_region_ids, without_ids
 
-
-class _Lines(NamedTuple):
-    """Lines of numbers around a word.
-
-    Attributes:
-        counts: possible numbers of fields.
-        word: index of the class.
-        expected: the fields, for messages.
-        headers: beginnings of lines before the first object.
-        tested: fields of the first line that identify the format.
-    """
-
-    counts: tuple[int, int]
-    word: int
-    expected: str
-    headers: tuple[str, ...] = ()
-    tested: int = 99
-
-    def fit(self, head: bytes) -> bool:
-        """Return whether the first line that is no header has these fields."""
-        text = head.decode("utf-8", "replace")
-        for fields in map(str.split, text.splitlines()):
-            if fields and not self._is_header(fields):
-                numbers = [one for at, one in enumerate(fields[: self.tested]) if at != self.word]
-                return (
-                    len(fields) in self.counts
-                    and not is_number(fields[self.word])
-                    and all(map(is_number, numbers))
-                )
-        return text.lower().startswith(self.headers)
-
-    def _is_header(self, fields: list[str]) -> bool:
-        return fields[0].lower().startswith(self.headers)
-
-    def objects(self, file: str) -> Iterator[tuple[int, list[str], list[float]]]:
-        """Yield the number, the fields and the numbers of every line."""
-        for line, fields in lines_of(file):
-            if self._is_header(fields):
-                continue
-            if len(fields) not in self.counts:
-                raise wrong_fields(file, line, fields, self.expected)
-            rest = fields[: self.word] + fields[self.word + 1 :]
-            yield line, fields, numbers_in(file, line, rest)
-
-
-_CORNERS = 8
-_DOTA = _Lines(
-    (_CORNERS + 1, _CORNERS + 2),
-    _CORNERS,
+_POINTS = tuple(f"{axis}{i}" for i in range(1, 5) for axis in "xy")
+_DOTA = Layout(
+    (*_POINTS, "label_value", "difficult"),
+    (9, 10),
     "Expected eight coordinates, a class and, optionally, the difficulty.",
-    ("imagesource:", "gsd:"),
-    _CORNERS,
+    texts=frozenset({"label_value"}),
+    headers=("imagesource:", "gsd:"),
 )
-_KITTI = _Lines((15, 16), 0, "Expected a class and 14 numbers; detections also a score.")
-_TRACKS = _Lines(
-    (17, 18), 2, "Expected a frame, an id, a class and 14 numbers; results also a score."
+_OF_BOX = ("truncated", "occluded", "alpha", *CORNER_NAMES)
+_OF_SOLID = ("tall", "wide", "long", "x", "y", "z", "yaw")  # x, y, z: the middle of the bottom
+_KITTI = Layout(
+    ("label_value", *_OF_BOX, *_OF_SOLID, "score"),
+    (15, 16),
+    "Expected a class and 14 numbers; detections also a score.",
+    texts=_DOTA.texts,
+)
+_TRACKS = msgspec.structs.replace(
+    _KITTI,
+    names=("frame", "object_id", *_KITTI.names),
+    counts=(17, 18),
+    expected="Expected a frame, an id, a class and 14 numbers; results also a score.",
+    whole=frozenset({"frame", "object_id"}),
 )
 
 
-def _read_dota(look: Look) -> Annotations:
+def _says(layout: Layout) -> Callable[[bytes], bool]:
+    """Return a test whether the first line that is no header has the fields of a layout."""
+    tested = msgspec.structs.replace(layout, texts=layout.texts | {"difficult"}, whole=frozenset())
+    word = layout.names.index("label_value")
+
+    def says(head: bytes) -> bool:
+        text = head.decode("utf-8", "replace")
+        fields = next((fields for _, fields in tested.lines(text)), None)
+        if fields is None:
+            return text.lower().startswith(layout.headers)
+        return not tested.fault(fields) and not is_number(fields[word])
+
+    return says
+
+
+def with_corners(table: pl.DataFrame) -> pl.DataFrame:
+    """Replace the points of lines by boxes and, of four points each, polygons."""
+    points = table.select(_POINTS).to_numpy().reshape(-1, 4, 2)
+    whole = ~np.isnan(points).any(axis=(1, 2))
+    rings = [[ring] if there else None for ring, there in zip(points.tolist(), whole, strict=True)]
+    xs, ys = _POINTS[::2], _POINTS[1::2]
+    return table.select(
+        pl.exclude(*_POINTS, "difficult"),
+        xmin=pl.min_horizontal(xs),
+        ymin=pl.min_horizontal(ys),
+        xmax=pl.max_horizontal(xs),
+        ymax=pl.max_horizontal(ys),
+        polygon=pl.Series(rings, dtype=RINGS),
+    )
+
+
+def _read_dota(look: Look) -> Source:
     files = look.of(".txt")
     ids = image_ids(look, files, below="labelTxt")
-    rows: list[dict[str, Any]] = []
-    for file, datum in zip(files, ids, strict=True):
-        for _, fields, numbers in _DOTA.objects(file):
-            ring = [
-                [x, y] for x, y in zip(numbers[:_CORNERS:2], numbers[1:_CORNERS:2], strict=True)
-            ]
-            difficult = int(numbers[_CORNERS]) if len(numbers) > _CORNERS else None
-            row = {"datum_id": datum, "label_value": fields[_CORNERS], **polygon_row(ring)}
-            rows.append({**row, "difficult": difficult})
-    schema = {name: dtype for name, dtype in OBJECTS.items() if name != "score"}
-    frame = pl.DataFrame(rows, schema=schema | {"polygon": RINGS, "difficult": pl.Int64})
-    return Annotations(rows=without_empty(frame, ["difficult"]), datums=images_of(ids))
+    table = _DOTA.of_files(files, ids, "datum_id")
+    rows = with_corners(table).with_columns(table["difficult"].cast(pl.Int64))
+    return Source(without_empty(rows, ["difficult"]).lazy(), datums=images_of(ids))
 
 
-def _of_kitti(numbers: list[float]) -> dict[str, Any]:
-    """The score and the box of a line, from the numbers behind its class."""
-    score = numbers[14] if len(numbers) > 14 else None
-    return {"score": score, **dict(zip(CORNER_NAMES, numbers[3:7], strict=True))}
+def without_regions(
+    rows: pl.DataFrame, ids: Sequence[str], why: str
+) -> tuple[pl.DataFrame, pl.DataFrame, tuple[Note, ...]]:
+    """Move regions without annotations from rows to the table of images; return a note, too."""
+    regions, rows = rows.filter("region"), rows.filter(~pl.col("region")).drop("region")
+    datums = images_of(ids)
+    if not regions.height:
+        return rows, datums, ()
+    corners = regions.select("datum_id", regions=pl.concat_list(CORNER_NAMES)).explode("regions")
+    lists = corners.group_by("datum_id", maintain_order=True).agg("regions")
+    datums = datums.join(lists, on="datum_id", how="left", maintain_order="left")
+    note = Note("regions_left_out", f"{regions.height:,} regions {why}", regions.height)
+    return rows, datums.with_columns(pl.col("regions").fill_null([])), (note,)
 
 
-def _read_kitti(look: Look) -> Annotations:
+def _read_kitti(look: Look) -> Source:
     files = look.of(".txt")
     ids = image_ids(look, files, below="label_2")
-    rows: list[dict[str, Any]] = []
-    regions: dict[str, list[float]] = {datum: [] for datum in ids}
-    for file, datum in zip(files, ids, strict=True):
-        for _, (label, *_), numbers in _KITTI.objects(file):
-            if label == REGION:
-                regions[datum] += numbers[3:7]
-                continue
-            rows.append(
-                {
-                    "datum_id": datum,
-                    "label_value": label,
-                    **_of_kitti(numbers),
-                    "truncated": numbers[0],
-                    "alpha": numbers[2],
-                    "occluded": int(numbers[1]),
-                    # Written are height, width, length, the middle of the bottom, and rotation_y.
-                    "box3d": [*numbers[10:13], numbers[9], numbers[8], numbers[7], numbers[13]],
-                }
-            )
-    schema = OBJECTS | dict.fromkeys(("truncated", "alpha"), pl.Float64)
-    frame = pl.DataFrame(rows, schema=schema | {"occluded": pl.Int64, "box3d": pl.List(pl.Float64)})
-    many = sum(map(len, regions.values())) // len(CORNER_NAMES)
-    message = (
-        f"{many:,} regions {REGION!r} are skipped: detections in them count as false positives "
-        "here; dialect kitti ignores them."
+    rows = _KITTI.of_files(files, ids, "datum_id").select(
+        "datum_id",
+        "label_value",
+        "score",
+        *CORNER_NAMES,
+        "truncated",
+        "alpha",
+        pl.col("occluded").cast(pl.Int64),
+        box3d=pl.concat_list("x", "y", "z", "long", "wide", "tall", "yaw"),
+        region=pl.col("label_value") == REGION,
     )
-    datums = images_of(ids)
-    if many:
-        column = pl.Series("regions", [*regions.values()], dtype=pl.List(pl.Float64))
-        datums = datums.with_columns(column)
-    return Annotations(
-        rows=scored_or_not(frame, look),
-        datums=datums,
-        notes=(("regions_left_out", message, many),) if many else (),
+    why = (
+        f"{REGION!r} are skipped: detections in them count as false positives here; dialect kitti"
+        " ignores them."
     )
+    rows, datums, notes = without_regions(rows, ids, why)
+    return Source(scored_or_not(rows, look).lazy(), datums=datums, notes=notes)
 
 
-def _read_tracks(look: Look) -> Annotations:
+def _read_tracks(look: Look) -> Source:
     files = look.of(".txt")
     names = sequences_of(files, look)
-    rows: list[dict[str, Any]] = []
-    for file, name in zip(files, names, strict=True):
-        regions = 0
-        for line, fields, numbers in _TRACKS.objects(file):
-            frame, own = whole_in(file, line, fields[:2])
-            region = fields[2] == REGION
-            regions += region
-            rows.append(
-                {
-                    "sequence": name,
-                    "frame": frame,
-                    "object_id": -regions if region else own,  # each region is one by itself
-                    "label_value": fields[2],
-                    **_of_kitti(numbers[2:]),
-                    "truncated": int(numbers[2]),
-                    "occluded": int(numbers[3]),
-                    "region": region,
-                }
-            )
-    schema: dict[str, Any] = {"sequence": pl.String, "frame": pl.Int64, "object_id": pl.Int64}
-    schema |= {name: dtype for name, dtype in OBJECTS.items() if name != "datum_id"}
-    schema |= {"truncated": pl.Int64, "occluded": pl.Int64, "region": pl.Boolean}
-    table = pl.DataFrame(rows, schema=schema)
+    table = _TRACKS.of_files(files, names, "sequence")
+    rows = with_region_ids(table.with_columns(region=pl.col("label_value") == REGION)).select(
+        *("sequence", "frame", "object_id", "label_value", "score", *CORNER_NAMES),
+        pl.col("truncated", "occluded").cast(pl.Int64),
+        "region",
+    )
     lone = (pl.col("object_id") < 0) & ~pl.col("region")
-    return without_ids(table, images_of(names), negative=lone)
+    return without_ids(rows, images_of(names), negative=lone)
 
 
-DOTA = Format("dota", (".txt",), _read_dota, _DOTA.fit)
-KITTI = Format("kitti", (".txt",), _read_kitti, _KITTI.fit)
-KITTI_TRACKS = Format("kitti-tracking", (".txt",), _read_tracks, _TRACKS.fit, datum="sequence")
+DOTA = Format("dota", (".txt",), _read_dota, _says(_DOTA))
+KITTI = Format("kitti", (".txt",), _read_kitti, _says(_KITTI))
+KITTI_TRACKS = Format("kitti-tracking", (".txt",), _read_tracks, _says(_TRACKS), datum="sequence")

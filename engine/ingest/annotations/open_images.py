@@ -17,8 +17,9 @@ import polars as pl
 from evalengine.schemas.errors import ReadError
 
 from ..geometry import CORNER_NAMES
-from ..problems import count_of
-from .format import FIRST, IMAGE_SUFFIXES, Annotations, Format, Look, broken, text_of
+from ..problems import Note, count_of
+from ..source import Source
+from .format import FIRST, IMAGE_SUFFIXES, Format, Look, broken, text_of
 from .yolo import HIGH, LOW
 
 _SCORES = ("score", "conf")
@@ -52,7 +53,7 @@ def _is_names(file: str) -> bool:
     return "class-descriptions" in os.path.basename(file).lower()
 
 
-def _read(look: Look) -> Annotations:
+def _read(look: Look) -> Source:
     readers = {"boxes": _boxes, "submission": _submission, "labels": _labels}
     read: dict[str, list[pl.DataFrame]] = {kind: [] for kind in readers}
     firsts = {}
@@ -77,21 +78,20 @@ def _read(look: Look) -> Annotations:
     rows = pl.concat(frames, how="diagonal")  # flags missing in some files become null
     if _GROUPS in rows.columns:
         rows = rows.with_columns(pl.col(_GROUPS).fill_null(0))
-    return Annotations(
-        rows=rows,
+    of_zeros = "images without objects, which are not scored as objects."
+    message = f"{count_of(zeros, 'row')} with a box of 0, 0, 0, 0: {of_zeros}"
+    return Source(
+        rows.lazy(),
         datums=_datums(listed, read["labels"]),
         labels=_names(look, rows),
         shares=True,
         firsts=firsts,
-        notes=(("boxes_of_zeros", _OF_ZEROS.format(count_of(zeros, "row")), zeros),)
-        if zeros
-        else (),
+        notes=(Note("boxes_of_zeros", message, zeros),) if zeros else (),
     )
 
 
 _NAMED = pl.col("label_value").is_not_null()
 _ZERO = pl.all_horizontal(pl.col(CORNER_NAMES) == 0)
-_OF_ZEROS = "{} with a box of 0, 0, 0, 0: images without objects, which are not scored as objects."
 
 
 def _is_truth(rows: pl.DataFrame) -> bool:

@@ -22,29 +22,34 @@ from evalengine.schemas.errors import ReadError
 from evalengine.schemas.wording import option
 
 from ..geometry import CORNER_NAMES
+from ..problems import Note
+from ..source import Source
 from .format import (
     FIRST,
     IMAGE_SUFFIXES,
-    RINGS,
-    Annotations,
     Format,
+    Layout,
     Look,
-    Note,
+    broken,
     image_ids,
     images_of,
     is_number,
     lines_in,
-    lines_of,
-    numbers_in,
-    polygon_row,
     scored_or_not,
-    wrong_fields,
+    shown,
+    text_of,
 )
+from .lines import with_corners
 from .titles import BY_SIZE, PER_IMAGE
 from .yolo import may_be_label
 
 _CLASS = re.compile(r"^(comp\d+_det_[^_]+_|Task\d+_|det_[^_]+_)?(.+)\.txt$", re.IGNORECASE)
-_COUNTS = (6, 10)  # fields of a line in a file per class: of boxes, and of oriented ones
+_PER_CLASS = Layout(
+    ("datum_id", "score", *(f"{axis}{i}" for i in range(1, 5) for axis in "xy")),
+    (6, 10),
+    "Expected an image, a score, and two or four corners.",
+    texts=frozenset({"datum_id"}),
+)
 _HARD = "difficult"  # behind the corners, as Cartucho/mAP has it
 _RUN = "q0"  # the second field of a run of TREC
 _SURE = 10  # boxes of which none is inverted: their numbers are corners
@@ -185,29 +190,31 @@ def _why(look: Look, name: str) -> str:
 # A file per class
 
 
-def _read_classes(look: Look) -> Annotations:
-    rows: list[dict[str, Any]] = []
+def _read_classes(look: Look) -> Source:
+    pieces: dict[str, pl.DataFrame] = {}
     labels = []
-    starts = {}
     for file in look.of(".txt"):
         named = _CLASS.match(os.path.basename(file))
         assert named is not None  # a name that ends in .txt
         labels.append(named[2])
-        starts[file] = len(rows)
-        for line, fields in lines_of(file):
-            rows.append({"label_value": named[2], **_object(file, line, fields)})
-    schema: dict[str, Any] = {"datum_id": pl.String, "label_value": pl.String}
-    schema |= dict.fromkeys(("score", *CORNER_NAMES), pl.Float64)
-    frame = pl.DataFrame(rows, schema=schema | {"polygon": RINGS})
+        rows = with_corners(_PER_CLASS.rows(file))
+        images = [
+            os.path.splitext(os.path.basename(one))[0]
+            if one.lower().endswith(IMAGE_SUFFIXES)
+            else one
+            for one in rows["datum_id"]
+        ]
+        pieces[file] = rows.select(
+            pl.Series("datum_id", images, dtype=pl.String),
+            pl.lit(named[2], pl.String).alias("label_value"),
+            pl.exclude("datum_id"),
+        )
+    frame = pl.concat(pieces.values())
     if frame["polygon"].null_count():
         frame = frame.drop("polygon")
-    ends = [*starts.values(), len(rows)][1:]
-    return Annotations(
-        rows=frame,
-        firsts={
-            file: frame[start : min(end, start + FIRST)]
-            for (file, start), end in zip(starts.items(), ends, strict=True)
-        },
+    return Source(
+        frame.lazy(),
+        firsts={file: rows.head(FIRST) for file, rows in pieces.items()},
         datums=frame.select(pl.col("datum_id").unique(maintain_order=True)),
         labels=pl.DataFrame({"label_value": labels}, {"label_value": pl.String}).unique(
             maintain_order=True
@@ -217,39 +224,19 @@ def _read_classes(look: Look) -> Annotations:
     )
 
 
-def _object(file: str, line: int, fields: list[str]) -> dict[str, Any]:
-    if len(fields) not in _COUNTS:
-        expected = "Expected an image, a score, and two or four corners."
-        raise wrong_fields(file, line, fields, expected)
-    score, *numbers = numbers_in(file, line, fields[1:])
-    ring = [[x, y] for x, y in zip(numbers[::2], numbers[1::2], strict=True)]
-    return {
-        "datum_id": os.path.splitext(os.path.basename(fields[0]))[0]
-        if fields[0].lower().endswith(IMAGE_SUFFIXES)
-        else fields[0],
-        "score": score,
-        **polygon_row(ring),
-        **({} if len(ring) > 2 else {"polygon": None}),
-    }
-
-
 # A file per image
 
 
-def _read_images(look: Look) -> Annotations:
+def _read_images(look: Look) -> Source:
     files = tuple(file for file in look.of(".txt") if may_be_label(file))
     ids = image_ids(look, files)
     rows: list[tuple[Any, ...]] = []
     for file, datum in zip(files, ids, strict=True):
-        for number, fields in lines_of(file):
+        for number, fields in _PER_CLASS.lines(text_of(file)):
             line = _Line.of(fields)
             if line is None or len(line.numbers) > 5:
-                raise wrong_fields(
-                    file,
-                    number,
-                    fields,
-                    "Expected a class, a score (detections only), xmin, ymin, xmax and ymax.",
-                )
+                expected = "Expected a class, a score (detections only), xmin, ymin, xmax and ymax."
+                raise broken(file, number, f"{len(fields)} fields: {shown(fields)}", expected)
             score, *box = line.numbers if len(line.numbers) > 4 else (None, *line.numbers)
             rows.append((datum, line.name, score, *box, int(line.hard)))
     schema: dict[str, Any] = {"datum_id": pl.String, "label_value": pl.String}
@@ -258,14 +245,9 @@ def _read_images(look: Look) -> Annotations:
     frame = scored_or_not(frame, look).drop([_HARD] * (not frame[_HARD].sum()))
     if frame.height and frame["label_value"].str.contains("^[0-9]+$").all():
         frame = frame.with_columns(pl.col("label_value").cast(pl.Int64))
-    frame, notes, warnings = _cornered(frame, look)
-    return Annotations(
-        rows=frame,
-        datums=images_of(ids),
-        evidence=_why(look, PER_IMAGE),
-        notes=notes,
-        warnings=warnings,
-    )
+    frame, notes = _cornered(frame, look)
+    evidence = _why(look, PER_IMAGE)
+    return Source(frame.lazy(), datums=images_of(ids), evidence=evidence, notes=notes)
 
 
 def _score_last(frame: pl.DataFrame) -> pl.DataFrame:
@@ -284,9 +266,7 @@ def _score_last(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(flag, score=pl.lit(None, pl.Float64))
 
 
-def _cornered(
-    frame: pl.DataFrame, look: Look
-) -> tuple[pl.DataFrame, tuple[Note, ...], tuple[Note, ...]]:
+def _cornered(frame: pl.DataFrame, look: Look) -> tuple[pl.DataFrame, tuple[Note, ...]]:
     """Convert boxes to corners; return a note and a warning if they have widths and heights.
 
     If at least a tenth of the boxes are inverted as corners, they have widths and heights; fewer
@@ -298,7 +278,7 @@ def _cornered(
     alike = theirs == "xywh" and frame.height < _SURE
     sized = many >= max(_LEAST, _SHARE * frame.height) or 2 * many > frame.height
     if look.box_format != "xywh" and (look.box_format or not (sized or alike)):
-        return frame, (), ()
+        return frame, ()
     made = frame.with_columns(
         xmax=pl.col("xmin") + pl.col("xmax"), ymax=pl.col("ymin") + pl.col("ymax")
     )
@@ -308,12 +288,13 @@ def _cornered(
     else:
         message += "." if look.box_format else ", as those of the other side."
     if theirs != "xyxy" or look.box_format:
-        return made, ((BY_SIZE, message, many),), ()
+        return made, (Note(BY_SIZE, message, many),)
     message += (
         " Those of the ground truths are read as corners. If both have widths and heights, give"
         f" {option('box_format', 'xywh')}."
     )
-    return made, ((BY_SIZE, message, many),), (("box_formats_differ", message, many),)
+    doubt = Note("box_formats_differ", message, many, warning=True)
+    return made, (Note(BY_SIZE, message, many), doubt)
 
 
 IMAGE_BOXES = Format(PER_IMAGE, (".txt",), _read_images, detects=_detects(PER_IMAGE))

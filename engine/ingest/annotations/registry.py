@@ -5,7 +5,12 @@ from __future__ import annotations
 import glob
 import os
 
+import msgspec
+import polars as pl
+
 from evalengine.ingest.files import by_extension, files_below
+from evalengine.ingest.problems import Note, count_of
+from evalengine.ingest.source import Source
 from evalengine.schemas.errors import unknown
 
 from .cvat import CVAT
@@ -83,3 +88,25 @@ def look_at(paths: list[str]) -> Look | None:
         return None
     folders = [os.path.dirname(os.path.abspath(file)) for file in files]
     return Look(given, os.path.commonpath(folders), files)
+
+
+def open_annotations(format_: Format, look: Look) -> Source:
+    """Read a format as a source, with a note on it."""
+    read = format_.read(look)
+    assert read.datums is not None
+    own = read.frame.select(pl.col(format_.datum).alias("datum_id")).collect()
+    rows, images = own.height, read.datums.height
+    bare = images - read.datums.join(own, on="datum_id", how="semi").height
+    tracks = format_.datum == "sequence"
+    objects = count_of(rows, "box", "boxes") if tracks else count_of(rows, "object")
+    datums = count_of(images, "sequence" if tracks else "image")
+    empty = f", {bare:,} without any" if bare else ""
+    why = f", since {read.evidence}" if read.evidence else ""
+    message = f"{look.given} is read as {format_.title}{why}: {objects} in {datums}{empty}."
+    return msgspec.structs.replace(
+        read,
+        description=f"{format_.title} {look.given}",
+        format="tracks" if tracks else "annotations",
+        files=look.of(*format_.suffixes),
+        notes=(Note("format_recognised", message, rows), *read.notes),
+    )

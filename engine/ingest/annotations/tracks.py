@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 import configparser
+import math
 import os
 from collections.abc import Callable
 from functools import partial
 from typing import IO
 
-import numpy as np
+import msgspec
 import polars as pl
 
-from ...schemas.arrays import Array
 from ...schemas.errors import InputError
 from ...schemas.wording import option
 from ..geometry import CORNER_NAMES
-from ..problems import count_of, listing
-from .format import (
-    Annotations,
-    Format,
-    Look,
-    broken,
-    is_number,
-    lines_of,
-    numbers_in,
-    shown,
-    stems_or_paths,
-    text_of,
-    whole_in,
-    wrong_fields,
-)
+from ..problems import Note, count_of, listing
+from ..source import Source
+from .format import Format, Layout, Look, broken, head_of, is_number, stems_or_paths, text_of
 
 # Tracks as text (MOTChallenge): one file per sequence, one line per box and frame.
 #
@@ -53,11 +41,17 @@ MOT_CLASSES = (
     "crowd",
 )
 """MOTChallenge's classes, from 1."""
-_MOT_FIELDS = range(7, 11)
+_MOT = Layout(
+    ("frame", "object_id", "x", "y", "width", "height", "score", "kind", "visibility", "last"),
+    (7, 8, 9, 10),
+    "Expected frame, id, x, y, width, height and confidence, and up to three more, with commas"
+    " between them and no line of names.",
+    ",",
+    whole=frozenset({"frame", "object_id"}),
+    ranges=dict.fromkeys(("width", "height"), (0.0, math.inf)),
+)
 _NAMED = (["frame", "id"], ["frame", "track_id"], ["frame", "object_id"])
 _NOWHERE = " -1 -1 -1"  # three unused numbers of results
-_SEEN = 9  # fields if the last is the visible share of an object
-_WHOLE = (0, 1)
 REGION = "DontCare"
 """Class of KITTI's regions without annotations."""
 
@@ -75,7 +69,7 @@ def _is_mot(head: bytes) -> bool:
     elif len(fields) == 1 and fields[0].endswith(_NOWHERE):
         fields = fields[0].split()
     return (
-        len(fields) in range(_MOT_FIELDS[0] - 1, _MOT_FIELDS[-1] + 1)
+        6 <= len(fields) <= 10
         and all(map(is_number, fields))
         and all(float(field).is_integer() for field in fields[:2])
     )
@@ -102,20 +96,27 @@ def sequences_of(files: tuple[str, ...], look: Look) -> list[str]:
     return stems_or_paths(names)
 
 
-def without_ids(rows: pl.DataFrame, datums: pl.DataFrame, *, negative: pl.Expr) -> Annotations:
+def without_ids(rows: pl.DataFrame, datums: pl.DataFrame, *, negative: pl.Expr) -> Source:
     """Drop rows without a track id, with a note."""
     many = rows.select(negative.sum()).item()
     message = (
         f"{many:,} lines without an id (-1), such as detections, are not tracks and are skipped."
     )
-    notes = (("boxes_without_id", message, many),) if many else ()
-    return Annotations(rows=rows.filter(~negative), datums=datums, notes=notes)
+    notes = (Note("boxes_without_id", message, many),) if many else ()
+    return Source(rows.filter(~negative).lazy(), datums=datums, notes=notes)
 
 
-def _read_mot(look: Look) -> Annotations:
+def with_region_ids(rows: pl.DataFrame) -> pl.DataFrame:
+    """Give each region a negative id, as it is an object by itself; frames and ids are whole."""
+    region = pl.col("region").cast(pl.Int64)
+    ids = pl.when("region").then(-region.cum_sum().over("sequence")).otherwise("object_id")
+    return rows.with_columns(pl.col("frame").cast(pl.Int64), object_id=ids.cast(pl.Int64))
+
+
+def _read_mot(look: Look) -> Source:
     files = sequence_files(look)
     names = sequences_of(files, look)
-    rows = _mot_rows([_mot_numbers(file) for file in files], names)
+    rows = pl.concat(_mot_rows(file, name) for file, name in zip(files, names, strict=True))
     return without_ids(rows, with_lengths(files, names), negative=pl.col("object_id") < 0)
 
 
@@ -139,106 +140,35 @@ def with_lengths(files: tuple[str, ...], names: list[str]) -> pl.DataFrame:
     return made if made["frames"].count() else made.drop("frames")
 
 
-def _mot_numbers(file: str) -> Array:
-    """Parse the numbers of a file, float64 [lines, fields]."""
-    text = text_of(file).strip()
-    if not text:
-        return np.empty((0, _MOT_FIELDS[0]))
-    numbers = _sound_numbers(text)
-    if numbers is None:  # blank lines, commas at their ends
-        lines = (line.strip().rstrip(",") for line in text.splitlines())
-        numbers = _sound_numbers("\n".join(line for line in lines if line))
-    if numbers is None:
-        raise _wrong_line(file)
-    return numbers
-
-
-def _sound_numbers(text: str) -> Array | None:
-    """Parse lines to numbers, if all have the same valid number of fields; otherwise None."""
-    width = text.split("\n", 1)[0].count(",") + 1
-    if width not in _MOT_FIELDS:
-        return None
-    schema = {f"column_{i}": pl.Float64 for i in range(1, width + 1)}
-    try:
-        numbers = pl.read_csv(text.encode(), has_header=False, schema=schema).to_numpy()
-    except pl.exceptions.PolarsError:
-        return None
-    whole = numbers[:, [*_WHOLE, *range(7, min(width, 8))] if width < _MOT_FIELDS[-1] else _WHOLE]
-    sound = np.isfinite(numbers).all() and (whole == np.floor(whole)).all()
-    return numbers if sound and (numbers[:, 4:6] >= 0).all() else None
-
-
-def _mot_rows(tables: list[Array], names: list[str]) -> pl.DataFrame:
-    """Rows of all sequences, from the numbers of each."""
-    kinds = []
-    for table in tables:
-        rest = table[:, 7:]
-        classed = rest.shape[1] in (1, 2) or (rest.size and (rest == np.floor(rest)).all())
-        kinds.append(rest[:, 0] if classed else np.zeros(len(table)))
-    seen = [
-        table[:, 8] if table.shape[1] == _SEEN else np.full(len(table), np.nan) for table in tables
-    ]
-    frame, own, x, y, width, height, score = np.concatenate([table[:, :7] for table in tables]).T
-    kind = pl.Series(np.maximum(np.concatenate(kinds), 0).astype(np.int64))
+def _mot_rows(file: str, name: str) -> pl.DataFrame:
+    """Rows of a sequence, all lines of as many fields as the first."""
+    width = len(_first_fields(head_of(file)))
+    whole = _MOT.whole | {"kind"} if width < len(_MOT.names) else _MOT.whole
+    counts = (width,) if width in _MOT.counts else _MOT.counts
+    rows = msgspec.structs.replace(_MOT, counts=counts, whole=whole).rows(file)
+    rest = rows.select("kind", "visibility", "last")
+    place = (
+        width == len(_MOT.names)
+        and not rest.select(pl.all_horizontal((pl.all() == pl.all().floor()).all())).item()
+    )
+    kind = (pl.lit(0) if place else pl.col("kind").fill_null(0).clip(0)).cast(pl.Int64)
     classes = {0: "pedestrian", **dict(enumerate(MOT_CLASSES, 1))}
     label = kind.replace_strict(classes, default=None, return_dtype=pl.String)
-    sequence = pl.Series(names, dtype=pl.String)
-    return pl.DataFrame(
-        {
-            "sequence": sequence.gather(np.repeat(np.arange(len(names)), [*map(len, tables)])),
-            "frame": frame.astype(np.int64),
-            "object_id": own.astype(np.int64),
-            "label_value": label.fill_null(kind.cast(pl.String)),
-            "score": score,
-            "considered": score.astype(np.int64) != 0,
-            "xmin": x,
-            "ymin": y,
-            "xmax": x + width,
-            "ymax": y + height,
-            "visibility": pl.Series(np.concatenate(seen), nan_to_null=True),
-        }
+    return rows.select(
+        pl.lit(name, pl.String).alias("sequence"),
+        pl.col("frame", "object_id").cast(pl.Int64),
+        label_value=label.fill_null(kind.cast(pl.String)),
+        score="score",
+        considered=pl.col("score").abs() >= 1,
+        xmin="x",
+        ymin="y",
+        xmax=pl.col("x") + pl.col("width"),
+        ymax=pl.col("y") + pl.col("height"),
+        visibility=pl.col("visibility") if width == _SEEN else pl.lit(None, pl.Float64),
     )
 
 
-def _wrong_line(file: str) -> Exception:
-    for number, line in enumerate(text_of(file).splitlines(), 1):
-        fields = [field.strip() for field in line.strip().rstrip(",").split(",")]
-        if not line.strip():
-            continue
-        if len(fields) == 1 and len(fields[0].split()) in _MOT_FIELDS:
-            return broken(
-                file,
-                number,
-                f"blanks between the fields: {shown(fields)}",
-                "Write commas between them.",
-            )
-        if [field.lower() for field in fields[:2]] in _NAMED:
-            return broken(
-                file,
-                number,
-                f"a line of names: {shown(fields)}",
-                "Remove it, or give a table with a column of the sequence.",
-            )
-        if len(fields) not in _MOT_FIELDS:
-            return wrong_fields(
-                file,
-                number,
-                fields,
-                "Expected frame, id, x, y, width, height and confidence, and up to three more.",
-            )
-        numbers = numbers_in(file, number, fields)
-        whole_in(file, number, fields[:2] + (fields[7:8] if len(fields) < 10 else []))
-        for name, value in zip(("width", "height"), numbers[4:6], strict=True):
-            if value < 0:
-                raise broken(
-                    file,
-                    number,
-                    f"{name} {value:g} is negative: {shown(fields)}",
-                    "Correct the line, or remove it.",
-                )
-    return broken(file, None, "lines of different lengths", "Write as many fields on each.")
-
-
+_SEEN = 9  # fields if the last is the visible share of an object
 MOT = Format("mot", (".txt",), _read_mot, _is_mot, datum="sequence")
 
 
@@ -468,72 +398,38 @@ KIND = "tracks"
 
 _CLASSES = {1: "car", 2: "pedestrian", 10: "ignore"}
 _REGION = 10
-_NAMES = ("frame", "object_id", "kind", "height", "width")
-_FIELDS = len(_NAMES) + 1
+_MOTS = Layout(
+    ("frame", "object_id", "kind", "height", "width", "counts"),
+    (6,),
+    "Expected time_frame, id, class_id, height, width and the run-length code, with blanks between"
+    " them.",
+    texts=frozenset({"counts"}),
+    whole=frozenset({"frame", "object_id", "kind", "height", "width"}),
+)
 
 
 def _is_mots(head: bytes) -> bool:
-    lines = head.decode("utf-8", "replace").lstrip().split("\n", 1)
-    fields = lines[0].split()
-    numbers, counts = fields[:-1], fields[-1:]
-    return len(fields) == _FIELDS and all(map(str.isdecimal, numbers)) and not is_number(counts[0])
+    fields = head.decode("utf-8", "replace").lstrip().split("\n", 1)[0].split()
+    return not _MOTS.fault(fields) and not is_number(fields[-1])
 
 
-def _rows(file: str) -> pl.DataFrame:
-    """All masks of a file; each region is one by itself."""
-    text = text_of(file)
-    schema = {**dict.fromkeys(_NAMES, pl.Int64), "counts": pl.String}
-    if text.strip():
-        try:
-            table = pl.read_csv(
-                text.encode(), has_header=False, separator=" ", quote_char=None, schema=schema
-            )
-        except pl.exceptions.PolarsError:
-            raise _wrong_mots_line(file) from None
-    else:
-        table = pl.DataFrame(schema=schema)
-    if sum(table.null_count().row(0)):
-        raise _wrong_mots_line(file)
-    region = pl.col("kind") == _REGION
-    named = pl.col("kind").replace_strict(_CLASSES, default=None, return_dtype=pl.String)
-    return table.select(
-        "frame",
-        object_id=pl.when(region).then(-region.cast(pl.Int64).cum_sum()).otherwise("object_id"),
-        label_value=named.fill_null(pl.col("kind").cast(pl.String)),
-        mask=pl.struct(size=pl.concat_list("height", "width"), counts="counts"),
-        region=region,
-    )
-
-
-def _wrong_mots_line(file: str) -> Exception:
-    for line, fields in lines_of(file):
-        if len(fields) != _FIELDS:
-            return wrong_fields(
-                file,
-                line,
-                fields,
-                "Expected time_frame, id, class_id, height, width and the run-length code, with "
-                "one blank between them.",
-            )
-        whole_in(file, line, fields[:-1])
-    return broken(
-        file,
-        None,
-        "lines that are not masks of tracks",
-        "Write one blank between fields, and none at the ends of lines.",
-    )
-
-
-def _read(look: Look) -> Annotations:
+def _read(look: Look) -> Source:
     files = sequence_files(look)
     names = sequences_of(files, look)
-    rows = pl.concat(
-        _rows(file).select(pl.lit(name, pl.String).alias("sequence"), pl.all())
-        for file, name in zip(files, names, strict=True)
+    table = _MOTS.of_files(files, names, "sequence")
+    kind = pl.col("kind").cast(pl.Int64)
+    label = kind.replace_strict(_CLASSES, default=None, return_dtype=pl.String)
+    rows = with_region_ids(table.with_columns(region=kind == _REGION)).select(
+        *("sequence", "frame", "object_id"),
+        label_value=label.fill_null(kind.cast(pl.String)),
+        mask=pl.struct(
+            size=pl.concat_list(pl.col("height", "width").cast(pl.Int64)), counts="counts"
+        ),
+        region="region",
     )
     if not rows["region"].any():
         rows = rows.drop("region")
-    return Annotations(rows=rows, datums=with_lengths(files, names))
+    return Source(rows.lazy(), datums=with_lengths(files, names))
 
 
 MOTS = Format("mots", (".txt",), _read, _is_mots, datum="sequence")

@@ -14,19 +14,9 @@ from xml.etree.ElementTree import Element
 import polars as pl
 
 from ..geometry import CORNER_NAMES
-from ..problems import count_of
-from .format import (
-    IMAGES,
-    OBJECTS,
-    RINGS,
-    Annotations,
-    Format,
-    Look,
-    Note,
-    broken,
-    image_ids,
-    without_empty,
-)
+from ..problems import Note, count_of
+from ..source import Source
+from .format import IMAGES, OBJECTS, RINGS, Format, Look, broken, image_ids, without_empty
 from .xml_files import number_of, read_tree, text_in, whole
 
 _UNKNOWN = "Unspecified"
@@ -35,7 +25,7 @@ _FLAGS = ("difficult", "truncated", "occluded")
 _SCORES = ("score", "confidence")
 
 
-def _read(look: Look) -> Annotations:
+def _read(look: Look) -> Source:
     files = look.of(".xml")
     ids = image_ids(look, files, below="Annotations")
     rows: list[dict[str, Any]] = []
@@ -55,8 +45,8 @@ def _read(look: Look) -> Annotations:
     frame = pl.DataFrame(rows, schema=OBJECTS | {"polygon": RINGS} | more)
     frame = without_empty(frame, ("score", "polygon", *more))
     edges = _edges(frame, decimal)
-    return Annotations(
-        rows=frame,
+    return Source(
+        frame.lazy(),
         datums=pl.DataFrame(datums, schema=IMAGES),
         notes=(*edges, *_masks_beside(look)),
         pixels="" if edges or not frame.height else "yes",
@@ -77,7 +67,7 @@ def _edges(frame: pl.DataFrame, decimal: int) -> tuple[Note, ...]:
         f"corners are read as edges, not as pixels that count from 1: {why}, of"
         f" {count_of(frame.height, 'box', 'boxes')}."
     )
-    return (("corners_are_edges", message, low or decimal),)
+    return (Note("corners_are_edges", message, low or decimal),)
 
 
 def _masks_beside(look: Look) -> tuple[Note, ...]:
@@ -90,7 +80,7 @@ def _masks_beside(look: Look) -> tuple[Note, ...]:
         f"if that folder is given: {os.path.dirname(maps[0])}, next to a folder of predicted "
         "ones."
     )
-    return (("label_maps_beside", message, len(maps)),)
+    return (Note("label_maps_beside", message, len(maps)),)
 
 
 _MAPS = "SegmentationClass"

@@ -15,15 +15,15 @@ import polars as pl
 from ...schemas.arrays import Array
 from ...schemas.errors import ReadError
 from ..files import files_below
+from ..problems import Note
+from ..source import Source
 from .format import (
     IMAGE_SUFFIXES,
     NAMELESS,
     RINGS,
     UNPACKED,
-    Annotations,
     Format,
     Look,
-    Note,
     broken,
     head_of,
     plain,
@@ -375,7 +375,7 @@ def _detect(look: Look) -> bool:
     return bool(found) and 2 * sum(found) >= len(found)
 
 
-def _read(look: Look) -> Annotations:
+def _read(look: Look) -> Source:
     files = gathered(look)
     lines = _Lines.of(files.labels)
     points = files.points
@@ -386,7 +386,7 @@ def _read(look: Look) -> Annotations:
             f"lines are read as a box and {theirs[0]:,} key points of {theirs[1]} numbers each, by "
             f"the other side's kpt_shape: [{theirs[0]}, {theirs[1]}]."
         )
-        points, told = theirs, (("key_points_of_other_side", message, None),)
+        points, told = theirs, (Note("key_points_of_other_side", message),)
     rows, notes = lines.rows(points)
     notes = (*told, *notes) if "keypoints" in rows.columns else notes
     both = dict.fromkeys((*files.labels, *files.images))
@@ -399,8 +399,8 @@ def _read(look: Look) -> Annotations:
         {"label_value": [*files.names], "label_name": [*files.names.values()]},
         schema={"label_value": pl.Int64, "label_name": pl.String},
     )
-    return Annotations(
-        rows=rows.select("datum_id", pl.exclude("datum_id")),
+    return Source(
+        rows.select("datum_id", pl.exclude("datum_id")).lazy(),
         datums=datums_of(files, ids),
         labels=labels if files.names else None,
         shares=True,
@@ -409,10 +409,8 @@ def _read(look: Look) -> Annotations:
     )
 
 
-_NAMELESS = (
-    NAMELESS,
-    "no class names next to the labels (data.yaml, classes.txt), so classes are numbers.",
-    None,
+_NAMELESS = Note(
+    NAMELESS, "no class names next to the labels (data.yaml, classes.txt), so classes are numbers."
 )
 
 
@@ -484,7 +482,7 @@ class _Lines(msgspec.Struct):
             if points is None and len(kinds) == 1:
                 points = _visible(numbers[:, 1:])
                 if points is not None:
-                    notes = (("key_points_guessed", _GUESSED.format(points[0]), n),)
+                    notes = (Note("key_points_guessed", _GUESSED.format(points[0]), n),)
             if count == _SCORED:
                 numbers, told = self._score_last(at, numbers)
                 notes = (*notes, *told)
@@ -517,7 +515,7 @@ class _Lines(msgspec.Struct):
                 " $2}' for each file), or clip the boxes to the image.",
             )
         message = f"the second field of each line is read as the confidence: {message}."
-        return numbers[:, [0, 2, 3, 4, 5, 1]], (("confidence_first", message, len(at)),)
+        return numbers[:, [0, 2, 3, 4, 5, 1]], (Note("confidence_first", message, len(at)),)
 
     def _numbers(self, at: Array, count: int) -> Array:
         """Lines of as many fields as numbers, float64 [k, count + 1]."""
@@ -628,7 +626,7 @@ class _Lines(msgspec.Struct):
                 f"{bare:,} of {len(found.rings):,} objects are boxes and the others polygons: the"
                 " boxes of all count."
             )
-            return (("boxes_among_polygons", message, bare),)
+            return (Note("boxes_among_polygons", message, bare),)
         return ()
 
 

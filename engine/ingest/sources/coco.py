@@ -20,9 +20,9 @@ from ...schemas.errors import EvalengineError, InputError, ReadError
 from ...schemas.wording import option
 from ..annotations.format import without_empty
 from ..geometry import BOX_NAMES
-from ..problems import PointsAlone
+from ..problems import Note, PointsAlone
+from ..source import SEGMENTED, Source
 from .json_rows import UNREADABLE, decode_rows, malformed, misfit
-from .source import SEGMENTED, Source
 
 # COCO's ``segmentation``: polygons, and run-length masks, compressed or not.
 #
@@ -516,12 +516,11 @@ def read_ground_truths(buffer: Any, name: str, *, wanted: frozenset[str] = SEGME
         (name,),
         datums=read_images(file.images, name),
         labels=read_categories(file.categories, name),
-        notes=notes,
-        warnings=_federated(file, name),
+        notes=(*notes, *_federated(file, name)),
     )
 
 
-def _federated(file: _File, name: str) -> tuple[tuple[str, str, int | None], ...]:
+def _federated(file: _File, name: str) -> tuple[Note, ...]:
     """A warning of LVIS's files, whose images are not annotated with every category."""
     if not _mentions(memoryview(file.images), b'"neg_category_ids"'):
         return ()
@@ -530,12 +529,12 @@ def _federated(file: _File, name: str) -> tuple[tuple[str, str, int | None], ...
         "(neg_category_ids, not_exhaustive_category_ids), but here every other detection is a "
         "false positive. The numbers are lower than LVIS's."
     )
-    return (("federated", message, None),)
+    return (Note("federated", message, warning=True),)
 
 
 def _rows(
     buffer: Any, name: str, what: str, *, wanted: frozenset[str]
-) -> tuple[pl.DataFrame, tuple[tuple[str, str, int | None], ...]]:
+) -> tuple[pl.DataFrame, tuple[Note, ...]]:
     """Parse rows to canonical columns; also return notes on filled values."""
     there = tuple(field for field in _FIELDS if _mentions(buffer, b'"%s"' % field.encode()))
     read = tuple(field for field in _FIELDS if field in wanted and field in {*there, *_ANYHOW})
@@ -719,9 +718,9 @@ def _flags(rows: Sequence[Any], field: str, name: str, what: str, done: int) -> 
     raise wrong_row(name, what, done + i, field, message, InputError, "number_too_large")
 
 
-def _tidy(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[tuple[str, str, int | None], ...]]:
+def _tidy(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[Note, ...]]:
     """Drop columns without values; fill missing flags and areas."""
-    notes: list[tuple[str, str, int | None]] = []
+    notes: list[Note] = []
     names = (*_MAY_LACK, *BOX_NAMES)
     frame = without_empty(frame, [name for name in names if name in frame.columns])
     for name in ("iscrowd", "ignore"):
@@ -736,14 +735,8 @@ def _tidy(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[tuple[str, str, int 
         share = OF_BOX if "keypoints" in frame.columns else 1.0
         frame = frame.with_columns(pl.col("area").fill_null(area * share))
         part = "" if share == 1.0 else f"{share:g} times "
-        notes.append(
-            (
-                "area_filled",
-                f"ground truths: {lacking:,} without area, filled with {part}width"
-                " times height of the box.",
-                lacking,
-            )
-        )
+        message = f"ground truths: {lacking:,} without area, filled with {part}width times height"
+        notes.append(Note("area_filled", f"{message} of the box.", lacking))
     return frame, tuple(notes)
 
 

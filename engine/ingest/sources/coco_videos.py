@@ -12,9 +12,10 @@ import polars as pl
 from ...schemas.errors import ReadError
 from ..annotations.format import without_empty
 from ..geometry import CORNER_NAMES
+from ..problems import Note
+from ..source import Source
 from .coco import id_column, read_categories, read_images, there, with_segmentation, wrong_row
 from .json_rows import UNREADABLE, decode_rows, malformed, misfit
-from .source import Source
 
 # COCO's JSON of videos: one row per object and frame (box or mask), or one row per object.
 #
@@ -169,7 +170,7 @@ def _source(frame: pl.DataFrame, name: str, what: str, datums: pl.DataFrame | No
         "tracks",
         (name,),
         datums=datums,
-        notes=(("format_recognised", message, frame.height),),
+        notes=(Note("format_recognised", message, frame.height),),
     )
 
 

@@ -13,9 +13,9 @@ import polars as pl
 from evalengine.schemas.errors import ReadError
 
 from ..files import text_held
+from ..source import Source
 from .formats import NAMES
 from .scanning import scan, separator
-from .source import Source
 
 _REPAIR = {
     "parquet": "Write or copy it again.",

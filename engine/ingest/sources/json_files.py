@@ -20,6 +20,7 @@ import polars as pl
 from ...schemas.errors import ReadError
 from ..annotations.format import FIRST
 from ..geometry import SAID
+from ..source import SEGMENTED, Source
 from .coco import array_kind
 from .coco_videos import (
     is_panoptic,
@@ -31,7 +32,6 @@ from .coco_videos import (
 )
 from .json_rows import UNREADABLE, is_nested, malformed, read_mapping
 from .objects import frame_of_rows
-from .source import SEGMENTED, Source
 
 # nuScenes' JSON of 3-D boxes: ``results`` maps every sample to its boxes, next to ``meta``.
 #

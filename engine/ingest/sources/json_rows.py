@@ -13,7 +13,8 @@ import polars as pl
 
 from ...schemas.errors import InputError, ReadError
 from ...schemas.tuning import tuning
-from .source import Source
+from ..problems import Note
+from ..source import Source
 
 # Typed decoding of long JSON arrays, piece by piece, so that memory stays at the columns' size.
 
@@ -190,13 +191,8 @@ def source_of(
     empty = sizes.count(0)
     notes = _rounded(nested, frame["score"], description)
     if empty:
-        notes += (
-            (
-                "queries_without_documents",
-                f"{description}: {empty:,} queries without documents are skipped.",
-                empty,
-            ),
-        )
+        message = f"{description}: {empty:,} queries without documents are skipped."
+        notes += (Note("queries_without_documents", message, empty),)
     return Source(frame.lazy(), description, "mapping", files, notes=notes)
 
 
@@ -256,7 +252,7 @@ def _numbers(nested: Mapping[Any, Mapping[Any, Any]], description: str) -> pl.Se
 
 def _rounded(
     nested: Mapping[Any, Mapping[Any, Any]], score: pl.Series, description: str
-) -> tuple[tuple[str, str, int | None], ...]:
+) -> tuple[Note, ...]:
     """A note of integers that are others as floats, so that different ones may be equal."""
     if not len(score) or not bool((score.abs() >= EXACT).any()):
         return ()
@@ -268,7 +264,8 @@ def _rounded(
     ]
     if not found:
         return ()
-    return (("values_rounded", rounded_words(description, len(found), int(found[0])), len(found)),)
+    message = rounded_words(description, len(found), int(found[0]))
+    return (Note("values_rounded", message, len(found)),)
 
 
 def rounded_words(where: str, count: int, first: int) -> str:

@@ -16,10 +16,10 @@ from ...schemas.arrays import Array
 from ...schemas.errors import InputError, ReadError, TruthsMissingError
 from ..annotations.format import stems_or_paths
 from ..files import by_extension
+from ..source import SEGMENTED, Source, of_frame
 from .coco import open_coco_object
 from .json_rows import source_of
 from .scanning import is_remote, looks_wild
-from .source import SEGMENTED, Source, of_frame
 from .table_formats import classes_of, table_of
 
 # Array-like values: NumPy arrays, tensors on any device, images.

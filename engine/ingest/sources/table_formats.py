@@ -20,7 +20,7 @@ import polars as pl
 from evalengine.schemas.errors import ReadError
 
 from ..files import Room, refuse_beyond
-from .source import Source
+from ..source import Source
 
 _KEY = "huggingface"  # in the metadata of Arrow's schemas
 Names = tuple[str, ...]

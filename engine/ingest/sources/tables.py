@@ -18,11 +18,11 @@ from evalengine.schemas.errors import OptionError, ReadError
 from ..annotations.format import Other
 from ..annotations.titles import BY_SIZE, PER_IMAGE, TITLES, may_be_annotations
 from ..files import Held, Room, by_extension, refuse_beyond, refuse_expanding
+from ..source import SEGMENTED, Source, of_frame
 from . import formats
 from .explain import explain
 from .objects import COLUMNS, open_object
 from .scanning import expand, is_remote, looks_wild, partitions_of, scan
-from .source import SEGMENTED, Source, of_frame
 from .table_formats import open_table
 
 READ_FAILURES: tuple[type[BaseException], ...] = (
@@ -96,8 +96,7 @@ def _open_paths(
         if table is not None:
             return table
     if all(may_be_annotations(path) or os.path.isdir(path) for path in paths):
-        from ..annotations.registry import recognised
-        from .source import open_annotations
+        from ..annotations.registry import open_annotations, recognised
 
         found = recognised(paths, None if other is None else _evidence(other), box_format)
         if found is not None:
@@ -170,7 +169,7 @@ def _evidence(other: Source) -> Other:
         return frozenset(known[0] | images), frozenset(known[1])
 
     plain = other.description.startswith(TITLES[PER_IMAGE])
-    by_size = any(kind == BY_SIZE for kind, _, _ in other.notes)
+    by_size = any(note.kind == BY_SIZE for note in other.notes)
     box_format = "xywh" if by_size else "xyxy" if plain else None
     return Other(other.description, other.points, box_format, names)
 

@@ -12,7 +12,8 @@ import msgspec
 import polars as pl
 
 from ...schemas.errors import ReadError
-from .source import Source
+from ..problems import Note
+from ..source import Source
 
 # Line layouts of retrieval tools, and their detection from a file's first line.
 
@@ -168,7 +169,7 @@ def open_trec(files: list[str], description: str) -> Source:
     """
     first: Layout | None = None
     pieces = []
-    notes: list[tuple[str, str, int | None]] = []
+    notes: list[Note] = []
     for file in files:
         data = _bytes(file)
         layout = _layout(file, data[:_HEAD])
@@ -187,7 +188,7 @@ def open_trec(files: list[str], description: str) -> Source:
     if first is not None and "rank" in first.columns and unplaced:
         pieces = [piece.drop("rank", strict=False) for piece in pieces]
         notes.append(
-            (
+            Note(
                 "ranks_not_read",
                 f"{description}: ranks that are not whole numbers are not read; the"
                 " scores decide the order.",
@@ -226,11 +227,9 @@ def _layout(file: str, head: bytes) -> Layout:
     return layout
 
 
-def _rows(
-    file: str, data: bytes, layout: Layout
-) -> tuple[pl.DataFrame, list[tuple[str, str, int | None]]]:
+def _rows(file: str, data: bytes, layout: Layout) -> tuple[pl.DataFrame, list[Note]]:
     """One file, first as lines with one separator; only if that fails any blanks separate."""
-    notes: list[tuple[str, str, int | None]] = []
+    notes: list[Note] = []
     hashed = COMMENT.encode()
     if b"\n" + hashed in data or data.removeprefix(b"\xef\xbb\xbf").startswith(hashed):
         comments = [found.decode("utf-8", "replace") for found in _COMMENTS.findall(data)]
@@ -238,7 +237,7 @@ def _rows(
         rows = [line for line in comments if _misfit(line.lstrip("\ufeff"), layout) is None]
         if rows:
             notes.append(
-                (
+                Note(
                     "comments_not_read",
                     f"{file}: {len(rows):,} lines that begin with {COMMENT!r} are"
                     f" not read though they look like rows, first {_short(rows[0])}.",
@@ -263,13 +262,8 @@ def _rows(
             spaced, longer = _MORE.subn(rb"\1", spaced)
             whole = _parse(spaced, layout, " ") if longer else None
             if longer:
-                notes.append(
-                    (
-                        "fields_not_read",
-                        f"{file}: text after the tag of {longer:,} lines is not read.",
-                        longer,
-                    )
-                )
+                message = f"{file}: text after the tag of {longer:,} lines is not read."
+                notes.append(Note("fields_not_read", message, longer))
         if whole is None and layout.unplaced is not None:
             whole = _parse(spaced, layout.unplaced, " ")
     if whole is None:
