@@ -39,6 +39,8 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
             in the shape of each cell, NaN if there is none.
         ranks: whether it depends only on the order of scores, so that randomisation tests use ranks
             within each run.
+        chooses: whether it chooses scores or rows within a resample, so that resamples are computed
+            one after the other.
         pairs: whether it compares truths of a label with those of another, so that runs in bounded
             memory keep the true label with every scored one; for classification.
         wrong: outcomes of rows that count against it, or flags of such rows; by default all
@@ -66,6 +68,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     trials: str | None = None
     variance: Callable[[Any, Any], list[Any]] | None = None
     ranks: bool = False
+    chooses: bool = False
     pairs: bool = False
     wrong: tuple[str, ...] = ()
     definition: str

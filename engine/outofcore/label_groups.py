@@ -22,18 +22,9 @@ from ..schemas.arrays import Array
 from ..schemas.errors import InputError
 from ..tally import stored
 from ..tally.datums import Datums
-from ..tally.merging import merge_counts, merge_datums, merged_seconds
-from ..tally.ranked import Ranked
-from ..tally.ranked_groups import (
-    Asked,
-    Group,
-    RankedGroups,
-    answer,
-    merge_groups,
-    of_labels,
-    of_rows,
-    with_datums,
-)
+from ..tally.merging import merge_counts, merge_datums, merge_ranked, merged_seconds
+from ..tally.ranked import Ranked, RankedRun, Span, of_labels, of_rows, with_datums
+from ..tally.ranked_view import Query
 from ..tally.stored import ROWS
 from .memory import Sizes
 from .stages import (
@@ -147,17 +138,17 @@ def within(ranked: Ranked, codes: Array, span: ScoreRange) -> Ranked:
 # View queries per label group, computed by workers, one file per answer.
 
 
-def answer_group(home: str, number: int, group: Group, digest: str) -> None:
-    """Compute a query on one group of labels."""
+def answer_span(home: str, number: int, span: Span, digest: str) -> None:
+    """Answer a query for one span of labels."""
     target = _answer_file(home, number)
     if target.exists():
         return
-    asked: Asked = taken(Path(home) / _ASKED, digest)
+    query: Query = taken(Path(home) / _QUERY, digest)
     with whole_file(target) as file:
-        np.savez(file, *answer(asked, group))
+        np.savez(file, *query.answer(span))
 
 
-_ASKED = "asked.pickle"
+_QUERY = "query.pickle"
 
 
 def _answer_file(home: str | Path, number: int) -> Path:
@@ -165,7 +156,7 @@ def _answer_file(home: str | Path, number: int) -> Path:
 
 
 class OnWorkers:
-    """Run queries on workers, the largest groups first."""
+    """Run queries on workers, the largest spans first."""
 
     def __init__(self, folder: str, pool: Pool) -> None:
         self._home = Path(folder) / "answers"
@@ -173,20 +164,18 @@ class OnWorkers:
         self._numbers = count()
         self._lock = Lock()  # views of several slices may ask at a time
 
-    def __call__(self, asked: Asked, groups: Sequence[Group]) -> list[tuple[Array, ...]]:
-        """Arrays of every group, in their order."""
+    def __call__(self, query: Query, spans: Sequence[Span]) -> list[tuple[Array, ...]]:
+        """Arrays of every span, in their order."""
         with self._lock:
             home = self._home / str(next(self._numbers))
             home.mkdir(parents=True)
-            digest = leave(home / _ASKED, asked)
-            sizes = [-sum(os.path.getsize(file) for file in group.files) for group in groups]
+            digest = leave(home / _QUERY, query)
+            sizes = [-sum(map(os.path.getsize, span.blocks)) for span in spans]  # type: ignore[arg-type]
             order = np.argsort(sizes, kind="stable").tolist()
             collected(
-                self._pool.run(
-                    answer_group, [(str(home), one, groups[one], digest) for one in order]
-                )
+                self._pool.run(answer_span, [(str(home), one, spans[one], digest) for one in order])
             )
-            result = [_answer(_answer_file(home, number)) for number in range(len(groups))]
+            result = [_answer(_answer_file(home, number)) for number in range(len(spans))]
             shutil.rmtree(home)
         return result
 
@@ -218,7 +207,10 @@ def merge_rows(
         if span is not None and span.first is not None:
             before += place(few, codes, span.first)
         rows.append(with_datums(few, codes) if span is None else within(few, codes, span))
-    stored.save(merge_groups(rows, before), target, lasting=False)
+    # Labels have equal codes in all buckets; rows have the datum codes of the whole.
+    n_labels = labels[1] - labels[0]
+    same = [np.arange(n_labels, dtype=np.int32)] * len(rows)
+    stored.save(merge_ranked(rows, None, same, n_labels, before), target, lasting=False)
 
 
 def cut(folder: str, labels: tuple[int, int], most: int, parts: Sequence[int]) -> list[ScoreRange]:
@@ -248,14 +240,15 @@ def merged_by_labels(
     even = -(-int(per_label.sum()) // (2 * pool.least)) if pool.apart else sizes.group_rows
     bounds = label_groups(per_label, min(even, sizes.group_rows))
     calls: list[tuple[int, tuple[Any, ...]]] = []  # rows, about, and the call
-    files: list[tuple[str, ...]] = []
+    spans: list[Span] = []
     for group, labels in enumerate(pairwise(bounds)):
         rows = int(per_label[slice(*labels)].sum())
         ranges: Sequence[ScoreRange | None] = [None]
         if rows > sizes.group_rows:  # a single label that exceeds the limit
             ranges = cut(folder, labels, sizes.group_rows // 4, parts)
         calls += [(rows // len(ranges), (folder, group, labels, span, parts)) for span in ranges]
-        files.append(tuple(str(group_file(folder, group, at)) for at in range(len(ranges))))
+        files = tuple(str(group_file(folder, group, at)) for at in range(len(ranges)))
+        spans.append(Span(files, *labels))
     # Largest first, so that no worker waits long at the end.
     calls.sort(key=itemgetter(0), reverse=True)
     if calls:
@@ -276,10 +269,9 @@ def merged_by_labels(
         codes = [np.fromfile(codes_file(folder, bucket), np.int32) for bucket in parts]
         same = np.arange(len(whole.labels), dtype=np.int32)
         met = merge_counts(crossed, codes, [same] * len(parts))
-    ranked = RankedGroups(
-        tuple(files),
-        tuple(bounds),
+    ranked = RankedRun(
         first_part.ranked,
+        tuple(spans),
         int(per_label.sum()),
         sizes.at_once,
         OnWorkers(folder, pool) if pool.apart else None,

@@ -33,8 +33,7 @@ from ..schemas.options import Options
 from ..schemas.wording import option
 from ..tally import stored
 from ..tally.datums import Datums
-from ..tally.ranked import Ranked
-from ..tally.ranked_groups import without_rows
+from ..tally.ranked import Ranked, without_rows
 from ..tally.stored import ROWS
 from .shuffle import Whole, read_rows
 

@@ -156,10 +156,11 @@ class Drawing:
     ) -> list[list[Cells]]:
         """Compute the cells of a block, vectorised if possible, otherwise per resample."""
         assert metric.compute is not None
-        try:
-            return [metric.compute(block, settings)]
-        except OneByOne:
-            pass
+        if not metric.chooses:
+            try:
+                return [metric.compute(block, settings)]
+            except OneByOne:
+                pass
         if draws.keys is None:
             raise _Unlike("not computed for resamples of a run in bounded memory")
         weights = draws.weights.astype(np.int64)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from ..schemas.arrays import Array
+from ..schemas.tuning import tuning
+from . import stored
 from .registry import stored_as
 
 # Thresholds in the precision of the scores they are compared with.
@@ -219,6 +222,122 @@ class Ranked(msgspec.Struct, frozen=True):
         return int(self.start.size - 1)
 
 
+# Rows of some labels.
+
+OF_ROWS = ("score", "datum", "row", "rank", "hit", "ignored", "skipped", "tie", "place", "values")
+"""Columns of predictions, one entry per row."""
+OF_TRUTHS = ("gt_datum", "gt_row", "gt_counted")
+"""Columns of ground truths, one entry per row."""
+
+
+def of_labels(ranked: Ranked, first: int, last: int) -> Ranked:
+    """Select the rows of consecutive labels ``first`` to ``last - 1``."""
+    begin, end = int(ranked.start[first]), int(ranked.start[last])
+    gt_begin, gt_end = int(ranked.gt_start[first]), int(ranked.gt_start[last])
+    few = of_rows(ranked, (begin, end), (gt_begin, gt_end))
+    return msgspec.structs.replace(
+        few, start=few.start[first : last + 1], gt_start=few.gt_start[first : last + 1]
+    )
+
+
+def of_rows(ranked: Ranked, rows: tuple[int, int], gt_rows: tuple[int, int]) -> Ranked:
+    """Select consecutive rows of any labels.
+
+    Args:
+        rows: first prediction and one past the last.
+        gt_rows: same for the ground truths.
+    """
+    return msgspec.structs.replace(
+        ranked,
+        start=np.clip(ranked.start, *rows) - rows[0],
+        gt_start=np.clip(ranked.gt_start, *gt_rows) - gt_rows[0],
+        **{name: getattr(ranked, name)[..., slice(*rows)] for name in OF_ROWS},
+        **{name: getattr(ranked, name)[..., slice(*gt_rows)] for name in OF_TRUTHS},
+    )
+
+
+def without_rows(ranked: Ranked) -> Ranked:
+    """A tally without its rows: variants, cap and precision."""
+    zeros = np.zeros(ranked.n_labels + 1, np.int64)
+    none = of_rows(ranked, (0, 0), (0, 0))
+    return msgspec.structs.replace(none, start=zeros, gt_start=zeros)
+
+
+def with_datums(ranked: Ranked, codes: Array) -> Ranked:
+    """Replace the datum codes of the rows.
+
+    Args:
+        codes: int32 [datums], new code of each old one.
+    """
+    return msgspec.structs.replace(
+        ranked, datum=codes[ranked.datum], gt_datum=codes[ranked.gt_datum]
+    )
+
+
+# The run: ranked rows of all buckets, label by label, in memory or in files.
+
+
+class Span(msgspec.Struct, frozen=True):
+    """Rows of consecutive labels. Only a single label may have several blocks.
+
+    Attributes:
+        blocks: rows, or files of rows written by :func:`evalengine.tally.stored.save`. Rows of one
+            block precede those of the next.
+        first: the first label.
+        last: one past the last.
+    """
+
+    blocks: tuple[Ranked | str, ...]
+    first: int
+    last: int
+
+
+class RankedRun(msgspec.Struct, frozen=True):
+    """Ranked rows label by label, in memory or in files; a tally in memory is one block.
+
+    Attributes:
+        head: variants, cap and precision of all rows; rows in files are not part of it.
+        spans: all labels, in order.
+        n_rows: number of predictions.
+        at_once: number of spans that may be in memory together.
+        elsewhere: answers a query for every span outside of this process; None to answer it here.
+    """
+
+    head: Ranked
+    spans: tuple[Span, ...]
+    n_rows: int
+    at_once: int = 1
+    elsewhere: Callable[[Any, Sequence[Span]], list[tuple[Array, ...]]] | None = None
+
+    @classmethod
+    def of(cls, ranked: Ranked | RankedRun) -> RankedRun:
+        """Return the run of a tally."""
+        if isinstance(ranked, RankedRun):
+            return ranked
+        return cls(ranked, (Span((ranked,), 0, ranked.n_labels),), ranked.score.size)
+
+    @property
+    def variants(self) -> Variants:
+        """Variants of all rows."""
+        return self.head.variants
+
+    def scan(self, *, backwards: bool = False) -> Iterator[tuple[int, Ranked]]:
+        """Yield all rows block by block, each with its first label.
+
+        Args:
+            backwards: start with the last block.
+        """
+        step = -1 if backwards else 1
+        for span in self.spans[::step]:
+            for block in span.blocks[::step]:
+                yield span.first, stored.mapped(block) if isinstance(block, str) else block
+
+    def fits(self, bytes_of_row: int) -> bool:
+        """Return True if so many bytes per prediction may be kept in memory."""
+        in_memory = self.head.score.size == self.n_rows
+        return in_memory or self.n_rows * bytes_of_row <= tuning().drawn_bytes
+
+
 # Settings of average precision over a view of ranked rows.
 
 
@@ -250,11 +369,7 @@ class Interpolation(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """Another ranked tally of the same datums and labels, and its view settings.
-
-    Attributes:
-        interpolation: see :class:`.ranked_view.RankedView`.
-    """
+    """Another ranked tally of the same datums and labels, and its definition of precision."""
 
     ranked: Ranked
     interpolation: Interpolation

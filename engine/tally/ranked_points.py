@@ -11,7 +11,8 @@ import numpy as np
 from ..kernels.matching import LOW
 from ..kernels.order import group_rows
 from ..schemas.arrays import Array
-from .ranked import Ranked
+from ..schemas.tuning import tuning
+from .ranked import Ranked, RankedRun
 
 # Curve points by segment, and vectorised search for indices in segments.
 
@@ -79,20 +80,17 @@ def largest_of(start: Array, value: Array) -> Array:
     return out
 
 
-# Counts at every distinct score of a label. A point that may continue in the next piece waits for
-# it.
+# Rows that count at one IoU threshold, by label or pooled by label key.
 
 
 class CountedRows(msgspec.Struct, frozen=True):
     """Rows that count at one IoU threshold, in the first area range.
 
     Attributes:
-        start: int64 [labels + 1], CSR offsets of predictions, by descending score.
+        start: int64 [labels + 1], CSR offsets, by descending score.
         score: float64 [n].
         datum: int32 [n].
         right: bool [n], hits; the others are false positives.
-        gt_start: int64 [labels + 1], CSR offsets of ground truths.
-        gt_datum: int32 [m].
         place: int64 [n] or [0], see :class:`.ranked.Ranked`.
     """
 
@@ -100,37 +98,26 @@ class CountedRows(msgspec.Struct, frozen=True):
     score: Array
     datum: Array
     right: Array
-    gt_start: Array
-    gt_datum: Array
     place: Array = np.zeros(0, np.int64)
 
-    def within(self, first: int, n_labels: int) -> CountedRows:
-        """The same, of labels that begin at some code, among all."""
-        before = np.zeros(first, np.int64)
 
-        def among(start: Array) -> Array:
-            after = np.full(n_labels + 1 - first - start.size, start[-1])
-            return np.concatenate([before, start, after])
+def counted_rows(tally: Ranked, iou: float, first: int, n_labels: int) -> CountedRows:
+    """Select the rows of a tally that count at an IoU threshold, in the first area range.
 
-        return msgspec.structs.replace(self, start=among(self.start), gt_start=among(self.gt_start))
-
-
-def counted_rows(tally: Ranked, iou: float) -> CountedRows:
-    """Select the rows of a tally that count at an IoU threshold, in the first area range."""
+    Args:
+        first: label of its first rows, among ``n_labels``.
+    """
     w, bit = tally.variants.bit(tally.variants.threshold_index(iou))
     place = np.uint64(1) << np.uint64(bit)
     right = (tally.hit[w] & place) != 0
     counts = right | ((tally.ignored[w] & place) == 0)
-    upto = np.r_[0, np.cumsum(counts)]
-    sought = (tally.gt_counted[w] & place) != 0
-    gt_upto = np.r_[0, np.cumsum(sought)]
+    start = np.r_[0, np.cumsum(counts)][tally.start]
+    later = n_labels - first - tally.n_labels
     return CountedRows(
-        upto[tally.start],
+        np.concatenate([np.zeros(first, np.int64), start, np.full(later, start[-1])]),
         tally.score[counts],
         tally.datum[counts],
         right[counts],
-        gt_upto[tally.gt_start],
-        tally.gt_datum[sought],
         tally.place[counts] if tally.place.size else tally.place,
     )
 
@@ -141,43 +128,107 @@ def pooled_rows(pieces: Iterable[CountedRows], key: Array, n_keys: int) -> Count
     Args:
         key: int32 [labels], key of each label.
     """
-    parts = [
-        (
-            key[segment_of(one.start)],
-            one.score,
-            one.datum,
-            one.right,
-            key[segment_of(one.gt_start)],
-            one.gt_datum,
-        )
-        for one in pieces
-    ]
-    of, score, datum, right, gt_of, gt_datum = (
-        np.concatenate(column) for column in zip(*parts, strict=True)
-    )
+    parts = [(key[segment_of(one.start)], one.score, one.datum, one.right) for one in pieces]
+    of, score, datum, right = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.lexsort((-score, of)) if n_keys > 1 else np.argsort(-score, kind="stable")
     start = np.r_[0, np.cumsum(np.bincount(of, minlength=n_keys))]
-    gt_order = np.argsort(gt_of, kind="stable")
-    gt_start = np.r_[0, np.cumsum(np.bincount(gt_of, minlength=n_keys))]
-    return CountedRows(
-        start, score[order], datum[order], right[order], gt_start, gt_datum[gt_order]
+    return CountedRows(start, score[order], datum[order], right[order])
+
+
+_COUNTED_BYTES = 24
+"""Bytes per prediction whose counted rows are kept in memory."""
+_POOLED_BYTES = 40
+"""Bytes per prediction while the rows of all labels are pooled in memory."""
+_SAMPLED = 1 << 20
+"""Approximate number of scores that are sampled to find the cuts."""
+
+
+class CountedScan(msgspec.Struct, frozen=True):
+    """Rows of a run that count at an IoU threshold, read again in every iteration.
+
+    Attributes:
+        iou: one of the thresholds of the run.
+        key: int32 [labels], key of each label.
+        n_keys: number of keys to pool by; 0 for rows by label, block by block. Pooled rows come in
+            blocks of descending scores.
+    """
+
+    run: RankedRun
+    iou: float
+    key: Array
+    n_keys: int = 0
+
+    def kept(self, by_label: Iterable[CountedRows] | None = None) -> Iterable[CountedRows]:
+        """Return the rows, read once if they fit in memory.
+
+        Args:
+            by_label: rows to pool, if they are read already.
+        """
+        if not self.run.fits(_POOLED_BYTES if self.n_keys else _COUNTED_BYTES):
+            return self
+        by_label = self._by_label() if by_label is None else by_label
+        return [pooled_rows(by_label, self.key, self.n_keys)] if self.n_keys else list(by_label)
+
+    def __iter__(self) -> Iterator[CountedRows]:
+        return self._by_score() if self.n_keys else self._by_label()
+
+    def _by_label(self) -> Iterator[CountedRows]:
+        for first, tally in self.run.scan():
+            yield counted_rows(tally, self.iou, first, self.key.size)
+
+    def _by_score(self) -> Iterator[CountedRows]:
+        """Pool rows between two cuts; those with the score of a cut follow, block by block."""
+        before = [tally.start[:-1] for _, tally in self.run.scan()]
+        for cut in [*self._cuts(), None]:
+            between, at = [], []
+            for place, (first, tally) in enumerate(self.run.scan()):
+                begin, end = _around(tally, cut)
+                between.append(self._some(first, tally, before[place], begin))
+                at.append(begin)
+                before[place] = end
+            yield pooled_rows(between, self.key, self.n_keys)
+            for begin, end, (first, tally) in zip(at, before, self.run.scan(), strict=True):
+                if cut is not None:
+                    rows = self._some(first, tally, begin, end)
+                    yield pooled_rows([rows], self.key, self.n_keys)
+
+    def _cuts(self) -> list[float]:
+        """Return descending scores that split rows into about equal blocks, from a sample."""
+        most = max(1, tuning().drawn_bytes // (4 * _POOLED_BYTES))
+        every = max(1, min(self.run.n_rows // _SAMPLED, most // 4))
+        sample = np.concatenate([tally.score[::every] for _, tally in self.run.scan()])
+        step = max(1, most // every)
+        return list(dict.fromkeys(np.sort(sample)[::-1][step::step].tolist()))
+
+    def _some(self, label: int, tally: Ranked, first: Array, last: Array) -> CountedRows:
+        """Rows of every label of a block from one place to another."""
+        n = last - first
+        start = np.r_[0, np.cumsum(n)]
+        at = np.repeat(first - start[:-1], n) + np.arange(start[-1])
+        columns = ("score", "datum", "hit", "ignored")
+        few = {name: getattr(tally, name)[..., at] for name in columns}
+        rows = msgspec.structs.replace(tally, start=start, place=tally.place[:0], **few)
+        return counted_rows(rows, self.iou, label, self.key.size)
+
+
+def _around(tally: Ranked, cut: float | None) -> tuple[Array, Array]:
+    """Return, per label, the first row at a score and the first below it, int64 [labels] each.
+
+    Without a score, both are the end.
+    """
+    begin, end = tally.start[:-1], tally.start[1:]
+    if cut is None:
+        return end, end
+    rising = [tally.score[a:b][::-1] for a, b in zip(begin, end, strict=True)]
+    at, below = (
+        end - np.array([np.searchsorted(one, cut, side) for one in rising], np.int64)
+        for side in ("right", "left")
     )
+    return at, below
 
 
-def sought(
-    pieces: Iterable[CountedRows], group: Array | None, n_groups: int, weights: Array | None
-) -> Array:
-    """(Weighted) ground truths that count, float64 [groups * labels]; see :func:`point_blocks`."""
-    out: Array | None = None
-    for rows in pieces:
-        label, n = segment_of(rows.gt_start), rows.gt_start.size - 1
-        of = np.zeros(label.size, np.int64) if group is None else group[rows.gt_datum]
-        weight = np.ones(label.size) if weights is None else weights[rows.gt_datum]
-        here = of >= 0
-        made = np.bincount((of * n + label)[here], weight[here], minlength=n_groups * n)
-        out = made if out is None else out + made
-    assert out is not None
-    return out
+# Counts at every distinct score of a label. A point that may continue in the next piece waits for
+# it.
 
 
 def point_blocks(
@@ -193,7 +244,10 @@ def point_blocks(
     """
     held: _Held | None = None
     for rows in pieces:
-        start, order = _by_group(rows, group, n_groups)
+        start: Array = rows.start
+        order: Any = slice(None)
+        if group is not None:
+            start, order = by_group(start, rows.datum, group, n_groups)
         score, right = rows.score[order], rows.right[order]
         weight = None if weights is None else weights[rows.datum[order]]
         if weight is not None and not weight.all():
@@ -205,13 +259,6 @@ def point_blocks(
         yield held.go_on(start, score, right, weight)
     if held is not None:
         yield held.last()
-
-
-def _by_group(rows: CountedRows, group: Array | None, n_groups: int) -> tuple[Array, Any]:
-    if group is None:
-        return rows.start, slice(None)
-    start, order = group_rows(rows.start, rows.datum, group, n_groups)
-    return start, order[: start[-1]]
 
 
 class _Held:
@@ -272,28 +319,25 @@ class _Held:
 # ``calc_ap``.
 
 
-def joined(pieces: Iterable[CountedRows], n_labels: int) -> tuple[Array, Array, Array, Array]:
-    """Offsets by label, scores, datums and hits of all rows, those of one piece after the other."""
-    parts = [(segment_of(one.start), one.score, one.datum, one.right) for one in pieces]
-    label, score, datum, right = (np.concatenate(column) for column in zip(*parts, strict=True))
-    order = np.argsort(label, kind="stable")
-    start = np.r_[0, np.cumsum(np.bincount(label, minlength=n_labels))]
-    return start, score[order], datum[order], right[order]
-
-
 def by_group(
-    start: Array, datum: Array, group: Array | None, n_groups: int, weights: Array | None
+    start: Array, datum: Array, group: Array | None, n_groups: int, weights: Array | None = None
 ) -> tuple[Array, Array]:
-    """Rows by (group, label), as often as they count: offsets, and their order."""
-    order = np.arange(datum.size)
-    if group is not None:
+    """Rows by (group, label), as often as they count: offsets, and their order.
+
+    Args:
+        start: int64 [labels + 1], CSR offsets of the rows.
+        group: int32 [n_datums], -1 for none; None for a single group.
+        weights: int64 [n_datums], multiplicity of each datum, or None.
+    """
+    if group is None:
+        order = np.arange(datum.size, dtype=np.int32)
+    else:
         start, order = group_rows(start, datum, group, n_groups)
         order = order[: start[-1]]
     if weights is None:
         return start, order
     many = weights[datum[order]]
-    upto = np.r_[0, np.cumsum(many)]
-    return upto[start], np.repeat(order, many)
+    return np.r_[0, np.cumsum(many)][start], np.repeat(order, many)
 
 
 def at_levels(right: Array, score: Array, positives: int, levels: Array) -> tuple[Array, Array]:
@@ -327,8 +371,15 @@ def averaged(precision: Array, levels: Array, clip: float) -> Array:
 def on_lines(view: Any, shape: tuple[int, ...]) -> tuple[Array, Array]:
     """Return precision and scores at levels of recall, [group, label, area, threshold, level]."""
     out = np.zeros((2, *shape, view.levels.size))
+    no_key = np.zeros(shape[1], np.int32)
     for t, iou in enumerate(view.tally.variants.thresholds):
-        start, score, datum, right = joined(view.counted_rows(iou), shape[1])
+        pieces = [*CountedScan(view.run, iou, no_key)]
+        score, datum, right = (
+            np.concatenate([getattr(one, name) for one in pieces])
+            for name in ("score", "datum", "right")
+        )
+        # Only a single label has several pieces: rows stay in the order of labels.
+        start = np.sum([one.start for one in pieces], axis=0)
         start, order = by_group(start, datum, view.group, view.n_groups, view.weights)
         for s in range(start.size - 1):
             g, label = divmod(s, shape[1])
@@ -507,8 +558,8 @@ def chosen(hits: int, sought: int, levels: int) -> list[int]:
 
 
 def _segments(view: Any) -> Iterator[tuple[int, Any, Array, Array]]:
-    """Segments of (group, label), their part of the tally, its rows, and how often each counts."""
-    for part in view.parts():
+    """Segments of (group, label), their block of the tally, its rows, and how often each counts."""
+    for part in view.blocks():
         start, order = part.rows
         for s in range(start.size - 1):
             rows = order[start[s] : start[s + 1]]

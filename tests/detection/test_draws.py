@@ -29,7 +29,7 @@ from evalengine.plan import planner
 from evalengine.schemas.option_values import make_options
 from evalengine.statistics.intervals import METHODS
 from evalengine.tally.cells import Cells
-from evalengine.tally.draws import Draws, OneByOne
+from evalengine.tally.draws import Draws
 
 METRICS = [*AVERAGES, "mARAtIOU", *RATES]
 DIALECTS = BOX_DIALECTS
@@ -177,16 +177,21 @@ def test_recall_levels_that_are_met_exactly(dialect: str, n: int) -> None:
         )
 
 
-def test_scores_at_recall_levels_are_taken_draw_by_draw() -> None:
+def test_scores_at_recall_levels_are_those_of_each_draw() -> None:
     both = crowded_tables(3, datums=4)
     plan = planner.make_plan(make_options(metrics=["AP"]), "detection")
     frames = load_frames(both.predictions, both.truths, options=plan.options)
     tallies = planner.run(plan, frames, Threads(1))
+    draws = Draws(0, 0, 4, hash_integers(np.arange(len(tallies.datums))))
+    view = plan.does.view(tallies, plan.settings)
     assert plan.does.drawn is not None
-    keys = hash_integers(np.arange(len(tallies.datums)))
-    block = plan.does.drawn(plan.does.view(tallies, plan.settings), Draws(0, 0, 4, keys))
-    with pytest.raises(OneByOne):
-        block.sampled_with_scores(100)
+    alone = [
+        plan.does.view(tallies, plan.settings, weights=weights).sampled_with_scores(100)
+        for weights in draws.weights.T.astype(np.int64)
+    ]
+    block = plan.does.drawn(view, draws).sampled_with_scores(100)
+    for at_once, each in zip(block, zip(*alone, strict=True), strict=True):
+        np.testing.assert_array_equal(at_once, np.concatenate(each))
 
 
 def case(seed: int, datums: int = 24, **options: Any) -> Case:

@@ -16,16 +16,8 @@ from unsliced_cases import plain
 import evalengine as ee
 from evalengine.schemas.tuning import tuned
 from evalengine.tally import stored
-from evalengine.tally.ranked import Ranked, Variants
-from evalengine.tally.ranked_groups import RankedGroups, of_labels, without_rows
-from evalengine.tally.ranked_points import (
-    CountedRows,
-    Points,
-    counted_rows,
-    point_blocks,
-    pooled_rows,
-    sought,
-)
+from evalengine.tally.ranked import Ranked, RankedRun, Span, Variants, of_labels, without_rows
+from evalengine.tally.ranked_points import CountedRows, CountedScan, Points, point_blocks
 
 Array = np.ndarray[Any, Any]
 IOU = 0.5
@@ -77,26 +69,26 @@ def test_same_points(seed: int, tmp_path: Path) -> None:
     tally = ranked(rng, n_labels)
     key = rng.integers(0, n_keys, n_labels).astype(np.int32)
     first = sorted({0, n_labels, *rng.integers(0, n_labels + 1, 2).tolist()})
-    files = []
+    spans = []
     for a, b in pairwise(first):
-        files.append((str(tmp_path / f"{a}"),))
-        stored.save(of_labels(tally, a, b), files[-1][0])
-    groups = RankedGroups(tuple(files), tuple(first), without_rows(tally), tally.score.size)
-    whole = [pooled_rows([counted_rows(tally, IOU)], key, n_keys)]
+        spans.append(Span((str(tmp_path / f"{a}"),), a, b))
+        stored.save(of_labels(tally, a, b), *spans[-1].blocks)
+    run = RankedRun(without_rows(tally), tuple(spans), tally.score.size)
+    (whole,) = CountedScan(RankedRun.of(tally), IOU, key, n_keys).kept()
     group = rng.integers(-1, 2, 9).astype(np.int32) if seed % 2 else None
     weights = rng.integers(0, 3, 9) if seed % 3 else None
     how = group, 1 if group is None else 2, weights
-    with tuned(drawn_bytes=40 * 4 * int(rng.integers(1, 30))):
-        ranges = groups.pooled(IOU, key, n_keys)
-        blocks = list(ranges)
-        here = together(point_blocks(ranges, *how), n_keys * how[1])
-    assert sum(one.score.size for one in blocks) == whole[0].score.size
+    most = int(rng.integers(1, 30))
+    scan = CountedScan(run, IOU, key, n_keys)
+    with tuned(drawn_bytes=40 * 4 * most):
+        blocks = list(scan)
+        here = together(point_blocks(scan, *how), n_keys * how[1])
+    assert sum(one.score.size for one in blocks) == whole.score.size
     for one in blocks:
-        assert_small(one, ranges.most, n_labels)
-    for ours, theirs in zip(here, together(point_blocks(whole, *how), len(here)), strict=True):
+        assert_small(one, most, n_labels)
+    for ours, theirs in zip(here, together(point_blocks([whole], *how), len(here)), strict=True):
         for column, other in zip(ours, theirs, strict=True):
             np.testing.assert_array_equal(column, other)
-    np.testing.assert_array_equal(sought(ranges.truths(), *how), sought(whole, *how))
 
 
 def assert_small(rows: CountedRows, most: int, n_labels: int) -> None:

@@ -14,8 +14,8 @@ from merging.parts import Case
 from partitions.cases import FEW, boxes, in_buckets, same_as_in_memory
 
 from evalengine.outofcore import label_groups
-from evalengine.tally.ranked import Ranked, Variants
-from evalengine.tally.ranked_groups import merge_groups, of_labels, with_datums
+from evalengine.tally.merging import merge_ranked
+from evalengine.tally.ranked import Ranked, Variants, of_labels, with_datums
 
 Array = np.ndarray[Any, Any]
 VARIANTS = Variants((0.5,), ((None, 0.0, 0.0),))
@@ -49,6 +49,11 @@ def ranked(rng: np.random.Generator, n: int, n_gt: int, datums: Array, *, tied: 
     )
 
 
+def merged(parts: list[Ranked]) -> Ranked:
+    """One label of several buckets, whose datums have the codes of the whole."""
+    return merge_ranked(parts, None, [np.zeros(1, np.int32)] * len(parts), 1)
+
+
 def of_label(whole: Ranked, label: int) -> Ranked:
     return of_labels(whole, label, label + 1)
 
@@ -71,10 +76,10 @@ def test_ranges_are_the_whole_one_after_the_other(
         for (n, m), codes in zip(sizes, own, strict=True)
     ]
     made = [
-        merge_groups([label_groups.within(rows, codes, span) for rows, codes in buckets])
+        merged([label_groups.within(rows, codes, span) for rows, codes in buckets])
         for span in label_groups.ranges_of(buckets, most)
     ]
-    whole = merge_groups([with_datums(rows, codes) for rows, codes in buckets])
+    whole = merged([with_datums(rows, codes) for rows, codes in buckets])
     for name in ROWS[1:]:
         if getattr(whole, name).shape[-1]:
             joined = np.concatenate([getattr(one, name) for one in made], axis=-1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -18,9 +18,8 @@ from ...metrics import Metric
 from ...metrics.thresholds import LARGEST_F, Curve, walk
 from ...schemas.arrays import Array
 from ...schemas.wording import option
-from ...tally import ranked_points
-from ...tally.ranked import Ranked
-from ...tally.ranked_groups import RankedGroups
+from ...tally.ranked import Ranked, RankedRun
+from ...tally.ranked_points import CountedScan, point_blocks
 from ..contents import BOXES, POINTS, Box, Boxes, Content, Ring, called, copied
 from ..encoding import Workers
 from ..task import Cuts, Losses
@@ -109,29 +108,21 @@ def _bits(ranked: Ranked, threshold: int) -> tuple[Array, Array, Array]:
     return hit, (ranked.ignored[word] & at) == 0, (ranked.gt_counted[word] & at) != 0
 
 
-def score_threshold(held: Ranked | RankedGroups, n_labels: int, iou: float) -> float:
+def score_threshold(run: RankedRun, n_labels: int, iou: float) -> float:
     """Return the score threshold with the highest F1 of the whole run, all labels pooled.
 
     As in the metrics of chosen thresholds: over every distinct score, the highest among ties; 0 if
     there is none.
 
     Args:
-        held: the tally; read in small pieces if it is on disk.
         iou: one of the tally's thresholds.
     """
-    key = np.zeros(n_labels, np.int32)
-    rows: Iterable[ranked_points.CountedRows]
-    truths: Iterable[ranked_points.CountedRows]
-    if isinstance(held, RankedGroups) and not held.held_pooled:
-        ranges = held.pooled(iou, key, 1)
-        rows, truths = ranges, ranges.truths()
-    else:
-        pieces = held.pieces() if isinstance(held, RankedGroups) else (held,)
-        counted = (ranked_points.counted_rows(one, iou) for one in pieces)
-        rows = truths = [ranked_points.pooled_rows(counted, key, 1)]
+    rows = CountedScan(run, iou, np.zeros(n_labels, np.int32), 1).kept()
+    nearest = run.variants.threshold_index(iou)
+    truths = sum(int(_bits(tally, nearest)[2].sum()) for _, tally in run.scan())
     curve = Curve(
-        partial(ranked_points.point_blocks, rows, None, 1, None),
-        ranked_points.sought(truths, None, 1, None),
+        partial(point_blocks, rows, None, 1, None),
+        np.array([float(truths)]),
         None,
         lambda: np.ones(1, bool),
     )
@@ -145,19 +136,15 @@ def losses(
     """See :class:`..task.JudgeDatums`."""
     if not settings.has_overall_range:
         return "area_ranges have no range of all sizes"
-    held: Any = tallies.ranked
+    run = RankedRun.of(tallies.ranked)
     n = len(tallies.datums)
-
-    def pieces() -> Iterable[Ranked]:
-        return held.pieces() if isinstance(held, RankedGroups) else (held,)
-
-    thresholds = np.asarray(held.variants.thresholds)
+    thresholds = np.asarray(run.variants.thresholds)
     iou = settings.pr_curve_iou_threshold if settings.by_distance else IOU
     nearest = int(np.argmin(np.abs(thresholds - iou)))
-    lowest = score_threshold(held, len(tallies.labels), float(thresholds[nearest]))
+    lowest = score_threshold(run, len(tallies.labels), float(thresholds[nearest]))
     tp, fp, there = np.zeros((3, n), np.int64)
     least, low = lowest, 0
-    for ranked in pieces():
+    for _, ranked in run.scan():
         hit, counts, wanted = _bits(ranked, nearest)
         least = ranked.comparable(lowest)
         low += int((hit & counts & (ranked.score < least)).sum())

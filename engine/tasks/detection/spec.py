@@ -19,9 +19,8 @@ from ...schemas.contract import HEAD_SIZE, KEYPOINTS, PREDICTIONS
 from ...schemas.errors import InputError
 from ...schemas.options import Options
 from ...schemas.wording import option
-from ...tally import stored
-from ...tally.ranked import Ranked
-from ...tally.ranked_groups import OF_ROWS, RankedGroups
+from ...tally.ranked import OF_ROWS, Ranked, RankedRun
+from ...tally.ranked_view import RankedView
 from ..contents import Contents
 from ..counted import hundredths, one_spot
 from ..encoding import SIZE_NAMES
@@ -45,7 +44,7 @@ from .losses import contents, losses
 from .metrics.calibration import curve_of
 from .settings import DISTANCE, Settings
 from .tallies import PLACES, Tallies, by_rank, by_value, merge, tally, truth, variants
-from .views import cells_per_group, drawn, one_draw, own_frames, view
+from .views import cells_per_group, own_frames, view
 
 # Tiny tables that make every kernel of detection run once.
 
@@ -194,23 +193,15 @@ def _ordered(ranked: Ranked, sign: float) -> Ranked:
     return msgspec.structs.replace(ranked, **{**moved, "tie": tie[order]})
 
 
-def _pieces(ranked: Ranked | RankedGroups) -> Iterator[tuple[bool, Ranked]]:
-    """All rows, and whether those of a piece go on with the label of the piece before."""
-    if isinstance(ranked, Ranked):
-        yield False, ranked
-        return
-    for files in ranked.files:
-        for n, file in enumerate(files):
-            yield n > 0, stored.load(file)
-
-
-def _looked_at(ranked: Ranked | RankedGroups) -> tuple[bool, bool]:
+def _looked_at(ranked: Ranked | RankedRun) -> tuple[bool, bool]:
     """Return whether a label has equal scores, and whether hits at IoU thresholds are then nested.
 
     Rows with the most hits come first.
     """
-    tied, nested, last = False, True, (np.zeros(0), np.zeros((0, 0), np.uint64))
-    for on, piece in _pieces(ranked):
+    tied, nested, before = False, True, -1
+    last = np.zeros(0), np.zeros((0, 0), np.uint64)
+    for first, piece in RankedRun.of(ranked).scan():
+        on, before = first == before, first
         label = np.repeat(np.arange(piece.n_labels), np.diff(piece.start))
         score, bits = piece.score, piece.hit
         if on and last[0].size and score.size:
@@ -457,8 +448,8 @@ TASK = Task(
     examine=lambda frames, settings, _, workers: encode_batch(frames, settings, workers),
     needs_all_rows=needs_all_rows,
     by_labels=True,
-    drawn=drawn,
-    one_draw=one_draw,
+    drawn=RankedView.drawn,
+    one_draw=RankedView.weighing,
     curve=curve_of,
     scratch_row=60,
     page=PAGE,

@@ -11,10 +11,8 @@ import polars as pl
 from ...kernels.matching import confusion_cells
 from ...schemas.arrays import Array
 from ...schemas.results import empty_frame, frame_schema
-from ...tally.draws import Draws
 from ...tally.ranked import Beside, Interpolation
-from ...tally.ranked_groups import GroupedView, RankedGroups
-from ...tally.ranked_view import RankedDraws, RankedView
+from ...tally.ranked_view import RankedView
 from ..encoding import Workers
 from .detailed import examples_frame
 from .dialects import FOUND, POINTS
@@ -94,7 +92,6 @@ def view(
         weights: int64 [n_datums], multiplicity of each datum, or None.
         threads: used for the view's kernels; serial if None.
     """
-    ranked: Any = tallies.ranked
     rules = settings.rules
     how = Interpolation(
         np.asarray(rules.levels),
@@ -104,9 +101,9 @@ def view(
         rules.linear,
         rules.positions,
     )
-    kind: Any = GroupedView if isinstance(ranked, RankedGroups) else RankedView
-    made: RankedView = kind(
-        ranked,
+    over: dict[str, Any] = {} if threads is None else {"over": threads.over}
+    return RankedView(
+        tallies.ranked,
         tallies.labels,
         interpolation=how,
         caps=np.array(settings.max_detections or (_NO_CAP,), np.int64),
@@ -117,23 +114,8 @@ def view(
         group=group,
         n_groups=n_groups,
         weights=weights,
-        **({} if threads is None else {"over": threads.over}),
+        **over,
     )
-    return made
-
-
-def drawn(view: RankedView, draws: Draws) -> GroupedView | RankedDraws:
-    """Return the view of a block of resamples."""
-    return view.drawn(draws) if isinstance(view, GroupedView) else RankedDraws(view, draws)
-
-
-def one_draw(of: RankedView, weights: Array) -> RankedView:
-    """Return the view of one resample, which shares the rows used for points.
-
-    Args:
-        weights: int64 [n_datums], multiplicity of each datum.
-    """
-    return of.weighing(weights)
 
 
 def own_frames(

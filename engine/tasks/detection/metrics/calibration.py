@@ -43,7 +43,8 @@ _NO_SCORE = "no prediction that counts"
 def curve_of(view: RankedView, settings: Settings, *, pooled: bool = False) -> Curve:
     """The points of every (group, label), or of all labels of a key as one."""
     at = settings.pr_curve_iou_threshold
-    sought = view.sought(at, pooled=pooled)
+    positives = view.positives[:, :, 0]
+    sought = sum_by_key(view, positives) if pooled else positives
 
     def shown() -> Array:
         here = present(view)
@@ -51,7 +52,7 @@ def curve_of(view: RankedView, settings: Settings, *, pooled: bool = False) -> C
 
     return Curve(
         partial(view.point_blocks, at, pooled=pooled),
-        sought,
+        sought.ravel().astype(np.float64),
         None,
         shown,
         cut=bool(settings.thresholds),
@@ -105,6 +106,7 @@ def _threshold_metric(rule: Rule) -> Metric:
         params=("pr_curve_iou_threshold", *rule.params, "beta"),
         range=(-np.inf, np.inf),
         better="neither",
+        chooses=True,
         definition=f"{rule.definition[:-1]}; per label at pr_curve_iou_threshold.",
         formula=rule.formula,
         source=rule.source,
@@ -196,6 +198,7 @@ _metric = partial(
     needs=("pr_curve_iou_threshold",),
     params=("pr_curve_iou_threshold", "n_bins"),
     averages=("micro",),
+    chooses=True,
 )
 
 
@@ -363,6 +366,7 @@ _box_metric = partial(
     needs=("pr_curve_iou_threshold", "places"),
     params=("pr_curve_iou_threshold", "n_bins", "box_bins", "least_in_bin"),
     averages=("micro",),
+    chooses=True,
     source=KUEPPERS,
 )
 
@@ -404,12 +408,8 @@ def _errors(view: RankedView, settings: Settings) -> Array:
     """Return every error of every label, [group, label, error]; NaN if meaningless."""
     positives = view.beside(FOUND)
     assert positives is not None
-    start, order = positives.rows
     tally = positives.tally
-    rows = order[: start[-1]]
-    if view.weights is not None:
-        start, again = by_group(start, tally.datum[rows], None, 1, view.weights)
-        rows = rows[again]
+    start, rows = by_group(tally.start, tally.datum, view.group, view.n_groups, view.weights)
     _, scores, _ = view.sampled_with_scores(int(np.iinfo(np.int32).max))
     at = view.tally.variants.threshold_index(settings.pr_curve_iou_threshold)
     reached = np.nan_to_num(scores[:, :, 0, at])
@@ -527,6 +527,7 @@ _TRUE_POSITIVES_METRICS = (
             aliases=(f"m{name}",),
             range=(0.0, highest),
             better="lower",
+            chooses=True,
             definition="Mean over recalls above 0.1 of the running mean, by descending score, of"
             f" true positives' {what}, at pr_curve_iou_threshold; 1 if recall stays below. Per"
             " label, and the mean over labels.",
@@ -544,6 +545,7 @@ _TRUE_POSITIVES_METRICS = (
         frame="metrics",
         needs=(*_NEEDS, "velocities", "attributes"),
         params=("iou_thresholds", "pr_curve_iou_threshold"),
+        chooses=True,
         definition="(5 mAP + the sum of max(1 - error, 0) over the five mean errors) / 10.",
         formula=r"\frac{1}{10} \left(5\,\text{mAP} + \sum_{j = 1}^5 \max(1 - E_j, 0)\right)",
         source=_DEVKIT,
