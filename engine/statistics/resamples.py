@@ -24,7 +24,7 @@ from ..schemas.option_values import BY_THEORY, FEW_CLUSTERS, LEAST_DRAWS, Wanted
 from ..schemas.tuning import tuning
 from ..schemas.wording import option
 from ..tally.cells import Cells
-from ..tally.draws import Draws, LeavingOut, OneByOne, Refusing
+from ..tally.draws import Draws, LeavingOut, OneByOne
 from ..tally.score_runs import reserve
 from .intervals import METHODS, WIDTHLESS, Interval, Method, Sample, floor_of, means, wilson
 
@@ -127,7 +127,7 @@ class Drawing:
 
         def of_block(block_of: Draws, at: int) -> None:
             draws = msgspec.structs.replace(block_of)  # whose weights are gone when it is done
-            block = Refusing() if drawn is None else drawn(view, draws)
+            block = None if drawn is None else drawn(view, draws)
             for i in which:
                 held = out[i]
                 if isinstance(held, str):
@@ -156,7 +156,7 @@ class Drawing:
     ) -> list[list[Cells]]:
         """Compute the cells of a block, vectorised if possible, otherwise per resample."""
         assert metric.compute is not None
-        if not metric.chooses:
+        if block is not None and not metric.chooses:
             try:
                 return [metric.compute(block, settings)]
             except OneByOne:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..schemas.arrays import Array
 from .datums import Labels
-from .draws import Draws, OneByOne
+from .draws import Draws
 from .registry import stored_as
 from .stats import StatsView
 from .tables import Table, Tables, TableView
@@ -91,8 +91,7 @@ class CountsView(TableView):
     @cached_property
     def crossed(self) -> tuple[Array, Array, Array, Array]:
         """Pairs of labels that share something: group, actual, predicted (-1 for none), count."""
-        if self.draws is not None:  # the pairs that occur differ between resamples
-            raise OneByOne
+        assert self.draws is None  # the pairs that occur differ between resamples
         n = len(self.labels) + 1
         pairs, many = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         for rows, group in self.blocks():

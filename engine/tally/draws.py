@@ -8,7 +8,6 @@ once without special code.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -18,14 +17,10 @@ from ..schemas.arrays import Array
 
 
 class OneByOne(Exception):
-    """A number cannot be computed for many resamples at once."""
+    """Data or options prevent a number from being computed for many resamples at once.
 
-
-class Refusing:
-    """View of resamples that supports no vectorised computation."""
-
-    def __getattr__(self, name: str) -> Any:
-        raise OneByOne
+    Metrics for which that is never possible are declared with ``chooses``.
+    """
 
 
 class LeavingOut(msgspec.Struct, frozen=True):

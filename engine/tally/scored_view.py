@@ -784,12 +784,23 @@ class Pooled(ScoredView):
 # Scored labels under the weights of many resamples.
 
 
+def _refuse(view: Any) -> Any:
+    raise RuntimeError("resamples have different rows: declare the metric with chooses=True")
+
+
 class ScoredDraws(ScoredView):
     """A view of scored labels whose groups are resamples.
 
     Sums are exact: weights of rows are rounded to a grid on which they add up without error.
-    Numbers that need the scores of each resample in order raise OneByOne.
+    Metrics that need the scores of each resample in order are declared with ``chooses``.
     """
+
+    unit_group: Any = property(_refuse)
+    sorted: Any = property(_refuse)
+    _laid: Any = property(_refuse)
+    between: Any = property(_refuse)
+    pairwise_auc: Any = property(_refuse)
+    points: Any = property(_refuse)
 
     def __init__(self, view: ScoredView, draws: Draws) -> None:
         super().__init__(
@@ -827,10 +838,6 @@ class ScoredDraws(ScoredView):
     def unit_weight(self) -> Array | None:
         """None: summed values already include the weights of units."""
         return None
-
-    @property
-    def unit_group(self) -> Array | None:
-        raise OneByOne
 
     # -- sums over units -----------------------------------------------------------------------
 
@@ -946,30 +953,11 @@ class ScoredDraws(ScoredView):
     # -- scored labels -------------------------------------------------------------------------
 
     @property
-    def sorted(self) -> Sorted:
-        raise OneByOne
-
-    @property
-    def _laid(self) -> Sorted:
-        raise OneByOne
-
-    def run(self) -> tuple[Sorted, bool]:
-        raise OneByOne
-
-    @property
     def _grid(self) -> None:
         return None
 
-    @cached_property
-    def between(self) -> Sorted:
-        raise OneByOne
-
     @property
     def sample_areas(self) -> tuple[Array, Array]:
-        raise OneByOne
-
-    @property
-    def pairwise_auc(self) -> tuple[Array, Array]:
         raise OneByOne
 
     def _by_outcome(self, sums: Array, *more: int) -> list[Array]:
@@ -1066,10 +1054,6 @@ class ScoredDraws(ScoredView):
         columns = (self.listed[0], self.positives, self.negatives)
         hits, positives, negatives = (column.ravel() for column in columns)
         return with_unlisted(total.ravel(), hits, positives, negatives).reshape(self.shape)
-
-    @cached_property
-    def points(self) -> Any:
-        raise OneByOne
 
     @cached_property
     def pooled(self) -> ScoredView:

@@ -455,6 +455,7 @@ METRICS = (
         f"Cohen 1968; {_SKLEARN}.cohen_kappa_score(weights='linear')",
         partial(_kappa, power=1),
         range=(-1.0, 1.0),
+        chooses=True,
         formula=r"1 - \frac{\sum_{i,j} |i - j|\, C_{ij}}{\frac{1}{n} \sum_{i,j} |i - j|\, t_i\,"
         r" p_j}",
     ),
@@ -464,6 +465,7 @@ METRICS = (
         f"Cohen 1968; {_SKLEARN}.cohen_kappa_score(weights='quadratic')",
         partial(_kappa, power=2),
         range=(-1.0, 1.0),
+        chooses=True,
         formula=r"1 - \frac{\sum_{i,j} (i - j)^2\, C_{ij}}{\frac{1}{n} \sum_{i,j} (i - j)^2\,"
         r" t_i\, p_j}",
     ),

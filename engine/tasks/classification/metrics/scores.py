@@ -236,6 +236,7 @@ _RANKING_METRICS = (
         averages=("macro", "weighted"),
         aliases=("roc_auc_ovo", "roc_auc_ovo_weighted"),
         pairs=True,
+        chooses=True,
         formula=r"\frac{2}{L (L - 1)} \sum_{i < j} \frac{A_{i|j} + A_{j|i}}{2}",
     ),
     _metric(
@@ -244,6 +245,7 @@ _RANKING_METRICS = (
         f"McClish 1989; {_SKLEARN}.roc_auc_score(max_fpr=...)",
         _partial_auc,
         params=("max_fpr",),
+        chooses=True,
         formula=r"\frac{1}{2} \left(1 + \frac{A(x) - x^2 / 2}{x - x^2 / 2}\right), \quad A(x) ="
         r" \int_0^x \text{TPR}\; d\,\text{FPR}",
     ),
@@ -374,6 +376,7 @@ def _threshold_metric(rule: Rule) -> Metric:
         params=(*rule.params, "beta"),
         range=(-np.inf, np.inf),
         better="neither",
+        chooses=True,
         needs=("scores",),
         formula=rule.formula,
     )
