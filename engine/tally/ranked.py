@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import msgspec
@@ -19,9 +20,8 @@ from .registry import stored_as
 def comparable(threshold: float, *, single: bool) -> float:
     """Cast a threshold to the dtype of the scores.
 
-    A score of 0.3 in a single-precision column differs from the double 0.3; after the same rounding
-    it
-    reaches the threshold 0.3.
+    A score of 0.3 in a single-precision column differs from the double 0.3; after the same
+    rounding it reaches the threshold 0.3.
     """
     with np.errstate(over="ignore"):  # no score reaches values beyond float32
         return float(np.float32(threshold)) if single else threshold
@@ -49,6 +49,28 @@ class Counts(msgspec.Struct, frozen=True):
     threshold: Array
     scores: Array
     datum: Array
+
+
+class Deferred:
+    """Counts of a run in memory, computed on first use.
+
+    Args:
+        make: called at most once.
+    """
+
+    def __init__(self, make: Callable[[], Counts]) -> None:
+        self._make: Callable[[], Counts] | None = make
+
+    @cached_property
+    def counts(self) -> Counts:
+        assert self._make is not None
+        counts, self._make = self._make(), None  # which frees its rows
+        return counts
+
+
+def counted(counts: Counts | Deferred | None) -> Counts | None:
+    """Return counts, computed if they are deferred."""
+    return counts.counts if isinstance(counts, Deferred) else counts
 
 
 # Ranked rows: predictions sorted by score per label, with their hits at every variant.

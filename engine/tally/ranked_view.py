@@ -25,7 +25,7 @@ from ..kernels.datums import drawn_counts, drawn_sums
 from ..schemas.arrays import Array
 from .datums import Labels, View
 from .draws import Draws
-from .ranked import Beside, Counts, Interpolation, Ranked, RankedRun, Span
+from .ranked import Beside, Counts, Deferred, Interpolation, Ranked, RankedRun, Span
 from .ranked_points import (
     Binned,
     CountedRows,
@@ -158,7 +158,7 @@ class RankedView(View):
         *,
         interpolation: Interpolation,
         caps: Array,
-        crossed: Counts | None = None,
+        crossed: Counts | Deferred | None = None,
         tallies: Mapping[str, Beside] | None = None,
         draws: Draws | None = None,
         shared: dict[Any, Any] | None = None,

@@ -35,6 +35,10 @@ class Workers(Protocol):
         """Run the calls and return their results in order."""
         ...
 
+    def own(self) -> Workers:
+        """Return workers for work after the run."""
+        ...
+
 
 # Texts as kernels take them: the UTF-8 bytes of a column and their offsets.
 

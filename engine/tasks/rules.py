@@ -452,28 +452,22 @@ def apart(predictions: Rows, truths: Rows, datums: Datums, labels: Labels) -> No
         datums: of both sides.
         labels: of both sides.
     """
-    ours, theirs = sample(predictions, truths, np.arange(len(datums), dtype=np.int64))
-    fewest = _fewest(ours, theirs)
-    if not fewest:
+    some = sample(predictions, truths, np.arange(len(datums), dtype=np.int64))
+    if not some.fewest:
         return _shifted_ids(predictions, truths, datums)
-    as_is = fit(ours.boxes, theirs.boxes)
-    doubt = boxes_apart(ours.boxes, theirs.boxes, fewest, as_is) if as_is < FAIR else None
+    as_is = fit(some)
+    doubt = boxes_apart(some, as_is) if as_is < FAIR else None
     if as_is >= POOR:
-        return doubt or labels_apart(ours, theirs, labels)
+        return doubt or labels_apart(some, labels)
     doubt = doubt or _shifted_ids(predictions, truths, datums)
-    return doubt or hardly_any(ours.boxes, theirs.boxes, fewest, as_is)
+    return doubt or hardly_any(some, as_is)
 
 
-def _fewest(ours: Sample, theirs: Sample) -> int:
-    return min(sum(map(len, ours.boxes)), sum(map(len, theirs.boxes)))
-
-
-def boxes_apart(
-    ours: list[Array], theirs: list[Array], fewest: int, as_is: float = 0.0
-) -> Note | None:
+def boxes_apart(some: Sample, as_is: float = 0.0) -> Note | None:
     """Return a warning of boxes that fit much better in another unit or format, or None."""
+    ours, theirs, fewest = some.ours, some.theirs, some.fewest
     boxes = {"predictions": ours, "ground truths": theirs}
-    extreme = {name: np.abs(np.concatenate(side)) for name, side in boxes.items()}
+    extreme = {name: np.abs(side) for name, side in boxes.items()}
     for name, other in _PAIRS:
         shares = extreme[name].max() <= _SHARE and (_extents(boxes[name]) > 0).any()
         if shares and np.median(extreme[other]) >= _FEW_PIXELS:
@@ -487,8 +481,8 @@ def boxes_apart(
     for name, other in _PAIRS:
 
         def fitted(reading: Reading, name: str = name) -> float:
-            read = {**boxes, name: [reading(one) for one in boxes[name]]}
-            return fit(*read.values())
+            read = {**boxes, name: reading(boxes[name])}
+            return fit(some, *read.values())
 
         for words, instead, reading in _READINGS:
             if fitted(reading) >= good:
@@ -499,9 +493,9 @@ def boxes_apart(
                     " (cx, cy, box_width, box_height), or convert them"
                 )
     for axis in (None, 0, 1) if fewest >= LEAST else ():
-        turned = ours if axis is None else [_mirrored(one, axis) for one in ours]
-        moved = _offset(turned, theirs)
-        if moved is None or fit([one + moved for one in turned], theirs) < good:
+        turned = ours if axis is None else _mirrored(ours, axis)
+        moved = _offset(turned[some.prediction], theirs[some.truth], theirs)
+        if moved is None or fit(some, turned + moved) < good:
             continue
         if axis is not None:
             name = "xy"[axis]
@@ -514,8 +508,8 @@ def boxes_apart(
             f" {moved[1]:+.4g} to y: one side counts from another origin, as after a crop. Correct"
             " the coordinates of that side"
         )
-    for scale in _scales(ours, theirs) if fewest >= LEAST else ():  # a factor fits any few
-        if fit([one * scale for one in ours], theirs) >= good:
+    for scale in _scales(some) if fewest >= LEAST else ():  # a factor fits any few
+        if fit(some, ours * scale) >= good:
             return _warning(
                 f"the predictions overlap the ground truths once x is multiplied by about"
                 f" {scale[0]:.3g} and y by about {scale[1]:.3g}: the images were scaled. Scale the"
@@ -525,9 +519,11 @@ def boxes_apart(
     return None
 
 
-def hardly_any(ours: list[Array], theirs: list[Array], fewest: int, as_is: float) -> Note | None:
-    """A warning of boxes, at least ten a side, that hardly overlap, for whatever reason."""
-    if fewest < LEAST or as_is > _HARDLY or not all(_extents(one).any() for one in (ours, theirs)):
+def hardly_any(some: Sample, as_is: float) -> Note | None:
+    """Return a warning of boxes, at least ten per side, that hardly overlap, or None."""
+    if some.fewest < LEAST or as_is > _HARDLY:
+        return None
+    if not (_extents(some.ours).any() and _extents(some.theirs).any()):
         return None
     return _warning(
         "hardly any predicted box overlaps a ground truth. Compare both in one image: images, units"
@@ -539,12 +535,13 @@ def hardly_any(ours: list[Array], theirs: list[Array], fewest: int, as_is: float
 _HARDLY = 0.02  # mean of the best IoU of each ground truth
 
 
-def _scales(ours: list[Array], theirs: list[Array]) -> Iterator[Array]:
+def _scales(some: Sample) -> Iterator[Array]:
     """Yield factors that may lead from predictions to ground truths, float64 [4].
 
     Ratios of sizes and of the farthest corners, plain factors, and the best of these refined.
     """
-    sides = [[_extents(side), np.concatenate(side)[:, 2:]] for side in (ours, theirs)]
+    ours, theirs = some.ours, some.theirs
+    sides = [[_extents(side), side[:, 2:]] for side in (ours, theirs)]
     with np.errstate(divide="ignore", invalid="ignore"):  # boxes without area have no factor
         ratios = [
             np.quantile(two, share, axis=0) / np.quantile(one, share, axis=0)
@@ -552,16 +549,13 @@ def _scales(ours: list[Array], theirs: list[Array]) -> Iterator[Array]:
         ]
     near = [np.full(2, one) for one in _FACTORS]
     tried = [np.tile(one, 2) for one in (*ratios, *near) if np.isfinite(one).all() and one.all()]
-    fits = [fit([one * scale for one in ours], theirs) for scale in tried]
+    fits = [fit(some, ours * scale) for scale in tried]
     scale = tried[int(np.argmax(fits))]
     yield scale
     for _ in range(_STEPS):
-        pairs = []
-        for mine, other in zip(ours, theirs, strict=True):
-            iou = _iou(mine * scale, other)
-            on = iou.max(axis=0) > _TOUCHES
-            pairs.append((mine[iou.argmax(axis=0)[on]], other[on]))
-        mine, other = (np.concatenate(side).reshape(-1, 2) for side in zip(*pairs, strict=True))
+        best, at = some.best(some.iou(ours * scale, theirs))
+        on = best > _TOUCHES
+        mine, other = ours[at[on]].reshape(-1, 2), theirs[on].reshape(-1, 2)
         if len(mine) < LEAST or not mine.any(axis=0).all():
             return
         scale = np.tile((mine * other).sum(axis=0) / (mine * mine).sum(axis=0), 2)
@@ -572,11 +566,16 @@ _FACTORS = (1 / 10, 1 / 4, 1 / 3, 1 / 2, 2, 3, 4, 10)
 _STEPS, _TOUCHES = 4, 0.1  # steps of refinement, and the IoU of pairs that it is made from
 
 
-def _offset(ours: list[Array], theirs: list[Array]) -> Array | None:
-    """The commonest offset of ground truths from predictions of about their size, float64 [4]."""
-    pairs = [other[None] - mine[:, None] for mine, other in zip(ours, theirs, strict=True)]
-    corners = np.concatenate([one.reshape(-1, 4) for one in pairs])
-    tolerance = _ALIKE * np.median(_extents(theirs), axis=0)
+def _offset(ours: Array, theirs: Array, truths: Array) -> Array | None:
+    """Return the commonest offset of ground truths from predictions of about their size, [4].
+
+    Args:
+        ours: float64 [n, 4], the prediction of each pair of one datum.
+        theirs: float64 [n, 4], its ground truth.
+        truths: float64 [m, 4].
+    """
+    corners = theirs - ours
+    tolerance = _ALIKE * np.median(_extents(truths), axis=0)
     same = (np.abs(corners[:, 2:] - corners[:, :2]) <= tolerance).all(axis=1)
     offsets = corners[same][:_OFFSETS, :2]
     if not len(offsets):
@@ -617,9 +616,8 @@ def _shifted_ids(predictions: Rows, truths: Rows, datums: Datums) -> Note | None
         at = np.searchsorted(numbers[order], numbers + step)
         at = order[np.minimum(at, numbers.size - 1)]
         places = np.where(numbers[at] == numbers + step, at, -1)
-        ours, theirs = sample(predictions, truths, places)
-        fewest = _fewest(ours, theirs)
-        if fewest >= FEWEST and fit(ours.boxes, theirs.boxes) >= good_fit(fewest):
+        some = sample(predictions, truths, places)
+        if some.fewest >= FEWEST and fit(some) >= good_fit(some.fewest):
             return _warning(
                 f"they overlap once the ids of the predictions are changed by {step:+d}, so one"
                 f" side counts them from another number; write"
@@ -628,16 +626,11 @@ def _shifted_ids(predictions: Rows, truths: Rows, datums: Datums) -> Note | None
     return None
 
 
-def labels_apart(ours: Sample, theirs: Sample, labels: Labels) -> Note | None:
+def labels_apart(some: Sample, labels: Labels) -> Note | None:
     """Return a warning about overlapping boxes with different labels, with the label pairs."""
-    mine, other = [], []
-    for i, (boxes, truths) in enumerate(zip(ours.boxes, theirs.boxes, strict=True)):
-        iou = _iou(boxes, truths)
-        best = iou.argmax(axis=0)
-        on = iou.max(axis=0) >= _ON
-        mine.append(ours.labels[i][best[on]])
-        other.append(theirs.labels[i][on])
-    pairs = pl.DataFrame({"mine": np.concatenate(mine), "other": np.concatenate(other)})
+    best, at = some.best(some.iou(some.ours, some.theirs))
+    on = best >= _ON
+    pairs = pl.DataFrame({"mine": some.our_labels[at[on]], "other": some.their_labels[on]})
     counted = pairs.group_by("mine", "other").len()
     if pairs.height < LEAST and not (pairs.height >= _FEW_PAIRS and _exchanged_boxes(counted)):
         return None
@@ -655,15 +648,60 @@ def _exchanged_boxes(pairs: pl.DataFrame) -> bool:
 
 
 class Sample(NamedTuple):
-    """Rows of some datums, of one side.
+    """Rows of some datums that both sides have.
 
     Attributes:
-        boxes: corners, float64 [k, 4] per datum.
-        labels: label codes, int32 [k] per datum.
+        ours: corners of predictions, float64 [k, 4].
+        theirs: corners of ground truths, float64 [m, 4].
+        our_labels: label codes, int32 [k].
+        their_labels: label codes, int32 [m].
+        prediction: int64 [n], prediction of each pair of one datum, by ground truth.
+        truth: int64 [n], its ground truth.
+        start: int64 [m], first pair of each ground truth; all have at least one.
     """
 
-    boxes: list[Array]
-    labels: list[Array]
+    ours: Array
+    theirs: Array
+    our_labels: Array
+    their_labels: Array
+    prediction: Array
+    truth: Array
+    start: Array
+
+    @property
+    def fewest(self) -> int:
+        """Number of boxes of the smaller side."""
+        return min(len(self.ours), len(self.theirs))
+
+    def iou(self, ours: Array, theirs: Array) -> Array:
+        """Return the IoU of every pair, float64 [n], with other corners than the sample's."""
+        iou = np.zeros(self.truth.size)
+        mine, other = np.ascontiguousarray(ours.T), np.ascontiguousarray(theirs.T)
+        areas = _area(*mine), _area(*other)
+        for first in range(0, iou.size, _AT_ONCE):
+            here = slice(first, first + _AT_ONCE)
+            p, g = self.prediction[here], self.truth[here]
+            low = [np.maximum(mine[i][p], other[i][g]) for i in (0, 1)]
+            high = [np.minimum(mine[i][p], other[i][g]) for i in (2, 3)]
+            shared = _area(*low, *high)
+            union = areas[0][p] + areas[1][g] - shared
+            np.divide(shared, union, out=iou[here], where=union > 0)
+        return iou
+
+    def best(self, iou: Array) -> tuple[Array, Array]:
+        """Return the largest IoU of each ground truth and its prediction, float64 and int64 [m]."""
+        best = np.maximum.reduceat(iou, self.start) if iou.size else np.empty(0)
+        at = np.flatnonzero(iou == np.repeat(best, np.diff(self.start, append=iou.size)))
+        return best, self.prediction[at[np.searchsorted(at, self.start)]]
+
+
+_AT_ONCE = 1 << 16  # pairs
+
+
+def _area(x0: Array, y0: Array, x1: Array, y1: Array) -> Array:
+    """Area of boxes, float64 [n]; 0 if their corners are not in order."""
+    area: Array = np.maximum(x1 - x0, 0) * np.maximum(y1 - y0, 0)
+    return area
 
 
 def good_fit(fewest: int) -> float:
@@ -671,7 +709,7 @@ def good_fit(fewest: int) -> float:
     return GOOD if fewest >= LEAST else WELL
 
 
-def sample(predictions: Rows, truths: Rows, places: Array) -> tuple[Sample, Sample]:
+def sample(predictions: Rows, truths: Rows, places: Array) -> Sample:
     """Return rows of some datums that both sides have.
 
     Args:
@@ -682,47 +720,44 @@ def sample(predictions: Rows, truths: Rows, places: Array) -> tuple[Sample, Samp
     there = np.bincount(truths.datum, minlength=n_datums) > 0
     common = np.flatnonzero(here & (places >= 0) & there[places])
     chosen = common[:: max(1, common.size // _DATUMS)]
-    found = []
+    sides = []
     for side, datums in ((predictions, chosen), (truths, places[chosen])):
-        place = np.full(n_datums, -1, np.int32)
+        place = np.full(n_datums, -1, np.int64)
         place[datums] = np.arange(chosen.size)
         rows = np.flatnonzero(place[side.datum] >= 0)
         at = place[side.datum[rows]]
         order = np.argsort(at, kind="stable")
-        cuts = np.searchsorted(at[order], np.arange(1, chosen.size))
-        rows = rows[order]
-        found.append(
-            Sample(
-                *(
-                    [part[:_ROWS] for part in np.split(values, cuts)] if chosen.size else []
-                    for values in (side.boxes(rows), side.label[rows])
-                )
-            )
-        )
-    return found[0], found[1]
+        rows, at = rows[order], at[order]
+        few = np.arange(at.size) - np.searchsorted(at, np.arange(chosen.size))[at] < _ROWS
+        sides.append((rows[few], at[few]))
+    (rows, at), (truth_rows, truth_at) = sides
+    first = np.searchsorted(at, np.arange(chosen.size))
+    counts = np.bincount(at, minlength=chosen.size)[truth_at]
+    start = np.cumsum(counts) - counts
+    truth = np.repeat(np.arange(truth_rows.size), counts)
+    prediction = np.arange(truth.size) - (start - first[truth_at])[truth]
+    return Sample(
+        predictions.boxes(rows),
+        truths.boxes(truth_rows),
+        predictions.label[rows],
+        truths.label[truth_rows],
+        prediction,
+        truth,
+        start,
+    )
 
 
-def _extents(side: list[Array]) -> Array:
-    boxes: Array = np.concatenate(side)
+def _extents(boxes: Array) -> Array:
     extents: Array = boxes[:, 2:] - boxes[:, :2]
     return extents
 
 
-def fit(predictions: list[Array], truths: list[Array]) -> float:
-    """Mean over the ground truths of the best IoU that a prediction of their datum has."""
-    total, n = 0.0, 0
-    for ours, theirs in zip(predictions, truths, strict=True):
-        total += float(_iou(ours, theirs).max(axis=0).sum())
-        n += len(theirs)
-    return total / n
+def fit(some: Sample, ours: Array | None = None, theirs: Array | None = None) -> float:
+    """Return the mean over the ground truths of the best IoU that a prediction of their datum has.
 
-
-def _iou(ours: Array, theirs: Array) -> Array:
-    """IoU of every prediction with every ground truth of one datum, float64 [k, m]."""
-    low = np.maximum(ours[:, None, :2], theirs[None, :, :2])
-    high = np.minimum(ours[:, None, 2:], theirs[None, :, 2:])
-    shared = np.clip(high - low, 0, None).prod(axis=-1)
-    area = [np.clip(one[:, 2:] - one[:, :2], 0, None).prod(axis=-1) for one in (ours, theirs)]
-    union = area[0][:, None] + area[1][None, :] - shared
-    iou: Array = np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
-    return iou
+    Args:
+        ours: float64 [k, 4], corners of the predictions; those of the sample by default.
+        theirs: float64 [m, 4], corners of the ground truths; those of the sample by default.
+    """
+    iou = some.iou(some.ours if ours is None else ours, some.theirs if theirs is None else theirs)
+    return float(np.maximum.reduceat(iou, some.start).mean()) if iou.size else 0.0

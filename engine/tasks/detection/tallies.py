@@ -20,7 +20,7 @@ from ...schemas.errors import InputError, OptionError
 from ...schemas.wording import option
 from ...tally.datums import Datums, Labels
 from ...tally.merging import merge_counts, merge_datums, merge_labels, merge_ranked, merged_seconds
-from ...tally.ranked import Counts, Ranked, Variants
+from ...tally.ranked import Counts, Deferred, Ranked, Variants, counted
 from ...tally.ranked_points import places_of
 from ...tally.registry import stored_as
 from ...tally.units import ranked_by_rank
@@ -167,7 +167,8 @@ class Tallies(msgspec.Struct, frozen=True):
         datums: the datums and their slices.
         labels: the labels.
         ranked: ranked rows.
-        crossed: pairs across labels, for the confusion matrix.
+        crossed: pairs across labels, for the confusion matrix; deferred if it is all that needs
+            overlaps across labels.
         examples: examples of the detailed curve, or None.
         outcomes: the outcomes frame, or None.
         errors: TIDE errors, or None.
@@ -186,7 +187,7 @@ class Tallies(msgspec.Struct, frozen=True):
     datums: Datums
     labels: Labels
     ranked: Ranked
-    crossed: Counts | None
+    crossed: Counts | Deferred | None
     examples: Examples | None
     outcomes: pl.DataFrame | None
     errors: Errors | None
@@ -323,12 +324,22 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
         words = "row", "rows", "below the threshold of their label skipped"
         frames.notes.append(note_of("below", matched.below, words, before="predictions: "))
         frames.notes += notes_of(settings.thresholds, batch.labels)
-    crossed = examples = outcomes = errors = label_errors = points = None
+    crossed: Counts | Deferred | None = None
+    examples = outcomes = errors = label_errors = points = None
     if overlapping:
         at = settings.pr_curve_iou_threshold
-        lowest = _lowest(settings, needs)
         crowd = matched.ground_truths.laid(batch.crowd) if settings.rules.crowd_counts else None
-        pairs = find_pairs(matched, batch.labels, len(batch.datums), lowest, threads, near, crowd)
+        overlaps = matched, batch.labels, len(batch.datums), _lowest(settings, needs)
+        grid = settings.spot_ious, settings.score_thresholds
+    if overlapping == {"confusion"}:
+        later = threads.own()
+
+        def count() -> Counts:
+            return cross_match(matched, find_pairs(*overlaps, later, near, crowd), *grid, later)
+
+        crossed = Deferred(count)
+    elif overlapping:
+        pairs = find_pairs(*overlaps, threads, near, crowd)
         if needs & _ERRORS:
             errors = find_errors(
                 batch, matched, pairs, near, settings, threads, shown="shown errors" in needs
@@ -343,9 +354,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
         if needs & _BELOW:
             pairs = pairs.at_least(min(_spots(settings, needs)))
         if "confusion" in needs:
-            crossed = cross_match(
-                matched, pairs, settings.spot_ious, settings.score_thresholds, threads
-            )
+            crossed = cross_match(matched, pairs, *grid, threads)
         if "detailed" in needs:
             examples = detailed_examples(
                 batch,
@@ -503,7 +512,7 @@ def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
         _shifted(part.ranked, shift, tied=later) for part, shift in zip(parts, before, strict=True)
     ]
     ranked = merge_ranked(moved, of_datum, of_label, len(labels))
-    crossed = [part.crossed for part in parts if part.crossed is not None]
+    crossed = [made for part in parts if (made := counted(part.crossed)) is not None]
     examples = [part.examples for part in parts if part.examples is not None]
     outcomes = [part.outcomes for part in parts if part.outcomes is not None]
     by_row = {part.rows_as_ids for part in parts if part.ranked.gt_datum.size}

@@ -11,7 +11,7 @@ import polars as pl
 from ...kernels.matching import confusion_cells
 from ...schemas.arrays import Array
 from ...schemas.results import empty_frame, frame_schema
-from ...tally.ranked import Beside, Interpolation
+from ...tally.ranked import Beside, Interpolation, counted
 from ...tally.ranked_view import RankedView
 from ..encoding import Workers
 from .detailed import examples_frame
@@ -33,7 +33,7 @@ def confusion_frame(
         slice_name: the slice column, None for the whole set.
         group_names: names of the view's groups.
     """
-    labels, crossed = view.labels, view.crossed
+    labels, crossed = view.labels, counted(view.crossed)
     if crossed is None or len(labels) == 0 or view.n_groups == 0:
         return empty_frame("confusion", label=labels.dtype)
     at = [view.tally.variants.threshold_index(iou) for iou in settings.spot_ious]

@@ -219,20 +219,19 @@ def disagreement(
         if not min(truth.frame.size, predicted.frame.size):
             return None
     ours, theirs, key = _units(truth, predicted)
-    mine, others = sample(ours, theirs, _placed(key, 0))
-    as_is = fit(mine.boxes, others.boxes) if others.boxes else 0.0
+    some = sample(ours, theirs, _placed(key, 0))
+    as_is = fit(some)
     shifts = dict.fromkeys((from_other, *(_SHIFTS if poor else ())))
     warning = _shifted(ours, theirs, key, [shift for shift in shifts if shift], as_is)
     if warning is not None or not poor:
         return warning
-    fewest = min(sum(map(len, mine.boxes)), sum(map(len, others.boxes)))
-    if others.boxes and as_is >= POOR:
-        warning = labels_apart(mine, others, batch.labels)
-    elif others.boxes and predicted.masks is None:
-        warning = boxes_apart(mine.boxes, others.boxes, fewest)
+    if some.fewest and as_is >= POOR:
+        warning = labels_apart(some, batch.labels)
+    elif some.fewest and predicted.masks is None:
+        warning = boxes_apart(some)
     warning = warning or _exchanged(truth, predicted) or _no_common_frame(ours, theirs)
-    if warning is None and others.boxes and predicted.masks is None:
-        return hardly_any(mine.boxes, others.boxes, fewest, as_is)
+    if warning is None and some.fewest and predicted.masks is None:
+        return hardly_any(some, as_is)
     return warning
 
 
@@ -282,12 +281,11 @@ def _shifted(
 ) -> Note | None:
     """A warning of frames that are counted from another number on one side."""
     for shift in shifts:
-        mine, others = sample(ours, theirs, _placed(key, shift))
-        fewest = min(sum(map(len, mine.boxes)), sum(map(len, others.boxes)))
-        if fewest < FEWEST:
+        some = sample(ours, theirs, _placed(key, shift))
+        if some.fewest < FEWEST:
             continue
-        well = fit(mine.boxes, others.boxes)
-        if well >= good_fit(fewest) and well >= as_is + _BETTER:
+        well = fit(some)
+        if well >= good_fit(some.fewest) and well >= as_is + _BETTER:
             return Note(
                 "frames_shifted",
                 "boxes overlap better once the frames of the predictions are changed by"
@@ -383,9 +381,8 @@ def _exchanged(truth: Side, predicted: Side) -> Note | None:
         return None
     other = msgspec.structs.replace(predicted, frame=ids.to_numpy()[predicted.id])
     ours, theirs, key = _units(truth, other)
-    mine, others = sample(ours, theirs, _placed(key, 0))
-    fewest = min(sum(map(len, mine.boxes)), sum(map(len, others.boxes)))
-    if fewest < LEAST or fit(mine.boxes, others.boxes) < GOOD:
+    some = sample(ours, theirs, _placed(key, 0))
+    if some.fewest < LEAST or fit(some) < GOOD:
         return None
     return Note(
         "frames_exchanged",
