@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
@@ -457,19 +457,9 @@ _FEW = 256
 """Pairs that are measured by the thread that calls: to share them out would cost more."""
 
 
-class _SingleWorker:
-    """A worker that does everything itself."""
-
-    def over(self, offsets: np.ndarray[Any, Any], function: Callable[[int, int], R]) -> list[R]:
-        return [function(0, offsets.size - 1)] if offsets.size > 1 else []
-
-    def each(self, calls: Sequence[Callable[[], R]]) -> list[R]:
-        return [call() for call in calls]
-
-
 def workers_for(pairs: Pairs) -> Workers:
     """Return only this thread for few pairs, otherwise all threads."""
-    return _SingleWorker() if len(pairs) < _FEW else Threads()
+    return Threads(1) if len(pairs) < _FEW else Threads()
 
 
 @lru_cache

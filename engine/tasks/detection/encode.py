@@ -58,25 +58,38 @@ def doubled(side: Side, name: str, n_datums: int) -> Note | None:
     Args:
         name: name of the side, for messages.
     """
+    if side.datum.size < _LEAST or not _all_repeated(side, side.datum == side.datum.min()):
+        return None  # decided by one datum, for nearly all tables
     there = np.flatnonzero(np.bincount(side.datum, minlength=n_datums))
     chosen = np.zeros(n_datums, bool)
     chosen[there[:: max(1, there.size // _DATUMS)]] = True
-    rows = np.flatnonzero(chosen[side.datum])
-    if rows.size < _LEAST:
+    if not _all_repeated(side, chosen[side.datum], _LEAST):
         return None
-    boxes = side.boxes(rows)
-    scores = side.scores(rows)
-    columns = [side.datum[rows], side.label[rows], *boxes.T, *([] if scores is None else [scores])]
-    _, many = np.unique(np.column_stack(columns), axis=0, return_counts=True)
-    if many.min() < 2:
-        return None
+    scored = side.scores(np.zeros(0, np.int64)) is not None
     return Note(
         "rows_doubled",
         f"every row of the {name} appears twice or more, with the same label, box"
-        f"{'' if scores is None else ' and score'}, in all datums looked at. Was a file given"
+        f"{' and score' * scored}, in all datums looked at. Was a file given"
         " twice, or were results appended to? Each counts as a separate box.",
         warning=True,
     )
+
+
+def _all_repeated(side: Side, chosen: Array, least: int = 1) -> bool:
+    """Return True if there are enough chosen rows and all of them have a duplicate.
+
+    Args:
+        chosen: bool [n].
+        least: minimum number of rows.
+    """
+    rows = np.flatnonzero(chosen)
+    if rows.size < least:
+        return False
+    scores = side.scores(rows)
+    columns = [side.datum[rows], side.label[rows], *side.boxes(rows).T]
+    columns += [] if scores is None else [scores]
+    _, many = np.unique(np.column_stack(columns), axis=0, return_counts=True)
+    return bool(many.min() >= 2)
 
 
 # KITTI's difficulties (in place of area ranges) and don't-care regions, by its
