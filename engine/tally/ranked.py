@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import msgspec
@@ -12,7 +11,7 @@ import numpy as np
 from ..schemas.arrays import Array
 from ..schemas.tuning import tuning
 from . import stored
-from .registry import stored_as
+from .registry import Deferred, stored_as
 
 # Thresholds in the precision of the scores they are compared with.
 
@@ -51,26 +50,9 @@ class Counts(msgspec.Struct, frozen=True):
     datum: Array
 
 
-class Deferred:
-    """Counts of a run in memory, computed on first use.
-
-    Args:
-        make: called at most once.
-    """
-
-    def __init__(self, make: Callable[[], Counts]) -> None:
-        self._make: Callable[[], Counts] | None = make
-
-    @cached_property
-    def counts(self) -> Counts:
-        assert self._make is not None
-        counts, self._make = self._make(), None  # which frees its rows
-        return counts
-
-
-def counted(counts: Counts | Deferred | None) -> Counts | None:
+def counted(counts: Counts | Deferred[Counts] | None) -> Counts | None:
     """Return counts, computed if they are deferred."""
-    return counts.counts if isinstance(counts, Deferred) else counts
+    return counts.value if isinstance(counts, Deferred) else counts
 
 
 # Ranked rows: predictions sorted by score per label, with their hits at every variant.

@@ -25,7 +25,7 @@ from ..kernels.datums import drawn_counts, drawn_sums
 from ..schemas.arrays import Array
 from .datums import Labels, View
 from .draws import Draws
-from .ranked import Beside, Counts, Deferred, Interpolation, Ranked, RankedRun, Span
+from .ranked import Beside, Counts, Interpolation, Ranked, RankedRun, Span
 from .ranked_points import (
     Binned,
     CountedRows,
@@ -38,6 +38,7 @@ from .ranked_points import (
     on_lines,
     point_blocks,
 )
+from .registry import Deferred
 
 Outputs = tuple[Array, Array, Array]
 """Precision, scores and true positives of one word, for the average-precision kernel."""
@@ -158,7 +159,7 @@ class RankedView(View):
         *,
         interpolation: Interpolation,
         caps: Array,
-        crossed: Counts | Deferred | None = None,
+        crossed: Counts | Deferred[Counts] | None = None,
         tallies: Mapping[str, Beside] | None = None,
         draws: Draws | None = None,
         shared: dict[Any, Any] | None = None,

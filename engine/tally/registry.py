@@ -10,12 +10,14 @@ one.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from importlib import import_module
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
 K = TypeVar("K", bound=type[msgspec.Struct])
+R = TypeVar("R")
 Changes = Mapping[int, Mapping[str, str | None]]
 
 MODULES = {
@@ -92,6 +94,23 @@ _BEFORE = {
 
 _PACKAGE = __name__.removesuffix("tally.registry")
 _HOMES = {name: module for module, names in MODULES.items() for name in names}
+
+
+class Deferred(Generic[R]):
+    """Value of a field that is computed on first use; in files it is the value.
+
+    Args:
+        make: called at most once.
+    """
+
+    def __init__(self, make: Callable[[], R]) -> None:
+        self._make: Callable[[], R] | None = make
+
+    @cached_property
+    def value(self) -> R:
+        assert self._make is not None
+        value, self._make = self._make(), None  # frees the rows that it needed
+        return value
 
 
 class UnknownStructError(LookupError):

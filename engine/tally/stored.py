@@ -20,8 +20,7 @@ from ..atomic import whole_file
 from ..schemas.arrays import Array
 from ..schemas.errors import InputError, ReadError, ResultError
 from .datums import Datums, half_of
-from .ranked import Deferred
-from .registry import UnknownStructError, stored_as, struct_of, written_name
+from .registry import Deferred, UnknownStructError, stored_as, struct_of, written_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -313,7 +312,7 @@ _PADDING = 0xD935  # the kind of extra field by which Android's archives are ali
 
 def _tree(thing: Any, columns: Columns, frames: list[pl.DataFrame]) -> Any:
     """A value as JSON, its arrays put among the columns of their length."""
-    thing = thing.counts if isinstance(thing, Deferred) else thing
+    thing = thing.value if isinstance(thing, Deferred) else thing
     if isinstance(thing, msgspec.Struct):
         kind = type(thing)
         fields = {
