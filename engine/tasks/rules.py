@@ -630,7 +630,10 @@ def labels_apart(some: Sample, labels: Labels) -> Note | None:
     """Return a warning about overlapping boxes with different labels, with the label pairs."""
     best, at = some.best(some.iou(some.ours, some.theirs))
     on = best >= _ON
-    pairs = pl.DataFrame({"mine": some.our_labels[at[on]], "other": some.their_labels[on]})
+    mine, other = some.our_labels[at[on]], some.their_labels[on]
+    if not _signals(mine, other, np.ones(mine.size, np.int64)):
+        return None
+    pairs = pl.DataFrame({"mine": mine, "other": other})
     counted = pairs.group_by("mine", "other").len()
     if pairs.height < LEAST and not (pairs.height >= _FEW_PAIRS and _exchanged_boxes(counted)):
         return None
