@@ -84,8 +84,12 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_configure() -> None:
-    """Collect no garbage while modules are imported: there is next to none."""
+    """Collect no garbage while modules are imported: there is next to none.
+
+    Nor wait for the disk: no test cuts the power, and those of a failing ``fsync`` give their own.
+    """
     gc.disable()
+    os.fsync = lambda fd: None
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -105,7 +105,7 @@ def served(server: S) -> Iterator[S]:
         BaseException: what went wrong in a handler, where nothing else did.
     """
     with server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.005})
         thread.start()
         try:
             yield server

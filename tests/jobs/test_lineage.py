@@ -121,7 +121,7 @@ def collector() -> Iterator[Any]:
 
     server: Any = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.got, server.status = [], 201
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread = threading.Thread(target=server.serve_forever, args=(0.005,))
     thread.start()
     yield server
     server.shutdown()

@@ -192,7 +192,7 @@ def completion(answer: Answer) -> dict[str, Any]:
 def serving(script: Script = well, latency: float = 0.0) -> Iterator[Server]:
     """A server on a thread of its own, ended at last."""
     server = Server(script, latency)
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.005,), daemon=True)
     thread.start()
     try:
         yield server
