@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import copy
-import functools
 import pickle
 import re
 import shlex
@@ -15,6 +13,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sources import source
 
 import evalengine as ee
 from evalengine.cli import main
@@ -133,7 +132,6 @@ def test_names_in_conditions(name: str, written: str) -> None:
     ).height == 2  # fmt: skip
 
 
-ROOT = Path(__file__).parents[1]
 UNIDIOMATIC = re.compile(
     r"(?<!here )\b(is|are) no (number|string|table|file|label|whole|folder|JSON|share|score)s?\b"
     r"|\bstands? (in|twice|once|beside|alone|more|at)\b"
@@ -141,25 +139,6 @@ UNIDIOMATIC = re.compile(
 )
 
 
-@functools.cache
-def strings() -> list[tuple[str, str]]:
-    """Place and text of every string of the package with a space in it, without docstrings."""
-    found = []
-    for path in (path for name in ("engine", "schemas") for path in (ROOT / name).rglob("*.py")):
-        free = set()
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Expr):
-                free.add(node.value)
-            elif (
-                isinstance(node, ast.Constant)
-                and isinstance(node.value, str)
-                and " " in node.value
-                and node not in free
-            ):
-                found.append((f"{path}:{node.lineno}", node.value))
-    return found
-
-
 def test_messages_are_in_plain_english() -> None:
     """`x is not a table`, not `x is no table`; ids match, they do not meet. Docstrings are free."""
-    assert [one for one in strings() if UNIDIOMATIC.search(one[1])] == []
+    assert [one for one in source().strings if UNIDIOMATIC.search(one[1])] == []
