@@ -266,9 +266,8 @@ def warmup(task: str | None = None) -> None:
 
     warm.inputs()
     for task in wanted:
-        warm_large = tasks.get(task).warm_large
-        if warm_large is not None:
-            warm_large()
+        for kernels in tasks.get(task).warm:
+            getattr(warm, kernels)()
     for task, (predictions, ground_truths, named) in runs:
         card = score(predictions, ground_truths, task=task, **named)
         for frame in card.frames:

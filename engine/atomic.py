@@ -156,7 +156,7 @@ def guarding(function: Callable[P, R]) -> Callable[P, R]:
             result: Any = function(*args, **named)
         if hasattr(result, "inputs"):
             result.inputs = tuple(one for paths in read for one in paths)
-        return result  # type: ignore[no-any-return]
+        return result
 
     return call
 

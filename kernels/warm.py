@@ -21,6 +21,7 @@ from .datums import (
     measure_slices,
     swap_bits,
 )
+from .label_maps import colour_ids
 from .labels import majority_order, match_labels, pooled_blocks
 from .masks import (
     closed,
@@ -128,8 +129,13 @@ def fits() -> None:
     pooled_blocks(np.ones(2), np.ones(2))
 
 
-def warm_masks() -> None:
-    """Run them all."""
+def label_maps() -> None:
+    """Maps of colours."""
+    colour_ids(np.zeros((3, 2, 2), np.uint8))
+
+
+def masks() -> None:
+    """Masks, polygons and rasters."""
     one, two = np.array([1]), np.array([2])
     ends = np.array([0, 1])
     runs, _ = from_counts(np.array([1, 1]), np.array([0, 2]), two)

@@ -7,6 +7,7 @@ Frames contain null, never NaN.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -285,3 +286,21 @@ def empty_frame(
 ) -> pl.DataFrame:
     """An output frame of the right schema without rows."""
     return pl.DataFrame(schema=frame_schema(name, label=label, datum=datum, weighted=weighted))
+
+
+def in_schema(
+    columns: pl.DataFrame | Mapping[str, Any], schema: Mapping[str, Any], **constants: Any
+) -> pl.DataFrame:
+    """Return columns in the order and dtypes of a schema; missing ones, and None, become null.
+
+    Args:
+        constants: values of further columns.
+    """
+    if isinstance(columns, Mapping):
+        columns = pl.DataFrame({name: one for name, one in columns.items() if one is not None})
+    return columns.select(
+        (pl.col(name) if name in columns.columns else pl.lit(constants.get(name)))
+        .cast(dtype)
+        .alias(name)
+        for name, dtype in schema.items()
+    )

@@ -113,10 +113,10 @@ def test_masks_are_compiled_for_tasks_that_have_them(
 ) -> None:
     ran: list[str] = []
     get = tasks.get
-    names = ("inputs", "scores", "parts", "boxes", "walks")
-    for module, name in ((warm, "warm_masks"), *((warm, name) for name in names)):
-        monkeypatch.setattr(module, name, partial(ran.append, name))
+    names = ("inputs", "scores", "parts", "boxes", "walks", "masks")
+    for name in names:
+        monkeypatch.setattr(warm, name, partial(ran.append, name))
     monkeypatch.setattr(api.tasks, "get", lambda name: structs.replace(get(name), samples=tuple))
     ee.warmup(task)
     assert ran[0] == "inputs"
-    assert ("warm_masks" in ran) == (task in ("detection", "segmentation", "panoptic"))
+    assert ("masks" in ran) == (task in ("detection", "segmentation", "panoptic"))

@@ -136,8 +136,7 @@ def _of(task: str) -> dict[str, Dialect]:
     if task not in NAMES:
         raise unknown("task", task, NAMES)
     module = importlib.import_module(f"..tasks.{task}.dialects", __package__)
-    dialects: dict[str, Dialect] = module.DIALECTS
-    return dialects
+    return module.DIALECTS
 
 
 def names(task: str) -> list[str]:

@@ -6,11 +6,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from ..schemas.arrays import Array
-from ..tally.cells import Cells
+from ..tally.cells import Cells, parameters
+from ..tally.datums import View
 from ..tally.scored_view import ScoredView
+from .registry import Metric
 
 if TYPE_CHECKING:
     from ..tally.stats import StatsView
@@ -45,8 +48,7 @@ def scored_rows(view: ScoredView) -> Array:
 def in_use(view: ScoredView) -> Array:
     """Labels that are true or predicted somewhere, bool [group, label]."""
     plain = view.plain
-    used: Array = (plain.positives > 0) | (plain.hard.predicted > 0)
-    return used
+    return (plain.positives > 0) | (plain.hard.predicted > 0)
 
 
 def present(view: ScoredView, settings: Settings) -> Array:
@@ -66,7 +68,7 @@ def members(view: ScoredView, settings: Settings) -> Array:
     return present(view, settings)
 
 
-def by_key(view: ScoredView, array: Array, where: Array | None = None) -> Array:
+def by_key(view: View, array: Array, where: Array | None = None) -> Array:
     """Sum over the labels of each key, ignoring NaN: [group, label, ...] to key."""
     n_keys = len(view.labels.key_names)
     out = np.zeros((array.shape[0], n_keys, *array.shape[2:]))
@@ -77,13 +79,13 @@ def by_key(view: ScoredView, array: Array, where: Array | None = None) -> Array:
     return out
 
 
-def macro(view: ScoredView, value: Array, where: Array) -> Array:
+def macro(view: View, value: Array, where: Array) -> Array:
     """Plain means over defined labels, [group, key, ...]; NaN without any."""
     defined = where.reshape(*where.shape, *[1] * (value.ndim - 2)) & ~np.isnan(value)
     return ratio(by_key(view, np.where(defined, value, 0.0)), by_key(view, defined))
 
 
-def weighted(view: ScoredView, value: Array, where: Array, weight: Array) -> Array:
+def weighted(view: View, value: Array, where: Array, weight: Array) -> Array:
     """Means over defined labels by weight, [group, key, ...]; NaN without any weight."""
     more = [1] * (value.ndim - 2)
     defined = where.reshape(*where.shape, *more) & ~np.isnan(value)
@@ -195,6 +197,14 @@ def over_samples(view: ScoredView, settings: Settings, of: Ratio) -> Array:
         return unit, value[unit]
 
     return ratio(view.summed(defined), view.summed(lambda few: (defined(few)[0], None)))
+
+
+def with_parameters(cells: list[Cells], **values: Any) -> list[Cells]:
+    """Return cells with values in the column ``parameters``."""
+    made = parameters(**values)
+    return [
+        msgspec.structs.replace(one, columns={**one.columns, "parameters": made}) for one in cells
+    ]
 
 
 # Means over datums: how the numbers of single queries, texts or verdicts become one.
@@ -335,6 +345,26 @@ def _rounded(values: Array, decimals: int | None) -> Array:
     )
 
 
+MEANS = {one: rf"\frac{{1}}{{n}} \sum_{one} " for one in ("d", "q")}
+"""Means over datums and over queries, in TeX."""
+
+
+def mean_metric(
+    task: str, name: str, need: str, *, over: str = "d", formula: str, **rest: Any
+) -> Metric:
+    """Define a metric: unless ``compute`` is given, the mean over datums of a need.
+
+    Args:
+        over: symbol of the datums.
+        formula: in TeX, of one datum for means.
+        **rest: other fields of :class:`~evalengine.metrics.Metric`.
+    """
+    if "compute" not in rest:
+        formula, rest["compute"] = MEANS[over] + formula, mean_of(need)
+    fields = {"frame": "metrics", "needs": (need,), **rest}
+    return Metric(name=name, task=task, formula=formula, **fields)
+
+
 # Edit rates from sums of edits and lengths.
 
 
@@ -347,9 +377,7 @@ def edit_rate(counts: Array) -> Array:
     Returns:
         float64 [r], 0 or more; NaN if the length is 0.
     """
-    value = np.full(len(counts), np.nan)
-    np.divide(counts[:, 0], counts[:, 1], out=value, where=counts[:, 1] > 0)
-    return value
+    return ratio(counts[:, 0], counts[:, 1])
 
 
 def translation_rate(counts: Array, *, percent: bool = False) -> Array:

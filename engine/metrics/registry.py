@@ -48,6 +48,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
         formula: the same in TeX; empty if it lists rows instead of computing a number.
         compute: from a view and the task's settings to cells; None if the tally stage makes the
             frame.
+        measures: need -> how the tally computes it, for tasks with one row per datum.
     """
 
     name: str
@@ -75,6 +76,22 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     formula: str
     source: str
     compute: Callable[[Any, Any], list[Any]] | None = None
+    measures: Mapping[str, Any] = {}
+
+
+def define(
+    task: str,
+    name: str,
+    definition: str,
+    source: str,
+    compute: Callable[[Any, Any], list[Any]] | None,
+    **more: Any,
+) -> Metric:
+    """Define a metric of the frame ``metrics``, unless ``more`` fields name another."""
+    fields = {"frame": "metrics", **more}
+    return Metric(
+        name=name, task=task, definition=definition, source=source, compute=compute, **fields
+    )
 
 
 @cache
@@ -88,10 +105,20 @@ def all_metrics(task: str) -> Mapping[str, Metric]:
 
 
 @cache
+def measures(task: str) -> Mapping[str, Any]:
+    """How the tally of a task computes each need, of the metrics that declare it."""
+    every = (metric.measures for metric in all_metrics(task).values())
+    return MappingProxyType({need: one for own in every for need, one in own.items()})
+
+
+@cache
 def _modules(task: str) -> tuple[ModuleType, ...]:
-    """Return the modules in which a task declares its metrics."""
+    """Return the modules in which a task declares its metrics: ``metrics.py``, or its parts."""
     home = _home(task)
-    return tuple(importlib.import_module(f".{name}", home.__name__) for name in home.MODULES)
+    names = getattr(home, "MODULES", None)
+    if names is None:
+        return (home,)
+    return tuple(importlib.import_module(f".{name}", home.__name__) for name in names)
 
 
 @cache
@@ -142,9 +169,7 @@ def symbols(metric: Metric) -> dict[str, str]:
 
 
 def _symbol(symbol: str) -> re.Pattern[str]:
-    """Return a pattern for a standalone symbol; a letter with an index or arguments does not
-    match.
-    """
+    """Return a pattern for a symbol by itself; a letter with index or arguments never matches."""
     behind = r"(?![A-Za-z_(^])" if len(symbol) == 1 else r"(?![A-Za-z])"
     return re.compile(rf"(?<![A-Za-z\\]){re.escape(symbol)}{behind}")
 
@@ -242,12 +267,7 @@ def at_threshold(task: str, name: str) -> tuple[str, float] | None:
 
 
 def _wanted(task: str, name: str) -> Asked:
-    """Split a name into metric and cut-off, also in trec_eval's form: ``P_5``, ``ndcg_cut_10``.
-
-    Raises:
-        OptionError: the text after an ``@`` is not a cut-off, or an IoU threshold, which only runs
-            accept in a name.
-    """
+    """Split a name into metric and cut-off, also in trec_eval's form: ``P_5``, ``ndcg_cut_10``."""
     if _lookup(task, name) is not None:  # mAP@[.5:.95] has no cut-off
         return Asked(name, None)
     rated = at_threshold(task, name)

@@ -141,8 +141,7 @@ def _equal(threshold: Array, at: Reached, aims: Aims) -> Array:
     difference, that excludes points without a true positive.
     """
     if not np.isnan(at.tn).all():
-        distance: Array = -np.abs(at.fpr - (1 - at.recall))
-        return distance
+        return -np.abs(at.fpr - (1 - at.recall))
     return np.where(at.tp > 0, -np.abs(at.fp - at.fn), np.nan)
 
 
@@ -505,8 +504,7 @@ def heated(score: Array, temperature: float) -> Array:
 
 def _logit(score: Array) -> Array:
     p = np.clip(score, _SMALLEST, 1 - _SMALLEST)
-    out: Array = np.log(p) - np.log1p(-p)
-    return out
+    return np.log(p) - np.log1p(-p)
 
 
 def _logistic(z: Array) -> Array:

@@ -31,11 +31,7 @@ Found = dict[str, Facts | None]
 
 
 def refuse(plan: Plan) -> None:
-    """Refuse a task without such choices.
-
-    Raises:
-        ResultError: with the reason.
-    """
+    """Refuse a task without such choices."""
     if not plan.does.limits:
         able = " and ".join(task for task in NAMES if get(task).limits)
         why = f": {plan.does.no_limits}" if plan.does.no_limits else ""

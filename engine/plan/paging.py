@@ -39,7 +39,10 @@ def page_frames(
     lacking: dict[str, str] = {}
     for frame in plan.does.page:
         try:
-            asked = _plan_of(plan, frame, tallies)
+            options = plan.options.replace(
+                metrics=frame.metrics, by=(), intervals=None, draws=None, **frame.options(tallies)
+            )
+            asked = planner.make_plan(options, plan.task)
         except OptionError as error:  # not defined of such tables
             lacking[frame.name] = in_python(error.said)
             continue
@@ -75,13 +78,6 @@ def with_distribution(page: Paged, frames: Mapping[str, Callable[[], pl.DataFram
         return distribution(values().lazy() if path is None else pl.scan_parquet(path, glob=False))
 
     return Paged({**page.makers, "distribution": made}, page.lacking)
-
-
-def _plan_of(plan: planner.Plan, frame: PageFrame, tallies: Any) -> planner.Plan:
-    options = plan.options.replace(
-        metrics=frame.metrics, by=(), intervals=None, draws=None, **frame.options(tallies)
-    )
-    return planner.make_plan(options, plan.task)
 
 
 def _made(frame: PageFrame, plan: planner.Plan, tallies: Any, threads: Threads) -> pl.DataFrame:

@@ -108,9 +108,6 @@ def _cuts(
 
     Args:
         given: whether that option was given.
-
-    Raises:
-        OptionError: a cut-off below the minimum of the metric's reference.
     """
     found: dict[str, set[int | None]] = {}
     lowest: dict[str, int] = {}

@@ -397,10 +397,9 @@ def summarise(
     def own_frame(name: str) -> pl.DataFrame:
         if name == PER_DATUM and name not in tallies.beside:
             return _judged(plan, tallies)
-        frame: pl.DataFrame = plan.does.own_frames(
+        return plan.does.own_frames(
             name, tallies, plan.settings, views.each, cuts=plan.cuts_of_needs
         )
-        return frame
 
     filled = {*map(attrgetter("frame"), plan.metrics), *tallies.beside}
     makers = {

@@ -297,10 +297,7 @@ def exact_layout(task: str, dialect: str) -> Layout:
 
 def _of(task: str) -> dict[str | None, Layout]:
     """By dialect; None is the task's own."""
-    result: dict[str | None, Layout] = import_module(
-        f"..tasks.{task}.dialects", __package__
-    ).LAYOUTS
-    return result
+    return getattr(import_module(f"..tasks.{task}.dialects", __package__), "LAYOUTS", {})
 
 
 _PLACES = {

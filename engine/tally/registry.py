@@ -50,8 +50,8 @@ MODULES = {
     "tasks.detection.point_counts": ("detection.keypoints",),
     "tasks.detection.tallies": ("detection.run",),
     "tasks.panoptic.tallies": ("panoptic.run",),
-    "tasks.regression.tallies": ("regression.run",),
-    "tasks.segmentation.tallies": ("segmentation.run",),
+    "tasks.regression.encode": ("regression.run",),
+    "tasks.segmentation.encode": ("segmentation.run",),
     "tasks.tracking.tallies": ("tracking.run",),
     "tasks.values": ("values.run",),
 }

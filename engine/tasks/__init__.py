@@ -24,5 +24,4 @@ def get(name: str) -> Task:
     """
     if name not in NAMES:
         raise unknown("task", name, NAMES)
-    task: Task = importlib.import_module(f"{__name__}.{name}.spec").TASK
-    return task
+    return importlib.import_module(f"{__name__}.{name}.spec").TASK

@@ -10,14 +10,16 @@ import numpy as np
 import polars as pl
 
 from ..schemas.arrays import Array
-from ..schemas.results import frame_schema
+from ..schemas.results import frame_schema, in_schema
 from ..tally import stored
 from ..tally.counts import CountsView
-from ..tally.datums import Datums
+from ..tally.datums import Datums, Labels
 from ..tally.merging import merge_datums, merge_labels, merged_present, merged_seconds
-from ..tally.stats import Cuts, ShownDatums, few_datums, merge_stats, single_datums
+from ..tally.stats import Cuts, ShownDatums, Stats, few_datums, merge_stats, single_datums
 from ..tally.stored import ROWS, SHOWN, Part, Place, parts_of, things_of_part
 from ..tally.tables import Codes, InFiles, codes_of, merged
+from .contents import ROWS as SHOWN_ROWS
+from .contents import Content, Rows, called
 from .encoding import Workers
 from .task import InParts, Merge, OwnFrames, View
 from .values import per_datum_frame, shown
@@ -25,34 +27,82 @@ from .values import per_datum_frame, shown
 # Merging and views of tallies of counts by datum and label; frames that are not made of cells.
 
 
-def merged_counts(parts: Sequence[Any], field: str) -> dict[str, Any]:
-    """Merge the fields that all these tasks have, except ``stats``.
+class CountTallies(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of the tallies of these tasks, which have another field with the counts.
+
+    Attributes:
+        datums: ids and slices.
+        labels: of both sides and the declared ones.
+        stats: per-datum values, :class:`~evalengine.tally.stats.Stats`, or on disk
+            :class:`~evalengine.tally.tables.InFiles`.
+        present: int8 [n_datums], status of each datum: on both sides or only one.
+        seconds: step -> wall seconds.
+        beside: frames that exist for any metrics.
+        weighted: counts are sums of weights; always False.
+    """
+
+    datums: Datums
+    labels: Labels
+    present: Array
+    stats: Any = None
+    seconds: dict[str, float] = {}
+    beside: tuple[str, ...] = ("per_datum",)
+    weighted: bool = False
+
+
+def merge_by(
+    field: str,
+    stats_of: Callable[[Any, Any], Stats],
+    frame: str | None = None,
+    keys: Sequence[str] = (),
+) -> Merge:
+    """Return the function that merges tallies of disjoint sets of datums.
 
     Args:
-        parts: tallies of disjoint sets of datums.
         field: tally field with the counts.
-
-    Raises:
-        InputError: parts are incompatible.
+        stats_of: computes the per-datum values from a tally and settings.
+        frame: tally field with rows, or None in each part.
+        keys: columns by which its rows are sorted.
     """
-    own = [part.labels for part in parts]
-    datums, of_datum = merge_datums([part.datums for part in parts])
-    labels, of_label = merge_labels(own)
-    codes = codes_of(of_datum, of_label, own, labels)
-    return {
-        "datums": datums,
-        "labels": labels,
-        field: merged([getattr(part, field) for part in parts], codes, labels),
-        "present": merged_present(parts, of_datum, len(datums)),
-        "seconds": merged_seconds(parts),
-    }
+
+    def merge(parts: Sequence[Any], settings: Any) -> Any:
+        own = [part.labels for part in parts]
+        datums, of_datum = merge_datums([part.datums for part in parts])
+        labels, of_label = merge_labels(own)
+        codes = codes_of(of_datum, of_label, own, labels)
+        made = {
+            "datums": datums,
+            "labels": labels,
+            field: merged([getattr(part, field) for part in parts], codes, labels),
+            "present": merged_present(parts, of_datum, len(datums)),
+            "seconds": merged_seconds(parts),
+        }
+        if frame is not None:
+            every = (getattr(part, frame) for part in parts)
+            listed = [rows for rows in every if rows is not None]
+            filled = [rows for rows in listed if rows.height] or listed[:1]
+            made[frame] = (
+                in_order(pl.concat(filled, how="vertical_relaxed"), keys) if filled else None
+            )
+        whole = msgspec.structs.replace(parts[0], **made)
+        return msgspec.structs.replace(whole, stats=stats_of(whole, settings))
+
+    return merge
 
 
-def joined_frames(frames: Sequence[pl.DataFrame | None]) -> pl.DataFrame | None:
-    """Return the rows of all buckets' frames; None if no bucket has the frame."""
-    listed = [frame for frame in frames if frame is not None]
-    filled = [frame for frame in listed if frame.height] or listed[:1]
-    return pl.concat(filled, how="vertical_relaxed") if filled else None
+def in_order(rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """Sort rows of a frame, null last."""
+    return rows.sort(keys, nulls_last=True, maintain_order=True)
+
+
+def sides_of(predicted: Array, true: Array) -> Array:
+    """Status of datums by the sides that have them, int8 [n]: 0 for both, 1 not predicted, else 2.
+
+    Args:
+        predicted: bool [n].
+        true: bool [n].
+    """
+    return np.where(~true, 2, np.where(predicted, 0, 1)).astype(np.int8)
 
 
 def view_of(kind: Callable[..., Any], field: str) -> View:
@@ -209,12 +259,7 @@ def _shown(tallies: Any, cuts: Cuts) -> int:
 
 
 def crossing_frame(column: str | None, names: list[str], view: CountsView) -> pl.DataFrame:
-    """Build the ``confusion`` frame of one view.
-
-    Args:
-        column: the slice column, None for the whole set.
-        names: names of the view's groups.
-    """
+    """Build the ``confusion`` frame of one view."""
     labels = view.labels
     group, actual, predicted, count = view.crossed
     last = len(labels)
@@ -227,13 +272,41 @@ def crossing_frame(column: str | None, names: list[str], view: CountsView) -> pl
         "slice_value": pl.Series(names or [None], dtype=pl.String).gather(group),
         "count": count,
     }
-    schema = frame_schema("confusion", label=labels.dtype)
-    return pl.DataFrame(made).select(
-        pl.col(name).cast(dtype)
-        if name in made
-        else pl.lit(column if name == "slice" else None, dtype=dtype).alias(name)
-        for name, dtype in schema.items()
-    )
+    return in_schema(made, frame_schema("confusion", label=labels.dtype), slice=column)
+
+
+# Contents of single datums.
+
+
+def label_tables(
+    tallies: Any,
+    rows: Any,
+    codes: Array,
+    most: Array,
+    columns: Mapping[str, Callable[[int], str | None]],
+) -> list[Content]:
+    """Show the labels of datums as tables.
+
+    Args:
+        rows: counts by datum and label.
+        codes: the datums.
+        most: number of each row; labels with the most are first.
+        columns: heading -> the cell of a row.
+    """
+    out: list[Content] = []
+    for code in codes.tolist():
+        own = np.flatnonzero(rows.datum == code)
+        own = own[np.argsort(-most[own], kind="stable")]
+        shown = tuple(
+            (
+                called(tallies.labels.frame, int(rows.label[at])),
+                *(of(at) for of in columns.values()),
+            )
+            for at in own[:SHOWN_ROWS].tolist()
+        )
+        left_out = max(0, own.size - SHOWN_ROWS)
+        out.append(Rows(columns=("label", *columns), rows=shown, left_out=left_out))
+    return out
 
 
 # Frames of the report that several tasks have.

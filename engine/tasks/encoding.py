@@ -75,8 +75,7 @@ def offsets_of(length: Array) -> Array:
 def ragged(start: Array, length: Array) -> Array:
     """The integers of ranges, one after the other."""
     before = np.cumsum(length) - length
-    places: Array = np.arange(int(length.sum())) + np.repeat(start - before, length)
-    return places
+    return np.arange(int(length.sum())) + np.repeat(start - before, length)
 
 
 def hashes_of(ids: pl.Series) -> Array:
@@ -120,8 +119,7 @@ STARTERS = hashed_words(tuple(_STARTERS.split()))
 def sentences_of(texts: pl.Series) -> tuple[pl.Series, Array]:
     """Split English texts into sentences; also return their offsets per text, int64 [n + 1].
 
-    See :func:`evalengine.kernels.language.split_sentences` for the rules. NLTK's Punkt, used by
-    the
+    See :func:`evalengine.kernels.language.split_sentences` for the rules. NLTK's Punkt, used by the
     reference, learned its abbreviations from newspapers; ours are a list.
     """
     data, start, text_start = split_sentences(*packed(texts), ABBREVIATIONS, TITLES, STARTERS)
@@ -139,6 +137,17 @@ def taken(frame: pl.DataFrame, name: str) -> pl.Series:
     return frame.drop_in_place(name)
 
 
+def taken_if(frame: pl.DataFrame, name: str) -> pl.Series | None:
+    """Same, or None if there is no such column."""
+    return taken(frame, name) if name in frame.columns else None
+
+
+def weights_of(frame: pl.DataFrame) -> Array | None:
+    """Remove and return the weights of the rows, float64 [n], if there are any."""
+    weight = taken_if(frame, "weight")
+    return None if weight is None else weight.cast(pl.Float64).to_numpy()
+
+
 def row_numbers(frame: pl.DataFrame) -> Array | None:
     """Remove and return row numbers in the whole input, int64 [n]; None if from 0 on."""
     return taken(frame, ROW).to_numpy() if ROW in frame.columns else None
@@ -150,7 +159,6 @@ def row_of_datums(rows: Array | None, codes: Array | None, n: int, height: int) 
     Args:
         rows: int64 [height], row numbers in the whole input; None if they count from 0.
         codes: int32 [height], datum of each row; None if row i is datum i.
-        n: number of datums.
 
     Returns:
         int64 [n], -1 for datums without a row; None if row i is datum i and there are no others.
@@ -295,6 +303,19 @@ def declared_labels(frames: Frames, pairs: pl.DataFrame, *more: str) -> pl.DataF
     return table.unique(key, keep="first", maintain_order=True)
 
 
+def declared_places(frames: Frames, labels: Labels, *more: str) -> pl.DataFrame | None:
+    """Find each label among the declared ones; None if no labels were declared.
+
+    Returns:
+        a row per label, null for others: ``place`` among the declared labels, and ``more`` columns.
+    """
+    if frames.labels is None or frames.labels.is_empty():
+        return None
+    key = ["label_key", "label_value"]
+    places = declared_labels(frames, labels.frame, *more).with_row_index("place")
+    return labels.frame.select(key).join(places, on=key, how="left", maintain_order="left")
+
+
 def encode_datums(
     columns: list[pl.Series],
     frames: Frames,
@@ -323,6 +344,15 @@ def encode_datums(
         named = joined["dataset"]
     keys = draw_keys(ids, aligned, frames.cluster) if frames.drawn else None
     return Datums(ids, aligned, named, keys=keys), codes
+
+
+def encode_sides(
+    frames: Frames, roles: Sequence[str] = (GROUND_TRUTHS, PREDICTIONS)
+) -> tuple[Datums, list[Array]]:
+    """Code the datums of two tables, whose ids are removed; codes are in the order of the roles."""
+    dataset = dataset_of(frames)
+    ids = [taken(frames.sides[role], "datum_id") for role in roles]
+    return encode_datums(ids, frames, dataset, roles)
 
 
 def _slices_of(ids: pl.Series, frames: Frames, code: Array) -> pl.DataFrame:
@@ -501,7 +531,6 @@ def truth_of_labels(labels: Labels, n: int, datum: Array, label: Array) -> Array
     """Return the sum of label hashes over the ground truths of each datum.
 
     Args:
-        n: number of datums.
         datum: int [m], datum of each ground truth.
         label: int [m], its label.
 

@@ -703,8 +703,7 @@ _AT_ONCE = 1 << 16  # pairs
 
 def _area(x0: Array, y0: Array, x1: Array, y1: Array) -> Array:
     """Area of boxes, float64 [n]; 0 if their corners are not in order."""
-    area: Array = np.maximum(x1 - x0, 0) * np.maximum(y1 - y0, 0)
-    return area
+    return np.maximum(x1 - x0, 0) * np.maximum(y1 - y0, 0)
 
 
 def good_fit(fewest: int) -> float:
@@ -751,8 +750,7 @@ def sample(predictions: Rows, truths: Rows, places: Array) -> Sample:
 
 
 def _extents(boxes: Array) -> Array:
-    extents: Array = boxes[:, 2:] - boxes[:, :2]
-    return extents
+    return boxes[:, 2:] - boxes[:, :2]
 
 
 def fit(some: Sample, ours: Array | None = None, theirs: Array | None = None) -> float:

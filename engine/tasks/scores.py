@@ -78,9 +78,6 @@ def check_probabilities(frames: Frames, needing: str) -> None:
     Args:
         frames: checked tables, not encoded yet; scores in a column, or in one for each label.
         needing: the metrics that need probabilities, and "need", for messages.
-
-    Raises:
-        NotProbabilities: names the columns, the number of values, and the first row and column.
     """
     role = PREDICTIONS if frames.table is None else TABLE
     frame = frames.sides[role]
@@ -125,8 +122,7 @@ def limits_of(given: LabelThresholds, labels: Labels, *, single: bool, otherwise
     """Return the score from which predictions of each label count, float64 [labels].
 
     A row for the label has priority over one for its key, and that over a general row. If both
-    sides
-    have names, labels match by name, whatever their values.
+    sides have names, labels match by name, whatever their values.
 
     Args:
         given: thresholds.

@@ -1,4 +1,17 @@
-"""Interface of a task."""
+"""Interface of a task.
+
+Arguments of these names are the same in all tasks:
+
+    frames: checked tables. Encoding and tallying consume them, except their notes.
+    settings: those of the run, of the task's type.
+    needs: names of what the metrics need tallied.
+    asked_for: the user named the metrics.
+    tallies, parts: a tally, and tallies of disjoint sets of datums.
+    group: int32 [n_datums], group of each datum, -1 for none; None for a single group.
+    weights: int64 [n_datums], multiplicity of each datum in a resample; None for 1.
+    column, names, view: slice column (None for the whole set), names of its groups, and their view.
+    cuts: need -> requested cut-offs.
+"""
 
 from __future__ import annotations
 
@@ -70,8 +83,7 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
         ends: computes the tally at each extreme; bounds are the minimum and maximum over their
             numbers and the run's.
         bound: describes the bounds, from settings, facts and the tallies of the whole; None if
-            there
-            is no choice after all.
+            there is no choice after all.
     """
 
     name: str
@@ -286,8 +298,7 @@ class InParts(msgspec.Struct, frozen=True):
             by role and the number of slices; None to use :attr:`Task.scratch_row`.
         shown: returns the number of rows of the per-datum frame.
         of_few: yields tallies of a few datums in the order of that frame, with the cut-offs to
-            show;
-            None if that frame is built from the whole tally.
+            show; None if that frame is built from the whole tally.
         judged: returns an in-memory tally for assessing single datums, from a tally on disk and
             metrics; None if tallies on disk can be used directly.
     """
@@ -308,8 +319,7 @@ class PageFrame(msgspec.Struct, frozen=True, kw_only=True):
         metrics: metrics whose rows it contains.
         options: overrides of the run's options, from its tally.
         tallied: the default set tallies the needs of the metrics, which is cheap; otherwise the
-            frame
-            is built only if the run's metrics need the same.
+            frame is built only if the run's metrics need the same.
         then: converts the rows to those displayed.
     """
 
@@ -337,8 +347,7 @@ class Losses(msgspec.Struct, frozen=True, kw_only=True):
         why: for codes int64 [m] a short sentence each.
         weight: float64 [n_datums], weight of each in aggregates; None if equal.
         rows: selects the rows of an errors frame that the number counts, with remarks on the
-            others;
-            None if it counts all, or no rows.
+            others; None if it counts all, or no rows.
         by_score: these rows are listed by score within a datum; otherwise in their order.
     """
 
@@ -403,7 +412,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         contents: contents of single datums for display.
         limits: choices that the tables do not specify, and their effect on numbers.
         no_limits: why there are none, as the end of a sentence; may be empty.
-        warm_large: runs the kernels used only by large tables.
+        warm: functions of ``kernels.warm`` for the kernels used only by files and large tables.
         examine: what of ``tally`` can refuse tables or add notes; None if all of it.
         needs_all_rows: returns why the kind of content depends on all rows; empty if the first rows
             suffice.
@@ -444,7 +453,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     fit: Fit = as_planned
     limits: tuple[Limit, ...] = ()
     no_limits: str = ""
-    warm_large: Callable[[], None] | None = None
+    warm: tuple[str, ...] = ()
     examine: Callable[[Frames, Any, Needs, Workers], object] | None = None
     needs_all_rows: NeedsAllRows | None = None
     scaling: Scaling | None = None

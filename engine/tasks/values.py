@@ -12,7 +12,7 @@ import polars as pl
 from ..dialects import Dialect
 from ..metrics import Metric
 from ..schemas.arrays import Array
-from ..schemas.results import frame_schema
+from ..schemas.results import frame_schema, in_schema
 from ..tally.datums import Datums, Labels
 from ..tally.merging import merge_datums, merge_labels, merged_seconds
 from ..tally.registry import stored_as
@@ -31,8 +31,8 @@ from ..tally.stats import (
 from ..tally.stored import SHOWN, Place, parts_of, things_of_part
 from ..tally.tables import InFiles
 from .encoding import Workers
+from .task import Common, InParts, Losses
 from .task import Cuts as task_Cuts
-from .task import InParts, Losses
 
 # Per-datum frame, from tallies with one row per datum, or from losses.
 
@@ -79,7 +79,7 @@ def per_datum_frame(
     ]
     if not parts:
         return pl.DataFrame(schema=schema)
-    return pl.concat(parts).select(pl.col(name).cast(dtype) for name, dtype in schema.items())
+    return in_schema(pl.concat(parts), schema)
 
 
 def judged_frame(losses: Losses, datums: Datums) -> pl.DataFrame:
@@ -100,13 +100,9 @@ def judged_frame(losses: Losses, datums: Datums) -> pl.DataFrame:
         schema = {**schema, "parameters": pl.String()}
     defined = pl.col("value").is_not_null()
     frame = pl.DataFrame([datums.id.alias("datum_id"), pl.Series("value", value, nan_to_null=True)])
-    return frame.with_columns(
-        metric=pl.lit(losses.metric),
-        statistic=pl.lit(None),
-        k=pl.lit(None),
-        status=pl.when(defined).then(pl.lit("scored")).otherwise(pl.lit("undefined")),
-        parameters=pl.lit(made_with),
-    ).select(pl.col(name).cast(dtype) for name, dtype in schema.items())
+    status = pl.when(defined).then(pl.lit("scored")).otherwise(pl.lit("undefined"))
+    frame = frame.with_columns(status=status)
+    return in_schema(frame, schema, metric=losses.metric, parameters=made_with)
 
 
 _Status = tuple[tuple[str, ...], np.ndarray[Any, Any]]
@@ -226,13 +222,7 @@ def view(
     weights: Array | None = None,
     threads: Workers | None = None,
 ) -> StatsView:
-    """Return the tally by groups of datums.
-
-    Args:
-        group: int32 [n], -1 for none; None for a single group.
-        weights: int64 [n], multiplicity of each datum, or None.
-        threads: unused, since means are one cheap pass.
-    """
+    """Return the tally by groups of datums."""
     return StatsView(tallies.stats, tallies.labels, group=group, n_groups=n_groups, weights=weights)
 
 
@@ -250,20 +240,13 @@ def own_frames(
     *,
     cuts: Mapping[str, set[int | None]],
 ) -> pl.DataFrame:
-    """Return the per-datum frame.
-
-    Args:
-        frame: its name, ``per_datum``.
-        each_view: unused, since single datums have no slices.
-        cuts: need -> requested cut-offs.
-    """
+    """Return the per-datum frame."""
     return per_datum_frame(tallies.stats, tallies.datums, cuts, tallies.order)
 
 
 def counted(tallies: StatsTallies) -> Array:
     """Return the datums that enter means, bool [n_datums]."""
-    inside: Array = tallies.stats.counted
-    return inside
+    return tallies.stats.counted
 
 
 def common(
@@ -286,8 +269,6 @@ def part_things(tallies: StatsTallies, settings: Any, metrics: Any) -> dict[str,
 
     Args:
         tallies: of the part, with rows numbered as in the whole.
-        settings: unused.
-        metrics: unused.
     """
     order = tallies.order
     every = np.arange(len(tallies.datums)) if order is None else order
@@ -305,7 +286,6 @@ def of_parts(files: Sequence[str], place: Place, settings: Any) -> StatsTallies:
 
     Args:
         place: storage for long data.
-        settings: unused.
 
     Raises:
         InputError: parts were measured differently.
@@ -417,9 +397,6 @@ def chosen(
     """Return all per-datum numbers, the loss first.
 
     Args:
-        tallies: of the run, in memory.
-        dialect: decides the better direction.
-        cuts: need -> requested cut-offs.
         first: names with priority over the run's order.
     """
     every = list(_numbers(tallies, metrics, dialect, cuts))
@@ -446,10 +423,6 @@ def losses(
     """See :class:`.task.JudgeDatums`: the run's first metric with per-datum values.
 
     Args:
-        tallies: of the run, in memory.
-        settings: unused.
-        dialect: decides the better direction.
-        cuts: need -> requested cut-offs.
         first: names with priority over the run's order.
         spared: status of datums that are skipped whatever their value, since no answer could be
             better.
@@ -488,3 +461,16 @@ def values(tallies: StatsTallies, every: Sequence[Judging], codes: Array) -> lis
         word = words[standing[code]]
         sentences.append(text if word == "scored" else f"{word.replace('_', ' ')}: {text}")
     return sentences
+
+
+OF_VALUES: dict[str, Any] = {
+    "merge": merge,
+    "view": view,
+    "cells_per_group": cells_per_group,
+    "own_frames": own_frames,
+    "losses": losses,
+    "drawn": StatsView.drawn,
+    "in_parts": IN_PARTS,
+    "common": Common(common),
+}
+"""Fields of :class:`.task.Task` that these tasks share."""

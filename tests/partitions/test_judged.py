@@ -20,7 +20,7 @@ from polars.testing import assert_frame_equal
 from refusals import noted
 
 import evalengine as ee
-from evalengine.tasks.judged.measures import MEASURES
+from evalengine.metrics import measures
 
 many = settings(
     max_examples=int(os.environ.get("EVALENGINE_EXAMPLES", "3")),
@@ -75,7 +75,7 @@ def _of_one(
     rng: np.random.Generator, datum: int, name: str, judgment: int, *, broken: bool
 ) -> list[dict[str, Any]]:
     """Rows of one datum and metric in one judgment."""
-    measure = MEASURES.get(NAMES.get(name, ""))
+    measure = measures("judged").get(NAMES.get(name, ""))
     parts = [None] if measure is None or len(measure.parts) == 1 else [*measure.parts]
     rows: list[dict[str, Any]] = []
     for reference in range(int(rng.choice([1, 1, 2]))):

@@ -9,11 +9,20 @@ import numpy as np
 
 from evalengine import Options, dialects
 from evalengine.executors import Threads
+from evalengine.metrics import measures
 from evalengine.tasks.retrieval.by_id import Lists, Ties
 from evalengine.tasks.retrieval.dialects import USUAL, Settings
-from evalengine.tasks.retrieval.measures import all_measures, counts
 
 Scores = dict[str, dict[str, float]]
+
+OF_CONTEXTS = {
+    "token_count",
+    "id_context_precision",
+    "id_context_recall",
+    "text_context_precision",
+    "text_context_recall",
+}
+"""Needs that texts or sets of contexts have."""
 
 
 def settings(dialect: str = "standard", **options) -> Settings:
@@ -80,7 +89,7 @@ def measured(need: str, lists: Lists, chosen: Settings, threads: int = 1) -> dic
     """(metric, parameters, k) -> one value a query."""
     return {
         (column.metric, column.parameters[p], column.k[c]): column.values[:, p, c].tolist()
-        for column in all_measures()[need](lists, chosen, Threads(threads))
+        for column in measures("retrieval")[need](lists, chosen, Threads(threads))
         for p in range(len(column.parameters))
         for c in range(len(column.k))
     }
@@ -90,7 +99,7 @@ def every_measure(lists: Lists, chosen: Settings, threads: int = 1) -> dict[tupl
     """The same of all measures together, but those that stand on texts or sets of contexts."""
     return {
         key: values
-        for need in all_measures().keys() - counts._CONTEXTS_MEASURES.keys()
+        for need in measures("retrieval").keys() - OF_CONTEXTS
         for key, values in measured(need, lists, chosen, threads).items()
     }
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from evalengine.dialects import get
 from evalengine.executors.pools import Threads
-from evalengine.tasks.retrieval.texts import Matched, match_texts
+from evalengine.tasks.retrieval.texts import Components, match_texts
 
 Array = np.ndarray[Any, Any]
 
@@ -27,7 +27,7 @@ def match(
     dialect: str = "standard",
     threshold: float | None = None,
     workers: int = 1,
-) -> Matched:
+) -> Components:
     """Match the lists of all queries."""
     return match_texts(
         *laid_out(retrieved),
@@ -39,7 +39,7 @@ def match(
     )
 
 
-def tables(matched: Matched) -> list[list[list[bool]]]:
+def tables(matched: Components) -> list[list[list[bool]]]:
     """Whether each retrieved component matches each gold, by query."""
     found = []
     for q in range(matched.pair_start.size - 1):

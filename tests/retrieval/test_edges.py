@@ -8,15 +8,14 @@ import msgspec
 import numpy as np
 import polars as pl
 import pytest
-from retrieval.listing import every_measure, lists_of, settings
+from retrieval.listing import OF_CONTEXTS, every_measure, lists_of, settings
 
 import evalengine as ee
 from evalengine import OptionError
 from evalengine.executors import Threads
-from evalengine.metrics.registry import all_metrics, get
+from evalengine.metrics import all_metrics, get, measures
 from evalengine.tally.datums import Labels
 from evalengine.tally.stats import Stats, StatsView
-from evalengine.tasks.retrieval.measures import all_measures, counts
 
 COUNTS = ("NumRetrieved", "NumRelevant", "NumRelevantRetrieved", "Utility")
 
@@ -89,9 +88,8 @@ def test_float_relevance_and_levels() -> None:
 
 
 def test_every_metric_reads_a_measure() -> None:
-    measures = all_measures()
     needed = {need for metric in all_metrics("retrieval").values() for need in metric.needs}
-    assert needed == set(measures)
+    assert needed == set(measures("retrieval"))
     assert get("retrieval", "map").name == "MAP"
     assert get("retrieval", "recip_rank").name == "MRR"
     with pytest.raises(OptionError, match="nDCG"):
@@ -105,8 +103,8 @@ def test_means_over_queries_at_each_metrics_own_cut_offs() -> None:
     lists = lists_of(run, qrels)
     columns = {
         need: make(lists, chosen, Threads(1))
-        for need, make in all_measures().items()
-        if need not in counts._CONTEXTS_MEASURES
+        for need, make in measures("retrieval").items()
+        if need not in OF_CONTEXTS
     }
     stats = Stats(np.ones(3, bool), columns, (("scored",), np.zeros(3, np.int8)))
     view = StatsView(stats, Labels(pl.DataFrame(), np.empty(0, np.int32), ()))
@@ -127,7 +125,7 @@ def test_means_over_queries_at_each_metrics_own_cut_offs() -> None:
     assert rows("P", 5) == {5: pytest.approx(2 / 15)}
     assert rows("BPM", 1) == {1: pytest.approx(1 / 3)}
     for name, metric in all_metrics("retrieval").items():
-        if set(metric.needs) & counts._CONTEXTS_MEASURES.keys():
+        if set(metric.needs) & OF_CONTEXTS:
             continue
         cut = () if "k" not in metric.params else (5,) if metric.bare == "cut" else (5, None)
         found = rows(name, *cut)

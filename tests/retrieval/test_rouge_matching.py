@@ -114,7 +114,7 @@ def test_golds_given_twice_count_once_and_empty_lists_are_kept():
     found = match([[], ["a b", "c"], ["a"], []], [["x"], ["c", "a b", "c"], [], []], "rouge_chunk")
     assert tables(found) == [[], [[False, True], [True, False]], [[]], []]
     assert found.gold_repeats.tolist() == [0, 1, 0, 0]
-    assert found.gold.tolist() == [0, 1, 2]
+    assert found.gold_row.tolist() == [0, 1, 2]
     assert match([], [], "rouge_chunk").match.size == 0
 
 
@@ -128,4 +128,4 @@ def test_sentences_are_the_components_of_the_sentence_rules():
         [[True, False, False], [False] * 3, [False, True, False], [False] * 3, [True, False, False]]
     ]
     assert found.gold_repeats.tolist() == [1]
-    assert found.gold is None
+    assert found.gold_row is None

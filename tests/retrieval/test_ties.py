@@ -9,16 +9,17 @@ from hypothesis import assume, given
 from hypothesis import settings as limits
 from hypothesis import strategies as st
 from oracles.retrieval import every_value
-from retrieval.listing import lists_of, measured, settings, without_options
+from retrieval.listing import OF_CONTEXTS, lists_of, measured, settings, without_options
 
-from evalengine.metrics.registry import all_metrics
-from evalengine.tasks.retrieval.measures import all_measures, averageable, counts
+from evalengine.metrics import all_metrics, measures
 
 DOCUMENTS = [f"d{i}" for i in range(7)]
 RUN = st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(0, 2).map(float), max_size=7)
 QRELS = st.dictionaries(st.sampled_from(DOCUMENTS), st.sampled_from([-1.0, 0.0, 1.0, 1.0, 3.0]))
 KEPT = tuple(
-    need for need in all_measures() if averageable(need) and need not in counts._CONTEXTS_MEASURES
+    need
+    for need, measure in measures("retrieval").items()
+    if measure.averaged and need not in OF_CONTEXTS
 )
 
 
@@ -94,7 +95,7 @@ def test_who_has_a_mean() -> None:
     names = {
         metric.name
         for metric in all_metrics("retrieval").values()
-        if not all(averageable(need) for need in metric.needs)
+        if not all(measures("retrieval")[need].averaged for need in metric.needs)
     }
     assert names == {
         "bpref", "GMBpref", "infAP", "InterpolatedPrecision", "ElevenPointPrecision", "binG", "G",

@@ -36,7 +36,7 @@ from evalengine.schemas.option_values import make_options, wanted
 from evalengine.statistics.intervals import METHODS
 from evalengine.statistics.resamples import NOT_MOVED, Estimates
 from evalengine.tasks.encoding import hashes_of
-from evalengine.tasks.tracking.metrics import numbers
+from evalengine.tasks.tracking.metrics import NUMBERS
 
 few = settings(max_examples=1)
 seeds = given(seed=st.integers(0, 2**32 - 1))
@@ -44,7 +44,7 @@ seeds = given(seed=st.integers(0, 2**32 - 1))
 COUNTS = ("Counts", "TIDECounts", "KeypointCounts")
 BY_NUMBER = (  # of rows: a lone one leaves them undefined, and the same twice does not; or counts
     *COUNTS, "AdjustedR2", "R2", "ExplainedVariance", "D2Tweedie", "D2AbsoluteError", "D2Pinball",
-    *(one.name for one in numbers.NUMBERS if one.counts), "MOTAL", "BoxECE", "BoxReliability",
+    *(one.name for one in NUMBERS if one.counts), "MOTAL", "BoxECE", "BoxReliability",
 )  # fmt: skip
 BY_SERIES = ("SeriesMASE", "SeriesRMSSE", "GroupSpearman")
 """Means over what several datums make, which counts as often as they are drawn: see regression."""

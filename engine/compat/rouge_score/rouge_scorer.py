@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import partial
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from ...metrics import measures
 from ...schemas.errors import InputError, OptionError
 from ...tasks.encoding import offsets_of
-from ...tasks.text.measures.overlap import _ROUGE_MEASURES, WORDS, Words, grams
+from ...tasks.text.metrics.rouge import WORDS, Words, rouge
 from ...tasks.text.pairs import Pairs, Tokens
 from ..arrays import pairs_of, settings_of, workers_for
 from .scoring import Score
@@ -29,9 +29,9 @@ def _measure(rouge_type: str) -> Any:
         OptionError: there is no such type.
     """
     if rouge_type in _OF_SEQUENCES:
-        return _ROUGE_MEASURES[_OF_SEQUENCES[rouge_type]]
+        return measures("text")[_OF_SEQUENCES[rouge_type]]
     if re.fullmatch("rouge[1-9]", rouge_type):
-        return partial(grams, int(rouge_type[-1]))
+        return rouge(int(rouge_type[-1]))
     raise OptionError(
         f"rouge_types: {rouge_type!r} is none; write rouge1 to rouge9, rougeL or {_SUMMARY}.",
         code="option_value",

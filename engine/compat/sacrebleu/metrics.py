@@ -13,12 +13,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ...metrics import measures
 from ...schemas.arrays import Array
 from ...schemas.errors import InputError, OptionError, invalid
 from ...tasks.text.dialects import MOST_ORDERS
-from ...tasks.text.measures.ngrams import _EDITS_MEASURES, of_characters, of_words, sentence_counts
-from ...tasks.text.metrics.overlap import chrf
-from ...tasks.text.pairs import Pairs, best_reference
+from ...tasks.text.metrics.ngrams import chrf, of_characters, of_words, sentence_counts
+from ...tasks.text.pairs import Pairs, Texts, best_reference
 from ...tasks.text.tokenizers import TOKENIZERS
 from ..arrays import pairs_of, settings_of, workers_for
 
@@ -403,7 +403,7 @@ class BLEU(Metric):
                 " texts can be compared; force=True silences this.",
                 _TOKENIZED,
             )
-        return sentence_counts(pairs, self._settings, workers_for(pairs))
+        return sentence_counts(Texts(pairs, self._settings, workers_for(pairs)))
 
     def _score(self, counts: Any) -> BLEUScore:
         n = self.max_ngram_order
@@ -515,12 +515,10 @@ class CHRF(Metric):
         return chrf(counts, percent=True, beta=self.beta, smoothed=self.eps_smoothing)
 
     def _measured(self, pairs: Pairs) -> Array:
-        settings, workers = self._settings, workers_for(pairs)
-        counts = of_characters(
-            pairs, settings, workers, orders=self.char_order, spaces=self.whitespace
-        )
+        texts = Texts(pairs, self._settings, workers_for(pairs))
+        counts = of_characters(texts, orders=self.char_order, spaces=self.whitespace)
         if self.word_order:
-            words = of_words(pairs, settings, workers, orders=self.word_order)
+            words = of_words(texts, orders=self.word_order)
             counts = np.concatenate((counts, words), axis=1)
         best = best_reference(self._f(counts), pairs.start)
         return counts[best].reshape(best.size, -1)
@@ -574,7 +572,7 @@ class TER(Metric):
         super().__init__(references)
 
     def _measured(self, pairs: Pairs) -> Array:
-        _, counts = _EDITS_MEASURES["ter"](pairs, self._settings, workers_for(pairs))
+        _, counts = measures("text")["ter"](pairs, self._settings, workers_for(pairs))
         return counts.values[:, 0]
 
     def _score(self, counts: Any) -> TERScore:

@@ -19,12 +19,15 @@ from ...tally.datums import Datums, Labels
 from ...tally.units import Grid, Listed
 from ..encoding import (
     dataset_of,
-    declared_labels,
+    declared_places,
     encode_datums,
     encode_labels,
+    offsets_of,
     row_numbers,
     table_datums,
     taken,
+    taken_if,
+    weights_of,
 )
 
 # Binary tables: which of the two labels the one score column speaks of.
@@ -249,7 +252,7 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
     wide = frames.score_labels is not None
     held = [truths] if wide else [predictions, truths]
     width = 0 if wide or frames.same_order else _repeated_labels(frames, predictions)
-    keys = [taken(side, "label_key") if "label_key" in side.columns else None for side in held]
+    keys = [taken_if(side, "label_key") for side in held]
     values = [taken(side, "label_value") for side in held]
     if width:
         values[0] = values[0].gather(np.arange(width))
@@ -282,7 +285,7 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
     one_key = len(labels.key_names) == 1 and p_label.size == width
     tiled = width > 0 and one_key and not frames.label_map
     if wide and not tiled:
-        p_label, _ = _spread(p_label, key_of_row, p_datum.size, frames.score_labels)
+        p_label = _spread(p_label, key_of_row, p_datum.size, width)
         p_datum = np.repeat(p_datum, width)
     elif width and not tiled:
         p_label, p_datum = np.tile(p_label, p_datum.size), np.repeat(p_datum, width)
@@ -293,10 +296,9 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
     truth, start = _truths(t_unit, t_label, n_units, multilabel=multilabel)
     if start is None and frames.label_map:  # keys were proved unique before labels were mapped
         _check_alone(datums, unit_datum, t_unit[truth[t_unit] != t_label], _TRUE)
-    weight = None
-    if "weight" in truths.columns:
-        given = taken(truths, "weight").cast(pl.Float64).to_numpy()
-        weight = _weights(datums, given, t_datum, t_unit, unit_datum)
+    weight = weights_of(truths)
+    if weight is not None:
+        weight = _weights(datums, weight, t_datum, t_unit, unit_datum)
     hard, rows = None, None
     if score is None and multilabel:
         rows = Rows((np.full(p_label.size, np.inf),), p_label, p_unit, -1, False, ranked=False)
@@ -326,14 +328,30 @@ def _by_key(values: pl.Series, key: pl.Series) -> tuple[pl.Series, pl.Series, Ar
     return values.gather(np.tile(np.arange(len(values)), len(names))), names.gather(at), key_of_row
 
 
-def _spread(
-    codes: Array, key_of_row: Array | None, n: int, score_labels: pl.Series | None
-) -> tuple[Array, int]:
-    """Labels of all cells of a score matrix of n rows, row by row, and its width."""
-    width = 0 if score_labels is None else len(score_labels)
+def _spread(codes: Array, key_of_row: Array | None, n: int, width: int) -> Array:
+    """Labels of all cells of a score matrix of n rows, row by row."""
     if key_of_row is None:
-        return np.tile(codes, n), width
-    return codes.reshape(-1, width)[key_of_row].ravel(), width
+        return np.tile(codes, n)
+    return codes.reshape(-1, width)[key_of_row].ravel()
+
+
+def _of_columns(
+    frames: Frames,
+    table: pl.DataFrame,
+    codes: Array,
+    key_of_row: Array | None,
+    n: int,
+    *,
+    one_key: bool,
+) -> Rows:
+    """The score columns of a single table of n rows, whose labels have the codes."""
+    assert frames.score_labels is not None
+    width, unit = len(frames.score_labels), np.arange(n, dtype=np.int32)
+    score, single = _matrix(table, width)
+    if 0 < width == codes.size and one_key and not frames.label_map:
+        return Rows(score, None, None, -1, single, grid=Grid(codes, unit))
+    label = _spread(codes, key_of_row, n, width)
+    return Rows(score, label, np.repeat(unit, width), -1, single)
 
 
 def _weights(
@@ -342,9 +360,6 @@ def _weights(
     """Return the weight of every unit, float64 [u], from the weights of the truth rows.
 
     A unit without truth gets its datum's weight if all rows of the datum agree, else 1.
-
-    Raises:
-        InputError: two truths of one unit disagree.
     """
     n_units = len(datums) if unit_datum is None else unit_datum.size
     weight = np.ones(n_units)
@@ -420,9 +435,7 @@ def _truths(
             truth[unit[at : at + _BLOCK].astype(np.intp)] = label[at : at + _BLOCK]
         return truth, None
     order = np.argsort(unit, kind="stable")
-    start = np.zeros(n_units + 1, np.int64)
-    np.cumsum(np.bincount(unit, minlength=n_units), out=start[1:])
-    return label[order], start
+    return label[order], offsets_of(np.bincount(unit, minlength=n_units))
 
 
 def _scores(frame: pl.DataFrame) -> tuple[tuple[Array, ...] | None, bool]:
@@ -451,15 +464,12 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
     lengths: Array | None = None
     height = table.height
     row = row_numbers(table)
-    has_hard = "predicted" in table.columns
-    actual = taken(table, "actual")
-    predicted = taken(table, "predicted") if has_hard else None
+    actual, predicted = taken(table, "actual"), taken_if(table, "predicted")
     if isinstance(actual.dtype, pl.List):
         lengths = actual.list.len().to_numpy()
         actual = actual.explode(empty_as_null=False)
         predicted = None if predicted is None else predicted.explode(empty_as_null=False)
-    key = taken(table, "label_key") if "label_key" in table.columns else None
-    key = _stretched(key, lengths)
+    key = _stretched(taken_if(table, "label_key"), lengths)
     values = [actual] if predicted is None else [actual, predicted]
     wide = frames.score_labels is not None
     scored = frames.score_labels
@@ -481,28 +491,19 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
         find_label(labels.frame["label_value"], positive_label)  # raises if the label is missing
     truth = codes[0]
     hard = codes[1] if predicted is not None else None
-    datums, datum = table_datums(frames, table, height)
-    if datums.ids is None and row is not None:
-        datums = msgspec.structs.replace(datums, ids=pl.Series("datum_id", row))
+    datums, datum = _datums_of(frames, table, height, row)
     n = truth.size
     unit_key = labels.key[truth] if len(labels.key_names) > 1 else None
     if lengths is not None:
         of_row = np.repeat(np.arange(lengths.size, dtype=np.int32), lengths)
         datum = of_row if datum is None else datum[of_row]
-    weight = None
-    if "weight" in table.columns:
-        weight = taken(table, "weight").cast(pl.Float64).to_numpy()
-        weight = weight if lengths is None else np.repeat(weight, lengths)
+    weight = weights_of(table)
+    if weight is not None and lengths is not None:
+        weight = np.repeat(weight, lengths)
     rows = None
     if wide:
-        width = len(frames.score_labels)  # type: ignore[arg-type]
-        score, single = _matrix(table, width)
-        unit = np.arange(n, dtype=np.int32)
-        if 0 < width == codes[-1].size and len(labels.key_names) == 1 and not frames.label_map:
-            rows = Rows(score, None, None, -1, single, grid=Grid(codes[-1], unit))
-        else:
-            label, _ = _spread(codes[-1], key_of_row, n, frames.score_labels)
-            rows = Rows(score, label, np.repeat(unit, width), -1, single)
+        one_key = len(labels.key_names) == 1
+        rows = _of_columns(frames, table, codes[-1], key_of_row, n, one_key=one_key)
     elif not len(labels):  # no rows and no declared labels
         hard = np.zeros(0, np.int32)
     elif "score" in table.columns:
@@ -544,24 +545,13 @@ def _from_sets(frames: Frames, table: pl.DataFrame) -> Batch:
     sides = [taken(table, name) for name in ("actual", "predicted") if name in table.columns]
     flat = [side.explode(empty_as_null=False) for side in sides]
     labels, codes = encode_labels(flat, [None] * len(flat), frames, frames.score_labels, None)
-    datums, datum = table_datums(frames, table, n)
-    if datums.ids is None and row is not None:
-        datums = msgspec.structs.replace(datums, ids=pl.Series("datum_id", row))
+    datums, datum = _datums_of(frames, table, n, row)
     lengths = [side.list.len().to_numpy().astype(np.int64) for side in sides]
     if frames.score_labels is not None:
-        score, single = _matrix(table, len(frames.score_labels))
-        unit = np.arange(n, dtype=np.int32)
-        if len(frames.score_labels) and not frames.label_map:
-            rows = Rows(score, None, None, -1, single, grid=Grid(codes[-1], unit))
-        else:
-            label, width = _spread(codes[-1], None, n, frames.score_labels)
-            rows = Rows(score, label, np.repeat(unit, width), -1, single)
+        rows = _of_columns(frames, table, codes[-1], None, n, one_key=True)
     else:
         unit = np.repeat(np.arange(n, dtype=np.int32), lengths[1])
         rows = Rows((np.full(unit.size, np.inf),), codes[1], unit, -1, False, ranked=False)
-    weight = None
-    if "weight" in table.columns:
-        weight = taken(table, "weight").cast(pl.Float64).to_numpy()
     return Batch(
         datums,
         labels,
@@ -569,12 +559,22 @@ def _from_sets(frames: Frames, table: pl.DataFrame) -> Batch:
         datum,
         None,
         codes[0],
-        np.concatenate(([0], np.cumsum(lengths[0]))),
+        offsets_of(lengths[0]),
         None,
         rows,
-        weight,
+        weights_of(table),
         by_row=True,
     )
+
+
+def _datums_of(
+    frames: Frames, table: pl.DataFrame, height: int, row: Array | None
+) -> tuple[Datums, Array | None]:
+    """The datums of the single table, by the number of their row if they have no id."""
+    datums, datum = table_datums(frames, table, height)
+    if datums.ids is None and row is not None:
+        datums = msgspec.structs.replace(datums, ids=pl.Series("datum_id", row))
+    return datums, datum
 
 
 def _zero_one(values: pl.Series) -> Labels:
@@ -599,13 +599,8 @@ def _stretched(values: pl.Series | None, lengths: Array | None) -> pl.Series | N
 
 def _declared(frames: Frames, labels: Labels) -> Array | None:
     """Place of every label among those the user declared, int32 [l], -1 for others; or None."""
-    if frames.labels is None or frames.labels.is_empty():
-        return None
-    table = declared_labels(frames, labels.frame)
-    key = ["label_key", "label_value"]
-    places = table.select(key).unique(maintain_order=True).with_row_index("place")
-    joined = labels.frame.select(key).join(places, on=key, how="left", maintain_order="left")
-    return joined["place"].cast(pl.Int32).fill_null(-1).to_numpy()
+    table = declared_places(frames, labels)
+    return None if table is None else table["place"].cast(pl.Int32).fill_null(-1).to_numpy()
 
 
 # After a label map: labels that became one, each of which may appear once in a unit.

@@ -17,11 +17,11 @@ from ...metrics.averages import in_use
 from ...schemas.arrays import Array
 from ...schemas.label_errors import OTHER_LABEL, WAYS
 from ...schemas.option_values import in_name
-from ...schemas.results import empty_frame, frame_schema
+from ...schemas.results import empty_frame, frame_schema, in_schema
 from ...tally.scored_view import ScoredView
 from ...tally.sorted_scores import Sorted
 from ...tally.stored import PartGroups
-from ..encoding import Workers
+from ..encoding import Workers, offsets_of
 from .dialects import Settings
 from .encode import find_label
 from .tallies import Tallies, decision_of
@@ -45,7 +45,6 @@ def view(
     Args:
         group: int32 [n_datums], -1 for none; for tallies on disk, the groups of their datums; None
             for a single group.
-        weights: int64 [n_datums], multiplicity of each datum, or None.
         threads: used for sorting segments; serial if None.
     """
     return ScoredView(
@@ -68,7 +67,6 @@ def one_draw(view: ScoredView, weights: Array) -> ScoredView:
 
     Args:
         view: of a tally in memory.
-        weights: int64 [n_datums], multiplicity of each datum.
     """
     one = view.like(view.units, view.scored, weights=weights)
     if view.scored is not None:
@@ -146,22 +144,16 @@ class _LaidOut:
             label = np.full(unit.size, scored.only, np.int32)
         by_label = np.argsort(label, kind="stable")
         level = np.searchsorted(grid, scored.score[by_label], side="right")
-        self.rows = _starts(label, n_labels), unit[by_label], level
+        self.rows = offsets_of(np.bincount(label, minlength=n_labels)), unit[by_label], level
         truth_unit, truth_label = units.truth_rows()
         shown = scored.labels[truth_label]
         truth_unit, truth_label = truth_unit[shown], truth_label[shown]
         order = np.argsort(truth_label, kind="stable")
-        self.truths = _starts(truth_label, n_labels), truth_unit[order]
+        self.truths = offsets_of(np.bincount(truth_label, minlength=n_labels)), truth_unit[order]
         self.judged = units.n_truths > 0
         present = self.judged.copy()
         present[unit] = True
         self.places = _places(tallies, present, every_datum=settings.rules.curve_every_datum)
-
-
-def _starts(code: Array, n: int) -> Array:
-    out = np.zeros(n + 1, np.int64)
-    np.cumsum(np.bincount(code, minlength=n), out=out[1:])
-    return out
 
 
 def _places(tallies: Tallies, known: Array, *, every_datum: bool) -> tuple[Array, Array, Array]:
@@ -184,7 +176,7 @@ def _places(tallies: Tallies, known: Array, *, every_datum: bool) -> tuple[Array
         code[np.searchsorted(every, datum[inside])] = order[inside]
         datums.append(every)
         codes.append(code)
-    start = np.r_[0, np.cumsum([part.size for part in codes])]
+    start = offsets_of(np.array([part.size for part in codes]))
     return start, np.concatenate(datums), np.concatenate(codes)
 
 
@@ -302,9 +294,7 @@ def as_examples(tallies: Tallies, columns: dict[str, Any]) -> pl.DataFrame:
         columns: arrays and series by name.
     """
     schema = frame_schema("examples", label=tallies.labels.dtype, datum=tallies.datums.id_dtype)
-    frame = pl.DataFrame({name: column for name, column in columns.items() if column is not None})
-    missing = [pl.lit(None).alias(name) for name in schema if name not in frame.columns]
-    return frame.with_columns(missing).select(list(schema)).cast(schema)  # type: ignore[arg-type]
+    return in_schema(columns, schema)
 
 
 # The confusion matrix: units by true and predicted label, and examples of its cells.
@@ -396,11 +386,7 @@ def _counts_of(
         weight = few.unit_weight
         each = None if weight is None else weight[cells.unit]
         there, sums = _added(there, sums, cells.cell, each)
-    count = sums.rounded()
-    made = _named(tallies, there, column, names)
-    nothing = pl.Series([None], dtype=pl.Float64).new_from_index(0, there.size)
-    made |= {"iou_threshold": nothing, "score_threshold": nothing, "count": count}
-    return pl.DataFrame(made).select(list(schema)).cast(schema)  # type: ignore[arg-type]
+    return in_schema({**_named(tallies, there, column, names), "count": sums.rounded()}, schema)
 
 
 def _added(
@@ -520,8 +506,7 @@ class _Judged(NamedTuple):
     @property
     def own(self) -> Array:
         """Probability of the given label, float64 [m]."""
-        own: Array = self.chance[np.arange(self.given.size), self.given]
-        return own
+        return self.chance[np.arange(self.given.size), self.given]
 
 
 def label_errors_frame(tallies: Tallies, settings: Settings, each_view: EachView) -> pl.DataFrame:
@@ -570,9 +555,7 @@ def _of_key(tallies: Tallies, key: int, codes: Array, empty: pl.DataFrame) -> pl
         suggested=value.gather(codes[suspects["other"].to_numpy()]),
         reason=pl.lit(OTHER_LABEL),
     )
-    schema = empty.schema
-    missing = [pl.lit(None).alias(name) for name in schema if name not in made.columns]
-    return made.with_columns(missing).select(list(schema)).cast(schema)
+    return in_schema(made, empty.schema)
 
 
 def _blocks(tallies: Tallies, key: int, codes: Array) -> Iterator[_Judged]:
@@ -635,8 +618,7 @@ def _whole(row: Array) -> Array:
         order = np.argsort(row - made)  # of equal ones whichever NumPy's sort, and cleanlab, takes
         changed = (order[::-1] if lacking > 0 else order)[: int(abs(lacking))]
         made[changed] += np.sign(lacking)
-    whole: Array = made.astype(np.int64)
-    return whole
+    return made.astype(np.int64)
 
 
 def to_prune(joint: Array) -> Array:
@@ -650,8 +632,7 @@ def to_prune(joint: Array) -> Array:
     others = np.maximum(np.count_nonzero(counts, axis=0) - 1, 1)
     counts = np.maximum(counts - (kept - counts.diagonal()) / others, 0)
     np.fill_diagonal(counts, kept)
-    pruned: Array = counts.astype(np.int64)
-    return pruned
+    return counts.astype(np.int64)
 
 
 class _Cuts(NamedTuple):
@@ -729,8 +710,7 @@ def _weighted_entropy(chance: Array, own: Array) -> Array:
     """Entropy over the probability of the given label, turned so that low is bad, float64 [m]."""
     logs = np.log(np.where(chance > 0, chance, 1))
     weighed = -(chance * logs).sum(axis=1) / np.log(chance.shape[1]) / np.maximum(own, _ALIKE)
-    turned: Array = np.log(weighed + 1) / np.maximum(weighed, _ALIKE)
-    return turned
+    return np.log(weighed + 1) / np.maximum(weighed, _ALIKE)
 
 
 # Rows of label sequences: precision, recall and F of every row by itself, as Phoenix has them.
@@ -743,8 +723,7 @@ def per_datum_frame(tallies: Tallies, settings: Settings, each_view: EachView) -
     """Build the per-datum frame: one row per sequence and metric, of the requested average.
 
     Rows whose labels are 0 and 1 are scored for label 1, unless an average or positive label was
-    given
-    (Phoenix).
+    given (Phoenix).
     """
     if tallies.parts is not None:  # all rows of a datum are in one part
         every = [per_datum_frame(part, settings, each_view) for part in tallies.parts.shown()]
@@ -772,15 +751,9 @@ def per_datum_frame(tallies: Tallies, settings: Settings, each_view: EachView) -
                 )
             )
     frame = pl.concat([part for frames in parts.values() for part in frames]) if n else blank
-    empty = [pl.lit(None).alias(name) for name in schema if name not in frame.columns]
     undefined = pl.col("value").is_null()
     status = pl.when(undefined).then(pl.lit("undefined")).otherwise(pl.lit("scored"))
-    return (
-        frame.with_columns(*empty)
-        .with_columns(status.alias("status"))
-        .select(list(schema))
-        .cast(schema)  # type: ignore[arg-type]
-    )
+    return in_schema(frame.with_columns(status=status), schema)
 
 
 def _names(settings: Settings) -> tuple[str, str, str]:
@@ -845,9 +818,7 @@ def outcomes_frame(tallies: Tallies, settings: Settings, each_view: EachView) ->
         "outcome": rows["outcome"].cast(pl.String),
         "score": rows["score"],
     }
-    frame = pl.DataFrame(made)
-    missing = [pl.lit(None).alias(name) for name in schema if name not in made]
-    return frame.with_columns(missing).select(list(schema)).cast(schema)  # type: ignore[arg-type]
+    return in_schema(made, schema)
 
 
 def _outcomes_of(part: Tallies) -> pl.DataFrame:

@@ -236,8 +236,7 @@ def _scores(tallies: Tallies, settings: Settings) -> Array | None:
     """Return the score of each unit's predicted label, float64 [u]; None without scores.
 
     With one score per unit, the other label gets 1 minus the score. If scores are not
-    probabilities,
-    both are the distance to the decision threshold.
+    probabilities, both are the distance to the decision threshold.
     """
     units, scored = tallies.units, tallies.scored
     if scored is None or not scored.ranked or scored.several or not units.decided:
@@ -248,8 +247,7 @@ def _scores(tallies: Tallies, settings: Settings) -> Array | None:
     if score.size and (score.min() < 0 or score.max() > 1):
         decided = decision_of(settings, tallies.labels, single=scored.single)
         limit = np.broadcast_to(decided, len(tallies.labels))[scored.only]
-        margin: Array = np.where(positive, score - limit, limit - score)
-        return margin
+        return np.where(positive, score - limit, limit - score)
     return np.where(positive, score, 1 - score)
 
 

@@ -55,15 +55,6 @@ def samples() -> Iterator[Sample]:
     yield table, None, {"metrics": ["ROCAUC", "AP"], "intervals": 0.95, "draws": 20}
 
 
-def warm_large() -> None:
-    """Run the kernels that only large tables reach."""
-    from ...kernels import warm
-
-    warm.scores()
-    warm.parts()
-    warm.fits()
-
-
 # Merging classification tallies of disjoint sets of datums.
 
 
@@ -162,7 +153,6 @@ def bytes_on_disk(
     """Return the maximum bytes of a unit and of a score on disk, in addition to their columns.
 
     Args:
-        needs: required tallies.
         heads: first rows of every table.
         n_slices: number of slice columns.
     """
@@ -243,7 +233,6 @@ def of_parts(files: Sequence[str], place: Place, settings: Settings) -> Tallies:
 
     Args:
         place: storage for long runs.
-        settings: unused.
 
     Raises:
         InputError: parts are incompatible.
@@ -348,11 +337,7 @@ _STEPS = {
 
 
 def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
-    """Return one line per step.
-
-    Args:
-        needs: required tallies.
-    """
+    """Return one line per step."""
     lines = [f"match     {step}" for need, step in _STEPS.items() if need in needs]
     lines.append(
         f"tally     {len(settings.score_thresholds)} score thresholds,"
@@ -381,7 +366,7 @@ TASK = Task(
     curve=curve_of,
     drawn_curves=drawn_curves,
     truth=truth,
-    warm_large=warm_large,
+    warm=("scores", "parts", "fits"),
     late_notes=LateNotes(("zero_weights", "scores_reversed"), weight_notes),
     in_parts=InParts(part_things, of_parts, bytes_on_disk, judged=judged),
     ranking=Ranking(by_rank, by_value),

@@ -410,10 +410,8 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     """Encode, match and tally.
 
     Args:
-        frames: checked tables; consumed.
         needs: subset of ``hard``, ``scores``, ``probabilities``, ``ranks``, ``details``,
             ``confusion``.
-        workers: unused, since matching is one cheap pass.
 
     Raises:
         InputError: probabilities outside [0, 1], if a metric needs probabilities.
@@ -432,7 +430,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     if batch.rows is not None and not batch.rows.several and needs & {"scores", "ranks"}:
         _note_decisions(frames, batch.rows)
     if batch.rows is None:
-        units, scored = _unscored(batch), None
+        units, scored = _units(batch, batch.hard), None
     elif not batch.rows.several:
         units, scored = _binary(batch, batch.rows, settings, needs)
     else:
@@ -481,16 +479,17 @@ def weight_notes(tallies: Tallies) -> list[Note]:
     return notes_of_blocks(blocks, tallies.labels, names)
 
 
-def _unscored(batch: Batch) -> Units:
+def _units(batch: Batch, hard: Array | None, hard_score: Array | None = None, **more: Any) -> Units:
     return Units(
         datum=batch.datum,
         key=batch.key,
         truth=batch.truth,
         truth_start=batch.truth_start,
-        hard=batch.hard,
-        hard_score=None,
+        hard=hard,
+        hard_score=hard_score,
         weight=batch.weight,
         by_row=batch.by_row,
+        **more,
     )
 
 
@@ -518,18 +517,7 @@ def _binary(
         )
     labels = np.zeros(len(batch.labels), bool)
     labels[rows.only] = True
-    units = Units(
-        datum=batch.datum,
-        key=batch.key,
-        truth=batch.truth,
-        truth_start=None,
-        hard=hard,
-        hard_score=None,
-        weight=batch.weight,
-        facts=facts,
-        by_row=batch.by_row,
-        decided=decided,
-    )
+    units = _units(batch, hard, facts=facts, decided=decided)
     scored = Scored(rows.parts, hit.view(np.uint8), None, rows.unit, rows.only, labels, rows.single)
     return units, scored
 
@@ -577,17 +565,7 @@ def _listed(
         unit = _units_of(rows, n_units)
         own = np.flatnonzero(_labels(rows) == hard[unit])
         hard_score[unit[own]] = rows.score[own]
-    units = Units(
-        datum=batch.datum,
-        key=batch.key,
-        truth=batch.truth,
-        truth_start=batch.truth_start,
-        hard=hard,
-        hard_score=hard_score,
-        weight=batch.weight,
-        facts=facts,
-        by_row=batch.by_row,
-    )
+    units = _units(batch, hard, hard_score, facts=facts)
     labels = np.ones(len(batch.labels), bool)
     scored = Scored(
         rows.parts, outcome, rows.label, rows.unit, -1, labels, rows.single, rows.ranked, rows.grid

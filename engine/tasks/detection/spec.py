@@ -114,16 +114,6 @@ def samples() -> Iterator[Sample]:
     )
 
 
-def warm_large() -> None:
-    """Run the kernels that only large tables reach."""
-    from ...kernels import warm
-
-    warm.parts()
-    warm.fits()
-    warm.boxes()
-    warm.warm_masks()
-
-
 # Bounds due to the order of equal scores, and to the cap on detections.
 
 
@@ -444,7 +434,7 @@ TASK = Task(
     contents=Contents(of_tables=contents),
     truth=truth,
     ranking=Ranking(by_rank, by_value),
-    warm_large=warm_large,
+    warm=("parts", "fits", "boxes", "masks"),
     examine=lambda frames, settings, _, workers: encode_batch(frames, settings, workers),
     needs_all_rows=needs_all_rows,
     by_labels=True,

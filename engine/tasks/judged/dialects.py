@@ -8,7 +8,6 @@ import msgspec
 
 from ... import metrics
 from ...dialects import Dialect, TaskSettings, of_task
-from ...schemas.layouts import Layout
 from ...schemas.options import Options
 
 Empties = dict[str, dict[str, float]]
@@ -284,8 +283,3 @@ DIALECTS = of_task(
     ),
 )
 """The dialects of judged metrics."""
-
-
-# Layout of judged results: the metrics in their order.
-
-LAYOUTS: dict[str | None, Layout] = {}

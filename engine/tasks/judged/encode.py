@@ -21,8 +21,7 @@ from ...tally.datums import Datums
 from ..encoding import row_of_datums, table_datums
 from .dialects import Settings
 from .findings import NO_VERDICT, SHOWN, WRONG_WORD, Again, Findings, Strange
-from .measures import MEASURES, Measure
-from .metrics.means import NOT_JUDGED
+from .metrics import NOT_JUDGED, Measure
 
 OK = ("ok", "scored")
 EMPTY = "empty"
@@ -46,10 +45,9 @@ class Batch(msgspec.Struct):
     Attributes:
         datums: the judged datums.
         rows: rows of the requested metrics: ``datum`` int32, ``need`` str, ``part`` str,
-            ``reference``
-            int64, ``item`` int64 (from 0), ``judgment`` int64, ``items`` int64 or null, ``count``
-            float64 (value of the verdict, null if none), ``kind`` str (kind of error, else null),
-            ``none`` str (the empty part, else null).
+            ``reference`` int64, ``item`` int64 (from 0), ``judgment`` int64, ``items`` int64 or
+            null, ``count`` float64 (value of the verdict, null if none), ``kind`` str (kind of
+            error, else null), ``none`` str (the empty part, else null).
         found: findings on words and spellings; rows with an unknown step are not in ``rows``.
         row: int64 [n_datums], first row of each datum in the table, -1 for none; None if row i is
             datum i.
@@ -70,12 +68,7 @@ def metric_names(written: pl.Series) -> dict[str, str]:
 
 
 def encode_batch(frames: Frames, settings: Settings, needs: frozenset[str]) -> Batch:
-    """Code datums and evaluate words.
-
-    Args:
-        frames: checked tables; consumed.
-        needs: needs to measure.
-    """
+    """Code datums and evaluate words."""
     table = frames.sides[TABLE]
     datums, codes = table_datums(frames, table, table.height)
     place = pl.int_range(pl.len(), dtype=pl.Int64) if ROW not in table.columns else pl.col(ROW)
@@ -211,7 +204,7 @@ def _settle(
 ) -> Settled:
     """Return need, part, count, kind of error, and empty part of one combination."""
     need = need_of[written]
-    measure = MEASURES[need]
+    measure = metrics.measures("judged")[need]
     plain = (status or "").strip().lower() or None
     step = (step or "").strip().lower() or None
     if plain == EMPTY:

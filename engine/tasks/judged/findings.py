@@ -16,7 +16,7 @@ from ... import metrics
 from ...ingest.problems import Note, count_of, listing
 from ...schemas.errors import InputError
 from .dialects import Settings
-from .metrics.means import NOT_JUDGED, SCORED, kinds_of
+from .metrics import NOT_JUDGED, SCORED, kinds_of
 
 NO_VERDICT, WRONG_WORD = "no_verdict", "wrong_vocabulary"
 MISSING, EXTRA, UNLIKE = "missing_verdicts", "extra_verdicts", "items_differ"
@@ -164,15 +164,7 @@ def _first(parts: Iterable[Mapping[str, Mapping[str, Strange]]]) -> dict[str, di
 
 
 def refuse(findings: Findings) -> None:
-    """Raise InputError if rows cannot be read as verdicts.
-
-    Args:
-        findings: findings on the whole.
-
-    Raises:
-        InputError: a step that its metric does not have; one verdict in two rows that spell its
-            metric or step differently. Equal spellings were compared when the table was checked.
-    """
+    """Raise InputError if rows cannot be read as verdicts."""
     if findings.wrong_step is not None:
         raise InputError(
             findings.wrong_step[1], code="wrong_step", column="step", row=findings.wrong_step[0]
@@ -198,11 +190,7 @@ def refuse(findings: Findings) -> None:
 
 
 def notes(findings: Findings, settings: Settings) -> list[Note]:
-    """Return the notes on verdicts, in display order.
-
-    Args:
-        findings: findings on the whole.
-    """
+    """Return the notes on verdicts, in display order."""
     made = [
         Note(
             kind,

@@ -12,6 +12,7 @@ from ... import metrics
 from ...ingest.frames import Frames
 from ...ingest.problems import Note
 from ...schemas.arrays import Array
+from ...schemas.contract import TABLE
 from ...tally.datums import Datums
 from ...tally.stats import Column, Stats
 from ..encoding import Workers
@@ -19,9 +20,13 @@ from ..values import StatsTallies, no_labels
 from .dialects import Settings
 from .encode import Batch, encode_batch
 from .findings import EXTRA, MISSING, NAMED, TOLD, UNLIKE, Findings, Some, metric_of, notes, refuse
-from .fitting import written
-from .measures import MEASURES, PLACE, values_of
-from .metrics.means import NOT_JUDGED, SCORED
+from .metrics import NOT_JUDGED, PLACE, SCORED, values_of
+
+
+def written(frames: Frames) -> dict[str, int]:
+    """Metric as the table writes it -> rows, ascending."""
+    return dict(frames.sides[TABLE]["metric"].value_counts().sort("metric").iter_rows())
+
 
 # Votes: several judgments of the same items become one.
 
@@ -36,12 +41,9 @@ def voted(
     """Reduce several judgments to one row per item by majority vote; ties go to the first judgment.
 
     Judgments vote first on the number of items to judge, starting with none or some. Judgments
-    outside
-    that majority list other items and do not vote on them. Failed judgments do not vote either,
-    unless
-    all of an item failed; then its first error is kept. In parts that only list negative verdicts,
-    an
-    item that a judgment does not list is a positive vote.
+    outside that majority list other items and do not vote on them. Failed judgments do not vote
+    either, unless all of an item failed; then its first error is kept. In parts that only list
+    negative verdicts, an item that a judgment does not list is a positive vote.
 
     Args:
         rows: of :class:`~evalengine.tasks.judged.encode.Batch`.
@@ -58,7 +60,7 @@ def voted(
     parts = pl.DataFrame(
         [
             (need, part, part, part in measure.listed)
-            for need, measure in MEASURES.items()
+            for need, measure in metrics.measures("judged").items()
             for part in measure.parts
         ],
         schema={"need": pl.String, "of": pl.String, "scope": pl.String, "listed": pl.Boolean},
@@ -161,11 +163,6 @@ def tally(
 ) -> StatsTallies:
     """Encode, vote and measure.
 
-    Args:
-        frames: checked tables; consumed, except their notes.
-        needs: names of measures.
-        workers: unused, since everything is a few passes over columns.
-
     Raises:
         InputError: a step that the metric does not have; one verdict in two rows.
     """
@@ -198,9 +195,6 @@ def tally_part(
     """Return the tally of some datums, and findings to merge over parts.
 
     Args:
-        frames: checked tables; consumed.
-        needs: names of measures.
-        workers: unused.
         several: with the rows of other parts, there are several judgments.
     """
     begun = time.perf_counter()
@@ -255,7 +249,7 @@ def _standings(column: Column) -> dict[str, int]:
 def _not_spared(rows: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     """Drop rows of parts that this run does not use, if the ground truth has another part."""
     spared = pl.lit(False)
-    for need, measure in MEASURES.items():
+    for need, measure in metrics.measures("judged").items():
         for part in measure.spared_by(settings):
             spared |= (pl.col("need") == need) & (pl.coalesce("none", "part") == part)
     return rows.filter(~spared | spared.all().over(*PLACE, "need"))
@@ -267,7 +261,7 @@ def _counted_out(rows: pl.DataFrame) -> pl.DataFrame:
     rule = pl.DataFrame(
         [
             (need, part, part in measure.listed, measure.single, measure.ranked)
-            for need, measure in MEASURES.items()
+            for need, measure in metrics.measures("judged").items()
             for part in measure.parts
         ],
         schema={
@@ -348,7 +342,7 @@ def _column(need: str, rows: pl.DataFrame, n: int, settings: Settings) -> Column
 
 def _complete(need: str, rows: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     """Mark the rows of places with a missing part."""
-    measure = MEASURES[need]
+    measure = metrics.measures("judged")[need]
     required = measure.required(settings)
     if len(measure.parts) == 1 or not rows.height:
         return rows
@@ -368,7 +362,7 @@ def _without(need: str, rows: pl.DataFrame, settings: Settings) -> pl.DataFrame:
 
     ``called`` is that part as a status name, with a single word for all parts together.
     """
-    measure = MEASURES[need]
+    measure = metrics.measures("judged")[need]
     sets = rows.group_by(PLACE, maintain_order=True).agg(
         pl.col("none").unique().sort().str.join("+")
     )
@@ -379,9 +373,9 @@ def _without(need: str, rows: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     found = {kind: _ruled(kind, ruled) for kind in kinds}
     called = {kind: kind.replace("+", "_or_") for kind in kinds}
     if measure.whole:
-        parts = MEASURES[need].parts
+        parts = metrics.measures("judged")[need].parts
         zero = {f"{part}.{word}": np.zeros(1) for part in parts for word in ("yes", "no")}
-        value = float(MEASURES[need].formula(zero, settings)[0])
+        value = float(metrics.measures("judged")[need].formula(zero, settings)[0])
         nothing = None if np.isnan(value) else value
         own = {*measure.parts, measure.whole[0]}
         found |= {t: nothing for t in kinds if t not in ruled and set(t.split("+")) <= own}

@@ -8,7 +8,6 @@ import msgspec
 
 from ...dialects import Dialect, TaskSettings, of_task
 from ...schemas.errors import OptionError
-from ...schemas.layouts import Layout
 from ...schemas.options import Options
 from ...schemas.wording import option
 
@@ -90,8 +89,3 @@ DIALECTS = of_task(
     ),
 )
 """The dialects of panoptic segmentation."""
-
-
-# Layout of panoptic results: the metrics in their order.
-
-LAYOUTS: dict[str | None, Layout] = {}

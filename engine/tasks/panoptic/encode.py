@@ -17,7 +17,7 @@ from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ...schemas.errors import InputError
 from ...tally.counts import THING, UNKNOWN
 from ...tally.datums import Datums, Labels
-from ..encoding import Workers, dataset_of, declared_labels, encode_datums, encode_labels, taken
+from ..encoding import Workers, declared_places, encode_labels, encode_sides
 from ..pixels.maps import IdMap, Opens, count_maps, edge_maps
 from ..pixels.rasters import NOTHING, MapRow, Pairs, Side, side_of
 from .dialects import Settings
@@ -39,8 +39,7 @@ def map_places(
 
     Returns:
         for each datum its map, None if the side does not have it; int64 [n], ids, with masks
-        without
-        one numbered in row order, from 1.
+        without one numbered in row order, from 1.
 
     Raises:
         InputError: an image with two maps, or with masks of two sizes.
@@ -203,8 +202,7 @@ class Segmented(msgspec.Struct, frozen=True):
 
 
 def _keys(datum: Array, ids: Array) -> Array:
-    keys: Array = (datum.astype(np.int64) << 32) + ids
-    return keys
+    return (datum.astype(np.int64) << 32) + ids
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -234,16 +232,11 @@ class Batch(msgspec.Struct, frozen=True):
 def encode_batch(frames: Frames, settings: Settings, workers: Workers) -> Batch:
     """Code the segments of both sides, and count pixels by pairs of ids.
 
-    Args:
-        frames: checked tables; consumed, except their notes.
-
     Raises:
         InputError: maps that cannot be read or compared, or unknown ids.
     """
-    dataset = dataset_of(frames)
+    datums, coded = encode_sides(frames)
     roles = (GROUND_TRUTHS, PREDICTIONS)
-    ids = [taken(frames.sides[role], "datum_id") for role in roles]
-    datums, coded = encode_datums(ids, frames, dataset, roles)
     sides = [
         side_of(frames, role, codes, datums.id) for role, codes in zip(roles, coded, strict=True)
     ]
@@ -302,11 +295,7 @@ def _segmented(side: Side, rows: Array, ids: Array, code: Array, n_datums: int) 
 
 
 def _refuse_unknown(predicted: Segmented, pairs: Pairs) -> None:
-    """Raise InputError for ids of predicted maps without a row, and rows without a pixel.
-
-    Raises:
-        InputError: with the count; the message names the first.
-    """
+    """Raise InputError for ids of predicted maps without a row, and rows without a pixel."""
     here = np.flatnonzero((pairs.found != NOTHING) & (pairs.found != VOID))
     unknown = here[predicted.of(pairs.place[here], pairs.found[here]) < 0]
     if unknown.size:
@@ -384,14 +373,9 @@ def _things_unknown(settings: Settings) -> Note:
 def _kinds(frames: Frames, labels: Labels) -> tuple[Array, Array]:
     """Return the mask of declared labels, and their kind (thing or stuff)."""
     kind = np.full(len(labels), UNKNOWN, np.int8)
-    if frames.labels is None or frames.labels.is_empty():
+    table = declared_places(frames, labels, "isthing")
+    if table is None:
         return np.zeros(len(labels), bool), kind
-    key = ["label_key", "label_value"]
-    told = declared_labels(frames, labels.frame, "isthing").with_columns(
-        pl.lit(value=True).alias("declared")
-    )
-    joined = labels.frame.select(key).join(told, on=key, how="left", maintain_order="left")
-    declared: Array = joined["declared"].fill_null(value=False).to_numpy()
-    if "isthing" in joined.columns:
-        kind = joined["isthing"].cast(pl.Int8).fill_null(UNKNOWN).to_numpy().astype(np.int8)
-    return declared, np.minimum(kind, THING)
+    if "isthing" in table.columns:
+        kind = table["isthing"].cast(pl.Int8).fill_null(UNKNOWN).to_numpy().astype(np.int8)
+    return table["place"].is_not_null().to_numpy(), np.minimum(kind, THING)

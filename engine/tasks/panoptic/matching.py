@@ -55,8 +55,7 @@ class Matched(msgspec.Struct, frozen=True):
         missed: bool [t], ground truths that are false negatives.
         wrong: bool [f], predictions that are false positives.
         mistaken: int64 [c, 2], unmatched ground truth and prediction of different labels with an
-            IoU
-            above the threshold.
+            IoU above the threshold.
         mistaken_iou: float64 [c].
     """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import polars as pl
@@ -14,8 +14,15 @@ from ...ingest.problems import Note
 from ...metrics import Metric
 from ...schemas.arrays import Array
 from ...tally.counts import SegmentView
-from ..contents import ROWS, Content, Contents, Rows, called
-from ..counted import cells_per_group, counts_in_parts, crossing_frame, frames_of, view_of
+from ..contents import Content, Contents
+from ..counted import (
+    cells_per_group,
+    counts_in_parts,
+    crossing_frame,
+    frames_of,
+    label_tables,
+    view_of,
+)
 from ..task import Cuts, Losses, PageFrame, Sample, Task
 from .dialects import Settings
 from .encode import encode_batch
@@ -51,23 +58,13 @@ def losses(
 def contents(tallies: Tallies, settings: Settings, codes: Array) -> list[Content]:
     """See :attr:`..contents.Contents.of_tally`: labels of images, those with most errors first."""
     rows = tallies.segments.rows
-    out: list[Content] = []
-    for code in codes.tolist():
-        own = np.flatnonzero(rows.datum == code)
-        own = own[np.argsort(-(rows.fp[own] + rows.fn[own]), kind="stable")]
-        shown = tuple(
-            (
-                called(tallies.labels.frame, int(rows.label[at])),
-                str(rows.tp[at]),
-                str(rows.fn[at]),
-                str(rows.fp[at]),
-                f"{rows.iou[at] / rows.tp[at]:.3f}" if rows.tp[at] else None,
-            )
-            for at in own[:ROWS].tolist()
-        )
-        names = ("label", "matched", "missed", "too many", "mean IoU")
-        out.append(Rows(columns=names, rows=shown, left_out=max(0, own.size - ROWS)))
-    return out
+    columns: dict[str, Callable[[int], str | None]] = {
+        "matched": lambda at: str(rows.tp[at]),
+        "missed": lambda at: str(rows.fn[at]),
+        "too many": lambda at: str(rows.fp[at]),
+        "mean IoU": lambda at: f"{rows.iou[at] / rows.tp[at]:.3f}" if rows.tp[at] else None,
+    }
+    return label_tables(tallies, rows, codes, rows.fp + rows.fn, columns)
 
 
 # Tiny tables that make every kernel of panoptic segmentation run once.
@@ -90,25 +87,11 @@ def samples() -> Iterator[Sample]:
             yield side, side, {"metrics": every, "iou_type": kind}
 
 
-def warm_large() -> None:
-    """Run the kernels that only files and masks reach."""
-    from ...kernels import warm
-    from ...kernels.label_maps import colour_ids
-
-    warm.parts()
-    warm.warm_masks()
-    colour_ids(np.zeros((3, 2, 2), np.uint8))
-
-
 # The plan of a panoptic run in words.
 
 
 def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
-    """Return one line per step.
-
-    Args:
-        needs: required tallies.
-    """
+    """Return one line per step."""
     rules = settings.rules
     what = "IoU of whole segments"
     if settings.boundary_ratio is not None:
@@ -131,11 +114,7 @@ def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
 def fit(
     metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, asked_for: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:
-    """Return the metrics as planned, and notes on columns that the dialect ignores.
-
-    Args:
-        asked_for: the user named the metrics.
-    """
+    """Return the metrics as planned, and notes on columns that the dialect ignores."""
     notes = []
     if not settings.rules.crowds and "iscrowd" in frames.ground_truths.columns:
         message = "column 'iscrowd' is not read: the dialect knows no crowds."
@@ -157,7 +136,7 @@ TASK = Task(
     losses=losses,
     contents=Contents(of_tally=contents),
     drawn=SegmentView.drawn,
-    warm_large=warm_large,
+    warm=("parts", "masks", "label_maps"),
     examine=lambda frames, settings, _, workers: encode_batch(frames, settings, workers),
     in_parts=counts_in_parts("segments", merge),
     page=(PageFrame(name="confusion", metrics=("ConfusionMatrix",)),),

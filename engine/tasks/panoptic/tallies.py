@@ -3,65 +3,44 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from typing import Any
 
-import msgspec
 import numpy as np
 import polars as pl
 
 from ...ingest.frames import Frames
 from ...schemas.arrays import Array
-from ...schemas.results import empty_frame, frame_schema
+from ...schemas.results import empty_frame, frame_schema, in_schema
 from ...tally.counts import Crossings, SegmentRows, Segments
-from ...tally.datums import Datums, Labels
 from ...tally.registry import stored_as
 from ...tally.stats import Column, Stats
-from ..counted import joined_frames, merged_counts
+from ..counted import CountTallies, in_order, merge_by, sides_of
 from ..encoding import Workers
 from .dialects import Settings
 from .encode import Batch, encode_batch
 from .matching import THRESHOLD, Matched, joined_stuff, match
-from .metrics.quality import OF_IMAGE
+from .metrics import OF_IMAGE
 
 STATUS = ("scored", "not_predicted", "no_ground_truth", "no_segments")
 """Standing of a datum; those of the last have no number."""
 
 
 @stored_as("panoptic.run/1")
-class Tallies(msgspec.Struct, frozen=True):
+class Tallies(CountTallies, frozen=True, kw_only=True):
     """Tally of a panoptic run.
 
     Attributes:
-        datums: ids and slices.
-        labels: of both sides and the declared ones.
         segments: the counts, :class:`~evalengine.tally.counts.Segments`, or on disk
             :class:`~evalengine.tally.tables.InFiles`.
-        stats: per-datum metrics, :class:`~evalengine.tally.stats.Stats`, or on disk ``InFiles``.
-        present: int8 [n_datums], status of each datum: on both sides or only one.
         outcomes: the ``outcomes`` frame, or None.
-        seconds: step -> wall seconds.
-        beside: frames that exist for any metrics.
-        weighted: counts are sums of weights; always False.
     """
 
-    datums: Datums
-    labels: Labels
     segments: Any
-    stats: Any
-    present: Array
     outcomes: pl.DataFrame | None
-    seconds: dict[str, float]
-    beside: tuple[str, ...] = ("per_datum",)
-    weighted: bool = False
 
 
 def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> Tallies:
     """Encode, match and tally.
-
-    Args:
-        frames: checked tables; consumed, except their notes.
-        needs: ``segments``, ``crossings``, ``outcomes``.
 
     Raises:
         InputError: maps that cannot be read or compared, or unknown ids.
@@ -74,19 +53,17 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     matched = match(batch, settings)
     rows = _rows(batch, matched)
     segments = Segments(rows, _crossings(batch, matched), batch.declared, batch.kind)
-    present = np.zeros(len(batch.datums), np.int8)
-    present[~batch.found.present] = 1
-    present[~batch.truth.present] = 2
+    present = sides_of(batch.found.present, batch.truth.present)
     listed = _outcomes(batch, matched) if "outcomes" in needs else None
     seconds = {"match": read - begun, "measure": time.perf_counter() - read}
     return Tallies(
-        batch.datums,
-        batch.labels,
-        segments,
-        stats_from(present, segments),
-        present,
-        listed,
-        seconds,
+        datums=batch.datums,
+        labels=batch.labels,
+        segments=segments,
+        stats=stats_from(present, segments),
+        present=present,
+        outcomes=listed,
+        seconds=seconds,
     )
 
 
@@ -96,8 +73,7 @@ def _rows(batch: Batch, matched: Matched) -> SegmentRows:
     many = max(1, len(batch.labels))
 
     def place(side: Any, at: Array) -> Array:
-        code: Array = side.datum[at].astype(np.int64) * many + side.label[at]
-        return code
+        return side.datum[at].astype(np.int64) * many + side.label[at]
 
     counted = {
         "tp": place(truth, matched.truth),
@@ -175,17 +151,14 @@ def _outcomes(batch: Batch, matched: Matched) -> pl.DataFrame:
         "datum_id": batch.datums.id.gather(np.r_[predicted.datum, truth.datum[missed]]),
         "label_key": table["label_key"].gather(label),
         "label_value": table["label_value"].gather(label),
-        "iou_threshold": np.full(label.size, THRESHOLD),
-        "score_threshold": pl.Series([None] * label.size, dtype=pl.Float64),
         "outcome": np.array(OUTCOMES)[np.r_[code, lost[missed]]],
-        "score": pl.Series([None] * label.size, dtype=pl.Float64),
         "iou": pl.Series(np.r_[iou, np.full(missed.size, np.nan)], nan_to_null=True),
         "matched_annotation_id": pl.Series(ids).set(pl.Series(met < 0), None),
         "segment_id": pl.Series(np.r_[predicted.id, np.full(missed.size, -1)]).replace(-1, None),
     }
     schema = frame_schema("outcomes", label=batch.labels.dtype, datum=batch.datums.id_dtype)
     schema |= {"matched_annotation_id": pl.Int64(), "segment_id": pl.Int64()}
-    return _in_order(pl.DataFrame(made).cast(schema))  # type: ignore[arg-type]
+    return in_order(in_schema(made, schema, iou_threshold=THRESHOLD), _KEYS)
 
 
 def outcomes(tallies: Tallies) -> pl.DataFrame:
@@ -195,9 +168,7 @@ def outcomes(tallies: Tallies) -> pl.DataFrame:
     return empty_frame("outcomes", label=tallies.labels.dtype, datum=tallies.datums.id_dtype)
 
 
-def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
-    keys = ["datum_id", "segment_id", "matched_annotation_id"]
-    return frame.sort(keys, nulls_last=True, maintain_order=True)
+_KEYS = ("datum_id", "segment_id", "matched_annotation_id")
 
 
 def stats_from(present: Array, segments: Segments) -> Stats:
@@ -217,19 +188,6 @@ def stats_from(present: Array, segments: Segments) -> Stats:
     return Stats(np.ones(present.size, bool), columns, (STATUS, status))
 
 
-def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
-    """Merge tallies.
-
-    Args:
-        parts: tallies of disjoint sets of datums.
-
-    Raises:
-        InputError: parts are incompatible.
-    """
-    made = merged_counts(parts, "segments")
-    listed = joined_frames([part.outcomes for part in parts])
-    return Tallies(
-        **made,
-        stats=stats_from(made["present"], made["segments"]),
-        outcomes=None if listed is None else _in_order(listed),
-    )
+merge = merge_by(
+    "segments", lambda whole, settings: stats_from(whole.present, whole.segments), "outcomes", _KEYS
+)

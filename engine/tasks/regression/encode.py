@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import msgspec
+from typing import Any
+
 import numpy as np
 import polars as pl
 
@@ -10,10 +11,20 @@ from ...ingest.frames import Frames
 from ...ingest.ids import encode
 from ...ingest.problems import note_of
 from ...schemas.arrays import Array
-from ...schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, PREDICTIONS
+from ...schemas.contract import DEFAULT_LABEL_KEY
 from ...tally.datums import Datums, Labels
 from ...tally.paired_values import Paired
-from ..encoding import dataset_of, encode_datums, hashes_of, row_numbers, table_datums, taken
+from ...tally.registry import stored_as
+from ..counted import CountTallies
+from ..encoding import (
+    encode_sides,
+    hashes_of,
+    row_numbers,
+    table_datums,
+    taken,
+    taken_if,
+    weights_of,
+)
 from .dialects import IDS, PLAIN, SAMPLES, numbers_of
 
 STATUS = ("scored", "no_prediction", "no_target", "no_values")
@@ -21,28 +32,20 @@ STATUS = ("scored", "no_prediction", "no_target", "no_values")
 _SHOWN = 5
 
 
-class Batch(msgspec.Struct, frozen=True):
-    """Regression input as arrays.
+@stored_as("regression.run/1")
+class Tallies(CountTallies, frozen=True, kw_only=True):
+    """Tally of a regression run, whose labels are the targets: ``support`` counts rows.
 
     Attributes:
-        datums: ids and slices.
-        labels: the label keys, each of which is a target.
-        paired: rows that both sides have.
-        status: int8 [n_datums], code of ``STATUS``.
+        paired: rows of both sides, :class:`~evalengine.tally.paired_values.Paired`, or on disk
+            :class:`~evalengine.tally.tables.InFiles`.
     """
 
-    datums: Datums
-    labels: Labels
-    paired: Paired
-    status: Array
+    paired: Any
 
 
-def encode_batch(frames: Frames) -> Batch:
-    """Pair the numbers of checked tables.
-
-    Args:
-        frames: checked tables; consumed, except their notes.
-    """
+def encode_batch(frames: Frames) -> Tallies:
+    """Pair the numbers of checked tables, as a tally without errors of single datums."""
     return _from_table(frames, frames.table) if frames.table is not None else _from_sides(frames)
 
 
@@ -99,10 +102,10 @@ def _beside(*tables: pl.DataFrame) -> dict[str, tuple[int, Array]]:
     return columns
 
 
-def _from_table(frames: Frames, table: pl.DataFrame) -> Batch:
+def _from_table(frames: Frames, table: pl.DataFrame) -> Tallies:
     height = table.height
     row_numbers(table)
-    key = taken(table, "label_key") if "label_key" in table.columns else None
+    key = taken_if(table, "label_key")
     datums, codes = table_datums(frames, table, height)
     datum = (
         np.arange(height, dtype=np.int32) if codes is None else codes.astype(np.int32, copy=False)
@@ -113,13 +116,13 @@ def _from_table(frames: Frames, table: pl.DataFrame) -> Batch:
         key_code,
         _numbers(table, "target"),
         _predicted(table),
-        _numbers(table, "weight") if "weight" in table.columns else None,
+        weights_of(table),
         {name: values for name, (_, values) in _beside(table).items()},
     )
     status = np.full(len(datums), STATUS.index("no_values"), np.int8)
     status[datum] = STATUS.index("scored")
     paired = paired if codes is None and key is None else _in_order(paired)
-    return Batch(datums, labels, paired, status)
+    return Tallies(datums=datums, labels=labels, paired=paired, present=status)
 
 
 def _in_order(paired: Paired) -> Paired:
@@ -128,22 +131,20 @@ def _in_order(paired: Paired) -> Paired:
     return paired if bool((np.diff(place) > 0).all()) else paired.take(np.argsort(place))
 
 
-def _from_sides(frames: Frames) -> Batch:
+def _from_sides(frames: Frames) -> Tallies:
     predictions, truths = frames.predictions, frames.ground_truths
     row_numbers(predictions), row_numbers(truths)
-    dataset = dataset_of(frames)
     sides = (truths, predictions)
-    keys = [taken(side, "label_key") if "label_key" in side.columns else None for side in sides]
+    keys = [taken_if(side, "label_key") for side in sides]
     labels, key_codes = _keys(keys, [side.height for side in sides])
-    ids = [taken(side, "datum_id") for side in sides]
-    datums, codes = encode_datums(ids, frames, dataset, [GROUND_TRUTHS, PREDICTIONS])
+    datums, codes = encode_sides(frames)
     pairs, places = _pairs(len(labels), codes, key_codes)
     true, predicted = (np.full(pairs.size, -1, np.int64) for _ in sides)
     for side, place in zip((true, predicted), places, strict=True):
         side[place] = np.arange(place.size)
     both = np.flatnonzero((true >= 0) & (predicted >= 0))
     rows = true[both], predicted[both]
-    weight = _numbers(truths, "weight") if "weight" in truths.columns else None
+    weight = weights_of(truths)
     paired = Paired(
         (pairs[both] // len(labels)).astype(np.int32),
         (pairs[both] % len(labels)).astype(np.int32),
@@ -160,7 +161,7 @@ def _from_sides(frames: Frames) -> Batch:
     if len(labels) > 1:  # otherwise whole datums are missing, which checks report
         lone = pairs[(true >= 0) != (predicted >= 0)] // len(labels)
         _tell_lone(frames, datums, lone[(has_target & answered)[lone]])
-    return Batch(datums, labels, paired, status)
+    return Tallies(datums=datums, labels=labels, paired=paired, present=status)
 
 
 def _pairs(width: int, datums: list[Array], keys: list[Array]) -> tuple[Array, list[Array]]:

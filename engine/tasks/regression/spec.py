@@ -15,7 +15,7 @@ from ...ingest.problems import Note
 from ...metrics import Metric
 from ...schemas.arrays import Array
 from ...schemas.errors import InputError
-from ...schemas.results import frame_schema
+from ...schemas.results import frame_schema, in_schema
 from ...schemas.wording import option
 from ...tally.paired_values import Paired, PairedView
 from ..contents import ROWS, Content, Contents, Rows
@@ -33,8 +33,8 @@ from .dialects import (
     quantiles_of,
     read_of,
 )
-from .encode import STATUS, encode_batch
-from .tallies import ERROR, Tallies, common, counted, errors_of, merge, tally
+from .encode import STATUS, Tallies, encode_batch
+from .tallies import ERROR, common, counted, errors_of, merge, tally
 
 # The metrics that tables can carry: those of columns that are there.
 
@@ -66,9 +66,6 @@ def fit(
     metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, asked_for: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:
     """Return the metrics as planned, after checking that the tables have their columns.
-
-    Args:
-        asked_for: the user named the metrics.
 
     Raises:
         InputError: the columns of a metric named by the user are missing.
@@ -205,19 +202,13 @@ def _of_several(tallies: Tallies, error: str, settings: Settings) -> pl.DataFram
         json.dumps({"label_key": name}, ensure_ascii=False) for name in tallies.labels.key_names
     ]
     schema = {**frame_schema(FRAME, datum=tallies.datums.id_dtype), "parameters": pl.String()}
-    return pl.DataFrame(
-        {
-            "datum_id": tallies.datums.id.gather(datum[order]),
-            "value": pl.Series(value[order], nan_to_null=True),
-            "status": pl.Series(STATUS, dtype=pl.String).gather(tallies.present[datum[order]]),
-            "parameters": pl.Series([*names, None], dtype=pl.String).gather(key[order]),
-        }
-    ).select(
-        pl.lit(error if name == "metric" else None, dtype=dtype).alias(name)
-        if name in ("metric", "statistic", "k")
-        else pl.col(name).cast(dtype)
-        for name, dtype in schema.items()
-    )
+    columns = {
+        "datum_id": tallies.datums.id.gather(datum[order]),
+        "value": pl.Series(value[order], nan_to_null=True),
+        "status": pl.Series(STATUS, dtype=pl.String).gather(tallies.present[datum[order]]),
+        "parameters": pl.Series([*names, None], dtype=pl.String).gather(key[order]),
+    }
+    return in_schema(columns, schema, metric=error)
 
 
 def rows_of_frame(tallies: Tallies) -> int:
@@ -259,14 +250,6 @@ def samples() -> Iterator[Sample]:
     yield table.join(keys, how="cross"), None, asked
 
 
-def warm_large() -> None:
-    """Run the kernels that only large tables reach."""
-    from ...kernels import warm
-
-    warm.parts()
-    warm.errors()
-
-
 # The plan of a regression run in words.
 
 
@@ -298,7 +281,7 @@ TASK = Task(
     contents=Contents(of_tally=contents),
     no_limits="every row has one prediction and one target, so no choice is open",
     drawn=PairedView.drawn,
-    warm_large=warm_large,
+    warm=("parts", "errors"),
     examine=lambda frames, settings, needs, workers: encode_batch(frames),
     in_parts=counts_in_parts("paired", merge, rows_of_frame),
     unanswered=Unanswered(counted),

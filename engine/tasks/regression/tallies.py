@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -12,15 +11,13 @@ import numpy as np
 from ...ingest.frames import Frames
 from ...ingest.problems import Note, note_of
 from ...schemas.arrays import Array
-from ...tally.datums import Datums, Labels
 from ...tally.paired_values import Paired
-from ...tally.registry import stored_as
 from ...tally.stats import Column, Fill, Stats, row_places
-from ..counted import merged_counts
+from ..counted import merge_by
 from ..encoding import Workers
 from ..rules import out_of_step
 from .dialects import INTERVALS, QUANTILES, SAMPLES, SCALES, Settings, read_of
-from .encode import STATUS, Batch, encode_batch
+from .encode import STATUS, Tallies, encode_batch
 from .metrics.distributions import of_quantiles, of_samples, winkler
 
 ERROR = "AbsoluteError"
@@ -33,39 +30,11 @@ _OTHERS = {
 """Input of distributions -> per-datum number if there is no prediction."""
 
 
-@stored_as("regression.run/1")
-class Tallies(msgspec.Struct, frozen=True):
-    """Tally of a regression run.
-
-    Attributes:
-        datums: ids and slices.
-        labels: the label keys, each of which is a target.
-        paired: rows of both sides, :class:`~evalengine.tally.paired_values.Paired`, or on disk
-            :class:`~evalengine.tally.tables.InFiles`.
-        stats: per-datum errors, :class:`~evalengine.tally.stats.Stats`, or on disk ``InFiles``.
-        present: int8 [n_datums], status of each datum.
-        seconds: step -> wall seconds.
-        beside: frames that exist for any metrics.
-        weighted: counts are sums of weights; always False: ``support`` counts rows.
-    """
-
-    datums: Datums
-    labels: Labels
-    paired: Any
-    stats: Any
-    present: Array
-    seconds: dict[str, float]
-    beside: tuple[str, ...] = ("per_datum",)
-    weighted: bool = False
-
-
 def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> Tallies:
     """Encode, match and tally.
 
     Args:
-        frames: checked tables; consumed, except their notes.
         needs: columns that metrics read in addition to predictions and targets.
-        workers: unused.
     """
     begun = time.perf_counter()
     here = {name for side in frames.sides.values() for name in side.columns}
@@ -77,12 +46,12 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     _tell_units(frames, batch)
     _tell_sentinels(frames, batch.paired)
     matched = time.perf_counter()
-    stats = stats_of(batch.status, batch.paired, error, settings)
+    stats = stats_of(batch.present, batch.paired, error, settings)
     seconds = {"match": matched - begun, "measure": time.perf_counter() - matched}
-    return Tallies(batch.datums, batch.labels, batch.paired, stats, batch.status, seconds)
+    return msgspec.structs.replace(batch, stats=stats, seconds=seconds)
 
 
-def _tell_zeros(frames: Frames, batch: Batch) -> None:
+def _tell_zeros(frames: Frames, batch: Tallies) -> None:
     """Add a note of rows whose scale is 0."""
     for name in SCALES:
         if name not in batch.paired.beside:
@@ -105,7 +74,7 @@ def _correlation(ours: Array, theirs: Array) -> float:
     return float(a @ b) / scale if scale else 0.0
 
 
-def _tell_units(frames: Frames, batch: Batch) -> None:
+def _tell_units(frames: Frames, batch: Tallies) -> None:
     """Add a warning of predictions in another unit: far off, but on a line with the targets."""
     paired, names = batch.paired, batch.labels.key_names
     for code, name in enumerate(names[:_TARGETS]):
@@ -213,24 +182,17 @@ def stats_of(present: Array, paired: Paired, error: str, settings: Settings) -> 
     return Stats(present == 0, {error: (column,)}, (STATUS, present))
 
 
-def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
-    """Merge tallies.
-
-    Args:
-        parts: tallies of disjoint sets of datums.
-
-    Raises:
-        InputError: parts are incompatible.
-    """
-    made = merged_counts(parts, "paired")
-    (error,) = parts[0].stats.columns
-    return Tallies(**made, stats=stats_of(made["present"], made["paired"], error, settings))
+merge = merge_by(
+    "paired",
+    lambda whole, settings: stats_of(
+        whole.present, whole.paired, next(iter(whole.stats.columns)), settings
+    ),
+)
 
 
 def counted(tallies: Tallies) -> Array:
     """Return the datums that enter means, bool [n_datums]."""
-    inside: Array = tallies.stats.counted
-    return inside
+    return tallies.stats.counted
 
 
 def common(tallies: Sequence[Tallies], codes: Sequence[Array], fill: Fill) -> list[Tallies] | None:

@@ -13,7 +13,7 @@ from ...kernels.retrieval import ROW, by_query, rank_judgments, tied_rows
 from ...schemas.arrays import Array
 from ...schemas.errors import InputError
 from ...schemas.wording import option
-from ..encoding import Workers
+from ..encoding import Workers, offsets_of
 from .dialects import Settings
 
 # Ranked lists with judgments, the input of all retrieval measures.
@@ -30,8 +30,7 @@ def count(start: Array, chosen: Array) -> Array:
         int64 [q].
     """
     upto = np.r_[0, np.cumsum(chosen, dtype=np.int64)]
-    counted: Array = upto[start[1:]] - upto[start[:-1]]
-    return counted
+    return upto[start[1:]] - upto[start[:-1]]
 
 
 class Ties(msgspec.Struct, frozen=True):
@@ -50,9 +49,8 @@ class Lists(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The queries of a run; unjudged documents are only counted.
 
     Two ragged arrays (CSR over queries) contain everything: ``hits``, retrieved documents that have
-    a
-    judgment, by rank; and ``golds``, the judgments, by relevance. For ids each hit is one gold. For
-    texts a hit may match several golds and a gold several hits.
+    a judgment, by rank; and ``golds``, the judgments, by relevance. For ids each hit is one gold.
+    For texts a hit may match several golds and a gold several hits.
 
     Attributes:
         retrieved: int64 [q], documents retrieved.
@@ -61,8 +59,7 @@ class Lists(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         relevance: float64 [h], the highest relevance among the golds that the hit matches;
             negative for an unjudged document of the pool (trec_eval's bpref and infAP).
         gain: float64 [h], relevance with every gold credited once, to the first hit that matches
-            it,
-            and one gold per hit; 0.0 for a hit without a gold. For ids the same array as
+            it, and one gold per hit; 0.0 for a hit without a gold. For ids the same array as
             ``relevance``.
         gold_start: int64 [q + 1], offsets of the judgments of each query.
         gold: float64 [g], their relevance, descending within a query.
@@ -72,8 +69,7 @@ class Lists(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             none.
         tokens: float64 [q], estimated tokens of the retrieved texts; None if not needed.
         ties: ranks shared by equal scores if these are averaged, else None. Then ``rank`` follows
-            the
-            order of the input, and a measure is its mean over all orders of equal scores.
+            the order of the input, and a measure is its mean over all orders of equal scores.
     """
 
     retrieved: Array
@@ -167,14 +163,12 @@ class LaidOut(msgspec.Struct):
     @property
     def rows(self) -> Array:
         """Row number of each retrieved row, uint64 [n]."""
-        numbers: Array = self.laid[:, ROW]
-        return numbers
+        return self.laid[:, ROW]
 
     @property
     def gold_rows(self) -> Array:
         """Row number of each judgment, uint64 [g]."""
-        numbers: Array = self.golds[:, ROW]
-        return numbers
+        return self.golds[:, ROW]
 
 
 def meet_ids(
@@ -183,8 +177,7 @@ def meet_ids(
     """Find the judged rows of every query.
 
     Ids are compared by 64-bit hashes, then equal ones by the ids; if hashes collide, the ids are
-    coded
-    exactly instead.
+    coded exactly instead.
 
     Args:
         run: retrieved documents.
@@ -224,8 +217,7 @@ def _meet(
     gold_start, golds = by_query(judged.query, keys[1], judged.value, n)
     lengths = np.diff(start)
     most = lengths if repeats else np.minimum(lengths, np.diff(gold_start))
-    room = np.zeros(n + 1, np.int64)
-    np.cumsum(most, out=room[1:])
+    room = offsets_of(most)
     size = int(room[-1])
     out = (
         np.empty(size, np.int64),
@@ -241,8 +233,7 @@ def _meet(
     )
     many, twice = out[4:]
     columns: list[Array] = list(out[:4])
-    hit_start = np.zeros(n + 1, np.int64)
-    np.cumsum(many, out=hit_start[1:])
+    hit_start = offsets_of(many)
     if int(hit_start[-1]) < size:
         kept = np.arange(int(hit_start[-1])) + np.repeat(room[:-1] - hit_start[:-1], many)
         columns = [array[kept] for array in columns]

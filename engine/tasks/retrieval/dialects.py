@@ -9,7 +9,6 @@ import msgspec
 
 from ...dialects import Dialect, TaskSettings, of_task
 from ...schemas.errors import invalid
-from ...schemas.layouts import Layout
 from ...schemas.options import DECLARED, FINITE, Options
 
 
@@ -252,8 +251,3 @@ DIALECTS = of_task(
     ),
 )
 """The dialects of retrieval."""
-
-
-# Layout of retrieval results: the metrics in their order.
-
-LAYOUTS: dict[str | None, Layout] = {}

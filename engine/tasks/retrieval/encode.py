@@ -22,48 +22,26 @@ from ...schemas.errors import InputError, OptionError, invalid
 from ...schemas.options import Options
 from ...schemas.wording import option
 from ...tally.datums import Datums
-from ..encoding import (
-    Workers,
-    dataset_of,
-    encode_datums,
-    row_numbers,
-    row_of_datums,
-    table_datums,
-    taken,
-)
+from ..encoding import Workers, encode_sides, row_numbers, row_of_datums, table_datums, taken
 from .by_id import LaidOut, Lists, Side, judged_side, lists_of, meet_ids
 from .dialects import MATCHES, SENTENCES, Settings
 
 # Texts matched by a rule: relevance of retrieved texts, and golds they match.
 
 
-class Texts(msgspec.Struct):
-    """Texts of one side.
-
-    Attributes:
-        query: int32 [n], query of each.
-        text: the texts, row by row.
-        value: float64 [n], scores (higher first), or relevance.
-    """
-
-    query: Array
-    text: pl.Series
-    value: Array
-
-
-def _laid_out(texts: Texts, n: int) -> tuple[pl.Series, Array, Array]:
+def _laid_out(texts: Side, n: int) -> tuple[pl.Series, Array, Array]:
     """Texts by query, then by descending value; their offsets and values."""
     # lexsort keeps the order of rows; of equal golds the most relevant comes first, and is kept
     order = np.lexsort((-texts.value, texts.query))
     start = np.zeros(n + 1, np.int64)
     np.cumsum(np.bincount(texts.query, minlength=n), out=start[1:])
-    return texts.text.gather(order), start, texts.value[order]
+    return texts.doc.gather(order), start, texts.value[order]
 
 
 def text_lists(
     n: int,
-    retrieved: Texts,
-    relevant: Texts,
+    retrieved: Side,
+    relevant: Side,
     rule: str,
     settings: Settings,
     workers: Workers,
@@ -93,7 +71,9 @@ def text_lists(
         rules=settings.rules,
         workers=workers,
     )
-    worth = np.ones(int(matched.gold_start[-1])) if matched.gold is None else value[matched.gold]
+    worth = np.ones(int(matched.gold_start[-1]))
+    if matched.gold_row is not None:
+        worth = value[matched.gold_row]
     size = int(matched.retrieved_start[-1])
     best, gain = np.empty(size), np.empty(size)
     gold_rank = np.zeros(worth.size, np.int32)
@@ -164,10 +144,6 @@ def encode_batch(
 ) -> Batch:
     """Code queries, sort lists, and match judged documents.
 
-    Args:
-        frames: checked tables; consumed.
-        needs: needs to measure.
-
     Raises:
         InputError: a document twice in a list, or a rank.
         OptionError: a matching rule that the metrics do not support.
@@ -176,11 +152,8 @@ def encode_batch(
     if table is not None:
         return _one_table(frames, table, settings, needs, workers)
     run, judged = _named_alike(frames.predictions, frames.ground_truths)
-    dataset = dataset_of(frames)
-    ids = [taken(run, "datum_id"), taken(judged, "datum_id")]
     height = run.height, judged.height
-    roles = [PREDICTIONS, GROUND_TRUTHS]
-    datums, (query, golds) = encode_datums(ids, frames, dataset, roles)
+    datums, (query, golds) = encode_sides(frames, (PREDICTIONS, GROUND_TRUTHS))
     relevance = (
         taken(judged, "relevance").to_numpy()
         if "relevance" in judged.columns
@@ -194,17 +167,16 @@ def encode_batch(
         _tell(frames, check_ranks(query, -value, datums.id, "predictions"))
     answered = np.bincount(query, minlength=len(datums)) > 0
     judged_query = np.bincount(golds, minlength=len(datums)) > 0
-    if "doc_id" in run.columns:
-        kind, rows = "rank" if ranked else "score", (row_numbers(run), row_numbers(judged))
-        sides = (
-            Side("predictions", query, taken(run, "doc_id"), value, kind, rows[0]),
-            Side("ground truths", golds, taken(judged, "doc_id"), relevance, "relevance", rows[1]),
-        )
-        lists, others = _by_id(frames, datums, *sides, settings, needs, workers)
-    else:
-        retrieved = Texts(query, taken(run, "text"), value)
-        relevant = Texts(golds, taken(judged, "text"), relevance)
-        lists, others = _by_text(len(datums), retrieved, relevant, settings, needs, workers)
+    texts = "doc_id" not in run.columns
+    name, kind = "text" if texts else "doc_id", "rank" if ranked else "score"
+    sides = (
+        Side("predictions", query, taken(run, name), value, kind, row_numbers(run)),
+        Side(
+            "ground truths", golds, taken(judged, name), relevance, "relevance", row_numbers(judged)
+        ),
+    )
+    lists, others = _lists(frames, datums, *sides, settings, needs, workers, texts=texts)
+    if texts:
         _tell_tied(frames, query, value, lists)
     _tell_relevance(frames, relevance, lists, judged_query)
     if not ranked:
@@ -233,7 +205,7 @@ def _order(run: pl.DataFrame, height: int) -> Array:
     return -np.arange(height, dtype=np.float64)
 
 
-def _by_id(
+def _lists(
     frames: Frames,
     datums: Datums,
     run: Side,
@@ -241,7 +213,12 @@ def _by_id(
     settings: Settings,
     needs: frozenset[str],
     workers: Workers,
+    *,
+    texts: bool,
 ) -> tuple[Lists, dict[str, Lists]]:
+    """Return the ranked lists of ids or texts, and lists by other rules for some needs."""
+    if texts:
+        return _by_text(len(datums), run, judged, settings, needs, workers)
     if settings.match is not None:
         _tell(
             frames,
@@ -311,8 +288,8 @@ def _without_own(frames: Frames, run: Side, datums: Datums) -> Side:
 
 def _by_text(
     n: int,
-    retrieved: Texts,
-    relevant: Texts,
+    retrieved: Side,
+    relevant: Side,
     settings: Settings,
     needs: frozenset[str],
     workers: Workers,
@@ -338,9 +315,6 @@ def refuse_highest(settings: Settings, rules: set[tuple[str, bool]]) -> None:
     Args:
         settings: uses ``match_threshold``.
         rules: matching rules, each with whether a similarity equal to the threshold is a match.
-
-    Raises:
-        OptionError: names the rule.
     """
     if settings.match_threshold != 1:
         return
@@ -358,11 +332,7 @@ def refuse_highest(settings: Settings, rules: set[tuple[str, bool]]) -> None:
 
 
 def refuse_for_texts(settings: Settings, rule: str, needs: frozenset[str]) -> None:
-    """Raise OptionError for options without meaning for texts.
-
-    Raises:
-        OptionError: names them.
-    """
+    """Raise OptionError for options without meaning for texts."""
     if settings.judged_only:
         raise OptionError("judged_only: with texts, only matches are judged; remove it.")
     if settings.ties == "average":
@@ -401,17 +371,14 @@ def _one_table(
         query = np.repeat(query_of_row, column.list.len().to_numpy())
         sides.append((query, column.explode(empty_as_null=False, keep_nulls=False)))
     (query, ours), (golds, theirs) = sides
-    if not texts:
+    if texts:
+        ours, theirs = ours.cast(pl.String), theirs.cast(pl.String)
+    else:
         ours, theirs = _of_one_kind(ours, theirs, as_text=settings.rules.ids_as_text)
     value, relevance = -np.arange(query.size, dtype=np.float64), np.ones(golds.size)
-    if texts:
-        retrieved = Texts(query, ours.cast(pl.String), value)
-        relevant = Texts(golds, theirs.cast(pl.String), relevance)
-        lists, others = _by_text(len(datums), retrieved, relevant, settings, needs, workers)
-    else:
-        run = Side("retrieved", query, ours, value, None)
-        judged = Side("relevant", golds, theirs, relevance, None)
-        lists, others = _by_id(frames, datums, run, judged, settings, needs, workers)
+    run = Side("retrieved", query, ours, value, None)
+    judged = Side("relevant", golds, theirs, relevance, None)
+    lists, others = _lists(frames, datums, run, judged, settings, needs, workers, texts=texts)
     judged_query = np.zeros(len(datums), bool)
     judged_query[query_of_row] = True
     _tell_relevance(frames, relevance, lists, judged_query)
@@ -431,11 +398,7 @@ def _one_table(
 def _of_one_kind(
     ours: pl.Series, theirs: pl.Series, *, as_text: bool
 ) -> tuple[pl.Series, pl.Series]:
-    """Return ids of both sides in one dtype; an empty side takes that of the other.
-
-    Raises:
-        InputError: integers on one side and strings on the other.
-    """
+    """Return ids of both sides in one dtype; an empty side takes that of the other."""
     if ours.dtype == theirs.dtype:
         return ours, theirs
     if as_text:
@@ -460,10 +423,8 @@ def holds_texts(frames: Frames, settings: Settings) -> tuple[bool, str | None]:
     """Return True if the tables contain texts, which match by a rule; False for ids.
 
     For two tables the columns decide. For lists: a named rule or a dialect of texts; otherwise
-    column
-    names that contain ``_id``, ``context``, ``chunk`` or ``text``; otherwise strings with white
-    space
-    are texts.
+    column names that contain ``_id``, ``context``, ``chunk`` or ``text``; otherwise strings with
+    white space are texts.
 
     Returns:
         the answer; an explanation for the user, or None.
@@ -518,7 +479,6 @@ def needs_all_rows(
     Args:
         ready: the tables before any row is read.
         heads: first rows of each.
-        options: unused.
     """
     side = ready.sides.get(TABLE)
     if side is None:

@@ -19,8 +19,8 @@ from ..task import AT_MOST, EXACT, RANGE, UNKNOWN, Bound, Facts, Given, Limit, a
 from .by_id import Lists
 from .dialects import Settings
 from .encode import encode_batch
-from .measures.counts import cuts_of, levels_of, log_weights, looked_at
-from .measures.gains import gains_of
+from .metrics.gains import gains_of
+from .ranked import WHOLE, levels_of, log_weights
 
 # Bounds of measures over every way to judge the retrieved but unjudged documents.
 #
@@ -70,7 +70,8 @@ def bounds(
         columns_of: columns of the run.
     """
     queries = [_query(lists, q) for q in range(len(lists))]
-    depth = looked_at(lists, cuts_of(settings)[1])
+    cuts = _cuts(settings)
+    depth = np.where(cuts == WHOLE, lists.retrieved[:, None], cuts)
     made = {"low": dict[str, tuple[Column, ...]](), "high": dict[str, tuple[Column, ...]]()}
     for need in columns_of.keys() & set(BOUNDED):
         (column,) = columns_of[need]
@@ -84,6 +85,11 @@ def bounds(
         for end, values in zip(made, low_high, strict=True):
             made[end][need] = (msgspec.structs.replace(column, values=values),)
     return made["low"], made["high"]
+
+
+def _cuts(settings: Settings) -> Array:
+    """Cut-offs with the whole list behind, int64 [k]."""
+    return np.array([*(k for k in settings.k if k is not None), WHOLE], np.int64)
 
 
 def _query(lists: Lists, q: int) -> _Query:
@@ -143,7 +149,7 @@ def _r_precision(query: _Query, depth: Array, settings: Settings, highest: float
 
 
 def _average_precision(query: _Query, depth: Array, settings: Settings, highest: float) -> Array:
-    cuts = cuts_of(settings)[1]
+    cuts = _cuts(settings)
     out = np.zeros((2, len(settings.relevance_levels), cuts.size))
     for v, (ranks, golds, free) in enumerate(_levels(query, settings, highest)):
         whole = golds + np.arange(free.size + 1)
@@ -169,7 +175,7 @@ def _ndcg(query: _Query, depth: Array, settings: Settings, highest: float) -> Ar
     gold = gains_of(query.gold, settings.gains)
     gold, gain = gold[gold > 0], gains_of(query.relevance, settings.gains)
     longest = int(max(n + gold.size, query.rank.max(initial=0), query.open.max(initial=0), 1))
-    cuts = cuts_of(settings)[1]
+    cuts = _cuts(settings)
     out = np.zeros((2, 1, cuts.size))
     weight = np.zeros(longest + n + gold.size + 2)
     weight[1 : longest + 1] = 1 / log_weights(longest, settings.discount).weight[1:]

@@ -15,22 +15,10 @@ from ...ingest.problems import Note, not_read
 from ...ingest.shapes import LISTS
 from ...metrics.registry import Metric
 from ...schemas.wording import option
-from ...tally.stats import StatsView
 from ..contents import DOCUMENTS, Content, Contents, Document, Ranking, by_datum, copied, shortened
 from ..encoding import Workers
 from ..task import Common, LateNotes, Sample, Scaling, Task, Unanswered
-from ..values import (
-    IN_PARTS,
-    Judging,
-    StatsTallies,
-    cells_per_group,
-    common,
-    counted,
-    merge,
-    own_frames,
-    values,
-    view,
-)
+from ..values import OF_VALUES, Judging, StatsTallies, common, counted, values
 from ..values import losses as of_stats
 from .dialects import MATCHES, SENTENCES, Settings
 from .encode import encode_batch, holds_texts, needs_all_rows
@@ -43,11 +31,7 @@ from .tallies import encoded, scaled_by, tally, with_highest
 def fit(
     metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, asked_for: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:
-    """Return the requested metrics, or those of the default set that fit the tables.
-
-    Args:
-        asked_for: the user named the metrics.
-    """
+    """Return the requested metrics, or those of the default set that fit the tables."""
     if asked_for:
         return metrics, _unread(frames, settings)
     texts, _ = holds_texts(frames, settings)
@@ -195,13 +179,6 @@ def samples() -> Iterator[Sample]:
     yield texts, None, {"dialect": "remem"}
 
 
-def warm_large() -> None:
-    """Run the kernels that only large tables reach."""
-    from ...kernels import warm
-
-    warm.walks()
-
-
 # Loss of single queries.
 
 _RANK = "MRR"
@@ -234,11 +211,7 @@ losses = partial(of_stats, first=("nDCG", "F1"), spared="no_relevant", sentences
 
 
 def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
-    """Return one line per step.
-
-    Args:
-        needs: names of measures.
-    """
+    """Return one line per step."""
     rule = settings.match or f"{settings.default_match} (texts), equality (ids)"
     over = "all judged queries" if settings.complete else "queries in both tables"
     return [
@@ -253,23 +226,16 @@ TASK = Task(
     settings=Settings,
     fit=fit,
     tally=tally,
-    merge=merge,
-    view=view,
-    cells_per_group=cells_per_group,
-    own_frames=own_frames,
     explain=explain,
     samples=samples,
-    losses=losses,
     limits=LIMITS,
     contents=Contents(of_tables=contents),
-    drawn=StatsView.drawn,
-    warm_large=warm_large,
+    warm=("walks",),
     examine=encoded,
     needs_all_rows=needs_all_rows,
     scaling=Scaling(scaled_by, with_highest),
     late_notes=LateNotes(("scores_reversed", "judged_elsewhere"), lambda _: []),
-    in_parts=IN_PARTS,
-    common=Common(partial(common, cuts=True)),
+    **{**OF_VALUES, "losses": losses, "common": Common(partial(common, cuts=True))},
     unanswered=Unanswered(
         counted,
         leaves=lambda settings: not settings.complete,

@@ -17,8 +17,7 @@ from ..encoding import Workers
 from ..values import StatsTallies, no_labels
 from .dialects import Settings
 from .encode import Batch, encode_batch
-from .measures import all_measures, averageable, scaled
-from .measures.gains import refuse_endless
+from .metrics.gains import refuse_endless
 
 STATUS = ("scored", "no_relevant", "not_retrieved", "not_judged")
 """Status of a query; the first two enter means, the third if all judged queries count."""
@@ -28,10 +27,6 @@ def tally(
     frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers
 ) -> StatsTallies:
     """Encode, match and tally.
-
-    Args:
-        frames: checked tables; consumed.
-        needs: names of measures.
 
     Raises:
         InputError: a document or rank twice in a list, or gains that overflow.
@@ -47,7 +42,8 @@ def tally(
 
 def scaled_by(needs: frozenset[str]) -> str | None:
     """The column whose highest value in the whole input every part has to know; None for none."""
-    return "relevance" if scaled(needs) else None
+    scaled = any(metrics.measures("retrieval")[need].scaled for need in needs)
+    return "relevance" if scaled else None
 
 
 def with_highest(settings: Settings, highest: float) -> Settings:
@@ -65,24 +61,15 @@ def encoded(frames: Frames, settings: Settings, needs: frozenset[str], workers: 
     if settings.ties == "average":
         refuse_unaveraged(needs)
     batch = encode_batch(frames, settings, needs, workers)
-    if needs & _gaining():
+    every = metrics.all_metrics("retrieval").values()
+    if needs & {need for metric in every if "gains" in metric.params for need in metric.needs}:
         refuse_endless(batch.lists, settings, batch.datums.id)
     return batch
 
 
-def _gaining() -> set[str]:
-    """Needs of the metrics that take the option ``gains``."""
-    every = metrics.all_metrics("retrieval").values()
-    return {need for metric in every if "gains" in metric.params for need in metric.needs}
-
-
 def refuse_unaveraged(needs: frozenset[str]) -> None:
-    """Raise OptionError for measures that have no mean over the orders of equal scores.
-
-    Raises:
-        OptionError: names them.
-    """
-    left = {need for need in needs if not averageable(need)}
+    """Raise OptionError for measures that have no mean over the orders of equal scores."""
+    left = {need for need in needs if not metrics.measures("retrieval")[need].averaged}
     if left:
         every = metrics.all_metrics("retrieval").values()
         without = sorted(metric.name for metric in every if left & set(metric.needs))
@@ -104,7 +91,7 @@ def stats_of(batch: Batch, settings: Settings, needs: frozenset[str], workers: W
     """
     zero = batch.judged & ~batch.answered
     zero &= settings.rules.missing_zero
-    measures = all_measures()
+    measures = metrics.measures("retrieval")
     columns = {}
     for need in sorted(needs):
         lists = batch.others.get(need, batch.lists)

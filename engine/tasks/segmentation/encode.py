@@ -19,8 +19,10 @@ from ...schemas.errors import InputError
 from ...schemas.tuning import tuning
 from ...schemas.wording import option
 from ...tally.counts import Areas, Crossings, Pixels
-from ...tally.datums import Datums, Labels
-from ..encoding import Workers, dataset_of, encode_datums, encode_labels, taken
+from ...tally.datums import Labels
+from ...tally.registry import stored_as
+from ..counted import CountTallies, sides_of
+from ..encoding import Workers, encode_sides
 from ..pixels.maps import Pair, count_maps, opened_pair
 from ..pixels.rasters import NOTHING, Pairs, Side, quiet, side_of
 from ..rules import renamed
@@ -30,17 +32,13 @@ from .naming import (
     IGNORED,
     Names,
     Units,
-    apply_map,
     declared_codes,
     decoded,
     distinct,
-    ignored_codes,
     images_of,
     index_names,
-    labels_of,
-    seen_of,
+    label_codes,
     summed,
-    with_keys,
 )
 
 # Label maps that hardly overlap but would if reinterpreted: other numbering, rotation, void.
@@ -168,8 +166,7 @@ def resampling_notes(resampled: Array, counted: Pairs, units: Units, ids: pl.Ser
     """Return notes on resampled maps, and on those outside their ground truth.
 
     A map outside its ground truth is legal, since a prediction may cover less ground, but the datum
-    is
-    then scored as without a prediction, which would otherwise be hard to notice.
+    is then scored as without a prediction, which would otherwise be hard to notice.
 
     Args:
         resampled: int64 [m], units whose predicted map was resampled to another grid.
@@ -202,40 +199,28 @@ def resampling_notes(resampled: Array, counted: Pairs, units: Units, ids: pl.Ser
     return notes
 
 
-class Batch(msgspec.Struct, frozen=True):
-    """Segmentation input as counts.
+@stored_as("segmentation.run/1")
+class Tallies(CountTallies, frozen=True, kw_only=True):
+    """Tally of a segmentation run.
 
     Attributes:
-        datums: ids and slices.
-        labels: of both sides and the declared ones.
-        pixels: the counts.
-        answered: bool [n_datums], the datum is in the predictions.
-        known: bool [n_datums], the datum is in the ground truths.
+        pixels: the counts, :class:`~evalengine.tally.counts.Pixels`, or on disk
+            :class:`~evalengine.tally.tables.InFiles`.
     """
 
-    datums: Datums
-    labels: Labels
-    pixels: Pixels
-    answered: Array
-    known: Array
+    pixels: Any
 
 
 def encode_batch(
     frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers
-) -> Batch:
-    """Count pixels by datum and pair of labels.
-
-    Args:
-        frames: checked tables; consumed, except their notes.
-        needs: needs to summarise.
+) -> Tallies:
+    """Count pixels by datum and pair of labels, as a tally without values of single datums.
 
     Raises:
         InputError: pixels that cannot be read or compared, or an index without a name.
     """
-    dataset = dataset_of(frames)
+    datums, coded = encode_sides(frames)
     roles = (GROUND_TRUTHS, PREDICTIONS)
-    ids = [taken(frames.sides[role], "datum_id") for role in roles]
-    datums, coded = encode_datums(ids, frames, dataset, roles)
     truth, predicted = sides = [
         side_of(frames, role, codes, datums.id) for role, codes in zip(roles, coded, strict=True)
     ]
@@ -251,7 +236,8 @@ def encode_batch(
         )
     else:
         labels, pixels = _label_maps(frames, truth, predicted, units, settings, needs, workers)
-    return Batch(datums, labels, pixels, answered, labelled)
+    present = sides_of(answered, labelled)
+    return Tallies(datums=datums, labels=labels, pixels=pixels, present=present)
 
 
 def _label_maps(
@@ -281,9 +267,15 @@ def _label_maps(
         counted.truth != _or_nothing(settings.ignore_index, IGNORED)
     )
     counted = Pairs(*(getattr(counted, name)[kept] for name in Pairs.__struct_fields__))
-    labels, codes, ignored = _coded_indices(
-        frames, (truth, predicted), counted, units, names, settings
-    )
+    here, given = [], []
+    for index in (counted.truth, counted.found):
+        own = np.flatnonzero((index != NOTHING) & (index != _or_nothing(settings.background)))
+        here.append(own)
+        given.append((counted.place[own], index[own], counted.count[own]))
+    labels, coded, ignored = label_codes(frames, (truth, predicted), given, units, names, settings)
+    codes = [np.full(counted.place.size, -1, np.int64) for _ in here]
+    for whole, own, code in zip(codes, here, coded, strict=True):
+        whole[own] = code
     void = settings.ignore_index is not None or "raster_coding" in truth.frame.columns
     frames.notes += notes_of(pairs, counted, codes, labels, ignored=void)
     pixels = pixels_of(labels, units, counted.place, codes, counted.count, ignored, frames)
@@ -304,36 +296,6 @@ def _decoded(
         step = steps_of(settings.label_format)
         both.append(decoded(side, row[counted.place], values, counted.count, names, step))
     return Pairs(counted.place, both[0], both[1], counted.count)
-
-
-def _coded_indices(
-    frames: Frames,
-    sides: tuple[Side, Side],
-    counted: Pairs,
-    units: Units,
-    names: Names | None,
-    settings: Settings,
-) -> tuple[Labels, list[Array], Array]:
-    """Labels of all indices, label codes of both columns of pairs (-1 for none), ignored labels."""
-    values, keys, spread = [], [], []
-    pairs = {}
-    for side, index in zip(sides, (counted.truth, counted.found), strict=True):
-        here = np.flatnonzero((index != NOTHING) & (index != _or_nothing(settings.background)))
-        seen, inverse = seen_of(counted.place[here], index[here], counted.count[here], units)
-        value = labels_of(seen, names, side.role, side.ids, None)
-        pairs[side.role] = pl.DataFrame({"label_key": seen.key, "label_value": value})
-        values.append(value)
-        keys.append(seen.key)
-        spread.append((here, inverse))
-    apply_map(frames, pairs, settings)
-    labels, coded = encode_labels(values, keys, frames)
-    labels = with_keys(labels, units)
-    codes = []
-    for (here, inverse), code in zip(spread, coded, strict=True):
-        whole = np.full(counted.place.size, -1, np.int64)
-        whole[here] = code[inverse]
-        codes.append(whole)
-    return labels, codes, ignored_codes(labels, names, settings, codes[0])
 
 
 def _or_nothing(index: int | None, nothing: int = NOTHING) -> int:

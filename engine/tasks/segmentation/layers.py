@@ -23,7 +23,7 @@ from ...schemas.errors import InputError
 from ...schemas.tuning import tuning
 from ...tally.counts import Areas, Crossings, Pixels, no_surfaces
 from ...tally.datums import Datums, Labels
-from ..encoding import Workers, declared_sizes, encode_labels, sizes_in
+from ..encoding import Workers, declared_sizes, sizes_in
 from ..pixels.maps import map_of
 from ..pixels.rasters import NOTHING, MapRow, Side, in_thread, quiet
 from . import surfaces
@@ -32,16 +32,12 @@ from .naming import (
     IGNORED,
     Names,
     Units,
-    apply_map,
     declared_codes,
     decoded,
-    ignored_codes,
     images_of,
     index_names,
-    labels_of,
-    seen_of,
+    label_codes,
     summed,
-    with_keys,
 )
 
 # One side as masks of one label each: RLE, polygons and rasters of a label, or a map's indices.
@@ -279,8 +275,7 @@ def refuse_other_grids(sides: tuple[Side, Side]) -> None:
     """Check that the raster files of each datum share the grid of the first georeferenced one.
 
     Masks are compared by row and column, so that files of another projection, place or resolution
-    would
-    be compared as if aligned. Files without georeference are not checked.
+    would be compared as if aligned. Files without georeference are not checked.
 
     Args:
         sides: ground truths and predictions; their files are known to be readable.
@@ -386,7 +381,13 @@ def count_layers(
     ]
     ignored, read[0] = _without(sides[0], read[0], units, settings, settings.ignore_index)
     _, read[1] = _without(sides[1], read[1], units, settings, None)
-    labels, coded, dropped = _labelled(frames, sides, read, units, names, settings)
+    given = [
+        layers.row
+        if layers.index is None
+        else (units.of(side)[layers.row], layers.index, layers.masks.area)
+        for side, layers in zip(sides, read, strict=True)
+    ]
+    labels, coded, dropped = label_codes(frames, sides, given, units, names, settings)
     truth, predicted = (
         _united(side, layers, code, units, len(labels), ignored if side is sides[1] else None)
         for side, layers, code in zip(sides, read, coded, strict=True)
@@ -447,38 +448,6 @@ def _without(
     kept = np.flatnonzero(~drop & ~blank)
     index = None if layers.index is None else layers.index[kept]
     return gone, Layers(layers.masks.take(kept), layers.row[kept], index)
-
-
-def _labelled(
-    frames: Frames,
-    sides: tuple[Side, Side],
-    read: list[Layers],
-    units: Units,
-    names: Names | None,
-    settings: Settings,
-) -> tuple[Labels, list[Array], Array]:
-    """Labels of both sides, the label code of every mask, and which labels are ignored."""
-    dtypes = [side.frame.schema["label_value"] for side in sides if side.layered]
-    values, keys, spread = [], [], []
-    pairs: dict[str, pl.DataFrame] = {}
-    for side, layers in zip(sides, read, strict=True):
-        if layers.index is None:
-            values.append(side.frame["label_value"])
-            keys.append(side.key)
-            spread.append(layers.row)
-            continue
-        seen, inverse = seen_of(units.of(side)[layers.row], layers.index, layers.masks.area, units)
-        value = labels_of(seen, names, side.role, side.ids, dtypes[0] if dtypes else None)
-        pairs[side.role] = pl.DataFrame({"label_key": seen.key, "label_value": value})
-        values.append(value)
-        keys.append(seen.key)
-        spread.append(inverse)
-    if pairs:
-        apply_map(frames, pairs, settings)
-    labels, coded = encode_labels(values, keys, frames)
-    labels = with_keys(labels, units)
-    codes = [code[at] for code, at in zip(coded, spread, strict=True)]
-    return labels, codes, ignored_codes(labels, names, settings, codes[0])
 
 
 def _united(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -21,7 +21,7 @@ from ...schemas.errors import InputError
 from ...schemas.wording import option
 from ...tally.counts import Images
 from ...tally.datums import Labels
-from ..encoding import declared_labels
+from ..encoding import declared_places, encode_labels
 from ..pixels.rasters import NOTHING, Side
 from .dialects import Settings
 
@@ -69,8 +69,7 @@ def index_names(frames: Frames, settings: Settings) -> Names | None:
     """Return the names of indices from ``labels=``; None if it was not given.
 
     Indices are in column ``index``; otherwise integer labels are indices, and other labels are
-    numbered
-    in order, skipping the background.
+    numbered in order, skipping the background.
 
     Raises:
         InputError: indices that are not integers, or not unique.
@@ -171,6 +170,46 @@ def labels_of(
     if unnamed:
         raise _unnamed(seen, unnamed, names, role, ids)
     return pl.Series("label_value", values, dtype=names.dtype)
+
+
+def label_codes(
+    frames: Frames,
+    sides: Sequence[Side],
+    given: Sequence[tuple[Array, Array, Array] | Array],
+    units: Units,
+    names: Names | None,
+    settings: Settings,
+) -> tuple[Labels, list[Array], Array]:
+    """Code the labels of both sides.
+
+    Args:
+        given: per side the unit, index and pixels of each count or mask; or the row of each mask,
+            if rows have labels.
+
+    Returns:
+        labels; label code of each count or mask, per side; ignored labels, bool [n_labels].
+    """
+    dtypes = [side.frame.schema["label_value"] for side in sides if side.layered]
+    values, keys, spread = [], [], []
+    pairs: dict[str, pl.DataFrame] = {}
+    for side, own in zip(sides, given, strict=True):
+        if not isinstance(own, tuple):
+            values.append(side.frame["label_value"])
+            keys.append(side.key)
+            spread.append(own)
+            continue
+        seen, inverse = seen_of(*own, units)
+        value = labels_of(seen, names, side.role, side.ids, dtypes[0] if dtypes else None)
+        pairs[side.role] = pl.DataFrame({"label_key": seen.key, "label_value": value})
+        values.append(value)
+        keys.append(seen.key)
+        spread.append(inverse)
+    if pairs:
+        apply_map(frames, pairs, settings)
+    labels, coded = encode_labels(values, keys, frames)
+    labels = with_keys(labels, units)
+    codes = [code[at] for code, at in zip(coded, spread, strict=True)]
+    return labels, codes, ignored_codes(labels, names, settings, codes[0])
 
 
 def ignored_codes(labels: Labels, names: Names | None, settings: Settings, true: Array) -> Array:
@@ -348,8 +387,7 @@ class Units(msgspec.Struct, frozen=True):
         return at.astype(np.int64)
 
     def _joint(self, datum: Array, key: Array) -> Array:
-        joint: Array = datum.astype(np.int64) * len(self.keys) + key
-        return joint
+        return datum.astype(np.int64) * len(self.keys) + key
 
     def _joint_of(self, side: Side) -> Array:
         return self._joint(side.datum, _codes(side.key, self.keys))
@@ -446,15 +484,5 @@ def images_of(
 
 def declared_codes(frames: Frames, labels: Labels) -> Array | None:
     """Return a mask of the declared labels, bool [n_labels]; None without any."""
-    if frames.labels is None or frames.labels.is_empty():
-        return None
-    declared = declared_labels(frames, labels.frame)
-    key = ["label_key", "label_value"]
-    hits = labels.frame.join(
-        declared.select(key).with_columns(pl.lit(value=True).alias("declared")),
-        on=key,
-        how="left",
-        maintain_order="left",
-    )
-    here: Array = hits["declared"].fill_null(value=False).to_numpy()
-    return here
+    table = declared_places(frames, labels)
+    return None if table is None else table["place"].is_not_null().to_numpy()

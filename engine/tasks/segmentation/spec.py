@@ -30,14 +30,14 @@ from ..contents import (
     of_pixels,
 )
 from ..counted import cells_per_group, counts_in_parts, crossing_frame, frames_of, view_of
-from ..encoding import dataset_of, encode_datums, taken
+from ..encoding import encode_sides
 from ..pixels.maps import Pair, opened_pair
 from ..pixels.rasters import quiet, side_of, windows_of
 from ..task import Common, Cuts, LateNotes, Losses, PageFrame, Sample, Task
 from .dialects import Settings
-from .encode import encode_batch
+from .encode import Tallies, encode_batch
 from .naming import Units
-from .tallies import Tallies, common, label_notes, merge, tally
+from .tallies import common, label_notes, merge, tally
 
 # The metrics of a run: any label map or mask can carry all of them.
 
@@ -45,11 +45,7 @@ from .tallies import Tallies, common, label_notes, merge, tally
 def fit(
     metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, asked_for: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:
-    """Return the metrics as planned, and notes on options without effect on these tables.
-
-    Args:
-        asked_for: the user named the metrics.
-    """
+    """Return the metrics as planned, and notes on options without effect on these tables."""
     notes = []
     if settings.ignore_index is not None and "label_value" in frames.ground_truths.columns:
         written = option("ignore_index", settings.ignore_index)
@@ -165,9 +161,7 @@ def with_regions(
     """
     roles = (GROUND_TRUTHS, PREDICTIONS)
     few = copied(frames)
-    dataset = dataset_of(few)
-    columns = [taken(few.sides[role], "datum_id") for role in roles]
-    datums, coded = encode_datums(columns, few, dataset, roles)
+    datums, coded = encode_sides(few)
     sides = [side_of(few, role, code, datums.id) for role, code in zip(roles, coded, strict=True)]
     if any(side.layered for side in sides) or frames.label_map is not None:
         return contents_of
@@ -216,16 +210,10 @@ def _wrong(pair: Pair, settings: Settings) -> np.ndarray[Any, Any] | None:
 def confusion_frame(column: str | None, names: list[str], view: PixelView) -> pl.DataFrame:
     """Build the ``confusion`` frame of one view.
 
-    Args:
-        column: the slice column, None for the whole set.
-        names: names of the view's groups.
-
     Returns:
         the contract's columns, then ``iou``: pixels of the pair / pixels that either label has,
-        null
-        for unlabelled pixels; and ``share``: pixels of the label without a label on the other side
-        /
-        all of the label, null for pairs.
+        null for unlabelled pixels; and ``share``: pixels of the label without a label on the other
+        side / all of the label, null for pairs.
     """
     group, actual, predicted, count = view.crossed
     pair = (actual >= 0) & (predicted >= 0)
@@ -255,23 +243,11 @@ def samples() -> Iterator[Sample]:
     yield wide, wide[:, ::-1], {"metrics": every}
 
 
-def warm_large() -> None:
-    """Run the kernels that only large tables reach."""
-    from ...kernels import warm
-
-    warm.parts()
-    warm.warm_masks()
-
-
 # The plan of a segmentation run in words.
 
 
 def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
-    """Return one line per step.
-
-    Args:
-        needs: required tallies.
-    """
+    """Return one line per step."""
     left = [
         f"{name} {index}"
         for name, index in (
@@ -302,7 +278,7 @@ TASK = Task(
     losses=losses,
     contents=Contents(of_tally=contents, completed=with_regions),
     drawn=PixelView.drawn,
-    warm_large=warm_large,
+    warm=("parts", "masks"),
     examine=encode_batch,
     # Only tallying finds the labels.
     late_notes=LateNotes(

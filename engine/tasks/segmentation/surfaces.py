@@ -99,8 +99,7 @@ def _cropped(*masks: Array | None) -> list[Array | None]:
 def _boundary(mask: Array, depth: int) -> Array:
     """The pixels within a distance from the outline, on its inner side."""
     edges = segment_edges(mask.astype(np.int32), depth)
-    inner: Array = mask & (edges != INSIDE)
-    return inner
+    return mask & (edges != INSIDE)
 
 
 def of_maps(

@@ -9,7 +9,6 @@ import msgspec
 
 from ...dialects import Dialect, TaskSettings, of_task
 from ...schemas.errors import OptionError, invalid
-from ...schemas.layouts import Layout
 from ...schemas.option_values import Embedding, Encoder, read_stop_words
 from ...schemas.options import Options
 from ...schemas.wording import option
@@ -190,8 +189,3 @@ DIALECTS = of_task(
     ),
 )
 """The dialects of text."""
-
-
-# Layout of text results: the metrics in their order.
-
-LAYOUTS: dict[str | None, Layout] = {}

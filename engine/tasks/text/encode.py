@@ -18,14 +18,13 @@ from ...schemas.option_values import Encoder
 from ...schemas.wording import option
 from ...tally.datums import Datums
 from ..encoding import (
-    dataset_of,
-    encode_datums,
+    encode_sides,
     offsets_of,
     ragged,
     row_numbers,
     row_of_datums,
     table_datums,
-    taken,
+    taken_if,
 )
 from ..rules import out_of_step
 from .dialects import Settings
@@ -246,9 +245,6 @@ def has_vectors(frames: Frames) -> bool:
 def encode_batch(frames: Frames, settings: Settings) -> Batch:
     """Pair candidates with their references.
 
-    Args:
-        frames: checked tables; consumed, except their notes.
-
     Raises:
         InputError: several predictions of one datum, if that is not allowed.
     """
@@ -271,10 +267,10 @@ def _one_table(frames: Frames, table: pl.DataFrame) -> Batch:
     numbers = row_numbers(table)
     datums, codes = table_datums(frames, table, height)
     datum = np.arange(height) if codes is None else codes.astype(np.int64)
-    ours, theirs = _columns_of(table, "embedding"), _columns_of(table, "reference_embedding")
+    ours, theirs = taken_if(table, "embedding"), taken_if(table, "reference_embedding")
     vectors = None if ours is None or theirs is None else (ours, *_flat(theirs))
     contexts = _contexts(table)
-    texts, references = _columns_of(table, "text"), _columns_of(table, "reference")
+    texts, references = taken_if(table, "text"), taken_if(table, "reference")
     if texts is not None and references is None and theirs is None:
         # No metric reads references: use an empty text for each missing one.
         null, flat, many = texts.is_null().to_numpy(), _no_texts(height), np.ones(height, np.int64)
@@ -305,20 +301,14 @@ def _one_table(frames: Frames, table: pl.DataFrame) -> Batch:
         pairs.made["contexts"] = contexts
     if vectors is not None:
         pairs.made["vectors"] = of_columns(vectors[0], vectors[1], offsets_of(vectors[2]))
-    referenced = np.zeros(len(datums), bool)
-    referenced[datum if codes is None else codes] = True
     # Datums that only a table of datums knows come behind those of the rows.
     row = row_of_datums(numbers, codes, len(datums), height)
     return Batch(datums, pairs, datum, status, row, None if numbers is not None else height)
 
 
-def _columns_of(table: pl.DataFrame, name: str) -> pl.Series | None:
-    return taken(table, name) if name in table.columns else None
-
-
 def _contexts(table: pl.DataFrame) -> pl.Series | None:
     """Return the contexts of each row, joined by line breaks; null if there are none."""
-    lists = _columns_of(table, "contexts")
+    lists = taken_if(table, "contexts")
     if lists is None:
         return None
     some = lists.list.drop_nulls()
@@ -347,12 +337,10 @@ def _flat(references: pl.Series) -> tuple[pl.Series, Array]:
 def _two_tables(frames: Frames, settings: Settings) -> Batch:
     """A row a candidate on one side, a row a reference on the other."""
     ours, theirs = frames.predictions, frames.ground_truths
-    dataset = dataset_of(frames)
-    ids = [taken(ours, "datum_id"), taken(theirs, "datum_id")]
-    datums, (datum, of) = encode_datums(ids, frames, dataset, [PREDICTIONS, GROUND_TRUTHS])
-    sides = _columns_of(ours, "embedding"), _columns_of(theirs, "embedding")
+    datums, (datum, of) = encode_sides(frames, (PREDICTIONS, GROUND_TRUTHS))
+    sides = taken_if(ours, "embedding"), taken_if(theirs, "embedding")
     contexts = _contexts(ours)
-    texts, references = _columns_of(ours, "text"), _columns_of(theirs, "text")
+    texts, references = taken_if(ours, "text"), taken_if(theirs, "text")
     if texts is None or references is None:
         if sides[0] is None or sides[1] is None:
             raise InputError(_ONE_SIDED)
@@ -394,11 +382,7 @@ def _two_tables(frames: Frames, settings: Settings) -> Batch:
 
 
 def _refuse_several(datums: Datums, datum: Array) -> None:
-    """Raise InputError for datums with more than one prediction.
-
-    Raises:
-        InputError: names the first.
-    """
+    """Raise InputError for datums with more than one prediction."""
     many = np.bincount(datum, minlength=len(datums))
     twice = np.flatnonzero(many > 1)
     if twice.size:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import polars as pl
@@ -14,15 +14,13 @@ from ...metrics.registry import Metric, all_metrics
 from ...schemas.errors import InputError
 from ...schemas.option_values import Embedding
 from ...schemas.wording import option
-from ...tally.stats import StatsView
 from .. import values
 from ..contents import Content, Contents, beside, by_datum
 from ..encoding import Workers
-from ..task import Common, Sample, Task, Unanswered
-from ..values import IN_PARTS, cells_per_group, common, counted, losses, merge, view
+from ..task import Sample, Task, Unanswered
+from ..values import OF_VALUES, counted
 from .dialects import Settings
 from .encode import has_texts, has_vectors
-from .measures import by_vectors
 from .tallies import examine, tally
 
 # Metrics that tables support.
@@ -44,15 +42,15 @@ def fit(
     alone = has_texts(frames, references=False)
     vectors = vectors or (texts and settings.embedder is not None)
     if asked_for:
-        _refuse([one for one in metrics if by_vectors(one.needs) and not vectors], _NO_VECTORS)
-        counted = [one for one in metrics if not by_vectors(one.needs)]
+        _refuse([one for one in metrics if _by_vectors(one.needs) and not vectors], _NO_VECTORS)
+        counted = [one for one in metrics if not _by_vectors(one.needs)]
         lacking = [one for one in counted if not (alone if "reference" in one.spares else texts)]
         _refuse(lacking, _NO_TEXTS)
     else:
         metrics = metrics if texts else ()
         if vectors:
             every = all_metrics("text").values()
-            more = [one for one in every if by_vectors(one.needs) and one not in metrics]
+            more = [one for one in every if _by_vectors(one.needs) and one not in metrics]
             metrics = (*metrics, *more)
     read = {name for metric in metrics for name in metric.params}
     if "embedder" in read and settings.embedder is not None and has_vectors(frames):
@@ -76,6 +74,11 @@ def _refuse(metrics: list[Metric], why: str) -> None:
             code="metric_unfit",
             metrics=[one.name for one in metrics],
         )
+
+
+def _by_vectors(needs: Iterable[str]) -> bool:
+    """Return True if needs are computed from vectors instead of texts."""
+    return any(metrics.measures("text")[need].vectors for need in needs)
 
 
 # The frame of single datums of texts.
@@ -114,7 +117,7 @@ def samples() -> Iterator[Sample]:
             "reference": [["Cats sat on a mat.\nThe end.", "a cat"], [f"{long} end"], ["none"]],
         }
     )
-    every = [one.name for one in metrics.all_metrics("text").values() if not by_vectors(one.needs)]
+    every = [one.name for one in metrics.all_metrics("text").values() if not _by_vectors(one.needs)]
     for more in (
         {},
         {"use_stemmer": True, "tokenizer": "none"},
@@ -123,13 +126,6 @@ def samples() -> Iterator[Sample]:
         {"dialect": "continuous-eval"},
     ):
         yield texts, None, {"metrics": every, **more}
-
-
-def warm_large() -> None:
-    """Run the kernels that only large tables reach."""
-    from ...kernels import warm
-
-    warm.walks()
 
 
 # Contents of single texts: word diff of prediction and reference.
@@ -164,14 +160,10 @@ def _texts(rows: pl.DataFrame | None, name: str) -> list[str]:
 
 
 def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
-    """Return one line per step.
-
-    Args:
-        needs: names of measures.
-    """
+    """Return one line per step."""
     stems = ", stemmed" if settings.use_stemmer else ""
     vectors = []
-    if by_vectors(tuple(needs)):
+    if _by_vectors(needs):
         embedder = settings.embedder
         by = "of the tables"
         if isinstance(embedder, Embedding):
@@ -192,19 +184,12 @@ TASK = Task(
     settings=Settings,
     fit=fit,
     tally=tally,
-    merge=merge,
-    view=view,
-    cells_per_group=cells_per_group,
-    own_frames=own_frames,
     explain=explain,
     samples=samples,
-    losses=losses,
     contents=Contents(of_tables=contents),
-    drawn=StatsView.drawn,
-    warm_large=warm_large,
+    warm=("walks",),
     examine=examine,
-    in_parts=IN_PARTS,
-    common=Common(common),
+    **{**OF_VALUES, "own_frames": own_frames},
     unanswered=Unanswered(counted),
     growth=8,  # tokens in addition to texts
 )

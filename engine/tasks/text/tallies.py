@@ -7,6 +7,7 @@ import time
 import msgspec
 import numpy as np
 
+from ... import metrics
 from ...ingest.frames import Frames
 from ...schemas.arrays import Array
 from ...schemas.errors import OptionError
@@ -16,7 +17,6 @@ from ..encoding import Workers
 from ..values import StatsTallies, no_labels
 from .dialects import Settings
 from .encode import STATUS, Batch, encode_batch, made, tell_wordless
-from .measures import all_measures, by_vectors, in_rouge_words, summed
 
 
 def tally(
@@ -24,24 +24,21 @@ def tally(
 ) -> StatsTallies:
     """Encode, match and tally.
 
-    Args:
-        frames: checked tables; consumed.
-        needs: names of measures.
-
     Raises:
         InputError: several predictions of one datum, if that is not allowed.
         OptionError: a metric that does not support several predictions of one datum.
     """
     begun = time.perf_counter()
     batch = encode_batch(frames, settings)
-    if "vectors" not in batch.pairs.made and by_vectors(tuple(needs)):
+    measures = [metrics.measures("text")[need] for need in needs]
+    if "vectors" not in batch.pairs.made and any(one.vectors for one in measures):
         vectors, note = made(
             batch.pairs.candidates, batch.pairs.references, batch.pairs.start, settings
         )
         batch.pairs.made["vectors"] = vectors
         frames.notes.append(note)
     usual = settings.rules.sequence == "rouge-score" and settings.rouge_tokenizer == "ascii"
-    if usual and any(map(in_rouge_words, needs)):
+    if usual and any("rouge_tokenizer" in one.params for one in measures):
         tell_wordless(frames, batch)
     encoded = time.perf_counter()
     stats = stats_of(batch, settings, needs, workers)
@@ -55,12 +52,8 @@ def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: 
 
 
 def refuse_several(batch: Batch, needs: frozenset[str]) -> None:
-    """Raise OptionError for sums over datums if a datum has several predictions.
-
-    Raises:
-        OptionError: names the sums.
-    """
-    added = sorted(need for need in needs if summed(need))
+    """Raise OptionError for sums over datums if a datum has several predictions."""
+    added = sorted(need for need in needs if metrics.measures("text")[need].summed)
     if added and np.unique(batch.datum).size < batch.datum.size:
         raise OptionError(
             f"{', '.join(added)}: counts are summed over datums, and some datums have several"
@@ -73,10 +66,9 @@ def refuse_several(batch: Batch, needs: frozenset[str]) -> None:
 def stats_of(batch: Batch, settings: Settings, needs: frozenset[str], workers: Workers) -> Stats:
     """Compute the columns of all measures, for the best candidate of each datum."""
     refuse_several(batch, needs)
-    measures = all_measures()
     columns = {}
     for need in sorted(needs):
-        made = measures[need](batch.pairs, settings, workers)
+        made = metrics.measures("text")[need](batch.pairs, settings, workers)
         chosen = _best(made[0].values[:, 0, 0], batch)
         columns[need] = tuple(_by_datum(column, chosen, batch) for column in made)
     return Stats(batch.status == 0, columns, (STATUS, batch.status))
@@ -89,8 +81,7 @@ def _best(value: Array, batch: Batch) -> Array | None:
     order = np.lexsort((np.arange(value.size), -np.nan_to_num(value, nan=-np.inf), batch.datum))
     ordered = batch.datum[order]
     first = np.r_[True, ordered[1:] != ordered[:-1]]
-    chosen: Array = order[first]
-    return chosen
+    return order[first]
 
 
 def _with_standing(column: Column, chosen: Array | None, datum: Array, batch: Batch) -> Column:

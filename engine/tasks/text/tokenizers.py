@@ -257,10 +257,8 @@ def content_words(texts: pl.Series, words: tuple[str, ...] = FUNCTION_WORDS) -> 
     """Return the content words of texts, separated by white space.
 
     Texts are lowercased; ASCII punctuation is removed ("$1,234.50" is 123450), then stop words;
-    words
-    such as "cannot" and "gonna" become two, as in the Penn treebank (R. MacIntyre's rules); numbers
-    of
-    the same value ("007", "7", "1e3") become the same word.
+    words such as "cannot" and "gonna" become two, as in the Penn treebank (R. MacIntyre's rules);
+    numbers of the same value ("007", "7", "1e3") become the same word.
 
     Args:
         texts: String, without nulls.

@@ -18,15 +18,7 @@ from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ...schemas.errors import InputError
 from ...schemas.wording import option
 from ...tally.datums import Datums, Labels
-from ..encoding import (
-    Workers,
-    dataset_of,
-    declared_labels,
-    declared_sizes,
-    encode_datums,
-    encode_labels,
-    taken,
-)
+from ..encoding import Workers, declared_places, declared_sizes, encode_labels, encode_sides, taken
 
 # Masks in place of boxes: those that rows have, and polygons as pixels.
 
@@ -183,15 +175,13 @@ def encode_batch(frames: Frames, iou_type: str | None, workers: Workers) -> Batc
     Raises:
         InputError: only one side has labels, or rows without the compared geometry.
     """
-    dataset = dataset_of(frames)
     roles = (GROUND_TRUTHS, PREDICTIONS)
     sides = [frames.sides[role] for role in roles]
     masked = iou_type == "segm" or (iou_type is None and _masks_alone(sides))
     if not masked:
         for side, role in zip(sides, roles, strict=True):
             _refuse_boxless(side, role)
-    ids = [taken(side, "datum_id") for side in sides]
-    datums, datum = encode_datums(ids, frames, dataset, roles)
+    datums, datum = encode_sides(frames)
     length = _length(frames, datums)
     labelled = _labelled(sides)
     values = [
@@ -216,9 +206,6 @@ def refuse_frames(batch: Batch, first: int) -> None:
 
     Args:
         first: the number of the first frame.
-
-    Raises:
-        InputError: with the count and the first of them.
     """
     parts = []
     count = 0
@@ -248,9 +235,6 @@ def refuse_short(batch: Batch, seen: Array) -> None:
 
     Args:
         seen: int64 [n_datums], frames of each that have a row.
-
-    Raises:
-        InputError: with the count and the first of them.
     """
     short = np.flatnonzero((batch.length > 0) & (batch.length < seen))
     if short.size:
@@ -276,11 +260,7 @@ def _masks_alone(sides: list[pl.DataFrame]) -> bool:
 
 
 def _refuse_boxless(side: pl.DataFrame, role: str) -> None:
-    """Raise InputError for rows without a box.
-
-    Raises:
-        InputError: with the count.
-    """
+    """Raise InputError for rows without a box."""
     there = {*CORNER_NAMES} <= {*side.columns}
     boxless = side.height
     if there:
@@ -304,16 +284,11 @@ def _length(frames: Frames, datums: Datums) -> Array:
         pl.col("datum_id").cast(datums.id.dtype), pl.col("frames").cast(pl.Int64)
     )
     joined = datums.id.to_frame().join(lengths, on="datum_id", how="left", maintain_order="left")
-    length: Array = joined["frames"].fill_null(0).to_numpy()
-    return length
+    return joined["frames"].fill_null(0).to_numpy()
 
 
 def _labelled(sides: list[pl.DataFrame]) -> bool:
-    """Return True if rows have labels.
-
-    Raises:
-        InputError: only one side has labels.
-    """
+    """Return True if rows have labels."""
     have = ["label_value" in side.columns for side in sides]
     if any(have) and not all(have):
         there, lacking = (
@@ -365,10 +340,5 @@ def _side(frame: pl.DataFrame, role: str, datum: Array, label: Array, masks: Mas
 
 def _declared(frames: Frames, labels: Labels) -> Array:
     """Return a mask of the declared labels, bool [n_labels]."""
-    if frames.labels is None or frames.labels.is_empty():
-        return np.zeros(len(labels), bool)
-    key = ["label_key", "label_value"]
-    told = declared_labels(frames, labels.frame).select(*key, declared=pl.lit(value=True))
-    joined = labels.frame.select(key).join(told, on=key, how="left", maintain_order="left")
-    declared: Array = joined["declared"].fill_null(value=False).to_numpy()
-    return declared
+    table = declared_places(frames, labels)
+    return np.zeros(len(labels), bool) if table is None else table["place"].is_not_null().to_numpy()

@@ -94,8 +94,7 @@ class LaidOut(msgspec.Struct, frozen=True):
 
         def left(start: Array) -> Array:
             """Return the starts of the frames that still have rows."""
-            out: Array = np.r_[start[:-1][filled], start[-1]]
-            return out
+            return np.r_[start[:-1][filled], start[-1]]
 
         start = np.r_[filled_before[:-1][units], filled_before[-1]]
         truth_start, found_start = left(rows[0]), left(rows[1])
@@ -300,11 +299,7 @@ def _labels(labels: Labels, rules: TrackingRules, *, labelled: bool) -> tuple[Ar
 
 
 def _refuse_strangers(labels: Labels, scored: Array, rules: TrackingRules) -> None:
-    """Raise InputError for tables without any label that the dialect scores.
-
-    Raises:
-        InputError: names the labels, and how to map them.
-    """
+    """Raise InputError for tables without any label that the dialect scores."""
     if scored.any() or not len(labels):
         return
     names = labels.frame["label_value"].to_list()
@@ -343,8 +338,7 @@ def _staying(
         height = predicted.boxes[lone, 3] - predicted.boxes[lone, 1]
         gone[lone[height <= rules.least_height + EPSILON]] = True
     gone[lone[_within(predicted.some(lone), regions, workers)]] = True
-    stays: Array = ~gone
-    return stays
+    return ~gone
 
 
 def _within(predicted: Side, regions: Side, workers: Workers) -> Array:
@@ -398,9 +392,6 @@ class Matched(msgspec.Struct, frozen=True):
 
 def match(batch: Batch, settings: Settings, needs: frozenset[str], workers: Workers) -> Matched:
     """Match and count by sequence and label.
-
-    Args:
-        needs: ``hota``, ``clear``, ``identity``, ``events``: numbers to count; others are 0.
 
     Raises:
         InputError: no label is scored by the dialect, or a sequence has rows of more frames than

@@ -13,8 +13,8 @@ from ...ingest.problems import count_of
 from ...metrics import Metric
 from ...schemas.arrays import Array
 from ...tally.counts import CountsView
-from ..contents import ROWS, Content, Contents, Rows, called
-from ..counted import counts_in_parts, frames_of, view_of
+from ..contents import Content, Contents
+from ..counted import counts_in_parts, frames_of, label_tables, view_of
 from ..task import Cuts, Losses, Sample, Task
 from .dialects import Settings
 from .tallies import Tallies, error_rows, examine, merge, outcome_rows, rows_of, tally
@@ -64,23 +64,15 @@ def losses(
 def contents(tallies: Tallies, settings: Settings, codes: Array) -> list[Content]:
     """See :attr:`..contents.Contents.of_tally`: labels of sequences, the most boxes first."""
     rows = tallies.tracks.rows
-    out: list[Content] = []
-    names = ("label", "boxes", "predicted", "matched", "switches", "fragments")
-    for code in codes.tolist():
-        own = np.flatnonzero(rows.datum == code)
-        own = own[np.argsort(-(rows.truth[own] + rows.found[own]), kind="stable")]
-        shown = tuple(
-            (
-                called(tallies.labels.frame, int(rows.label[at])),
-                *(
-                    f"{getattr(rows, name)[at]}"
-                    for name in ("truth", "found", "tp", "switches", "fragments")
-                ),
-            )
-            for at in own[:ROWS].tolist()
-        )
-        out.append(Rows(columns=names, rows=shown, left_out=max(0, own.size - ROWS)))
-    return out
+    shown = {
+        "boxes": rows.truth,
+        "predicted": rows.found,
+        "matched": rows.tp,
+        "switches": rows.switches,
+        "fragments": rows.fragments,
+    }
+    columns = {name: lambda at, values=values: f"{values[at]}" for name, values in shown.items()}
+    return label_tables(tallies, rows, codes, rows.truth + rows.found, columns)
 
 
 # Tiny tables that make every kernel of tracking run once.
@@ -115,22 +107,11 @@ def samples() -> Iterator[Sample]:
     yield tracks, shaped, {"metrics": ["HOTA"], "iou_type": "segm", "datums": sizes}
 
 
-def warm_large() -> None:
-    """Run the kernels that only files reach."""
-    from ...kernels import warm
-
-    warm.parts()
-
-
 # The plan of a tracking run in words.
 
 
 def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
-    """Return one line per step.
-
-    Args:
-        needs: required tallies.
-    """
+    """Return one line per step."""
     at = settings.overlap
     lines = {
         "hota": f"match     HOTA: one assignment a frame, at {len(settings.alphas)} IoU thresholds",
@@ -164,6 +145,6 @@ TASK = Task(
     contents=Contents(of_tally=contents),
     no_limits="no number of it rests on ties of scores, a cap or missing judgments",
     drawn=CountsView.drawn,
-    warm_large=warm_large,
+    warm=("parts",),
     in_parts=counts_in_parts("tracks", merge),
 )

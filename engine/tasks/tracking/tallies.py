@@ -15,13 +15,12 @@ from ...ingest.geometry import CORNER_NAMES
 from ...ingest.problems import Note
 from ...kernels.tracking import FRAGMENT, MATCH, SWITCH
 from ...schemas.arrays import Array
-from ...schemas.results import empty_frame, frame_schema
+from ...schemas.results import empty_frame, frame_schema, in_schema
 from ...schemas.wording import option
 from ...tally.counts import TrackRows, Tracks
-from ...tally.datums import Datums, Labels
 from ...tally.registry import stored_as
 from ...tally.stats import Column, Stats
-from ..counted import joined_frames, merged_counts
+from ..counted import CountTallies, in_order, merge_by
 from ..encoding import Workers
 from ..rules import (
     FEWEST,
@@ -38,7 +37,7 @@ from ..rules import (
 from .dialects import Settings
 from .encode import Batch, Side, encode_batch, refuse_frames
 from .matching import Matched, match
-from .metrics.numbers import NUMBERS
+from .metrics import NUMBERS
 
 # Events: outcome of every box in CLEAR, per video frame, and the subset of errors.
 
@@ -93,7 +92,7 @@ def event_frame(batch: Batch, matched: Matched, settings: Settings) -> pl.DataFr
     if not batch.labelled:
         nothing = [pl.lit(None, frame.schema[name]).alias(name) for name in _LABEL]
         frame = frame.with_columns(nothing)
-    return in_order(frame.cast({name: dtype for name, dtype in schema.items() if dtype}))
+    return in_order(frame.cast({name: dtype for name, dtype in schema.items() if dtype}), _KEYS)
 
 
 _LABEL = ("label_key", "label_value")
@@ -115,13 +114,7 @@ def error_rows(events: pl.DataFrame) -> pl.DataFrame:
         "errors", label=events.schema["label_value"], datum=events.schema["datum_id"]
     )
     own = ("frame", "object_id", "track_id", "previous_track_id", "resumed")
-    return wrong.select(
-        *(
-            pl.col(name) if name in wrong.columns else pl.lit(None, dtype).alias(name)
-            for name, dtype in schema.items()
-        ),
-        *own,
-    )
+    return in_schema(wrong, {**schema, **{name: wrong.schema[name] for name in own}})
 
 
 def _corners(before: str, boxes: np.ndarray, at: np.ndarray) -> dict[str, pl.Series]:
@@ -158,11 +151,6 @@ def _given(values: pl.Series | None, at: np.ndarray) -> pl.Series:
     return values.gather(pl.Series(at, dtype=pl.Int64).replace(-1, None))
 
 
-def in_order(frame: pl.DataFrame) -> pl.DataFrame:
-    """Rows by sequence, frame, label, object and track."""
-    return frame.sort(_KEYS, nulls_last=True, maintain_order=True)
-
-
 # Evidence that tracks would overlap under other frame numbers, exchanged columns, units or labels.
 # Slow objects match despite an offset, so frames are compared whenever the lowest ones differ.
 
@@ -190,8 +178,7 @@ class _Units(msgspec.Struct, frozen=True):
 
     def boxes(self, rows: Array) -> Array:
         """Corners of some rows, float64 [k, 4]."""
-        corners: Array = self.corners[rows]
-        return corners
+        return self.corners[rows]
 
 
 def disagreement(
@@ -272,8 +259,7 @@ def _placed(key: Array, shift: int) -> Array:
     frames = pl.DataFrame({"datum": key[:, 0], "frame": key[:, 1], "code": np.arange(len(key))})
     wanted = frames.select("datum", frame=pl.col("frame") + shift)
     at = wanted.join(frames, on=["datum", "frame"], how="left", maintain_order="left")["code"]
-    places: Array = at.fill_null(-1).to_numpy()
-    return places
+    return at.fill_null(-1).to_numpy()
 
 
 def _shifted(
@@ -410,41 +396,23 @@ STATUS = ("scored", "not_predicted", "no_ground_truth", "no_boxes")
 
 
 @stored_as("tracking.run/1")
-class Tallies(msgspec.Struct, frozen=True):
-    """Tally of a tracking run.
+class Tallies(CountTallies, frozen=True, kw_only=True):
+    """Tally of a tracking run, whose datums are sequences.
 
     Attributes:
-        datums: sequences and their slices.
-        labels: of both sides and the declared ones.
         tracks: the counts, :class:`~evalengine.tally.counts.Tracks`, or on disk
             :class:`~evalengine.tally.tables.InFiles`.
-        stats: per-sequence metrics, :class:`~evalengine.tally.stats.Stats`, or on disk ``InFiles``.
-        present: int8 [n_datums], status of each sequence.
         counted: the counted needs: ``hota``, ``clear``, ``identity``.
         events: outcome of every box, from :func:`.event_frame`, or None.
-        seconds: step -> wall seconds.
-        beside: frames that exist for any metrics.
-        weighted: counts are sums of weights; always False.
     """
 
-    datums: Datums
-    labels: Labels
     tracks: Any
-    stats: Any
-    present: Array
     counted: tuple[str, ...]
     events: pl.DataFrame | None
-    seconds: dict[str, float]
-    beside: tuple[str, ...] = ("per_datum",)
-    weighted: bool = False
 
 
 def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> Tallies:
     """Encode, match and tally.
-
-    Args:
-        frames: checked tables; consumed, except their notes.
-        needs: ``hota``, ``clear``, ``identity``, ``events``.
 
     Raises:
         InputError: only one side has labels, rows without the compared geometry, or rows of frames
@@ -460,7 +428,16 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     present = _present(len(batch.datums), tracks)
     seconds = {"encode": read - begun, "match": time.perf_counter() - read}
     stats = stats_from(present, tracks, counted)
-    return Tallies(batch.datums, batch.labels, tracks, stats, present, counted, listed, seconds)
+    return Tallies(
+        datums=batch.datums,
+        labels=batch.labels,
+        tracks=tracks,
+        stats=stats,
+        present=present,
+        counted=counted,
+        events=listed,
+        seconds=seconds,
+    )
 
 
 def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> None:
@@ -498,8 +475,7 @@ def _present(n_datums: int, tracks: Tracks) -> Array:
         np.bincount(rows.datum, getattr(rows, name), minlength=n_datums) > 0
         for name in ("truth", "found")
     )
-    standing: Array = np.array([[3, 2], [1, 0]], np.int8)[truth.astype(int), predicted.astype(int)]
-    return standing
+    return np.array([[3, 2], [1, 0]], np.int8)[truth.astype(int), predicted.astype(int)]
 
 
 def stats_from(present: Array, tracks: Tracks, counted: Sequence[str]) -> Stats:
@@ -541,20 +517,9 @@ def rows_of(
     return rows
 
 
-def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
-    """Merge tallies.
-
-    Args:
-        parts: tallies of disjoint sets of sequences.
-
-    Raises:
-        InputError: parts are incompatible.
-    """
-    made = merged_counts(parts, "tracks")
-    counted, listed = parts[0].counted, joined_frames([part.events for part in parts])
-    return Tallies(
-        **made,
-        stats=stats_from(made["present"], made["tracks"], counted),
-        counted=counted,
-        events=None if listed is None else in_order(listed),
-    )
+merge = merge_by(
+    "tracks",
+    lambda whole, settings: stats_from(whole.present, whole.tracks, whole.counted),
+    "events",
+    _KEYS,
+)

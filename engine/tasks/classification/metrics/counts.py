@@ -46,16 +46,7 @@ def metric(
     needs: tuple[str, ...] = ("hard",),
     **more: Any,
 ) -> Metric:
-    """Define a classification metric; a metric of scores yields no rows without scores.
-
-    Args:
-        definition: one sentence with the formula.
-        source: origin of the definition.
-        compute: maps a view and settings to cells.
-        frame: the frame it fills.
-        needs: required tallies.
-        **more: other fields of :class:`Metric`.
-    """
+    """Define a classification metric; a metric of scores yields no rows without scores."""
     return Metric(
         name=name,
         task="classification",

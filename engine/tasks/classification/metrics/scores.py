@@ -112,8 +112,7 @@ def _over_samples(view: ScoredView, settings: Settings, kind: str, support: Arra
     """Return the mean over datums of each datum's value over its labels, one row per key.
 
     As scikit-learn's ``average="samples"``; undefined datums are filled, skipped or propagated in
-    the
-    same way.
+    the same way.
     """
     rules = settings.rules
 
@@ -157,8 +156,7 @@ def _first_alone(view: ScoredView) -> Array:
     first = np.zeros(len(view.labels), bool)
     first[np.unique(view.labels.key, return_index=True)[1]] = True
     others = by_key(view, np.where(first, 0.0, view.positives))
-    alone: Array = (others == 0)[:, view.labels.key]
-    return alone
+    return (others == 0)[:, view.labels.key]
 
 
 def _label_ap(view: ScoredView, settings: Settings) -> list[Cells]:
@@ -420,8 +418,7 @@ def _brier(view: ScoredView, settings: Settings) -> list[Cells]:
 def _edges(settings: Settings, *, upper: bool = False) -> list[float]:
     """Return the edges of the bins as i / n: 3 / 10, not linspace's 0.30000000000000004."""
     if upper:
-        edges: list[float] = np.linspace(0.0, 1.0, settings.n_bins + 1).tolist()
-        return edges
+        return np.linspace(0.0, 1.0, settings.n_bins + 1).tolist()
     return [i / settings.n_bins for i in range(settings.n_bins + 1)]
 
 

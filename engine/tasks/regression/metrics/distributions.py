@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ....kernels.sums import agreement
+from ....metrics.averages import with_parameters
 from ....schemas.arrays import Array
 from ....tally.cells import Cells, parameters
 from ....tally.paired_values import Paired, PairedView, Scaled
@@ -20,7 +22,6 @@ from .errors import (
     ONE_ROW,
     SCIKIT,
     as_they_are,
-    at_level,
     bounded,
     cells,
     geometric,
@@ -154,8 +155,7 @@ def _midranks(values: Array, weight: Array) -> Array:
     """Return the weight below each value plus half of its ties: with weights 1, ranks minus 1/2."""
     distinct, place = np.unique(values, return_inverse=True)
     of = np.bincount(place, weight, minlength=distinct.size)
-    ranks: Array = (np.cumsum(of) - of / 2)[place]
-    return ranks
+    return (np.cumsum(of) - of / 2)[place]
 
 
 def spearman(target: Array, predicted: Array, weight: Array | None) -> float:
@@ -318,8 +318,7 @@ def unit_deviance(target: Array, mean: Array, power: float) -> Array:
         power: of the variance: 0 normal, 1 Poisson, 2 gamma, 3 inverse Gaussian.
     """
     if power == 0:
-        square: Array = (target - mean) ** 2
-        return square
+        return (target - mean) ** 2
     fits = mean > 0
     if 1 <= power < 2:
         fits = fits & (target >= 0)
@@ -370,8 +369,7 @@ def _flat(view: PairedView, whole: Array) -> Array:
 def quantile_loss(target: Array, predicted: Array | float, level: float) -> Array:
     """Loss of each row, float64 [n], of a quantile predicted, or of one number for all rows."""
     less = target - predicted
-    loss: Array = np.maximum(level * less, (level - 1) * less)
-    return loss
+    return np.maximum(level * less, (level - 1) * less)
 
 
 def pinball(rows: Paired, settings: Settings) -> Array:
@@ -477,20 +475,24 @@ def _each(name: str, number: Callable[[Array, Array, float], Array]) -> Any:
     def compute(view: PairedView, settings: Settings) -> list[Cells]:
         made: list[Cells] = []
         for column, level in quantiles_of(view.whole.beside).items():
-
-            def loss(
-                rows: Paired, settings: Settings, column: str = column, level: float = level
-            ) -> Array:
-                return number(rows.target, rows.beside[column], level)
-
-            made += at_level(mean_of(f"{name} {column}", loss)(view, settings), quantile=level)
+            loss = partial(_number, number, (column,), level)
+            mean = mean_of(f"{name} {column}", loss)(view, settings)
+            made += with_parameters(mean, quantile=level)
         return made
 
     return compute
 
 
-def _covered(target: Array, predicted: Array, level: float) -> Array:
-    return (target <= predicted).astype(np.float64)
+def _number(
+    number: Callable[..., Array],
+    columns: Sequence[str],
+    level: float | None,
+    rows: Paired,
+    settings: Settings,
+) -> Array:
+    """A number of each row, of target, columns and the level of an interval or quantile."""
+    own = settings.interval_level if level is None else level
+    return number(rows.target, *(rows.beside[column] for column in columns), own)
 
 
 def of_quantiles(rows: Paired, settings: Settings) -> Array:
@@ -499,8 +501,7 @@ def of_quantiles(rows: Paired, settings: Settings) -> Array:
     losses = [
         quantile_loss(rows.target, rows.beside[column], level) for column, level in levels.items()
     ]
-    twice: Array = 2 * np.mean(losses, axis=0)
-    return twice
+    return 2 * np.mean(losses, axis=0)
 
 
 def of_samples(rows: Paired, settings: Settings) -> Array:
@@ -508,8 +509,7 @@ def of_samples(rows: Paired, settings: Settings) -> Array:
     ordered = np.sort(rows.beside[SAMPLES] - rows.target[:, None], axis=1)
     n = ordered.shape[1]
     spread = (ordered * (2 * np.arange(n) - n + 1)).sum(axis=1) / n**2
-    score: Array = np.abs(ordered).mean(axis=1) - spread
-    return score
+    return np.abs(ordered).mean(axis=1) - spread
 
 
 _QUANTILES_METRICS = (
@@ -536,7 +536,7 @@ _QUANTILES_METRICS = (
         "QuantileCoverage",
         "share of targets at or below every column of quantiles; right if it equals the level",
         _SOURCE,
-        _each("covered", _covered),
+        _each("covered", lambda target, predicted, level: (target <= predicted).astype(float)),
         needs=("target", QUANTILES),
         reads=("q",),
         better="neither",
@@ -572,35 +572,16 @@ _QUANTILES_METRICS = (
 # Metrics of predicted intervals: coverage and width.
 
 
-def _held(target: Array, low: Array, high: Array, level: float) -> Array:
-    inside: Array = ((low <= target) & (target <= high)).astype(np.float64)
-    return inside
-
-
-def _width(target: Array, low: Array, high: Array, level: float) -> Array:
-    width: Array = high - low
-    return width
-
-
 def _winkler(target: Array, low: Array, high: Array, level: float) -> Array:
     outside = np.maximum(low - target, 0) + np.maximum(target - high, 0)
-    score: Array = high - low + 2 / (1 - level) * outside
-    return score
+    return high - low + 2 / (1 - level) * outside
 
 
 def winkler(rows: Paired, settings: Settings) -> Array:
     """Winkler's score of each row, the mean of it over several intervals."""
-    scores = [
-        _winkler(
-            rows.target,
-            rows.beside[low],
-            rows.beside[high],
-            settings.interval_level if level is None else level,
-        )
-        for low, high, level in intervals_of(rows.beside)
-    ]
-    mean: Array = np.mean(scores, axis=0)
-    return mean
+    every = intervals_of(rows.beside)
+    scores = [_number(_winkler, ends, level, rows, settings) for *ends, level in every]
+    return np.mean(scores, axis=0)
 
 
 def _each_interval(
@@ -619,22 +600,12 @@ def _each_interval(
         every = intervals_of(view.whole.beside)
         named = {level for *_, level in every}
         for low, high, level in every:
-
-            def loss(
-                rows: Paired,
-                settings: Settings,
-                ends: tuple[str, str] = (low, high),
-                level: float | None = level,
-            ) -> Array:
-                first, second = (rows.beside[end] for end in ends)
-                own = settings.interval_level if level is None else level
-                return number(rows.target, first, second, own)
-
-            found = mean_of(f"{name} {low}", loss)(view, settings)
+            loss = partial(_number, number, (low, high), level)
+            mean = mean_of(f"{name} {low}", loss)(view, settings)
             stated = level
             if leveled and level is None and settings.interval_level not in named:
                 stated = settings.interval_level
-            made += found if stated is None else at_level(found, level=stated)
+            made += mean if stated is None else with_parameters(mean, level=stated)
         return made
 
     return compute
@@ -647,7 +618,10 @@ _INTERVALS_METRICS = (
         "Coverage",
         "share of targets from lower to upper, both included",
         "Gneiting & Raftery 2007, Strictly proper scoring rules",
-        _each_interval("held", _held),
+        _each_interval(
+            "held",
+            lambda target, low, high, level: ((low <= target) & (target <= high)).astype(float),
+        ),
         aliases=("PICP", "interval_coverage"),
         **_READ,
         better="neither",
@@ -658,7 +632,7 @@ _INTERVALS_METRICS = (
         "IntervalWidth",
         "mean of upper - lower",
         "Gneiting & Raftery 2007, Strictly proper scoring rules",
-        _each_interval("width", _width),
+        _each_interval("width", lambda target, low, high, level: high - low),
         aliases=("MPIW", "mean_interval_width"),
         **_READ,
         formula=r"\frac{1}{n} \sum_i (u_i - l_i)",

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from ....kernels.sums import ExactSums, errors_between
-from ....metrics.registry import Metric
+from ....metrics.registry import define
 from ....schemas.arrays import Array
-from ....tally.cells import Cells, parameters
+from ....tally.cells import Cells
 from ....tally.paired_values import Paired, PairedView, Scaled
 from ..dialects import SERIES, Settings
 
@@ -26,43 +27,15 @@ ONE_ROW = "a single row"
 CONSTANT = "the target is constant"
 FLAT = "target or predictions are constant"
 SCIKIT = "scikit-learn"
-MACRO = ("macro",)
 TOO_LARGE = "a step of it is beyond the largest number, 1.8e308"
 NUMBERS = ("prediction", "target")
 INFINITE = (0.0, float("inf"))
 
 
-def metric(
-    name: str,
-    definition: str,
-    source: str,
-    compute: Callable[[PairedView, Settings], list[Cells]],
-    **more: Any,
-) -> Metric:
-    """Define a regression metric, with one row per target and, for several, their mean.
-
-    Args:
-        definition: one sentence with the formula.
-        source: origin of the definition.
-        compute: maps a view and settings to cells.
-        **more: other fields of :class:`Metric`.
-    """
-    fields: dict[str, Any] = {
-        "frame": "metrics",
-        "averages": MACRO,
-        "better": "lower",
-        "range": INFINITE,
-        "needs": NUMBERS,
-        **more,
-    }
-    return Metric(
-        name=name,
-        task="regression",
-        definition=definition,
-        source=source,
-        compute=compute,
-        **fields,
-    )
+metric = partial(
+    define, "regression", averages=("macro",), better="lower", range=INFINITE, needs=NUMBERS
+)
+"""Define a regression metric, with one row per target and, for several, their mean."""
 
 
 def cells(
@@ -132,19 +105,6 @@ def mean_of(name: str, loss: Loss, reason: str = "", *, root: bool = False) -> A
         return cells(view, np.sqrt(value) if root else value, reason)
 
     return compute
-
-
-def at_level(found: list[Cells], **level: float) -> list[Cells]:
-    """Return cells with their level in the parameters.
-
-    Args:
-        **level: name and value of the level.
-    """
-    parameters_json = parameters(**level)
-    return [
-        msgspec.structs.replace(one, columns={**one.columns, "parameters": parameters_json})
-        for one in found
-    ]
 
 
 def moment_mean(name: str, reason: str = "", *, root: bool = False) -> Any:
@@ -334,8 +294,7 @@ def _huber(rows: Paired, settings: Settings) -> Array:
 def _log_cosh(rows: Paired, settings: Settings) -> Array:
     size = np.abs(rows.error)
     small = np.log1p(2 * np.sinh(np.minimum(size, 1) / 2) ** 2)  # keeps the digits of small errors
-    grown: Array = np.where(size < 1, small, size + np.log1p(np.exp(-2 * size)) - math.log(2))
-    return grown
+    return np.where(size < 1, small, size + np.log1p(np.exp(-2 * size)) - math.log(2))
 
 
 def _median(view: PairedView, settings: Settings) -> list[Cells]:

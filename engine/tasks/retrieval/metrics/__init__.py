@@ -1,6 +1,6 @@
 """Metrics of the task, a family a module."""
 
-MODULES = ("ranked",)
+MODULES = ("gains", "counts", "users")
 """Modules that define ``METRICS``, in their order."""
 
 SYMBOLS = {

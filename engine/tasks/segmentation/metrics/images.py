@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
+from ....metrics.averages import by_key, macro, ratio, with_parameters
 from ....metrics.registry import Metric
 from ....schemas.arrays import Array
-from ....tally.cells import Cells, parameters
+from ....tally.cells import Cells
 from ....tally.counts import Pixels, PixelView
 from ....tally.datums import Labels
 from ..dialects import DECLARED, TRUE
@@ -19,13 +20,12 @@ from .labels import (
     NO_LABEL,
     NO_PIXEL,
     Ratio,
-    by_key,
     dice,
+    filled,
     iou,
     key_cells,
     label_cells,
     metric,
-    ratio,
     rows,
     used,
 )
@@ -54,7 +54,7 @@ class OfImage(msgspec.Struct, frozen=True):
 def _label_ratios(of: Ratio, pixels: Pixels, settings: Settings, fill: float | None) -> Array:
     """Return a ratio of every label of every image; NaN if it enters no mean."""
     areas = pixels.areas
-    value = ratio(*of(areas.right, areas.found, areas.truth), fill)
+    value = ratio(*of(areas.right, areas.found, areas.truth), filled(fill))
     if of is iou and not settings.rules.ignored_in_iou:
         value[pixels.ignored[areas.label]] = np.nan
     return value
@@ -101,35 +101,14 @@ OF_IMAGE = (
 
 
 def _mean(need: str, view: PixelView, settings: Settings) -> list[Cells]:
-    total, scored = view.image_total(need)
-    return [
-        key_cells(
-            view,
-            ratio(total, scored),
-            "no image on which it is defined",
-            support=scored.astype(np.int64),
-            scored=scored.astype(np.int64),
-        )
-    ]
-
-
-def _mean_iou(view: PixelView, settings: Settings) -> list[Cells]:
     """The mean of images' means; or of all labels of all images, as torchmetrics' MeanIoU."""
-    if settings.rules.images_alike:
-        return _mean("mIOU", view, settings)
-    total, many = view.exact_sums(
-        "areas", lambda pixels: _label_ratios(iou, pixels, settings, None), "key"
-    )
-    scored = view.image_total("mIOU")[1].astype(np.int64)
-    return [
-        key_cells(
-            view,
-            ratio(total, many),
-            "no image on which it is defined",
-            support=scored,
-            scored=scored,
-        )
-    ]
+    total, images = view.image_total(need)
+    value, scored = ratio(total, images), images.astype(np.int64)
+    if need == "mIOU" and not settings.rules.images_alike:
+        sums = view.exact_sums("areas", lambda few: _label_ratios(iou, few, settings, None), "key")
+        value = ratio(*sums)
+    reason = "no image on which it is defined"
+    return [key_cells(view, value, reason, support=scored, scored=scored)]
 
 
 _IMAGES_METRICS = (
@@ -139,7 +118,7 @@ _IMAGES_METRICS = (
         " torchmetrics IOU of every label of every image, averaged over those that have pixels.",
         "Wang et al. 2023, Revisiting Evaluation Metrics for Semantic Segmentation (mIoU^I);"
         " torchmetrics.segmentation MeanIoU",
-        _mean_iou,
+        partial(_mean, "mIOU"),
         needs=("areas", "images"),
         aliases=("mIoUPerImage", "mIoU^I"),
         formula=r"\frac{1}{n} \sum_d \frac{1}{L_d} \sum_\ell \text{IOU}_{\ell d}",
@@ -168,30 +147,18 @@ _IMAGES_METRICS = (
 ONE_SIDE = "no image that has the label on both sides"
 
 
-def _mean_surface_of_labels(view: PixelView, value: Array, inside: Array) -> Array:
-    defined = inside & ~np.isnan(value)
-    return ratio(by_key(view, value, defined), by_key(view, defined, defined))
-
-
 def _boundary_iou(view: PixelView, settings: Settings) -> list[Cells]:
     """The boundaries of all images are summed first, as pixels are in IOU."""
     truth, predicted, shared = (
         view.sums("surfaces", name) for name in ("edge_truth", "edge_found", "edge_right")
     )
     value = ratio(shared, truth + predicted - shared)
-    mean = _mean_surface_of_labels(view, value, used(view))
+    mean = macro(view, value, used(view))
     cells = [
         label_cells(view, settings, value, NO_PIXEL),
         key_cells(view, mean, NO_LABEL, average="macro"),
     ]
-    return _told(cells, boundary_ratio=settings.boundary_ratio)
-
-
-def _told(cells: list[Cells], **values: Any) -> list[Cells]:
-    made = parameters(**values)
-    return [
-        msgspec.structs.replace(one, columns={**one.columns, "parameters": made}) for one in cells
-    ]
+    return with_parameters(cells, boundary_ratio=settings.boundary_ratio)
 
 
 def _mean_surface(
@@ -200,8 +167,7 @@ def _mean_surface(
     """The mean over images, then over labels."""
 
     def column(pixels: Pixels) -> Array:
-        values: Array = getattr(pixels.surfaces, name)
-        return values
+        return getattr(pixels.surfaces, name)
 
     def there(pixels: Pixels) -> Array:
         return pixels.surfaces.edge_truth + pixels.surfaces.edge_found > 0
@@ -209,7 +175,7 @@ def _mean_surface(
     total, many = view.exact_sums("surfaces", column)
     images = view.integer_sums("surfaces", there)
     value = ratio(total, many)
-    mean = _mean_surface_of_labels(view, value, images > 0)
+    mean = macro(view, value, images > 0)
     cells = [
         Cells(
             axes=("group", "label"),
@@ -227,7 +193,7 @@ def _mean_surface(
             scored=by_key(view, many.astype(np.int64), images > 0),
         ),
     ]
-    return _told(cells, **{name: getattr(settings, name) for name in options})
+    return with_parameters(cells, **{name: getattr(settings, name) for name in options})
 
 
 def _metric(

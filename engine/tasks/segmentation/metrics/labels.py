@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ....metrics.averages import by_key, macro, ratio
 from ....metrics.registry import Metric
 from ....schemas.arrays import Array
 from ....tally.cells import Cells
@@ -33,14 +34,7 @@ def metric(
     compute: Callable[[PixelView, Settings], list[Cells]] | None,
     **more: Any,
 ) -> Metric:
-    """Define a segmentation metric.
-
-    Args:
-        definition: one sentence with the formula.
-        source: origin of the definition.
-        compute: maps a view and settings to cells; None if the task builds the frame.
-        **more: other fields of :class:`Metric`.
-    """
+    """Define a segmentation metric."""
     fields: dict[str, Any] = {
         "frame": "metrics",
         "needs": ("areas",),
@@ -57,11 +51,9 @@ def metric(
     )
 
 
-def ratio(top: Array, bottom: Array, fill: float | None = None) -> Array:
-    """Divide in float64; ``fill``, or NaN for None, for a zero denominator."""
-    out = np.full(np.broadcast_shapes(top.shape, bottom.shape), np.nan if fill is None else fill)
-    np.divide(top, bottom, out=out, where=bottom != 0)
-    return out
+def filled(undefined: float | None) -> float:
+    """The value of 0 / 0; NaN for None."""
+    return np.nan if undefined is None else undefined
 
 
 def iou(right: Array, predicted: Array, truth: Array) -> tuple[Array, Array]:
@@ -91,14 +83,12 @@ WHY: dict[Ratio, str] = {iou: NO_PIXEL, precision: NOT_PREDICTED, recall: NO_TRU
 
 def used(view: PixelView) -> Array:
     """Labels with pixels on either side, bool [group, label]."""
-    here: Array = (view.truth + view.found) > 0
-    return here
+    return (view.truth + view.found) > 0
 
 
 def _chosen(view: PixelView, rule: str, *, declared: bool) -> Array:
     if rule == TRUE:
-        true: Array = view.truth > 0
-        return true
+        return view.truth > 0
     here = used(view)
     if view.whole.declared is not None and (declared or rule == DECLARED):
         here = here | view.whole.declared
@@ -121,22 +111,6 @@ def members_of(of: Ratio, view: PixelView, settings: Settings) -> Array:
     if of is iou and not settings.rules.ignored_in_iou:
         inside = inside & ~view.whole.ignored
     return inside
-
-
-def by_key(view: PixelView, values: Array, where: Array) -> Array:
-    """Sum over the chosen labels of each key, ignoring NaN: [group, key]."""
-    n_keys = len(view.labels.key_names)
-    chosen = np.where(where, values, 0)
-    out = np.zeros((values.shape[0], n_keys), np.result_type(values, np.int64))
-    for k in range(n_keys):
-        out[:, k] = np.nansum(chosen[:, view.labels.key == k], axis=1)
-    return out
-
-
-def mean_over(view: PixelView, values: Array, where: Array) -> Array:
-    """Means over the chosen labels of each key whose value is defined, [group, key]."""
-    defined = where & ~np.isnan(values)
-    return ratio(by_key(view, values, defined), by_key(view, defined, defined))
 
 
 def label_cells(view: PixelView, settings: Settings, value: Array, reason: str | None) -> Cells:
@@ -184,7 +158,7 @@ _SUMS = "over the pixels of all datums"
 
 def label_values(view: PixelView, settings: Settings, of: Ratio) -> Array:
     """Return a ratio of each label, float64 [group, label]; NaN if undefined."""
-    return ratio(*of(view.right, view.found, view.truth), settings.rules.undefined)
+    return ratio(*of(view.right, view.found, view.truth), filled(settings.rules.undefined))
 
 
 def _per_label(
@@ -199,7 +173,10 @@ def _per_label(
     inside = members_of(of, view, settings)
     counts = (view.right, view.found, view.truth)
     pooled = of(*(by_key(view, count, inside) for count in counts))
-    made = {"macro": lambda: mean_over(view, value, inside), "micro": lambda: ratio(*pooled, fill)}
+    made = {
+        "macro": lambda: macro(view, value, inside),
+        "micro": lambda: ratio(*pooled, filled(fill)),
+    }
     why = {"macro": f"{NO_LABEL}: each has {WHY[of]}", "micro": "no labelled pixel that it is of"}
     cells += [key_cells(view, made[name](), why[name], average=name) for name in averages]
     return cells
@@ -290,11 +267,11 @@ NO_TRUTH_OF_KEY = "no labelled pixel in the ground truths"
 
 def _mean_iou(view: PixelView, settings: Settings) -> list[Cells]:
     value = label_values(view, settings, iou)
-    return [key_cells(view, mean_over(view, value, members_of(iou, view, settings)), NO_LABEL)]
+    return [key_cells(view, macro(view, value, members_of(iou, view, settings)), NO_LABEL)]
 
 
 def _pixel_accuracy(view: PixelView, settings: Settings) -> list[Cells]:
-    value = ratio(view.agreeing, view.counted, settings.rules.undefined)
+    value = ratio(view.agreeing, view.counted, filled(settings.rules.undefined))
     value = np.where(view.overlapping > 0, np.nan, value)
     reason = np.where(view.overlapping > 0, OVERLAP, NO_PIXEL_OF_KEY)
     return [key_cells(view, value, reason, support=view.counted)]
@@ -302,7 +279,7 @@ def _pixel_accuracy(view: PixelView, settings: Settings) -> list[Cells]:
 
 def _class_accuracy(view: PixelView, settings: Settings) -> list[Cells]:
     value = label_values(view, settings, recall)
-    return [key_cells(view, mean_over(view, value, view.truth > 0), NO_TRUTH_OF_KEY)]
+    return [key_cells(view, macro(view, value, view.truth > 0), NO_TRUTH_OF_KEY)]
 
 
 def _frequency_weighted(view: PixelView, settings: Settings) -> list[Cells]:

@@ -1,6 +1,6 @@
 """Metrics of the task, a family a module."""
 
-MODULES = ("overlap",)
+MODULES = ("rouge", "ngrams", "overlap")
 """Modules that define ``METRICS``, in their order."""
 
 SYMBOLS = {

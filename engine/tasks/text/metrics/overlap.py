@@ -1,493 +1,400 @@
-"""Metrics of texts: ROUGE, BLEU, edits, similarity, readability and faithfulness."""
+"""Exact match, overlap of tokens, similarity of vectors, readability and faithfulness."""
 
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
+import msgspec
 import numpy as np
+import polars as pl
 
-from ....metrics.averages import edit_rate, mean_of, pooled, translation_rate
-from ....metrics.registry import Metric
+from ....kernels.language import words_and_syllables
+from ....kernels.text import shared_words
+from ....kernels.words import words_at_spaces
 from ....schemas.arrays import Array
-from ....schemas.options import DECLARED
+from ....schemas.tuning import tuning
+from ...encoding import offsets_of, packed, sentences_of
+from ..dialects import DIALECTS
+from ..encode import Vectors
+from ..pairs import Pairs, Texts, Values, best_reference, metric
+from ..tokenizers import (
+    BETWEEN,
+    FUNCTION_WORDS,
+    MARKS,
+    SPACES,
+    codes_needed,
+    content_words,
+    regex_kinds,
+    spaced_words,
+)
+from .ngrams import bleu, sentence_counts
+from .rouge import sequence_scores
 
-# Shared parts of text metrics.
+# Exact match and overlap of tokens, after SQuAD's normalisation or of content words.
 
-MEAN = r"\frac{1}{n} \sum_d "
-"""Over datums, in TeX."""
+_ARTICLES = r"(^|[^\p{L}\p{N}_])(?:a|an|the)($|[^\p{L}\p{N}_])"
+r"""Articles between word boundaries of Python's ``\b``."""
 
 
-def metric(
-    name: str, *needs: str, definition: str, formula: str, source: str, **rest: Any
-) -> Metric:
-    """Define a metric, by default the mean over datums of its single need."""
-    if "compute" not in rest:
-        formula, rest["compute"] = MEAN + formula, mean_of(needs[0])
-    return Metric(
-        name=name,
-        task="text",
-        frame="metrics",
-        needs=needs,
-        definition=definition,
-        formula=formula,
-        source=source,
-        **rest,
+def squad(texts: pl.Series) -> pl.Series:
+    """Return texts in lower case, without ASCII punctuation and articles, one space between words.
+
+    Rajpurkar et al., "SQuAD: 100,000+ Questions for Machine Comprehension of Text", 2016.
+    """
+    bare = texts.str.to_lowercase().str.replace_all(MARKS, "")
+    for _ in range(2):  # the first of two articles consumes the space between them
+        bare = bare.str.replace_all(_ARTICLES, "${1} ${2}")
+    return bare.str.replace_all(BETWEEN, " ").str.strip_chars(" ")
+
+
+def _exact(texts: Texts) -> list[Values]:
+    """Compute 1 if a reference is equal after normalisation: SQuAD's, or case and white space."""
+    ours, theirs = texts.sides(
+        squad
+        if texts.settings.rules.normalise == "squad"
+        else lambda some: some.str.strip_chars(SPACES).str.to_lowercase()
     )
+    same = (ours.gather(texts.pairs.candidate) == theirs).to_numpy().astype(np.float64)
+    return texts.best({None: same})
 
 
-# chrF as in sacrebleu 2.6: Popović, "chrF: character n-gram F-score for automatic MT evaluation",
-# 2015.
-
-BETA = 2
-"""Weight of recall."""
-_EPSILON = 1e-16
-"""Value of an empty ratio in smoothed F."""
+def _ratio(part: Array, whole: Array) -> Array:
+    return part / np.maximum(whole, 1)
 
 
-def chrf(
-    counts: Array, *, percent: bool = False, beta: float = BETA, smoothed: bool = False
-) -> Array:
-    """Compute F of the mean precision and mean recall over the orders that both sides have.
+def _shared(texts: Texts) -> tuple[Array, Array, Array]:
+    """Tokens that both have, that the candidate has, that the reference has, int64 [m] each."""
+    words = texts.settings.stop_words
+
+    def make() -> tuple[Array, Array, Array]:
+        tokens = texts.tokens(
+            lambda some: words_at_spaces(
+                *packed(squad(some) if words is None else spaced_words(some, words))
+            )
+        )
+        ours, theirs = tokens.lengths
+        return texts.ngrams(tokens, 1)[:, 0], ours[texts.pairs.candidate], theirs
+
+    return texts.pairs.once("squad overlap", make)
+
+
+def _shared_content(texts: Texts) -> tuple[Array, Array, Array]:
+    """Different words that both have; all words of the candidate, of the reference, int64 [m]."""
+    given = texts.settings.stop_words
+    words = FUNCTION_WORDS if given is None else given
+
+    def make() -> tuple[Array, Array, Array]:
+        tokens = texts.tokens(lambda some: words_at_spaces(*packed(content_words(some, words))))
+        ours, theirs = tokens.lengths
+        return texts.each(shared_words, tokens), ours[texts.pairs.candidate], theirs
+
+    return texts.pairs.once("content overlap", make)
+
+
+def _overlap(part: str, texts: Texts) -> list[Values]:
+    """Compute the overlap of tokens; two texts without any are equal, of content words not."""
+    squads = texts.settings.rules.overlap == "squad"
+    both, ours, theirs = _shared(texts) if squads else _shared_content(texts)
+    precision, recall = _ratio(both, ours), _ratio(both, theirs)
+    value = precision if part == "precision" else recall
+    if part == "f1" and squads:
+        value = _ratio(2 * both, ours + theirs)
+    elif part == "f1":
+        value, whole = np.zeros(precision.size), precision + recall
+        np.divide(precision * recall, whole, out=value, where=whole > 0)
+        value = 2 * value
+    return texts.best({None: np.where(ours + theirs == 0, 1.0, value) if squads else value})
+
+
+# Semantic similarity: the cosine of two vectors.
+
+_ROWS = 4096
+_LARGE = 1e70
+_SCORED, _ZERO, _NONE = range(3)
+_ALL_ZEROS = "a vector is all zeros"
+
+
+def cosines(ours: Array, theirs: Array) -> Array:
+    """Return the cosine of each pair of rows, float64 [n]; NaN for a zero row or a NaN.
 
     Args:
-        counts: [r, orders, 3]: n-grams of the candidate, of the reference, matches. Float32 is
-            computed in single precision, as in sacrebleu for sums of resampled texts.
-        percent: values are in [0, 100].
-        beta: weight of recall.
-        smoothed: mean of F over all orders instead, with a tiny number for the ratio of an order
-            that a side does not have.
-
-    Returns:
-        float64 (for float32: float32) [r], from 0 to 1, or to 100.
+        ours: float [n, d], finite or NaN.
+        theirs: float [n, d], finite or NaN.
     """
-    kind: Any = np.float32 if counts.dtype == np.float32 else np.float64
-    ours, theirs, match = (np.asarray(counts[:, :, i], kind) for i in range(3))
-    factor, orders = beta**2, counts.shape[1]
-    value = np.zeros(len(counts), kind)
-    # Both are summed one order after the other, so that ties are sacrebleu's.
-    if smoothed:
-        precision = np.divide(match, ours, out=np.full_like(match, _EPSILON), where=ours > 0)
-        recall = np.divide(match, theirs, out=np.full_like(match, _EPSILON), where=theirs > 0)
-        below = factor * precision + recall
-        f = np.full_like(match, _EPSILON)
-        np.divide((1 + factor) * precision * recall, below, out=f, where=below > 0)
-        for order in range(orders):
-            value += f[:, order]
-        score: Array = 100 * value / orders if percent else value / orders
-        return score
-    both = (ours > 0) & (theirs > 0)
-    precision, recall = np.zeros_like(value), np.zeros_like(value)
-    for order in range(orders):
-        some = both[:, order]
-        precision[some] += match[some, order] / ours[some, order]
-        recall[some] += match[some, order] / theirs[some, order]
-    many = np.maximum(both.sum(axis=1), 1).astype(kind)
-    precision, recall = precision / many, recall / many
-    some = precision + recall > 0
-    value[some] = (1 + factor) * precision[some] * recall[some]
-    value[some] /= factor * precision[some] + recall[some]
-    return value * 100 if percent else value
-
-
-# BLEU of NLTK and sacrebleu (Papineni et al. 2002). Smoothings: Chen and Cherry, "A Systematic
-# Comparison of Smoothing Techniques for Sentence-Level BLEU", 2014.
-
-_BLEU_EPSILON, _ALPHA, _K = 0.1, 5.0, 5.0
-"""NLTK's constants of method1, method6 and method4."""
-_FIFTH = 5
-"""Additional order used by method5 and method7, whatever the weights."""
-_NEVER = -9999999999.0
-"""sacrebleu's value for the logarithm of 0."""
-_OF_NLTK = {"exp": "method3", "floor": "method1", "add-k": "method2"}
-_OF_SACREBLEU = {other: own for own, other in _OF_NLTK.items()}
-
-
-def orders_of(weights: tuple[float, ...], smoothing: str) -> int:
-    """Return the number of n-gram orders to count."""
-    return max(len(weights), _FIFTH if smoothing in ("method5", "method7") else 1)
-
-
-def bleu(counts: Array, settings: Any, *, sentence: bool) -> Array:
-    """Compute BLEU for rows of counts.
-
-    Args:
-        counts: [r, 2 + 2 orders]: length of the candidate, closest length of a reference, clipped
-            matches of each order, n-grams of each order.
-        settings: ``bleu_weights``, ``smoothing``, and rules with ``bleu``, ``floor`` and
-            ``percent``.
-        sentence: a row is one sentence; otherwise a sum of many.
-
-    Returns:
-        float64 [r], from 0 to 1, or to 100 by the rule ``percent``; NaN if the smoothing is
-        undefined.
-    """
-    counts = np.asarray(counts, np.float64)
-    half = 2 + (counts.shape[1] - 2) // 2
-    length, closest, match, total = (
-        counts[:, 0],
-        counts[:, 1],
-        counts[:, 2:half],
-        counts[:, half:],
-    )
-    value = _FORMULAS[settings.rules.bleu](
-        match, total, settings.bleu_weights, settings.smoothing, sentence
-    )
-    short = np.exp(1 - closest / np.maximum(length, 1))
-    value = value * np.where(length >= closest, 1.0, np.where(length == 0, 0.0, short))
-    value = np.where(value < settings.rules.floor, 0.0, value)
-    return value * 100 if settings.rules.percent else value
-
-
-def _nltk(
-    match: Array, total: Array, weights: tuple[float, ...], smoothing: str, sentence: bool
-) -> Array:
-    """Compute the geometric mean of precisions with NLTK's smoothing; 0 without matching tokens."""
-    n = len(weights)
-    grams, total = total, np.maximum(total, 1)
-    p = match / total
-    name = _OF_NLTK.get(smoothing, smoothing)
-    p = _SMOOTHED[name](p[:, :n], match, total, grams)
-    logs = np.log(p, out=np.zeros_like(p), where=p > 0)
-    value = np.exp((logs * np.asarray(weights)).sum(axis=1))
-    value[np.isnan(p).any(axis=1)] = np.nan
-    return np.where(match[:, 0] > 0, value, 0.0)
-
-
-def _none(p: Array, match: Array, total: Array, grams: Array) -> Array:
-    return np.where(match[:, : p.shape[1]] > 0, p, sys.float_info.min)
-
-
-def _method1(p: Array, match: Array, total: Array, grams: Array) -> Array:
-    return np.where(p > 0, p, _BLEU_EPSILON / total[:, : p.shape[1]])
-
-
-def _method2(p: Array, match: Array, total: Array, grams: Array) -> Array:
-    n = p.shape[1]
-    p = (match[:, :n] + 1) / (total[:, :n] + 1)
-    p[:, 0] = match[:, 0] / total[:, 0]
-    return p
-
-
-def _method3(p: Array, match: Array, total: Array, grams: Array) -> Array:
-    zero = match[:, : p.shape[1]] == 0
-    return np.where(zero, 1 / (2.0 ** np.cumsum(zero, axis=1) * total[:, : p.shape[1]]), p)
-
-
-def _method4(p: Array, match: Array, total: Array, grams: Array) -> Array:
-    length = grams[:, :1]
-    zero = (match[:, : p.shape[1]] == 0) & (length > 1)
-    logs = np.log(np.maximum(length, 2))
-    smoothed = 1 / (2.0 ** np.cumsum(zero, axis=1) * _K / logs) / total[:, : p.shape[1]]
-    return np.where(zero, smoothed, p)
-
-
-def _method5(p: Array, match: Array, total: Array, grams: Array) -> Array:
-    fifth = match[:, _FIFTH - 1 : _FIFTH] / total[:, _FIFTH - 1 : _FIFTH]
-    ahead = np.concatenate((p[:, 1:], fifth), axis=1)
-    out = np.empty_like(p)
-    before = p[:, 0] + 1
-    for i in range(p.shape[1]):
-        before = out[:, i] = (before + p[:, i] + ahead[:, i]) / 3
+    pair = [np.asarray(rows, np.float64) for rows in (ours, theirs)]
+    # Scale by powers of two, which avoids overflow and underflow of squares without rounding.
+    for i, rows in enumerate(pair):
+        top = np.abs(rows).max(axis=1, initial=0.0)
+        far = (top > _LARGE) | ((top > 0) & (top < 1 / _LARGE))
+        if far.any():
+            _, exponent = np.frexp(np.where(far, top, 1.0))
+            pair[i] = np.ldexp(rows, -exponent[:, None])
+    a, b = pair
+    # One root of the product: of equal rows it is their square to the bit, and the cosine 1.
+    norms = np.sqrt(np.einsum("ij,ij->i", a, a) * np.einsum("ij,ij->i", b, b))
+    out = np.full(norms.size, np.nan)
+    np.divide(np.einsum("ij,ij->i", a, b), norms, out=out, where=norms > 0)
     return out
 
 
-def _method6(p: Array, match: Array, total: Array, grams: Array) -> Array:
-    p = p.copy()
-    defined = p[:, 2] > 0
-    for i in range(2, p.shape[1]):
-        guess = np.zeros(len(p))
-        np.divide(p[:, i - 1] ** 2, p[:, i - 2], out=guess, where=p[:, i - 2] > 0)
-        p[:, i] = (match[:, i] + _ALPHA * guess) / (grams[:, i] + _ALPHA)
-    return np.where(defined[:, None], p, np.nan)
+def _similarity(texts: Texts) -> list[Values]:
+    """Compute the cosine of the most similar reference, or 0 or 1 by the threshold."""
+    vectors: Vectors = texts.pairs.made["vectors"]
+    many = np.diff(vectors.start)
+    candidate = np.repeat(vectors.candidate, many)
+    each, absent = np.empty(candidate.size), np.empty(candidate.size, bool)
+
+    def run(first: int, last: int) -> None:
+        for begin in range(first, last, _ROWS):
+            rows = slice(begin, min(begin + _ROWS, last))
+            ours = vectors.candidates[candidate[rows]]
+            theirs = vectors.references[vectors.reference[rows]]
+            each[rows] = cosines(ours, theirs)
+            absent[rows] = np.isnan(ours[:, :1]).any(axis=1) | np.isnan(theirs[:, :1]).any(axis=1)
+
+    texts.workers.over(np.arange(candidate.size + 1) * (vectors.candidates.shape[1] or 1), run)
+    value, status = np.full(many.size, np.nan), np.full(many.size, _NONE, np.int8)
+    some = np.flatnonzero(many)
+    if some.size:
+        start = np.append(vectors.start[some], vectors.start[-1])
+        best = best_reference(np.where(np.isnan(each), -np.inf, each), start)
+        value[some] = each[best]
+        status[some] = np.where(absent[best], _NONE, _ZERO)
+    status[~np.isnan(value)] = _SCORED
+    whys = ((_ZERO, _ALL_ZEROS), (_NONE, vectors.why[1]))
+    reason = ", or ".join(why for code, why in whys if (status == code).any()) or None
+    threshold = texts.settings.similarity_threshold
+    if threshold is not None:
+        value = np.where(np.isnan(value), np.nan, value >= threshold)
+    return [
+        Values(value, reason=reason, status=(("scored", "zero_vector", vectors.why[0]), status))
+    ]
 
 
-def _method7(p: Array, match: Array, total: Array, grams: Array) -> Array:
-    return _method5(_method4(p, match, total, grams), match, total, grams)
+# Readability of a text, from the length of its sentences and words.
 
 
-_SMOOTHED: dict[str, Callable[[Array, Array, Array, Array], Array]] = {
-    "none": _none,
-    "method1": _method1,
-    "method2": _method2,
-    "method3": _method3,
-    "method4": _method4,
-    "method5": _method5,
-    "method6": _method6,
-    "method7": _method7,
-}
-"""Name of a smoothing -> precisions of the weights' orders from precisions, matches, denominators
-and numbers of n-grams."""
+def _lengths(texts: Texts) -> Array:
+    """Words of a mean sentence, syllables of a mean word, [2, n]; NaN without words."""
+
+    def make() -> Array:
+        candidates = texts.pairs.candidates
+        data, start = packed(candidates)
+        words, syllables = words_and_syllables(data, start, regex_kinds(codes_needed(data)))
+        sentences = np.diff(sentences_of(candidates)[1])
+        some = (words > 0) & (sentences > 0)
+        out = np.full((2, words.size), np.nan)
+        np.divide(words, sentences, out=out[0], where=some)
+        np.divide(syllables, words, out=out[1], where=some)
+        return out
+
+    return texts.pairs.once("readability", make)
 
 
-def _sacrebleu(
-    match: Array, total: Array, weights: tuple[float, ...], smoothing: str, sentence: bool
-) -> Array:
-    """sacrebleu's: orders without any n-gram count as 0, or not at all in a sentence."""
-    name = _OF_SACREBLEU.get(smoothing, smoothing)
-    n = len(weights)
-    match, total = match[:, :n].copy(), total[:, :n].copy()
-    matched = match.any(axis=1)
-    if name == "add-k":
-        match[:, 1:] += 1
-        total[:, 1:] += 1
-    within = np.cumprod(total > 0, axis=1, dtype=bool)
-    zero = within & (match == 0)
-    p = np.divide(match, total, out=np.zeros_like(match), where=within)
-    if name == "exp":
-        np.divide(1, 2.0 ** np.cumsum(zero, axis=1) * total, out=p, where=zero)
-    elif name == "floor":
-        np.divide(_BLEU_EPSILON, total, out=p, where=zero)
-    logs = np.log(p, out=np.full_like(p, _NEVER), where=p > 0)
-    weight = np.broadcast_to(np.asarray(weights), p.shape)
-    if sentence:
-        weight = np.where(within, weight, 0.0)
-    whole = weight.sum(axis=1)
-    mean = np.divide((logs * weight).sum(axis=1), whole, out=np.zeros(len(p)), where=whole > 0)
-    return np.where(matched & (whole > 0), np.exp(mean), 0.0)
+def _readability(
+    constant: float, of_sentence: float, of_word: float, which: int, texts: Texts
+) -> list[Values]:
+    """Compute readability of the candidates; references are ignored.
+
+    Args:
+        constant: added to the weighted sum.
+        of_sentence: weight of words per sentence.
+        of_word: weight of syllables per word.
+        which: index of the dialect's value for a text without words.
+    """
+    sentence, word = _lengths(texts)
+    value = constant + of_sentence * sentence + of_word * word
+    wordless = texts.settings.rules.wordless
+    if wordless is not None:
+        value[np.isnan(value)] = wordless[which]
+    return [Values(value, reason="there is no word in the text")]
 
 
-_FORMULAS: dict[str, Callable[..., Array]] = {"nltk": _nltk, "sacrebleu": _sacrebleu}
+# Faithfulness of sentences to contexts (DeterministicFaithfulness of continuous-eval 0.3.14).
+
+_RULES = DIALECTS["continuous-eval"].rules
+_NO_CONTEXT, _NO_SENTENCE, _BARE = (
+    "there are no contexts",
+    "there is no sentence in the text",
+    "there is no sentence in the contexts",
+)
 
 
-# ROUGE.
+def _by_words(texts: Texts) -> Array:
+    """Share of content words that the contexts have."""
+    both, ours, _ = _shared_content(texts)
+    return _ratio(both, ours)
 
-_SOURCE = "rouge-score 0.1.2; Lin 2004"
-_F = r"\frac{2 P R}{P + R}, \quad P = \frac{M}{|c|}, \quad R = \frac{M}{|r|}"
-_PARAMS = ("use_stemmer", "rouge_tokenizer")
 
-
-def _grams(order: int) -> Metric:
-    return metric(
-        f"ROUGE{order}",
-        f"rouge{order}",
-        definition=f"F of {order}-grams that candidate and reference share, each as often as in"
-        " both; precision and recall as statistics; mean over datums",
-        formula=_F,
-        source=_SOURCE,
-        params=_PARAMS,
-        aliases=(f"rouge{order}", f"rouge-{order}", f"ROUGE-{order}"),
+def _by_characters(texts: Texts) -> Array:
+    """BLEU of characters, always with NLTK's four orders and no smoothing."""
+    own = msgspec.structs.replace(
+        texts.settings, rules=_RULES, bleu_weights=(0.25,) * 4, smoothing="none", lowercase=False
     )
+    counts = sentence_counts(Texts(texts.pairs, own, texts.workers))
+    return bleu(counts, own, sentence=True)
 
 
-_ROUGE_METRICS = (
-    _grams(1),
-    _grams(2),
-    _grams(3),
-    metric(
-        "ROUGEL",
-        "rougel",
-        definition="F of the longest common subsequence of tokens; precision and recall as"
-        " statistics; in the dialect continuous-eval of the different words in longest common"
-        " subsequences of any two sentences, F, precision and recall each of its best reference;"
-        " mean over datums",
-        formula=_F,
-        source=f"{_SOURCE}; in continuous-eval rouge 1.0.1",
-        params=_PARAMS,
-        aliases=("rougeL", "rouge-l", "rouge-L", "ROUGE-L"),
-    ),
-    metric(
-        "ROUGELsum",
-        "rougelsum",
-        definition="F of the tokens of the reference in a longest common subsequence of one of its"
-        " lines and a line of the candidate; precision and recall as statistics; mean over datums",
-        formula=_F,
-        source=_SOURCE,
-        params=_PARAMS,
-        aliases=("rougeLsum", "rouge-lsum", "ROUGE-Lsum"),
-    ),
-)
+def _sentences(pairs: Pairs) -> tuple[pl.Series, Array]:
+    """Sentences of the texts that have contexts, offsets of those of every text, int64 [n + 1]."""
+
+    def make() -> tuple[pl.Series, Array]:
+        given = pairs.made["contexts"].is_not_null()
+        texts = pl.select(pl.when(given).then(pairs.candidates).otherwise(pl.lit(""))).to_series()
+        return sentences_of(texts)
+
+    return pairs.once("sentences", make)
 
 
-TYPES = {metric.aliases[0]: metric.name for metric in _ROUGE_METRICS}
-"""Type of ROUGE as rouge-score names it -> the metric."""
+def _blocks(pairs: Pairs) -> Iterator[tuple[int, int, Pairs]]:
+    """Yield ranges of sentences with their contexts, limited by memory."""
+    sentences, start = _sentences(pairs)
+    text = np.repeat(np.arange(len(pairs)), np.diff(start))
+    size = pairs.made["contexts"].str.len_bytes().fill_null(0).to_numpy()[text]
+    size = size + sentences.str.len_bytes().to_numpy()
+    end = offsets_of(size)
+    first = 0
+    while first < text.size:
+        last = int(np.searchsorted(end, end[first] + tuning().text_bytes, side="right")) - 1
+        last = max(last, first + 1)
+        contexts = pairs.made["contexts"].gather(text[first:last])
+        one = np.arange(last - first + 1)
+        yield first, last, Pairs(sentences[first:last], contexts, one, {})
+        first = last
 
 
-def _chosen(options: Any) -> tuple[str, ...]:
-    """The types that the option ``rouge_types`` names."""
-    types = options.rouge_types or DECLARED["rouge_types"].default
-    # Unknown types are refused when options are resolved to settings.
-    return tuple(TYPES.get(name, name) for name in types)
+def _faithful(score: Callable[[Texts], Array], share: bool, texts: Texts) -> list[Values]:
+    """Compute the share of each text's sentences above the threshold, or the mean of all.
+
+    Args:
+        score: maps sentences, each with its contexts as its one reference, to float64 [m].
+    """
+    pairs, settings, n = texts.pairs, texts.settings, len(texts.pairs)
+    value, status = np.full(n, np.nan), np.ones(n, np.int8)
+    reasons = {_NO_CONTEXT}
+    if "contexts" in pairs.made:
+        given = pairs.made["contexts"].is_not_null().to_numpy()
+        status = (~given).astype(np.int8)
+        start = _sentences(pairs)[1]
+        each = np.empty(int(start[-1]))
+        for first, last, block in _blocks(pairs):
+            each[first:last] = score(Texts(block, settings, texts.workers))
+        bare = np.isnan(each)
+        if share:
+            each = np.where(bare, np.nan, each >= settings.faithfulness_threshold)
+        many = np.diff(start)
+        some = np.flatnonzero(many)
+        total = np.add.reduceat(each, start[some]) if some.size else each
+        value[some] = total / many[some]
+        cases = ((_NO_CONTEXT, ~given), (_NO_SENTENCE, given & (many == 0)), (_BARE, bare))
+        reasons = {reason for reason, there in cases if there.any()}
+    reason = ", or ".join(sorted(reasons)) or None
+    return [Values(value, reason=reason, status=(("scored", "no_context"), status))]
 
 
-_ROUGE_GROUPS = {"ROUGE": _chosen}
-"""Group name -> function that returns its metrics for given options."""
-
-
-# BLEU, by sentence and by corpus.
-
-_FORMULA = (
-    r"\text{BP} \cdot \exp\left(\sum_o w_o \ln \frac{M_o}{c_o}\right), \quad"
-    r" \text{BP} = \min\left(1, e^{1 - |r| / |c|}\right)"
-)
-_BLEU_PARAMS = ("bleu_weights", "smoothing", "tokenizer", "lowercase")
-
-
-def _of_sums(total: Array, settings: Any) -> Array:
-    return bleu(total, settings, sentence=False)
-
-
-_BLEU_METRICS = (
-    metric(
-        "BLEU",
-        "bleu",
-        definition="brevity penalty * geometric mean of the precisions of 1-grams to 4-grams,"
-        " clipped by the references, of every text by itself; mean over datums",
-        formula=_FORMULA,
-        source="nltk 3.10 sentence_bleu; Papineni et al. 2002",
-        params=_BLEU_PARAMS,
-        aliases=("bleu", "SentenceBLEU", "sentence_bleu"),
-    ),
-    metric(
-        "CorpusBLEU",
-        "bleu_counts",
-        definition="BLEU of the counts of all datums together",
-        formula=_FORMULA,
-        source="Papineni et al. 2002; sacrebleu 2.6",
-        params=_BLEU_PARAMS,
-        aliases=("corpus_bleu", "corpusbleu", "sacrebleu"),
-        compute=pooled("bleu_counts", "CorpusBLEU", _of_sums),
-    ),
-)
-
-
-# Character n-grams, edits, and overlap of tokens.
-
-_CASE = ("lowercase",)
-_RATE = r"\frac{\sum_d e_d}{\sum_d r_d}"
 _SQUAD = "SQuAD 2.0; Rajpurkar et al. 2016"
-_OVERLAP = f"{_SQUAD}; continuous-eval 0.3.14"
 _CONTENT = (
     "; in the dialect continuous-eval different content words that both have, of all content words"
 )
+_tokens = partial(metric, source=f"{_SQUAD}; continuous-eval 0.3.14", params=("stop_words",))
+_readable = partial(metric, spares=("reference",), range=(-math.inf, math.inf), better="neither")
 
 
-def _chrf(total: Array, settings: Any) -> Array:
-    return chrf(total.reshape(len(total), total.shape[1] // 3, 3), percent=settings.rules.percent)
-
-
-def _rate(total: Array, settings: Any) -> Array:
-    return edit_rate(total)
-
-
-def _translation(total: Array, settings: Any) -> Array:
-    return translation_rate(total, percent=settings.rules.percent)
-
-
-def _characters(name: str, need: str, more: str, *aliases: str) -> Metric:
+def _faithfulness(
+    name: str, need: str, of: Any, definition: str, formula: str, *params: str
+) -> Any:
     return metric(
         name,
         need,
-        definition=f"F2 of the mean precision and mean recall of character n-grams of orders 1 to"
-        f" 6{more}, without white space; from counts of all datums together",
-        formula=r"\frac{5 P R}{4 P + R}, \quad P = \frac{1}{O} \sum_o \frac{M_o}{c_o}, \quad"
-        r" R = \frac{1}{O} \sum_o \frac{M_o}{r_o}",
-        source="sacrebleu 2.6; Popović 2015, 2017",
-        params=_CASE,
-        aliases=aliases,
-        compute=pooled(need, name, _chrf),
+        of,
+        f"{definition}; mean over datums; references are not read",
+        formula,
+        source="continuous-eval 0.3.14 DeterministicFaithfulness",
+        spares=("reference",),
+        reads=("contexts",),
+        params=params,
+        aliases=(f"{need.replace('token', 'token_overlap')}",),
     )
 
 
-def _edits(name: str, need: str, unit: str, alias: str) -> Metric:
-    return metric(
-        name,
-        need,
-        definition=f"fewest insertions, deletions and replacements of {unit} / {unit} of the"
-        " reference; sums of all datums",
-        formula=_RATE,
-        source="Levenshtein 1966; jiwer",
-        params=_CASE,
-        aliases=(alias, alias.replace("_", " ")),
-        range=(0.0, math.inf),
-        better="lower",
-        compute=pooled(need, name, _rate),
-    )
-
-
-_EDITS_METRICS = (
-    _characters("chrF", "chrf", "", "chrf", "chrF2"),
-    _characters("chrF++", "chrf++", " and of words of orders 1 and 2", "chrf++", "chrF2++"),
-    metric(
-        "TER",
-        "ter",
-        definition="insertions, deletions, replacements and shifts of words, fewest to any"
-        " reference / mean words of the references, without case; sums of all datums",
-        formula=_RATE,
-        source="sacrebleu 2.6; Snover et al. 2006",
-        params=("ter_normalized", "ter_no_punct", "ter_asian_support", "ter_case_sensitive"),
-        aliases=("ter",),
-        range=(0.0, math.inf),
-        better="lower",
-        compute=pooled("ter", "TER", _translation),
+_FAITHFULNESS = (
+    _faithfulness(
+        "RougeFaithfulness",
+        "rouge_faithfulness",
+        partial(_faithful, lambda texts: sequence_scores(texts)[1], True),
+        "sentences of the text whose ROUGE-L precision (package rouge) against all contexts is 0.5"
+        " or more / sentences",
+        r"\frac{1}{|s|} \sum_s [P_s \ge \theta]",
+        "faithfulness_threshold",
     ),
-    _edits("WER", "wer", "words", "word_error_rate"),
-    _edits("CER", "cer", "characters", "character_error_rate"),
-    metric(
-        "EditSimilarity",
-        "edit_similarity",
-        definition="1 - Levenshtein distance of characters / length of the longer text; mean over"
-        " datums",
-        formula=r"\left(1 - \frac{e_d}{\max(|c|, |r|)}\right)",
-        source="rapidfuzz Levenshtein.normalized_similarity",
-        params=_CASE,
-        aliases=("edit_similarity", "levenshtein_similarity"),
+    _faithfulness(
+        "TokenOverlapFaithfulness",
+        "token_faithfulness",
+        partial(_faithful, _by_words, True),
+        "sentences of the text of whose content words the contexts have half or more / sentences",
+        r"\frac{1}{|s|} \sum_s [P_s \ge \theta]",
+        "faithfulness_threshold",
+        "stop_words",
     ),
+    _faithfulness(
+        "BLEUFaithfulness",
+        "bleu_faithfulness",
+        partial(_faithful, _by_characters, False),
+        "mean over the sentences of the text of their BLEU of characters against all contexts",
+        r"\frac{1}{|s|} \sum_s \text{BLEU}_s",
+    ),
+)
+
+METRICS = (
     metric(
         "ExactMatch",
         "exact_match",
-        definition="1 if the text is a reference, without case, punctuation and articles; mean"
-        " over datums",
-        formula=r"[c = r]",
+        _exact,
+        "1 if the text is a reference, without case, punctuation and articles; mean over datums",
+        r"[c = r]",
         source=_SQUAD,
         aliases=("exact_match", "EM"),
         trials="scored",
     ),
-    metric(
+    _tokens(
         "TokenPrecision",
         "token_precision",
-        definition="tokens that both texts have / tokens of the candidate, without case,"
-        f" punctuation and articles{_CONTENT}; mean over datums",
-        formula=r"\frac{M}{|c|}",
-        source=_OVERLAP,
-        params=("stop_words",),
+        partial(_overlap, "precision"),
+        "tokens that both texts have / tokens of the candidate, without case, punctuation and"
+        f" articles{_CONTENT}; mean over datums",
+        r"\frac{M}{|c|}",
         aliases=("token_precision",),
     ),
-    metric(
+    _tokens(
         "TokenRecall",
         "token_recall",
-        definition="tokens that both texts have / tokens of the reference, without case,"
-        f" punctuation and articles{_CONTENT}; mean over datums",
-        formula=r"\frac{M}{|r|}",
-        source=_OVERLAP,
-        params=("stop_words",),
+        partial(_overlap, "recall"),
+        "tokens that both texts have / tokens of the reference, without case, punctuation and"
+        f" articles{_CONTENT}; mean over datums",
+        r"\frac{M}{|r|}",
         aliases=("token_recall",),
     ),
-    metric(
+    _tokens(
         "TokenF1",
         "token_f1",
-        definition="2 * tokens that both texts have / tokens of both, without case, punctuation and"
-        f" articles{_CONTENT}; mean over datums",
-        formula=r"\frac{2 M}{|c| + |r|}",
-        source=_OVERLAP,
-        params=("stop_words",),
+        partial(_overlap, "f1"),
+        "2 * tokens that both texts have / tokens of both, without case, punctuation and articles"
+        f"{_CONTENT}; mean over datums",
+        r"\frac{2 M}{|c| + |r|}",
         aliases=("token_f1", "squad_f1"),
     ),
-)
-
-
-# Semantic similarity.
-
-_SIMILARITY_METRICS = (
     metric(
         "SemanticSimilarity",
         "semantic_similarity",
-        definition="cosine of the vectors of text and reference, of the most similar reference;"
-        " with a threshold, 1 from it on and else 0; mean over datums",
-        formula=r"\max_r \frac{u \cdot v_r}{\lVert u \rVert\, \lVert v_r \rVert}",
+        _similarity,
+        "cosine of the vectors of text and reference, of the most similar reference; with a"
+        " threshold, 1 from it on and else 0; mean over datums",
+        r"\max_r \frac{u \cdot v_r}{\lVert u \rVert\, \lVert v_r \rVert}",
         source="ragas 0.4.3; Salton & McGill 1983",
+        vectors=True,
         reads=("embedding", "reference_embedding"),
         params=("embedder", "similarity_threshold"),
         aliases=(
@@ -499,101 +406,30 @@ _SIMILARITY_METRICS = (
         ),
         range=(-1.0, 1.0),
     ),
-)
-
-
-# Readability.
-
-
-def _readability(name: str, need: str, **rest: Any) -> Metric:
-    return metric(
-        name, need, spares=("reference",), range=(-math.inf, math.inf), better="neither", **rest
-    )
-
-
-_READABILITY_METRICS = (
-    _readability(
+    _readable(
         "FleschReadingEase",
         "flesch_reading_ease",
-        definition="206.835 - 1.015 * words / sentences - 84.6 * syllables / words of the text,"
-        " from about 0 (hard) to 100 (easy); mean over datums",
-        formula=r"\left(206.835 - 1.015\, \frac{\text{words}}{\text{sentences}} - 84.6\,"
+        partial(_readability, 206.835, -1.015, -84.6, 0),
+        "206.835 - 1.015 * words / sentences - 84.6 * syllables / words of the text, from about 0"
+        " (hard) to 100 (easy); mean over datums",
+        r"\left(206.835 - 1.015\, \frac{\text{words}}{\text{sentences}} - 84.6\,"
         r" \frac{\text{syllables}}{\text{words}}\right)",
         source="Flesch 1948; syllables as NLTK's SyllableTokenizer",
         aliases=("flesch_reading_ease", "flesch"),
     ),
-    _readability(
+    _readable(
         "FleschKincaidGrade",
         "flesch_kincaid_grade",
-        definition="0.39 * words / sentences + 11.8 * syllables / words - 15.59 of the text, years"
-        " of school; mean over datums",
-        formula=r"\left(0.39\, \frac{\text{words}}{\text{sentences}} + 11.8\,"
+        partial(_readability, -15.59, 0.39, 11.8, 1),
+        "0.39 * words / sentences + 11.8 * syllables / words - 15.59 of the text, years of school;"
+        " mean over datums",
+        r"\left(0.39\, \frac{\text{words}}{\text{sentences}} + 11.8\,"
         r" \frac{\text{syllables}}{\text{words}} - 15.59\right)",
         source="Kincaid et al. 1975; syllables as NLTK's SyllableTokenizer",
         aliases=("flesch_kincaid_grade", "flesch_kincaid_grade_level", "flesch_kincaid"),
     ),
+    *_FAITHFULNESS,
 )
 
-
-# Metrics of faithfulness to contexts, without a judge.
-
-
-def _faithfulness(name: str, need: str, definition: str, *params: str, formula: str) -> Metric:
-    return metric(
-        name,
-        need,
-        definition=f"{definition}; mean over datums; references are not read",
-        formula=formula,
-        source="continuous-eval 0.3.14 DeterministicFaithfulness",
-        spares=("reference",),
-        reads=("contexts",),
-        params=params,
-        aliases=(f"{need.replace('token', 'token_overlap')}",),
-    )
-
-
-_FAITHFULNESS_METRICS = (
-    _faithfulness(
-        "RougeFaithfulness",
-        "rouge_faithfulness",
-        "sentences of the text whose ROUGE-L precision (package rouge) against all contexts is 0.5"
-        " or more / sentences",
-        "faithfulness_threshold",
-        formula=r"\frac{1}{|s|} \sum_s [P_s \ge \theta]",
-    ),
-    _faithfulness(
-        "TokenOverlapFaithfulness",
-        "token_faithfulness",
-        "sentences of the text of whose content words the contexts have half or more / sentences",
-        "faithfulness_threshold",
-        "stop_words",
-        formula=r"\frac{1}{|s|} \sum_s [P_s \ge \theta]",
-    ),
-    _faithfulness(
-        "BLEUFaithfulness",
-        "bleu_faithfulness",
-        "mean over the sentences of the text of their BLEU of characters against all contexts",
-        formula=r"\frac{1}{|s|} \sum_s \text{BLEU}_s",
-    ),
-)
-
-
-def _every(options: Any) -> tuple[str, ...]:
-    return tuple(one.name for one in _FAITHFULNESS_METRICS)
-
-
-_FAITHFULNESS_GROUPS = {"DeterministicFaithfulness": _every}
+GROUPS = {"DeterministicFaithfulness": lambda options: tuple(one.name for one in _FAITHFULNESS)}
 """Group name -> function that returns its metrics for given options."""
-
-
-METRICS = (
-    *_ROUGE_METRICS,
-    *_BLEU_METRICS,
-    *_EDITS_METRICS,
-    *_SIMILARITY_METRICS,
-    *_READABILITY_METRICS,
-    *_FAITHFULNESS_METRICS,
-)
-
-
-GROUPS = {**_ROUGE_GROUPS, **_FAITHFULNESS_GROUPS}

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-from ....metrics.registry import Metric
-from ....schemas.arrays import Array
-from ....tally.cells import Cells
-from ....tally.counts import STUFF, THING, UNKNOWN, SegmentRows, SegmentView
-from ..dialects import Settings
+from ...metrics.averages import ratio
+from ...metrics.registry import define
+from ...schemas.arrays import Array
+from ...tally.cells import Cells
+from ...tally.counts import STUFF, THING, UNKNOWN, SegmentRows, SegmentView
+from .dialects import Settings
 
 # Panoptic quality: how many segments are found, how well, and both in one number.
 
@@ -40,12 +40,6 @@ def rq(tp: Array, fp: Array, fn: Array, iou: Array) -> tuple[Array, Array]:
     return tp, tp + 0.5 * fp + 0.5 * fn
 
 
-def _ratio(top: Array, bottom: Array) -> Array:
-    out = np.full(np.shape(bottom), np.nan)
-    np.divide(top, bottom, out=out, where=bottom != 0)
-    return out
-
-
 def _mean(values: Array, chosen: Array) -> Array:
     """Return means over the chosen labels whose value is defined, [group].
 
@@ -55,7 +49,7 @@ def _mean(values: Array, chosen: Array) -> Array:
     here = chosen & ~np.isnan(values)
     if not values.shape[1]:
         return np.full(values.shape[0], np.nan)
-    return _ratio(np.cumsum(np.where(here, values, 0.0), axis=1)[:, -1], here.sum(axis=1))
+    return ratio(np.cumsum(np.where(here, values, 0.0), axis=1)[:, -1], here.sum(axis=1))
 
 
 def _cells(value: Array, view: SegmentView, support: Array) -> list[Cells]:
@@ -96,15 +90,15 @@ def _cells(value: Array, view: SegmentView, support: Array) -> list[Cells]:
 
 def _quality(of: Quality, view: SegmentView, settings: Settings) -> list[Cells]:
     counts = view.tp, view.fp, view.fn
-    return _cells(_ratio(*of(*counts, view.iou)), view, view.tp + view.fn)
+    return _cells(ratio(*of(*counts, view.iou)), view, view.tp + view.fn)
 
 
 def _dagger(view: SegmentView, settings: Settings) -> list[Cells]:
     """PQ of things; of stuff the mean IoU of its ground truths, whatever that is."""
     truth = view.sums("rows", "truth")
     stuff = view.whole.kind == STUFF
-    things = _ratio(*pq(view.tp, view.fp, view.fn, view.iou))
-    value = np.where(stuff, _ratio(view.sums("rows", "touched"), truth), things)
+    things = ratio(*pq(view.tp, view.fp, view.fn, view.iou))
+    value = np.where(stuff, ratio(view.sums("rows", "touched"), truth), things)
     return _cells(value, view, np.where(stuff, truth, view.tp + view.fn))
 
 
@@ -126,10 +120,10 @@ def _counts(view: SegmentView, settings: Settings) -> list[Cells]:
 
 def _of_image(of: Quality, rows: SegmentRows, n_datums: int) -> Array:
     """The mean over the labels of every datum, float64 [n_datums]."""
-    value = _ratio(*of(rows.tp, rows.fp, rows.fn, rows.iou))
+    value = ratio(*of(rows.tp, rows.fp, rows.fn, rows.iou))
     here = ~np.isnan(value)
     total = np.bincount(rows.datum[here], value[here], minlength=n_datums)
-    return _ratio(total, np.bincount(rows.datum[here], minlength=n_datums))
+    return ratio(total, np.bincount(rows.datum[here], minlength=n_datums))
 
 
 OF_IMAGE = tuple(
@@ -138,35 +132,25 @@ OF_IMAGE = tuple(
 )
 """Metrics of every image in ``per_datum``."""
 
-_PARAMS = ("iou_type", "boundary_ratio")
 _MEANS = "; its mean over all labels with segments, things and stuff"
 _SOURCE = "Kirillov et al. 2019, Panoptic Segmentation; panopticapi"
 
 
-def _metric(name: str, definition: str, compute: Any, **more: Any) -> Metric:
-    fields: dict[str, Any] = {
-        "averages": tuple(name for name, _ in KINDS),
-        "source": _SOURCE,
-        **more,
-    }
-    return Metric(
-        name=name,
-        task="panoptic",
-        frame="metrics",
-        needs=("segments",),
-        params=_PARAMS,
-        definition=definition,
-        compute=compute,
-        **fields,
-    )
-
+_metric = partial(
+    define,
+    "panoptic",
+    source=_SOURCE,
+    averages=tuple(name for name, _ in KINDS),
+    needs=("segments",),
+    params=("iou_type", "boundary_ratio"),
+)
 
 _QUALITY_METRICS = (
     _metric(
         "PQ",
         "Panoptic quality: sum of IoU over matched segments of a label / (tp + fp / 2 + fn / 2), a"
         f" match being an IoU above 0.5{_MEANS}.",
-        partial(_quality, pq),
+        compute=partial(_quality, pq),
         aliases=("PanopticQuality",),
         formula=r"\frac{\sum_{(g, p)} \text{IoU}(g, p)}{\text{tp} + \tfrac{1}{2} \text{fp} +"
         r" \tfrac{1}{2} \text{fn}}",
@@ -175,14 +159,14 @@ _QUALITY_METRICS = (
         "SQ",
         "Segmentation quality: mean IoU of matched segments of a label, 0 if none matches"
         f"{_MEANS}.",
-        partial(_quality, sq),
+        compute=partial(_quality, sq),
         aliases=("SegmentationQuality",),
         formula=r"\frac{\sum_{(g, p)} \text{IoU}(g, p)}{\text{tp}}",
     ),
     _metric(
         "RQ",
         f"Recognition quality: tp / (tp + fp / 2 + fn / 2) of segments of a label{_MEANS}.",
-        partial(_quality, rq),
+        compute=partial(_quality, rq),
         aliases=("RecognitionQuality",),
         formula=r"\frac{\text{tp}}{\text{tp} + \tfrac{1}{2} \text{fp} + \tfrac{1}{2} \text{fn}}",
     ),
@@ -190,7 +174,7 @@ _QUALITY_METRICS = (
         "PQDagger",
         "PQ of things; of stuff the sum of IoU over all segments of the label that share pixels /"
         " ground truths, since stuff is not counted: its mean over all labels, things and stuff.",
-        _dagger,
+        compute=_dagger,
         aliases=("ModifiedPanopticQuality", "ModifiedPQ"),
         source="Porzi et al. 2019, Seamless Scene Segmentation; torchmetrics"
         " ModifiedPanopticQuality",
@@ -201,7 +185,7 @@ _QUALITY_METRICS = (
         "Counts",
         "Matched segments of a label (tp), predicted ones without a match (fp) and ground truths"
         " without one (fn).",
-        _counts,
+        compute=_counts,
         averages=(),
         range=(0.0, float("inf")),
         better="neither",
@@ -214,33 +198,49 @@ _QUALITY_METRICS = (
 
 # Panoptic outputs with separate frames.
 
+_frame_metric = partial(
+    _metric, compute=None, averages=(), range=(0.0, float("inf")), better="neither"
+)
+
 _FRAMES_METRICS = (
-    Metric(
-        name="ConfusionMatrix",
-        task="panoptic",
+    _frame_metric(
+        "ConfusionMatrix",
+        "Segments by true and predicted label: matches within the label first, then the rest whose"
+        " IoU exceeds 0.5 across labels; null for unmatched.",
         frame="confusion",
         needs=("segments", "crossings"),
-        params=("iou_type", "boundary_ratio"),
-        range=(0.0, float("inf")),
-        better="neither",
-        definition="Segments by true and predicted label: matches within the label first, then the"
-        " rest whose IoU exceeds 0.5 across labels; null for unmatched.",
         formula=r"C_{ij} = |\{(g, p) \text{ matched} : \ell_g = i, \ell_p = j\}|",
         source="evalengine; the diagonal is the true positives",
     ),
-    Metric(
-        name="Outcomes",
-        task="panoptic",
+    _frame_metric(
+        "Outcomes",
+        "One row per predicted segment or missed ground truth, with its outcome.",
         frame="outcomes",
         needs=("segments", "outcomes"),
-        params=("iou_type", "boundary_ratio"),
-        range=(0.0, float("inf")),
-        better="neither",
-        definition="One row per predicted segment or missed ground truth, with its outcome.",
         formula="",
         source="evalengine",
     ),
 )
+
+
+SYMBOLS = {
+    r"(g, p)": (
+        "a ground truth and a predicted segment of one label that match: their IoU is above 0.5"
+    ),
+    r"\text{tp}": "matched segments",
+    r"\text{fp}": "predicted segments without a match",
+    r"\text{fn}": "ground truths without a match",
+    r"G": "ground truths of the label",
+    r"\ell_g": "label of a ground truth",
+    r"\ell_p": "label of the segment that matches it",
+}
+"""Meaning of the symbols in formulas, in TeX."""
+
+CLOSE: dict[str, str] = {
+    name: f"They are the rows of 'PQ' with average '{average}'."
+    for name, average in (("pqth", "things"), ("pqst", "stuff"))
+}
+"""Names in other tools, squeezed -> how our number differs, or which option it takes."""
 
 
 METRICS = (*_QUALITY_METRICS, *_FRAMES_METRICS)

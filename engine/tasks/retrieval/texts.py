@@ -1,4 +1,4 @@
-"""Match rules of texts."""
+"""Matching of texts: which retrieved texts, or sentences of them, match which golds."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import polars as pl
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import Levenshtein
 
-from ....ingest.ids import by_hash
-from ....kernels.datums import hash_codes
-from ....kernels.passages import (
+from ...ingest.ids import by_hash
+from ...kernels.datums import hash_codes
+from ...kernels.passages import (
     characters_of,
     escape_json,
     least_distances,
@@ -20,10 +20,10 @@ from ....kernels.passages import (
     match_substrings,
     walks_too_far,
 )
-from ....kernels.words import words_between_stops, words_of_sentences
-from ....schemas.arrays import Array
-from ...encoding import Workers, offsets_of, packed, ragged, sentences_of
-from ..dialects import RetrievalRules
+from ...kernels.words import words_between_stops, words_of_sentences
+from ...schemas.arrays import Array
+from ..encoding import Workers, offsets_of, packed, ragged, sentences_of
+from .dialects import MATCHES, SENTENCES, RetrievalRules
 
 # Parameters of matching rules.
 
@@ -62,6 +62,7 @@ class Components(msgspec.Struct, frozen=True, kw_only=True):
         gold_row: int64, row of each among the golds given; None if golds are sentences.
         gold_repeats: int64 [q], number of repeated golds, which are dropped.
         pair_start: int64 [q + 1], offsets of the pairs of each query.
+        match: uint8, 1 if a pair matches, set by a rule; per query [retrieved, golds], row by row.
     """
 
     texts: pl.Series
@@ -72,6 +73,7 @@ class Components(msgspec.Struct, frozen=True, kw_only=True):
     gold_row: Array | None
     gold_repeats: Array
     pair_start: Array
+    match: Array
 
     def pairs(self, first: int, last: int) -> tuple[Array, Array]:
         """Places in ``texts`` of both sides of each pair of the queries [first, last)."""
@@ -125,6 +127,7 @@ def find_components(
     if not keep_repeats:
         first = pl.Series(query * len(texts) + g_codes).is_first_distinct().to_numpy()
     n_kept = np.bincount(query[first], minlength=n_gold.size)
+    pair_start = offsets_of(np.diff(r_start) * n_kept)
     return Components(
         texts=texts,
         retrieved_start=np.asarray(r_start, np.int64),
@@ -133,20 +136,23 @@ def find_components(
         gold=g_codes[first].astype(np.int32),
         gold_row=None if sentences else np.flatnonzero(first),
         gold_repeats=n_gold - n_kept,
-        pair_start=offsets_of(np.diff(r_start) * n_kept),
+        pair_start=pair_start,
+        match=np.zeros(int(pair_start[-1]), np.uint8),
     )
 
 
 # Matching by equality of components, without normalisation.
 
 
-def match_exactly(components: Components, wanted: Wanted, workers: Workers, out: Array) -> None:
-    """Set ``out`` if both texts are equal, character by character."""
+def match_exactly(components: Components, wanted: Wanted, workers: Workers) -> None:
+    """Match if both texts are equal, character by character."""
 
     def match(first: int, last: int) -> None:
         retrieved, gold = components.pairs(first, last)
         np.equal(
-            retrieved, gold, out=out[components.pair_start[first] : components.pair_start[last]]
+            retrieved,
+            gold,
+            out=components.match[components.pair_start[first] : components.pair_start[last]],
         )
 
     workers.over(components.pair_start, match)
@@ -163,19 +169,17 @@ def _scores(
 ) -> Array:
     """Return similarities of pairs, float64 [p]; 0 below the cut-off."""
     left, right = ([texts[i] for i in side.tolist()] for side in pairs)
-    scores: Array = process.cpdist(
+    return process.cpdist(
         left, right, scorer=scorer, score_cutoff=max(cutoff, 0.0), dtype=np.float64
     )
-    return scores
 
 
-def match_fuzzily(components: Components, wanted: Wanted, workers: Workers, out: Array) -> None:
-    """Set ``out`` if rapidfuzz's partial ratio, divided by 100, passes.
+def match_fuzzily(components: Components, wanted: Wanted, workers: Workers) -> None:
+    """Match if rapidfuzz's partial ratio, divided by 100, passes.
 
     That is the best normalised indel similarity of the shorter text with a substring of the longer
     one, so that a chunk cut from a gold scores 1, and a gold within a chunk too. An empty text
-    never
-    matches.
+    never matches.
 
     The ratio of a text of m characters is at most 1 - d / 2m, d being its least distance to a
     substring of the other, since the substring is no longer than m and indel distance is at least
@@ -200,24 +204,21 @@ def match_fuzzily(components: Components, wanted: Wanted, workers: Workers, out:
                 texts, (sides[0][asked], sides[1][asked]), fuzz.partial_ratio, 100 * lowest
             )
             ratio[asked] /= 100
-            out[begin + some] = wanted.passes(ratio)
+            components.match[begin + some] = wanted.passes(ratio)
 
     workers.over(components.pair_start, match)
 
 
-def match_by_levenshtein(
-    components: Components, wanted: Wanted, workers: Workers, out: Array
-) -> None:
-    """Set ``out`` if 1 - Levenshtein distance / length of the longer text passes.
+def match_by_levenshtein(components: Components, wanted: Wanted, workers: Workers) -> None:
+    """Match if 1 - Levenshtein distance / length of the longer text passes.
 
     The distance counts insertions, deletions and replacements of characters (the similarity of
-    ragas'
-    NonLLMStringSimilarity). Two empty texts are equal.
+    ragas' NonLLMStringSimilarity). Two empty texts are equal.
     """
     texts = components.texts.to_list()
 
     def match(first: int, last: int) -> None:
-        part = out[components.pair_start[first] : components.pair_start[last]]
+        part = components.match[components.pair_start[first] : components.pair_start[last]]
         retrieved, gold = components.pairs(first, last)
         for at in range(0, part.size, _PAIRS):
             sides = retrieved[at : at + _PAIRS], gold[at : at + _PAIRS]
@@ -249,8 +250,8 @@ def _words(texts: pl.Series, wanted: Wanted) -> tuple[tuple[Array, Array, Array]
     return (sentence_start, word_start, codes), rows.size
 
 
-def match_rouge(components: Components, wanted: Wanted, workers: Workers, out: Array) -> None:
-    """Set ``out`` if ROUGE-L recall of the gold, given the retrieved text, passes.
+def match_rouge(components: Components, wanted: Wanted, workers: Workers) -> None:
+    """Match if ROUGE-L recall of the gold, given the retrieved text, passes.
 
     Recall is that of summary-level ROUGE-L over distinct words: a word of the gold is hit if it is
     in a longest common subsequence of one of its sentences and a sentence of the retrieved text
@@ -275,27 +276,26 @@ def match_rouge(components: Components, wanted: Wanted, workers: Workers, out: A
             wanted.threshold,
             wanted.rules.match_at_threshold,
             components.pair_start,
-            out,
+            components.match,
         )
 
     workers.over(components.pair_start, match)
     if wanted.rules.reference_rouge:
-        _fail_deep(components, words, out)
+        _fail_deep(components, words)
 
 
-def _fail_deep(components: Components, words: tuple[Array, Array, Array], out: Array) -> None:
+def _fail_deep(components: Components, words: tuple[Array, Array, Array]) -> None:
     """Remove matches on which the reference exceeds Python's recursion limit.
 
     Its traceback is recursive, one call per step, and it treats the error as no match. Only
-    sentences of
-    hundreds of words are affected, so pairs are checked one by one.
+    sentences of hundreds of words are affected, so pairs are checked one by one.
     """
     start, offsets, _ = words
     longest = np.zeros(start.size, np.int64)
     np.maximum.at(longest, np.repeat(np.arange(start.size - 1), np.diff(start)), np.diff(offsets))
     if 2 * longest.max(initial=0) <= RECURSION:
         return
-    pairs = np.flatnonzero(out)
+    pairs = np.flatnonzero(components.match)
     query = np.searchsorted(components.pair_start, pairs, side="right") - 1
     n_gold = np.diff(components.gold_start)[query]
     place = pairs - components.pair_start[query]
@@ -303,7 +303,7 @@ def _fail_deep(components: Components, words: tuple[Array, Array, Array], out: A
     gold = components.gold[components.gold_start[query] + place % n_gold]
     for i in np.flatnonzero(longest[text] + longest[gold] > RECURSION).tolist():
         if walks_too_far(int(gold[i]), int(text[i]), words, RECURSION):
-            out[pairs[i]] = 0
+            components.match[pairs[i]] = 0
 
 
 # Matching of chunks that were cut from a gold text, plain or JSON-escaped.
@@ -341,8 +341,8 @@ def _needles(texts: pl.Series, lossy: bool) -> pl.DataFrame:
     )
 
 
-def match_chunks(components: Components, wanted: Wanted, workers: Workers, out: Array) -> None:
-    """Set ``out`` if the retrieved chunk was cut from the gold text.
+def match_chunks(components: Components, wanted: Wanted, workers: Workers) -> None:
+    """Match if the retrieved chunk was cut from the gold text.
 
     A first line that begins with "Date: " is dropped. If the chunk begins with "user: " or
     "assistant: ", the rest is searched in the gold, otherwise the whole; plain, or escaped by
@@ -372,14 +372,13 @@ def match_chunks(components: Components, wanted: Wanted, workers: Workers, out: 
     escaped_start = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
     retrieved = (components.retrieved_start, place[components.retrieved])
     gold = (components.gold_start, components.gold)
+    pairs = components.pair_start, components.match
 
     def match(first: int, last: int) -> None:
-        match_substrings(first, last, retrieved, gold, hay, bare, asked, components.pair_start, out)
+        match_substrings(first, last, retrieved, gold, hay, bare, asked, *pairs)
         if special.any():
             jsoned = (escaped[0], escaped_start)
-            match_substrings(
-                first, last, retrieved, gold, hay, jsoned, special, components.pair_start, out
-            )
+            match_substrings(first, last, retrieved, gold, hay, jsoned, special, *pairs)
 
     workers.over(components.pair_start, match)
 
@@ -405,5 +404,54 @@ def token_counts(texts: pl.Series, start: Array) -> Array:
     lengths = texts.str.len_chars().to_numpy().astype(np.int64)
     total = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
     joints = np.maximum(np.diff(start) - 1, 0)
-    counts: Array = np.floor((np.diff(total[start]) + joints) / CHARACTERS_PER_TOKEN)
-    return counts
+    return np.floor((np.diff(total[start]) + joints) / CHARACTERS_PER_TOKEN)
+
+
+# All rules.
+
+RULES: dict[str, Callable[[Components, Wanted, Workers], None]] = {
+    "chunk_from_original": match_chunks,
+    "exact_chunk": match_exactly,
+    "exact_sentence": match_exactly,
+    "rouge_chunk": match_rouge,
+    "rouge_sentence": match_rouge,
+    "fuzzy": match_fuzzily,
+    "levenshtein": match_by_levenshtein,
+}
+"""Matching rule -> function, which sets ``match`` of components."""
+
+
+def match_texts(
+    retrieved: pl.Series,
+    retrieved_start: Array,
+    gold: pl.Series,
+    gold_start: Array,
+    *,
+    rule: str,
+    threshold: float | None,
+    rules: RetrievalRules,
+    workers: Workers,
+) -> Components:
+    """Match the retrieved texts of every query with its golds.
+
+    Args:
+        retrieved: String [n], by rank within a query, without nulls.
+        retrieved_start: int64 [q + 1], offsets of each query.
+        gold: String [g], without nulls; one given twice in a query counts once, unless the rules
+            keep repeats.
+        gold_start: int64 [q + 1], offsets of each query.
+        rule: one of ``RULES``.
+        threshold: threshold of similarity, in [0, 1]; None for the rule's default.
+        rules: uses ``match_at_threshold``, ``reference_rouge`` and ``reference_chunks``.
+    """
+    components = find_components(
+        retrieved,
+        retrieved_start,
+        gold,
+        gold_start,
+        sentences=rule in SENTENCES,
+        keep_repeats=rules.keep_repeats,
+    )
+    limit = MATCHES[rule] if threshold is None else threshold
+    RULES[rule](components, Wanted(float("nan") if limit is None else limit, rules), workers)
+    return components

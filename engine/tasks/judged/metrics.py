@@ -1,0 +1,428 @@
+"""Judged metrics: one value per datum and ground truth from verdicts, and means over datums."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ... import metrics
+from ...metrics.averages import MEANS, mean_metric, ratio
+from ...metrics.registry import Metric
+from ...schemas.arrays import Array
+from ...tally.cells import Cells
+from ...tally.stats import Column, StatsView
+from .dialects import Settings
+
+# Measures: one value per datum and ground truth, from the values of verdicts. A measure is data:
+# its parts, possible empty parts, and the formula over arrays of counts, one entry per value.
+
+Counts = Mapping[str, Array]
+"""``<part>.yes`` and ``<part>.no``, float64 [n]: verdicts that count, and all others."""
+Formula = Callable[[Counts, Settings], Array]
+
+PLACE = ["datum", "reference"]
+
+
+class Measure(msgspec.Struct, frozen=True, kw_only=True):
+    """Definition of the measure of one need.
+
+    Attributes:
+        parts: parts judged separately; verdicts of a measure with one part need no step.
+        empties: parts that may be empty, as ``step`` names them in rows of status empty; the first
+            is the default.
+        called: values of ``step`` allowed with verdicts of a measure with one part.
+        whole: those of ``empties`` that mean all parts at once, for a measure with several; with
+            the first, as with every part, the formula decides the value.
+        formula: maps counts to values, NaN if undefined.
+        listed: parts for which the table only needs the negative verdicts.
+        ranked: verdicts are by rank, over all ground truths at once.
+        single: exactly one verdict per datum, whose count is the value.
+        spared: mode of FactualCorrectness -> parts that it does not use.
+    """
+
+    parts: tuple[str, ...] = ("verdicts",)
+    empties: tuple[str, ...]
+    called: tuple[str, ...] = ()
+    whole: tuple[str, ...] = ()
+    formula: Formula
+    listed: tuple[str, ...] = ()
+    ranked: bool = False
+    single: bool = False
+    spared: dict[str, tuple[str, ...]] = {}
+
+    def required(self, settings: Settings) -> tuple[str, ...]:
+        """Return the parts required for a value, since their absence would look like 0."""
+        spared = (*self.listed, *self.spared_by(settings))
+        return tuple(part for part in self.parts if part not in spared)
+
+    def spared_by(self, settings: Settings) -> tuple[str, ...]:
+        """Return the parts that this run does not use."""
+        return self.spared.get(settings.mode, ())
+
+
+def share(counts: Counts, settings: Settings) -> Array:
+    """Verdicts that count / all; undefined without any."""
+    yes, no = counts["verdicts.yes"], counts["verdicts.no"]
+    return ratio(yes, yes + no)
+
+
+def answer_correctness(counts: Counts, settings: Settings) -> Array:
+    """Compute TP / (TP + (FP + FN) / 2), 0 if TP is 0 (Valor, answer correctness)."""
+    tp, fp = counts["response.yes"], counts["response.no"]
+    below = tp + 0.5 * (fp + counts["reference.no"])
+    return np.where(tp > 0, ratio(tp, below), 0.0)
+
+
+def factual_correctness(counts: Counts, settings: Settings) -> Array:
+    """Compute F-beta, precision or recall of claims (ragas, factual correctness).
+
+    The plain form of F is (1 + b^2) TP / ((1 + b^2) TP + b^2 FN + FP). If a dialect adds to
+    denominators, F is computed from precision and recall as in the reference.
+    """
+    tp, fp, fn = counts["response.yes"], counts["response.no"], counts["reference.no"]
+    added = settings.rules.smoothing.get("factual_correctness", 0.0)
+    precision, recall = ratio(tp, tp + fp + added), ratio(tp, tp + fn + added)
+    squared = settings.beta**2
+    if added:
+        f = ratio((1 + squared) * precision * recall, squared * precision + recall + added)
+    else:
+        f = ratio((1 + squared) * tp, (1 + squared) * tp + squared * fn + fp)
+    value = {"precision": precision, "recall": recall, "f1": f}[settings.mode]
+    return np.nan_to_num(value, nan=0.0) if settings.rules.none_is_zero else value
+
+
+def rated(counts: Counts, settings: Settings) -> Array:
+    return counts["verdicts.yes"]
+
+
+def values_of(need: str, rows: pl.DataFrame, settings: Settings) -> pl.DataFrame:
+    """Return one value per datum and ground truth of valid verdicts.
+
+    Args:
+        rows: rows of the need with a count, without those of status empty.
+
+    Returns:
+        datum, reference and value, NaN if undefined.
+    """
+    measure = metrics.measures("judged")[need]
+    if measure.ranked:
+        return _by_rank(need, rows, settings)
+    if measure.single:
+        return rows.group_by(PLACE, maintain_order=True).agg(pl.col("count").first().alias("value"))
+    column = pl.col("count")
+    counts = rows.group_by(PLACE, maintain_order=True).agg(
+        expr
+        for part in measure.parts
+        for mine in (column.filter(pl.col("part") == part),)
+        for expr in (mine.sum().alias(f"{part}.yes"), (mine.len() - mine.sum()).alias(f"{part}.no"))
+    )
+    arrays = {name: counts[name].to_numpy() for name in counts.columns if name not in PLACE}
+    return counts.select(PLACE).with_columns(
+        pl.Series("value", measure.formula(arrays, settings), dtype=pl.Float64)
+    )
+
+
+def _by_rank(need: str, rows: pl.DataFrame, settings: Settings) -> pl.DataFrame:
+    """Mean of the precision at the rank of every useful context; useful to any ground truth."""
+    useful = (
+        rows.group_by("datum", "item")
+        .agg(pl.col("count").max().alias("useful"))
+        .sort("datum", "item")
+        .with_columns(
+            pl.col("useful").cum_sum().over("datum").alias("so_far"),
+            pl.int_range(1, pl.len() + 1).over("datum").alias("rank"),
+        )
+    )
+    added = settings.rules.smoothing.get(need, 0.0)
+    total = (pl.col("useful") * pl.col("so_far") / pl.col("rank")).sum()
+    many = pl.col("useful").sum()
+    return useful.group_by("datum", maintain_order=True).agg(
+        pl.lit(0, dtype=pl.Int64).alias("reference"),
+        pl.when(many > 0).then(total / (many + added)).otherwise(0.0).alias("value"),
+    )
+
+
+# Means over judged datums, with counts of those without a value.
+
+SCORED, NOT_JUDGED = "scored", "not_judged"
+"""Standing of a datum that has a value, and of one that has no row of the metric."""
+_MOST_KINDS = 10
+
+
+def mean_of_judged(need: str) -> Callable[[StatsView, Any], list[Cells]]:
+    """Return a function that computes the mean over datums with a value, and reasons for the rest.
+
+    ``support`` counts the datums with rows of the metric, ``scored`` those of them with a
+    value, ``reason`` the rest by kind; ``parameters`` contain the better direction.
+    """
+
+    def compute(view: StatsView, settings: Any) -> list[Cells]:
+        return [_cells(column, view, settings) for column in view.columns[need]]
+
+    return compute
+
+
+def _cells(column: Column, view: StatsView, settings: Any) -> Cells:
+    assert column.status is not None
+    names, _ = column.status
+    total, scored = (part[:, 0, 0] for part in view.total(column))
+    value = np.full(total.shape, np.nan)
+    np.divide(total, scored, out=value, where=scored > 0)
+    group, code, count = view.standings(column)
+    out = code == names.index(NOT_JUDGED)
+    absent = np.bincount(group[out], count[out], view.n_groups)
+    support = np.bincount(group[~out], count[~out], view.n_groups)
+    unscored: list[dict[str, int]] = [{} for _ in range(view.n_groups)]
+    for i in np.flatnonzero(~out & (code != names.index(SCORED)) & (count > 0)):
+        unscored[group[i]][names[code[i]]] = int(count[i])
+    reasons = [
+        _reason(int(support[group]), int(absent[group]), kinds)
+        for group, kinds in enumerate(unscored)
+    ]
+    return Cells(
+        axes=("group",),
+        columns={
+            "metric": column.metric,
+            "value": value,
+            "support": support,
+            "scored": scored,
+            "parameters": json.dumps(settings.parameters_of(column.metric)),
+        },
+        shape=value.shape,
+        reason=np.array(reasons, dtype=np.str_),
+        always=True,
+    )
+
+
+def _reason(rows: int, absent: int, unscored: dict[str, int]) -> str:
+    """Return why a mean is undefined, or which datums are not in it, based on counts."""
+    if not rows:
+        return "no verdict of this metric" if absent else "no datum to average over"
+    left = sum(unscored.values())
+    return f"{left} of {_rows(rows)} not scored: {kinds_of(unscored)}" if left else ""
+
+
+def kinds_of(unscored: dict[str, int]) -> str:
+    """Format counts per kind as ``timeout 3, refused 1``, the most frequent kinds first."""
+    first = sorted(unscored.items(), key=lambda kind: (-kind[1], kind[0]))
+    counts = [f"{name} {count}" for name, count in first[:_MOST_KINDS]]
+    rest = [count for _, count in first[_MOST_KINDS:]]
+    if rest:
+        kinds = "another kind" if len(rest) == 1 else f"{len(rest):,} other kinds"
+        counts.append(f"{sum(rest):,} of {kinds}")
+    return ", ".join(counts)
+
+
+def _rows(rows: int) -> str:
+    return f"{rows:,} row{'' if rows == 1 else 's'}"
+
+
+def metric(name: str, need: str, measure: Measure, *, formula: str, **rest: Any) -> Metric:
+    """Define a judged metric: the mean over datums of its need's value."""
+    own = {"compute": mean_of_judged(need), "measures": {need: measure}, **rest}
+    return mean_metric("judged", name, need, formula=MEANS["d"] + formula, **own)
+
+
+_CONTEXTS = ("contexts", "references")
+_STATEMENTS = ("statements", "references", "contexts")
+
+# Judged metrics of a response, by itself or compared with the question or the ground truth.
+
+_VALOR = "Valor; valor-lite 0.39"
+
+_ANSWERS_METRICS = (
+    metric(
+        "AnswerCorrectness",
+        "answer_correctness",
+        Measure(
+            parts=("response", "reference"),
+            empties=("response", "reference", "statements", "references"),
+            whole=("statements", "references"),
+            formula=answer_correctness,
+            listed=("reference",),
+        ),
+        definition="highest over ground truths of TP / (TP + (FP + FN) / 2), of statements of the"
+        " response (TP, FP) and of the ground truth (FN); 0 if TP is 0",
+        formula=r"\max_g \frac{\text{TP}}{\text{TP} + \tfrac{1}{2} (\text{FP} + \text{FN})}",
+        source=_VALOR,
+        aliases=("answer_correctness",),
+    ),
+    metric(
+        "AnswerRelevance",
+        "answer_relevance",
+        Measure(empties=("statements",), called=("statements",), formula=share),
+        definition="statements of the response that are relevant to the query / all; idk counts"
+        " against",
+        formula=r"\frac{|\{\text{relevant statements}\}|}{|\{\text{statements}\}|}",
+        source=_VALOR,
+        aliases=("answer_relevance", "AnswerRelevancy", "answer_relevancy"),
+        params=("strict_mode",),
+    ),
+    metric(
+        "Bias",
+        "bias",
+        Measure(empties=("opinions",), called=("opinions",), formula=share),
+        definition="biased opinions of the text / all opinions",
+        formula=r"\frac{|\{\text{biased opinions}\}|}{|\{\text{opinions}\}|}",
+        source=_VALOR,
+        aliases=("bias",),
+        better="lower",
+        params=("strict_mode",),
+    ),
+    metric(
+        "Toxicity",
+        "toxicity",
+        Measure(empties=("opinions",), called=("opinions",), formula=share),
+        definition="toxic opinions of the text / all opinions",
+        formula=r"\frac{|\{\text{toxic opinions}\}|}{|\{\text{opinions}\}|}",
+        source=_VALOR,
+        aliases=("toxicity",),
+        better="lower",
+        params=("strict_mode",),
+    ),
+    metric(
+        "Coherence",
+        "coherence",
+        Measure(empties=("text",), called=("rating",), formula=rated, single=True),
+        definition="rating of only the text, as a whole, 1 to 5",
+        formula=r"\text{rating}_d",
+        source="Valor's document",
+        aliases=("coherence",),
+        range=(1.0, 5.0),
+    ),
+    metric(
+        "SummaryCoherence",
+        "summary_coherence",
+        Measure(empties=("text", "source"), called=("rating",), formula=rated, single=True),
+        definition="rating of a summary next to its text, 1 to 5",
+        formula=r"\text{rating}_d",
+        source=_VALOR,
+        aliases=("summary_coherence",),
+        range=(1.0, 5.0),
+    ),
+)
+
+
+# Judged metrics of retrieved contexts, and of responses compared with them.
+
+_CONTEXTS_METRICS = (
+    metric(
+        "ContextPrecision",
+        "context_precision",
+        Measure(empties=_CONTEXTS, called=("contexts",), formula=share, ranked=True),
+        definition="mean of the precision at the rank of every useful context; useful to any ground"
+        " truth; 0 if none is",
+        formula=r"\frac{1}{\sum_i u_i} \sum_i u_i \frac{\sum_{j \le i} u_j}{i}",
+        source=_VALOR,
+        aliases=("context_precision", "ContextualPrecision", "contextual_precision"),
+        params=("strict_mode",),
+    ),
+    metric(
+        "ContextRecall",
+        "context_recall",
+        Measure(empties=_STATEMENTS, called=("statements",), formula=share),
+        definition="highest over ground truths of its statements that the contexts support / all",
+        formula=r"\max_g \frac{|\{\text{statements of g that contexts"
+        r" support}\}|}{|\{\text{statements of g}\}|}",
+        source=_VALOR,
+        aliases=("context_recall", "ContextualRecall", "contextual_recall"),
+        params=("strict_mode",),
+    ),
+    metric(
+        "ContextRelevance",
+        "context_relevance",
+        Measure(empties=("contexts",), called=("contexts",), formula=share),
+        definition="contexts of which any part is relevant to the query / all contexts",
+        formula=r"\frac{|\{\text{relevant contexts}\}|}{|\{\text{contexts}\}|}",
+        source=_VALOR,
+        aliases=("context_relevance", "ContextualRelevancy", "contextual_relevancy"),
+        params=("strict_mode",),
+    ),
+    metric(
+        "Faithfulness",
+        "faithfulness",
+        Measure(empties=("claims", "contexts"), called=("claims", "statements"), formula=share),
+        definition="claims of the response that the contexts imply / all claims",
+        formula=r"\frac{|\{\text{claims that contexts imply}\}|}{|\{\text{claims}\}|}",
+        source=_VALOR,
+        aliases=("faithfulness",),
+        params=("strict_mode", "penalize_ambiguous"),
+    ),
+    metric(
+        "Hallucination",
+        "hallucination",
+        Measure(empties=("contexts",), called=("contexts",), formula=share),
+        definition="contexts that the response contradicts / all contexts",
+        formula=r"\frac{|\{\text{contexts that the response"
+        r" contradicts}\}|}{|\{\text{contexts}\}|}",
+        source=_VALOR,
+        aliases=("hallucination",),
+        better="lower",
+        params=("strict_mode",),
+    ),
+)
+
+
+# Judged metrics of ragas: overlap of a reference with its contexts or the response.
+
+_RAGAS = "ragas 0.4.3"
+
+_RAGAS_METRICS = (
+    metric(
+        "LLMContextRecall",
+        "llm_context_recall",
+        Measure(empties=_STATEMENTS, called=("statements",), formula=share),
+        definition="statements of the reference that are attributed to the contexts / all; highest"
+        " over references",
+        formula=r"\max_g \frac{|\{\text{statements of g attributed to"
+        r" contexts}\}|}{|\{\text{statements of g}\}|}",
+        source=_RAGAS,
+        aliases=("llm_context_recall",),
+    ),
+    metric(
+        "FactualCorrectness",
+        "factual_correctness",
+        Measure(
+            parts=("response", "reference"),
+            empties=("response", "reference", "claims", "references"),
+            whole=("claims", "references"),
+            formula=factual_correctness,
+            spared={"precision": ("reference",)},
+        ),
+        definition="F-beta, precision or recall of claims: TP and FP of the response's, FN of the"
+        " reference's missing in the response; highest over references",
+        formula=r"\max_g \frac{(1 + \beta^2)\, \text{TP}}{(1 + \beta^2)\, \text{TP} + \beta^2\,"
+        r" \text{FN} + \text{FP}}",
+        source=_RAGAS,
+        aliases=("factual_correctness",),
+        params=("mode", "beta", "atomicity", "coverage"),
+    ),
+)
+
+
+SYMBOLS = {
+    r"n": "datums that could be scored",
+    r"g": "a ground truth",
+    r"\text{TP}": "statements or claims of the response that the ground truth bears out",
+    r"\text{FP}": "those that it does not",
+    r"\text{FN}": "those of the ground truth missing in the response",
+    r"u_i": "1 if the context at rank i is useful, else 0",
+    r"\beta": "weight of recall",
+}
+"""Meaning of the symbols in formulas, in TeX."""
+
+SAME = (
+    "AnswerRelevance=responserelevancy,answerrelevancymetric Faithfulness=faithfulnessmetric"
+    " Hallucination=hallucinationmetric Bias=biasmetric Toxicity=toxicitymetric"
+    " ContextPrecision=contextualprecisionmetric ContextRecall=contextualrecallmetric"
+    " ContextRelevance=contextualrelevancymetric"
+)
+"""Metrics, each with its names in other tools, squeezed."""
+
+
+METRICS = (*_ANSWERS_METRICS, *_CONTEXTS_METRICS, *_RAGAS_METRICS)
