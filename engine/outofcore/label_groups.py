@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count, pairwise
 from operator import itemgetter
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -46,42 +46,20 @@ from .stages import (
 # range are found by binary search.
 
 
-class Key(msgspec.Struct, frozen=True, order=True):
-    """Sort key of a label's rows; ascending.
-
-    Attributes:
-        ordered_tie: negative tie breaker; 0 without one.
-    """
-
-    ordered: float
-    ordered_tie: float
-    datum: int
+Key = tuple[float, float, int]
+"""Sort key of a label's rows, ascending: negative score, negative tie (0 without ties), datum."""
 
 
-class ScoreRange(msgspec.Struct, frozen=True):
-    """Rows of one label in a range of keys.
+class ScoreRange(NamedTuple):
+    """Rows of one label in a range of keys: range ``number`` of ``of``.
 
-    Attributes:
-        first: key at which it begins; None for the first.
-        after: key at which the next begins; None for the last.
+    It begins at key ``first`` and ends before ``after``; None for the first and the last.
     """
 
     number: int
     of: int
     first: Key | None
     after: Key | None
-
-
-def keys_of(ranked: Ranked, codes: Array, every: int) -> list[Key]:
-    """Return the keys of evenly spaced rows of one label.
-
-    Args:
-        codes: int32 [datums], their codes in the whole.
-    """
-    some = slice(every // 2, None, every)
-    tie = ranked.tie[some] if ranked.tie.size else np.zeros(ranked.score[some].size)
-    rows = zip(ranked.score[some], tie, codes[ranked.datum[some]], strict=True)
-    return [Key(-float(score), -float(own), int(datum)) for score, own, datum in rows]
 
 
 def ranges_of(buckets: Sequence[tuple[Ranked, Array]], most: int) -> list[ScoreRange]:
@@ -93,11 +71,18 @@ def ranges_of(buckets: Sequence[tuple[Ranked, Array]], most: int) -> list[ScoreR
     """
     rows = sum(ranked.score.size + ranked.gt_datum.size for ranked, _ in buckets)
     every = max(1, most // (4 * len(buckets)))
-    keys = sorted(key for ranked, codes in buckets for key in keys_of(ranked, codes, every))
+    some = slice(every // 2, None, every)
+    keys: list[Key] = []
+    for ranked, codes in buckets:
+        score = ranked.score[some]
+        tie = ranked.tie[some] if ranked.tie.size else np.zeros(score.size)
+        columns = (-score, -tie, codes[ranked.datum[some]])
+        keys += zip(*(column.tolist() for column in columns), strict=True)
+    keys.sort()
     n = max(1, -(-rows // most))
     chosen = [keys[at * len(keys) // n] for at in range(1, n) if keys]
     cuts = [None, *dict.fromkeys(chosen), None]
-    return [ScoreRange(i, len(cuts) - 1, cuts[i], cuts[i + 1]) for i in range(len(cuts) - 1)]
+    return [ScoreRange(i, len(cuts) - 1, *ends) for i, ends in enumerate(pairwise(cuts))]
 
 
 def place(ranked: Ranked, codes: Array, key: Key) -> int:
@@ -107,14 +92,14 @@ def place(ranked: Ranked, codes: Array, key: Key) -> int:
         codes: int32 [datums], ascending, the codes of its datums in the whole.
     """
     begin, end = 0, ranked.score.size
-    for values, value in ((ranked.score, -key.ordered), (ranked.tie, -key.ordered_tie)):
+    for values, value in zip((ranked.score, ranked.tie), key, strict=False):
         if values.size:  # descending; of ties there may be none
             rising = values[begin:end][::-1]
             begin, end = (
-                end - int(np.searchsorted(rising, value, "right")),
-                end - int(np.searchsorted(rising, value, "left")),
+                end - int(np.searchsorted(rising, -value, "right")),
+                end - int(np.searchsorted(rising, -value, "left")),
             )
-    datum = np.searchsorted(codes, key.datum)
+    datum = np.searchsorted(codes, key[2])
     return begin + int(np.searchsorted(ranked.datum[begin:end], datum, "left"))
 
 
@@ -189,6 +174,15 @@ def _answer(file: Path) -> tuple[Array, ...]:
 # The stage that merges the rows of labels from all buckets: whole labels or ranges of scores.
 
 
+def _rows_of(
+    folder: str, labels: tuple[int, int], parts: Sequence[int]
+) -> Iterator[tuple[Ranked, Array]]:
+    """Yield the mapped rows of some labels per bucket, and the codes of its datums in the whole."""
+    for bucket in parts:
+        rows = stored.mapped(part_file(folder, bucket), ROWS)
+        yield of_labels(rows, *labels), codes_of(folder, bucket)
+
+
 def merge_rows(
     folder: str, group: int, labels: tuple[int, int], span: ScoreRange | None, parts: Sequence[int]
 ) -> None:
@@ -201,9 +195,7 @@ def merge_rows(
     if target.exists():
         return
     rows, before = [], 0
-    for bucket in parts:
-        few = of_labels(stored.mapped(part_file(folder, bucket), ROWS), *labels)
-        codes = codes_of(folder, bucket)
+    for few, codes in _rows_of(folder, labels, parts):
         if span is not None and span.first is not None:
             before += place(few, codes, span.first)
         rows.append(with_datums(few, codes) if span is None else within(few, codes, span))
@@ -211,19 +203,6 @@ def merge_rows(
     n_labels = labels[1] - labels[0]
     same = [np.arange(n_labels, dtype=np.int32)] * len(rows)
     stored.save(merge_ranked(rows, None, same, n_labels, before), target, lasting=False)
-
-
-def cut(folder: str, labels: tuple[int, int], most: int, parts: Sequence[int]) -> list[ScoreRange]:
-    """Return the score ranges of a label that has more rows than a group may have.
-
-    Args:
-        most: approximate number of rows per range.
-    """
-    buckets = [
-        (of_labels(stored.mapped(part_file(folder, b), ROWS), *labels), codes_of(folder, b))
-        for b in parts
-    ]
-    return ranges_of(buckets, most)
 
 
 def merged_by_labels(
@@ -245,7 +224,7 @@ def merged_by_labels(
         rows = int(per_label[slice(*labels)].sum())
         ranges: Sequence[ScoreRange | None] = [None]
         if rows > sizes.group_rows:  # a single label that exceeds the limit
-            ranges = cut(folder, labels, sizes.group_rows // 4, parts)
+            ranges = ranges_of([*_rows_of(folder, labels, parts)], sizes.group_rows // 4)
         calls += [(rows // len(ranges), (folder, group, labels, span, parts)) for span in ranges]
         files = tuple(str(group_file(folder, group, at)) for at in range(len(ranges)))
         spans.append(Span(files, *labels))

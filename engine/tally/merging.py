@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 import polars as pl
 
@@ -13,7 +14,7 @@ from ..schemas.arrays import Array
 from ..schemas.contract import DEFAULT_LABEL_KEY
 from ..schemas.errors import InputError
 from .datums import Datums, Labels
-from .ranked import Counts, Ranked
+from .ranked import OF_ROWS, OF_TRUTHS, Counts, Ranked
 from .tables import combined
 from .units import Scored, Units
 
@@ -244,42 +245,21 @@ def merge_ranked(
         raise InputError("partitions were matched at different thresholds, ranges or caps.")
     single = one_precision([(part.single, part.score.size) for part in parts])
     # Each part is already sorted, so that a merge of sorted runs suffices.
-    begin, end = _runs(parts, "start", labels, n_labels)
-    score, tie = joined(parts, "score"), joined(parts, "tie")
-    datum = _of_datums(parts, "datum", datums)
-    order = merge_runs(begin, end, score, tie, datum)
-    gt_begin, gt_end = _runs(parts, "gt_start", labels, n_labels)
-    gt_datum = _of_datums(parts, "gt_datum", datums)
-    gt_order = merge_runs(gt_begin, gt_end, np.zeros(gt_datum.size), np.zeros(0), gt_datum)
-    skipped, place = joined(parts, "skipped"), joined(parts, "place")
-    values = joined(parts, "values")
-    return Ranked(
-        variants=parts[0].variants,
-        start=_starts(begin, end),
-        score=score[order],
-        datum=datum[order],
-        row=joined(parts, "row")[order],
-        rank=joined(parts, "rank")[order],
-        hit=joined(parts, "hit")[:, order],
-        ignored=joined(parts, "ignored")[:, order],
-        skipped=skipped[order] if skipped.size else skipped,
-        tie=tie[order] if tie.size else tie,
-        gt_start=_starts(gt_begin, gt_end),
-        gt_datum=gt_datum[gt_order],
-        gt_row=joined(parts, "gt_row")[gt_order],
-        gt_counted=joined(parts, "gt_counted")[:, gt_order],
-        cap=parts[0].cap,
-        single=single,
-        most=parts[0].most,
-        place=place[order] if place.size else place,
-        values=values[:, order] if values.size else values,
-    ).limited(before)
-
-
-def _starts(begin: Array, end: Array) -> Array:
-    out = np.zeros(begin.shape[1] + 1, np.int64)
-    np.cumsum((end - begin).sum(axis=0), out=out[1:])
-    return out
+    made: dict[str, Any] = {"single": single}
+    for side, columns in (("", OF_ROWS), ("gt_", OF_TRUTHS)):
+        start, datum = f"{side}start", f"{side}datum"
+        begin, end = _runs(parts, start, labels, n_labels)
+        made[start] = np.r_[0, np.cumsum((end - begin).sum(axis=0))]
+        known = {datum: _of_datums(parts, datum, datums)}
+        score, tie = np.zeros(known[datum].size), np.zeros(0)
+        if columns is OF_ROWS:
+            score, tie = joined(parts, "score"), joined(parts, "tie")
+            known |= {"score": score, "tie": tie}
+        order = merge_runs(begin, end, score, tie, known[datum])
+        for name in columns:
+            column = known[name] if name in known else joined(parts, name)
+            made[name] = column[..., order] if column.size else column
+    return msgspec.structs.replace(parts[0], **made).limited(before)
 
 
 def one_precision(found: Sequence[tuple[bool, int]]) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from ..kernels.order import group_rows
 from ..schemas.arrays import Array
 from ..schemas.tuning import tuning
 from . import stored
@@ -276,6 +277,27 @@ def with_datums(ranked: Ranked, codes: Array) -> Ranked:
     return msgspec.structs.replace(
         ranked, datum=codes[ranked.datum], gt_datum=codes[ranked.gt_datum]
     )
+
+
+def by_group(
+    start: Array, datum: Array, group: Array | None, n_groups: int, weights: Array | None = None
+) -> tuple[Array, Array]:
+    """Rows by (group, label), as often as they count: offsets, and their order.
+
+    Args:
+        start: int64 [labels + 1], CSR offsets of the rows.
+        group: int32 [n_datums], -1 for none; None for a single group.
+        weights: int64 [n_datums], multiplicity of each datum, or None.
+    """
+    if group is None:
+        order = np.arange(datum.size, dtype=np.int32)
+    else:
+        start, order = group_rows(start, datum, group, n_groups)
+        order = order[: start[-1]]
+    if weights is None:
+        return start, order
+    many = weights[datum[order]]
+    return np.r_[0, np.cumsum(many)][start], np.repeat(order, many)
 
 
 # The run: ranked rows of all buckets, label by label, in memory or in files.

@@ -9,10 +9,9 @@ import msgspec
 import numpy as np
 
 from ..kernels.matching import LOW
-from ..kernels.order import group_rows
 from ..schemas.arrays import Array
 from ..schemas.tuning import tuning
-from .ranked import Ranked, RankedRun
+from .ranked import Ranked, RankedRun, by_group
 
 # Curve points by segment, and vectorised search for indices in segments.
 
@@ -317,27 +316,6 @@ class _Held:
 
 # Precision at recall levels, interpolated linearly, as in nuscenes-devkit ``accumulate``,
 # ``calc_ap``.
-
-
-def by_group(
-    start: Array, datum: Array, group: Array | None, n_groups: int, weights: Array | None = None
-) -> tuple[Array, Array]:
-    """Rows by (group, label), as often as they count: offsets, and their order.
-
-    Args:
-        start: int64 [labels + 1], CSR offsets of the rows.
-        group: int32 [n_datums], -1 for none; None for a single group.
-        weights: int64 [n_datums], multiplicity of each datum, or None.
-    """
-    if group is None:
-        order = np.arange(datum.size, dtype=np.int32)
-    else:
-        start, order = group_rows(start, datum, group, n_groups)
-        order = order[: start[-1]]
-    if weights is None:
-        return start, order
-    many = weights[datum[order]]
-    return np.r_[0, np.cumsum(many)][start], np.repeat(order, many)
 
 
 def at_levels(right: Array, score: Array, positives: int, levels: Array) -> tuple[Array, Array]:

@@ -25,7 +25,7 @@ from ..kernels.datums import drawn_counts, drawn_sums
 from ..schemas.arrays import Array
 from .datums import Labels, View
 from .draws import Draws
-from .ranked import Beside, Counts, Interpolation, Ranked, RankedRun, Span
+from .ranked import Beside, Counts, Interpolation, Ranked, RankedRun, Span, by_group
 from .ranked_points import (
     Binned,
     CountedRows,
@@ -34,7 +34,6 @@ from .ranked_points import (
     at_positions,
     averaged,
     binned,
-    by_group,
     on_lines,
     point_blocks,
 )

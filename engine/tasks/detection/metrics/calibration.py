@@ -14,7 +14,8 @@ from ....metrics.thresholds import NOTHING, RULES, Bins, Curve, Rule, best_of, b
 from ....schemas.arrays import Array
 from ....schemas.option_values import in_name
 from ....tally.cells import Cells, parameters
-from ....tally.ranked_points import Binned, BoxBins, by_group
+from ....tally.ranked import by_group
+from ....tally.ranked_points import Binned, BoxBins
 from ....tally.ranked_view import RankedView
 from ..dialects import ANGLES, ERRORS, FOUND, OF_FOUND
 from .averages import (
