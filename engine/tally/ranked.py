@@ -133,7 +133,7 @@ class Variants(msgspec.Struct, frozen=True):
 
 
 @stored_as("ranked/1")
-class Ranked(msgspec.Struct, frozen=True):
+class Ranked(msgspec.Struct, frozen=True, kw_only=True):
     """Predictions of one bucket, ranked by descending score within each label.
 
     Ties are ordered by datum, then row (Valor's dialects: by IoU first).
@@ -169,13 +169,13 @@ class Ranked(msgspec.Struct, frozen=True):
     rank: Array
     hit: Array
     ignored: Array
-    skipped: Array
-    tie: Array
+    skipped: Array = np.zeros(0, np.bool_)
+    tie: Array = np.zeros(0)
     gt_start: Array
     gt_datum: Array
     gt_row: Array
     gt_counted: Array
-    cap: int | None
+    cap: int | None = None
     single: bool
     most: int = 0
     place: Array = np.zeros(0, np.int64)

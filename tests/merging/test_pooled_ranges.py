@@ -41,13 +41,10 @@ def ranked(rng: np.random.Generator, n_labels: int) -> Ranked:
         rank=np.zeros(total, np.int32),
         hit=hit,
         ignored=~hit & rng.integers(0, 2, (1, total)).astype(np.uint64),
-        skipped=np.zeros(0, bool),
-        tie=np.zeros(0),
         gt_start=gt_start,
         gt_datum=rng.integers(0, 9, truths).astype(np.int32),
         gt_row=np.arange(truths),
         gt_counted=rng.integers(0, 2, (1, truths)).astype(np.uint64),
-        cap=None,
         single=False,
     )
 

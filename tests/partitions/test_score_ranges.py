@@ -38,13 +38,11 @@ def ranked(rng: np.random.Generator, n: int, n_gt: int, datums: Array, *, tied: 
         rank=rng.integers(0, 9, n).astype(np.int32),
         hit=rng.integers(0, 2, (1, n)).astype(np.uint64),
         ignored=np.zeros((1, n), np.uint64),
-        skipped=np.zeros(0, bool),
         tie=tie[order] if tied else tie,
         gt_start=np.searchsorted(gt_label, np.arange(4)).astype(np.int64),
         gt_datum=rng.choice(datums, n_gt).astype(np.int32),
         gt_row=np.zeros(n_gt, np.int8),
         gt_counted=rng.integers(0, 2, (1, n_gt)).astype(np.uint64),
-        cap=None,
         single=False,
     )
 

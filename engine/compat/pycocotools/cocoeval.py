@@ -597,8 +597,6 @@ def ranked_of(cells: Sequence[Any], grid: Grid, area: int) -> Ranked:
         rank=rank[order].astype(np.int32),
         hit=words_of((hit & ~ignored)[None], variants),
         ignored=words_of(ignored[None], variants),
-        skipped=np.zeros(0, bool),
-        tie=np.zeros(0),
         gt_start=np.searchsorted(g_label, ends).astype(np.int64),
         gt_datum=np.repeat(datum, m),
         gt_row=np.arange(aside.size, dtype=np.int64),

@@ -370,13 +370,11 @@ def _tally(
         rank=np.zeros(row_of.size, np.int32),
         hit=hit[fate][None],
         ignored=ignored[fate][None],
-        skipped=np.zeros(0, bool),
         tie=np.zeros(0) if tie is None else tie[order],
         gt_start=ranked.gt_start,
         gt_datum=ranked.gt_datum,
         gt_row=ranked.gt_row,
         gt_counted=_of_truths(names)[truth][None],
-        cap=None,
         single=ranked.single,
     )
 

@@ -560,13 +560,10 @@ def match_anew(
         rank=rank[order],
         hit=hit,
         ignored=ignored,
-        skipped=np.zeros(0, bool),
-        tie=np.zeros(0),
         gt_start=theirs.start,
         gt_datum=theirs.datum,
         gt_row=theirs.row.astype(np.int64),
         gt_counted=counted,
-        cap=None,
         single=batch.single,
         values=gains.reshape(len(gains) * shape[0] * shape[1], n),
     )

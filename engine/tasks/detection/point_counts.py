@@ -124,13 +124,10 @@ def count_points(
         rank=np.zeros(0, np.int32),
         hit=np.zeros((bits.shape[0], 0), np.uint64),
         ignored=np.zeros((bits.shape[0], 0), np.uint64),
-        skipped=np.zeros(0, bool),
-        tie=np.zeros(0),
         gt_start=ranked.gt_start,
         gt_datum=ranked.gt_datum,
         gt_row=ranked.gt_row,
         gt_counted=bits,
-        cap=None,
         single=ranked.single,
     )
     return PointCounts(marks, tally), frame

@@ -61,13 +61,11 @@ def found_rows(batch: Batch, matched: Matched, settings: Settings) -> Ranked:
         rank=ranked.rank[at],
         hit=one,
         ignored=np.zeros_like(one),
-        skipped=np.zeros(0, bool),
         tie=ranked.tie[at],
         gt_start=np.zeros(ranked.n_labels + 1, np.int64),
         gt_datum=none.astype(np.int32),
         gt_row=none,
         gt_counted=np.zeros((1, 0), np.uint64),
-        cap=None,
         single=ranked.single,
         values=values,
     )

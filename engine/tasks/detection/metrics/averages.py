@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,11 @@ def key_members(view: RankedView) -> list[Array]:
     """Label codes of each key."""
     labels = view.labels
     return [np.flatnonzero(labels.key == k) for k in range(len(labels.key_names))]
+
+
+def shape_of(view: RankedView, axis: str) -> tuple[int, int]:
+    """Numbers of groups, and of labels or label keys."""
+    return view.n_groups, len(view.labels) if axis == "label" else len(view.labels.key_names)
 
 
 def at_ious(view: RankedView, ious: tuple[float, ...]) -> list[int]:
@@ -239,21 +244,31 @@ def cells_of(
     value: Array,
     support: Array,
     ious: tuple[float, ...] = (),
-    reason: str | None = None,
+    reason: str | Array | None = None,
+    keep: Array | None = None,
+    values: Mapping[str, Sequence[Any]] | None = None,
     **columns: Any,
-) -> list[Cells]:
-    """Return cells by label or key, as in the second axis; ``support`` has no later axes."""
+) -> Cells:
+    """Return cells by label or key, as in the second axis; ``support`` has no later axes.
+
+    Args:
+        keep: cells that make rows; the labels or keys that are present by default.
+        values: values of axes other than those of :func:`axis_values`.
+    """
     per_label = axes[1] == "label"
-    keep = present(view) if per_label else present_keys(view)
-    cells = Cells(
+    if keep is None:
+        here = present(view) if per_label else present_keys(view)
+        keep = here.reshape(*here.shape, *[1] * (value.ndim - 2))
+    if reason is None:
+        reason = NO_TRUTH if per_label else NO_LABEL
+    return Cells(
         axes=axes,
-        values=axis_values(settings, ious),
+        values={**axis_values(settings, ious), **(values or {})},
         shape=value.shape,
-        keep=keep.reshape(*keep.shape, *[1] * (value.ndim - 2)),
+        keep=keep,
         columns={"value": value, "support": support, **columns},
-        reason=reason or (NO_TRUTH if per_label else NO_LABEL),
+        reason=reason,
     )
-    return [cells]
 
 
 def _ap(view: RankedView, settings: Settings) -> list[Cells]:
@@ -263,7 +278,7 @@ def _ap(view: RankedView, settings: Settings) -> list[Cells]:
     axes = ("group", "label", "area", "iou_threshold")
     support = view.positives[..., None]
     cells = cells_of(view, settings, axes, value, support, ious, max_detections=settings.cap)
-    return cells if own is None else [at_own(cells[0], own, len(ious))]
+    return [cells if own is None else at_own(cells, own, len(ious))]
 
 
 def _map(view: RankedView, settings: Settings) -> list[Cells]:
@@ -271,7 +286,7 @@ def _map(view: RankedView, settings: Settings) -> list[Cells]:
     value = mean_precision(view, settings, [(iou,) for iou in ious])
     axes = ("group", "key", "area", "iou_threshold")
     support = sum_by_key(view, view.positives)[..., None]
-    return cells_of(view, settings, axes, value, support, ious, max_detections=settings.cap)
+    return [cells_of(view, settings, axes, value, support, ious, max_detections=settings.cap)]
 
 
 def _over_ious(settings: Settings) -> dict[str, Any]:
@@ -295,7 +310,7 @@ def _ap_averaged(view: RankedView, settings: Settings) -> list[Cells]:
     else:
         value = row_means(label_precision(view, settings, ious))
     axes = ("group", "label", "area")
-    return cells_of(view, settings, axes, value, view.positives, **_over_ious(settings))
+    return [cells_of(view, settings, axes, value, view.positives, **_over_ious(settings))]
 
 
 def _map_averaged(view: RankedView, settings: Settings) -> list[Cells]:
@@ -307,7 +322,7 @@ def _map_averaged(view: RankedView, settings: Settings) -> list[Cells]:
         value = mean_of_labels(view, settings, each)
     axes = ("group", "key", "area")
     support = sum_by_key(view, view.positives)
-    return cells_of(view, settings, axes, value, support, **_over_ious(settings))
+    return [cells_of(view, settings, axes, value, support, **_over_ious(settings))]
 
 
 def of_frequency(view: RankedView, settings: Settings, frequency: str) -> tuple[Array, Array]:
@@ -328,7 +343,7 @@ def _by_frequency(view: RankedView, settings: Settings, frequency: str) -> list[
     value, support = of_frequency(view, settings, frequency)
     reason = f"{NO_LABEL[:8]} of frequency {frequency!r} with ground truth that counts"
     axes = ("group", "key", "area")
-    return cells_of(view, settings, axes, value, support, reason=reason, **_over_ious(settings))
+    return [cells_of(view, settings, axes, value, support, reason=reason, **_over_ious(settings))]
 
 
 def _recall_parameters(settings: Settings) -> str:
@@ -343,7 +358,7 @@ def _ar(view: RankedView, settings: Settings) -> list[Cells]:
     axes = ("group", "label", "max_detections", "area")
     support = view.positives[:, :, None, :]
     settings_json = _recall_parameters(settings)
-    return cells_of(view, settings, axes, value, support, parameters=settings_json)
+    return [cells_of(view, settings, axes, value, support, parameters=settings_json)]
 
 
 def _mar(view: RankedView, settings: Settings) -> list[Cells]:
@@ -351,7 +366,7 @@ def _mar(view: RankedView, settings: Settings) -> list[Cells]:
     axes = ("group", "key", "max_detections", "area")
     support = sum_by_key(view, view.positives)[:, :, None, :]
     settings_json = _recall_parameters(settings)
-    return cells_of(view, settings, axes, value, support, parameters=settings_json)
+    return [cells_of(view, settings, axes, value, support, parameters=settings_json)]
 
 
 def _mar_at_iou(view: RankedView, settings: Settings) -> list[Cells]:
@@ -363,7 +378,7 @@ def _mar_at_iou(view: RankedView, settings: Settings) -> list[Cells]:
     axes = ("group", "key", "max_detections", "area", "iou_threshold")
     support = sum_by_key(view, view.positives)[:, :, None, :, None]
     settings_json = parameters(recall_score_threshold=settings.recall_score_threshold)
-    return cells_of(view, settings, axes, value, support, ious, parameters=settings_json)
+    return [cells_of(view, settings, axes, value, support, ious, parameters=settings_json)]
 
 
 def _interpolated(view: RankedView, settings: Settings) -> list[Cells]:

@@ -28,8 +28,8 @@ from .averages import (
     own_precision,
     own_thresholds,
     present,
-    present_keys,
     row_means,
+    shape_of,
     sum_by_key,
 )
 
@@ -64,7 +64,7 @@ def _best(view: RankedView, settings: Settings, rule: Rule) -> list[Cells]:
     """Compute the threshold that a rule chooses for every label, and its rates."""
     curve = curve_of(view, settings)
     best, at, parameters_json = best_of(curve, rule, settings)
-    keep = curve.shown().reshape(view.n_groups, -1)
+    keep = curve.shown().reshape(shape_of(view, "label"))
     sought = curve.positives.reshape(keep.shape)
     why = np.full(keep.shape, UNREACHED, dtype=object)
     if rule.lacking:
@@ -79,20 +79,16 @@ def _best(view: RankedView, settings: Settings, rule: Rule) -> list[Cells]:
         f"f{in_name(settings.beta)}": at.f,
     }
     return [
-        Cells(
-            axes=("group", "label"),
-            shape=keep.shape,
-            keep=keep,
-            columns={
-                "value": value.reshape(keep.shape),
-                "statistic": statistic,
-                "support": sought,
-                "iou_threshold": settings.told(settings.pr_curve_iou_threshold),
-                "area": settings.areas[0][0],
-                "max_detections": settings.cap,
-                "parameters": parameters_json,
-            },
+        cells_of(
+            view,
+            settings,
+            ("group", "label"),
+            value.reshape(keep.shape),
+            sought,
             reason=unsure if statistic == "precision" else why,
+            statistic=statistic,
+            parameters=parameters_json,
+            **columns_of(settings, "label"),
         )
         for statistic, value in named.items()
     ]
@@ -125,15 +121,11 @@ BEYOND = "scores are outside [0, 1]"
 KUEPPERS = "Küppers et al. 2020, Multivariate Confidence Calibration for Object Detection (D-ECE)"
 
 
-def _levels(view: RankedView, settings: Settings) -> list[tuple[str, Array, Bins]]:
-    """Return axis, row mask and bins: per label, and per key with labels pooled."""
-    n_bins = settings.n_bins
+def _levels(view: RankedView, settings: Settings) -> list[tuple[str, Bins]]:
+    """Return axis and bins: per label, and per key with labels pooled."""
     return [
-        (axis, keep, bins_by(curve_of(view, settings, pooled=pooled), n_bins))
-        for axis, keep, pooled in (
-            ("label", present(view), False),
-            ("key", present_keys(view), True),
-        )
+        (axis, bins_by(curve_of(view, settings, pooled=axis == "key"), settings.n_bins))
+        for axis in ("label", "key")
     ]
 
 
@@ -148,44 +140,44 @@ def columns_of(settings: Settings, axis: str) -> dict[str, Any]:
 
 
 def _error(view: RankedView, settings: Settings, of: str) -> list[Cells]:
-    return [
-        Cells(
-            axes=("group", axis),
-            shape=keep.shape,
-            keep=keep,
-            columns={
-                "value": getattr(bins, of).reshape(keep.shape),
-                "support": bins.n.sum(axis=1).reshape(keep.shape),
-                "parameters": parameters(n_bins=settings.n_bins),
+    cells = []
+    for axis, bins in _levels(view, settings):
+        shape = shape_of(view, axis)
+        value, n = (one.reshape(shape) for one in (getattr(bins, of), bins.n.sum(axis=1)))
+        cells.append(
+            cells_of(
+                view,
+                settings,
+                ("group", axis),
+                value,
+                n,
+                reason=np.where(n > 0, BEYOND, NO_ROW),
+                parameters=parameters(n_bins=settings.n_bins),
                 **columns_of(settings, axis),
-            },
-            reason=np.where(bins.n.sum(axis=1) > 0, BEYOND, NO_ROW).reshape(keep.shape),
+            )
         )
-        for axis, keep, bins in _levels(view, settings)
-    ]
+    return cells
 
 
 def _reliability(view: RankedView, settings: Settings) -> list[Cells]:
-    cells = []
-    for axis, keep, bins in _levels(view, settings):
-        shape = (*keep.shape, settings.n_bins)
-        n = bins.n.reshape(shape)
+    cells, n_bins = [], settings.n_bins
+    for axis, bins in _levels(view, settings):
+        n = bins.n.reshape(*shape_of(view, axis), n_bins)
         total = n.sum(axis=-1, keepdims=True)
-        share = np.divide(n, total, out=np.full(shape, np.nan), where=total > 0)
+        share = np.divide(n, total, out=np.full(n.shape, np.nan), where=total > 0)
         named = {"confidence": bins.score, "precision": bins.right, "share": share}
         cells += [
-            Cells(
-                axes=("group", axis, "score_threshold"),
-                values={"score_threshold": [i / settings.n_bins for i in range(settings.n_bins)]},
-                shape=shape,
-                keep=n > 0,
-                columns={
-                    "value": value.reshape(shape),
-                    "statistic": statistic,
-                    "support": n,
-                    **columns_of(settings, axis),
-                },
+            cells_of(
+                view,
+                settings,
+                ("group", axis, "score_threshold"),
+                value.reshape(n.shape),
+                n,
                 reason=BEYOND,
+                keep=n > 0,
+                values={"score_threshold": [i / n_bins for i in range(n_bins)]},
+                statistic=statistic,
+                **columns_of(settings, axis),
             )
             for statistic, value in named.items()
         ]
@@ -250,14 +242,14 @@ def _placed(place: Array, by: str, bins: BoxBins) -> Array:
     return {"position": place // base, "size": place % base}.get(by, place)
 
 
-def _box_levels(view: RankedView, settings: Settings) -> list[tuple[str, Array, Binned]]:
-    """Return axis, row mask and bins: per label, and per key with labels pooled."""
+def _box_levels(view: RankedView, settings: Settings) -> list[tuple[str, Binned]]:
+    """Return axis and bins: per label, and per key with labels pooled."""
     at, n_scores = settings.pr_curve_iou_threshold, settings.box_bins.scores
     by_label = view.binned(at, n_scores)
     key, n_keys = view.labels.key, len(view.labels.key_names)
     group, label = np.divmod(by_label.segment, max(1, key.size))
     by_key = by_label.regrouped(group * n_keys + key[label], by_label.place, view.n_groups * n_keys)
-    return [("label", present(view), by_label), ("key", present_keys(view), by_key)]
+    return [("label", by_label), ("key", by_key)]
 
 
 def _by(made: Binned, by: str, bins: BoxBins) -> Binned:
@@ -288,7 +280,8 @@ def _told(bins: BoxBins) -> str:
 
 def _box_error(view: RankedView, settings: Settings) -> list[Cells]:
     bins, cells = settings.box_bins, []
-    for axis, keep, every in _box_levels(view, settings):
+    for axis, every in _box_levels(view, settings):
+        shape = shape_of(view, axis)
         for by in _TOLD:
             made = _by(every, by, bins)
             value, counted = _gaps(made, made.segment, made.n, bins.least)
@@ -297,18 +290,16 @@ def _box_error(view: RankedView, settings: Settings) -> list[Cells]:
             why[_summed(made.segment, made.sums[:, 0], made.n) == 0] = NO_ROW
             why[made.beyond] = BEYOND
             cells.append(
-                Cells(
-                    axes=("group", axis),
-                    shape=keep.shape,
-                    keep=keep,
-                    columns={
-                        "value": value.reshape(keep.shape),
-                        "statistic": by,
-                        "support": counted.reshape(keep.shape),
-                        "parameters": _told(bins),
-                        **columns_of(settings, axis),
-                    },
-                    reason=why.reshape(keep.shape),
+                cells_of(
+                    view,
+                    settings,
+                    ("group", axis),
+                    value.reshape(shape),
+                    counted.reshape(shape),
+                    reason=why.reshape(shape),
+                    statistic=by,
+                    parameters=_told(bins),
+                    **columns_of(settings, axis),
                 )
             )
     return cells
@@ -317,8 +308,8 @@ def _box_error(view: RankedView, settings: Settings) -> list[Cells]:
 def _box_reliability(view: RankedView, settings: Settings) -> list[Cells]:
     bins, cells = settings.box_bins, []
     n_places = bins.boxes**2
-    for axis, keep, every in _box_levels(view, settings):
-        shape = (*keep.shape, n_places)
+    for axis, every in _box_levels(view, settings):
+        shape = *shape_of(view, axis), n_places
         for by, names in _TOLD.items():
             if not names:
                 continue
@@ -339,24 +330,23 @@ def _box_reliability(view: RankedView, settings: Settings) -> list[Cells]:
                 for x in range(bins.boxes)
                 for y in range(bins.boxes)
             ]
-            cells += [
-                Cells(
-                    axes=("group", axis, "level"),
-                    shape=shape,
-                    keep=(rows > 0).reshape(shape),
-                    columns={
-                        "value": np.where(
-                            beyond & (statistic in ("ece", "confidence")), np.nan, value
-                        ).reshape(shape),
-                        "statistic": statistic,
-                        "support": rows.reshape(shape),
-                        "parameters": np.array(where),
+            for statistic, value in statistics.items():
+                if statistic in ("ece", "confidence"):
+                    value = np.where(beyond, np.nan, value)
+                cells.append(
+                    cells_of(
+                        view,
+                        settings,
+                        ("group", axis, "level"),
+                        value.reshape(shape),
+                        rows.reshape(shape),
+                        reason=why.reshape(shape),
+                        keep=(rows > 0).reshape(shape),
+                        statistic=statistic,
+                        parameters=np.array(where),
                         **columns_of(settings, axis),
-                    },
-                    reason=why.reshape(shape),
+                    )
                 )
-                for statistic, value in statistics.items()
-            ]
     return cells
 
 
@@ -461,23 +451,13 @@ def _key_means(view: RankedView, errors: Array) -> Array:
 def _true_positive_error(at: int, view: RankedView, settings: Settings) -> list[Cells]:
     errors = _errors(view, settings)
     support = view.positives[..., 0]
-    constant = {"iou_threshold": settings.told(settings.pr_curve_iou_threshold)}
+    iou = settings.told(settings.pr_curve_iou_threshold)
+    by_key = _key_means(view, errors)
     return [
-        Cells(
-            axes=("group", axis),
-            shape=value.shape,
-            keep=keep,
-            columns={"value": value, "support": many, **constant},
-            reason=_NO_LABEL,
-        )
-        for axis, value, many, keep in (
-            ("label", errors[..., at], support, present(view)),
-            (
-                "key",
-                _key_means(view, errors)[..., at],
-                sum_by_key(view, support),
-                present_keys(view),
-            ),
+        cells_of(view, settings, ("group", axis), value, many, reason=_NO_LABEL, iou_threshold=iou)
+        for axis, value, many in (
+            ("label", errors[..., at], support),
+            ("key", by_key[..., at], sum_by_key(view, support)),
         )
     ]
 
@@ -487,15 +467,8 @@ def _score(view: RankedView, settings: Settings) -> list[Cells]:
     good = np.maximum(1.0 - _key_means(view, _errors(view, settings)), 0.0)
     weight = float(len(ERRORS))
     value = (weight * mean + good.sum(axis=-1)) / (weight + len(ERRORS))
-    return [
-        Cells(
-            axes=("group", "key"),
-            shape=value.shape,
-            keep=present_keys(view),
-            columns={"value": value, "support": sum_by_key(view, view.positives[..., 0])},
-            reason=_NO_LABEL,
-        )
-    ]
+    support = sum_by_key(view, view.positives[..., 0])
+    return [cells_of(view, settings, ("group", "key"), value, support, reason=_NO_LABEL)]
 
 
 _NEEDS = ("iou_thresholds", "pr_curve_iou_threshold", OF_FOUND)
@@ -567,17 +540,15 @@ def _aos(view: RankedView, settings: Settings) -> list[Cells]:
     each[view.positives == 0] = np.nan
     support = view.positives[..., None]
     axes = ("group", "label", "area", "iou_threshold")
-    (cells,) = cells_of(view, settings, axes, each, support, ious)
+    cells = cells_of(view, settings, axes, each, support, ious)
     if own is None:
         of_labels = row_means(each)
     else:
         cells = at_own(cells, own, len(ious))
         of_labels = own_precision(view, settings, own, similarity)
     mean = mean_of_labels(view, settings, of_labels)
-    several = cells_of(
-        view, settings, ("group", "key", "area"), mean, sum_by_key(view, view.positives)
-    )
-    return [cells, *several]
+    support = sum_by_key(view, view.positives)
+    return [cells, cells_of(view, settings, ("group", "key", "area"), mean, support)]
 
 
 _ORIENTATION_METRICS = (

@@ -16,12 +16,11 @@ from ....tally.ranked_view import RankedView
 from ..dialects import KINDS, OF_KINDS, PCK, PCKH, POINTS, SHOWN, found, places
 from .averages import (
     INTERPOLATED,
-    NO_LABEL,
     NO_TRUTH,
     axis_values,
+    cells_of,
     key_members,
     present,
-    present_keys,
     row_means,
     sum_by_key,
 )
@@ -81,19 +80,16 @@ def _counts(
 
 def _count_cells(view: RankedView, settings: Settings) -> list[Cells]:
     counts = _counts(view, settings, settings.iou_thresholds)
-    keep = present(view)[:, :, None, None, None]
     return [
-        Cells(
-            axes=_AXES,
-            values=axis_values(settings, settings.iou_thresholds),
-            shape=values.shape,
-            keep=keep,
-            columns={
-                "value": values.astype(np.float64),
-                "statistic": statistic,
-                "support": view.positives[..., None, None],
-                "max_detections": settings.cap,
-            },
+        cells_of(
+            view,
+            settings,
+            _AXES,
+            values.astype(np.float64),
+            view.positives[..., None, None],
+            settings.iou_thresholds,
+            statistic=statistic,
+            max_detections=settings.cap,
         )
         for statistic, values in zip(("tp", "fp", "fn"), counts, strict=True)
     ]
@@ -104,34 +100,27 @@ def _ratio_cells(ratio: Ratio, view: RankedView, settings: Settings) -> list[Cel
     top, bottom = ratio(*counts)
     value = _divided((top, bottom))
     reason = _WHY[ratio]
-    common = {"max_detections": settings.cap}
-    cells = [
-        Cells(
-            axes=_AXES,
-            values=axis_values(settings, settings.iou_thresholds),
-            shape=value.shape,
-            keep=present(view)[:, :, None, None, None],
-            columns={"value": value, "support": view.positives[..., None, None], **common},
-            reason=reason,
-        )
-    ]
-    keep = present_keys(view)[:, :, None, None, None]
-    support = sum_by_key(view, view.positives)[..., None, None]
     summed = ratio(*(sum_by_key(view, c) for c in counts))
     n_defined = sum_by_key(view, ~np.isnan(value))
-    total = sum_by_key(view, value)
-    for average, number in (("macro", _divided((total, n_defined))), ("micro", _divided(summed))):
-        cells.append(
-            Cells(
-                axes=_KEY_AXES,
-                values=axis_values(settings, settings.iou_thresholds),
-                shape=number.shape,
-                keep=keep,
-                columns={"value": number, "average": average, "support": support, **common},
-                reason=reason,
-            )
+    macro, micro = _divided((sum_by_key(view, value), n_defined)), _divided(summed)
+    return [
+        cells_of(
+            view,
+            settings,
+            axes,
+            number,
+            support[..., None, None],
+            settings.iou_thresholds,
+            reason=reason,
+            average=average,
+            max_detections=settings.cap,
         )
-    return cells
+        for axes, average, number, support in (
+            (_AXES, None, value, view.positives),
+            (_KEY_AXES, "macro", macro, sum_by_key(view, view.positives)),
+            (_KEY_AXES, "micro", micro, sum_by_key(view, view.positives)),
+        )
+    ]
 
 
 def _curve(view: RankedView, settings: Settings) -> list[Cells]:
@@ -354,35 +343,24 @@ def _rows(
         support: [group, label], ground truths that count.
     """
     assert support is not None
-    cells = []
-    for name, each in by_average.items():
-        by_label, by_key = (
-            np.stack(some, axis=-1).astype(np.float64) for some in zip(*each, strict=True)
+    by_key = sum_by_key(view, support)
+    return [
+        cells_of(
+            view,
+            settings,
+            ("group", axis, "iou_threshold"),
+            np.stack(numbers, axis=-1).astype(np.float64),
+            some[..., None],
+            settings.spot_ious,
+            statistic=name,
+            max_detections=settings.cap,
+            parameters=parameters(background_iou=settings.background_iou),
         )
-        cells.append(_cells(view, settings, "label", by_label, support, name))
-        cells.append(_cells(view, settings, "key", by_key, sum_by_key(view, support), name))
-    return cells
-
-
-def _cells(
-    view: RankedView, settings: Settings, axis: str, value: Array, support: Array, name: str | None
-) -> Cells:
-    """Return cells per label or per key; ``support`` does not have the last axis."""
-    keep = present(view) if axis == "label" else present_keys(view)
-    return Cells(
-        axes=("group", axis, "iou_threshold"),
-        values={"iou_threshold": tuple(settings.told(iou) for iou in settings.spot_ious)},
-        shape=value.shape,
-        keep=keep[..., None],
-        columns={
-            "value": value,
-            "statistic": name,
-            "support": support[..., None],
-            "max_detections": settings.cap,
-            "parameters": parameters(background_iou=settings.background_iou),
-        },
-        reason=NO_TRUTH if axis == "label" else NO_LABEL,
-    )
+        for name, each in by_average.items()
+        for axis, numbers, some in zip(
+            ("label", "key"), zip(*each, strict=True), (support, by_key), strict=True
+        )
+    ]
 
 
 _metric = partial(
@@ -533,52 +511,38 @@ def _means(accurate: Array, labelled: Array) -> tuple[Array, Array]:
 
 def _pck(need: str, view: RankedView, settings: Settings) -> list[Cells]:
     labelled, near = _marked(view, found(need))
-    constant = {"parameters": parameters(threshold=settings.share_of(need))}
+    share = parameters(threshold=settings.share_of(need))
+    constant: dict[str, Any] = {"parameters": share, "reason": _NO_POINT}
     many = labelled.sum(axis=-1)
-    n_points = labelled.shape[-1]
     cells = [
-        Cells(
-            axes=("group", "label", "statistic"),
-            values={"statistic": _keypoint_numbers(n_points)},
-            shape=labelled.shape,
+        cells_of(
+            view,
+            settings,
+            ("group", "label", "statistic"),
+            ratio(near, labelled),
+            labelled,
             keep=labelled > 0,
-            columns={"value": ratio(near, labelled), "support": labelled, **constant},
-            reason=_NO_POINT,
+            values={"statistic": _keypoint_numbers(labelled.shape[-1])},
+            **constant,
         )
     ]
-    keys = key_members(view)
     # The points of all labels of a key, one label after the other.
-    of_keys = [
-        [each[:, members].reshape(view.n_groups, -1) for members in keys]
-        for each in (near, labelled)
-    ]
-    by_key = [_means(*both) for both in zip(*of_keys, strict=True)]
+    by_key = [np.zeros((2, view.n_groups, 0))]
+    for members in key_members(view):
+        each = (one[:, members].reshape(view.n_groups, -1) for one in (near, labelled))
+        by_key.append(np.stack(_means(*each))[..., None])
+    of_keys = np.concatenate(by_key, axis=-1)
+    of_labels = _means(near, labelled)
     for at, average in enumerate(("macro", "micro")):
-        columns = {"average": average, **constant}
-        value = _means(near, labelled)[at]
-        cells.append(
-            Cells(
-                axes=("group", "label"),
-                shape=value.shape,
-                keep=present(view),
-                columns={"value": value, "support": many, **columns},
-                reason=_NO_POINT,
+        for axis, value, support in (
+            ("label", of_labels[at], many),
+            ("key", of_keys[at], sum_by_key(view, many)),
+        ):
+            cells.append(
+                cells_of(
+                    view, settings, ("group", axis), value, support, average=average, **constant
+                )
             )
-        )
-        value = (
-            np.stack([both[at] for both in by_key], axis=1)
-            if keys
-            else np.zeros((view.n_groups, 0))
-        )
-        cells.append(
-            Cells(
-                axes=("group", "key"),
-                shape=value.shape,
-                keep=present_keys(view),
-                columns={"value": value, "support": sum_by_key(view, many), **columns},
-                reason=_NO_POINT,
-            )
-        )
     return cells
 
 
@@ -589,42 +553,29 @@ def _keypoint_numbers(n_points: int) -> tuple[str, ...]:
 def _kinds(view: RankedView, settings: Settings) -> list[Cells]:
     every = _marked(view, OF_KINDS)
     judged = np.sum(every, axis=0)
+    of_labels = judged.sum(axis=-1)
     made = parameters(background_iou=settings.background_iou)
     cells = []
     for name, many in zip(OF_KINDS, every, strict=True):
-        for axis, value, support, keep in (
-            ("label", many.sum(axis=-1), judged.sum(axis=-1), present(view)),
+        total = many.sum(axis=-1)
+        each = [f"{name}, {one}" for one in _keypoint_numbers(many.shape[-1])]
+        for axes, value, support, more in (
+            (("group", "label"), total, of_labels, {"statistic": name}),
             (
-                "key",
-                sum_by_key(view, many.sum(axis=-1)),
-                sum_by_key(view, judged.sum(axis=-1)),
-                present_keys(view),
+                ("group", "key"),
+                sum_by_key(view, total),
+                sum_by_key(view, of_labels),
+                {"statistic": name},
+            ),
+            (
+                ("group", "label", "statistic"),
+                many,
+                judged,
+                {"values": {"statistic": each}, "keep": judged > 0},
             ),
         ):
-            cells.append(
-                Cells(
-                    axes=("group", axis),
-                    shape=value.shape,
-                    keep=keep,
-                    columns={
-                        "value": value.astype(np.float64),
-                        "statistic": name,
-                        "support": support,
-                        "parameters": made,
-                    },
-                )
-            )
-        cells.append(
-            Cells(
-                axes=("group", "label", "statistic"),
-                values={
-                    "statistic": [f"{name}, {one}" for one in _keypoint_numbers(many.shape[-1])]
-                },
-                shape=many.shape,
-                keep=judged > 0,
-                columns={"value": many.astype(np.float64), "support": judged, "parameters": made},
-            )
-        )
+            value = value.astype(np.float64)
+            cells.append(cells_of(view, settings, axes, value, support, parameters=made, **more))
     return cells
 
 
