@@ -218,6 +218,17 @@ class Ranked(msgspec.Struct, frozen=True, kw_only=True):
             made += [column[order] for column in every]
         return tuple(made)
 
+    def outcomes(self, threshold: int) -> tuple[Array, Array]:
+        """Hits and ignored rows at an IoU threshold, in the first area range, bool [n] each."""
+        word, bit = self.variants.bit(threshold)
+        at = np.uint64(1) << np.uint64(bit)
+        return (self.hit[word] & at) != 0, (self.ignored[word] & at) != 0
+
+    def regular(self, threshold: int) -> Array:
+        """Ground truths that are not ignored there, bool [m]."""
+        word, bit = self.variants.bit(threshold)
+        return np.asarray((self.gt_counted[word] >> np.uint64(bit)) & np.uint64(1) != 0)
+
     def comparable(self, threshold: float) -> float:
         """A score threshold as the scores' own precision can express it."""
         return comparable(threshold, single=self.single)

@@ -106,10 +106,8 @@ def counted_rows(tally: Ranked, iou: float, first: int, n_labels: int) -> Counte
     Args:
         first: label of its first rows, among ``n_labels``.
     """
-    w, bit = tally.variants.bit(tally.variants.threshold_index(iou))
-    place = np.uint64(1) << np.uint64(bit)
-    right = (tally.hit[w] & place) != 0
-    counts = right | ((tally.ignored[w] & place) == 0)
+    right, ignored = tally.outcomes(tally.variants.threshold_index(iou))
+    counts = right | ~ignored
     start = np.r_[0, np.cumsum(counts)][tally.start]
     later = n_labels - first - tally.n_labels
     return CountedRows(

@@ -291,9 +291,7 @@ def _errors_at(
         overlaps = Overlaps(counted[overlaps.start], overlaps.truth[own], overlaps.iou[own])
     else:
         threshold = ranked.variants.threshold_index(iou)
-        word, bit = ranked.variants.bit(threshold)
-        one = np.uint64(1 << bit)
-        hit, ignored = (ranked.hit[word] & one) != 0, (ranked.ignored[word] & one) != 0
+        hit, ignored = ranked.outcomes(threshold)
         taker = matched.taker[threshold]
         if ranked.skipped.size:
             ignored = ignored | (ranked.skipped & ~hit)
@@ -621,9 +619,7 @@ def find_label_errors(
     """
     at = min(settings.spot_ious)
     ranked = matched.ranked
-    word, bit = ranked.variants.bit(ranked.variants.threshold_index(at))
-    one = np.uint64(1) << np.uint64(bit)
-    hit, ignored = (ranked.hit[word] & one) != 0, (ranked.ignored[word] & one) != 0
+    hit, ignored = ranked.outcomes(ranked.variants.threshold_index(at))
     regular = regular_ground_truths(matched)
     suspects = [
         *_contradicted(ranked.score, pairs, hit, hit | ignored, regular, at),

@@ -18,7 +18,7 @@ from ...metrics import Metric
 from ...metrics.thresholds import LARGEST_F, Curve, walk
 from ...schemas.arrays import Array
 from ...schemas.wording import option
-from ...tally.ranked import Ranked, RankedRun
+from ...tally.ranked import RankedRun
 from ...tally.ranked_points import CountedScan, point_blocks
 from ..contents import BOXES, POINTS, Box, Boxes, Content, Ring, called, copied
 from ..encoding import Workers
@@ -100,14 +100,6 @@ def _outline(side: Side, row: int, most: int) -> tuple[Ring, ...]:
 IOU = 0.5
 
 
-def _bits(ranked: Ranked, threshold: int) -> tuple[Array, Array, Array]:
-    """Hits and rows that count, bool [n] each, and ground truths that count, bool [m]."""
-    word, bit = ranked.variants.bit(threshold)
-    at = np.uint64(1) << np.uint64(bit)
-    hit = (ranked.hit[word] & at) != 0
-    return hit, (ranked.ignored[word] & at) == 0, (ranked.gt_counted[word] & at) != 0
-
-
 def score_threshold(run: RankedRun, n_labels: int, iou: float) -> float:
     """Return the score threshold with the highest F1 of the whole run, all labels pooled.
 
@@ -119,7 +111,7 @@ def score_threshold(run: RankedRun, n_labels: int, iou: float) -> float:
     """
     rows = CountedScan(run, iou, np.zeros(n_labels, np.int32), 1).kept()
     nearest = run.variants.threshold_index(iou)
-    truths = sum(int(_bits(tally, nearest)[2].sum()) for _, tally in run.scan())
+    truths = sum(int(tally.regular(nearest).sum()) for _, tally in run.scan())
     curve = Curve(
         partial(point_blocks, rows, None, 1, None),
         np.array([float(truths)]),
@@ -145,13 +137,13 @@ def losses(
     tp, fp, there = np.zeros((3, n), np.int64)
     least, low = lowest, 0
     for _, ranked in run.scan():
-        hit, counts, wanted = _bits(ranked, nearest)
+        hit, ignored = ranked.outcomes(nearest)
         least = ranked.comparable(lowest)
-        low += int((hit & counts & (ranked.score < least)).sum())
-        counts &= ranked.score >= least
+        low += int((hit & ~ignored & (ranked.score < least)).sum())
+        counts = ~ignored & (ranked.score >= least)
         tp += np.bincount(ranked.datum[hit & counts], minlength=n)
         fp += np.bincount(ranked.datum[counts & ~hit], minlength=n)
-        there += np.bincount(ranked.gt_datum[wanted], minlength=n)
+        there += np.bincount(ranked.gt_datum[ranked.regular(nearest)], minlength=n)
     whole = tp + fp + there
     f1 = np.full(n, np.nan)
     np.divide(2 * tp, whole, out=f1, where=whole > 0)

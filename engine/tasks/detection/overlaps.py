@@ -54,10 +54,7 @@ class Pairs(msgspec.Struct, frozen=True):
 
 def regular_ground_truths(matched: Matched) -> Array:
     """Ground truths not ignored in the first area range, bool [m]."""
-    word, bit = matched.ranked.variants.bit(0)
-    counted = matched.ranked.gt_counted[word]
-    regular: Array = (counted >> np.uint64(bit)) & np.uint64(1) != 0
-    return regular
+    return matched.ranked.regular(0)
 
 
 def find_pairs(
@@ -159,8 +156,7 @@ def find_facts(matched: Matched, pairs: Pairs, iou: float) -> Facts:
     """
     ranked = matched.ranked
     threshold = ranked.variants.threshold_index(iou)
-    word, bit = ranked.variants.bit(threshold)
-    one = np.uint64(1 << bit)
+    hit, ignored = ranked.outcomes(threshold)
     near = pairs.iou >= iou
     same = pairs.same_label
     near_other = np.zeros(ranked.score.size, bool)
@@ -175,8 +171,8 @@ def find_facts(matched: Matched, pairs: Pairs, iou: float) -> Facts:
         taker >= 0, ranked.score[np.maximum(taker, 0)] if ranked.score.size else 0, -np.inf
     )
     return Facts(
-        hit=(ranked.hit[word] & one) != 0,
-        ignored=(ranked.ignored[word] & one) != 0,
+        hit=hit,
+        ignored=ignored,
         near_other=near_other,
         near_own=near_own,
         gt_regular=regular_ground_truths(matched),
