@@ -1,4 +1,4 @@
-"""Flags of integers: whoever sets them, they answer as sets do."""
+"""Flags of integers and codes of ids answer as sets do."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalengine.ingest import ids as codes
-from evalengine.ingest import ids as repeats
-from evalengine.ingest.ids import Bucket, Known, Marks, dealt, marks_of
-from evalengine.schemas.tuning import tuned
+from evalengine.ingest.ids import ALL, Bucket, DatumIds, dealt, encode, marks_of
+from evalengine.schemas.tuning import Tuning, tuned
 
 ENDS = {
     pl.Int8: (-128, 127),
@@ -37,22 +35,20 @@ def close(draw: st.DrawFn, n_columns: int = 1) -> list[pl.Series]:
 def test_marks_are_the_set(columns: list[pl.Series]) -> None:
     with tuned(block_rows=7):
         chunked = pl.concat([columns[0], columns[0].reverse()], rechunk=False)
-        found = marks_of(chunked, 41)
+        found = marks_of([chunked], 41)
         assert found is not None
         expected = sorted(set(columns[0].to_list()))
         assert found.series(columns[0]).to_list() == expected
         assert found.series(columns[0]).dtype == columns[0].dtype
         assert found.count == len(expected)
-        assert (found.low, found.end) == (expected[0], expected[-1] + 1)
-        assert marks_of(chunked, found.end - found.low - 1) is None
+        assert marks_of([chunked], found.flags.size - 1) is None
 
 
 @settings(deadline=None)
-@given(close(2), st.booleans())
-def test_codes_from_flags_are_places_in_the_set(columns: list[pl.Series], handed_on: bool) -> None:
+@given(close(2))
+def test_codes_from_flags_are_places_in_the_set(columns: list[pl.Series]) -> None:
     with tuned(block_rows=7):
-        made = [marks_of(column, 41) for column in columns] if handed_on else []
-        values, found = codes.encode(columns, made)
+        values, found = encode(columns)
         assert values.to_list() == sorted(set(columns[0]) | set(columns[1]))
         assert values.dtype == columns[0].dtype
         for column, code in zip(columns, found, strict=True):
@@ -60,39 +56,44 @@ def test_codes_from_flags_are_places_in_the_set(columns: list[pl.Series], handed
             assert values.gather(code).to_list() == column.to_list()
 
 
+def compared(columns: list[pl.Series], bucket: Bucket = ALL) -> None:
+    """Ids of two tables are those of sets."""
+    first, second = (set(column.to_list()) for column in columns)
+    ids = DatumIds.of(dict(zip("ab", columns, strict=True)), bucket)
+    order = {"key": str.encode} if columns[0].dtype == pl.String else {}
+    assert ids.values.to_list() == sorted(first | second, **order)
+    assert ids.count("a") == len(first)
+    assert ids.in_table("b").to_list() == sorted(second, **order)
+    assert ids.lacking("a", "b").to_list() == sorted(first - second, **order)
+    for name, column in zip("ab", columns, strict=True):
+        assert ids.values.gather(ids.codes[name]).to_list() == column.to_list()
+
+
 @settings(deadline=None)
 @given(close(2))
-def test_ids_with_flags_compare_as_sets(columns: list[pl.Series]) -> None:
-    first, second = map(set, columns)
-    ours, theirs = map(Known, columns)
-    assert len(ours.lacking(theirs)) == len(first - second)
-    assert ours.lacking(theirs).first(3) == sorted(first - second)[:3]
+def test_ids_compare_as_sets(columns: list[pl.Series]) -> None:
+    compared(columns)
+
+
+@pytest.mark.parametrize("n", [20, Tuning().few_rows])
+def test_texts_compare_as_sets(n: int) -> None:
+    rng = np.random.default_rng(n)
+    compared(
+        [pl.Series("id", [f"é{i:x}" for i in rng.integers(0, most, n)]) for most in (400, 300)]
+    )
 
 
 @settings(deadline=None)
-@given(close(2), st.sampled_from([2, 7, 27, 400]), st.booleans())
-def test_flags_of_a_bucket_are_the_set(columns: list[pl.Series], of: int, both: bool) -> None:
+@given(close(2), st.sampled_from([2, 7, 27, 400]))
+def test_flags_of_a_bucket_are_the_set(columns: list[pl.Series], of: int) -> None:
     if columns[0].dtype == pl.UInt64:
         assert dealt(columns[0], of) is None
         return
     n = 0
     for number in range(of):
-        bucket = Bucket(number, of)
         held = [c.filter(pl.Series(dealt(c, of)) % of == number) for c in columns]
         n += sum(map(len, held))
-        ours, theirs = map(set, held)
-        marks = [marks_of(column, 41, bucket) for column in held]
-        if not ours or not theirs:
-            continue
-        if not both:
-            marks[1] = None
-        first, second = map(Known, held, marks)
-        assert first.lowest(2).to_list() == sorted(ours)[:2]
-        assert first.lacking(second).first(40) == sorted(ours - theirs)
-        values, found = codes.encode(held, marks)
-        assert values.to_list() == sorted(ours | theirs)
-        for column, code in zip(held, found, strict=True):
-            assert values.gather(code).to_list() == column.to_list()
+        compared(held, Bucket(number, of))
     assert n == sum(map(len, columns))
 
 
@@ -101,10 +102,3 @@ def test_ids_in_any_steps_fill_buckets_evenly(step: int) -> None:
     found = dealt(pl.Series(range(0, 5400 * step, step)) - 2**40, 27)
     sizes = np.bincount(found % np.uint64(27), minlength=27)
     assert abs(sizes - 200).max() < 80
-
-
-def test_flags_made_by_the_checks_are_handed_on() -> None:
-    made: dict[str, Marks] = {}
-    ids = np.random.default_rng(3).permutation(5000)
-    assert not repeats.rows_repeat(pl.DataFrame({"datum_id": ids}), ["datum_id"], made)
-    assert made["datum_id"].count == made["datum_id"].rows == 5000

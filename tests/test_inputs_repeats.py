@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sizes import tune
 
-from evalengine.ingest.ids import Known, rows_repeat
+from evalengine.ingest.ids import rows_repeat
 
 ints = st.one_of(st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1))
 texts = st.sampled_from(["", "a", "b", "ab", "é"])
@@ -51,14 +51,3 @@ def test_a_repeat_anywhere_is_out_of_order(at: int) -> None:
     frame = pl.DataFrame({"datum_id": rows // 3, "label": rows % 3})
     assert rows_repeat(frame, frame.columns)
     assert rows_repeat(frame.cast(pl.String), frame.columns)
-
-
-@given(st.data(), st.sampled_from([ints, texts]))
-def test_lacking_is_the_difference_of_sets(data: st.DataObject, kind: Any) -> None:
-    dtype = pl.Int64 if kind is ints else pl.String
-    first, second = (data.draw(st.lists(kind, max_size=12)) for _ in range(2))
-    ours, theirs = (Known(pl.Series("x", values, dtype=dtype)) for values in (first, second))
-    lone = sorted(set(first) - set(second), key=lambda v: v.encode() if kind is texts else v)
-    assert len(ours) == len(set(first))
-    assert len(ours.lacking(theirs)) == len(lone)
-    assert ours.lacking(theirs).first(3) == lone[:3]

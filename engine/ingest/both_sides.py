@@ -15,7 +15,7 @@ from ..schemas.wording import option
 from . import dtypes
 from .geometry import CORNER_NAMES
 from .id_mismatch import mend, samples
-from .ids import Known, Lone, distinct
+from .ids import DatumIds, distinct
 from .problems import MANY, PLAIN, Note, Speech, count_of, listing, note_of
 
 # Labels that seem equal but are written or numbered differently on both sides.
@@ -406,7 +406,7 @@ def _numbers_for_names(
 
 
 def datum_notes(
-    ids: Mapping[str, Known],
+    ids: DatumIds,
     speech: Speech = PLAIN,
     *,
     came_along: bool = False,
@@ -421,43 +421,33 @@ def datum_notes(
         whole: whether these are all rows, so that few datums without predictions need no count.
     """
     notes = []
-    everything = ids.get(DATUMS)
-    sides = [role for role in (PREDICTIONS, GROUND_TRUTHS, TABLE) if role in ids]
-    if everything is not None and came_along and PREDICTIONS in ids:
-        extra = ids[PREDICTIONS].lacking(everything)
+    everything = DATUMS if DATUMS in ids.there else None
+    sides = [role for role in (PREDICTIONS, GROUND_TRUTHS, TABLE) if role in ids.there]
+    if everything is not None and came_along and PREDICTIONS in sides:
         what = (
             "of the predictions that the ground truths' files do not list, scored as having no"
             " ground truths (false positives)"
         )
-        notes += _note("datums_not_listed", extra, what, speech)
+        notes += _note("datums_not_listed", ids.lacking(PREDICTIONS, DATUMS), what, speech)
     elif everything is not None:
         for side in sides:
-            extra = ids[side].lacking(everything)
-            notes += _note(
-                "datums_not_listed",
-                extra,
-                f"of the {side.replace('_', ' ')} not listed in the datums table",
-                speech,
-            )
+            what = f"of the {side.replace('_', ' ')} not listed in the datums table"
+            notes += _note("datums_not_listed", ids.lacking(side, DATUMS), what, speech)
     if sides == [TABLE]:
         if everything is not None:
-            lone = everything.lacking(ids[TABLE])
+            lone = ids.lacking(DATUMS, TABLE)
             notes += _note("datums_without_rows", lone, "without rows", speech)
         return notes
-    ours, theirs = ids[PREDICTIONS], ids[GROUND_TRUTHS]
-    known = everything if everything is not None else theirs
-    lone = known.lacking(ours)
-    if n := len(lone):
-        with_truths = len(theirs.lacking(ours)) if everything is not None else n
-        told = _note("datums_without_predictions", lone, "without predictions", speech)
-        facts = {"with_ground_truths": with_truths, "ground_truths": len(theirs)}
-        if rows is not None and (not whole or with_truths >= MANY * len(theirs)):
+    lone = ids.lacking(everything or GROUND_TRUTHS, PREDICTIONS)
+    if len(lone):
+        with_truths, truths = len(ids.lacking(GROUND_TRUTHS, PREDICTIONS)), ids.count(GROUND_TRUTHS)
+        (note,) = _note("datums_without_predictions", lone, "without predictions", speech)
+        facts = {"with_ground_truths": with_truths, "ground_truths": truths}
+        if rows is not None and (not whole or with_truths >= MANY * truths):
             facts |= _busy(rows)
-        notes += [msgspec.structs.replace(note, facts=facts) for note in told]
-    known = everything if everything is not None else ours
-    lone = known.lacking(theirs)
-    notes += _note("datums_without_ground_truths", lone, "without ground truths", speech)
-    return notes
+        notes.append(msgspec.structs.replace(note, facts=facts))
+    lone = ids.lacking(everything or PREDICTIONS, GROUND_TRUTHS)
+    return notes + _note("datums_without_ground_truths", lone, "without ground truths", speech)
 
 
 def _busy(rows: Mapping[str, pl.DataFrame]) -> dict[str, int]:
@@ -479,11 +469,9 @@ def _busy(rows: Mapping[str, pl.DataFrame]) -> dict[str, int]:
 _FULL = 50  # ground truths that no detector misses all of
 
 
-def _note(kind: str, found: Lone, what: str, speech: Speech) -> list[Note]:
-    n = len(found)
-    if n == 0:
-        return []
-    return [note_of(kind, n, (speech.one, speech.many, what), found.first())]
+def _note(kind: str, found: pl.Series, what: str, speech: Speech) -> list[Note]:
+    n, words = len(found), (speech.one, speech.many, what)
+    return [note_of(kind, n, words, found.head(5).to_list())] if n else []
 
 
 def label_pairs(frame: pl.DataFrame, column: str = "label_value") -> pl.DataFrame:

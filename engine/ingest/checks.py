@@ -13,7 +13,7 @@ from evalengine.schemas.options import DECLARED
 from evalengine.schemas.wording import option, sql_name
 
 from .dtypes import or_measured
-from .ids import Marks, has_repeats, rows_repeat
+from .ids import ALL, Bucket, has_repeats, rows_repeat
 from .problems import Note, Problem, Words
 from .recognise import SKIPPED, TEXTS
 
@@ -52,15 +52,11 @@ def check_side(
     recognised: Mapping[str, str] | None = None,
     *,
     filtered: bool = False,
-    made: dict[str, Marks] | None = None,
+    bucket: Bucket = ALL,
 ) -> tuple[list[Problem], list[Note]]:
-    """Check every value of one side against the contract.
-
-    Args:
-        made: receives flags of single columns computed on the way, by name.
-    """
+    """Check every value of one side against the contract."""
     check = Check(frame, table, shape, recognised or {}, filtered=filtered)
-    check.made = {} if made is None else made
+    check.bucket = bucket
     if frame.height:
         check.run()
     return check.problems, check.notes
@@ -104,7 +100,7 @@ class Check:
                 self.origins.setdefault(name, []).append(mine)
         self.problems: list[Problem] = []
         self.notes: list[Note] = []
-        self.made: dict[str, Marks] = {}
+        self.bucket = ALL
         self.step = 1
 
     def run(self) -> None:
@@ -256,7 +252,7 @@ class Check:
         key = [name for name in self.key if name in self.frame.columns]
         if self.datum in self.key and self.datum not in key:
             return  # every row is a separate datum, or ids are refused already
-        if key and rows_repeat(self.frame, key, self.made):
+        if key and rows_repeat(self.frame, key, self.bucket):
             self._repeats(key, pl.struct(key).is_duplicated())
 
     def _repeats(self, names: list[str], where: pl.Expr) -> None:

@@ -17,7 +17,7 @@ from evalengine.schemas.wording import option, sql_name, sql_text
 
 from . import dtypes
 from .checks import LAST, check_side, finish
-from .ids import Marks
+from .ids import ALL, Bucket
 from .infer import Naming
 from .problems import Note, Problem, listing
 from .shapes import SHAPES
@@ -87,10 +87,14 @@ def collect(
 
 
 def checked(
-    side: Side, frame: pl.DataFrame, made: dict[str, Marks], *, filtered: bool, part: bool
+    side: Side, frame: pl.DataFrame, bucket: Bucket | None, *, filtered: bool
 ) -> tuple[list[Problem], list[Note], pl.DataFrame]:
-    """Problems and notes of one side, and its frame in final dtypes."""
-    schema, naming = side.schema, side.naming
+    """Problems and notes of one side, and its frame in final dtypes.
+
+    Args:
+        bucket: of its datum ids; None for the whole table.
+    """
+    schema, naming, part = side.schema, side.naming, bucket is not None
     problems: list[Problem] = []
     untyped: set[str] = set()
     if naming.problems:
@@ -105,7 +109,7 @@ def checked(
         problems = [_with_texts(side, one) for one in sound]
     shape = SHAPES[side.table.shape]
     found, notes = check_side(
-        frame, side.table, shape, naming.recognised, filtered=filtered, made=made
+        frame, side.table, shape, naming.recognised, filtered=filtered, bucket=bucket or ALL
     )
     told = {problem.column for problem in problems if problem.column} if found else set()
     for problem in found:

@@ -17,7 +17,7 @@ from ..geometry.rasters import RasterFiles
 from . import both_sides, recognise
 from .collecting import Prepared, Side, checked, collect
 from .id_mismatch import CommonIds, check_meet, common_ids
-from .ids import Bucket, Coded, Known, Marks, distinct, marks_in_bucket, rows_repeat
+from .ids import ALL, Bucket, DatumIds, distinct, is_signed, rows_repeat
 from .infer import Naming, infer_task
 from .opening import Inputs, Tables, open_inputs
 from .preparing import prepare, told_before
@@ -75,8 +75,7 @@ class Frames(msgspec.Struct, kw_only=True):
             one String column per entry of ``by``. None without ``by``.
         by_row: whether each row of a single table is a datum.
         same_order: whether both sides have the same datum ids row by row.
-        marks: side to bitmap of its datum ids, or to their distinct values if strings repeat, if
-            the checks computed them for the present rows.
+        ids: datum ids of all tables with the codes of the present rows, if the checks needed them.
         label_map: side to label_key, label_value, new_label_key, new_label_value, one row per
             distinct label; the frames keep the old labels. In one table ``actual`` is the side of
             the ground truths, ``predicted`` and score labels that of the predictions. None without
@@ -99,7 +98,7 @@ class Frames(msgspec.Struct, kw_only=True):
     slices: pl.DataFrame | None = None
     by_row: bool = False
     same_order: bool = False
-    marks: dict[str, Marks | Coded] = msgspec.field(default_factory=dict)
+    ids: DatumIds | None = None
     label_map: dict[str, pl.DataFrame] | None = None
     known: pl.DataFrame | None = None
     common_ids: CommonIds | None = None
@@ -209,19 +208,17 @@ def assemble(
     problems: list[Problem] = []
     sources: dict[str, str] = {}
     text: dict[str, bool] = {}
-    made: dict[str, dict[str, Marks]] = {}
+    bucket = None if part is None else part.bucket
+    if bucket is not None and not all(
+        is_signed(frames[role][side.table.datum])
+        for role, side in sides.items()
+        if side.table.datum in frames[role].columns
+    ):
+        bucket = ALL  # dealt by hashes of ids
     calls = []
     for role, side in sides.items():
         sources[role], text[role] = side.source.description, side.source.format == "csv"
-        made[role] = {}
-        if part is not None:
-            made[role] = marks_in_bucket(frames[role], side.table.datum, part.bucket)
-        filtered = role in where
-        calls.append(
-            partial(
-                checked, side, frames[role], made[role], filtered=filtered, part=part is not None
-            )
-        )
+        calls.append(partial(checked, side, frames[role], bucket, filtered=role in where))
     looked_at = each(calls)
     for role, (found, told, frames[role]) in zip(sides, looked_at, strict=True):
         problems += found
@@ -252,41 +249,52 @@ def assemble(
         notes += same
         if not any(frames[role].height for role in SIDES if role in frames):
             notes.append(no_rows(where))
-    by_row, same_order = _by_row(sides, frames, made), _same_order(frames)
-    marks: dict[str, Marks | Coded] = {}
-    flags = _valid_marks(made, frames) if any(made.values()) else {}
-    marks |= flags
-    ids: dict[str, Known] = {}
+    by_row, same_order = _by_row(sides, frames, bucket or ALL), _same_order(frames)
+    keyed: dict[str, pl.Series] = {}
     if DATUMS in frames or not (same_order or by_row) or (plan.by and not by_row):
-        ids = _ids(frames, flags, same_order=same_order)
+        held = (DATUMS, *(role for role in SIDES if not (same_order and role == PREDICTIONS)))
+        keyed = {
+            role: frames[role]["datum_id"]
+            for role in held
+            if role in frames and "datum_id" in frames[role].columns
+        }
 
-    def of_datums() -> list[Note]:
-        found = check_meet(ids, speech, frames) if part is None else []
+    def of_datums() -> tuple[DatumIds, list[Note]]:
+        ids = DatumIds.of(keyed, bucket or ALL)
+        if same_order:
+            for known in (ids.codes, ids.there):
+                known[PREDICTIONS] = known[GROUND_TRUTHS]
+        met = check_meet(ids, speech, frames) if part is None and not same_order else []
         along = sources.get(DATUMS) == sources.get(GROUND_TRUTHS)
-        return found + both_sides.datum_notes(
+        return ids, met + both_sides.datum_notes(
             ids, speech, came_along=along, rows=frames, whole=part is None
         )
 
     def labels_checked() -> tuple[dict[str, pl.DataFrame] | None, list[Note]]:
         return hold_labels(frames, options.label_map, None if part is None else part.pairs)
 
+    ids: DatumIds | None = None
     mapping: dict[str, pl.DataFrame] | None = None
     more: list[Note] = []
-    if ids and labelled:
-        told, (mapping, more) = both(each, of_datums, labels_checked)
-        notes += told
-    elif ids:
-        notes += of_datums()
+    told = []
+    if keyed and labelled:
+        (ids, told), (mapping, more) = both(each, of_datums, labels_checked)
+    elif keyed:
+        ids, told = of_datums()
     elif labelled:
         mapping, more = labels_checked()
-    marks |= {role: known.made for role, known in ids.items() if known.made is not None}
+    notes += told
     if part is None:
         notes += [*more, *(of_labels(ready, options, more) if more else [])]
     else:  # the others are of labels, not of rows
         notes += [note for note in more if note.kind == "missing_as_label"]
     slices = None
     if plan.by:
-        slices, told = slices_by_row(plan, frames) if by_row else build_slices(plan, frames, ids)
+        if by_row:
+            slices, told = slices_by_row(plan, frames)
+        else:
+            assert ids is not None
+            slices, told = build_slices(plan, frames, ids)
         notes += told
     score_labels = None
     for role, side in sides.items():
@@ -322,7 +330,7 @@ def assemble(
         slices=slices,
         by_row=by_row,
         same_order=same_order,
-        marks=marks,
+        ids=ids,
         label_map=mapping,
         whole=part is None,
         known=None if part is None else part.known,
@@ -394,28 +402,13 @@ def _add_score_labels(
                 recognise.check_scored(side.naming.labels, labels, known)
 
 
-def _valid_marks(
-    made: dict[str, dict[str, Marks]], frames: dict[str, pl.DataFrame]
-) -> dict[str, Marks]:
-    """Return the bitmaps of datum ids that are valid after rows were removed or cast."""
-    return {
-        role: of_columns["datum_id"]
-        for role, of_columns in made.items()
-        if "datum_id" in of_columns
-        and frames[role].schema["datum_id"].is_integer()
-        and frames[role].height == of_columns["datum_id"].rows
-    }
-
-
-def _by_row(
-    sides: dict[str, Side], frames: dict[str, pl.DataFrame], made: dict[str, dict[str, Marks]]
-) -> bool:
+def _by_row(sides: dict[str, Side], frames: dict[str, pl.DataFrame], bucket: Bucket) -> bool:
     """Return whether each row of a single table is a datum."""
     if TABLE not in frames or sides[TABLE].table.long:
         return False
     table = frames[TABLE]
     keyed = "label_key" in table.columns and "datum_id" in table.columns
-    return not (keyed and rows_repeat(table, ["datum_id"], made[TABLE]))
+    return not (keyed and rows_repeat(table, ["datum_id"], bucket))
 
 
 def _same_order(frames: dict[str, pl.DataFrame]) -> bool:
@@ -426,19 +419,6 @@ def _same_order(frames: dict[str, pl.DataFrame]) -> bool:
     # A look at the first few spares most others: comparing long strings all over memory is slow.
     alike = len(ours) == len(theirs) and ours.head(1000).equals(theirs.head(1000))
     return alike and ours.equals(theirs)
-
-
-def _ids(
-    frames: dict[str, pl.DataFrame], marks: dict[str, Marks], *, same_order: bool
-) -> dict[str, Known]:
-    ids = {
-        role: Known(frame["datum_id"], marks.get(role))
-        for role, frame in frames.items()
-        if "datum_id" in frame.columns and not (same_order and role == PREDICTIONS)
-    }
-    if same_order:
-        ids[PREDICTIONS] = ids[GROUND_TRUTHS]
-    return ids
 
 
 def _kept(side: Side, condition: Condition) -> Kept:

@@ -14,7 +14,7 @@ import polars as pl
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, PREDICTIONS, TABLE
 from ..schemas.errors import InputError
 from ..schemas.wording import option
-from .ids import FORMS, Known, common_start, stepped, written
+from .ids import FORMS, DatumIds, common_start, stepped, written
 from .problems import PLAIN, Note, Speech, count_of, listing
 
 _HARDLY = 0.1  # share of the smaller side below which common ids are diagnosed
@@ -68,19 +68,24 @@ class CommonIds(msgspec.Struct, frozen=True):
         return [self.sizes, self.common, [ids.to_list() for ids in self.some], self.ends]
 
 
-def common_ids(ids: Mapping[str, Known], frames: Mapping[str, pl.DataFrame]) -> CommonIds | None:
+def common_ids(ids: DatumIds | None, frames: Mapping[str, pl.DataFrame]) -> CommonIds | None:
     """Summarise the matching ids of a part; None for one table."""
     if TABLE in frames:
         return None
-    if not {PREDICTIONS, GROUND_TRUTHS} <= ids.keys():  # the same ids row by row
+    if ids is None:  # the same ids row by row
         n, values = frames[PREDICTIONS].height, frames[PREDICTIONS]["datum_id"]
         ends = _ends_of(*(_outer(values),) * 2)
         return CommonIds((n, n), n, (values.head(_LOWEST),) * 2, ends)
-    ours, theirs = ids[PREDICTIONS], ids[GROUND_TRUTHS]
-    common = len(ours) - len(ours.lacking(theirs))
-    some = ours.lowest(_LOWEST), theirs.lowest(_LOWEST)
-    outer = _outer(ours.values), _outer(theirs.values)
-    return CommonIds((len(ours), len(theirs)), common, some, _ends_of(*outer))
+    return _compared(ids, _LOWEST)
+
+
+def _compared(ids: DatumIds, most: int | None = None) -> CommonIds:
+    """Compare the ids of both sides; of each at most some are kept."""
+    ours, theirs = ids.in_table(PREDICTIONS), ids.in_table(GROUND_TRUTHS)
+    common = len(ours) - len(ids.lacking(PREDICTIONS, GROUND_TRUTHS))
+    ends = _ends_of(_outer(ours), _outer(theirs)) if most is not None else _ends_of(ours, theirs)
+    some = ours.head(most or len(ours)), theirs.head(most or len(theirs))
+    return CommonIds((len(ours), len(theirs)), common, some, ends)
 
 
 def _outer(ids: pl.Series) -> pl.Series:
@@ -100,7 +105,7 @@ def _ends_of(ours: pl.Series, theirs: pl.Series) -> Ends | None:
 
 
 def check_meet(
-    ids: Mapping[str, Known], speech: Speech = PLAIN, rows: Mapping[str, pl.DataFrame] | None = None
+    ids: DatumIds, speech: Speech = PLAIN, rows: Mapping[str, pl.DataFrame] | None = None
 ) -> list[Note]:
     """Refuse two sides without a common datum, unless a table of datums declares both.
 
@@ -110,28 +115,29 @@ def check_meet(
     Returns:
         A warning if few are common, or if one side seems to be numbered with an offset.
     """
-    if not {PREDICTIONS, GROUND_TRUTHS} <= ids.keys():
+    if not {PREDICTIONS, GROUND_TRUTHS} <= ids.there.keys():
         return []
-    ours, theirs = ids[PREDICTIONS], ids[GROUND_TRUTHS]
-    if ours is theirs or not (len(ours) and len(theirs)):
+    met = _compared(ids)
+    ours, theirs = met.some
+    if not all(met.sizes):
         return []
-    if DATUMS in ids and not any(
-        len(side) - len(side.lacking(ids[DATUMS])) for side in (ours, theirs)
-    ):
-        raise none_listed(theirs.ordered, ids[DATUMS].ordered, speech)
-    sizes = len(ours), len(theirs)
-    common = sizes[0] - len(ours.lacking(theirs))
-    listed = DATUMS in ids and not any(len(side.lacking(ids[DATUMS])) for side in (ours, theirs))
-    near = common < _HARDLY * min(sizes) or _some_lack(sizes, common)
-    some = (ours.ordered, theirs.ordered) if near else (ours.values, theirs.values)
-    ends = _ends_of(ours.values, theirs.values) if near else None
-    if _some_lack(sizes, common) and ours.ordered.dtype == pl.String:
-        both = numbers_of(pl.concat([ours.ordered, theirs.ordered]))
-        ends = None if both is None else _ends_of(both[: sizes[0]], both[sizes[0] :])
-    met = CommonIds(sizes, common, some, ends)
+    listed = False
+    if DATUMS in ids.there:
+        lone = [len(ids.lacking(side, DATUMS)) for side in (PREDICTIONS, GROUND_TRUTHS)]
+        if lone == [*met.sizes]:
+            raise none_listed(theirs, ids.in_table(DATUMS), speech)
+        listed = not any(lone)
+    near = met.common < _HARDLY * min(met.sizes)
+    if _some_lack(met.sizes, met.common):
+        near = True
+        if ours.dtype == pl.String:
+            both = numbers_of(pl.concat([ours, theirs]))
+            ends = None if both is None else _ends_of(both[: len(ours)], both[len(ours) :])
+            met = msgspec.structs.replace(met, ends=ends)
     notes = hardly_met(met, listed=listed, speech=speech)
-    if ends is not None and not notes and rows and _agree_moved(rows, ends[1][0] - ends[0][0]):
-        notes = _counted_from(met, speech, sure=True)
+    if near and met.ends is not None and not notes and rows:
+        step = met.ends[1][0] - met.ends[0][0]
+        return _counted_from(met, speech, sure=True) if _agree_moved(rows, step) else []
     return notes
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import msgspec
@@ -21,8 +20,7 @@ from ..schemas.wording import option
 from . import dtypes
 from .problems import count_of
 
-# Bitmap of the integers in a column, built once.
-# Repetitions, equality of both sides and codes of ids follow from it: one scattered pass.
+# Bitmaps of integers: repetitions and codes of ids follow from one scattered pass.
 
 
 class Bucket(NamedTuple):
@@ -57,7 +55,7 @@ def dealt(column: pl.Series, of: int) -> Array | None:
     Returns:
         uint64 [n].
     """
-    if not _signed(column):
+    if not is_signed(column):
         return None
     values: Array = column.cast(pl.Int64).fill_null(0).to_numpy()
     turns = values // of
@@ -65,7 +63,7 @@ def dealt(column: pl.Series, of: int) -> Array | None:
     return found.view(np.uint64)
 
 
-def _signed(column: pl.Series) -> bool:
+def is_signed(column: pl.Series) -> bool:
     """Return whether all integers of a column fit into signed 64 bits."""
     return column.dtype.is_integer() and column.dtype not in (pl.UInt64, pl.Int128, pl.UInt128)
 
@@ -78,63 +76,36 @@ def _first(turns: Array, of: int) -> Array:
     return ((hash_integers(turns) >> shift) * np.uint64(of) >> shift).view(np.int64)
 
 
-class Marks(msgspec.Struct, frozen=True, dict=True):
-    """Bitmap of an integer column without nulls.
+class Marks(NamedTuple):
+    """Bitmap of integer columns without nulls.
 
     Attributes:
-        flags: bool [span], whether ``low + i`` occurs; the last one does.
+        flags: bool [span], whether ``low + i`` occurs, or the turn ``low + i``.
     """
 
     low: int
     flags: Array
-    rows: int
     bucket: Bucket = ALL
 
     @property
-    def end(self) -> int:
-        """One past the highest, or its turn."""
-        return self.low + int(self.flags.size)
-
-    @cached_property
     def count(self) -> int:
         """Distinct integers."""
         return int(np.count_nonzero(self.flags))
 
-    def series(self, like: pl.Series, most: int | None = None) -> pl.Series:
-        """The integers, or the lowest ones, ascending, with the name and dtype of a Series."""
-        whole = self.count == self.flags.size and self.bucket.of == 1
-        if whole and self.end < 1 << 63:  # without a copy in between
-            end = self.end if most is None else min(self.low + most, self.end)
+    def series(self, like: pl.Series) -> pl.Series:
+        """The integers, ascending, with the name and dtype of a Series."""
+        end = self.low + self.flags.size
+        if self.bucket.of == 1 and end < 1 << 63 and self.flags.all():  # without a copy in between
             found = pl.int_range(self.low, end, dtype=pl.Int64, eager=True)
             return found.cast(like.dtype).alias(like.name)
         dtype = like.clear().to_numpy().dtype
-        few = self._shifted(np.flatnonzero(self.flags)[:most], dtype)
-        return pl.Series(like.name, few, dtype=like.dtype)
-
-    def within(self, low: int, end: int) -> Array:
-        """The flags of the integers from ``low`` to below ``end``, bool [end - low]."""
-        if low == self.low and end == self.end:
-            return self.flags
-        out = np.zeros(end - low, np.bool_)
-        first, last = max(low, self.low), min(end, self.end)
-        if first < last:
-            out[first - low : last - low] = self.flags[first - self.low : last - self.low]
-        return out
-
-    def lacking(self, other: Marks, dtype: Any) -> Array:
-        """Return the integers that are missing in the other column, ascending."""
-        theirs = other.within(self.low, self.end)
-        if theirs is other.flags and np.array_equal(self.flags, theirs):
-            return np.zeros(0, dtype)
-        return self._shifted(np.flatnonzero(self.flags > theirs), dtype)
-
-    def _shifted(self, found: Array, dtype: Any) -> Array:
-        """Counts from ``low`` as the integers themselves, whatever sign these have."""
+        turns = np.flatnonzero(self.flags)
         if self.bucket.of > 1:
-            return self.bucket.integers(found + self.low).astype(dtype)
-        out = found.astype(dtype, copy=False)
-        out += np.dtype(dtype).type(self.low)
-        return out
+            few = self.bucket.integers(turns + self.low).astype(dtype)
+        else:
+            few = turns.astype(dtype, copy=False)
+            few += dtype.type(self.low)
+        return pl.Series(like.name, few, dtype=like.dtype)
 
 
 def span_of(column: pl.Series) -> tuple[int, int]:
@@ -145,22 +116,22 @@ def span_of(column: pl.Series) -> tuple[int, int]:
     return low, high + 1
 
 
-def marks_of(column: pl.Series, room: int, bucket: Bucket = ALL) -> Marks | None:
-    """Build the bitmap of an integer column; None if it would exceed ``room`` flags."""
-    if not column.dtype.is_integer() or column.null_count() or not len(column):
+def marks_of(columns: Sequence[pl.Series], room: int, bucket: Bucket = ALL) -> Marks | None:
+    """Build the bitmap of integer columns with rows; None if it would exceed ``room`` flags."""
+    if not all(column.dtype.is_integer() and not column.null_count() for column in columns):
         return None
-    if bucket.of > 1 and not _signed(column):
-        return None
-    low, end = span_of(column)
-    low, end = low // bucket.of, (end - 1) // bucket.of + 1
+    if bucket.of > 1 and not all(map(is_signed, columns)):
+        bucket = ALL
+    ends = [span_of(column) for column in columns]
+    low = min(first for first, _ in ends) // bucket.of
+    end = (max(last for _, last in ends) - 1) // bucket.of + 1
     if end - low > room:
         return None
-    if end - low <= 2:  # only the lowest and the highest fit
-        return Marks(low, np.ones(end - low, np.bool_), len(column), bucket)
     flags = np.zeros(end - low, np.bool_)
-    for _, block in _blocks(column, bucket.of):
-        flags[block - signed(low)] = True
-    return Marks(low, flags, len(column), bucket)
+    for column in columns:
+        for _, block in _blocks(column, bucket.of):
+            flags[block - signed(low)] = True
+    return Marks(low, flags, bucket)
 
 
 def codes_of(column: pl.Series, low: int, code: Array | None, of: int = 1) -> Array:
@@ -279,112 +250,39 @@ def _word(values: pl.Series, at: int) -> Array:
 # Encoding of ids as dense codes; later steps handle only codes.
 
 _OTHER_SEED = 0x9E3779B97F4A7C15
-_SAMPLE = 20_000  # strings looked at to see whether they repeat, spread out or in a row
-_DISTINCT = 0.7  # share of them that may differ
 _SPREAD = 8  # a table of codes is used while the range of integers is at most this many per row
 
 
-class Coded(msgspec.Struct, frozen=True):
-    """Dictionary-encoded column of strings, if there are few distinct values.
-
-    Attributes:
-        values: the distinct values, in order of first appearance.
-        codes: int32 [n], index in ``values``.
-    """
-
-    values: pl.Series
-    codes: Array
-
-
-def coded(column: pl.Series) -> Coded | None:
-    """Dictionary-encode strings; None if samples show too few repetitions."""
-    if column.dtype != pl.String or len(column) < tuning().few_rows:
-        return None
-    # A spread sample finds repetitions in unsorted columns, a contiguous one in sorted columns.
-    spread = column.gather_every(max(1, len(column) // _SAMPLE)).head(_SAMPLE)
-    together = column.slice((len(column) - _SAMPLE) // 2 if len(column) > _SAMPLE else 0, _SAMPLE)
-    if all(some.n_unique() > _DISTINCT * len(some) for some in (spread, together)):
-        return None
-    codes, rows = by_hash(column)
-    return Coded(column.gather(rows), codes)
-
-
 def encode(
-    columns: list[pl.Series], made: Sequence[Marks | Coded | None] = (), *, used_up: bool = False
+    columns: list[pl.Series], bucket: Bucket = ALL, *, used_up: bool = False
 ) -> tuple[pl.Series, list[Array]]:
     """Encode the distinct values of several columns, in ascending order of value.
 
     Args:
         columns: Series of one dtype, integer or String, without nulls. Strings are ordered by their
             UTF-8 bytes.
-        made: precomputed flags, or distinct values, of the first columns; None for others.
+        bucket: of their values, if these are integers.
         used_up: allow emptying the list, to free long columns early.
 
     Returns:
         the distinct values, ascending; int32 codes of each column.
     """
-    made = [*made, *[None] * (len(columns) - len(made))]
-    if columns[0].dtype.is_integer():
-        marks = [one if isinstance(one, Marks) else None for one in made]
-        result = _table(columns if used_up else [*columns], marks)
-        if result is not None:
-            return result
-    known = [one if isinstance(one, Coded) else None for one in made]
-    if any(known):
-        return _by_values(columns, known)
-    return _by_hash(columns)
-
-
-def _by_values(
-    columns: Sequence[pl.Series], known: Sequence[Coded | None]
-) -> tuple[pl.Series, list[Array]]:
-    """Codes of columns of which some are known by their distinct values already."""
-    short = [
-        column if one is None else one.values for column, one in zip(columns, known, strict=True)
-    ]
-    values, codes = _by_hash(short)
-    return values.alias(columns[0].name), [
-        new if one is None else new.take(one.codes) for new, one in zip(codes, known, strict=True)
-    ]
-
-
-def _table(
-    columns: list[pl.Series], made: Sequence[Marks | None]
-) -> tuple[pl.Series, list[Array]] | None:
-    """Encode by a lookup table as long as the range of values; None if that is too long.
-
-    Empties the list on success.
-    """
-    filled = [(column, marks) for column, marks in zip(columns, made, strict=True) if len(column)]
-    if not filled:
-        return None
-    buckets = {ALL if marks is None else marks.bucket for _, marks in filled}
-    if len(buckets) > 1:  # flags that do not compare
-        filled, buckets = [(column, None) for column, _ in filled], {ALL}
-    (bucket,) = buckets
-    ends = [span_of(c) if marks is None else (marks.low, marks.end) for c, marks in filled]
-    low, end = min(first for first, _ in ends), max(last for _, last in ends)
-    n_rows = sum(len(column) for column in columns)
-    if end - low > _SPREAD * n_rows + 1024:
-        return None
-    present: Array | None = None
-    for column, marks in filled:
-        found = marks or marks_of(column, end - low)
-        assert found is not None
-        flags = found.within(low, end)
-        present = flags if present is None else present | flags
-    assert present is not None
+    if not used_up:
+        columns = [*columns]
+    room = _SPREAD * sum(map(len, columns)) + 1024
+    filled = [column for column in columns if len(column)]
+    if not filled or (marks := marks_of(filled, room, bucket)) is None:
+        return _by_hash(columns)
     filled.clear()
-    del column  # or the last one would stay
     like = columns[0].clear()  # a slice would keep the whole column
     code: Array | None = None
-    if not present.all():  # else integers counted from the lowest are their own codes
-        code = np.cumsum(present, dtype=np.int32)
+    if not marks.flags.all():  # else integers counted from the lowest are their own codes
+        code = np.cumsum(marks.flags, dtype=np.int32)
         code -= 1
     codes = []
     while columns:
-        codes.append(codes_of(columns.pop(0), low, code, bucket.of))
-    return Marks(low, present, n_rows, bucket).series(like), codes
+        codes.append(codes_of(columns.pop(0), marks.low, code, marks.bucket.of))
+    return marks.series(like), codes
 
 
 def _by_hash(columns: Sequence[pl.Series]) -> tuple[pl.Series, list[Array]]:
@@ -410,20 +308,17 @@ def by_hash(values: pl.Series) -> tuple[Array, Array]:
     """Return codes by first appearance, int32 [n], and the first row of each, int64 [k]."""
     from ..kernels.datums import hash_codes  # Numba, which few rows do without
 
-    return hash_codes(*_hashes(values))
-
-
-def _hashes(values: pl.Series) -> tuple[Array, Array]:
-    """Return two hashes of every value, uint64 [n]; the second of an integer is itself."""
     first = values.hash(seed=0).to_numpy()
     if values.dtype.is_integer():
-        return first, values.cast(pl.Int64, wrap_numerical=True).to_numpy().view(np.uint64)
-    return first, values.hash(seed=_OTHER_SEED).to_numpy()
+        return hash_codes(
+            first, values.cast(pl.Int64, wrap_numerical=True).to_numpy().view(np.uint64)
+        )
+    return hash_codes(first, values.hash(seed=_OTHER_SEED).to_numpy())
 
 
 # Distinct ids and labels, fast for small integers.
 
-_SPAN = 1 << 22
+_SPAN, _FLAGS = 1 << 22, 8  # flags of a bitmap: any, or per row
 
 
 def distinct(values: pl.Series) -> pl.Series:
@@ -463,148 +358,56 @@ def ascending(values: pl.Series) -> bool:
 
 def _marks(values: pl.Series) -> Marks | None:
     """Return a bitmap of integers in a narrow range; otherwise None."""
-    return marks_of(values, max(_SPAN, 2 * len(values)))
+    return marks_of([values], max(_SPAN, 2 * len(values))) if len(values) else None
 
 
-# Datum ids of one table, computed lazily for comparison with another.
+class DatumIds(msgspec.Struct, frozen=True):
+    """Datum ids of all tables of a run, encoded once.
 
-_SEED = 20_000_003
-_FLAGS = 8  # flags per id that it may have beyond that
-
-
-def marks_in_bucket(frame: pl.DataFrame, name: str, bucket: Bucket) -> dict[str, Marks]:
-    """Return a bitmap of a bucket's ids by column; empty if their range is too wide."""
-    marks = _marks_of_known(frame[name], bucket) if name in frame.columns else None
-    return {} if marks is None else {name: marks}
-
-
-def _marks_of_known(values: pl.Series, bucket: Bucket = ALL) -> Marks | None:
-    return marks_of(values, max(_SPAN, _FLAGS * len(values)), bucket)
-
-
-class Known:
-    """Distinct ids of a table.
-
-    Integers are compared directly. Strings are compared by 64-bit hashes, which sort much faster;
-    the results are used only in notes and errors, never in numbers.
-
-    Args:
-        values: the ids, row by row, without nulls.
+    Attributes:
+        values: the distinct ids, ascending.
+        codes: table to the code of each row, int32.
+        there: table to whether it has an id, bool [n].
     """
 
-    def __init__(self, values: pl.Series, made: Marks | None = None) -> None:
-        self.values = values
-        self._made = made
-        self._lacking: dict[int, tuple[Known, Lone]] = {}
+    values: pl.Series
+    codes: dict[str, Array]
+    there: dict[str, Array]
 
-    @cached_property
-    def marks(self) -> Marks | None:
-        """Bitmap of integers in a narrow range; otherwise None."""
-        return self._made or _marks_of_known(self.values)
+    @classmethod
+    def of(cls, columns: Mapping[str, pl.Series], bucket: Bucket) -> DatumIds:
+        """Encode the ids of tables."""
+        values, codes = encode([*columns.values()], bucket)
+        there = {}
+        for role, code in zip(columns, codes, strict=True):
+            there[role] = np.zeros(len(values), np.bool_)
+            there[role][code] = True
+            code.flags.writeable = False  # several tallies may read them
+        return cls(values.alias("datum_id"), dict(zip(columns, codes, strict=True)), there)
 
-    @cached_property
-    def coded(self) -> Coded | None:
-        """Distinct values of strings if many repeat; otherwise None."""
-        return coded(self.values)
+    def count(self, role: str) -> int:
+        """Distinct ids of a table."""
+        return int(np.count_nonzero(self.there[role]))
 
-    @property
-    def made(self) -> Marks | Coded | None:
-        """Precomputed bitmap or distinct values for encoding."""
-        return self.coded if self.marks is None else self.marks
+    def in_table(self, role: str) -> pl.Series:
+        """Distinct ids of a table, ascending."""
+        return self.values.filter(pl.Series(self.there[role]))
 
-    @cached_property
-    def ordered(self) -> pl.Series:
-        """The ids themselves, each once, ascending."""
-        if self.coded is not None:
-            return self.coded.values.sort()
-        return distinct(self.values) if self.marks is None else self.marks.series(self.values)
-
-    def lowest(self, most: int) -> pl.Series:
-        """The lowest of the ids, ascending."""
-        if self.marks is None:
-            return self.ordered.head(most)
-        return self.marks.series(self.values, most)
-
-    @cached_property
-    def keys(self) -> NDArray[Any]:
-        """Comparison key of each id (integer or hash), distinct, ascending."""
-        if self.values.dtype.is_integer():
-            return self.ordered.to_numpy()
-        told = self.values if self.coded is None else self.coded.values
-        hashed = told.hash(seed=_SEED).to_numpy(writable=True)
-        hashed.sort()
-        first = np.ones(hashed.size, dtype=np.bool_)
-        np.not_equal(hashed[1:], hashed[:-1], out=first[1:])
-        return hashed if first.all() else hashed[first]
-
-    def __len__(self) -> int:
-        return int(self.keys.size) if self.marks is None else self.marks.count
-
-    def _flags(self, other: Known) -> tuple[Marks, Marks] | None:
-        """Return the bitmaps of both, if they are comparable."""
-        ours, theirs = self.marks, other.marks
-        if ours is None or theirs is None or ours.bucket != theirs.bucket:
-            return None
-        return ours, theirs
-
-    def lacking(self, other: Known) -> Lone:
-        """Return the ids that the other table does not have; cached."""
-        if id(other) not in self._lacking:
-            self._lacking[id(other)] = other, self._not_in(other)
-        return self._lacking[id(other)][1]
-
-    def _not_in(self, other: Known) -> Lone:
-        if (flags := self._flags(other)) is not None:
-            dtype = self.values.clear().to_numpy().dtype
-            return Lone(self, flags[0].lacking(flags[1], dtype))
-        ours, theirs = self.keys, other.keys
-        if self is other or (ours.size == theirs.size and bool((ours == theirs).all())):
-            return Lone(self, ours[:0])
-        if theirs.size == 0:
-            return Lone(self, ours)
-        place = np.searchsorted(theirs, ours)
-        np.minimum(place, theirs.size - 1, out=place)
-        return Lone(self, ours[theirs[place] != ours])
-
-    @property
-    def _few(self) -> pl.Series:
-        """Return the ids, deduplicated if they are dictionary-encoded."""
-        return self.values if self.coded is None else self.coded.values
-
-    def first(self, keys: NDArray[Any], most: int) -> list[Any]:
-        """Return the lowest ids for some keys."""
-        if self.values.dtype.is_integer():
-            return pl.Series(keys[:most]).to_list()
-        if keys.size == len(self):
-            return self._few.unique().bottom_k(most).sort().to_list()
-        wanted = self._few.hash(seed=_SEED).is_in(pl.Series(keys).implode())
-        return self._few.filter(wanted).unique().bottom_k(most).sort().to_list()
-
-
-class Lone:
-    """Ids of one table that are missing in another."""
-
-    def __init__(self, home: Known, keys: NDArray[Any]) -> None:
-        self._home = home
-        self._keys = keys
-
-    def __len__(self) -> int:
-        return int(self._keys.size)
-
-    def first(self, most: int = 5) -> list[Any]:
-        """The lowest of them."""
-        return self._home.first(self._keys, most) if len(self) else []
+    def lacking(self, role: str, other: str) -> pl.Series:
+        """Ids of a table that another one does not have, ascending."""
+        return self.values.filter(pl.Series(self.there[role] & ~self.there[other]))
 
 
 # Detection of repeated keys by the cheapest sufficient proof of uniqueness.
 # Order or a bitmap first, then distinct hashes; the exact check, slower, runs only if these fail.
 
 
-def rows_repeat(
-    frame: pl.DataFrame, key: Sequence[str], made: dict[str, Marks] | None = None
-) -> bool:
-    """Return whether any key is in more than one row."""
-    made = {} if made is None else made
+def rows_repeat(frame: pl.DataFrame, key: Sequence[str], bucket: Bucket = ALL) -> bool:
+    """Return whether any key is in more than one row.
+
+    Args:
+        bucket: of the values of single columns.
+    """
     columns = [frame[name] for name in key]
     if frame.height < 2:
         return False
@@ -622,9 +425,9 @@ def rows_repeat(
             if column.dtype.is_integer():
                 low, end = span_of(column)
                 wide = end - low >= len(column)
-                if wide and _marked([column], made) == len(column):  # all differ in it
+                if wide and _marked([column], bucket) == len(column):  # all differ in it
                     return False
-        marked = _marked(columns, made)
+        marked = _marked(columns, bucket)
         if marked is not None:
             return marked < frame.height
         if pl.DataFrame(columns).hash_rows().n_unique() == len(columns[0]):
@@ -660,17 +463,14 @@ def _rise(columns: Sequence[pl.Series]) -> bool:
     return bool((later if equal is None else later | ~equal).all())
 
 
-def _marked(columns: Sequence[pl.Series], made: dict[str, Marks]) -> int | None:
+def _marked(columns: Sequence[pl.Series], bucket: Bucket) -> int | None:
     """Count the distinct rows of integers by a bitmap; None if that would be too large."""
     if not all(column.dtype.is_integer() for column in columns):
         return None
-    room = max(1 << 22, _FLAGS * len(columns[0]))
+    room = max(_SPAN, _FLAGS * len(columns[0]))
     if len(columns) == 1:
-        marks = made.get(columns[0].name) or marks_of(columns[0], room)
-        if marks is None:
-            return None
-        made[columns[0].name] = marks
-        return marks.count
+        marks = marks_of(columns, room, bucket)
+        return None if marks is None else marks.count
     ranges: list[tuple[int, int]] = []
     for column in columns:
         low, end = span_of(column)

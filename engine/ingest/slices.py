@@ -15,7 +15,7 @@ from evalengine.schemas.wording import option
 
 from ..schemas.arrays import Array
 from . import dtypes
-from .ids import Known, encode
+from .ids import DatumIds
 from .infer import Naming
 from .problems import Note, PartRefused, Speech, listing, note_of
 
@@ -143,7 +143,7 @@ def _sliceable(piece: str, dtype: pl.DataType, role: str, asked: str) -> None:
 
 
 def build_slices(
-    plan: SlicePlan, frames: Mapping[str, pl.DataFrame], ids: Mapping[str, Known]
+    plan: SlicePlan, frames: Mapping[str, pl.DataFrame], ids: DatumIds
 ) -> tuple[pl.DataFrame | None, list[Note]]:
     """Build one row per datum, one String column per entry of ``by``.
 
@@ -154,15 +154,11 @@ def build_slices(
     if not plan.by:
         return None, []
     told = [role for role in _LOOKED_AT if any(role in homes for homes in plan.homes.values())]
-    others = [role for role in ids if role not in told]
-    every, codes = encode(
-        [frames[role]["datum_id"] for role in told] + [ids[role].ordered for role in others],
-        [ids[role].made for role in told],
-    )
+    every = ids.values
     slices = pl.DataFrame({"datum_id": every})
-    for role, code in zip(told, codes, strict=False):
+    for role in told:
         names = [name for name, homes in plan.homes.items() if role in homes]
-        values = _per_datum(frames[role], names, code, len(every), role, plan.speech)
+        values = _per_datum(frames[role], names, ids.codes[role], len(every), role, plan.speech)
         twice = {name: f"{name} {role}" for name in values.columns if name in slices.columns}
         slices = slices.hstack(values.rename(twice))
     for place, (name, homes) in enumerate(plan.homes.items()):

@@ -310,7 +310,7 @@ class Contents(msgspec.Struct, frozen=True, kw_only=True):
 def copied(frames: Frames) -> Frames:
     """The same tables for a step that uses them up."""
     sides = {role: frame.clone() for role, frame in frames.sides.items()}
-    return msgspec.structs.replace(frames, sides=sides, notes=[], marks=dict(frames.marks))
+    return msgspec.structs.replace(frames, sides=sides, notes=[])
 
 
 def by_datum(frame: pl.DataFrame) -> dict[str, pl.DataFrame]:

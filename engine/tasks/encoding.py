@@ -328,15 +328,18 @@ def encode_datums(
         columns: datum ids, of one dtype; the list is emptied to free each column once coded.
         frames: the tables, for the table of datums and slices.
         dataset: result of :func:`dataset_of`, called before ids are removed from the frames.
-        roles: side of each column, whose flags the checks may have made.
+        roles: side of each column, whose rows the checks may have coded.
     """
-    n_columns = len(columns)
-    if frames.datums is not None:
-        columns.append(frames.datums["datum_id"].cast(columns[0].dtype))
-    ids, codes = encode(columns, [frames.marks.get(role) for role in roles], used_up=True)
-    codes = codes[:n_columns]
+    n_columns, known = len(columns), frames.ids
+    if known is not None and roles:
+        ids, codes = known.values, [known.codes[role] for role in roles]
+    else:
+        if frames.datums is not None:
+            columns.append(frames.datums["datum_id"].cast(columns[0].dtype))
+        ids, codes = encode(columns, used_up=True)
+        codes = codes[:n_columns]
+        ids = ids.alias("datum_id")
     columns.clear()
-    ids = ids.alias("datum_id")
     aligned = _slices_of(ids, frames, codes[0])
     named = None
     if dataset is not None:

@@ -10,7 +10,7 @@ import polars as pl
 
 from ...ingest.dtypes import or_measured
 from ...ingest.frames import Frames
-from ...ingest.ids import Marks, encode
+from ...ingest.ids import encode
 from ...schemas.arrays import Array
 from ...schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, PREDICTIONS
 from ...schemas.errors import InputError
@@ -266,8 +266,10 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
     roles = [GROUND_TRUTHS, PREDICTIONS]
     if width:
         ids[1] = ids[1].gather_every(width)
-        if not isinstance(frames.marks.get(PREDICTIONS), Marks):  # codes would be of all rows
-            frames.marks.pop(PREDICTIONS, None)
+        if frames.ids is not None:
+            of_datums = {PREDICTIONS: frames.ids.codes[PREDICTIONS][::width]}
+            codes_of_rows = frames.ids.codes | of_datums
+            frames.ids = msgspec.structs.replace(frames.ids, codes=codes_of_rows)
     if frames.same_order:  # paired row by row, so one side's codes are the other's
         datums, (t_datum,) = encode_datums(ids[:1], frames, dataset, [GROUND_TRUTHS])
         p_datum = t_datum

@@ -614,7 +614,7 @@ def _keep(
         if _PLACE not in frame.columns:
             frame = frame.with_row_index(_PLACE).with_columns(pl.col(_PLACE).cast(pl.Int64))
         setattr(frames, side, frame.filter(there))
-        frames.marks.pop(side, None)
+        frames.ids = None
         frames.kept.setdefault(side, Kept()).only(there)
         frames.notes.append(note_of(kind, n, words, before=f"{side.replace('_', ' ')}: "))
 
