@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import msgspec
 import polars as pl
 
-from evalengine.ingest.source import Source
 from evalengine.ingest.sources.coco import plainly
 from evalengine.ingest.sources.explain import explain
 from evalengine.ingest.sources.tables import READ_FAILURES
@@ -18,21 +17,11 @@ from evalengine.schemas.wording import option, sql_name, sql_text
 from . import dtypes
 from .checks import LAST, check_side, finish
 from .ids import ALL, Bucket
-from .infer import Naming
 from .problems import Note, Problem, listing
+from .recognise import Side
 from .shapes import SHAPES
 from .slices import SlicePlan
 from .where import Condition, filtered
-from .where import Table as Named
-
-
-class Side(msgspec.Struct):
-    """One table between source and frame."""
-
-    source: Source
-    table: Table
-    schema: dict[str, pl.DataType]
-    naming: Naming
 
 
 class Prepared(msgspec.Struct):
@@ -52,7 +41,7 @@ def rows_of(role: str, side: Side, where: Mapping[str, Condition], plan: SlicePl
     """Return the canonical and slice columns of one table, filtered by its condition."""
     lazy = side.source.frame
     if role in where:
-        lazy = filtered(lazy, Named(side.schema, side.naming), where[role])
+        lazy = filtered(lazy, side, where[role])
     return lazy.select([*side.naming.exprs.values(), *plan.extra.get(role, ())])
 
 

@@ -245,7 +245,7 @@ def _frame(inputs: Inputs, role: str, options: Options, found: Table) -> pl.Data
         return frame if frame.width else pl.DataFrame(schema=_EMPTY)
     schema = inputs.schemas[role]
     if role == TABLE:
-        signs = Finder(schema, role, {}).candidates(found.found_by)
+        signs = Finder(schema, role).candidates(found.found_by)
         role = PREDICTIONS if signs else GROUND_TRUTHS
     table = contract(found.task, role, options, schema)
     unread: set[str] = set()

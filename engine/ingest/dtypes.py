@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from .. import metrics
-from ..schemas.contract import TABLE, Column, Table
+from ..schemas.contract import TABLE, Column
 from ..schemas.errors import InputError
 from ..schemas.options import DECLARED, Options
 from ..schemas.tables import contracts, task_names
@@ -19,8 +19,7 @@ from ..schemas.wording import option
 from .problems import Note, count_of, listing
 
 if TYPE_CHECKING:
-    from .infer import Naming
-    from .source import Source
+    from .recognise import Side
 
 # Numbers with fractions: measurements, not labels.
 
@@ -154,17 +153,11 @@ _NUMBERS = ("number", "whole", "flag")  # kinds of columns
 _WHOLE = ("id", "label", "whole")  # kinds of columns that whole decimals are
 
 
-def reread(source: Source, schema: dict[str, pl.DataType], table: Table, naming: Naming) -> bool:
+def reread(side: Side) -> bool:
     """Read numeric texts and marks of missing values as numbers and nulls, and whole decimals as
-    ids.
-
-    Args:
-        source: its rows and notes are modified in place.
-        schema: its columns; modified in place.
-
-    Returns:
-        whether any column changed, so that columns must be recognised again.
+    ids; return whether any column changed, so that columns must be recognised again.
     """
+    source, schema, table, naming = side.source, side.schema, side.table, side.naming
     kinds = {column.name: column.kind for column in table.columns}
     own = {name: mine for mine, to in naming.recognised.items() for name in to.split(", ")}
     names = {

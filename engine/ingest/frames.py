@@ -15,19 +15,19 @@ from evalengine.schemas.options import Options
 
 from ..geometry.rasters import RasterFiles
 from . import both_sides, recognise
-from .collecting import Prepared, Side, checked, collect
+from .collecting import Prepared, checked, collect
 from .id_mismatch import CommonIds, check_meet, common_ids
 from .ids import ALL, Bucket, DatumIds, distinct, is_signed, rows_repeat
-from .infer import Naming, infer_task
+from .infer import infer_task
 from .opening import Inputs, Tables, open_inputs
 from .preparing import prepare, told_before
 from .problems import Note, Problem, refuse
+from .recognise import Naming, Side
 from .relabel import hold_labels
 from .rules.columns import columns_read
 from .rules.values import of_labels
 from .slices import build_slices, slices_by_row
 from .where import SIDES, Condition, Kept, filtered, keep_datums, no_rows
-from .where import Table as Named
 
 # Run independent callables, serially or in an executor.
 
@@ -429,7 +429,6 @@ def _kept(side: Side, condition: Condition) -> Kept:
 
     def numbers() -> pl.Series:
         numbered = side.source.frame.with_row_index(_NUMBER)
-        named = Named(side.schema, side.naming)
-        return filtered(numbered, named, condition).select(_NUMBER).collect().to_series()
+        return filtered(numbered, side, condition).select(_NUMBER).collect().to_series()
 
     return Kept(numbers)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-import msgspec
 import numpy as np
 import polars as pl
 
@@ -35,7 +34,7 @@ from ..schemas.wording import option, sql_name
 from . import dtypes
 from .checks import REPAIR, Check
 from .problems import Note, note_of
-from .recognise import Finder
+from .recognise import Finder, Naming
 
 # Boxes in all accepted forms: corners, corner and extent, centre and extent, one list.
 # Given extents are kept too (``box_width, box_height``), since ``xmax - xmin`` may round.
@@ -66,20 +65,7 @@ _EXTENTS = (
 )
 
 
-class Boxes(msgspec.Struct):
-    """Expressions for the box columns of one table.
-
-    Attributes:
-        exprs: canonical name to expression.
-        recognised: name in the input to the resulting canonical ones.
-    """
-
-    exprs: dict[str, pl.Expr] = msgspec.field(default_factory=dict)
-    recognised: dict[str, str] = msgspec.field(default_factory=dict)
-    notes: list[Note] = msgspec.field(default_factory=list)
-
-
-def find_boxes(find: Finder, box_format: str | None, *, needed: bool = True) -> Boxes:
+def find_boxes(find: Finder, box_format: str | None, *, needed: bool = True) -> Naming:
     """Recognise a table's boxes; problems are added to ``find.problems``.
 
     Args:
@@ -100,10 +86,10 @@ def find_boxes(find: Finder, box_format: str | None, *, needed: bool = True) -> 
                 f"{find.side.replace('_', ' ')}: column {bbox!r} is not read, since "
                 f"{option('box_format')} does not give its order; the polygons or masks are."
             )
-            return Boxes(notes=[Note("unread_column", message)] if bbox is not None else [])
+            return Naming(notes=[Note("unread_column", message)] if bbox is not None else [])
     if quadruple is None and bbox is None:
         _nothing(find)
-        return Boxes()
+        return Naming()
     if quadruple is None:
         assert bbox is not None
         return _from_one_column(find, bbox, box_format)
@@ -227,7 +213,7 @@ def _nothing(find: Finder) -> None:
 
 def _from_four(
     find: Finder, form: str, names: tuple[str, ...], column: Callable[[str], pl.Expr] = pl.col
-) -> Boxes:
+) -> Naming:
     """Make boxes from four columns (six if corners come with their extent)."""
     last = CORNER_NAMES[2:] if form == "xyxy" else ("box_width", "box_height")
     targets = (*CORNER_NAMES[:2], *last, "box_width", "box_height")
@@ -241,7 +227,7 @@ def _from_four(
     }
     if form == "cxcywh":
         recognised |= {names[0]: "xmin, xmax", names[1]: "ymin, ymax"}
-    return Boxes(_canonical(form, good) if len(good) == len(parts) else {}, recognised)
+    return Naming(_canonical(form, good) if len(good) == len(parts) else {}, recognised)
 
 
 def _number(
@@ -267,21 +253,21 @@ def _canonical(form: str, parts: Sequence[pl.Expr]) -> dict[str, pl.Expr]:
     return {"xmin": a, "ymin": b, "xmax": a + c, "ymax": b + d, "box_width": c, "box_height": d}
 
 
-def _from_one_column(find: Finder, bbox: str, box_format: str | None) -> Boxes:
+def _from_one_column(find: Finder, bbox: str, box_format: str | None) -> Naming:
     dtype = find.schema[bbox]
     if isinstance(dtype, pl.Struct):
         return _from_struct(find, bbox, dtype)
     recognised = {bbox: ", ".join(CORNER_NAMES)}
     if dtype == pl.Null:
-        return Boxes(dict.fromkeys(CORNER_NAMES, pl.col(bbox).cast(pl.Float64)), recognised)
+        return Naming(dict.fromkeys(CORNER_NAMES, pl.col(bbox).cast(pl.Float64)), recognised)
     inner = dtypes.element(dtype) if isinstance(dtype, (pl.List, pl.Array)) else pl.String()
     if not isinstance(dtype, (pl.List, pl.Array)) or not (inner.is_numeric() or inner == pl.Null):
         find.refuse_dtype(contract.BBOX, bbox)
-        return Boxes()
+        return Naming()
     if isinstance(dtype, pl.Array) and dtype.shape != (4,):
         message = f"column {bbox!r} contains arrays of shape {dtype.shape}; a box is four numbers."
         find.refuse("bbox", message, "not_four_numbers")
-        return Boxes()
+        return Naming()
     if box_format is None:
         find.refuse(
             "bbox",
@@ -291,7 +277,7 @@ def _from_one_column(find: Finder, bbox: str, box_format: str | None) -> Boxes:
             f"{option('box_format', 'cxcywh')} (centre and extent, as in YOLO).",
             "box_format_missing",
         )
-        return Boxes()
+        return Naming()
     column = pl.col(bbox)
     if isinstance(dtype, pl.List):
         parts = [column.list.get(i, null_on_oob=True) for i in range(4)]
@@ -300,14 +286,14 @@ def _from_one_column(find: Finder, bbox: str, box_format: str | None) -> Boxes:
     exprs = _canonical(box_format, [dtypes.cast(part, inner, pl.Float64()) for part in parts])
     if isinstance(dtype, pl.List):
         exprs[LENGTH] = column.list.len()
-    return Boxes(exprs, recognised)
+    return Naming(exprs, recognised)
 
 
-def _from_struct(find: Finder, bbox: str, dtype: pl.Struct) -> Boxes:
+def _from_struct(find: Finder, bbox: str, dtype: pl.Struct) -> Naming:
     """Make boxes from a struct; its field names define the format."""
     fields = dict(dtype.to_schema())
     known = {n: one if isinstance(one, pl.DataType) else one() for n, one in fields.items()}
-    inner = Finder(known, find.side, {})
+    inner = Finder(known, find.side)
     quadruple = four_columns(inner)
     if quadruple is None:
         names = ", ".join(fields)
@@ -318,12 +304,12 @@ def _from_struct(find: Finder, bbox: str, dtype: pl.Struct) -> Boxes:
             "wrong_fields",
             fields=list(fields),
         )
-        return Boxes()
+        return Naming()
     form, own = quadruple
     boxes = _from_four(inner, form, own, pl.col(bbox).struct.field)
     find.problems += inner.problems
     recognised = {f"{bbox}.{name}": target for name, target in boxes.recognised.items()}
-    return Boxes(boxes.exprs, recognised or {bbox: ", ".join(CORNER_NAMES)})
+    return Naming(boxes.exprs, recognised or {bbox: ", ".join(CORNER_NAMES)})
 
 
 # Checks of boxes beyond single columns: length of lists, order of corners.
@@ -418,7 +404,7 @@ _NUMBERS = 5
 
 def oriented_box_columns(
     find: Finder, box_format: str | None, angle_format: str | None, *, needed: bool
-) -> Boxes | None:
+) -> Naming | None:
     """Find oriented boxes in columns of centre, extent and angle; None without them.
 
     Args:
@@ -438,7 +424,7 @@ def oriented_box_columns(
             parts = [dtypes.cast(pl.col(n), find.schema[n], pl.Float64()) for n in own]
             there = pl.any_horizontal(part.is_not_null() for part in parts)
             turned = pl.when(there).then(pl.concat_list(parts))
-            return Boxes({OBB.name: turned}, dict.fromkeys(own, OBB.name))
+            return Naming({OBB.name: turned}, dict.fromkeys(own, OBB.name))
         del find.problems[known:]
         if needed:
             ask(find, angle_format, own, ANGLE.name)
@@ -608,7 +594,7 @@ _BOXES_3D_CENTRES = (("cx", "cy", "cz"), ("x", "y", "z"), ("center_x", "center_y
 _BOXES_3D_EXTENTS = (("length", "width", "height"), ("l", "w", "h"), ("dx", "dy", "dz"))
 
 
-def box_3d_columns(find: Finder, angle_format: str | None) -> Boxes | None:
+def box_3d_columns(find: Finder, angle_format: str | None) -> Naming | None:
     """Find 3-D boxes in a list column, or in columns of centre, extent and yaw."""
     one = find.exact(BOX3D.name) or next(iter(find.candidates((*BOX3D.aliases, SAID))), None)
     if one is not None:
@@ -625,7 +611,7 @@ def box_3d_columns(find: Finder, angle_format: str | None) -> Boxes | None:
         parts = [values.list.get(i, null_on_oob=True).cast(pl.Float64) for i in range(NUMBERS)]
         whole = values.list.len() == NUMBERS
         made = pl.when(whole).then(_z_up(parts, angle_format)).otherwise(values.cast(_LIST))
-        return Boxes({BOX3D.name: made}, {} if one == BOX3D.name else {one: BOX3D.name})
+        return Naming({BOX3D.name: made}, {} if one == BOX3D.name else {one: BOX3D.name})
     centre, extent = (
         _pair(find, names, numeric=True) for names in (_BOXES_3D_CENTRES, _BOXES_3D_EXTENTS)
     )
@@ -644,7 +630,7 @@ def box_3d_columns(find: Finder, angle_format: str | None) -> Boxes | None:
     if not yaws:
         parts.append(pl.lit(0.0))
     made = pl.when(there).then(_z_up(parts, angle_format))
-    return Boxes({BOX3D.name: made}, dict.fromkeys(own, BOX3D.name))
+    return Naming({BOX3D.name: made}, dict.fromkeys(own, BOX3D.name))
 
 
 _LIST = pl.List(pl.Float64())
@@ -653,7 +639,7 @@ FRONT_UNKNOWN = "front_unknown"
 """Kind of the note of boxes that are given as corners."""
 
 
-def _of_corners(find: Finder, name: str, angle_format: str | None) -> Boxes:
+def _of_corners(find: Finder, name: str, angle_format: str | None) -> Naming:
     """Boxes of lists of eight corners, in any order."""
     find.used.add(name)
     _ask(find, angle_format, [name])
@@ -666,7 +652,7 @@ def _of_corners(find: Finder, name: str, angle_format: str | None) -> Boxes:
         "front of a box: its length is the longer side."
     )
     recognised = {} if name == BOX3D.name else {name: BOX3D.name}
-    return Boxes({BOX3D.name: made}, recognised, [Note(FRONT_UNKNOWN, message)])
+    return Naming({BOX3D.name: made}, recognised, notes=[Note(FRONT_UNKNOWN, message)])
 
 
 def _z_up(parts: list[pl.Expr], angle_format: str | None) -> pl.Expr:
@@ -776,7 +762,7 @@ def wanted_fields(iou_type: str | None, convert_to: str | None) -> frozenset[str
     return frozenset() if boxes else frozenset({"segmentation"})
 
 
-def find_objects(find: Finder, box_format: str | None, angle_format: str | None) -> Boxes:
+def find_objects(find: Finder, box_format: str | None, angle_format: str | None) -> Naming:
     """Recognise a table's objects; problems are added to ``find.problems``."""
     formats = {**ANGLES, **BOX_3D_FORMATS}
     if angle_format is not None and angle_format not in formats:
@@ -861,7 +847,7 @@ def _point_columns(find: Finder) -> dict[int, dict[str, str]]:
     return points if whole and (seen or len(points) > len("xyxy")) else {}
 
 
-def _from_columns(find: Finder, boxes: Boxes, points: Mapping[int, Mapping[str, str]]) -> None:
+def _from_columns(find: Finder, boxes: Naming, points: Mapping[int, Mapping[str, str]]) -> None:
     """One list of points from columns; a point without x or y is not labelled."""
     parts = []
     for axes in points.values():

@@ -43,6 +43,8 @@ from .opening import Inputs
 from .problems import Note, Problem, listing
 from .recognise import (
     Finder,
+    Naming,
+    Side,
     find_wide,
     is_there,
     kin_beside,
@@ -54,34 +56,9 @@ from .recognise import (
     turned,
 )
 from .shapes import SHAPES
-from .source import Source
 from .sources.tables import head_of
 
 # Column recognition: which of a table's columns is which of the contract's.
-
-
-class Naming(msgspec.Struct):
-    """Mapping of one table's columns to the contract's.
-
-    Attributes:
-        exprs: canonical name to an expression of canonical dtype.
-        recognised: name in the input to canonical name, if they differ.
-        wide: contracts of score columns, if each label has one.
-        constant: series that never change in training: the key of a row, and their names by key.
-    """
-
-    exprs: dict[str, pl.Expr]
-    recognised: dict[str, str]
-    problems: list[Problem]
-    notes: list[Note]
-    wide: tuple[Column, ...] = ()
-    labels: tuple[Any, ...] = ()
-    constant: tuple[pl.Expr, dict[Any, str]] | None = None
-
-    @property
-    def used(self) -> set[str]:
-        """Own names of the columns that are read."""
-        return {name for expr in self.exprs.values() for name in expr.meta.root_names()}
 
 
 def check_columns(
@@ -125,11 +102,7 @@ def recognise(
         columns: the user's mapping, name in the input to canonical name; takes precedence.
         score_columns: columns of one label's score each, if the contract allows it.
     """
-    said = {}
-    if columns:
-        names = table.names
-        said = {mine: to for mine, to in columns.items() if mine in schema and to in names}
-    find = Finder(schema, table.side, said)
+    find = Finder(schema, table.side, columns, table.names if columns else None)
     shape = SHAPES[table.shape]
     wide = find_wide(find, score_columns) if score_columns is not None and table.wide else {}
     plain = table.columns
@@ -223,9 +196,7 @@ def _none_of(find: Finder, table: Table) -> None:
     )
 
 
-def one_way(
-    namings: Mapping[str, Naming], contracts: Mapping[str, Table], *, by_rule: bool = False
-) -> None:
+def one_way(sides: Mapping[str, Side], *, by_rule: bool = False) -> None:
     """Drop columns that another column makes redundant.
 
     Rows of both sides are matched by the first suitable column that both have.
@@ -233,14 +204,14 @@ def one_way(
     Args:
         by_rule: whether a matching rule was given, so that the last one is read.
     """
-    for role, naming in namings.items():
-        for first, second in contracts[role].instead:
-            if first in naming.exprs:
-                naming.exprs.pop(second, None)
-    if not {PREDICTIONS, GROUND_TRUTHS} <= namings.keys():
+    for side in sides.values():
+        for first, second in side.table.instead:
+            if first in side.naming.exprs:
+                side.naming.exprs.pop(second, None)
+    if not {PREDICTIONS, GROUND_TRUTHS} <= sides.keys():
         return
-    ours, theirs = namings[PREDICTIONS], namings[GROUND_TRUTHS]
-    ways = contracts[PREDICTIONS].either
+    ours, theirs = sides[PREDICTIONS].naming, sides[GROUND_TRUTHS].naming
+    ways = sides[PREDICTIONS].table.either
     if not ways:
         return
     if by_rule:
@@ -271,38 +242,33 @@ def _bears(schema: Mapping[str, object], table: Table, own: Table) -> bool:
     return any(name.casefold() in known for name in schema)
 
 
-def point_out_swap(
-    namings: Mapping[str, Naming],
-    schemas: Mapping[str, Mapping[str, object]],
-    contracts: Mapping[str, Table],
-    sources: Mapping[str, Source],
-) -> None:
+def point_out_swap(sides: Mapping[str, Side]) -> None:
     """Ask about swapped tables if a side is missing a column that only the other has, or has it
     under a name of the other side.
     """
-    ours = namings[PREDICTIONS]
-    for side, other in ((PREDICTIONS, GROUND_TRUTHS), (GROUND_TRUTHS, PREDICTIONS)):
-        problems = namings[side].problems
+    ours = sides[PREDICTIONS].naming
+    for role, other in ((PREDICTIONS, GROUND_TRUTHS), (GROUND_TRUTHS, PREDICTIONS)):
+        own_table, other_table = sides[role].table, sides[other].table
+        problems = sides[role].naming.problems
         if not problems:
             continue
-        if side == GROUND_TRUTHS and not _bears(schemas[side], contracts[other], contracts[side]):
+        if role == GROUND_TRUTHS and not _bears(sides[role].schema, other_table, own_table):
             continue
-        for column in contracts[side].columns:
-            names = contracts[other].names
-            if column not in contracts[side].required and column.name not in contracts[side].any_of:
+        for column in own_table.columns:
+            if column not in own_table.required and column.name not in own_table.any_of:
                 continue
             known = {name.casefold() for name in (column.name, *column.aliases)}
-            theirs = [name for name in schemas[other] if name.casefold() in known]
-            same = (one for one in contracts[other].columns if one.name == column.name)
+            theirs = [name for name in sides[other].schema if name.casefold() in known]
+            same = (one for one in other_table.columns if one.name == column.name)
             turned = {alias for one in same for alias in one.aliases} - known
-            own = [name for name in schemas[side] if name.casefold() in turned]
+            own = [name for name in sides[role].schema if name.casefold() in turned]
             for i, problem in enumerate(problems):
                 if problem.column != column.name:
                     continue
-                asked = " is missing" in problem.message or contracts[side].any_of
+                asked = " is missing" in problem.message or own_table.any_of
                 if own and problem.kind == "column_missing":
                     there, hint = own[0], f"{own[0]!r} is a name of {other.replace('_', ' ')}"
-                elif column.name not in names and theirs and asked:
+                elif column.name not in other_table.names and theirs and asked:
                     there, hint = theirs[0], f"The {other.replace('_', ' ')} have {theirs[0]!r}"
                 else:
                     continue
@@ -311,12 +277,13 @@ def point_out_swap(
                     message=f"{problem.message} {hint}: are the two tables swapped?",
                     facts={**problem.facts, "swapped_with": there},
                 )
-    for column in contracts[PREDICTIONS].optional:
+    truths = sides[GROUND_TRUTHS]
+    for column in sides[PREDICTIONS].table.optional:
         if column.single and column.name not in ours.exprs and not ours.wide:
             known = {name.casefold() for name in (column.name, *column.aliases)}
-            theirs = [name for name in schemas[GROUND_TRUTHS] if name.casefold() in known]
+            theirs = [name for name in truths.schema if name.casefold() in known]
             if theirs:
-                values = head_of(sources[GROUND_TRUTHS], theirs[:1], _LOOKED_AT).to_series()
+                values = head_of(truths.source, theirs[:1], _LOOKED_AT).to_series()
                 varied = 2 * values.n_unique() >= len(values)  # unlike the steps of annotators
                 ours.notes.append(
                     Note(
@@ -767,13 +734,7 @@ def _finder(
 
     Measured numbers are not labels: only contracts of measured numbers find them.
     """
-    schema = inputs.schemas[role]
-    renames = {
-        mine: target
-        for mine, target in (options.columns or {}).items()
-        if mine in schema and target in table.names
-    }
-    find = Finder(schema, role, renames)
+    find = Finder(inputs.schemas[role], role, options.columns, table.names)
     if not table.measured:
         find.used.update(measured.get(role, ()))
     return find

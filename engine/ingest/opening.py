@@ -826,7 +826,7 @@ def _by_row(sources: dict[str, Source], options: Options) -> dict[str, Source] |
     if not renames and not names.isdisjoint(_datum_names()):
         return None
     finders = [
-        Finder(schema, role, {mine: to for mine, to in renames.items() if mine in schema})
+        Finder(schema, role, renames)
         for schema, role in zip(schemas, (PREDICTIONS, GROUND_TRUTHS), strict=True)
     ]
     if any(_has(find, column) for find in finders for column in _datum_columns()):

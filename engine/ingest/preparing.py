@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from itertools import combinations
-from operator import attrgetter
 
 import msgspec
 import polars as pl
@@ -27,8 +26,6 @@ from ..schemas.contract import (
     PREDICTIONS,
     TABLE,
     TRUNCATED,
-    Column,
-    Table,
 )
 from ..schemas.errors import InputError
 from ..schemas.options import Options
@@ -37,7 +34,7 @@ from ..schemas.wording import option, sql_name
 from . import rules
 from .annotations.format import FIRST
 from .both_sides import LABEL_COLUMNS
-from .collecting import Prepared, Side
+from .collecting import Prepared
 from .dtypes import canonical_dtype, inferred_note, reread
 from .files import refuse_expanding
 from .geometry import (
@@ -50,10 +47,10 @@ from .geometry import (
     says_boxes,
 )
 from .ids import check_forms, refuse_merged
-from .infer import Naming, check_columns, one_way, point_out_swap, recognise, unread
+from .infer import check_columns, one_way, point_out_swap, recognise, unread
 from .opening import Inputs
 from .problems import Note, Problem, Speech, count_of, listing, refuse
-from .recognise import TEXTS, Finder, contract
+from .recognise import TEXTS, Finder, Naming, Side, contract
 from .relabel import named_classes
 from .rules import columns, values
 from .shapes import maybe_scores
@@ -65,7 +62,6 @@ from .sources.scanning import scan
 from .sources.tables import READ_FAILURES
 from .training import step_columns
 from .where import SIDES, Condition, filtered, plan_where
-from .where import Table as Named
 
 # Several files of one side that speak of the same datums: perhaps of two models, scored as one.
 
@@ -213,7 +209,7 @@ def _rounded(side: Side, name: str, condition: Condition | None) -> tuple[int, i
     """Return the number of integers of a column that floats change, and the first of them."""
     rows = side.source.frame
     if condition is not None:
-        rows = filtered(rows, Named(side.schema, side.naming), condition)
+        rows = filtered(rows, side, condition)
     values = pl.col(name)
     limit = int(EXACT)
     large = rows.select(values).filter((values > limit) | (values < -limit))
@@ -231,52 +227,49 @@ def _rounded(side: Side, name: str, condition: Condition | None) -> tuple[int, i
 _BETWEEN = "/"
 
 
-def ids_together(
-    task: str,
-    contracts: Mapping[str, Table],
-    sources: Mapping[str, Source],
-    schemas: Mapping[str, Mapping[str, pl.DataType]],
-    namings: Mapping[str, Naming],
-    options: Options,
-) -> None:
+def ids_together(task: str, sides: Mapping[str, Side], options: Options) -> None:
     """Make composite datum ids if no single column names the datums.
 
     Two tables without ids use all columns that both have. If ids repeat in a table, its additional
     columns distinguish the rows.
 
     Args:
-        namings: role to its recognised columns; ids and notes are added in place.
+        sides: role to table; ids and notes are added in place.
     """
-    first = TABLE if TABLE in namings else PREDICTIONS
-    datum = contracts[first].datum
-    if not contracts[first].together or (first == TABLE and datum not in namings[TABLE].exprs):
+    first = TABLE if TABLE in sides else PREDICTIONS
+    datum = sides[first].table.datum
+    if not sides[first].table.together or (
+        first == TABLE and datum not in sides[TABLE].naming.exprs
+    ):
         return  # every row of one table without ids is a separate datum
-    sides = [role for role in (TABLE, PREDICTIONS, GROUND_TRUTHS) if role in namings]
-    if not all(map(schemas.__getitem__, sides)):
+    sides = {role: sides[role] for role in (TABLE, PREDICTIONS, GROUND_TRUTHS) if role in sides}
+    if not all(side.schema for side in sides.values()):
         return
     problems: list[Problem] = []
-    found = {
-        role: _found(table_for(task, role), schemas[role], options, problems) for role in sides
-    }
+    found: dict[str, dict[str, str]] = {}  # canonical name to own name
+    for role, side in sides.items():
+        contract_of_all = table_for(task, role)
+        find = Finder(side.schema, role, options.columns)
+        columns = {column.name: column for column in contract_of_all.columns}
+        own_names = {n: find.find(columns[n]) for n in contract_of_all.together if n in columns}
+        found[role] = {name: mine for name, mine in own_names.items() if mine is not None}
+        problems += find.problems
     names = [
-        name for name in contracts[sides[0]].together if all(name in found[role] for role in sides)
+        name for name in sides[first].table.together if all(name in own for own in found.values())
     ]
-    known = [datum in namings[role].exprs for role in sides]
+    known = [datum in side.naming.exprs for side in sides.values()]
     if not names or any(known) != all(known):
         return
     if all(known):
+        of_ids = {role: side.naming.exprs[datum].meta.root_names() for role, side in sides.items()}
         names = [
-            name
-            for name in names
-            if not any(
-                found[role][name] in namings[role].exprs[datum].meta.root_names() for role in sides
-            )
+            name for name in names if not any(found[role][name] in of_ids[role] for role in sides)
         ]
-        if not names or not any(_repeat(sources[r], namings[r], contracts[r]) for r in sides):
+        if not names or not any(map(_repeat, sides.values())):
             return
     refuse([problem for problem in problems if problem.column in names], {})
-    for role in sides:
-        naming = namings[role]
+    for role, side in sides.items():
+        naming = side.naming
         own = [found[role][name] for name in names]
         pieces = [pl.col(name).cast(pl.String) for name in own]
         if datum in naming.exprs:
@@ -287,33 +280,22 @@ def ids_together(
         message = f"{role.replace('_', ' ')}: {datum} is made of {' and '.join(map(repr, own))}."
         naming.notes.append(Note("ids_together", message))
         rest = [mine for name, mine in found[role].items() if name not in names]
-        if not all(known) and rest and _repeat(sources[role], naming, contracts[role]):
-            first, second = (listing(columns) for columns in (own, rest))
+        if not all(known) and rest and _repeat(side):
+            first_names, second = (listing(columns) for columns in (own, rest))
             raise InputError(
-                f"{role.replace('_', ' ')}: several rows have one {first}, and the other table has"
-                f" no {second}. Join the ground truths to the predictions by {first}, and give one"
-                " table of both.",
+                f"{role.replace('_', ' ')}: several rows have one {first_names}, and the other"
+                f" table has no {second}. Join the ground truths to the predictions by"
+                f" {first_names}, and give one table of both.",
                 code="ids_differ",
                 side=role,
             )
 
 
-def _found(
-    table: Table, schema: Mapping[str, pl.DataType], options: Options, problems: list[Problem]
-) -> dict[str, str]:
-    """The columns of a table that make ids together: canonical name to own name."""
-    renames = {mine: to for mine, to in (options.columns or {}).items() if mine in schema}
-    find = Finder(schema, table.side, renames)
-    columns: dict[str, Column] = {column.name: column for column in table.columns}
-    own = {name: find.find(columns[name]) for name in table.together if name in columns}
-    problems += find.problems
-    return {name: mine for name, mine in own.items() if mine is not None}
-
-
-def _repeat(source: Source, naming: Naming, table: Table) -> bool:
+def _repeat(side: Side) -> bool:
     """Return whether the key of a table repeats."""
-    key = [naming.exprs[name] for name in table.key if name in naming.exprs]
-    rows = source.frame.select(pl.struct(key).is_duplicated().any())
+    exprs = side.naming.exprs
+    key = [exprs[name] for name in side.table.key if name in exprs]
+    rows = side.source.frame.select(pl.struct(key).is_duplicated().any())
     return bool(rows.collect().item())
 
 
@@ -369,25 +351,20 @@ def points_alone(inputs: Inputs, task: str, options: Options) -> bool:
     return not all(sides)
 
 
-def leave_unread(
-    namings: Mapping[str, Naming],
-    contracts: Mapping[str, Table],
-    sources: Mapping[str, Source],
-    options: Options,
-) -> None:
+def leave_unread(tables: Mapping[str, Side], options: Options) -> None:
     """Remove polygons and masks from the columns to read if boxes are compared and all rows have
     one.
 
     Args:
-        namings: side to its recognised columns; modified in place.
+        tables: their namings are modified in place.
     """
-    if "boxes" not in {*map(attrgetter("shape"), contracts.values())}:
-        return
     sides = {
-        role: namings[role]
+        role: tables[role].naming
         for role in (PREDICTIONS, GROUND_TRUTHS)
-        if role in namings and contracts[role].shape == "boxes" and namings[role].exprs
+        if role in tables and tables[role].table.shape == "boxes" and tables[role].naming.exprs
     }
+    if not sides:
+        return
     for naming in sides.values():
         _forget(naming, _OFTEN_OTHERS)
     if _of_their_own(sides, options):
@@ -405,7 +382,7 @@ def leave_unread(
         there = [name for name in SHAPED_NAMES if name in naming.exprs]
         if not there or not {*CORNER_NAMES} <= naming.exprs.keys():
             continue
-        if _every_row_has_a_box(sources[role].frame, naming):
+        if _every_row_has_a_box(tables[role].source.frame, naming):
             _drop(naming, GEOMETRY_NAMES)
             _forget(naming, {*GEOMETRY_NAMES})
             if not asked:
@@ -504,11 +481,10 @@ def prepare(inputs: Inputs, task: str, options: Options) -> Prepared:
     table = sides[TABLE if TABLE in sides else PREDICTIONS].table
     plan = SlicePlan(speech=Speech(table.datum, *table.unit))
     if options.columns_of_datums:
-        known = {role: (side.schema, side.naming) for role, side in sides.items()}
-        plan = plan_slices(options.by, known, plan.speech, options.cluster)
+        plan = plan_slices(options.by, sides, plan.speech, options.cluster)
     where: dict[str, Condition] = {}
     if options.where:
-        tables = {r: Named(s.schema, s.naming) for r, s in sides.items() if r != LABELS}
+        tables = {role: side for role, side in sides.items() if role != LABELS}
         where = plan_where(options.where, tables, tuple(plan.homes))
     return Prepared(sides, plan, where)
 
@@ -569,88 +545,87 @@ def told_before(
 
 def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
     """Recognise the columns of every table, against its contract."""
-    schemas = inputs.schemas
     for name, forms in (("id_format", options.id_format), ("label_format", options.label_format)):
         if forms:
             check_forms(name, forms)
-    contracts = {role: contract(task, role, options, schemas[role]) for role in inputs.sources}
+    sides: dict[str, Side] = {}
+    for role, source in inputs.sources.items():
+        schema = inputs.schemas[role]
+        sides[role] = Side(source, contract(task, role, options, schema), schema)
     if options.columns:
-        known = {role: (schemas[role], contracts[role]) for role in contracts}
+        known = {role: (side.schema, side.table) for role, side in sides.items()}
         check_columns(options.columns, known)
-    if options.score_columns is not None and not any(t.wide for t in contracts.values()):
+    if options.score_columns is not None and not any(s.table.wide for s in sides.values()):
         raise InputError(
             f"score_columns: {task} has none; omit the option.",
             code="option_unfit",
             option="score_columns",
         )
-    namings = {role: _naming(schemas[role], contracts[role], options) for role in contracts}
-    for role, naming in namings.items():
-        source = inputs.sources[role]
-        if source.held and (own := sorted(naming.used & source.held.keys())):
-            refuse_expanding(inputs.room, map(source.held.__getitem__, own), source.description)
+    for side in sides.values():
+        side.naming = _naming(side, options)
+    for side in sides.values():
+        held = side.source.held
+        if held and (own := sorted(side.naming.used & held.keys())):
+            refuse_expanding(inputs.room, map(held.__getitem__, own), side.source.description)
     again, labelled = set(), 0
-    for role, naming in namings.items():
-        source = inputs.sources[role]
-        if naming.problems and reread(source, schemas[role], contracts[role], naming):
+    for role, side in sides.items():
+        if side.naming.problems and reread(side):
             again.add(role)
-        labelled += len(naming.exprs.keys() & LABEL_COLUMNS)
+        labelled += len(side.naming.exprs.keys() & LABEL_COLUMNS)
     if labelled > 1:
-        again |= named_classes(inputs.sources, schemas, contracts, namings)
+        again |= named_classes(sides)
     for role in again:
-        namings[role] = _naming(schemas[role], contracts[role], options)
+        sides[role].naming = _naming(sides[role], options)
     if options.nulls == "empty":
-        for role, naming in namings.items():
-            _fill_texts(naming, contracts[role], schemas[role])
-    one_way(namings, contracts, by_rule=options.match is not None)
-    ids_together(task, contracts, inputs.sources, schemas, namings, options)
+        for side in sides.values():
+            _fill_texts(side)
+    one_way(sides, by_rule=options.match is not None)
+    ids_together(task, sides, options)
     if options.training is not None:
-        step_columns(task, contracts, inputs.sources, schemas, namings, options)
-    if PREDICTIONS in namings and GROUND_TRUTHS in namings:
-        point_out_swap(namings, schemas, contracts, inputs.sources)
-    leave_unread(namings, contracts, inputs.sources, options)
-    if TABLE in namings and DATUMS in namings:
-        datum = contracts[TABLE].datum
-        if datum not in namings[TABLE].exprs:
+        step_columns(task, sides, options)
+    if PREDICTIONS in sides and GROUND_TRUTHS in sides:
+        point_out_swap(sides)
+    leave_unread(sides, options)
+    if TABLE in sides and DATUMS in sides:
+        datum = sides[TABLE].table.datum
+        if datum not in sides[TABLE].naming.exprs:
             raise InputError(
                 f"datums: the table has no {datum}. Add it, or name its column: "
                 f"{option('columns', {'mine': datum})}.",
                 code="no_id",
                 column=datum,
             )
-    if options.id_format:
-        for role, table in contracts.items():
-            exprs = namings[role].exprs
-            refuse_merged(inputs.sources[role].frame, exprs, table, options.id_format)
-    sides = {}
-    for role, table in contracts.items():
-        if wide := namings[role].wide:
-            table = msgspec.structs.replace(table, optional=(*table.optional, *wide))
-        sides[role] = Side(inputs.sources[role], table, schemas[role], namings[role])
+    for side in sides.values():
+        if options.id_format:
+            refuse_merged(side.source.frame, side.naming.exprs, side.table, options.id_format)
+        if wide := side.naming.wide:
+            optional = (*side.table.optional, *wide)
+            side.table = msgspec.structs.replace(side.table, optional=optional)
     return sides
 
 
-def _fill_texts(naming: Naming, table: Table, schema: dict[str, pl.DataType]) -> None:
+def _fill_texts(side: Side) -> None:
     """Read nulls in columns of texts as empty texts."""
-    for column in table.columns:
-        expr = naming.exprs.get(column.name)
+    for column in side.table.columns:
+        expr = side.naming.exprs.get(column.name)
         if column.kind not in TEXTS or expr is None:
             continue
         (own,) = expr.meta.root_names()
-        if isinstance(canonical_dtype(column, schema[own]), pl.List):
+        if isinstance(canonical_dtype(column, side.schema[own]), pl.List):
             empty = pl.lit([""], dtype=pl.List(pl.String))
             expr = expr.list.eval(pl.element().fill_null("")).fill_null(empty)
         else:
             expr = expr.fill_null("")
-        naming.exprs[column.name] = expr
+        side.naming.exprs[column.name] = expr
 
 
-def _naming(schema: dict[str, pl.DataType], table: Table, options: Options) -> Naming:
+def _naming(side: Side, options: Options) -> Naming:
     """Recognise a table's columns; a table without columns is an empty side."""
-    if not schema and table.side in (PREDICTIONS, GROUND_TRUTHS):
-        return Naming({}, {}, [], [])
+    if not side.schema and side.table.side in (PREDICTIONS, GROUND_TRUTHS):
+        return Naming()
     return recognise(
-        schema,
-        table,
+        side.schema,
+        side.table,
         options.columns,
         options.box_format,
         options.angle_format,

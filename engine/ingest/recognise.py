@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from operator import attrgetter, itemgetter
@@ -22,7 +22,8 @@ from ..schemas.options import Options
 from ..schemas.wording import option
 from . import dtypes
 from .ids import common_start
-from .problems import ChecksFailed, Problem, count_of, listing
+from .problems import ChecksFailed, Note, Problem, count_of, listing
+from .source import Source
 
 # Columns with a level in their name, such as ``q0.1``, ``p90`` and ``lo-80``.
 
@@ -136,6 +137,46 @@ def _chosen(column: Column, level: float, names: list[str], renames: Mapping[str
     )
 
 
+# Tables of a run with their columns.
+
+
+class Naming(msgspec.Struct):
+    """Mapping of one table's columns to the contract's.
+
+    Attributes:
+        exprs: canonical name to an expression of canonical dtype.
+        recognised: name in the input to canonical names, if they differ.
+        wide: contracts of score columns, if each label has one.
+        constant: series that never change in training: the key of a row, and their names by key.
+    """
+
+    exprs: dict[str, pl.Expr] = msgspec.field(default_factory=dict)
+    recognised: dict[str, str] = msgspec.field(default_factory=dict)
+    problems: list[Problem] = msgspec.field(default_factory=list)
+    notes: list[Note] = msgspec.field(default_factory=list)
+    wide: tuple[Column, ...] = ()
+    labels: tuple[Any, ...] = ()
+    constant: tuple[pl.Expr, dict[Any, str]] | None = None
+
+    @property
+    def used(self) -> set[str]:
+        """Own names of the columns that are read."""
+        return {name for expr in self.exprs.values() for name in expr.meta.root_names()}
+
+
+class Side(msgspec.Struct):
+    """One table between source and frame."""
+
+    source: Source
+    table: Table
+    schema: dict[str, pl.DataType]
+    naming: Naming = msgspec.field(default_factory=Naming)
+
+    def has(self, names: Iterable[str]) -> bool:
+        """Return whether all names are columns of the input, or canonical ones."""
+        return all(name in self.schema or name in self.naming.exprs for name in names)
+
+
 # Lookup of canonical columns among a table's columns: exact name, user's name, aliases.
 
 
@@ -143,18 +184,25 @@ class Finder:
     """Columns of one table, and those already claimed.
 
     Args:
-        said: the user's mapping, name in the input to canonical name, restricted to this table.
+        columns: the user's mapping, name in the input to canonical name.
+        names: canonical names of the table; by default any.
     """
 
     def __init__(
-        self, schema: Mapping[str, pl.DataType], side: str, renames: Mapping[str, str]
+        self,
+        schema: Mapping[str, pl.DataType],
+        side: str,
+        columns: Mapping[str, str] | None = None,
+        names: Container[str] | None = None,
     ) -> None:
         self.schema = schema
         self.side = side
         self.said: dict[str, str] = {}
         self.used: set[str] = set()
         self.problems: list[Problem] = []
-        for original, target in renames.items():
+        for original, target in (columns or {}).items():
+            if original not in schema or (names is not None and target not in names):
+                continue
             if target in self.said:
                 self.refuse(
                     target,

@@ -10,12 +10,12 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ..schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE, Table
+from ..schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from ..schemas.errors import InputError, OptionError, ReadError, did_you_mean
 from . import both_sides, dtypes
 from .both_sides import LABEL_COLUMNS
-from .infer import Naming
 from .problems import Note, count_of, listing
+from .recognise import Side
 from .source import Source
 from .sources.explain import explain
 from .sources.table_formats import Names, of_schema
@@ -503,48 +503,43 @@ def _of_arrow(file: str, *, stream: bool) -> dict[str, Names]:
     return of_schema(schema.metadata)
 
 
-def named_classes(
-    sources: Mapping[str, Source],
-    schemas: Mapping[str, dict[str, pl.DataType]],
-    tables: Mapping[str, Table],
-    namings: Mapping[str, Naming],
-) -> set[str]:
+def named_classes(sides: Mapping[str, Side]) -> set[str]:
     """Replace numbers of classes by their names, if other labels have names in another order.
 
     Names are used if two columns have different class names, or if another column contains strings.
     Numbers with the same names, or on only one side, stay numbers.
 
     Args:
-        sources: role to table; frames and notes are modified in place.
-        schemas: role to columns; modified in place.
+        sides: schemas, frames and notes are modified in place.
 
     Returns:
         roles whose columns changed, so that they must be recognised again.
     """
     named: list[tuple[str, str, pl.DataType, Names]] = []
     texts, numbers, columns = False, [], 0
-    for role, naming in namings.items():
+    for role, side in sides.items():
+        exprs = side.naming.exprs
         for column in LABEL_COLUMNS if role != LABELS else ():
-            for own in naming.exprs[column].meta.root_names() if column in naming.exprs else ():
-                dtype = schemas[role][own]
+            for own in exprs[column].meta.root_names() if column in exprs else ():
+                dtype = side.schema[own]
                 inner = dtype.inner if isinstance(dtype, pl.List) else dtype
                 columns += 1
                 texts |= inner in (pl.String, pl.Categorical, pl.Enum)
                 numbers += [(role, own, dtype)] * inner.is_integer()
     for role, own, dtype in numbers if columns > 1 else ():
-        if names := _of_source(sources[role]).get(own):
+        if names := _of_source(sides[role].source).get(own):
             named.append((role, own, dtype, names))
     if not named or not (texts or len(set(map(itemgetter(3), named))) > 1):
         return set()
     for role, own, dtype, names in named:
-        source, places = sources[role], list(range(len(names)))
+        source, places = sides[role].source, list(range(len(names)))
         nested = isinstance(dtype, pl.List)
         value = pl.element() if nested else pl.col(own)
         value = value.replace_strict(places, list(names), default=None, return_dtype=pl.String)
         source.frame = source.frame.with_columns(
             (pl.col(own).list.eval(value) if nested else value).alias(own)
         )
-        schemas[role][own] = pl.List(pl.String()) if nested else pl.String()
+        sides[role].schema[own] = pl.List(pl.String()) if nested else pl.String()
         message = (
             f"{role.replace('_', ' ')}: numbers in column {own!r} are read by the names of classes"
             f" that the table carries: {listing(names)}."

@@ -21,7 +21,6 @@ from .geometry import (
     BOX_NAMES,
     GEOMETRY_NAMES,
     LENGTH,
-    Boxes,
     check_first,
     check_last,
     find_objects,
@@ -29,7 +28,7 @@ from .geometry import (
 )
 from .ids import rows_repeat
 from .problems import Note, listing, note_of
-from .recognise import Finder
+from .recognise import Finder, Naming
 
 # Checks that bounds of predicted intervals and quantiles are ordered.
 
@@ -436,7 +435,7 @@ class Shape(msgspec.Struct, frozen=True):
     """
 
     together: tuple[str, ...] = ()
-    find: Callable[[Finder, str | None, str | None], Boxes] | None = None
+    find: Callable[[Finder, str | None, str | None], Naming] | None = None
     present: Callable[[Finder], bool] | None = None
     screen: Callable[[pl.DataFrame], list[pl.Expr]] | None = None
     first: Callable[[Check, Mapping[str, Any]], None] | None = None

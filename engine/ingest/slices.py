@@ -16,8 +16,8 @@ from evalengine.schemas.wording import option
 from ..schemas.arrays import Array
 from . import dtypes
 from .ids import DatumIds
-from .infer import Naming
 from .problems import Note, PartRefused, Speech, listing, note_of
+from .recognise import Side
 
 _LOOKED_AT = (DATUMS, TABLE, GROUND_TRUTHS, PREDICTIONS)
 
@@ -55,10 +55,7 @@ def split(entry: str, there: Container[str]) -> list[str]:
 
 
 def plan_slices(
-    by: tuple[str, ...],
-    sides: Mapping[str, tuple[Mapping[str, pl.DataType], Naming]],
-    speech: Speech,
-    cluster: str | None = None,
+    by: tuple[str, ...], sides: Mapping[str, Side], speech: Speech, cluster: str | None = None
 ) -> SlicePlan:
     """Find every slice column: in the datums, the ground truths and the predictions."""
     entries = by if cluster is None else (*by, cluster)
@@ -66,9 +63,9 @@ def plan_slices(
     names = {"datum_id", speech.column}
     there = {
         name
-        for role, (schema, naming) in sides.items()
+        for role, side in sides.items()
         if role != LABELS
-        for name in (*schema, *naming.exprs)
+        for name in (*side.schema, *side.naming.exprs)
     }
     for entry in plan.by:
         asked = "by" if entry in by else "cluster"
@@ -89,28 +86,18 @@ def plan_slices(
                 )
             plan.homes[piece] = _homes(piece, sides, entry, asked)
             for role in plan.homes[piece]:
-                schema, naming = sides[role]
-                if piece not in naming.exprs:
-                    _sliceable(piece, schema[piece], role, asked)
+                if piece not in sides[role].naming.exprs:
+                    _sliceable(piece, sides[role].schema[piece], role, asked)
                     plan.extra.setdefault(role, []).append(pl.col(piece))
     return plan
 
 
-def _homes(
-    piece: str,
-    sides: Mapping[str, tuple[Mapping[str, pl.DataType], Naming]],
-    entry: str,
-    asked: str,
-) -> tuple[str, ...]:
-    homes = tuple(
-        role
-        for role in _LOOKED_AT
-        if role in sides and (piece in sides[role][0] or piece in sides[role][1].exprs)
-    )
+def _homes(piece: str, sides: Mapping[str, Side], entry: str, asked: str) -> tuple[str, ...]:
+    homes = tuple(role for role in _LOOKED_AT if role in sides and sides[role].has([piece]))
     if homes:
         # A table of all datums is complete; either of the two sides may be incomplete.
         return homes[:1] if homes[0] == DATUMS else homes
-    there = {name for role, (schema, _) in sides.items() if role != LABELS for name in schema}
+    there = {name for role, side in sides.items() if role != LABELS for name in side.schema}
     within = f" (in {entry!r})" if entry != piece else ""
     looked = ", ".join(role.replace("_", " ") for role in _LOOKED_AT if role in sides)
     kind = "slice column" if asked == "by" else "column"

@@ -19,9 +19,9 @@ from evalengine.schemas.wording import option
 from ..schemas.arrays import Array
 from . import dtypes
 from .dtypes import TEXTS
-from .infer import Naming, recognise
+from .infer import recognise
 from .problems import Note, Problem, count_of, listing, note_of, refuse
-from .recognise import Finder
+from .recognise import Finder, Naming, Side
 from .source import Source
 from .sources.tables import open_source, schema_of
 
@@ -96,8 +96,7 @@ def read_steps(contract: Table, options: Options, told: Naming) -> Steps:
     thing = given.table if isinstance(given, HeldTable) else given
     source = open_source(list(thing) if isinstance(thing, tuple) else thing)
     schema = schema_of(source)
-    columns = {m: to for m, to in (options.columns or {}).items() if to in contract.names}
-    naming = recognise(schema, contract, columns)
+    naming = recognise(schema, contract, options.columns)
     refuse(naming.problems, {TRAINING: source.description})
     rows = source.frame.select(list(naming.exprs.values())).collect()
     by = tuple(name for name in _BY if name in rows.columns)
@@ -257,30 +256,22 @@ _BEYOND = (
 )
 
 
-def step_columns(
-    task: str,
-    tables: dict[str, Table],
-    sources: Mapping[str, Source],
-    schemas: Mapping[str, Mapping[str, pl.DataType]],
-    namings: Mapping[str, Naming],
-    options: Options,
-) -> None:
+def step_columns(task: str, sides: Mapping[str, Side], options: Options) -> None:
     """Add the columns derived from training, if metrics read them.
 
     Args:
-        tables: role to contract; modified in place.
-        namings: role to its recognised columns; expressions and notes are added in place.
+        sides: contracts, expressions and notes are changed in place.
     """
     if TRAINING not in contracts(task):
         return
     made = [
         (role, column)
-        for role, table in tables.items()
-        for column in table.optional
+        for role, side in sides.items()
+        for column in side.table.optional
         if column.steps
     ]
     for role, column in made:
-        if column.name in namings[role].exprs:
+        if column.name in sides[role].naming.exprs:
             raise InputError(
                 f"{option('training')} and the column {column.name!r} of the "
                 f"{role.replace('_', ' ')} give the same information: omit one of them.",
@@ -290,35 +281,39 @@ def step_columns(
             )
     if not made:
         return
-    first = next(iter(namings.values()))
+    first = next(iter(sides.values())).naming
     steps = read_steps(contracts(task)[TRAINING], options, first)
     for role, column in made:
-        own, problems = _own(contracts(task)[role], schemas[role], options, role)
+        side = sides[role]
+        own, problems = _own(contracts(task)[role], side.schema, options, role)
         refuse([one for one in problems if one.column != "time"], {})
-        key = _key(steps, own, sources[role], role)
+        key = _key(steps, own, side.source, role)
         values, beyond = steps.mean(column.steps)
         expr = (
             pl.lit(values[0], pl.Float64)
             if key is None
             else key.replace_strict(steps.keys, values, default=None, return_dtype=pl.Float64)
         )
-        namings[role].exprs[column.name] = expr.alias(column.name)
+        side.naming.exprs[column.name] = expr.alias(column.name)
         flat = np.flatnonzero((values == 0).fill_null(value=False).to_numpy() & (steps.many > 0))
         if flat.size:
             names = {steps.keys[int(i)]: steps.names[i] for i in flat}
-            namings[role].constant = pl.lit("") if key is None else key, names
+            side.naming.constant = pl.lit("") if key is None else key, names
         lacking = _LACKING if "label_key" not in steps.by else _LACKING_TARGETS
         if beyond:
             lacking = f"{_BEYOND.format(listing(beyond))}, or {lacking}"
         new = msgspec.structs.replace(column, lacking=lacking)
-        optional = [new if one.name == new.name else one for one in tables[role].optional]
-        tables[role] = msgspec.structs.replace(tables[role], optional=tuple(optional))
+        optional = [new if one.name == new.name else one for one in side.table.optional]
+        side.table = msgspec.structs.replace(side.table, optional=tuple(optional))
     for role in (PREDICTIONS, made[0][0]):
-        own = _own(contracts(task)[role], schemas[role], options, role)[0] if role in tables else {}
+        if role not in sides:
+            continue
+        own = _own(contracts(task)[role], sides[role].schema, options, role)[0]
         if {*steps.by, "time"} <= own.keys() & {*steps.rows.columns}:
             exprs = {name: value for name, (value, _) in own.items()}
-            message = f"{role.replace('_', ' ')}: {'before where, ' if options.where else ''}"
-            namings[role].notes += scored_in_training(steps, exprs, sources[role].frame, message)
+            before = f"{role.replace('_', ' ')}: {'before where, ' if options.where else ''}"
+            frame = sides[role].source.frame
+            sides[role].naming.notes += scored_in_training(steps, exprs, frame, before)
             break
 
 
@@ -383,8 +378,7 @@ def _own(
     Returns:
         value and dtype of the readable ones; problems of the others.
     """
-    renames = {m: to for m, to in (options.columns or {}).items() if m in schema}
-    find = Finder(schema, role, renames)
+    find = Finder(schema, role, options.columns)
     found = {}
     for column in contract.columns:
         if column.name not in ("series", "label_key", "time") or not (own := find.find(column)):

@@ -11,8 +11,8 @@ from ..schemas.contract import DATUMS, GROUND_TRUTHS, PREDICTIONS, TABLE
 from ..schemas.errors import InputError, did_you_mean, unknown
 from ..schemas.wording import option
 from .ids import distinct
-from .infer import Naming
 from .problems import Note, count_of
+from .recognise import Side
 
 # Lazy mapping of filtered row numbers to source rows, for error messages.
 
@@ -51,23 +51,11 @@ class Kept:
 SIDES = (PREDICTIONS, GROUND_TRUTHS, TABLE)
 
 
-class Table(msgspec.Struct):
-    """Columns of one table and its canonical ones, for conditions."""
-
-    schema: dict[str, pl.DataType]
-    naming: Naming
-
-    def has(self, names: list[str]) -> bool:
-        return all(name in self.schema or name in self.naming.exprs for name in names)
-
-    def extended(self, frame: pl.LazyFrame, names: list[str]) -> pl.LazyFrame:
-        """Add canonical columns that are named but missing under that name."""
-        extra = [
-            self.naming.exprs[name]
-            for name in names
-            if name not in self.schema and name in self.naming.exprs
-        ]
-        return frame.with_columns(extra) if extra else frame
+def _extended(frame: pl.LazyFrame, side: Side, names: list[str]) -> pl.LazyFrame:
+    """Add canonical columns that are named but missing under that name."""
+    exprs = side.naming.exprs
+    extra = [exprs[name] for name in names if name not in side.schema and name in exprs]
+    return frame.with_columns(extra) if extra else frame
 
 
 class Condition(msgspec.Struct):
@@ -84,7 +72,7 @@ class Condition(msgspec.Struct):
 
 
 def plan_where(
-    where: str | Mapping[str, str] | None, tables: Mapping[str, Table], by: tuple[str, ...] = ()
+    where: str | Mapping[str, str] | None, tables: Mapping[str, Side], by: tuple[str, ...] = ()
 ) -> dict[str, Condition]:
     """Assign conditions to tables.
 
@@ -103,9 +91,9 @@ def plan_where(
     return plan
 
 
-def filtered(frame: pl.LazyFrame, table: Table, condition: Condition) -> pl.LazyFrame:
+def filtered(frame: pl.LazyFrame, table: Side, condition: Condition) -> pl.LazyFrame:
     """Return the rows that satisfy the condition, in order."""
-    return table.extended(frame, condition.names).filter(condition.expr)
+    return _extended(frame, table, condition.names).filter(condition.expr)
 
 
 def _parse(text: str) -> Condition:
@@ -126,7 +114,7 @@ def _parse(text: str) -> Condition:
     return Condition(text, expr, names)
 
 
-def _one_each(where: Mapping[str, str], tables: Mapping[str, Table]) -> dict[str, Condition]:
+def _one_each(where: Mapping[str, str], tables: Mapping[str, Side]) -> dict[str, Condition]:
     plan = {}
     for side, text in where.items():
         if side not in (*SIDES, DATUMS):
@@ -157,7 +145,7 @@ def _one_each(where: Mapping[str, str], tables: Mapping[str, Table]) -> dict[str
 
 
 def _one_for_all(
-    condition: Condition, tables: Mapping[str, Table], by: tuple[str, ...]
+    condition: Condition, tables: Mapping[str, Side], by: tuple[str, ...]
 ) -> dict[str, Condition]:
     names = condition.names
     sides = [side for side in SIDES if side in tables and tables[side].has(names)]
@@ -174,7 +162,7 @@ def _one_for_all(
     return dict.fromkeys(sides, condition)
 
 
-def _conflict(condition: Condition, sides: list[str], tables: Mapping[str, Table]) -> None:
+def _conflict(condition: Condition, sides: list[str], tables: Mapping[str, Side]) -> None:
     """A name that is one thing in the datums and another in a side (``width``) is no guess."""
     for side in sides:
         for name in condition.names:
@@ -188,7 +176,7 @@ def _conflict(condition: Condition, sides: list[str], tables: Mapping[str, Table
                 )
 
 
-def _no_column(condition: Condition, tables: Mapping[str, Table]) -> str:
+def _no_column(condition: Condition, tables: Mapping[str, Side]) -> str:
     everything = {
         name for table in tables.values() for name in (*table.schema, *table.naming.exprs)
     }
@@ -212,13 +200,13 @@ def _no_column(condition: Condition, tables: Mapping[str, Table]) -> str:
     )
 
 
-def _names(sides: Mapping[str, Table] | list[str]) -> str:
+def _names(sides: Mapping[str, Side] | list[str]) -> str:
     return " or ".join(side.replace("_", " ") for side in sides)
 
 
-def _try(condition: Condition, table: Table, side: str) -> None:
+def _try(condition: Condition, table: Side, side: str) -> None:
     """Types are tried on no rows at all, so that a wrong one is not found half way through."""
-    empty = table.extended(pl.DataFrame(schema=table.schema).lazy(), condition.names)
+    empty = _extended(pl.DataFrame(schema=table.schema).lazy(), table, condition.names)
     try:
         dtype = empty.select(condition.expr.alias("where")).collect().schema["where"]
     except pl.exceptions.PolarsError as error:

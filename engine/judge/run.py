@@ -15,8 +15,9 @@ import polars as pl
 
 from ..endpoint.client import Budget, GivenUp, Patience, Rejected, Unsent, Usage
 from ..ingest.checks import check_side
-from ..ingest.infer import Naming, check_columns, recognise
+from ..ingest.infer import check_columns, recognise
 from ..ingest.problems import Problem, count_of, listing, refuse
+from ..ingest.recognise import Naming
 from ..ingest.shapes import SHAPES
 from ..ingest.slices import split
 from ..ingest.sources.explain import explain

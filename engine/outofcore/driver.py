@@ -17,7 +17,7 @@ from ..executors import Threads
 from ..executors.pools import Pool
 from ..executors.processes import pool_of
 from ..ingest.both_sides import LONE
-from ..ingest.collecting import Prepared, Side, named_problems
+from ..ingest.collecting import Prepared, named_problems
 from ..ingest.frames import Frames
 from ..ingest.id_mismatch import CommonIds, hardly_met, none_listed
 from ..ingest.opening import Inputs
@@ -31,6 +31,7 @@ from ..ingest.problems import (
     notes_of_parts,
     refuse,
 )
+from ..ingest.recognise import Side
 from ..ingest.relabel import hold_labels
 from ..ingest.rules import reworded
 from ..ingest.rules.columns import columns_read

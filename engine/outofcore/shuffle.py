@@ -19,9 +19,10 @@ import polars as pl
 from ..atomic import fresh_name, whole_file
 from ..executors.pools import Pool
 from ..ingest import both_sides, recognise
-from ..ingest.collecting import Prepared, Side, rows_of
+from ..ingest.collecting import Prepared, rows_of
 from ..ingest.ids import dealt, has_repeats
 from ..ingest.problems import Note, Problem, count_of
+from ..ingest.recognise import Side
 from ..ingest.slices import SlicePlan
 from ..ingest.sources.explain import explain
 from ..ingest.sources.scanning import scan

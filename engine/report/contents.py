@@ -23,7 +23,6 @@ from ..ingest.preparing import prepare
 from ..ingest.problems import count_of
 from ..ingest.sources.coco import plainly
 from ..ingest.sources.tables import READ_FAILURES
-from ..ingest.where import Table as Named
 from ..ingest.where import filtered
 from ..plan import planner
 from ..plan.summary import Tallied
@@ -202,7 +201,7 @@ def _read(card: Any, ids: pl.Series, tables: Tables) -> tuple[Frames, list[dict[
     for role, side in ready.sides.items():
         own = side.source.frame
         if role in ready.where:
-            own = filtered(own, Named(side.schema, side.naming), ready.where[role])
+            own = filtered(own, side, ready.where[role])
             before[role] = 0  # notes count rows before the condition; these are unused
         datum = side.naming.exprs.get(side.table.datum)
         if role != LABELS:

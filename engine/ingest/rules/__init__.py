@@ -17,7 +17,6 @@ import polars as pl
 
 from evalengine.ingest.collecting import Prepared
 from evalengine.ingest.problems import Note, Problem
-from evalengine.ingest.where import Table as Named
 from evalengine.ingest.where import filtered
 
 NOTE, WARNING, PROBLEM = "note", "warning", "problem"
@@ -35,7 +34,7 @@ def rows_of(ready: Prepared, role: str) -> pl.LazyFrame:
     side = ready.sides[role]
     if role not in ready.where:
         return side.source.frame
-    return filtered(side.source.frame, Named(side.schema, side.naming), ready.where[role])
+    return filtered(side.source.frame, side, ready.where[role])
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):

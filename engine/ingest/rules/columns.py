@@ -10,10 +10,10 @@ import msgspec
 import polars as pl
 
 from evalengine.ingest.both_sides import LABEL_COLUMNS
-from evalengine.ingest.collecting import Prepared, Side
+from evalengine.ingest.collecting import Prepared
 from evalengine.ingest.dtypes import within
-from evalengine.ingest.infer import Naming
 from evalengine.ingest.problems import count_of, listing
+from evalengine.ingest.recognise import Naming, Side
 from evalengine.ingest.where import Condition
 from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from evalengine.schemas.options import Options

@@ -11,9 +11,10 @@ import numpy as np
 import polars as pl
 
 from evalengine.ingest.both_sides import LABEL_COLUMNS, LONE
-from evalengine.ingest.collecting import Prepared, Side
+from evalengine.ingest.collecting import Prepared
 from evalengine.ingest.dtypes import MISSING
 from evalengine.ingest.problems import Note, count_of, listing
+from evalengine.ingest.recognise import Side
 from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from evalengine.schemas.options import Options
 from evalengine.schemas.wording import option, sql_name, sql_text
