@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from evalengine.schemas.arrays import Array
-from evalengine.schemas.contract import ROW, TABLE, Table
+from evalengine.schemas.contract import ROW, TABLE, Column, Table
 from evalengine.schemas.options import DECLARED
 from evalengine.schemas.wording import option, sql_name
 
@@ -62,11 +63,6 @@ def check_side(
     return check.problems, check.notes
 
 
-def _beyond(values: pl.Expr, high: float) -> pl.Expr:
-    """Values that are too large, or too small without being 0, for sums and products of them."""
-    return (values > high) | ((values > 0) & (values < 1 / high))
-
-
 class Check:
     """Check of one side, which the checks of shapes read from and report to.
 
@@ -117,15 +113,13 @@ class Check:
         if holes:
             self._nulls(holes)
         if not all(map(_clean, seen.values())):
-            for look in (
-                self._not_finite,
-                self._fractions,
-                self._flags,
-                self._too_low,
-                self._too_high,
-            ):
+            self.step += 1
+            self._not_finite(seen)
+            for rule in ("not_whole", "not_a_flag", "too_low", "too_high"):
                 self.step += 1
-                look(seen)
+                for column in self.columns:
+                    if seen.get(f"{rule} {column.name}"):
+                        self.refuse_value(rule, column, self._wrong(column)[rule])
         self.step = _LATER
         if self.shape.last is not None:
             self.shape.last(self, seen)
@@ -140,21 +134,29 @@ class Check:
         """
         wanted: list[pl.Expr] = []
         for column in self.columns:
-            name, values = column.name, pl.col(column.name)
-            dtype = self.frame.schema[name]
-            if dtype.is_float():
-                wanted.append(values.sum().alias(f"sum {name}"))
-            if column.low is not None:
-                wanted.append((values < column.low).any().alias(f"low {name}"))
-            if column.high is not None:
-                wanted.append(_beyond(values, column.high).any().alias(f"high {name}"))
-            if column.kind == "flag" and dtype != pl.Boolean:
-                wanted.append(((values != 0) & (values != 1)).any().alias(f"flag {name}"))
-            if column.kind in _WHOLE and dtype.is_float():
-                wanted.append(not_whole(values).any().alias(f"part {name}"))
+            name = column.name
+            if self.frame.schema[name].is_float():
+                wanted.append(pl.col(name).sum().alias(f"sum {name}"))
+            for rule, wrong in self._wrong(column).items():
+                wanted.append(wrong.any().alias(f"{rule} {name}"))
         if self.shape.screen is not None:
             wanted += self.shape.screen(self.frame)
         return self.frame.select(wanted).row(0, named=True) if wanted else {}
+
+    def _wrong(self, column: Column) -> dict[str, pl.Expr]:
+        """Return the rules of a column's values: code -> the wrong ones."""
+        values, dtype = pl.col(column.name), self.frame.schema[column.name]
+        rules: dict[str, pl.Expr] = {}
+        if column.kind in _WHOLE and dtype.is_float():
+            rules["not_whole"] = not_whole(values) & values.is_finite()
+        if column.kind == "flag" and dtype != pl.Boolean:
+            rules["not_a_flag"] = (values != 0) & (values != 1)
+        if column.low is not None:
+            rules["too_low"] = values < column.low
+        if (high := column.high) is not None:  # or too small without being 0
+            wide = (values > high) | ((values > 0) & (values < 1 / high))
+            rules["too_high"] = wide & values.is_finite()
+        return rules
 
     def _nulls(self, holes: list[str]) -> None:
         for names in self._grouped(holes):
@@ -181,7 +183,7 @@ class Check:
 
     def _not_finite(self, seen: Mapping[str, Any]) -> None:
         suspicious = [
-            column.name for column in self.columns if not _finite(seen.get(f"sum {column.name}"))
+            column.name for column in self.columns if not _clean(seen.get(f"sum {column.name}"))
         ]
         for names in self._grouped(suspicious):
             bad = [name for name in names if self.count(~pl.col(name).is_finite())]
@@ -189,17 +191,22 @@ class Check:
                 where = pl.any_horizontal(~pl.col(name).is_finite() for name in bad)
                 self.refuse("not_finite", bad, where, "with NaN or infinity", REPAIR)
 
-    def _fractions(self, seen: Mapping[str, Any]) -> None:
-        for column in self.columns:
-            if seen.get(f"part {column.name}"):
-                values = pl.col(column.name)
-                self.refuse_fractions(column.name, not_whole(values) & values.is_finite())
-
-    def refuse_fractions(self, name: str, where: pl.Expr) -> None:
-        """Refuse labels, frames or counts that are not whole numbers."""
-        kind = next((one.kind for one in self.columns if one.name == name), "label")
-        way = f"{_WHOLE[kind]}{or_measured([self.own(name)])}"
-        self.refuse("not_whole", [name], where, "with a number that is not whole", way)
+    def refuse_value(self, rule: str, column: Column, where: pl.Expr) -> None:
+        """Refuse values of a column that break a rule."""
+        if rule == "not_whole":
+            what = "with a number that is not whole"
+            way = f"{_WHOLE[column.kind]}{or_measured([self.own(column.name)])}"
+        elif rule == "not_a_flag":
+            what, way = "with a value other than 0 and 1", "Write 0 or 1."
+        elif rule == "too_low":
+            hint = self.shape.low_hint if column.name in self.shape.together else ""
+            what, way = f"below {column.low:g}", f"Repair or remove these rows{hint}."
+        else:
+            high = column.high or math.inf
+            what = f"above {high:g}, or above 0 and below {1 / high:g}, whose sums and products may"
+            what += " overflow float64"
+            way = "Multiply or divide all values of the column by one number."
+        self.refuse(rule, [column.name], where, what, way)
 
     def _hardly_repeated(self) -> None:
         """Note labels that may be measured numbers: integers that mostly occur once."""
@@ -215,34 +222,6 @@ class Check:
                     f" hardly repeat are taken for labels.{way}"
                 )
                 self.notes.append(Note("numbers_as_labels", message))
-
-    def _flags(self, seen: Mapping[str, Any]) -> None:
-        for column in self.columns:
-            if seen.get(f"flag {column.name}"):
-                where = (pl.col(column.name) != 0) & (pl.col(column.name) != 1)
-                what = "with a value other than 0 and 1"
-                self.refuse("not_a_flag", [column.name], where, what, "Write 0 or 1.")
-
-    def _too_low(self, seen: Mapping[str, Any]) -> None:
-        for column in self.columns:
-            if seen.get(f"low {column.name}"):
-                hint = self.shape.low_hint if column.name in self.shape.together else ""
-                where, what = pl.col(column.name) < column.low, f"below {column.low:g}"
-                way = f"Repair or remove these rows{hint}."
-                self.refuse("too_low", [column.name], where, what, way)
-
-    def _too_high(self, seen: Mapping[str, Any]) -> None:
-        for column in self.columns:
-            if column.high is not None and seen.get(f"high {column.name}"):
-                values = pl.col(column.name)
-                self.refuse(
-                    "too_high",
-                    [column.name],
-                    _beyond(values, column.high) & values.is_finite(),
-                    f"above {column.high:g}, or above 0 and below {1 / column.high:g}, whose sums"
-                    " and products may overflow float64",
-                    "Multiply or divide all values of the column by one number.",
-                )
 
     def _repeated(self) -> None:
         for column in self.columns:
@@ -362,10 +341,6 @@ class Check:
         self.problems.append(
             Problem(self.side, column, message, count, shown, self.step, code, facts, words)
         )
-
-
-def _finite(total: float | None) -> bool:
-    return total is None or total - total == 0
 
 
 def _clean(value: Any) -> bool:

@@ -188,7 +188,7 @@ def _without_rows(frame: pl.DataFrame, table: Table, untyped: set[str]) -> pl.Da
     extra = {name: dtype for name, dtype in frame.schema.items() if name not in names}
     schema: dict[str, pl.DataType] = {}
     for name in names:
-        default = dtypes.DEFAULTS.get(kinds[name].kind, pl.String())
+        default = dtypes.KINDS[kinds[name].kind].default
         flag = kinds[name].kind == "flag"
         schema[name] = default if flag or name not in frame.columns else frame.schema[name]
     return pl.DataFrame(schema={**schema, **extra})

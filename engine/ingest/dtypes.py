@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -363,65 +363,6 @@ def _matrix(values: pl.Series) -> np.ndarray[Any, Any]:
 
 _INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)
 TEXTS = (pl.String, pl.Categorical, pl.Enum)
-DEFAULTS: dict[str, pl.DataType] = {
-    "id": pl.String(),
-    "label": pl.String(),
-    "items": pl.List(pl.String()),
-    "text": pl.String(),
-    "raster": pl.String(),
-    "text_list": pl.List(pl.String()),
-    "verdict": pl.String(),
-    "texts": pl.String(),
-    "vector": pl.List(pl.Float64()),
-    "vectors": pl.List(pl.Float64()),
-    "number": pl.Float64(),
-    "any": pl.String(),
-    "whole": pl.Int64(),
-    "flag": pl.Boolean(),
-    "polygon": pl.List(pl.List(pl.Float64())),
-    "mask": pl.Struct({"size": pl.List(pl.Int64()), "counts": pl.String()}),
-    "keypoints": pl.List(pl.Float64()),
-}
-_WORDS = {
-    "id": "integers or strings",
-    "label": "integers, strings or booleans, or lists of those",
-    "items": "lists of integers or strings",
-    "text": "strings",
-    "raster": "paths of rasters, or rows of pixels: whole numbers in lists or arrays, two deep",
-    "text_list": "strings or lists of strings",
-    "verdict": "strings, numbers or booleans",
-    "texts": "strings, or lists of strings",
-    "vector": "lists or arrays of numbers",
-    "vectors": "lists or arrays of numbers, or lists of those",
-    "number": "numbers",
-    "any": "plain values",
-    "whole": "whole numbers",
-    "flag": "booleans, or 0 and 1",
-    "list": "lists of four numbers",
-    "polygon": "lists of rings, WKB, or strings of WKT or GeoJSON",
-    "mask": "structs of size and counts, or rows of pixels",
-    "keypoints": "lists of numbers, or of points",
-}
-_WAY_OUT = {
-    "id": "Cast it, e.g. to Int64 or String, before scoring.",
-    "label": "Cast it, e.g. to Int64, String or Boolean, before scoring.",
-    "items": "Give one list a row, e.g. by group_by('query_id').agg('doc_id').",
-    "text": "Cast it to String before scoring.",
-    "raster": "Give a path a row, or pl.Array(pl.UInt8, (height, width)).",
-    "text_list": "Give one string, or one list of strings, a row.",
-    "verdict": "Give one word a row.",
-    "whole": "Cast it to Int64 before scoring.",
-    "texts": "Cast it to String or List(String) before scoring.",
-    "vector": "Give each row its vector as a list or array of floats.",
-    "vectors": "Give each row its vector, or a list of vectors, of floats.",
-    "number": "Cast it to Float64 before scoring.",
-    "any": "Give numbers, strings, dates or times.",
-    "flag": "Cast it to Boolean before scoring.",
-    "list": "Give lists or arrays of numbers, or four columns xmin, ymin, xmax, ymax.",
-    "polygon": "Give each row a list of rings [[x, y, x, y, ...], ...], or WKB.",
-    "keypoints": "Give each row one list [x, y, visibility, x, y, visibility, ...].",
-    "mask": "Give each row {'size': [height, width], 'counts': ...}, as pycocotools encodes it.",
-}
 
 
 def canonical_dtype(column: Column, dtype: pl.DataType) -> pl.DataType | None:
@@ -431,36 +372,10 @@ def canonical_dtype(column: Column, dtype: pl.DataType) -> pl.DataType | None:
     labels stay numeric until their values are checked.
     """
     if dtype == pl.Null:
-        return DEFAULTS[column.kind]
-    if column.kind == "id":
-        return _id(dtype)
-    if column.kind == "label":
-        return _label(dtype)
-    if column.kind == "items":
-        return _items(dtype)
-    if column.kind == "raster":
-        return _raster(dtype)
-    if column.kind == "text":
-        return pl.String() if isinstance(dtype, TEXTS) or dtype.is_integer() else None
-    if column.kind in _PLAIN:
-        return _PLAIN[column.kind](dtype)
-    if column.kind == "texts":
-        if not isinstance(dtype, (pl.List, pl.Array)):
-            return pl.String() if isinstance(dtype, TEXTS) or dtype.is_integer() else None
-        inner = element(dtype)
-        fits = inner == pl.Null or isinstance(inner, TEXTS) or inner.is_integer()
-        return pl.List(pl.String()) if fits else None
-    if column.kind == "number":
-        if not dtype.is_numeric():
-            return None
-        return pl.Float32() if column.single and dtype == pl.Float32 else pl.Float64()
-    if column.kind == "flag":
-        return dtype if dtype == pl.Boolean or dtype.is_numeric() else None
-    if column.kind == "polygon":
-        return dtype if dtype in (pl.Binary, pl.String) or numbers_within(dtype) else None
-    if column.kind == "any":
-        return None if dtype.is_nested() or dtype == pl.Object or foreign(dtype) else dtype
-    return None
+        return KINDS[column.kind].default
+    if column.single and dtype == pl.Float32:
+        return dtype
+    return KINDS[column.kind].accepts(dtype)
 
 
 def foreign(dtype: pl.DataType) -> bool:
@@ -517,27 +432,6 @@ def _vectors(dtype: pl.DataType) -> pl.DataType | None:
         found = _vector(inner)
         return None if found is None else pl.List(found)
     return _vector(dtype)
-
-
-_PLAIN: dict[str, Callable[[pl.DataType], pl.DataType | None]] = {
-    "keypoints": lambda one: pl.List(pl.Float64()) if numbers_within(one) in (1, 2) else None,
-    "mask": _mask,
-    "text_list": lambda one: (
-        pl.List(pl.String())
-        if isinstance(one, TEXTS) or _items(one) == pl.List(pl.String())
-        else None
-    ),
-    "vector": _vector,
-    "vectors": _vectors,
-    "verdict": lambda one: (
-        pl.String() if isinstance(one, TEXTS) or one.is_numeric() or one == pl.Boolean else None
-    ),
-    # pandas makes floats from integers with gaps
-    "whole": lambda one: (
-        pl.Int64() if one.is_integer() else pl.Float64() if one.is_float() else None
-    ),
-}
-"""Kind of column -> the dtype it is brought to, or None."""
 
 
 def _label(dtype: pl.DataType) -> pl.DataType | None:
@@ -619,13 +513,148 @@ def like(dtype: pl.DataType, target: pl.DataType) -> pl.DataType:
     return pl.List(target) if isinstance(dtype, pl.List) else target
 
 
+class Kind(NamedTuple):
+    """Kind of column.
+
+    Attributes:
+        default: dtype of columns without values.
+        words: its values, for messages.
+        way_out: remedy for another dtype.
+        accepts: returns the canonical dtype of another one; None if it cannot serve.
+    """
+
+    default: pl.DataType
+    words: str
+    way_out: str
+    accepts: Callable[[pl.DataType], pl.DataType | None]
+
+
+def _text(dtype: pl.DataType) -> pl.DataType | None:
+    return pl.String() if isinstance(dtype, TEXTS) or dtype.is_integer() else None
+
+
+def _texts(dtype: pl.DataType) -> pl.DataType | None:
+    if not isinstance(dtype, (pl.List, pl.Array)):
+        return _text(dtype)
+    inner = element(dtype)
+    return pl.List(pl.String()) if inner == pl.Null or _text(inner) is not None else None
+
+
+def _number(dtype: pl.DataType) -> pl.DataType | None:
+    return pl.Float64() if dtype.is_numeric() else None
+
+
+_LIST_OF_TEXTS, _LIST_OF_NUMBERS = pl.List(pl.String()), pl.List(pl.Float64())
+KINDS = {
+    "id": Kind(
+        pl.String(), "integers or strings", "Cast it, e.g. to Int64 or String, before scoring.", _id
+    ),
+    "label": Kind(
+        pl.String(),
+        "integers, strings or booleans, or lists of those",
+        "Cast it, e.g. to Int64, String or Boolean, before scoring.",
+        _label,
+    ),
+    "items": Kind(
+        _LIST_OF_TEXTS,
+        "lists of integers or strings",
+        "Give one list a row, e.g. by group_by('query_id').agg('doc_id').",
+        _items,
+    ),
+    "text": Kind(pl.String(), "strings", "Cast it to String before scoring.", _text),
+    "raster": Kind(
+        pl.String(),
+        "paths of rasters, or rows of pixels: whole numbers in lists or arrays, two deep",
+        "Give a path a row, or pl.Array(pl.UInt8, (height, width)).",
+        _raster,
+    ),
+    "text_list": Kind(
+        _LIST_OF_TEXTS,
+        "strings or lists of strings",
+        "Give one string, or one list of strings, a row.",
+        lambda one: (
+            _LIST_OF_TEXTS if isinstance(one, TEXTS) or _items(one) == _LIST_OF_TEXTS else None
+        ),
+    ),
+    "verdict": Kind(
+        pl.String(),
+        "strings, numbers or booleans",
+        "Give one word a row.",
+        lambda one: (
+            pl.String() if isinstance(one, TEXTS) or one.is_numeric() or one == pl.Boolean else None
+        ),
+    ),
+    "texts": Kind(
+        pl.String(),
+        "strings, or lists of strings",
+        "Cast it to String or List(String) before scoring.",
+        _texts,
+    ),
+    "vector": Kind(
+        _LIST_OF_NUMBERS,
+        "lists or arrays of numbers",
+        "Give each row its vector as a list or array of floats.",
+        _vector,
+    ),
+    "vectors": Kind(
+        _LIST_OF_NUMBERS,
+        "lists or arrays of numbers, or lists of those",
+        "Give each row its vector, or a list of vectors, of floats.",
+        _vectors,
+    ),
+    "number": Kind(pl.Float64(), "numbers", "Cast it to Float64 before scoring.", _number),
+    "any": Kind(
+        pl.String(),
+        "plain values",
+        "Give numbers, strings, dates or times.",
+        lambda one: None if one.is_nested() or one == pl.Object or foreign(one) else one,
+    ),
+    "whole": Kind(
+        pl.Int64(),
+        "whole numbers",
+        "Cast it to Int64 before scoring.",
+        # pandas makes floats from integers with gaps
+        lambda one: pl.Int64() if one.is_integer() else pl.Float64() if one.is_float() else None,
+    ),
+    "flag": Kind(
+        pl.Boolean(),
+        "booleans, or 0 and 1",
+        "Cast it to Boolean before scoring.",
+        lambda one: one if one == pl.Boolean or one.is_numeric() else None,
+    ),
+    "list": Kind(
+        _LIST_OF_NUMBERS,
+        "lists of four numbers",
+        "Give lists or arrays of numbers, or four columns xmin, ymin, xmax, ymax.",
+        lambda one: None,
+    ),
+    "polygon": Kind(
+        pl.List(_LIST_OF_NUMBERS),
+        "lists of rings, WKB, or strings of WKT or GeoJSON",
+        "Give each row a list of rings [[x, y, x, y, ...], ...], or WKB.",
+        lambda one: one if one in (pl.Binary, pl.String) or numbers_within(one) else None,
+    ),
+    "mask": Kind(
+        pl.Struct({"size": pl.List(pl.Int64()), "counts": pl.String()}),
+        "structs of size and counts, or rows of pixels",
+        "Give each row {'size': [height, width], 'counts': ...}, as pycocotools encodes it.",
+        _mask,
+    ),
+    "keypoints": Kind(
+        _LIST_OF_NUMBERS,
+        "lists of numbers, or of points",
+        "Give each row one list [x, y, visibility, x, y, visibility, ...].",
+        lambda one: _LIST_OF_NUMBERS if numbers_within(one) in (1, 2) else None,
+    ),
+}
+"""Kinds of columns by name."""
 _UNSIGNED = getattr(pl, "UInt128", pl.Int128)  # of later versions
 
 
 def wrong_type(column: Column, original: str, dtype: pl.DataType) -> str:
     """The sentence about a column whose dtype cannot serve."""
     seen = f" (from {original!r})" if original != column.name else ""
-    advice = column.way_out or _WAY_OUT[column.kind]
+    advice = column.way_out or KINDS[column.kind].way_out
     if column.single and dtype == pl.Boolean:
         advice = "True and false are not scores; predicted labels need none."
     if column.single and dtype.is_nested():
@@ -635,7 +664,7 @@ def wrong_type(column: Column, original: str, dtype: pl.DataType) -> str:
             "Ids and labels stay as they are, so that 1.0 never matches 1 by accident: cast it to"
             " Int64 before scoring (in pandas a missing value turns integers into floats)."
         )
-    held = _WORDS[column.kind]
+    held = KINDS[column.kind].words
     if dtype in (pl.Int128, _UNSIGNED):
         held, advice = "numbers of at most 64 bits", "Cast it to Int64 or UInt64 if they fit"
         advice += ", else to String." if column.kind in ("id", "label") else "."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -328,25 +328,6 @@ def screen_boxes(frame: pl.DataFrame) -> list[pl.Expr]:
     return wanted
 
 
-def check_box_lengths(check: Check, seen: Mapping[str, Any]) -> None:
-    """Refuse lists that are not four numbers."""
-    if not seen.get("length"):
-        return
-    wrong = pl.col(LENGTH) != 4
-    # Numbers missing in a short list are not reported as nulls.
-    check.sound = dict.fromkeys(BOX_NAMES, pl.col(LENGTH).is_null() | ~wrong)
-    check.refuse(
-        "not_four_numbers",
-        CORNER_NAMES,
-        wrong,
-        "without exactly four numbers",
-        "A box is four numbers.",
-        unit=("list", "lists"),
-        shown=[LENGTH],
-        column="bbox",
-    )
-
-
 def inverted(check: Check, seen: Mapping[str, Any]) -> None:
     """Inverted boxes are refused; those of zero area are legal and reported."""
     if not (seen.get("flat xmin") or seen.get("flat ymin")):
@@ -443,24 +424,35 @@ def oriented_box_columns(
 
 
 def ask(
-    find: Finder, angle_format: str | None, names: Sequence[str], column: str = OBB.name
+    find: Finder,
+    angle_format: str | None,
+    names: Sequence[str],
+    column: str = OBB.name,
+    formats: Container[str] = ANGLES,
 ) -> None:
-    """Record that the measurement of the angle of oriented boxes is unknown.
+    """Record that the measurement of an angle is unknown: of oriented boxes, or of 3-D boxes.
 
     Args:
         column: column of the problem: the angle is irrelevant if upright boxes are compared.
     """
-    if angle_format in ANGLES:
+    if angle_format in formats:
         return
-    ways = ", ".join(option("angle_format", name) for name in ANGLES)
-    find.refuse(
-        column,
-        f"{'columns' if len(names) > 1 else 'column'} {', '.join(map(repr, names))}: "
-        "oriented boxes whose angle convention is unknown, and tools differ. Write one of "
-        f"{ways} (as the image is seen, y running down); {option('iou_type', 'bbox')} "
-        "compares upright boxes.",
-        "angle_format_missing",
-    )
+    called = f"{'columns' if len(names) > 1 else 'column'} {', '.join(map(repr, names))}"
+    if formats is ANGLES:
+        ways = ", ".join(option("angle_format", name) for name in ANGLES)
+        message = (
+            "oriented boxes whose angle convention is unknown, and tools differ. Write one of "
+            f"{ways} (as the image is seen, y running down); {option('iou_type', 'bbox')} "
+            "compares upright boxes."
+        )
+    else:
+        message = (
+            "3-D boxes whose up axis and yaw convention are unknown, and tools differ. Write "
+            f"{option('angle_format', Z_UP)} (the centre in the middle, yaw from x towards y; "
+            f"degrees-z-up for degrees) or {option('angle_format', CAMERA)} (KITTI's location "
+            "and rotation_y: y down, the centre at the bottom)."
+        )
+    find.refuse(column, f"{called}: {message}", "angle_format_missing")
 
 
 _WORDS = (
@@ -606,7 +598,7 @@ def box_3d_columns(find: Finder, angle_format: str | None) -> Naming | None:
             find.refuse_dtype(BOX3D, one)
             return None
         find.used.add(one)
-        _ask(find, angle_format, [one])
+        ask(find, angle_format, [one], BOX3D.name, BOX_3D_FORMATS)
         values = dtypes.cast(pl.col(one), find.schema[one], wanted)
         parts = [values.list.get(i, null_on_oob=True).cast(pl.Float64) for i in range(NUMBERS)]
         whole = values.list.len() == NUMBERS
@@ -624,7 +616,7 @@ def box_3d_columns(find: Finder, angle_format: str | None) -> Naming | None:
         find.refuse(BOX3D.name, message, "ambiguous_column")
     own = [*centre, *extent, *yaws[:1]]
     find.used.update(own)
-    _ask(find, angle_format, own)
+    ask(find, angle_format, own, BOX3D.name, BOX_3D_FORMATS)
     parts = [dtypes.cast(pl.col(name), find.schema[name], pl.Float64()) for name in own]
     there = pl.any_horizontal(part.is_not_null() for part in parts)
     if not yaws:
@@ -642,7 +634,7 @@ FRONT_UNKNOWN = "front_unknown"
 def _of_corners(find: Finder, name: str, angle_format: str | None) -> Naming:
     """Boxes of lists of eight corners, in any order."""
     find.used.add(name)
-    _ask(find, angle_format, [name])
+    ask(find, angle_format, [name], BOX3D.name, BOX_3D_FORMATS)
     camera = angle_format == CAMERA
     made = pl.col(name).map_batches(
         lambda column: of_corners(column, camera=camera), return_dtype=_LIST, is_elementwise=True
@@ -662,31 +654,6 @@ def _z_up(parts: list[pl.Expr], angle_format: str | None) -> pl.Expr:
     if angle_format == CAMERA:  # seen from above, z runs up the page
         return pl.concat_list(x, z, height / 2 - y, length, width, height, -yaw)
     return pl.concat_list(x, y, z, length, width, height, yaw)
-
-
-def _ask(find: Finder, angle_format: str | None, names: Sequence[str]) -> None:
-    """Record that the up axis and the measurement of yaw are unknown."""
-    if angle_format in BOX_3D_FORMATS:
-        return
-    find.refuse(
-        BOX3D.name,
-        f"{'columns' if len(names) > 1 else 'column'} {', '.join(map(repr, names))}: 3-D "
-        "boxes whose up axis and yaw convention are unknown, and tools differ. Write "
-        f"{option('angle_format', Z_UP)} (the centre in the middle, yaw from x towards y; "
-        f"degrees-z-up for degrees) or {option('angle_format', CAMERA)} (KITTI's location "
-        "and rotation_y: y down, the centre at the bottom).",
-        "angle_format_missing",
-    )
-
-
-def check_boxes_3d(check: Check) -> None:
-    """Refuse rows without a box, values other than seven finite numbers, and negative extents."""
-    if BOX3D.name not in check.frame.columns:
-        return
-    way = "Give each row one, or remove these rows."
-    bare = pl.col(BOX3D.name).is_null()
-    check.refuse("geometry_missing", [BOX3D.name], bare, "without a 3-D box", way, shown=[])
-    numbers_of(check, BOX3D.name, NUMBERS, slice(3, 6), _BOXES_3D_WORDS)
 
 
 _BOXES_3D_WORDS = (
@@ -887,10 +854,27 @@ def shaped(frame: pl.DataFrame) -> list[str]:
 
 def check_first(check: Check, seen: Mapping[str, Any]) -> None:
     """Lists of boxes that are too short; rows without any object."""
-    check_box_lengths(check, seen)
+    if seen.get("length"):
+        wrong = pl.col(LENGTH) != 4
+        # Numbers missing in a short list are not reported as nulls.
+        check.sound = dict.fromkeys(BOX_NAMES, pl.col(LENGTH).is_null() | ~wrong)
+        check.refuse(
+            "not_four_numbers",
+            CORNER_NAMES,
+            wrong,
+            "without exactly four numbers",
+            "A box is four numbers.",
+            unit=("list", "lists"),
+            shown=[LENGTH],
+            column="bbox",
+        )
     check_keypoints(check)
     numbers_of(check, OBB.name, _NUMBERS, slice(2, 4), _WORDS)
-    check_boxes_3d(check)
+    if BOX3D.name in check.frame.columns:
+        way = "Give each row one, or remove these rows."
+        bare = pl.col(BOX3D.name).is_null()
+        check.refuse("geometry_missing", [BOX3D.name], bare, "without a 3-D box", way, shown=[])
+        numbers_of(check, BOX3D.name, NUMBERS, slice(3, 6), _BOXES_3D_WORDS)
     names = shaped(check.frame)
     corners = [name for name in CORNER_NAMES if name in check.frame.columns]
     if corners and KEYPOINTS.name in check.frame.columns:

@@ -508,14 +508,6 @@ _FOLDERS, _EXTENSION = r"^.*[/\\]", r"\.[A-Za-z][A-Za-z0-9]{0,4}$"
 _ZEROS = r"^0+([0-9]+)$"
 
 
-def _stem(ids: pl.Expr) -> pl.Expr:
-    return ids.str.replace(_FOLDERS, "").str.replace(_EXTENSION, "")
-
-
-def _last_number(ids: pl.Expr) -> pl.Expr:
-    return pl.coalesce(ids.str.extract(r"([0-9]+)[^0-9]*$"), ids).str.replace(_ZEROS, "$1")
-
-
 FORMS = {
     form.name: form
     for form in (
@@ -530,8 +522,18 @@ FORMS = {
         Form("zeros", "leading zeros", lambda ids: ids.str.replace(_ZEROS, "$1")),
         Form("extension", "file extension", lambda ids: ids.str.replace(_EXTENSION, "")),
         Form("file", "folders", lambda ids: ids.str.replace(_FOLDERS, "")),
-        Form("stem", "folders and file extension", _stem),
-        Form("number", "everything but their last number", _last_number),
+        Form(
+            "stem",
+            "folders and file extension",
+            lambda ids: ids.str.replace(_FOLDERS, "").str.replace(_EXTENSION, ""),
+        ),
+        Form(
+            "number",
+            "everything but their last number",
+            lambda ids: pl.coalesce(ids.str.extract(r"([0-9]+)[^0-9]*$"), ids).str.replace(
+                _ZEROS, "$1"
+            ),
+        ),
     )
 }
 _NUMBER = "number"

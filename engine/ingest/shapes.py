@@ -159,7 +159,8 @@ def _elements(check: Check, name: str) -> None:
     found = values.to_frame("x").select((not_whole(pl.col("x")) & pl.col("x").is_finite()).any())
     if found.item():
         where = pl.col(name).list.eval(not_whole(element) & element.is_finite()).list.any()
-        check.refuse_fractions(name, where)
+        column = next(one for one in check.columns if one.name == name)
+        check.refuse_value("not_whole", column, where)
 
 
 # Ranked lists per query: in rows with a score or rank, or one list per row.

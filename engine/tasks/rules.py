@@ -262,10 +262,16 @@ def _shift(best: pl.DataFrame, values: pl.Series) -> int:
     return int(steps[0]) if len(steps) == 1 else 0
 
 
-def _say(facts: Facts) -> str:
-    labels, shift = facts.values["labels"], facts.values["shift"]
+def _renaming(facts: Facts) -> tuple[dict[str, Any], str, str]:
+    """Return the first labels and their counterparts, also as words, and the number of others."""
+    labels = facts.values["labels"]
     first = {str(mine): other for mine, other in labels[:_SHOWN]}
     more = f" and {len(labels) - _SHOWN:,} more" if len(labels) > _SHOWN else ""
+    return first, ", ".join(f"{mine} to {other}" for mine, other in first.items()), more
+
+
+def _say(facts: Facts) -> str:
+    shift, (first, shown, more) = facts.values["shift"], _renaming(facts)
     cause = (
         f"The numbers of the predictions are {abs(shift)} too {'low' if shift > 0 else 'high'}:"
         " one side counts its classes from another number. "
@@ -275,7 +281,6 @@ def _say(facts: Facts) -> str:
     if shift:  # a map would rename numbers on both sides
         way = f"write {option('label_format', [f'{shift:+d}'])}"
     elif facts.values["known"]:
-        shown = ", ".join(f"{a} to {b}" for a, b in first.items())
         way = (
             f"rename those of the predictions in their table: {shown}{more} ({option('label_map')}"
             " would rename both sides')"
@@ -289,20 +294,16 @@ def _say(facts: Facts) -> str:
 
 
 def _say_exchanged(facts: Facts) -> str:
-    labels = facts.values["labels"]
-    shown = ", ".join(f"{mine} to {other}" for mine, other in labels[:_SHOWN])
-    more = f" and {len(labels) - _SHOWN:,} more" if len(labels) > _SHOWN else ""
+    _, shown, more = _renaming(facts)
     return (
-        f"labels {listing([one for one, _ in labels])} seem to be exchanged: each is predicted"
-        f" where another is true, in {facts.count:,} pairs. If they are, rename those of the"
-        f" predictions in their table: {shown}{more}."
+        f"labels {listing([one for one, _ in facts.values['labels']])} seem to be exchanged: each"
+        f" is predicted where another is true, in {facts.count:,} pairs. If they are, rename those"
+        f" of the predictions in their table: {shown}{more}."
     )
 
 
 def _say_one_sided(facts: Facts) -> str:
-    labels = facts.values["labels"]
-    first = {str(mine): other for mine, other in labels[:_SHOWN]}
-    more = f" and {len(labels) - _SHOWN:,} more" if len(labels) > _SHOWN else ""
+    labels, (first, _, more) = facts.values["labels"], _renaming(facts)
     theirs = listing(list(dict.fromkeys(other for _, other in labels)))
     return (
         f"{count_of(len(labels), 'label')} of the predictions only"
@@ -406,41 +407,50 @@ Reading = Callable[[Array], Array]
 """Reinterpretation of boxes, float64 [k, 4], read as corners."""
 
 
-def _from_centre(boxes: Array) -> Array:
-    """Boxes whose first corner is a centre, the second lying as far from it as they are wide."""
-    half = (boxes[:, 2:] - boxes[:, :2]) / 2
+def _centred(boxes: Array, half: Array) -> Array:
+    """Boxes about the first corner of others."""
     return np.concatenate([boxes[:, :2] - half, boxes[:, :2] + half], axis=1)
 
 
-def _from_extents(boxes: Array) -> Array:
-    """Boxes whose second corner is a width and a height."""
-    return np.concatenate([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]], axis=1)
-
-
-def _from_centre_and_extents(boxes: Array) -> Array:
-    half = boxes[:, 2:] / 2
-    return np.concatenate([boxes[:, :2] - half, boxes[:, :2] + half], axis=1)
-
-
-def _transposed(boxes: Array) -> Array:
-    return boxes[:, [1, 0, 3, 2]]
-
-
-def _forms(held: str, expected: str, numbers: str, form: str, other: str) -> tuple[str, str]:
+def _forms(
+    held: str, expected: str, numbers: str, form: str, other: str, reading: Reading
+) -> tuple[str, str, Reading]:
     """Describe the apparent format of one side, and the alternative of the other."""
     ours, theirs = (option("box_format", one) for one in (form, other))
     return (
         f"have {held} instead of {expected} ({numbers}{ours})",
         f"have {expected.removeprefix('the ')} instead of {held} ({theirs})",
+        reading,
     )
 
 
 _WIDE = "widths and heights"
 _READINGS: tuple[tuple[str, str, Reading], ...] = (
-    (*_forms("centres", "corners", "cx, cy, width, height: ", "cxcywh", "xywh"), _from_centre),
-    (*_forms(_WIDE, "the second corners", "x, y, width, height: ", "xywh", "xyxy"), _from_extents),
-    (*_forms(f"centres, {_WIDE}", "corners", "", "cxcywh", "xyxy"), _from_centre_and_extents),
-    ("have x and y exchanged", "", _transposed),
+    _forms(
+        "centres",
+        "corners",
+        "cx, cy, width, height: ",
+        "cxcywh",
+        "xywh",
+        lambda boxes: _centred(boxes, (boxes[:, 2:] - boxes[:, :2]) / 2),
+    ),
+    _forms(
+        _WIDE,
+        "the second corners",
+        "x, y, width, height: ",
+        "xywh",
+        "xyxy",
+        lambda boxes: np.hstack([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]]),
+    ),
+    _forms(
+        f"centres, {_WIDE}",
+        "corners",
+        "",
+        "cxcywh",
+        "xyxy",
+        lambda boxes: _centred(boxes, boxes[:, 2:] / 2),
+    ),
+    ("have x and y exchanged", "", lambda boxes: boxes[:, [1, 0, 3, 2]]),
 )
 """Apparent format of one side, alternative format of the other, and the first as a function."""
 

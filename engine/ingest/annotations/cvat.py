@@ -48,10 +48,6 @@ _TAKEN = (
 _OF = "\0"  # between a video's file and a frame; XML cannot have it
 
 
-def _says(head: bytes) -> bool:
-    return b"<annotations>" in head and any(mark in head for mark in _MARKS)
-
-
 def _read(look: Look) -> Source:
     rows: list[dict[str, Any]] = []
     datums: dict[str, dict[str, Any]] = {}
@@ -275,4 +271,9 @@ def _mask(shape: Element, size: dict[str, int | None], file: str) -> dict[str, A
     return mask_row(values, left, top, size["width"], size["height"])
 
 
-CVAT = Format("cvat", (".xml",), _read, _says)
+CVAT = Format(
+    "cvat",
+    (".xml",),
+    _read,
+    lambda head: b"<annotations>" in head and any(mark in head for mark in _MARKS),
+)
