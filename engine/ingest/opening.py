@@ -336,11 +336,14 @@ def _stem(name: str) -> str:
     return stem if suffix.lower() in _SUFFIXES else os.path.basename(name)
 
 
-def _words(name: str) -> str:
-    return " ".join(name.casefold().replace("_", " ").replace("-", " ").split())
-
-
-_CATEGORIES = _Kind("categories", "labels", "label_value", "label_name", "name", (str, _words))
+_CATEGORIES = _Kind(
+    "categories",
+    "labels",
+    "label_value",
+    "label_name",
+    "name",
+    (str, lambda name: " ".join(re.split(r"[\s_-]+", name.casefold())).strip()),
+)
 _IMAGES = _Kind(
     "images", "datums", "datum_id", "file_name", "file_name", (str, os.path.basename, _stem)
 )

@@ -305,13 +305,6 @@ class PartRefused(InputError):
         return PartRefused(self.step, count, first.first, before, words, after, code=code, **facts)
 
 
-def refusal_of_parts(parts: Sequence[PartRefused]) -> PartRefused:
-    """Merge the errors of parts: the earliest step, counted over all parts with it."""
-    step = min(part.step for part in parts)
-    same = [part for part in parts if part.step == step]
-    return same[0].of_all(same)
-
-
 def refuse(problems: Sequence[Problem], sources: dict[str, str]) -> None:
     """Raise if there is any problem."""
     if problems:

@@ -478,8 +478,12 @@ def _needed(table: Table, task: str, options: Options, schema: Mapping[str, Any]
     sliced: set[str] = set()
     for entry in options.columns_of_datums:
         sliced.update(entry.split("*"))
-    named = any(map(attrgetter("named"), table.optional))
-    on_request = metrics_given or (named and _answered(table, options, schema))
+    on_request = metrics_given
+    if any(map(attrgetter("named"), table.optional)):
+        usual = [one for one in table.optional if one.name in table.any_of and not one.named]
+        # Whether an "any of" requirement needs no column that counts only on request.
+        on_request |= not usual or any(is_there(one, options, schema) for one in usual)
+    by_hand = {*(options.columns or {}).values()}
     some_read = metrics.of_any(task, "reads")
     optional = []
     for one in table.optional:
@@ -489,21 +493,9 @@ def _needed(table: Table, task: str, options: Options, schema: Mapping[str, Any]
             needed = one.name in read or one.name not in some_read
         else:
             needed = not (one.named and on_request)
-        if needed or (options.columns and by_hand(one, options)):
+        if needed or one.name in by_hand or numbered_columns(one, by_hand):
             optional.append(one)
     return msgspec.structs.replace(table, required=required, optional=tuple(optional))
-
-
-def _answered(table: Table, options: Options, schema: Mapping[str, Any]) -> bool:
-    """Return whether an "any of" requirement needs no column that counts only on request."""
-    usual = [one for one in table.optional if one.name in table.any_of and not one.named]
-    return not usual or any(is_there(one, options, schema) for one in usual)
-
-
-def by_hand(column: Column, options: Options) -> bool:
-    """Return whether ``columns`` names a column."""
-    renames = {*(options.columns or {}).values()}
-    return column.name in renames or bool(numbered_columns(column, renames))
 
 
 def _with_stand_ins(table: Table, options: Options, schema: Mapping[str, Any]) -> Table:

@@ -340,15 +340,34 @@ def relabel(
     """
     filled = {side: frame for side, frame in pairs.items() if frame.height}
     fitted = {side: _fitting(mapping, side, filled) for side in filled}
-    _check_fit(mapping, fitted, filled)
+    if fitted and mapping.height and not any(frame.height for frame in fitted.values()):
+        held = next(iter(filled.values()))["label_value"]
+        raise InputError(
+            f"label_map: it maps {dtypes.kind_of(mapping.schema['label_value'])}"
+            f" ({listing(mapping['label_value'].to_list(), most=3)}), but the tables have"
+            f" {dtypes.kind_of(held.dtype)} ({listing(held.to_list(), most=3)}). Write the labels"
+            " in the tables' type.",
+            code="types_differ",
+            column="label_map",
+        )
     outcome = {side: apply_label_map(fitted[side], frame) for side, frame in filled.items()}
-    _check_kinds(outcome)
-    target = dtypes.common(
-        [frame.schema["new_label_value"] for frame in outcome.values()] or [pl.Int64()]
-    )
+    new = {side: frame["new_label_value"] for side, frame in outcome.items()}
+    if len({dtypes.kind_of(values.dtype) for values in new.values()}) > 1:
+        shown = "; ".join(
+            f"{side.replace('_', ' ')} {dtypes.kind_of(values.dtype)}"
+            f" ({listing(values.head(3).to_list())})"
+            for side, values in new.items()
+        )
+        raise InputError(
+            f"label_value: after the label map {shown}: they can never be equal. Map both sides to"
+            " one type.",
+            code="types_differ",
+            column="label_value",
+        )
+    target = dtypes.common([values.dtype for values in new.values()] or [pl.Int64()])
     for side, frame in pairs.items():
-        new = outcome[side] if side in outcome else apply_label_map(mapping.clear(), frame)
-        outcome[side] = new.with_columns(pl.col("new_label_value").cast(target, strict=False))
+        applied = outcome[side] if side in outcome else apply_label_map(mapping.clear(), frame)
+        outcome[side] = applied.with_columns(pl.col("new_label_value").cast(target, strict=False))
     return outcome, _unused(mapping, list(filled.values()))
 
 
@@ -370,23 +389,6 @@ def _fitting(mapping: pl.DataFrame, side: str, filled: Mapping[str, pl.DataFrame
     if "strings" in kinds.values() or new.dtype != pl.String or not new.str.contains(whole).all():
         return mapping
     return mapping.with_columns(new.cast(pl.Int64))
-
-
-def _check_fit(
-    mapping: pl.DataFrame, fitted: Mapping[str, pl.DataFrame], filled: Mapping[str, pl.DataFrame]
-) -> None:
-    """Refuse a map of which no side can use an entry."""
-    if not fitted or not mapping.height or any(frame.height for frame in fitted.values()):
-        return
-    kind = dtypes.kind_of(mapping.schema["label_value"])
-    held = next(iter(filled.values()))["label_value"]
-    raise InputError(
-        f"label_map: it maps {kind} ({listing(mapping['label_value'].to_list(), most=3)}), but "
-        f"the tables have {dtypes.kind_of(held.dtype)} ({listing(held.to_list(), most=3)}). "
-        "Write the labels in the tables' type.",
-        code="types_differ",
-        column="label_map",
-    )
 
 
 def apply_label_map(mapping: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
@@ -443,24 +445,6 @@ def apply_label_map(mapping: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
         pl.coalesce(key, "label_key").alias("new_label_key"),
         value.alias("new_label_value"),
     )
-
-
-def _check_kinds(outcome: Mapping[str, pl.DataFrame]) -> None:
-    kinds = {
-        side: dtypes.kind_of(frame.schema["new_label_value"]) for side, frame in outcome.items()
-    }
-    if len(set(kinds.values())) > 1:
-        shown = "; ".join(
-            f"{side.replace('_', ' ')} {kind}"
-            f" ({listing(outcome[side]['new_label_value'].head(3).to_list())})"
-            for side, kind in kinds.items()
-        )
-        raise InputError(
-            f"label_value: after the label map {shown}: they can never be equal. Map both sides to"
-            " one type.",
-            code="types_differ",
-            column="label_value",
-        )
 
 
 def _unused(mapping: pl.DataFrame, pairs: list[pl.DataFrame]) -> list[Note]:

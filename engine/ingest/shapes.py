@@ -490,7 +490,20 @@ def check_ranks(query: Array, rank: Array, queries: pl.Series, table: str) -> st
     if not rank.size:
         return None
     if _shared(query, rank):
-        _refuse(query, rank, queries, table)
+        rows = pl.DataFrame({"query": query, "rank": rank}).with_row_index("row")
+        shared = rows.filter(pl.struct("query", "rank").is_duplicated())
+        first = ", ".join(
+            f"row {row} (query_id={queries[code]!r}, rank={place:g})"
+            for row, code, place in shared.head(3).iter_rows()
+        )
+        raise InputError(
+            f"{table}: column 'rank' has ties: {shared.height:,} rows share their rank with"
+            f" another document of the query, first (rows count from 0): {first}. Give a score, or"
+            " ranks that all differ.",
+            code="tied_ranks",
+            column="rank",
+            count=shared.height,
+        )
     low, high = np.full(len(queries), np.inf), np.full(len(queries), -np.inf)
     np.minimum.at(low, query, rank)
     np.maximum.at(high, query, rank)
@@ -514,20 +527,3 @@ def _shared(query: Array, rank: Array) -> bool:
         return rows_repeat(pl.DataFrame({"query": query, "rank": rank}), ["query", "rank"])
     key = query.astype(np.int64) * int(span) + (rank - low).astype(np.int64)
     return rows_repeat(pl.DataFrame({"key": key}), ["key"])
-
-
-def _refuse(query: Array, rank: Array, queries: pl.Series, table: str) -> None:
-    rows = pl.DataFrame({"query": query, "rank": rank}).with_row_index("row")
-    shared = rows.filter(pl.struct("query", "rank").is_duplicated())
-    first = ", ".join(
-        f"row {row} (query_id={queries[code]!r}, rank={place:g})"
-        for row, code, place in shared.head(3).iter_rows()
-    )
-    raise InputError(
-        f"{table}: column 'rank' has ties: {shared.height:,} rows share their rank with"
-        f" another document of the query, first (rows count from 0): {first}. Give a score, or"
-        " ranks that all differ.",
-        code="tied_ranks",
-        column="rank",
-        count=shared.height,
-    )

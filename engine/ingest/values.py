@@ -90,20 +90,14 @@ def several(
             f"the predictions are an array of shape {ours.shape}, the ground truths {text}. Give"
             " both a row for every datum and a column for every class."
         )
-    names = _names(classes, wide)
+    names = pl.Series(np.arange(wide)) if classes is None else classes
+    if len(names) != wide:
+        raise InputError(
+            f"the arrays have {wide:,} columns, and labels names {len(names):,} classes. Name each"
+            " column's class, in their order."
+        )
     table = pl.DataFrame({"actual": _lists(theirs, names), "predicted": _lists(ours, names)})
     return {TABLE: Source(table.lazy(), f"{text}, one row per datum")}
-
-
-def _names(classes: pl.Series | None, wide: int) -> pl.Series:
-    if classes is None:
-        return pl.Series(np.arange(wide))
-    if len(classes) != wide:
-        raise InputError(
-            f"the arrays have {wide:,} columns, and labels names {len(classes):,} classes. Name"
-            " each column's class, in their order."
-        )
-    return classes
 
 
 def _lists(flags: Array, names: pl.Series) -> pl.Series:
@@ -126,7 +120,13 @@ def open_datums(thing: Any, storage_options: dict[str, str] | None = None) -> So
 
 def open_labels(thing: Any, storage_options: dict[str, str] | None = None) -> Source:
     """A table of labels, a list of their values, a dict of value and name, or a set's name."""
-    if isinstance(thing, Mapping) and thing and not any(map(_is_column, thing.values())):
+    if (
+        isinstance(thing, Mapping)
+        and thing
+        and not any(
+            hasattr(one, "__len__") and not isinstance(one, (str, bytes)) for one in thing.values()
+        )
+    ):
         frame = _frame({"label_value": list(thing), "label_name": list(thing.values())}, "labels")
         return Source(frame.lazy(), f"dict of {frame.height:,} labels")
     known = open_set(thing) if isinstance(thing, str) else None
@@ -153,10 +153,6 @@ def _values(thing: Any) -> list[Any] | pl.Series | None:
         items = list(thing)
         return items if all(isinstance(item, (str, int)) for item in items) else None
     return None
-
-
-def _is_column(value: Any) -> bool:
-    return hasattr(value, "__len__") and not isinstance(value, (str, bytes))
 
 
 def _frame(columns: dict[str, Any], role: str) -> pl.DataFrame:
@@ -198,8 +194,10 @@ def paired_values(
         classes = declared.select("label_value").collect().to_series()
     if (framed := _framed(predictions, truths)) is not None:
         scores, named, theirs = framed
-        if named is not None:
-            classes = _of_columns(named, theirs)
+        if named is not None:  # classes that columns of scores are named after
+            true = theirs.drop_nulls().unique().sort()
+            classes = recognise.label_series(named, true.dtype, true)
+            recognise.check_scored(named, classes, true)
         return _scores(scores, theirs, classes, notes)
     if (flags := _flags(predictions, truths, options)) is not None:
         return several(*flags, (predictions, truths), classes, options)
@@ -394,14 +392,6 @@ def _framed(predictions: Any, truths: Any) -> tuple[np.ndarray, list[str] | None
     known = [str(name) for name in predictions.columns]
     numbered = known == [str(i) for i in range(len(known))]
     return scores, None if numbered else known, _whole(values)
-
-
-def _of_columns(names: list[str], truths: pl.Series) -> pl.Series:
-    """Return the classes that columns of scores are named after."""
-    known = truths.drop_nulls().unique().sort()
-    classes = recognise.label_series(names, known.dtype, known)
-    recognise.check_scored(names, classes, known)
-    return classes
 
 
 def value_pair(predictions: Any, truths: Any) -> tuple[pl.Series, pl.Series] | None:
@@ -599,9 +589,9 @@ def _classes_of(ours: pl.Series, theirs: pl.Series, options: Options) -> pl.Seri
     that needs scores.
     """
     whole = _whole(ours, strict=False)
-    table = _table_of_classes()
-    task = table.task
-    known_by = {one.name: (one.name, *one.aliases) for one in table.columns}
+    names = {task: table.names for task, table in _one_tables().items()}
+    task = next(task for task in names if "actual" in names[task])  # of classes
+    known_by = {one.name: (one.name, *one.aliases) for one in _one_tables()[task].columns}
     if whole is ours or not len(whole) or options.task not in (None, task):
         return ours
     if ours.name in known_by["score"] or options.positive_label is not None:
@@ -628,12 +618,6 @@ def _classes_of(ours: pl.Series, theirs: pl.Series, options: Options) -> pl.Seri
         f"of the positive class. Choose: {PREDICTED}=... (with {TRUE}=...), or integers in place "
         f"of floats, for classes; {SCORED}=..., or {option('positive_label', 1)}, for scores."
     )
-
-
-def _table_of_classes() -> Table:
-    """Return the one table that has a column of true classes."""
-    tables = _one_tables().values()
-    return next(one for one in tables if any(column.name == "actual" for column in one.columns))
 
 
 def _by_class(series: pl.Series) -> np.ndarray | None:

@@ -23,7 +23,7 @@ from ..executors.pools import Pool
 from ..ingest.collecting import Prepared
 from ..ingest.frames import Frames, Part, assemble
 from ..ingest.ids import Bucket
-from ..ingest.problems import ChecksFailed, PartRefused, problems_of_parts, refusal_of_parts
+from ..ingest.problems import ChecksFailed, PartRefused, problems_of_parts
 from ..plan import limits, planner
 from ..plan.limits import facts_of
 from ..schemas.arrays import Array
@@ -158,7 +158,9 @@ def collected(failures: Sequence[BaseException | None]) -> None:
         raise ChecksFailed(together, problems[0].sources)
     refused = [failure for failure in found if isinstance(failure, PartRefused)]
     if refused:
-        raise refusal_of_parts(refused)
+        step = min(one.step for one in refused)
+        same = [one for one in refused if one.step == step]
+        raise same[0].of_all(same)
     for failure in found:
         raise failure
 

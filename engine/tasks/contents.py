@@ -336,7 +336,8 @@ def beside(predictions: Sequence[str], references: Sequence[str]) -> Texts:
         for ours in (predictions or [""])[:_REFERENCES]
         for theirs in (references or [""])[:_REFERENCES]
     ]
-    met = [_met(*pair) for pair in pairs]
+    words = [[[one.strip() for one in _words(text[:CHARACTERS])] for text in p] for p in pairs]
+    met = [difflib.SequenceMatcher(None, *both, autojunk=False) for both in words]
     pair, best = max(
         zip(pairs, met, strict=True), key=lambda one: one[1].ratio() if len(pairs) > 1 else 0.0
     )
@@ -361,11 +362,6 @@ def beside(predictions: Sequence[str], references: Sequence[str]) -> Texts:
 def _words(text: str) -> list[str]:
     """Words with the space behind them."""
     return re.findall(r"\S+\s*|\s+", text)
-
-
-def _met(ours: str, theirs: str) -> difflib.SequenceMatcher[str]:
-    a, b = ([word.strip() for word in _words(text[:CHARACTERS])] for text in (ours, theirs))
-    return difflib.SequenceMatcher(None, a, b, autojunk=False)
 
 
 def rows_of(frame: pl.DataFrame) -> Rows:

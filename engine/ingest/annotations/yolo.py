@@ -15,6 +15,7 @@ import polars as pl
 from ...schemas.arrays import Array
 from ...schemas.errors import ReadError
 from ..files import files_below
+from ..geometry import CORNER_NAMES
 from ..problems import Note
 from ..source import Source
 from .format import (
@@ -30,6 +31,7 @@ from .format import (
     shown,
     sizes_of,
     text_of,
+    without_empty,
 )
 from .titles import PACKED
 
@@ -465,11 +467,10 @@ class _Lines(msgspec.Struct):
 
     def rows(self, points: tuple[int, int] | None) -> tuple[pl.DataFrame, tuple[Note, ...]]:
         """Parse all objects, in relative coordinates; return notes, too."""
-        n = len(self.fields)
         kinds: dict[int, list[int]] = defaultdict(list)
         for i, words in enumerate(self.fields):
             kinds[len(words) - 1].append(i)
-        found = _Objects.empty(n)
+        parts = [pl.DataFrame(schema=_OBJECTS)]
         notes: tuple[Note, ...] = ()
         for count, members in sorted(kinds.items()):
             at = np.array(members, np.int64)
@@ -478,16 +479,35 @@ class _Lines(msgspec.Struct):
             odd: Array = (label < 0) | (label % 1 != 0)
             self._refuse(at, odd, "the first field is not a class number", "Correct the line.")
             self._hold_shares(at, numbers[:, 1:5])
-            found.label[at] = label.astype(np.int64)
-            if points is None and len(kinds) == 1:
-                points = _visible(numbers[:, 1:])
-                if points is not None:
-                    notes = (Note("key_points_guessed", _GUESSED.format(points[0]), n),)
+            three = (count - 4) // 3 if points is None and len(kinds) == 1 else 0
+            if count == 4 + 3 * three and three and np.isin(numbers[:, 7::3], (0, 1, 2)).all():
+                points = three, 3  # whose visibility is 0, 1 or 2
+                message = _GUESSED.format(three)
+                notes = (Note("key_points_guessed", message, len(self.fields)),)
             if count == _SCORED:
-                numbers, told = self._score_last(at, numbers)
-                notes = (*notes, *told)
-            self._understand(at, numbers[:, 1:], points or (0, 0), found)
-        return found.frame(self.file), (*notes, *self._scored(found))
+                numbers, first = self._score_last(at, numbers)
+                notes += first
+            parts.append(self._objects(at, numbers, points or (0, 0)))
+        frame = pl.concat(parts).sort("at").drop("at")
+        scored = frame["score"].is_not_null()
+        if scored.any() and not scored.all():
+            first_bare = int(scored.arg_min() or 0)
+            raise self.broken(
+                first_bare,
+                f"no confidence, and {int(scored.sum()):,} other lines have one:"
+                f" {self._shown(first_bare)}",
+                "Write it on every line, or on none.",
+            )
+        bare = frame["polygon"].null_count()
+        if 0 < bare < frame.height:
+            message = (
+                f"{bare:,} of {frame.height:,} objects are boxes and the others polygons: the"
+                " boxes of all count."
+            )
+            notes += (Note("boxes_among_polygons", message, bare),)
+        if bare:
+            frame = frame.drop("polygon")
+        return without_empty(frame, {"score", "polygon", "keypoints"} & {*frame.columns}), notes
 
     def _score_last(self, at: Array, numbers: Array) -> tuple[Array, tuple[Note, ...]]:
         """Move the confidence of boxes to the end; return a note if it was first.
@@ -563,30 +583,28 @@ class _Lines(msgspec.Struct):
     def _shown(self, i: int) -> str:
         return shown([field.decode("utf-8", "replace") for field in self.fields[i]])
 
-    def _understand(
-        self, at: Array, numbers: Array, points: tuple[int, int], found: _Objects
-    ) -> None:
+    def _objects(self, at: Array, numbers: Array, points: tuple[int, int]) -> pl.DataFrame:
         """Interpret the numbers of lines of one length."""
+        label, numbers = numbers[:, 0].astype(np.int64), numbers[:, 1:]
         count, of_points = numbers.shape[1], points[0] * points[1]
+        boxes, rings, keys = _corners(numbers[:, :4]), None, None
         if of_points and count - 4 - of_points in (0, 1):
-            found.boxes[at] = _corners(numbers[:, :4])
-            keys = numbers[:, 4 : 4 + of_points].reshape(len(at), *points)
-            for i, key in zip(at.tolist(), keys, strict=True):
-                found.points[i] = key
+            keys = numbers[:, 4 : 4 + of_points].reshape(len(at), *points).tolist()
             scored = count > 4 + of_points
         elif count <= 5:
-            found.boxes[at] = _corners(numbers[:, :4])
             scored = count == 5
         else:
             self._refuse_points(at, numbers)
             scored = count % 2 == 1
             self._hold_shares(at, numbers[:, : count - scored], _OR_POINTS)
-            rings = numbers[:, : count - scored].reshape(len(at), -1, 2)
-            for i, ring in zip(at.tolist(), rings, strict=True):
-                found.rings[i] = ring
-            found.boxes[at] = np.concatenate([rings.min(axis=1), rings.max(axis=1)], axis=1)
-        if scored:
-            found.score[at] = numbers[:, -1]
+            shape = numbers[:, : count - scored].reshape(len(at), -1, 2)
+            rings = [[ring] for ring in shape.tolist()]
+            boxes = np.concatenate([shape.min(axis=1), shape.max(axis=1)], axis=1)
+        none = [None] * len(at)
+        score = pl.Series(numbers[:, -1], nan_to_null=True) if scored else none
+        columns = (at, self.file[at], label, score, *np.ascontiguousarray(boxes.T))
+        named = dict(zip(_OBJECTS, (*columns, rings or none, keys or none), strict=True))
+        return pl.DataFrame(named, schema=_OBJECTS)
 
     def _refuse_points(self, at: Array, numbers: Array) -> None:
         """Refuse lines that may be boxes with key points as well as polygons.
@@ -609,59 +627,14 @@ class _Lines(msgspec.Struct):
                     "[number, 2 or 3]'.",
                 )
 
-    def _scored(self, found: _Objects) -> tuple[Note, ...]:
-        """Refuse confidences on only some lines; note boxes among polygons."""
-        scored = ~np.isnan(found.score)
-        if scored.any() and not scored.all():
-            first = int(np.argmin(scored))
-            raise self.broken(
-                first,
-                f"no confidence, and {int(scored.sum()):,} other lines have one:"
-                f" {self._shown(first)}",
-                "Write it on every line, or on none.",
-            )
-        bare = sum(ring is None for ring in found.rings)
-        if 0 < bare < len(found.rings):
-            message = (
-                f"{bare:,} of {len(found.rings):,} objects are boxes and the others polygons: the"
-                " boxes of all count."
-            )
-            return (Note("boxes_among_polygons", message, bare),)
-        return ()
 
-
-class _Objects(msgspec.Struct):
-    """Columns of all objects, in shares."""
-
-    label: Array
-    score: Array
-    boxes: Array
-    rings: list[Array | None]
-    points: list[Array | None]
-
-    @classmethod
-    def empty(cls, n: int) -> _Objects:
-        return cls(
-            np.zeros(n, np.int64), np.full(n, np.nan), np.zeros((n, 4)), [None] * n, [None] * n
-        )
-
-    def frame(self, file: Array) -> pl.DataFrame:
-        x0, y0, x1, y1 = np.ascontiguousarray(self.boxes.T)
-        columns: dict[str, Any] = {"file": file, "label_value": self.label}
-        if len(file) and not np.isnan(self.score).any():
-            columns["score"] = self.score
-        columns |= {"xmin": x0, "ymin": y0, "xmax": x1, "ymax": y1}
-        if self.rings and all(ring is not None for ring in self.rings):
-            rings = [[ring.tolist()] for ring in self.rings if ring is not None]
-            columns["polygon"] = pl.Series(rings, dtype=RINGS)
-        if any(key is not None for key in self.points):
-            columns["keypoints"] = pl.Series(
-                [None if key is None else key.tolist() for key in self.points],
-                dtype=pl.List(pl.List(pl.Float64)),
-            )
-        return pl.DataFrame(columns)
-
-
+_OBJECTS: dict[str, Any] = {
+    **dict.fromkeys(("at", "file", "label_value"), pl.Int64),
+    **dict.fromkeys(("score", *CORNER_NAMES), pl.Float64),
+    "polygon": RINGS,
+    "keypoints": pl.List(pl.List(pl.Float64)),
+}
+"""Columns of objects; ``at`` is the index of the line."""
 _OR_POINTS = (
     " If they are a box and key points, add a data.yaml next to the labels: 'names', and "
     "'kpt_shape: [number, 2 or 3]'."
@@ -672,14 +645,6 @@ _GUESSED = (
     "every line is read as a box and {:,} key points, by flags of 0, 1 or 2. To decide it, add a "
     "data.yaml with 'names' and, if so, 'kpt_shape' next to the labels."
 )
-
-
-def _visible(numbers: Array) -> tuple[int, int] | None:
-    """Return the shape of key points whose visibility is 0, 1 or 2; otherwise None."""
-    rest = numbers[:, 4:]
-    if rest.shape[1] < 3 or rest.shape[1] % 3:
-        return None
-    return (rest.shape[1] // 3, 3) if np.isin(rest[:, 2::3], (0, 1, 2)).all() else None
 
 
 def _beyond(boxes: Array) -> Array:

@@ -192,14 +192,6 @@ def _of_pipeline(image: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def _is_dict(image: Any) -> bool:
-    return isinstance(image, Mapping) and "boxes" in image and "labels" in image
-
-
-def _is_supervision(image: Any) -> bool:
-    return all(hasattr(image, name) for name in ("xyxy", "class_id", "confidence"))
-
-
 def _is_found(one: Any) -> bool:
     return isinstance(one, Mapping) and "label" in one and isinstance(one.get("box"), Mapping)
 
@@ -212,8 +204,18 @@ def _is_pipeline(thing: Sequence[Any]) -> bool:
 
 
 _FORMS: tuple[tuple[str, Callable[[Any], bool], Callable[[Any], dict[str, Any]]], ...] = (
-    ("list of dicts of boxes and labels", lambda thing: all(map(_is_dict, thing)), _of_dict),
-    ("list of Detections", lambda thing: all(map(_is_supervision, thing)), _of_supervision),
+    (
+        "list of dicts of boxes and labels",
+        lambda thing: all(isinstance(o, Mapping) and "boxes" in o and "labels" in o for o in thing),
+        _of_dict,
+    ),
+    (
+        "list of Detections",
+        lambda thing: all(
+            hasattr(one, name) for one in thing for name in ("xyxy", "class_id", "confidence")
+        ),
+        _of_supervision,
+    ),
     ("lists of dicts of label and box", _is_pipeline, _of_pipeline),
 )
 
@@ -461,7 +463,11 @@ def _line(name: str, values: Sequence[Any]) -> str:
         return ""
     usual = counts.most_common(1)[0][0]
     odd = [row for row, kind in enumerate(kinds) if kind is not None and kind is not usual]
-    first = "; ".join(f"row {row} ({_short(values[row])})" for row in odd[:_SHOWN])
+    texts = {row: repr(values[row]) for row in odd[:_SHOWN]}
+    first = "; ".join(
+        f"row {row} ({text if len(text) <= _LONGEST else text[:_LONGEST] + '...'})"
+        for row, text in texts.items()
+    )
     shares = ", ".join(
         f"{_WORDS.get(kind, kind.__name__)} in {n:,} row{'s' if n > 1 else ''}"
         for kind, n in counts.most_common()
@@ -470,11 +476,6 @@ def _line(name: str, values: Sequence[Any]) -> str:
         f"- column {name!r} mixes types: {shares}. First rows (counted from 0) of the other kind:"
         f" {first}. Bring all values to one type, for instance each to str(value)."
     )
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def _kind(value: Any) -> type | None:
