@@ -76,7 +76,7 @@ def _first(turns: Array, of: int) -> Array:
     return ((hash_integers(turns) >> shift) * np.uint64(of) >> shift).view(np.int64)
 
 
-class Marks(NamedTuple):
+class Marks(msgspec.Struct, frozen=True):
     """Bitmap of integer columns without nulls.
 
     Attributes:

@@ -336,8 +336,10 @@ def beside(predictions: Sequence[str], references: Sequence[str]) -> Texts:
         for ours in (predictions or [""])[:_REFERENCES]
         for theirs in (references or [""])[:_REFERENCES]
     ]
-    words = [[[one.strip() for one in _words(text[:CHARACTERS])] for text in p] for p in pairs]
-    met = [difflib.SequenceMatcher(None, *both, autojunk=False) for both in words]
+    met = []
+    for texts in pairs:
+        a, b = ([word.strip() for word in _words(text[:CHARACTERS])] for text in texts)
+        met.append(difflib.SequenceMatcher(None, a, b, autojunk=False))
     pair, best = max(
         zip(pairs, met, strict=True), key=lambda one: one[1].ratio() if len(pairs) > 1 else 0.0
     )
