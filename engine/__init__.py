@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from .findings.thresholds import find_thresholds
     from .fusion.fuse import fuse
     from .ingest.annotations.hierarchy import expand_hierarchy
-    from .ingest.converting import convert, convert_coco
-    from .ingest.sources.writing import convert_trec
+    from .ingest.converting import convert, convert_coco, convert_trec
     from .jobs.reports import report
     from .jobs.running import run_job
     from .judge.judging import judge
@@ -75,7 +74,7 @@ _HOMES = {
     "load": "scorecard.card",
     "convert": "ingest.converting",
     "convert_coco": "ingest.converting",
-    "convert_trec": "ingest.sources.writing",
+    "convert_trec": "ingest.converting",
     "expand_hierarchy": "ingest.annotations.hierarchy",
     "Collector": "collector",
     "Options": "schemas.options",

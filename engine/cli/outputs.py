@@ -196,12 +196,12 @@ class Formats(Commands):
     """Group with one command per annotation format, in addition to explicit ones."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        from ..ingest.annotations.titles import TITLES
+        from ..ingest.files import TITLES
 
         return [AUTO, *super().list_commands(ctx), *TITLES]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        from ..ingest.annotations.titles import TITLES
+        from ..ingest.files import TITLES
 
         written = super().get_command(ctx, name)
         if written is not None:
@@ -342,7 +342,7 @@ def trec(run: str, qrels: str | None, out: str) -> None:
     Example:
       evalengine convert trec bm25.run qrels.txt --out tables
     """
-    from ..ingest.sources.writing import convert_trec
+    from ..ingest.converting import convert_trec
 
     _listed(convert_trec(run, qrels, out=out), out)
 

@@ -1,4 +1,4 @@
-"""``evalengine convert``: annotations of any format to tables, COCO JSON or text of tracks."""
+"""``evalengine convert``: annotations to tables, COCO JSON or text of tracks; runs to tables."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from evalengine.schemas.wording import option
 from .annotations.coco_writing import coco_files
 from .annotations.registry import get, look_at, open_annotations
 from .annotations.tracks import FORMS, KIND, track_files
+from .files import write_files
 from .infer import recognise
 from .opening import Inputs, Tables, open_inputs
 from .problems import count_of, listing, refuse
@@ -29,8 +30,7 @@ from .relabel import renamed
 from .source import Source
 from .sources.coco import plainly
 from .sources.json_files import sniff
-from .sources.tables import open_source
-from .sources.writing import write_files
+from .sources.tables import open_source, schema_of
 
 TABLES, COCO = "tables", "coco"
 TARGETS = (TABLES, COCO, *FORMS)
@@ -278,3 +278,60 @@ _FILES = {
     DATUMS: "datums",
     LABELS: "labels",
 }
+
+
+# ``evalengine convert trec``: runs and qrels to Parquet in canonical columns, all or none.
+
+_RETRIEVAL = ("trec", "mapping")
+
+
+@guarding
+def convert_trec(
+    run: str | os.PathLike[str],
+    qrels: str | os.PathLike[str] | None = None,
+    *,
+    out: str | os.PathLike[str],
+) -> dict[str, int]:
+    """Write ``run.parquet`` and, with qrels, ``qrels.parquet``.
+
+    Files get temporary names, and are renamed after all are complete.
+
+    Args:
+        run: a run in the format of TREC, MS MARCO (3 columns) or BEIR (JSON).
+        qrels: judgments in the format of TREC, MS MARCO, BEIR (TSV with a header) or pytrec_eval
+            (JSON).
+        out: folder, created if missing.
+
+    Returns:
+        File name to number of rows.
+
+    Raises:
+        ReadError: no run or no qrels, or an invalid line.
+        InputError: a folder that cannot be written.
+    """
+    frames = {"run.parquet": _ranked(run, ("score", "rank"), "a run")}
+    if qrels is not None:
+        frames["qrels.parquet"] = _ranked(qrels, ("relevance",), "qrels")
+    write_files({name: frame.write_parquet for name, frame in frames.items()}, Path(out))
+    return {name: frame.height for name, frame in frames.items()}
+
+
+def _ranked(path: str | os.PathLike[str], wanted: tuple[str, ...], what: str) -> pl.DataFrame:
+    source = open_source(path)
+    if source.format not in _RETRIEVAL:
+        raise ReadError(
+            f"{source.description}: {what} as TREC, BEIR or MS MARCO write it is needed, but this"
+            f" file is read as {source.format}.",
+            code="wrong_format",
+            format=source.format,
+        )
+    frame = source.frame
+    if source.format == "mapping" and "score" not in wanted:
+        frame = frame.rename({"score": wanted[0]})
+    elif not set(wanted) & schema_of(source).keys():
+        raise ReadError(
+            f"{source.description}: {what} is needed, but the file has the columns"
+            f" {', '.join(schema_of(source))}. The run comes first, then the qrels.",
+            code="wrong_format",
+        )
+    return frame.collect()

@@ -6,13 +6,17 @@ import gzip
 import mmap
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from operator import attrgetter
 from pathlib import Path
+from typing import IO
 
 import msgspec
+import polars as pl
 
-from ..schemas.errors import OptionError, ReadError
+from ..atomic import sweep, whole_file
+from ..schemas.errors import InputError, OptionError, ReadError
 from ..schemas.wording import option
 
 # File formats by suffix.
@@ -54,6 +58,47 @@ def by_extension(path: str) -> str | None:
         json = ("json",) if suffixes[-1] == ".gz" else ()
         return inner if inner in ("csv", "ndjson", "trec", *json) else None
     return EXTENSIONS.get(suffixes[-1]) if suffixes else None
+
+
+# Names of annotation formats, importable without their readers.
+
+PER_IMAGE = "image-boxes"
+BY_SIZE = "boxes_by_size"
+"""Kind of the note that boxes of text without names of columns have widths and heights."""
+TITLES = {
+    "voc": "Pascal VOC XML",
+    "cvat": "CVAT XML",
+    "labelme": "LabelMe JSON",
+    "label-studio": "Label Studio JSON",
+    "open-images": "Open Images CSV",
+    "dota": "DOTA labels",
+    "kitti": "KITTI labels",
+    "visdrone": "VisDrone boxes",
+    "visdrone-tracking": "VisDrone tracks",
+    "mot": "MOTChallenge tracks",
+    "mots": "MOTS masks of tracks",
+    "kitti-tracking": "KITTI tracks",
+    "yolo": "YOLO labels",
+    PER_IMAGE: "boxes in a text file per image",
+    "voc-results": "detections in a text file per class",
+}
+"""Formats in the order of detection: unambiguous ones first."""
+
+PACKED = ".gz"
+"""Behind the suffix of a file that is compressed."""
+SUFFIXES = (".txt", ".xml", ".json", ".csv", ".yaml", ".yml")
+"""Suffixes of possible annotation files; others are never opened for detection."""
+
+
+def may_be_annotations(file: str) -> bool:
+    """Return whether a file name may be that of annotations, compressed or not."""
+    return file.lower().removesuffix(PACKED).endswith(SUFFIXES)
+
+
+def unreadable(file: str, error: BaseException) -> ReadError:
+    """Make the error for a file that cannot be read."""
+    why = getattr(error, "strerror", None) or error
+    return ReadError(f"{file}: cannot be read: {why}.", code="file_unreadable", file=file)
 
 
 # Files of a folder and all below it.
@@ -270,3 +315,23 @@ def _unpacked(file: str) -> int:
     except (OSError, EOFError, zlib.error) as error:
         raise ReadError(f"{file}: gzip that cannot be decompressed: {error}.") from error
     return size
+
+
+# Files written whole or not at all.
+
+
+def write_files(writers: Mapping[str, Callable[[IO[bytes]], object]], out: Path) -> None:
+    """Write files of any format into a folder, all or none."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as stack:
+            for name in writers:
+                (out / name).parent.mkdir(parents=True, exist_ok=True)
+            for folder in {(out / name).parent for name in writers}:
+                sweep(folder, {Path(name).name for name in writers})
+            files = {name: stack.enter_context(whole_file(out / name)) for name in writers}
+            for name, write in writers.items():
+                write(files[name])
+    except (OSError, pl.exceptions.PolarsError) as error:  # Polars' own of a disk that is full
+        told = getattr(error, "strerror", None) or error
+        raise InputError(f"{out}: cannot be written: {told}.", code="write_failed") from None

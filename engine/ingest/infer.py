@@ -423,8 +423,20 @@ def _by_columns(inputs: Inputs, options: Options) -> str:
         raise InputError(
             f"task: the columns fit {names}. To choose, write {option('task', left[0].task)}."
         )
-    if filled == [TABLE] and len(meant := _by_kin(inputs, options)) == 1:
-        return meant[0]
+    if filled == [TABLE]:  # a column identified by related names
+        one_table = {task: tables.contracts(task).get(TABLE) for task in tables.task_names()}
+        meant = [
+            task
+            for task, table in one_table.items()
+            if table is not None
+            and kin_beside(
+                inputs.schemas[TABLE],
+                table,
+                {mine: to for mine, to in (options.columns or {}).items() if to in table.names},
+            )
+        ]
+        if len(meant) == 1:
+            return meant[0]
     here = {name for role in roles for name in inputs.schemas[role]}
     every = [table for task in tables.task_names() for table in tables.contracts(task).values()]
     if way := turned(options.columns, here, every):
@@ -483,19 +495,17 @@ def _named_by_hand(inputs: Inputs, roles: list[str], options: Options) -> str:
             any(one.name == name or numbered_columns(one, [name]) for one in own) for name in asked
         ):
             able.append(task)
-    return able[0] if len(able) == 1 and not _texts_measured(able[0], inputs, options) else ""
-
-
-def _texts_measured(task: str, inputs: Inputs, options: Options) -> bool:
-    """Return whether ``columns`` maps texts, such as labels, to a measured column."""
-    return any(
+    if len(able) != 1:
+        return ""
+    texts = any(  # such as labels, mapped to a measured column
         inputs.schemas[role].get(mine) == pl.String
         and numbers_in(head_of(inputs.sources[role], [mine], _LOOKED_AT).lazy(), mine) is None
-        for role, table in tables.contracts(task).items()
+        for role, table in tables.contracts(able[0]).items()
         if role in inputs.schemas
         for mine, to in (options.columns or {}).items()
         if to in table.measured
     )
+    return "" if texts else able[0]
 
 
 _MADE = [table for table in tables.TABLES if table.made_of]
@@ -532,18 +542,6 @@ def _refuse_unmade(made: Table, inputs: Inputs, options: Options) -> None:
         code="column_missing",
         column=made.signs[0],
     )
-
-
-def _by_kin(inputs: Inputs, options: Options) -> list[str]:
-    """Return tasks whose single table has a column identified by related names."""
-    schema = inputs.schemas[TABLE]
-    result = []
-    for task in tables.task_names():
-        table = tables.contracts(task).get(TABLE)
-        if table is not None:
-            renames = {m: to for m, to in (options.columns or {}).items() if to in table.names}
-            result += [task] if kin_beside(schema, table, renames) else []
-    return result
 
 
 def _left(fitting: Sequence[_Fit], filled: list[str], modest: set[str]) -> list[_Fit]:

@@ -31,8 +31,7 @@ from ..schemas.tables import TABLES, contracts, task_names
 from ..schemas.wording import option
 from .annotations import format
 from .annotations.format import NAMELESS
-from .annotations.titles import SUFFIXES
-from .files import Room
+from .files import SUFFIXES, Room
 from .geometry import wanted_fields
 from .id_mismatch import doubtful
 from .label_map_files import read_alike

@@ -140,7 +140,7 @@ def test_drafts_of_a_killed_conversion_are_removed_by_the_next(tmp_path: Path) -
     code = """
 import os, signal, sys
 from pathlib import Path
-from evalengine.ingest.sources.writing import write_files
+from evalengine.ingest.files import write_files
 def die(file):
     file.write(b"half"); file.flush(); os.kill(os.getpid(), signal.SIGKILL)
 write_files({"groundtruths/a.txt": die, "predictions/a.txt": die}, Path(sys.argv[1]))

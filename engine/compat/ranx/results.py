@@ -14,9 +14,9 @@ import numpy as np
 import polars as pl
 
 from ...exports.trec import trec_lines
+from ...ingest.files import write_files
 from ...ingest.sources.json_rows import source_of
 from ...ingest.sources.tables import open_source
-from ...ingest.sources.writing import write_files
 from ...schemas.arrays import Array
 from ...schemas.errors import InputError, OptionError, unknown
 

@@ -19,11 +19,10 @@ import polars as pl
 
 from ...schemas.arrays import Array
 from ...schemas.errors import ReadError
-from ..files import Room
+from ..files import PACKED, TITLES, Room, unreadable
 from ..geometry import CORNER_NAMES
 from ..problems import Note, count_of
 from ..source import Source
-from .titles import PACKED, TITLES
 
 # Interface of annotation formats.
 
@@ -102,12 +101,18 @@ class Look(msgspec.Struct):
             if found >= most:
                 return
 
-    def mostly(self, says: Callable[[bytes], bool], *suffixes: str) -> bool:
+    def mostly(
+        self, says: Callable[[str, bytes], bool], *suffixes: str, kept: Callable[[str], bool] = bool
+    ) -> bool:
         """Return whether at least half of the first non-empty files are of a format.
 
         So a single broken file among many is still reported as one of the format.
+
+        Args:
+            says: takes the name and the first bytes of a file.
+            kept: names of files that count.
         """
-        found = [says(head) for _, head in self.heads(*suffixes)]
+        found = [says(name, head) for name, head in self.heads(*suffixes) if kept(name)]
         return bool(found) and 2 * sum(found) >= len(found)
 
     def relative(self, file: str) -> str:
@@ -136,7 +141,7 @@ class Format(msgspec.Struct, frozen=True):
         """Return whether files are of this format."""
         if self.detects is not None:
             return self.detects(look)
-        return look.mostly(self.says, *self.suffixes)
+        return look.mostly(lambda name, head: self.says(head), *self.suffixes)
 
     @property
     def title(self) -> str:
@@ -152,9 +157,7 @@ def head_of(file: str, size: int = _HEAD) -> bytes:
     except (EOFError, zlib.error):  # the reader reports a file that is cut off
         return b""
     except OSError as error:
-        raise ReadError(
-            f"{file}: cannot be read: {error.strerror or error}.", code="file_unreadable", file=file
-        ) from None
+        raise unreadable(file, error) from None
 
 
 def lines_in(head: bytes, most: int = 500) -> list[str]:
@@ -202,10 +205,7 @@ def text_of(file: str) -> str:
         with io.TextIOWrapper(plain(file), "utf-8-sig", newline=None) as opened:
             return opened.read()
     except UNPACKED as error:
-        why = getattr(error, "strerror", None) or error
-        raise ReadError(
-            f"{file}: cannot be read: {why}.", code="file_unreadable", file=file
-        ) from None
+        raise unreadable(file, error) from None
     except UnicodeDecodeError as error:
         raise ReadError(
             f"{file}: is not UTF-8 (byte {error.start:,}). Save it as UTF-8; of Latin-1: iconv -f"

@@ -57,11 +57,6 @@ class _File(msgspec.Struct):
     imageWidth: int | None = None
 
 
-def _detect(look: Look) -> bool:
-    found = [_is_file(name, head) for name, head in look.heads(".json")]
-    return bool(found) and 2 * sum(found) >= len(found)
-
-
 def _is_file(name: str, head: bytes) -> bool:
     """Check for shapes and an image; the image's own bytes may be before the shapes."""
     data = b'"imageData"' in head
@@ -230,4 +225,4 @@ def _mask(shape: _Shape, found: _File, file: str) -> dict[str, Any]:
     return mask_row(pixels, left, top, found.imageWidth, found.imageHeight)
 
 
-LABELME = Format("labelme", (".json",), _read, detects=_detect)
+LABELME = Format("labelme", (".json",), _read, detects=lambda look: look.mostly(_is_file, ".json"))

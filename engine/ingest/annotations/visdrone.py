@@ -14,11 +14,11 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ..files import TITLES
 from ..problems import Note, count_of
 from ..source import Source
 from .format import Format, Layout, Look, image_ids, images_of, is_number, lines_in
 from .lines import without_regions
-from .titles import TITLES
 from .tracks import MOT_CLASSES, sequences_of, with_region_ids, without_ids
 from .yolo import may_be_label
 
@@ -58,9 +58,11 @@ _WHY = "the last four fields are a score, a category from 0 to 11, truncation an
 
 
 def _detect_tracks(look: Look) -> bool:
-    if look.mostly(partial(_fits, layout=_TRACK), ".txt"):
+    if look.mostly(lambda name, head: _fits(head, layout=_TRACK), ".txt"):
         return True
-    if look.other is None or not look.mostly(partial(_fits, layout=_TRACK, found=True), ".txt"):
+    if look.other is None or not look.mostly(
+        lambda name, head: _fits(head, layout=_TRACK, found=True), ".txt"
+    ):
         return False
     # The other side must be VisDrone's: results with a class are also MOTChallenge's.
     own = {*CLASSES} - {*MOT_CLASSES}

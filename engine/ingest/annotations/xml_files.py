@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
 
-from evalengine.schemas.errors import ReadError
-
+from ..files import unreadable
 from .format import UNPACKED, broken, plain
 
 
@@ -30,9 +29,7 @@ def read_tree(file: str, root: str) -> Element:
                 parser.feed(block)
         tree: Element = parser.close()
     except UNPACKED as error:
-        raise ReadError(
-            f"{file}: cannot be read: {error}.", code="file_unreadable", file=file
-        ) from None
+        raise unreadable(file, error) from None
     except ParseError as error:
         said = str(error).partition(":")[0]
         raise broken(file, error.position[0], f"broken XML ({said})", "Write it again.") from None

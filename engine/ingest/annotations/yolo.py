@@ -14,7 +14,7 @@ import polars as pl
 
 from ...schemas.arrays import Array
 from ...schemas.errors import ReadError
-from ..files import files_below
+from ..files import PACKED, files_below, unreadable
 from ..geometry import CORNER_NAMES
 from ..problems import Note
 from ..source import Source
@@ -33,7 +33,6 @@ from .format import (
     text_of,
     without_empty,
 )
-from .titles import PACKED
 
 # The folders of a YOLO data set: labels, their images, names of classes, splits.
 
@@ -373,8 +372,7 @@ def _detect(look: Look) -> bool:
     """A data set's YAML, or text files whose first lines are all those of labels."""
     if look.of(*YAML) and description(look) is not None:
         return True
-    found = [is_label(head) for name, head in look.heads(".txt") if may_be_label(name)]
-    return bool(found) and 2 * sum(found) >= len(found)
+    return look.mostly(lambda name, head: is_label(head), ".txt", kept=may_be_label)
 
 
 def _read(look: Look) -> Source:
@@ -451,9 +449,7 @@ class _Lines(msgspec.Struct):
                 with plain(name) as opened:
                     text = opened.read().removeprefix(b"\xef\xbb\xbf")
             except UNPACKED as error:
-                raise ReadError(
-                    f"{name}: cannot be read: {error}.", code="file_unreadable", file=name
-                ) from None
+                raise unreadable(name, error) from None
             for line, words in enumerate(map(bytes.split, text.splitlines()), 1):
                 if words and not words[0].startswith(b"#"):
                     file.append(at)

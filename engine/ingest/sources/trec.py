@@ -12,6 +12,7 @@ import msgspec
 import polars as pl
 
 from ...schemas.errors import ReadError
+from ..files import unreadable
 from ..problems import Note
 from ..source import Source
 
@@ -208,11 +209,7 @@ def _bytes(file: str) -> bytes:
         data = Path(file).read_bytes()
         return gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
     except (OSError, EOFError, zlib.error) as error:
-        raise ReadError(
-            f"{file}: cannot be read: {error}. Write or copy it again.",
-            code="file_unreadable",
-            file=str(file),
-        ) from None
+        raise unreadable(file, error) from None
 
 
 def _layout(file: str, head: bytes) -> Layout:
