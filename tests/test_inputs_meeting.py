@@ -272,3 +272,11 @@ def test_texts_of_missing_values_among_labels_are_told(mine: Any, true: Any, tol
     notes = [one for one in found if one.code == "missing_as_label"]
     assert [tuple(one.facts[k] for k in ("side", "count", "labels")) for one in notes] == told
     assert all(one.severity == "warning" for one in notes)
+
+
+def test_unsigned_ids_one_higher_are_a_warning() -> None:
+    """Ids beyond Int64 are not moved to look at their labels."""
+    ids = pl.Series([2**63 + i for i in range(20)], dtype=pl.UInt64)
+    truths = pl.DataFrame({"datum_id": ids, "label_value": [0, 1] * 10})
+    card = ee.score(truths.with_columns(pl.col("datum_id") + 1, score=0.5), truths)
+    assert "ids_one_off" in {found.code for found in card.findings}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from itertools import combinations
+from operator import attrgetter
 
 import msgspec
 import polars as pl
@@ -358,13 +359,13 @@ def leave_unread(tables: Mapping[str, Side], options: Options) -> None:
     Args:
         tables: their namings are modified in place.
     """
+    if "boxes" not in {*map(attrgetter("table.shape"), tables.values())}:
+        return
     sides = {
         role: tables[role].naming
         for role in (PREDICTIONS, GROUND_TRUTHS)
         if role in tables and tables[role].table.shape == "boxes" and tables[role].naming.exprs
     }
-    if not sides:
-        return
     for naming in sides.values():
         _forget(naming, _OFTEN_OTHERS)
     if _of_their_own(sides, options):

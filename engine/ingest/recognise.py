@@ -479,10 +479,10 @@ def _needed(table: Table, task: str, options: Options, schema: Mapping[str, Any]
     for entry in options.columns_of_datums:
         sliced.update(entry.split("*"))
     on_request = metrics_given
-    if any(map(attrgetter("named"), table.optional)):
+    if not metrics_given and any(map(attrgetter("named"), table.optional)):
         usual = [one for one in table.optional if one.name in table.any_of and not one.named]
         # Whether an "any of" requirement needs no column that counts only on request.
-        on_request |= not usual or any(is_there(one, options, schema) for one in usual)
+        on_request = not usual or any(is_there(one, options, schema) for one in usual)
     by_hand = {*(options.columns or {}).values()}
     some_read = metrics.of_any(task, "reads")
     optional = []
