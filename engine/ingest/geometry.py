@@ -22,6 +22,7 @@ from ..schemas.contract import (
     MASK,
     OBB,
     POLYGON,
+    PREDICTIONS,
     RASTER,
     RASTER_BAND,
     RASTER_VALUE,
@@ -464,6 +465,11 @@ _WORDS = (
 )
 
 
+def _finite(name: str) -> pl.Expr:
+    """Return whether all numbers of a row's list are there and finite; null without a list."""
+    return pl.col(name).list.eval(pl.element().is_finite().fill_null(value=False)).list.all()
+
+
 def numbers_of(
     check: Check, name: str, many: int, extents: slice, words: tuple[str, str, str, str, str]
 ) -> None:
@@ -475,29 +481,27 @@ def numbers_of(
     """
     if name not in check.frame.columns:
         return
-    column = check.frame[name]
-    there = column.is_not_null().to_numpy()
-    values, (offsets,) = flat(column)
-    length = np.diff(offsets)
-    odd = there & (length != many)
+    lists = check.frame[name]
+    lists = lists.arr.to_list() if isinstance(lists.dtype, pl.Array) else lists
+    lengths = lists.list.len()
+    odd = (lengths != many).fill_null(value=False)
     if odd.any():
-        hint = "".join(said for many, said in _HINTS[name].items() if many in length[odd])
-        check.refuse("wrong_length", [name], odd, words[0], f"{words[1]}{hint}")
+        other = lengths.filter(odd).to_list()
+        hint = "".join(said for length, said in _HINTS[name].items() if length in other)
+        check.refuse("wrong_length", [name], odd.to_numpy(), words[0], f"{words[1]}{hint}")
         return
-    numbers = np.full((there.size, many), 0.0)
-    read = values.cast(pl.Float64).fill_null(float("nan")).to_numpy().reshape(-1, many)
-    numbers[there] = read
-    finite = np.isfinite(numbers).all(axis=1)
-    if not finite.all():
-        check.refuse("not_finite", [name], ~finite, "with null, NaN or infinity", REPAIR)
-    extent = numbers[:, extents]
-    negative = finite & (extent < 0).any(axis=1)
-    if negative.any():
-        check.refuse("too_low", [name], negative, words[2], words[3])
-    flat_ones = int((finite & there & ~negative & (extent == 0).any(axis=1)).sum())
-    if flat_ones:
+    sizes = [pl.col(name).list.get(i) for i in range(many)[extents]]
+    found = lists.to_frame().select(
+        odd=~_finite(name),
+        negative=pl.any_horizontal(size < 0 for size in sizes),
+        flat=pl.any_horizontal(size == 0 for size in sizes),
+    )
+    odd, negative, flat_ones = found.fill_null(value=False)
+    check.refuse("not_finite", [name], odd.to_numpy(), "with null, NaN or infinity", REPAIR)
+    check.refuse("too_low", [name], (negative & ~odd).to_numpy(), words[2], words[3])
+    if n := int((flat_ones & ~odd & ~negative).sum()):
         said = "box has", "boxes have", words[4]
-        check.notes.append(note_of("zero_area_boxes", flat_ones, said, before=f"{check.side}: "))
+        check.notes.append(note_of("zero_area_boxes", n, said, before=f"{check.side}: "))
 
 
 _HINTS = {
@@ -674,30 +678,22 @@ def check_keypoints(check: Check) -> None:
     """Refuse lists that are not finite triples, and predictions without points."""
     if _NAME not in check.frame.columns:
         return
-    column = check.frame[_NAME]
-
-    def tell(code: str, wrong: Array, what: str, way: str) -> None:
-        check.refuse(code, [_NAME], wrong, what, way, shown=[])
-
-    length = column.list.len().fill_null(0).to_numpy()
-    if check.side == "predictions" and (length == 0).any():
-        way = "Give each row its points, or remove it."
-        tell("geometry_missing", length == 0, "without keypoints", way)
-    odd = length % 3 != 0
-    if odd.any():
+    lengths = check.frame[_NAME].list.len().fill_null(0)
+    if check.side == PREDICTIONS:
+        bare, way = (lengths == 0).to_numpy(), "Give each row its points, or remove it."
+        check.refuse("geometry_missing", [_NAME], bare, "without keypoints", way, shown=[])
+    odd = lengths.filter(lengths % 3 != 0)
+    if len(odd):
         way = "Write x, y and visibility of every point."
-        if (length[odd] % 2 == 0).all():
+        if (odd % 2 == 0).all():
             way += " These are pairs of x and y: the visibility of each point is missing; write 2"
             way += " for points that are labelled and 0 for others."
-        what = f"with {length[odd][0]} numbers, which are not three for each point"
-        tell("not_triples", odd, what, way)
-    values, (offsets,) = flat(column)
-    finite = np.isfinite(values.cast(pl.Float64).to_numpy())
-    if not finite.all():
-        wrong = np.zeros(len(column), bool)
-        wrong[np.searchsorted(offsets, np.flatnonzero(~finite), side="right") - 1] = True
-        way = "Write 0, 0, 0 for points that are not labelled, or remove these rows."
-        tell("not_finite", wrong, "with null, NaN or infinity among the numbers", way)
+        what = f"with {odd[0]} numbers, which are not three for each point"
+        where = (lengths % 3 != 0).to_numpy()
+        check.refuse("not_triples", [_NAME], where, what, way, shown=[])
+    way = "Write 0, 0, 0 for points that are not labelled, or remove these rows."
+    what = "with null, NaN or infinity among the numbers"
+    check.refuse("not_finite", [_NAME], ~_finite(_NAME), what, way, shown=[])
 
 
 # Objects in all accepted forms: boxes, polygons, masks, raster files, or a mixture.

@@ -52,23 +52,6 @@ _OF_EDGES = ("coco", "annotations")  # formats whose corners are known to be edg
 _SHOWN = 3
 
 
-def sides_of(sources: dict[str, Source]) -> dict[str, Source]:
-    """Assign files that contain both sides to their roles: predictions, ground truths, or both."""
-    alone = sources.get(TABLE)
-    if alone is not None and alone.found is not None:
-        return {PREDICTIONS: _found(alone), GROUND_TRUTHS: alone}
-    ours = sources.get(PREDICTIONS)
-    if ours is not None and ours.found is not None:
-        return sources | {PREDICTIONS: _found(ours)}
-    return sources
-
-
-def _found(source: Source) -> Source:
-    """Return the detections of a file that contains both sides, without its notes."""
-    assert source.found is not None
-    return msgspec.structs.replace(source, frame=source.found, found=None, notes=())
-
-
 def classes_told(
     predictions: Source, truths: Source, given: pl.DataFrame | None
 ) -> tuple[Source, Source]:
@@ -728,7 +711,11 @@ def open_inputs(
             room=room,
             other=opened.get(GROUND_TRUTHS),
         )
-    sources = sides_of({role: opened[role] for role in given})
+    sources = {role: opened[role] for role in given}
+    first = sources.get(TABLE) or sources[PREDICTIONS]
+    if first.found is not None:  # a file of both sides; its notes are those of the ground truths
+        found = msgspec.structs.replace(first, frame=first.found, found=None, notes=())
+        sources = {PREDICTIONS: found, GROUND_TRUTHS: sources.get(GROUND_TRUTHS, first)}
     last = next(reversed(sources))
     if PREDICTIONS in sources and sources[PREDICTIONS].format == "tracks":
         sources[PREDICTIONS] = placed(sources[PREDICTIONS], sources[last].images)
