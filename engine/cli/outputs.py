@@ -196,12 +196,12 @@ class Formats(Commands):
     """Group with one command per annotation format, in addition to explicit ones."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        from ..ingest.files import TITLES
+        from ..ingest.annotations.titles import TITLES
 
         return [AUTO, *super().list_commands(ctx), *TITLES]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        from ..ingest.files import TITLES
+        from ..ingest.annotations.titles import TITLES
 
         written = super().get_command(ctx, name)
         if written is not None:

@@ -31,7 +31,8 @@ from ..schemas.tables import TABLES, contracts, task_names
 from ..schemas.wording import option
 from .annotations import format
 from .annotations.format import NAMELESS
-from .files import SUFFIXES, Room
+from .annotations.titles import SUFFIXES
+from .files import Room
 from .geometry import wanted_fields
 from .id_mismatch import doubtful
 from .label_map_files import read_alike

@@ -19,10 +19,11 @@ import polars as pl
 
 from ...schemas.arrays import Array
 from ...schemas.errors import ReadError
-from ..files import PACKED, TITLES, Room, unreadable
+from ..files import Room, unreadable
 from ..geometry import CORNER_NAMES
 from ..problems import Note, count_of
 from ..source import Source
+from .titles import PACKED, TITLES
 
 # Interface of annotation formats.
 

@@ -21,7 +21,6 @@ import polars as pl
 from evalengine.schemas.errors import ReadError
 from evalengine.schemas.wording import option
 
-from ..files import BY_SIZE, PER_IMAGE
 from ..geometry import CORNER_NAMES
 from ..problems import Note
 from ..source import Source
@@ -41,6 +40,7 @@ from .format import (
     text_of,
 )
 from .lines import with_corners
+from .titles import BY_SIZE, PER_IMAGE
 from .yolo import may_be_label
 
 _CLASS = re.compile(r"^(comp\d+_det_[^_]+_|Task\d+_|det_[^_]+_)?(.+)\.txt$", re.IGNORECASE)

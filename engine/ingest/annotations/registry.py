@@ -13,7 +13,6 @@ from evalengine.ingest.problems import Note, count_of
 from evalengine.ingest.source import Source
 from evalengine.schemas.errors import unknown
 
-from ..files import TITLES, may_be_annotations
 from .cvat import CVAT
 from .format import Format, Look, Other
 from .label_studio import LABEL_STUDIO
@@ -21,6 +20,7 @@ from .labelme import LABELME
 from .lines import DOTA, KITTI, KITTI_TRACKS
 from .open_images import OPEN_IMAGES
 from .plain_boxes import CLASS_RESULTS, IMAGE_BOXES
+from .titles import TITLES, may_be_annotations
 from .tracks import MOT, MOTS
 from .visdrone import VISDRONE, VISDRONE_TRACKS
 from .voc import VOC

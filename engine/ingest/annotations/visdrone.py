@@ -14,11 +14,11 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ..files import TITLES
 from ..problems import Note, count_of
 from ..source import Source
 from .format import Format, Layout, Look, image_ids, images_of, is_number, lines_in
 from .lines import without_regions
+from .titles import TITLES
 from .tracks import MOT_CLASSES, sequences_of, with_region_ids, without_ids
 from .yolo import may_be_label
 

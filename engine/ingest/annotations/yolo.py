@@ -14,7 +14,7 @@ import polars as pl
 
 from ...schemas.arrays import Array
 from ...schemas.errors import ReadError
-from ..files import PACKED, files_below, unreadable
+from ..files import files_below, unreadable
 from ..geometry import CORNER_NAMES
 from ..problems import Note
 from ..source import Source
@@ -33,6 +33,7 @@ from .format import (
     text_of,
     without_empty,
 )
+from .titles import PACKED
 
 # The folders of a YOLO data set: labels, their images, names of classes, splits.
 

@@ -16,17 +16,8 @@ from evalengine.schemas.contract import DATUM_ID
 from evalengine.schemas.errors import OptionError, ReadError
 
 from ..annotations.format import Other
-from ..files import (
-    BY_SIZE,
-    PER_IMAGE,
-    TITLES,
-    Held,
-    Room,
-    by_extension,
-    may_be_annotations,
-    refuse_beyond,
-    refuse_expanding,
-)
+from ..annotations.titles import BY_SIZE, PER_IMAGE, TITLES, may_be_annotations
+from ..files import Held, Room, by_extension, refuse_beyond, refuse_expanding
 from ..source import SEGMENTED, Source, of_frame
 from . import formats
 from .explain import explain
