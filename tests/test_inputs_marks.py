@@ -102,3 +102,14 @@ def test_ids_in_any_steps_fill_buckets_evenly(step: int) -> None:
     found = dealt(pl.Series(range(0, 5400 * step, step)) - 2**40, 27)
     sizes = np.bincount(found % np.uint64(27), minlength=27)
     assert abs(sizes - 200).max() < 80
+
+
+def test_codes_are_of_the_rows_that_were_coded() -> None:
+    ids = pl.Series([3, 1, 2, 3])
+    known = DatumIds.of({"a": ids}, ALL)
+    found = known.of_rows("a", ids)
+    assert found is not None
+    assert known.values.gather(found).to_list() == ids.to_list()
+    for other in (ids.reverse().head(4), ids.head(3), ids + 1):
+        rows = known.of_rows("a", other)
+        assert rows is None or other.to_list() == ids.to_list()

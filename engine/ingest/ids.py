@@ -361,6 +361,9 @@ def _marks(values: pl.Series) -> Marks | None:
     return marks_of([values], max(_SPAN, 2 * len(values))) if len(values) else None
 
 
+_COMPARED = 1_000  # rows that show whether codes are of a table
+
+
 class DatumIds(msgspec.Struct, frozen=True):
     """Datum ids of all tables of a run, encoded once.
 
@@ -384,6 +387,15 @@ class DatumIds(msgspec.Struct, frozen=True):
             there[role][code] = True
             code.flags.writeable = False  # several tallies may read them
         return cls(values.alias("datum_id"), dict(zip(columns, codes, strict=True)), there)
+
+    def of_rows(self, role: str, column: pl.Series) -> Array | None:
+        """Return the codes of a table's ids, int32 [n]; None if they are of other rows."""
+        code = self.codes.get(role)
+        if code is None or code.size != len(column):
+            return None
+        step = max(1, len(column) // _COMPARED)
+        same = column.gather_every(step).equals(self.values.gather(code[::step]))
+        return code if same else None
 
     def count(self, role: str) -> int:
         """Distinct ids of a table."""

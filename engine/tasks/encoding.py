@@ -331,8 +331,13 @@ def encode_datums(
         roles: side of each column, whose rows the checks may have coded.
     """
     n_columns, known = len(columns), frames.ids
-    if known is not None and roles:
-        ids, codes = known.values, [known.codes[role] for role in roles]
+    codes: list[Array] = []
+    if known is not None:
+        for role, column in zip(roles, columns, strict=False):
+            if (code := known.of_rows(role, column)) is not None:
+                codes.append(code)
+    if known is not None and len(codes) == n_columns:
+        ids = known.values
     else:
         if frames.datums is not None:
             columns.append(frames.datums["datum_id"].cast(columns[0].dtype))

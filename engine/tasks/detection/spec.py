@@ -158,7 +158,7 @@ def _ends(given: Given) -> Iterator[Tallies]:
     if given.facts["within"]:
         run = given.frames.sides[PREDICTIONS]
         sides = {**given.frames.sides, PREDICTIONS: run.reverse()}
-        turned = msgspec.structs.replace(given.frames, sides=sides)
+        turned = msgspec.structs.replace(given.frames, sides=sides, ids=None)
         cases.append(given.run(turned, given.settings))
     for tallies in cases:
         for sign in (-1.0, 1.0):

@@ -321,9 +321,8 @@ def _by_judgments(given: Given) -> Iterator[Any]:
     def filled(relevance: float) -> Frames:
         judged = pl.concat([qrels, more.with_columns(relevance=relevance)], how="diagonal_relaxed")
         sides = {role: frame.clone() for role, frame in frames.sides.items()}
-        return msgspec.structs.replace(
-            frames, sides={**sides, GROUND_TRUTHS: judged}, notes=[*frames.notes]
-        )
+        sides[GROUND_TRUTHS] = judged
+        return msgspec.structs.replace(frames, sides=sides, notes=[*frames.notes], ids=None)
 
     low, high = given.tallies, given.run(filled(highest), settings)
     if wanted := _divided(settings, given.facts):
