@@ -82,7 +82,7 @@ def common_ids(ids: DatumIds | None, frames: Mapping[str, pl.DataFrame]) -> Comm
 def _compared(ids: DatumIds, most: int | None = None) -> CommonIds:
     """Compare the ids of both sides; of each at most some are kept."""
     ours, theirs = ids.in_table(PREDICTIONS), ids.in_table(GROUND_TRUTHS)
-    common = len(ours) - len(ids.lacking(PREDICTIONS, GROUND_TRUTHS))
+    common = ids.common(PREDICTIONS, GROUND_TRUTHS)
     ends = _ends_of(_outer(ours), _outer(theirs)) if most is not None else _ends_of(ours, theirs)
     some = ours.head(most or len(ours)), theirs.head(most or len(theirs))
     return CommonIds((len(ours), len(theirs)), common, some, ends)
@@ -116,6 +116,11 @@ def check_meet(
         A warning if few are common, or if one side seems to be numbered with an offset.
     """
     if not {PREDICTIONS, GROUND_TRUTHS} <= ids.there.keys():
+        return []
+    sizes = ids.count(PREDICTIONS), ids.count(GROUND_TRUTHS)
+    common = ids.common(PREDICTIONS, GROUND_TRUTHS)
+    enough = common >= _HARDLY * min(sizes) and not _some_lack(sizes, common)
+    if enough and DATUMS not in ids.there:
         return []
     met = _compared(ids)
     ours, theirs = met.some

@@ -401,6 +401,10 @@ class DatumIds(msgspec.Struct, frozen=True):
         """Distinct ids of a table."""
         return int(np.count_nonzero(self.there[role]))
 
+    def common(self, role: str, other: str) -> int:
+        """Distinct ids that two tables have."""
+        return int(np.count_nonzero(self.there[role] & self.there[other]))
+
     def in_table(self, role: str) -> pl.Series:
         """Distinct ids of a table, ascending."""
         return self.values.filter(pl.Series(self.there[role]))
