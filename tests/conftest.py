@@ -10,6 +10,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,22 @@ def pytest_configure() -> None:
     """
     gc.disable()
     os.fsync = lambda fd: None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Import all tests from the last to the first in every other worker, before it collects them.
+
+    A new tree has no compiled tests. Two workers in step would rewrite the assertions of all files
+    twice; this way they meet in the middle, and each reads the other's half from disk.
+    """
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
+    if int(worker.removeprefix("gw")) % 2 and session.config.args == session.config.getini(
+        "testpaths"
+    ):
+        for path in sorted(Path(__file__).parent.rglob("test_*.py"), reverse=True):
+            with suppress(Exception, pytest.skip.Exception):  # told when it is collected
+                _ = pytest.Module.from_parent(session, path=path).obj
 
 
 @pytest.hookimpl(tryfirst=True)
