@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -38,9 +39,6 @@ from .ranked_points import (
     point_blocks,
 )
 from .registry import Deferred
-
-Outputs = tuple[Array, Array, Array]
-"""Precision, scores and true positives of one word, for the average-precision kernel."""
 
 
 class Block:
@@ -458,66 +456,50 @@ class RankedView(View):
         grid = np.zeros(0) if levels is None else levels
         # The kernel skips labels without positives. With scores they get one that no row hits.
         positives = np.maximum(self.positives, 1) if scores else self.positives
-
-        def outputs(*, precise: bool) -> list[Outputs]:
-            n = n_levels if precise else 0
-            sizes = [word.n_thresholds * word.n_areas for word in words]
-            return [
-                (
-                    np.zeros((n_segments, size, n)),
-                    np.full((n_segments, size, n if scores else 0), np.nan),
-                    np.zeros((n_segments, caps.size, size), np.int64),
-                )
-                for size in sizes
-            ]
-
-        whole = outputs(precise=True)
-        n_blocks = len(self.run.spans[0].blocks)
-        if n_blocks == 1:
-            for block in self.blocks():
-                self._sample_block(block, lowest, caps, positives, grid, whole)
-            return self._sampled(whole)
-        carried = [
-            nothing_carried(n_segments, (word.n_thresholds, word.n_areas), grid.size)
-            for word in words
-        ]
+        carried, curves, every = [], [], []
+        for word in words:
+            shape = word.n_thresholds, word.n_areas
+            size = n_segments, word.n_thresholds * word.n_areas
+            carried.append(nothing_carried(n_segments, shape, grid.size))
+            reached = np.full((*size, n_levels if scores else 0), np.nan)
+            curves.append((np.zeros((*size, n_levels)), reached))
+            every.append(np.zeros((n_segments, caps.size, size[1]), np.int64))
+        nothing = [(curve[..., :0].copy(), at[..., :0].copy()) for curve, at in curves]
+        sample = partial(self._sample_block, lowest, caps, positives, grid)
         before = []
-        for number, block in enumerate(self.blocks()):
+        for block in islice(self.blocks(), len(self.run.spans[0].blocks) - 1):
             before.append([Carried(*map(np.copy, one)) for one in carried])
-            last = number == n_blocks - 1
-            here = outputs(precise=False)
-            if last:
-                here = [(*one[:2], own[2]) for one, own in zip(whole, here, strict=True)]
-            self._sample_block(block, lowest, caps, positives, grid, here, carried)
-            for one, (_, _, true), (_, _, every) in zip(carried, here, whole, strict=True):
+            found = sample(block, carried, nothing)
+            for one, total, true in zip(carried, every, found, strict=True):
                 one.right[:] += true[:, -1]
-                every[:] += true
-        upwards = self.blocks(backwards=True) if n_levels else iter([])
-        next(upwards, None)
-        for block, better in zip(upwards, reversed(before[:-1]), strict=False):
-            fresh = outputs(precise=False)
-            here = [(*one[:2], own[2]) for one, own in zip(whole, fresh, strict=True)]
-            carried = [
-                own._replace(envelope=one.envelope, level=one.level, needed=one.needed)
-                for own, one in zip(better, carried, strict=True)
-            ]
-            self._sample_block(block, lowest, caps, positives, grid, here, carried)
-        return self._sampled(whole)
-
-    def _sampled(self, out: Sequence[Outputs]) -> tuple[Array, Array, Array]:
-        precision, scores, true = zip(*out, strict=True)
-        return self._by_variant(precision), self._by_variant(scores), self._by_variant(true, 2)
+                total += true
+        for number, block in enumerate(self.blocks(backwards=True)):
+            if number:
+                carried = [
+                    own._replace(envelope=one.envelope, level=one.level, needed=one.needed)
+                    for own, one in zip(before.pop(), carried, strict=True)
+                ]
+            found = sample(block, carried, curves)
+            if number:
+                continue
+            for total, true in zip(every, found, strict=True):
+                total += true
+            if not n_levels:
+                break
+        precision, reached_at = zip(*curves, strict=True)
+        return self._by_variant(precision), self._by_variant(reached_at), self._by_variant(every, 2)
 
     def _sample_block(
         self,
-        block: Block,
         lowest: float | None,
         caps: Array,
         positives: Array,
         levels: Array,
-        out: Sequence[Outputs],
-        carried: Sequence[Carried] | None = None,
-    ) -> None:
+        block: Block,
+        carried: Sequence[Carried],
+        curves: Sequence[tuple[Array, Array]],
+    ) -> list[Array]:
+        """Run the kernel over one block, per word; return its true positives by cap."""
         tally = block.tally
         start, order = block.rows
         weight = self._weight(tally)
@@ -526,7 +508,11 @@ class RankedView(View):
         if left_out.size:
             weight[left_out] = 0
         of_segment = positives.reshape(start.size - 1, positives.shape[-1])
+        found = []
         for w, word in enumerate(tally.variants.words):
+            size = word.n_thresholds * word.n_areas
+            true = np.zeros((start.size - 1, caps.size, size), np.int64)
+            found.append(true)
             sample = partial(
                 sample_precision,
                 start=start,
@@ -537,12 +523,13 @@ class RankedView(View):
                 positives=np.repeat(of_segment[:, word.places[0]], word.n_thresholds, axis=1),
                 caps=caps,
                 levels=levels,
-                out=out[w],
+                out=(*curves[w], true),
                 integer_grid=self.interpolation.integer_grid,
                 epsilon=self.interpolation.epsilon,
-                carried=None if carried is None else carried[w],
+                carried=carried[w],
             )
             self.over(start, sample)
+        return found
 
     def _weight(self, tally: Ranked) -> Array:
         """Multiplicity of each row, int64 [n]."""
