@@ -362,7 +362,7 @@ def test_other_errors_keep_their_name(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*given: Any) -> None:
         raise KeyError("a bug")
 
-    monkeypatch.setattr("evalengine.findings.thresholds._found", broken)
+    monkeypatch.setattr("evalengine.findings.thresholds.search", broken)
     with pytest.raises(KeyError, match="a bug"):
         ee.find_thresholds(EMPTY, EMPTY.drop("score"), draws=20)
 
