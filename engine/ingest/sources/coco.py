@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import math
-import operator
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
-from itertools import compress, repeat
 from typing import Any
 
 import msgspec
@@ -22,6 +19,8 @@ from ..annotations.format import without_empty
 from ..geometry import BOX_NAMES
 from ..problems import Note, PointsAlone
 from ..source import SEGMENTED, Source
+from .json_columns import NotFlat, scan
+from .json_rows import UNREADABLE, decode_rows, malformed, misfit
 from .json_rows import UNREADABLE, decode_rows, malformed, misfit
 
 # COCO's ``segmentation``: polygons, and run-length masks, compressed or not.
@@ -342,63 +341,8 @@ _OF_POINTS = {"keypoints": pl.List(pl.String), "skeleton": pl.List(pl.List(pl.In
 # Boxes stay exact: ``xmax = x + w`` plus ``box_width = w`` as annotated, required for bit
 # equality with pycocotools. Polygons and masks stay text until they are read.
 
-# Lists of numbers of many rows of COCO's as one column, without an object a number.
-
-_NEEDED = {
-    "keypoints": "[x, y, visibility, ...]",
-    "bbox": "[x, y, width, height]",
-    "obb": "[cx, cy, width, height, angle]",
-}
-_LINES = bytes.maketrans(b",", b"\n")
-_LEFT_OUT = b"[] \t\r\n"
-
-
-def lists(
-    texts: Sequence[bytes], name: str, what: str, done: int, field: str = "keypoints"
-) -> pl.Series:
-    """Parse lists of numbers as one column, List(Float64); null for an empty text and for null."""
-    import pyarrow as pa
-
-    def broken() -> EvalengineError:
-        rows, expected = itertools.count(done), f"Expected one list {_NEEDED[field]}."
-        return _broken(texts, rows, list[float] | None, name, what, field, expected)
-
-    n = len(texts)
-    missing = np.zeros(n, np.bool_)
-    if b"" in texts or b"null" in texts:
-        missing = np.fromiter((text in (b"", b"null") for text in texts), np.bool_, n)
-    commas = np.fromiter(map(bytes.count, texts, repeat(b",")), np.int64, n)
-    empty = missing.copy()
-    for row in np.flatnonzero((commas == 0) & ~missing).tolist():
-        empty[row] = not texts[row].translate(None, _LEFT_OUT)
-    lengths = np.where(empty, 0, commas + 1)
-    full = [*compress(texts, (~empty).tolist())] if empty.any() else texts
-    joined = b",".join(full)
-    values = np.empty(0)
-    if full:
-        try:  # CSV is read several times as fast, and rounded as exactly, as JSON is
-            values = pl.read_csv(
-                joined.translate(_LINES, _LEFT_OUT),
-                has_header=False,
-                quote_char=None,
-                schema={"number": pl.Float64},
-            )["number"].to_numpy()
-        except pl.exceptions.PolarsError:
-            raise broken() from None
-        nested = joined.count(b"[") != len(full)
-        if nested or values.size != lengths.sum() or np.isnan(values).any():
-            raise broken()
-    start = np.concatenate([[0], np.cumsum(lengths)])
-    mask = pa.array(missing) if missing.any() else None
-    column: Any = pa.LargeListArray.from_arrays(pa.array(start), pa.array(values), mask=mask)
-    return pl.Series(field, pl.from_arrow(column))
-
-
-Box = tuple[float, float, float, float]
-_NO_BOX = (math.nan,) * 4
-
-
-_LISTED = 4  # pieces as large as this many others, if lists of a piece are read together
+_NEEDED = {"keypoints": "[x, y, visibility, ...]", "obb": "[cx, cy, width, height, angle]"}
+_NUMBERS = pl.List(pl.Float64())
 _LARGEST = 2**53  # floats are exact for integers up to here
 
 _MAY_LACK = (
@@ -408,16 +352,7 @@ _MAY_LACK = (
 
 
 class _Result(msgspec.Struct, gc=False):
-    """A result whose ids are integers, as COCO's are; small, since there may be millions."""
-
-    image_id: int
-    category_id: int
-    bbox: Box | None = None
-    score: float | None = None
-
-
-class _LooseResult(msgspec.Struct, gc=False):
-    """The same with ids that may be strings and boxes that may be empty, as found in the wild."""
+    """A result; small, since there may be millions."""
 
     image_id: int | str
     category_id: int | str
@@ -429,38 +364,27 @@ class _Annotation(_Result, gc=False):
     """Annotation; has a score if annotations serve as predictions."""
 
     area: float | None = None
-    iscrowd: int | None = None
-    ignore: int | None = None
-    id: int | None = None
-
-
-class _LooseAnnotation(_LooseResult, gc=False):
-    """The same with ids that may be strings, and flags that may be booleans."""
-
-    area: float | None = None
     iscrowd: int | bool | None = None
     ignore: int | bool | None = None
     id: int | str | None = None
 
 
-_ROWS = {"result": (_Result, _LooseResult), "annotation": (_Annotation, _LooseAnnotation)}
+_ROWS = {"result": _Result, "annotation": _Annotation}
 _FIELDS: dict[str, tuple[Any, ...]] = {
     "segmentation": (("segmentation", msgspec.Raw, msgspec.Raw()),),  # as text
     "keypoints": (("keypoints", msgspec.Raw, msgspec.Raw()), ("num_keypoints", float | None, None)),
-    "obb": (("obb", msgspec.Raw, msgspec.Raw()), ("bbox", msgspec.Raw, msgspec.Raw())),
+    "obb": (("obb", msgspec.Raw, msgspec.Raw()),),
 }
-_ANYHOW = frozenset({"obb"})
-"""Fields that may be stored in another one: oriented boxes of five numbers in bbox."""
+_FLAGS = ("iscrowd", "ignore")
+_IDS = {"datum_id": "image_id", "label_value": "category_id", "annotation_id": "id"}
 
 
 @cache
-def _rows_with(what: str, fields: tuple[str, ...]) -> tuple[type[Any], ...]:
-    """Return row types with some geometry in addition to boxes."""
-    added = [field for name in fields for field in _FIELDS[name]]
-    return tuple(
-        msgspec.defstruct(row.__name__, added, bases=(row,), gc=False) if added else row
-        for row in _ROWS[what]
-    )
+def _row_with(what: str, wanted: frozenset[str]) -> type[Any]:
+    """Return the type of rows with some geometry in addition to boxes."""
+    row = _ROWS[what]
+    added = [field for name, fields in _FIELDS.items() if name in wanted for field in fields]
+    return msgspec.defstruct(row.__name__, added, bases=(row,), gc=False) if added else row
 
 
 class _File(msgspec.Struct):
@@ -536,18 +460,18 @@ def _rows(
     buffer: Any, name: str, what: str, *, wanted: frozenset[str]
 ) -> tuple[pl.DataFrame, tuple[Note, ...]]:
     """Parse rows to canonical columns; also return notes on filled values."""
-    there = tuple(field for field in _FIELDS if _mentions(buffer, b'"%s"' % field.encode()))
-    read = tuple(field for field in _FIELDS if field in wanted and field in {*there, *_ANYHOW})
-    strict, loose = _rows_with(what, read)
+    row = _row_with(what, wanted)
+    turned = "obb" in wanted
     try:
-        pieces = _columns(buffer, strict, name, what, loose=False)
-    except (ReadError, OverflowError):
-        # Retry with string ids and boolean flags allowed; real errors fail again.
-        pieces = _columns(buffer, loose, name, what, loose=True)
+        read = scan(buffer, row.__struct_fields__, raw=("segmentation",))
+        pieces = [_canonical(piece, turned=turned) for piece in read]
+    except NotFlat:
+        decoded = _decoded(buffer, row, name, what, turned=turned)
+        pieces = [_canonical(piece, turned=turned) for piece in decoded]
     frame = _joined(pieces)
     if not wanted and frame.width and frame["xmin"].null_count():
         return _rows(buffer, name, what, wanted=SEGMENTED)
-    _refuse_bare(frame, name, what, there)
+    _refuse_bare(frame, buffer, name, what)
     return _tidy(frame)
 
 
@@ -557,100 +481,120 @@ def _mentions(buffer: Any, word: bytes) -> bool:
     return bool(text.find(word) >= 0)
 
 
-def _columns(
-    buffer: Any, row: type[Any], name: str, what: str, *, loose: bool
-) -> list[pl.DataFrame]:
-    pieces: list[pl.DataFrame] = []
-    done = 0
-    listed = {"keypoints", "obb"} & {*row.__struct_fields__}
-    for rows in decode_rows(buffer, row, name, what, _LISTED if listed else 1):
-        n = len(rows)
-        if n == 0:
-            continue
-        turned = "obb" in row.__struct_fields__
-        if loose and not turned:
-            _without_empty_boxes(rows, name, what, done)
-        boxes = _turned(rows, name, what, done) if turned else _boxes(rows)
-        columns: dict[str, pl.Series] = {
-            "datum_id": _ids(rows, "image_id", name, what, done, loose=loose),
-            "label_value": _ids(rows, "category_id", name, what, done, loose=loose),
-            "score": _numbers(rows, "score"),
-            **boxes,
-        }
-        if "segmentation" in row.__struct_fields__:
-            texts = [bytes(one.segmentation) or None for one in rows]
-            columns["segmentation"] = pl.Series(texts, dtype=pl.Binary)
-        if "keypoints" in row.__struct_fields__:
-            numbers = [bytes(one.keypoints) for one in rows]
-            columns["keypoints"] = lists(numbers, name, what, done)
-            columns["num_keypoints"] = _numbers(rows, "num_keypoints")
-        if what == "annotation":
-            for flag in ("iscrowd", "ignore"):
-                columns[flag] = _flags(rows, flag, name, what, done)
-            columns["area"] = _numbers(rows, "area")
-            columns["annotation_id"] = _ids(rows, "id", name, what, done, loose=loose)
-        pieces.append(pl.DataFrame(columns))
-        for column, field in (("datum_id", "image_id"), ("label_value", "category_id")):
-            first, last = pieces[0][column], pieces[-1][column]
-            if (first.dtype == pl.String) != (last.dtype == pl.String):
-                raise _mixed(name, what, done, field, last[0], first[0])
-        done += n
-    return pieces
+def _decoded(
+    buffer: Any, row: type[Any], name: str, what: str, *, turned: bool
+) -> Iterator[pl.DataFrame]:
+    """Yield rows of any form that can be read, some megabytes at a time; explain others."""
+    fields = sorted(row.__struct_fields__, key=lambda field: field not in ("bbox", "obb"))
+    done, firsts = 0, dict[str, Any]()
+    for rows in decode_rows(buffer, row, name, what):
+        columns: dict[str, pl.Series] = {}
+        for field in fields if rows else ():
+            values = [getattr(one, field) for one in rows]
+            if field in _IDS.values():
+                columns[field] = _ids(values, field, name, what, done)
+                first = next((value for value in values if value is not None), None)
+                usual = firsts.setdefault(field, first) if first is not None else None
+                if isinstance(first, str) != isinstance(usual, str):
+                    raise _mixed(name, what, done + values.index(first), field, first, usual)
+            elif field in _FLAGS:
+                columns[field] = _flags(values, field, name, what, done)
+            elif field == "segmentation":
+                columns[field] = pl.Series([bytes(one) or None for one in values], dtype=pl.Binary)
+            elif field in _NEEDED:
+                columns[field] = _lists(values, field, name, what, done)
+            elif field == "bbox":
+                _refuse_sizes(values, name, what, done, turned=turned)
+                columns[field] = pl.Series(values, dtype=_NUMBERS)
+            else:
+                columns[field] = pl.Series(values, dtype=pl.Float64)
+        if rows:
+            yield pl.DataFrame(columns)
+        done += len(rows)
 
 
-def _without_empty_boxes(rows: Sequence[Any], name: str, what: str, done: int) -> None:
-    """Replace ``"bbox": []`` by None, as pycocotools does for masks."""
-    for i, row in enumerate(rows):
-        if row.bbox is not None and len(row.bbox) != 4:
-            if row.bbox:
-                way = f" Five are an oriented one: write {option('iou_type', 'obb')}."
-                message = f"a box needs 4 numbers.{way if len(row.bbox) == 5 else ''}"
-                raise wrong_row(name, what, done + i, "bbox", message)
-            row.bbox = None
+def _lists(values: Sequence[msgspec.Raw], field: str, name: str, what: str, done: int) -> pl.Series:
+    """Return lists of numbers; null if missing."""
+    texts = [bytes(one) or b"null" for one in values]
+    try:
+        decoded = map(msgspec.json.Decoder(list[float] | None).decode, texts)
+        return pl.Series([*decoded], dtype=_NUMBERS)
+    except msgspec.DecodeError:
+        rows, expected = itertools.count(done), f"Expected one list {_NEEDED[field]}."
+        raise _broken(texts, rows, list[float] | None, name, what, field, expected) from None
 
 
-def _turned(rows: Sequence[Any], name: str, what: str, done: int) -> dict[str, pl.Series]:
-    """Return oriented boxes, and corners and extents of upright ones; null if a row has none.
+def _refuse_sizes(boxes: Sequence[Any], name: str, what: str, done: int, *, turned: bool) -> None:
+    """Refuse boxes of any other length; empty ones mean none, as pycocotools does for masks."""
+    for i, box in enumerate(boxes):
+        if box and len(box) != 4 and not (turned and len(box) == 5):
+            message = "a box needs 4 numbers."
+            if turned:
+                message = f"a box needs 4 numbers, an oriented one 5, not {len(box)}."
+            elif len(box) == 5:
+                message += f" Five are an oriented one: write {option('iou_type', 'obb')}."
+            raise wrong_row(name, what, done + i, "bbox", message)
+
+
+_TYPES: dict[str, tuple[Any, ...]] = {
+    **dict.fromkeys(("datum_id", "label_value"), (pl.Int64, pl.UInt64, pl.String)),
+    "score": (pl.Int64, pl.Float64, pl.Null),
+    "segmentation": (pl.Binary, pl.Null),
+    "keypoints": (pl.List, pl.Array, pl.Null),
+    "num_keypoints": (pl.Int64, pl.Float64, pl.Null),
+    **dict.fromkeys(_FLAGS, (pl.Int64, pl.Boolean, pl.Null)),
+    "area": (pl.Int64, pl.Float64, pl.Null),
+    "annotation_id": (pl.Int64, pl.UInt64, pl.String, pl.Null),
+}
+"""Canonical columns except boxes to the dtypes in which their fields may be read."""
+
+
+def _canonical(read: pl.DataFrame, *, turned: bool) -> pl.DataFrame:
+    """Convert fields as they are written to canonical columns; NotFlat if types differ."""
+    columns: dict[str, pl.Series] = {}
+    for name, dtypes in _TYPES.items():
+        field = _IDS.get(name, name)
+        if field in read.columns:
+            column = read[field].alias(name)
+            if not isinstance(column.dtype, dtypes) or (
+                name in ("datum_id", "label_value") and column.null_count()
+            ):
+                raise NotFlat
+            if name == "keypoints":
+                column = column.cast(_NUMBERS)
+            elif field == name != "segmentation":
+                column = column.cast(pl.Float64)
+            if name in _FLAGS and (column.abs() > _LARGEST).any():
+                raise NotFlat
+            columns[name] = column
+        if name == "score":
+            columns |= _boxes(read, turned=turned)
+    return pl.DataFrame(columns)
+
+
+def _boxes(read: pl.DataFrame, *, turned: bool) -> dict[str, pl.Series]:
+    """Return corners and extents of upright boxes, and oriented ones; null if a row has none.
 
     An oriented box is in a separate field, or has five numbers instead of four.
     """
-    box, own = (
-        lists([bytes(getattr(row, field)) for row in rows], name, what, done, field)
-        for field in ("bbox", "obb")
-    )
-    size = box.list.len().fill_null(0)
-    wrong = ~size.is_in([0, 4, 5])
-    if wrong.any():
-        at = int(wrong.arg_true()[0])
-        message = f"a box needs 4 numbers, an oriented one 5, not {size[at]}."
-        raise wrong_row(name, what, done + at, "bbox", message)
-    x, y, w, h = (box.list.get(i, null_on_oob=True).set(size != 4, None) for i in range(4))
+    fields = ("bbox", "obb") if turned else ("bbox",)
+    if any(not isinstance(read.schema[one], _TYPES["keypoints"]) for one in fields):
+        raise NotFlat
+    box = read["bbox"]
+    if box.dtype == pl.Array(pl.Float64, 4):
+        x, y, w, h = map(pl.Series, np.ascontiguousarray(box.to_numpy().T))
+    else:
+        listed = box.cast(_NUMBERS)
+        size = listed.list.len().fill_null(0)
+        if not size.is_in([0, 4, 5] if turned else [0, 4]).all():
+            raise NotFlat
+        x, y, w, h = (listed.list.get(i, null_on_oob=True).set(size != 4, None) for i in range(4))
     columns = dict(zip(BOX_NAMES, (x, y, x + w, y + h, w, h), strict=True))
-    both = own.is_not_null() & (own.list.len() > 0)
-    return columns | {"obb": own.zip_with(both, box.set(size != 5, None))}
-
-
-def _boxes(rows: Sequence[Any]) -> dict[str, pl.Series]:
-    """Return corners and extents; null if a row has no box."""
-    n = len(rows)
-    of_row = operator.attrgetter("bbox")
-    whole = rows[0].bbox is not None
-    if whole:
-        try:
-            flat: Iterable[Any] = itertools.chain.from_iterable(map(of_row, rows))
-            boxes = np.fromiter(flat, np.float64, 4 * n).reshape(n, 4)
-        except TypeError:
-            whole = False
-    if not whole:
-        if not any(map(of_row, rows)):
-            return {name: pl.Series([None] * n, dtype=pl.Float64) for name in BOX_NAMES}
-        flat = itertools.chain.from_iterable(row.bbox or _NO_BOX for row in rows)
-        boxes = np.fromiter(flat, np.float64, 4 * n).reshape(n, 4)
-    x, y, w, h = np.ascontiguousarray(boxes.T)
-    columns = dict(zip(BOX_NAMES, map(pl.Series, (x, y, x + w, y + h, w, h)), strict=True))
-    if whole:
-        return columns
-    return {name: column.fill_nan(None) for name, column in columns.items()}
+    if turned:
+        own, listed = read["obb"].cast(_NUMBERS), box.cast(_NUMBERS)
+        both = own.is_not_null() & (own.list.len() > 0)
+        columns["obb"] = own.zip_with(both, listed.set(listed.list.len() != 5, None))
+    return columns
 
 
 def _mixed(name: str, what: str, index: int, field: str, odd: Any, usual: Any) -> EvalengineError:
@@ -673,17 +617,8 @@ def _joined(pieces: list[pl.DataFrame]) -> pl.DataFrame:
     return pl.concat(pieces, rechunk=False, how="vertical_relaxed")
 
 
-def _ids(
-    rows: Sequence[Any], field: str, name: str, what: str, done: int, *, loose: bool
-) -> pl.Series:
+def _ids(found: list[Any], field: str, name: str, what: str, done: int) -> pl.Series:
     """A column of ids; a file that mixes integers and strings is refused."""
-    values = map(operator.attrgetter(field), rows)
-    if not loose and (field != "id" or rows[0].id is not None):
-        try:
-            return pl.Series(np.fromiter(values, np.int64, len(rows)))
-        except TypeError:
-            values = map(operator.attrgetter(field), rows)
-    found = list(values)
     kinds = [type(value) for value in found if value is not None]
     if kinds and (str in kinds) and (int in kinds):
         odd = next(
@@ -698,30 +633,21 @@ def _ids(
     return pl.Series(found, dtype=None if kinds else pl.Null)
 
 
-def _numbers(rows: Sequence[Any], field: str) -> pl.Series:
-    """Return a column of numbers; NaN marks missing fields, as JSON has no NaN."""
-    values = np.fromiter(map(operator.attrgetter(field), rows), np.float64, len(rows))
-    return pl.Series(values).fill_nan(None)
-
-
-def _flags(rows: Sequence[Any], field: str, name: str, what: str, done: int) -> pl.Series:
+def _flags(values: Sequence[Any], field: str, name: str, what: str, done: int) -> pl.Series:
     """Return a column of flags; integers other than 0 and 1 are refused later."""
-    try:
-        flags = _numbers(rows, field)
-        if not (flags.abs() > _LARGEST).any():
-            return flags
-    except OverflowError:
-        pass
-    values = map(operator.attrgetter(field), rows)
-    i, value = next((i, v) for i, v in enumerate(values) if v is not None and abs(v) > _LARGEST)
-    message = f"a number of {value.bit_length():,} bits. Write 0 or 1."
-    raise wrong_row(name, what, done + i, field, message, InputError, "number_too_large")
+    for i, value in enumerate(values):
+        if value is not None and abs(value) > _LARGEST:
+            message = f"a number of {value.bit_length():,} bits. Write 0 or 1."
+            raise wrong_row(name, what, done + i, field, message, InputError, "number_too_large")
+    return pl.Series([None if value is None else int(value) for value in values], dtype=pl.Int64)
 
 
 def _tidy(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[Note, ...]]:
     """Drop columns without values; fill missing flags and areas."""
     notes: list[Note] = []
     names = (*_MAY_LACK, *BOX_NAMES)
+    if "keypoints" in frame.columns and frame["keypoints"].null_count() == frame.height:
+        frame = frame.drop("num_keypoints")
     frame = without_empty(frame, [name for name in names if name in frame.columns])
     for name in ("iscrowd", "ignore"):
         if name in frame.columns:
@@ -740,7 +666,7 @@ def _tidy(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[Note, ...]]:
     return frame, tuple(notes)
 
 
-def _refuse_bare(frame: pl.DataFrame, name: str, what: str, there: Collection[str]) -> None:
+def _refuse_bare(frame: pl.DataFrame, buffer: Any, name: str, what: str) -> None:
     """Refuse rows that have neither a box nor any other geometry."""
     if frame.is_empty():
         return
@@ -749,6 +675,7 @@ def _refuse_bare(frame: pl.DataFrame, name: str, what: str, there: Collection[st
         if field in frame.columns:
             bare &= frame[field].is_null()
     if bare.any():
+        there = {field for field in _FIELDS if _mentions(buffer, b'"%s"' % field.encode())}
         unread = {"keypoints": "keypoints", "obb": "oriented boxes"}
         ways = [
             f"To compare their {words}, write {option('iou_type', field)}."
@@ -756,7 +683,7 @@ def _refuse_bare(frame: pl.DataFrame, name: str, what: str, there: Collection[st
             if field in there and field not in frame.columns
         ]
         way = " ".join(ways) or "Give them one, or remove them."
-        points = bool(bare.all()) and {*unread} & {*there} == {"keypoints"} and len(ways) == 1
+        points = bool(bare.all()) and {*unread} & there == {"keypoints"} and len(ways) == 1
         raise (PointsAlone if points else InputError)(
             f"{name}: {bare.sum():,} of {frame.height:,} {what}s have neither bbox nor"
             f" segmentation, first {what} {bare.arg_true()[0]:,} (counted from 0). {way}",

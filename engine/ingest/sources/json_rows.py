@@ -28,9 +28,7 @@ UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """Decoding errors that :func:`malformed` explains."""
 
 
-def decode_rows(
-    buffer: Any, row: type[Row], name: str, what: str, times: int = 1
-) -> Iterator[list[Row]]:
+def decode_rows(buffer: Any, row: type[Row], name: str, what: str) -> Iterator[list[Row]]:
     """Yield the rows of a JSON array of objects, in chunks of some megabytes.
 
     The array is cut between objects. If a cut is inside a row, the chunk fails to decode; then the
@@ -41,7 +39,7 @@ def decode_rows(
     """
     decoder = msgspec.json.Decoder(list[row])  # type: ignore[valid-type]
     start, done, end = 0, 0, len(buffer)
-    size = tuning().json_bytes * times
+    size = tuning().json_bytes
     opening = b""
     while True:
         cut = _BETWEEN.search(buffer, start + size) if start + size < end else None

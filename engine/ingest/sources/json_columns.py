@@ -1,0 +1,144 @@
+"""JSON arrays of flat objects as columns, without a Python object per value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ...kernels import json as scanner
+from ...kernels.json import FLOAT, MISSING, NUMBERS, WHOLE
+from ...schemas.arrays import Array
+from ...schemas.tuning import tuning
+
+_OPENING = re.compile(rb"[ \t\r\n]*\[[ \t\r\n]*")
+_NUMBER = re.compile(rb"[-+.0-9eE]+")
+_BLANK = b" \t\r\n"
+_QUOTE, _TRUE, _FALSE, _NULL, _ARRAY, _OBJECT = b'"tfn[{'
+_ROW_BYTES = 16  # of the shortest rows; shorter ones end a piece earlier
+_SLOW = 1 << 12
+
+
+class NotFlat(Exception):
+    """Text that is no array of objects of one form, or is not worth the kernel."""
+
+
+def scan(buffer: Any, fields: Sequence[str], raw: Collection[str] = ()) -> Iterator[pl.DataFrame]:
+    """Yield some fields of an array of objects, some megabytes of text at a time.
+
+    Columns have the dtype of their values: Int64, Float64, Boolean, String, Binary for JSON text,
+    List(Float64), or Array if all lists of a piece have one length, and Null. Missing fields and
+    null become null; JSON text contains null.
+
+    Args:
+        raw: fields whose arrays and objects remain JSON text; other arrays contain numbers.
+
+    Raises:
+        NotFlat: short texts, damaged ones, repeated fields, integers beyond Int64, infinite
+            numbers, fields of several types: all that a general parser has to read or to explain.
+    """
+    size, end = 2 * tuning().json_bytes, len(buffer)
+    start = _OPENING.match(buffer)
+    if end < size or start is None:
+        raise NotFlat
+    while buffer[end - 1] in _BLANK:
+        end -= 1
+    text = np.frombuffer(buffer, np.uint8, end)
+    names = [b'"%s"' % field.encode() for field in fields] + [b"true", b"false", b"null"]
+    limits = np.cumsum([0, *map(len, names)])
+    words = np.frombuffer(b"".join(names), np.uint8)
+    is_raw = np.array([field in raw for field in fields])
+    following, slow = np.zeros(len(fields) + 1, np.int64), np.empty((_SLOW, 3), np.int64)
+    out = np.array([start.end(), 0, 0])
+    sorts: dict[str, type[pl.DataType]] = {}
+    rows = 0
+    while True:
+        if rows <= size // _ROW_BYTES:  # memory that is not used costs nothing
+            rows = size // _ROW_BYTES + 1
+            kind = np.empty((len(fields), rows), np.uint8)
+            value = np.empty((len(fields), rows), np.uint64)
+            pool = np.empty((len(fields), size // 2), np.uint64)
+        at = int(out[0])
+        reason = scanner.scan_rows(
+            text, at, at + size, words, limits, is_raw, scanner.powers_of_five(), kind, value,
+            pool, pool.view(np.uint8), np.zeros(len(fields), np.int64), following, slow, out,
+        )  # fmt: skip
+        height = int(out[1])
+        if reason == scanner.ODD or (reason == scanner.ENDED and out[0] != end):
+            raise NotFlat
+        for column, place, begin in slow[: out[2]].tolist():
+            number = float(_NUMBER.match(buffer, begin)[0])  # type: ignore[index]
+            part = value[column] if column >= 0 else pool[-1 - column]
+            part.view(np.float64)[place] = number
+        if height == 0:  # a row that is longer than a piece
+            size *= 2
+            continue
+        columns = []
+        for k, field in enumerate(fields):
+            piece = kind[k, :height], value[k, :height], pool[k]
+            column = _column(field, *piece, raw=field in raw)
+            columns.append(column)
+            sort = type(column.dtype)
+            sort = pl.List if sort == pl.Array else pl.Float64 if sort == pl.Int64 else sort
+            if sort != pl.Null and sorts.setdefault(field, sort) != sort:
+                raise NotFlat
+        yield pl.DataFrame(columns)
+        if reason == scanner.ENDED:
+            return
+
+
+def _column(name: str, kind: Array, value: Array, pool: Array, *, raw: bool) -> pl.Series:
+    kinds = {*np.flatnonzero(np.bincount(kind)).tolist()}
+    absent = {MISSING} if raw else {MISSING, _NULL}
+    present = kinds - absent
+    lacking = (kind == MISSING) | (kind == _NULL) & (not raw) if kinds & absent else None
+    values: Any
+    if not present:
+        return pl.Series(name, [None] * kind.size, dtype=pl.Null)
+    if raw or present == {NUMBERS} or present == {_QUOTE}:
+        if raw and not present <= {_ARRAY, _OBJECT, _NULL}:
+            raise NotFlat
+        ends = value.view(np.int64)
+        if lacking is not None:
+            ends = np.maximum.accumulate(np.where(lacking, 0, ends))
+        limits = np.concatenate([[0], ends])
+        if present == {NUMBERS}:
+            flat, each = pool[: limits[-1]].view(np.float64).copy(), limits[1]
+            if each and (np.diff(limits) == each).all():
+                return pl.Series(name, flat.reshape(kind.size, each))
+            import pyarrow as pa  # takes a while
+
+            mask = None if lacking is None else pa.array(lacking)
+            made = pa.LargeListArray.from_arrays(pa.array(limits), pa.array(flat), mask=mask)
+            return pl.Series(name, pl.from_arrow(made))
+        import pyarrow as pa
+
+        flat = pool.view(np.uint8)[: limits[-1]].copy()
+        valid = None if lacking is None else pa.array(~lacking).buffers()[1]
+        parts = [valid, pa.py_buffer(limits), pa.py_buffer(flat)]
+        made = pa.LargeBinaryArray.from_buffers(pa.large_binary(), kind.size, parts)
+        column = pl.Series(name, pl.from_arrow(made))
+        if raw:
+            return column
+        if (flat == ord("\\")).any():
+            raise NotFlat
+        try:
+            return column.cast(pl.String)
+        except pl.exceptions.PolarsError:  # not UTF-8
+            raise NotFlat from None
+    if present == {WHOLE}:
+        values = value.view(np.int64).copy()
+    elif present <= {WHOLE, FLOAT}:
+        values = value.view(np.float64).copy()
+        if WHOLE in present:
+            whole = kind == WHOLE
+            values[whole] = value.view(np.int64)[whole]
+    elif present <= {_TRUE, _FALSE}:
+        values = kind == _TRUE
+    else:
+        raise NotFlat
+    column = pl.Series(name, values)
+    return column if lacking is None else column.set(pl.Series(lacking), None)
