@@ -23,7 +23,6 @@ _LEAST, _MOST = -342, 308
 _SIGNIFICANT = 19
 _DEPTH = 60  # of nested values, as bits of one word
 _ZERO, _ONE, _TEN = np.uint64(0), np.uint64(1), np.uint64(10)
-_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _INFINITE = np.uint64(0x7FF << 52)
 _HIDDEN = np.uint64(1 << 52)
 _SIGN = np.uint64(1 << 63)
@@ -137,7 +136,8 @@ def _number(text: Any, at: Any, real: Any, powers: Any) -> Any:
     negative = text[at] == 45
     first = at + negative
     at, digits = _digits(text, first, _ZERO)
-    count, exponent, power = at - first, 0, _ZERO
+    count, power = at - first, _ZERO
+    exponent: Any = 0
     good = count > 0 and (count == 1 or text[first] != 48)
     if text[at] == 46:
         point = at + 1

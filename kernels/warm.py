@@ -22,6 +22,7 @@ from .datums import (
     swap_bits,
 )
 from .label_maps import colour_ids
+from .json import powers_of_five, scan_rows
 from .labels import majority_order, match_labels, pooled_blocks
 from .masks import (
     closed,
@@ -157,3 +158,14 @@ def masks() -> None:
     sides, around = edges(triangle, 3 * ends, ends, ends), np.array([[0.0, 0.0, 2.0, 2.0]])
     polygon = sides, polygon_areas(sides, around), around
     shared_polygon_areas(polygon, polygon, row, row)
+
+
+def rows() -> None:
+    """Rows of JSON."""
+    text, words = (np.frombuffer(one, np.uint8) for one in (b'[{"a":1}]', b'"a"truefalsenull'))
+    names = words, np.array([0, 3, 7, 12, 16]), np.zeros(1, np.bool_), powers_of_five()
+    pool, one, two = np.zeros((1, 2), np.uint64), np.zeros(1, np.int64), np.zeros(2, np.int64)
+    columns = np.zeros((1, 2), np.uint8), pool, pool, pool.view(np.uint8)
+    scan_rows(
+        text, 1, 9, *names, *columns, one, two, np.zeros((1, 3), np.int64), np.zeros(3, np.int64)
+    )

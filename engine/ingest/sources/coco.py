@@ -21,7 +21,6 @@ from ..problems import Note, PointsAlone
 from ..source import SEGMENTED, Source
 from .json_columns import NotFlat, scan
 from .json_rows import UNREADABLE, decode_rows, malformed, misfit
-from .json_rows import UNREADABLE, decode_rows, malformed, misfit
 
 # COCO's ``segmentation``: polygons, and run-length masks, compressed or not.
 #
@@ -502,7 +501,7 @@ def _decoded(
             elif field == "segmentation":
                 columns[field] = pl.Series([bytes(one) or None for one in values], dtype=pl.Binary)
             elif field in _NEEDED:
-                columns[field] = _lists(values, field, name, what, done)
+                columns[field] = _number_lists(values, field, name, what, done)
             elif field == "bbox":
                 _refuse_sizes(values, name, what, done, turned=turned)
                 columns[field] = pl.Series(values, dtype=_NUMBERS)
@@ -513,7 +512,9 @@ def _decoded(
         done += len(rows)
 
 
-def _lists(values: Sequence[msgspec.Raw], field: str, name: str, what: str, done: int) -> pl.Series:
+def _number_lists(
+    values: Sequence[msgspec.Raw], field: str, name: str, what: str, done: int
+) -> pl.Series:
     """Return lists of numbers; null if missing."""
     texts = [bytes(one) or b"null" for one in values]
     try:

@@ -47,12 +47,12 @@ def scan(buffer: Any, fields: Sequence[str], raw: Collection[str] = ()) -> Itera
     while buffer[end - 1] in _BLANK:
         end -= 1
     text = np.frombuffer(buffer, np.uint8, end)
-    names = [b'"%s"' % field.encode() for field in fields] + [b"true", b"false", b"null"]
-    limits = np.cumsum([0, *map(len, names)])
-    words = np.frombuffer(b"".join(names), np.uint8)
+    words = [b'"%s"' % field.encode() for field in fields] + [b"true", b"false", b"null"]
+    limits, joined = np.cumsum([0, *map(len, words)]), np.frombuffer(b"".join(words), np.uint8)
     is_raw = np.array([field in raw for field in fields])
-    following, slow = np.zeros(len(fields) + 1, np.int64), np.empty((_SLOW, 3), np.int64)
-    out = np.array([start.end(), 0, 0])
+    names = joined, limits, is_raw, scanner.powers_of_five()
+    slow, out = np.empty((_SLOW, 3), np.int64), np.array([start.end(), 0, 0])
+    state = np.zeros(len(fields) + 1, np.int64), slow, out
     sorts: dict[str, type[pl.DataType]] = {}
     rows = 0
     while True:
@@ -61,11 +61,9 @@ def scan(buffer: Any, fields: Sequence[str], raw: Collection[str] = ()) -> Itera
             kind = np.empty((len(fields), rows), np.uint8)
             value = np.empty((len(fields), rows), np.uint64)
             pool = np.empty((len(fields), size // 2), np.uint64)
-        at = int(out[0])
-        reason = scanner.scan_rows(
-            text, at, at + size, words, limits, is_raw, scanner.powers_of_five(), kind, value,
-            pool, pool.view(np.uint8), np.zeros(len(fields), np.int64), following, slow, out,
-        )  # fmt: skip
+            columns = kind, value, pool, pool.view(np.uint8)
+        at, used = int(out[0]), np.zeros(len(fields), np.int64)
+        reason = scanner.scan_rows(text, at, at + size, *names, *columns, used, *state)
         height = int(out[1])
         if reason == scanner.ODD or (reason == scanner.ENDED and out[0] != end):
             raise NotFlat
@@ -74,18 +72,20 @@ def scan(buffer: Any, fields: Sequence[str], raw: Collection[str] = ()) -> Itera
             part = value[column] if column >= 0 else pool[-1 - column]
             part.view(np.float64)[place] = number
         if height == 0:  # a row that is longer than a piece
+            if size > 2 * end:
+                raise NotFlat
             size *= 2
             continue
-        columns = []
+        frame = []
         for k, field in enumerate(fields):
             piece = kind[k, :height], value[k, :height], pool[k]
             column = _column(field, *piece, raw=field in raw)
-            columns.append(column)
+            frame.append(column)
             sort = type(column.dtype)
             sort = pl.List if sort == pl.Array else pl.Float64 if sort == pl.Int64 else sort
             if sort != pl.Null and sorts.setdefault(field, sort) != sort:
                 raise NotFlat
-        yield pl.DataFrame(columns)
+        yield pl.DataFrame(frame)
         if reason == scanner.ENDED:
             return
 
@@ -116,14 +116,14 @@ def _column(name: str, kind: Array, value: Array, pool: Array, *, raw: bool) -> 
             return pl.Series(name, pl.from_arrow(made))
         import pyarrow as pa
 
-        flat = pool.view(np.uint8)[: limits[-1]].copy()
+        joined = pool.view(np.uint8)[: limits[-1]].copy()
         valid = None if lacking is None else pa.array(~lacking).buffers()[1]
-        parts = [valid, pa.py_buffer(limits), pa.py_buffer(flat)]
+        parts = [valid, pa.py_buffer(limits), pa.py_buffer(joined)]
         made = pa.LargeBinaryArray.from_buffers(pa.large_binary(), kind.size, parts)
         column = pl.Series(name, pl.from_arrow(made))
         if raw:
             return column
-        if (flat == ord("\\")).any():
+        if (joined == ord("\\")).any():
             raise NotFlat
         try:
             return column.cast(pl.String)

@@ -434,7 +434,7 @@ TASK = Task(
     contents=Contents(of_tables=contents),
     truth=truth,
     ranking=Ranking(by_rank, by_value),
-    warm=("parts", "fits", "boxes", "masks"),
+    warm=("parts", "fits", "boxes", "masks", "rows"),
     examine=lambda frames, settings, _, workers: encode_batch(frames, settings, workers),
     needs_all_rows=needs_all_rows,
     by_labels=True,

@@ -1,0 +1,137 @@
+"""JSON arrays read as columns, against Python's json."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalengine.ingest.sources.json_columns import NotFlat, scan
+from evalengine.schemas.tuning import tuned
+
+FIELDS = ("image_id", "score", "bbox", "segmentation", "iscrowd", "name")
+
+digits = st.integers(0, 10**25).map(str)
+decimal = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    st.integers(-(2**53), 2**53).map(str),
+    st.builds(lambda a, b: f"{a}.{b}", digits, digits),
+    st.builds(lambda a, b, e: f"-{a}.{b}e{e}", digits, digits, st.integers(-360, 250)),
+    st.sampled_from(["-0", "-0.0", "0e9", "1e23", "5e-324", "9007199254740993.0"]),
+    st.sampled_from(["2.4703282292062327e-324", "2.4703282292062328e-324"]),
+    st.sampled_from(["2.2250738585072011e-308", "1.7976931348623157e308"]),
+)
+space = st.sampled_from(["", "", " ", "\n", "\r\n\t"])
+unread = st.sampled_from(
+    ['"}, {"', '[{"a": [1, "],["]}, null]', '{"b": {"}": true}}', "1e5", '"\\u00e9\\"\\\\"', "[]"]
+)
+values = {
+    "image_id": st.integers(-(2**63) + 1, 2**63 - 1).map(str),
+    "score": decimal,
+    "bbox": st.lists(decimal, max_size=5).map(lambda found: f"[{' , '.join(found)}]"),
+    "segmentation": st.sampled_from(["[[1, 2.5]]", '{"size": [3, 3], "counts": "a}\\\\"}', "null"]),
+    "iscrowd": st.sampled_from(["true", "false", "null"]),
+    "name": st.text(st.characters(exclude_characters='\\"', exclude_categories=["Cs", "Cc"])).map(
+        lambda text: f'"{text}"'
+    ),
+    "more": unread,
+    "bbo": unread,
+}
+
+
+@st.composite
+def arrays(draw: st.DrawFn) -> str:
+    """Objects with their keys in any order, some missing."""
+    rows = []
+    for _ in range(draw(st.integers(1, 5))):
+        keys = draw(st.lists(st.sampled_from([*values]), unique=True))
+        fields = [f'{draw(space)}"{key}"{draw(space)}:{draw(values[key])}' for key in keys]
+        rows.append("{" + ",".join(fields) + draw(space) + "}" + draw(space))
+    return draw(space) + "[" + ",".join(rows) + "]" + draw(space)
+
+
+def read(text: str, size: int = 1) -> pl.DataFrame:
+    data = text.encode() + b" " * 2 * size
+    with tuned(json_bytes=size):
+        return pl.concat(scan(data, FIELDS, raw=["segmentation"]), how="vertical_relaxed")
+
+
+def same(mine: Any, theirs: Any) -> bool:
+    """Equal, floats to the bit."""
+    if isinstance(theirs, list):
+        return len(mine) == len(theirs) and all(map(same, mine, theirs))
+    if isinstance(mine, float):
+        return struct.pack("d", mine) == struct.pack("d", float(theirs))
+    return type(mine) is type(theirs) and bool(mine == theirs)
+
+
+@given(arrays(), st.sampled_from([1, 8, 40]))
+@settings(max_examples=400)
+def test_values_are_those_of_json(text: str, size: int) -> None:
+    rows = json.loads(text)
+    if any(not math.isfinite(row.get("score") or 0) for row in rows):
+        return
+    found = read(text, size).to_dicts()
+    assert len(found) == len(rows)
+    for mine, theirs in zip(found, rows, strict=True):
+        raw = mine.pop("segmentation")
+        assert (raw is None) == ("segmentation" not in theirs)
+        assert raw is None or json.loads(raw) == theirs["segmentation"]
+        assert all(same(value, theirs.get(name)) for name, value in mine.items())
+
+
+OTHER = r"""
+{"score": 1}
+[{"score": 1}
+[{"score": 1,}]
+[{"score": 1} {"score": 2}]
+[{]}
+[{"score": 01}]
+[{"score": 1.}]
+[{"score": .5}]
+[{"score": +1}]
+[{"score": 1e}]
+[{"score": NaN}]
+[{"score": 1e999}]
+[{"score": tru}]
+[{"score" 1}]
+[{"x": "\q"}]
+[{"x": "\ud800"}]
+[{"x": "	"}]
+[{"x": [1, }]
+[{"x": [1,]}]
+[{"x": {"a"}}]
+[{"x": "]
+[{"x":[1]
+[{"score": 1}] x
+[{"score": 1, "score": 2}]
+[{"sc\u006fre": 1}]
+[{"score": "x"}, {"score": 1}]
+[{"bbox": [1, null]}]
+[{"bbox": [[1]]}]
+[{"image_id": 9223372036854775808}]
+[{"name": "a\n"}]
+[{"segmentation": 5}]
+[1]
+"""
+
+
+@pytest.mark.parametrize(
+    "text", [*OTHER.strip().splitlines(), '[{"x": ' + "[" * 70 + "]" * 70 + "}]"]
+)
+def test_other_documents_are_left_to_the_general_reader(text: str) -> None:
+    with pytest.raises(NotFlat):
+        read(text)
+    with pytest.raises(NotFlat):  # as the second of two pieces
+        read('[{"image_id": 1}, ' + text.lstrip("[ "))
+
+
+def test_short_documents_do_not_load_the_kernel() -> None:
+    with tuned(json_bytes=100), pytest.raises(NotFlat):
+        next(scan(b'[{"score": 1}]', FIELDS))
