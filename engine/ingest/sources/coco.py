@@ -19,7 +19,7 @@ from ..annotations.format import without_empty
 from ..geometry import BOX_NAMES
 from ..problems import Note, PointsAlone
 from ..source import SEGMENTED, Source
-from .json_columns import NotFlat, scan
+from .json_columns import NotFlat, list_column, scan
 from .json_rows import UNREADABLE, decode_rows, malformed, misfit
 
 # COCO's ``segmentation``: polygons, and run-length masks, compressed or not.
@@ -504,7 +504,7 @@ def _decoded(
                 columns[field] = _number_lists(values, field, name, what, done)
             elif field == "bbox":
                 _refuse_sizes(values, name, what, done, turned=turned)
-                columns[field] = pl.Series(values, dtype=_NUMBERS)
+                columns[field] = _listed(values)
             else:
                 columns[field] = pl.Series(values, dtype=pl.Float64)
         if rows:
@@ -518,11 +518,17 @@ def _number_lists(
     """Return lists of numbers; null if missing."""
     texts = [bytes(one) or b"null" for one in values]
     try:
-        decoded = map(msgspec.json.Decoder(list[float] | None).decode, texts)
-        return pl.Series([*decoded], dtype=_NUMBERS)
+        return _listed([*map(msgspec.json.Decoder(list[float] | None).decode, texts)])
     except msgspec.DecodeError:
         rows, expected = itertools.count(done), f"Expected one list {_NEEDED[field]}."
         raise _broken(texts, rows, list[float] | None, name, what, field, expected) from None
+
+
+def _listed(values: Sequence[list[float] | None]) -> pl.Series:
+    limits = np.cumsum([0, *(len(one or ()) for one in values)])
+    flat = np.fromiter(itertools.chain.from_iterable(filter(None, values)), np.float64, limits[-1])
+    lacking = np.array([one is None for one in values])
+    return list_column(flat, limits, lacking if lacking.any() else None)
 
 
 def _refuse_sizes(boxes: Sequence[Any], name: str, what: str, done: int, *, turned: bool) -> None:

@@ -90,6 +90,26 @@ def scan(buffer: Any, fields: Sequence[str], raw: Collection[str] = ()) -> Itera
             return
 
 
+def list_column(flat: Array, limits: Array, lacking: Array | None) -> pl.Series:
+    """Make a column of lists; their dtype is Array if all have one length.
+
+    Args:
+        flat: the numbers of all lists.
+        limits: [n + 1], where each begins and ends.
+        lacking: [n], rows that are null; None if no row is.
+    """
+    n, each = limits.size - 1, limits[1]
+    if lacking is None and each and (np.diff(limits) == each).all():
+        return pl.Series(flat.reshape(n, each))
+    if lacking is not None and lacking.all():
+        return pl.Series([None] * n, dtype=pl.Null)
+    import pyarrow as pa  # takes a while
+
+    mask = None if lacking is None else pa.array(lacking)
+    made = pa.LargeListArray.from_arrays(pa.array(limits), pa.array(flat), mask=mask)
+    return pl.Series(pl.from_arrow(made))
+
+
 def _column(name: str, kind: Array, value: Array, pool: Array, *, raw: bool) -> pl.Series:
     kinds = {*np.flatnonzero(np.bincount(kind)).tolist()}
     absent = {MISSING} if raw else {MISSING, _NULL}
@@ -106,14 +126,8 @@ def _column(name: str, kind: Array, value: Array, pool: Array, *, raw: bool) -> 
             ends = np.maximum.accumulate(np.where(lacking, 0, ends))
         limits = np.concatenate([[0], ends])
         if present == {NUMBERS}:
-            flat, each = pool[: limits[-1]].view(np.float64).copy(), limits[1]
-            if each and (np.diff(limits) == each).all():
-                return pl.Series(name, flat.reshape(kind.size, each))
-            import pyarrow as pa  # takes a while
-
-            mask = None if lacking is None else pa.array(lacking)
-            made = pa.LargeListArray.from_arrays(pa.array(limits), pa.array(flat), mask=mask)
-            return pl.Series(name, pl.from_arrow(made))
+            flat = pool[: limits[-1]].view(np.float64).copy()
+            return list_column(flat, limits, lacking).alias(name)
         import pyarrow as pa
 
         joined = pool.view(np.uint8)[: limits[-1]].copy()
