@@ -21,8 +21,8 @@ from .datums import (
     measure_slices,
     swap_bits,
 )
-from .label_maps import colour_ids
 from .json import powers_of_five, scan_rows
+from .label_maps import colour_ids
 from .labels import majority_order, match_labels, pooled_blocks
 from .masks import (
     closed,
