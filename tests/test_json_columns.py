@@ -133,5 +133,5 @@ def test_other_documents_are_left_to_the_general_reader(text: str) -> None:
 
 
 def test_short_documents_do_not_load_the_kernel() -> None:
-    with tuned(json_bytes=100), pytest.raises(NotFlat):
+    with pytest.raises(NotFlat):
         next(scan(b'[{"score": 1}]', FIELDS))

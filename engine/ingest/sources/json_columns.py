@@ -20,6 +20,7 @@ _BLANK = b" \t\r\n"
 _QUOTE, _TRUE, _FALSE, _NULL, _ARRAY, _OBJECT = b'"tfn[{'
 _ROW_BYTES = 16  # of the shortest rows; shorter ones end a piece earlier
 _SLOW = 1 << 12
+_COMPILED = 32  # by which shorter texts are worth the kernel once it is loaded
 
 
 class NotFlat(Exception):
@@ -41,8 +42,9 @@ def scan(buffer: Any, fields: Sequence[str], raw: Collection[str] = ()) -> Itera
             numbers, fields of several types: all that a general parser has to read or to explain.
     """
     size, end = 2 * tuning().json_bytes, len(buffer)
+    kernel: Any = scanner.scan_rows
     start = _OPENING.match(buffer)
-    if end < size or start is None:
+    if start is None or end < (size // _COMPILED if kernel.variants else size):
         raise NotFlat
     while buffer[end - 1] in _BLANK:
         end -= 1
@@ -63,7 +65,7 @@ def scan(buffer: Any, fields: Sequence[str], raw: Collection[str] = ()) -> Itera
             pool = np.empty((len(fields), size // 2), np.uint64)
             columns = kind, value, pool, pool.view(np.uint8)
         at, used = int(out[0]), np.zeros(len(fields), np.int64)
-        reason = scanner.scan_rows(text, at, at + size, *names, *columns, used, *state)
+        reason = kernel(text, at, at + size, *names, *columns, used, *state)
         height = int(out[1])
         if reason == scanner.ODD or (reason == scanner.ENDED and out[0] != end):
             raise NotFlat
