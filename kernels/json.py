@@ -321,7 +321,7 @@ def scan_rows(
                     n_slow += 1
                 u += 1
         elif c == 34:
-            at, flat = _string(text, at, False), False
+            at, flat = _string(text, at, c == 92), False  # False; a constant has another type
         else:
             size = 0
             for q in range(n_keys, n_keys + 3):

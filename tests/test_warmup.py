@@ -113,7 +113,7 @@ def test_masks_are_compiled_for_tasks_that_have_them(
 ) -> None:
     ran: list[str] = []
     get = tasks.get
-    names = ("inputs", "scores", "parts", "boxes", "walks", "masks")
+    names = ("inputs", "scores", "parts", "boxes", "walks", "masks", "rows")
     for name in names:
         monkeypatch.setattr(warm, name, partial(ran.append, name))
     monkeypatch.setattr(api.tasks, "get", lambda name: structs.replace(get(name), samples=tuple))
