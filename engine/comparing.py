@@ -319,9 +319,7 @@ def margins(
 
 
 def _narrowed(run: Tallied, metrics: Collection[str], by: Collection[str]) -> Tallied:
-    """Restrict a run to some metrics and slices; keeps all metrics if rows are named
-    differently.
-    """
+    """Restrict a run to some metrics and slices; keep all metrics if rows are named differently."""
     plan = run.plan
     if {*metrics} <= {metric.name for metric in plan.metrics}:
         plan = planner.narrowed(plan, list(metrics))

@@ -671,9 +671,7 @@ def ious_of(tallied: Tallied) -> list[str]:
 
 
 def refusal(frame: str, task: str, options: Options, tables: Tables) -> str:
-    """Return why tables cannot be scored by the first metric that fills a frame; empty if they
-    can.
-    """
+    """Return why the first metric that fills a frame cannot score tables; empty if it can."""
     names = (planner.filling(task, frame)[0].name,)
     try:
         score_tables(tables, options.replace(metrics=names, task=task))

@@ -61,8 +61,7 @@ class Column(msgspec.Struct, frozen=True):
         way_out: advice if its type does not fit, instead of the advice for its kind.
         numbered: regular expression of user's names that are such a column each; its matching group
             is a level, a fraction or in percent, which is appended to the contract's name. Empty
-            for
-            a single column.
+            for a single column.
         unclear: regular expression of user's names that may be further such columns.
         below: column (of the same level) whose values these may not exceed.
         rising: values increase with the level; otherwise a note is added.
@@ -121,8 +120,7 @@ class Table(msgspec.Struct, frozen=True):
         unread: columns that users may expect to count and that are ignored, each with the reason;
             their presence is reported.
         stand_ins: pairs of a required column and its substitute: if a table has only the second,
-            the
-            second is required instead.
+            the second is required instead.
         yields: all signs are needed to identify the task, and any other task that the columns fit
             has priority: texts may occur next to labels and lists.
         all_signs: all signs are needed to identify the task, since a single one may occur in tables

@@ -101,9 +101,8 @@ def did_you_mean(word: str, choices: Iterable[str], *, n: int = 1) -> str:
     A word misspells a name if one edit separates them, or two if it has seven letters or more;
     capitals do not count, and digits have to agree. Acronyms differ by single letters (MAE, MSE,
     MAPE), so for them only swapped letters, a doubled letter and a plural count as misspelt. If no
-    name
-    is misspelt, up to three names are suggested that start with the word or share its beginning
-    (prediction, predicted), the shortest first.
+    name is misspelt, up to three names are suggested that start with the word or share its
+    beginning (prediction, predicted), the shortest first.
     """
     # Imported here: only an error needs it. OSA counts a transposition as one edit ("mpa").
     from rapidfuzz.distance import OSA

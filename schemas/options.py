@@ -235,8 +235,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             fetched with the environment's credentials; false.
         raster_root: Folder that must contain a table's raster files; anywhere. E.g. data/masks
         beta: Weight of recall in F; 1. E.g. 0.5
-        average: The average that single numbers show: macro, micro, weighted or samples. E.g.
-            macro
+        average: The average that single numbers show: macro, micro, weighted or samples. E.g. macro
         positive_label: The positive of two labels; 1 or true unless given. E.g. spam
         zero_division: Value of a ratio without denominator; null unless given. E.g. 0
         k: Cut-offs of the metrics that have one. E.g. 1,5

@@ -52,8 +52,7 @@ _LISTINGS = ("text", "json", "csv", "markdown")
 def cli() -> None:
     """Score predictions against ground truths, table against table.
 
-    \b
-    Example:
+    \b Example:
       evalengine score predictions.parquet ground_truths.parquet
       evalengine score detections.json instances.json --dialect coco
 
@@ -141,12 +140,10 @@ def score(
     YOLO, Pascal VOC, CVAT, LabelMe or DOTA labels, or of label maps; a TREC run. `score --help
     TASK` shows the options of a task.
 
-    \b
-    Example:
-      evalengine score preds.parquet gts.parquet --by weather --out runs/monday
-      evalengine score runs/predict/labels data/labels/val
-      evalengine score preds.csv gts.csv --metric mAP,AP --iou 0.5,0.75 --format json
-      evalengine score preds.csv gts.csv --fail-under 'mAP[iou=0.5] >= 0.42'
+    \b Example:
+      evalengine score preds.parquet gts.parquet --by weather --out runs/monday evalengine score
+      runs/predict/labels data/labels/val evalengine score preds.csv gts.csv --metric mAP,AP --iou
+      0.5,0.75 --format json evalengine score preds.csv gts.csv --fail-under 'mAP[iou=0.5] >= 0.42'
     """
     given = arguments(storage, datums, labels, fields)
     if export is not None and (form or frame):
@@ -270,8 +267,7 @@ def check(
 
     Exits with 1 if a warning means that the numbers would be meaningless.
 
-    \b
-    Example:
+    \b Example:
       evalengine check preds.parquet gts.parquet
     """
     from ..api import check as run
@@ -322,8 +318,7 @@ def fuse(
     condorcet take ranks; combsum, combmnz, combanz, combmax, combmin, combmed, gmnz, wsum and
     mixed take scores, after a normalisation by min-max, max, sum, zmuv, rank or borda.
 
-    \b
-    Example:
+    \b Example:
       evalengine fuse bm25.run dense.run --method rrf --out fused.run
       evalengine fuse bm25.run dense.parquet --method wsum --normalisation min-max --weights 0.3,0.7
     """
@@ -354,10 +349,8 @@ cli.add_command(judge)
 def metrics(names: tuple[str, ...], task: str | None, form: str) -> None:
     """List every metric: definition, range, formula, source.
 
-    \b
-    Example:
-      evalengine metrics mAP AR
-      evalengine metrics --task detection --format csv
+    \b Example:
+      evalengine metrics mAP AR evalengine metrics --task detection --format csv
     """
     from ..api import metrics_table
     from ..report import show
@@ -374,11 +367,9 @@ def schemas(names: tuple[str, ...], form: str) -> None:
 
     `schemas job` prints the JSON Schema of a job file.
 
-    \b
-    Example:
-      evalengine schemas predictions
-      evalengine schemas metrics --format json
-      evalengine schemas job > job.schema.json
+    \b Example:
+      evalengine schemas predictions evalengine schemas metrics --format json evalengine schemas job
+      > job.schema.json
     """
     if names == ("job",):
         import json
@@ -398,10 +389,8 @@ def schemas(names: tuple[str, ...], form: str) -> None:
 def warmup(task: str | None) -> None:
     """Compile every kernel now, for image builds.
 
-    \b
-    Example:
-      RUN evalengine warmup
-      RUN evalengine warmup --task retrieval
+    \b Example:
+      RUN evalengine warmup RUN evalengine warmup --task retrieval
     """
     import time
 

@@ -347,9 +347,7 @@ def arguments(storage: Sequence[str], datums: Any, labels: Any, fields: Any) -> 
 
 @contextmanager
 def progress_line() -> Iterator[Callable[[str], None] | None]:
-    """Yield a callback for step names that updates a line on a terminal; None without a
-    terminal.
-    """
+    """Yield a callback for step names that updates a line on a terminal; None without one."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -383,9 +381,7 @@ def print_messages(notes: Sequence[str]) -> None:
 
 
 def print_notes(card: Any) -> None:
-    """Print the notes of a scorecard on standard error, if standard output has no place for
-    them.
-    """
+    """Print a scorecard's notes on standard error, if standard output has no place for them."""
     from ..report.summary import ordered_notes
     from ..report.text import plain
 

@@ -198,9 +198,7 @@ def compared_gates(
 
 
 def on_github(form: str | None) -> bool:
-    """Return whether to write GitHub annotations: by format, or for tables within GitHub
-    Actions.
-    """
+    """Return whether to write GitHub annotations: by format, or for tables in GitHub Actions."""
     return form == "github" or (form == "table" and os.environ.get("GITHUB_ACTIONS") == "true")
 
 
@@ -346,8 +344,7 @@ def compare(
     that contains both sides. Differences are the second run minus the first; with more than two
     runs every pair is compared. Gates compare the second of two runs with the first.
 
-    \b
-    Example:
+    \b Example:
       evalengine compare runs/monday runs/tuesday
       evalengine compare a.parquet b.parquet --ground-truths gts.parquet --by weather
       evalengine compare a.parquet b.parquet -g gts.parquet --cluster video --format markdown

@@ -108,8 +108,7 @@ def calibration(found: Any, form: str, bins: bool, fit: bool) -> None:
     temperature and an isotonic fit are shown with the error before and after, also on held-out
     data. The run itself is not changed.
 
-    \b
-    Example:
+    \b Example:
       evalengine calibration preds.parquet gts.parquet --n-bins 10
       evalengine calibration runs/monday --bins --format csv
     """
@@ -129,8 +128,7 @@ def diagnose(found: Any, form: str, top: int) -> None:
     Warnings, labels that are confused, labels and slices worse than the rest, ground truths that
     are likely wrong, and duplicate datums, by how much of the error each explains.
 
-    \b
-    Example:
+    \b Example:
       evalengine diagnose preds.parquet gts.parquet --datums images.parquet
     """
     print_finding(found.first(top), form)
@@ -170,8 +168,7 @@ def errors(found: Any, form: str, rows: bool, to: str | None, out: str | None) -
     that contains both sides. Each datum is shown with its number and its errors; --rows lists the
     wrong predictions and the missed ground truths.
 
-    \b
-    Example:
+    \b Example:
       evalengine errors preds.parquet gts.parquet --top 20
       evalengine errors preds.parquet gts.parquet --rows --sort score --format csv
       evalengine errors preds.parquet gts.parquet --datums images.parquet --to cvat -o errors.xml
@@ -211,8 +208,7 @@ def explain(
     excluded, its bounds, and the rows behind it. PREDICTIONS may then be a folder that `score
     --out` wrote.
 
-    \b
-    Example:
+    \b Example:
       evalengine explain preds.parquet gts.parquet --metric mAP --by weather
       evalengine explain preds.parquet gts.parquet --number 'AP[label=car,iou=0.5]'
     """
@@ -259,8 +255,7 @@ def label_errors(found: Any, form: str) -> None:
     classification labels are judged by confident learning, in detection by confident predictions
     that contradict them.
 
-    \b
-    Example:
+    \b Example:
       evalengine label-errors preds.parquet gts.parquet --top 20
       evalengine label-errors boxes.parquet truths.parquet --reason missing --format csv
     """
@@ -286,8 +281,7 @@ def limits(found: Any, form: str, every: bool) -> None:
     passed; `at least`, reached, and other choices may go further. The widest come first.
     PREDICTIONS may be a folder that `score --limits --out` wrote.
 
-    \b
-    Example:
+    \b Example:
       evalengine limits run.txt qrels.txt --metric nDCG@10,MAP
       evalengine limits preds.json gts.json --dialect coco --format csv
     """
@@ -332,8 +326,7 @@ def slices(found: Any, form: str) -> None:
     are searched for those whose datums are worst; the metric is then computed in each and
     elsewhere.
 
-    \b
-    Example:
+    \b Example:
       evalengine slices runs/monday --datums images.parquet
       evalengine slices preds.parquet gts.parquet --datums images.parquet --by weather,camera
     """
@@ -365,8 +358,7 @@ def thresholds(found: Any, form: str, output: str | None) -> None:
     ThresholdAtRecall, ThresholdAtFPR (classification), ThresholdAtCost, ThresholdAtEqualError; by
     default all. Each threshold comes with its result on data that did not choose it.
 
-    \b
-    Example:
+    \b Example:
       evalengine thresholds preds.parquet gts.parquet --metric ThresholdAtMaxF -o best.json
       evalengine score preds.parquet gts.parquet --thresholds best.json
     """

@@ -71,8 +71,7 @@ def run(
     same folder at a time. Exit status: 0 done, 1 a gate failed, 2 wrong job or input, 3
     anything else, such as another run at work; 143 after SIGTERM, 130 after SIGINT.
 
-    \b
-    Example:
+    \b Example:
       evalengine run nightly.toml
       evalengine run nightly.toml --set date=2026-11-20 --log-format json
     """

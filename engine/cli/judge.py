@@ -20,8 +20,7 @@ _LEVELS = click.Choice(("low", "high"))
 def judge() -> None:
     """Judge texts with a language model, and score the verdicts.
 
-    \b
-    Example:
+    \b Example:
       evalengine judge run answers.parquet --metric Faithfulness,Bias \\
         --model my-model --base-url http://localhost:8000/v1 --out verdicts.parquet
       evalengine score verdicts.parquet --task judged
@@ -173,8 +172,7 @@ def run(data: str, references: str | None, form: str, **given: Any) -> None:
     REFERENCES, if given, has one ground truth per row: datum_id and text. Every answer is cached as
     it arrives: the same command resumes and repeats no request.
 
-    \b
-    Example:
+    \b Example:
       evalengine judge run answers.parquet --metric Faithfulness --model my-model \\
         --base-url http://localhost:8000/v1 --out verdicts.parquet --max-requests 1000
     """
@@ -242,11 +240,9 @@ def _progress() -> Iterator[Callable[[Any], None]]:
 def prompts(names: tuple[str, ...], out: str | None) -> None:
     """Print the prompts, or copy them.
 
-    \b
-    Example:
-      evalengine judge prompts
-      evalengine judge prompts faithfulness
-      evalengine judge prompts --out my_prompts
+    \b Example:
+      evalengine judge prompts evalengine judge prompts faithfulness evalengine judge prompts --out
+      my_prompts
     """
     from ..judge.prompts import copy_prompts, load_prompts, prompt_text
 
@@ -291,8 +287,7 @@ def export(
     Metrics of several steps need several rounds: export, have the files answered, import, and
     export again until no requests remain.
 
-    \b
-    Example:
+    \b Example:
       evalengine judge export answers.parquet --metric Bias --model my-model \\
         --base-url http://localhost:8000/v1 --out round1
     """
@@ -323,8 +318,7 @@ def export(
 def import_(files: tuple[str, ...], cache: str) -> None:
     """Put the output and error files of batches into the cache.
 
-    \b
-    Example:
+    \b Example:
       evalengine judge import round1/output.jsonl round1/errors.jsonl
     """
     from ..judge.judging import read_batches

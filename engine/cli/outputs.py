@@ -51,8 +51,7 @@ def plot(
     RUN is a folder that `score --out` or a job wrote. Without KIND the kinds available for this run
     are listed. Needs matplotlib: pip install 'evalengine[plot]'.
 
-    \b
-    Example:
+    \b Example:
       evalengine plot runs/tuesday
       evalengine plot runs/tuesday precision_recall -o pr.png --baseline runs/monday
     """
@@ -134,8 +133,7 @@ def report(
     verdict, numbers, labels, curves, slices, errors, the worst datums, notes, and the origin of it
     all. With a baseline, differences are shown with their intervals.
 
-    \b
-    Example:
+    \b Example:
       evalengine score preds.parquet gts.parquet --out runs/tuesday
       evalengine report runs/tuesday --baseline runs/monday -o report.html
     """
@@ -214,8 +212,7 @@ class Formats(Commands):
 def convert() -> None:
     """Convert other formats to tables, COCO JSON or tracks as text.
 
-    \b
-    Example:
+    \b Example:
       evalengine convert auto labels/ --to coco --out coco
     """
 
@@ -317,8 +314,7 @@ def _listed(files: dict[str, int], out: str) -> None:
 def coco(ground_truths: str, predictions: str | None, out: str, to: str) -> None:
     """COCO's ground-truth JSON, and a results JSON if there is one, as Parquet tables.
 
-    \b
-    Example:
+    \b Example:
       evalengine convert coco instances.json detections.json --out tables
       evalengine score tables/predictions.parquet tables/groundtruths.parquet \\
         --datums tables/datums.parquet --labels tables/labels.parquet --dialect coco
@@ -338,8 +334,7 @@ def trec(run: str, qrels: str | None, out: str) -> None:
 
     TREC's lines, BEIR's TSV and JSON and MS MARCO's files are read, gzip-compressed or not.
 
-    \b
-    Example:
+    \b Example:
       evalengine convert trec bm25.run qrels.txt --out tables
     """
     from ..ingest.converting import convert_trec
@@ -369,10 +364,8 @@ def demo(context: click.Context, name: str | None, out: str | None) -> int:
     TASK is detection by default. The tables are copied into a folder, and the command that scores
     them is printed first, so that you can change it and try again.
 
-    \b
-    Example:
-      evalengine demo
-      evalengine demo retrieval --out try
+    \b Example:
+      evalengine demo evalengine demo retrieval --out try
     """
     import tomllib
 

@@ -394,8 +394,7 @@ class OnDask:
 
     def _known(self) -> dict[str, Any]:
         """Workers that the scheduler knows now."""
-        result: dict[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
-        return result
+        return self._client.scheduler_info(n_workers=-1)["workers"]
 
     def _start(self) -> None:
         """A cluster of this machine's processes."""

@@ -169,8 +169,7 @@ def _cvat(images: list[_Image]) -> bytes:
             for name, value in (region.about | scored).items():
                 SubElement(box, "attribute", {"name": name}).text = str(value)
     indent(root)
-    written: bytes = tostring(root, encoding="utf-8", xml_declaration=True)
-    return written
+    return tostring(root, encoding="utf-8", xml_declaration=True)
 
 
 def _coco(images: list[_Image]) -> bytes:

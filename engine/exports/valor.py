@@ -490,9 +490,7 @@ def _empty_matrix() -> Entry:
 
 
 def _places(card: Scorecard) -> list[tuple[str, float | None, float | None]]:
-    """Return the keys of all confusion matrices, also empty ones: label key, IoU, score
-    threshold.
-    """
+    """Return the keys of all confusion matrices, also empty ones: label key, IoU and score."""
     if "confusion" not in card.frames:
         return []
     keys = card.labels["label_key"].unique(maintain_order=True).to_list()

@@ -35,8 +35,7 @@ class FindingResult(msgspec.Struct, kw_only=True, eq=False, dict=True):
 
     def _rows(self) -> pl.DataFrame:
         """Rows for programs."""
-        frame: pl.DataFrame = self.frame  # type: ignore[attr-defined]
-        return frame
+        return self.frame  # type: ignore[attr-defined]
 
     def _shown(self) -> pl.DataFrame:
         """Rows for people."""

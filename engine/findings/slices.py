@@ -328,8 +328,7 @@ class SearchResult(msgspec.Struct, frozen=True):
 def scores(size: Array, total: Array, scoring: Scoring) -> Array:
     """Scores of slices, float64 [m]."""
     n, alpha = scoring.n, scoring.alpha
-    made: Array = alpha * (total / size * (n / scoring.total) - 1) - (1 - alpha) * (n / size - 1)
-    return made
+    return alpha * (total / size * (n / scoring.total) - 1) - (1 - alpha) * (n / size - 1)
 
 
 class _Best:

@@ -69,8 +69,7 @@ class Pool:
     def rank(self) -> Array:
         """Rank of every row in its list, float64 [n], from 1."""
         place = np.arange(self.run.size) - np.repeat(self.list_start, self.list_size)
-        ranks: Array = (place + 1).astype(np.float64)
-        return ranks
+        return (place + 1).astype(np.float64)
 
     @cached_property
     def _grouped(self) -> tuple[Array, Array]:
@@ -117,15 +116,13 @@ class Pool:
         """The rows' values reduced by candidate, float64 [m]."""
         if not values.size:
             return values
-        reduced: Array = ufunc.reduceat(values[self.by_candidate], self.start)
-        return reduced
+        return ufunc.reduceat(values[self.by_candidate], self.start)
 
     def of_lists(self, ufunc: np.ufunc, values: Array) -> Array:
         """The rows' values reduced by list, float64 [lists]."""
         if not values.size:
             return values
-        reduced: Array = ufunc.reduceat(values, self.list_start)
-        return reduced
+        return ufunc.reduceat(values, self.list_start)
 
     def unranked(self) -> Array:
         """Return the Borda points of each document that is missing in a list, float64 [lists].
@@ -133,8 +130,7 @@ class Pool:
         The remaining points of the list are shared by the missing candidates of its query.
         """
         every = self.candidates[self.query[self.list_start]]
-        points: Array = (every - self.list_size + 1) / 2.0
-        return points
+        return (every - self.list_size + 1) / 2.0
 
     def unranked_total(self) -> Array:
         """Return the points of missing documents summed over all runs, per query, float64 [q].
@@ -145,8 +141,7 @@ class Pool:
         query = self.query[self.list_start]
         missing = self.n_runs - np.bincount(query, minlength=every.size)
         listed = np.bincount(query, self.unranked(), minlength=every.size)
-        total: Array = listed + missing * (every + 1) / 2.0
-        return total
+        return listed + missing * (every + 1) / 2.0
 
     def ranks_of_candidates(self) -> Array:
         """Return the rank of each candidate in each run, int32 [m, runs]; 2**31 - 1 if missing."""
@@ -200,8 +195,7 @@ def _ordered(key: Array, by: Array, document: Array) -> Array | None:
             return None
         size = np.diff(np.append(start, key.size))[place]
         ends = np.cumsum(size)
-        moved: Array = np.arange(key.size) + np.repeat(start[place] - (ends - size), size)
-        return moved
+        return np.arange(key.size) + np.repeat(start[place] - (ends - size), size)
     rows = pl.DataFrame({"key": key, "by": by, "document": document})
     order = pl.arg_sort_by("key", "by", "document", descending=[False, False, True])
     return rows.select(order).to_series().to_numpy()
@@ -253,8 +247,7 @@ def _weighed(pool: Pool, values: Array, settings: Settings) -> Array:
 
 
 def _mean(pool: Pool, values: Array, settings: Settings) -> Array:
-    mean: Array = pool.total(values) / pool.found
-    return mean
+    return pool.total(values) / pool.found
 
 
 def _many(pool: Pool, values: Array, settings: Settings) -> Array:
@@ -262,8 +255,7 @@ def _many(pool: Pool, values: Array, settings: Settings) -> Array:
 
 
 def _powered(pool: Pool, values: Array, settings: Settings) -> Array:
-    powered: Array = _weighed(pool, values, settings) * pool.found**settings.gamma
-    return powered
+    return _weighed(pool, values, settings) * pool.found**settings.gamma
 
 
 def _mixed(pool: Pool, values: Array, settings: Settings) -> Array:
@@ -285,8 +277,7 @@ def _median(pool: Pool, values: Array, settings: Settings) -> Array:
     ascending = values[pool.by_candidate]
     ascending = ascending[np.lexsort((ascending, candidate))]
     low = ascending[pool.start + (pool.found - 1) // 2]
-    median: Array = (low + ascending[pool.start + pool.found // 2]) / 2.0
-    return median
+    return (low + ascending[pool.start + pool.found // 2]) / 2.0
 
 
 def _reciprocal(pool: Pool, ranks: Array, settings: Settings) -> Array:

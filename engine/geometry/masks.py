@@ -543,8 +543,7 @@ def intersections(a: Masks, b: Masks, ia: Array, ib: Array, over: Over | None = 
 
 def boundary_depth(height: Array, width: Array, ratio: float) -> Array:
     """Return the width of the boundary of masks, pixels, int64; see :func:`boundary`."""
-    depth: Array = np.maximum(np.rint(ratio * np.sqrt(height**2 + width**2)), 1).astype(np.int64)
-    return depth
+    return np.maximum(np.rint(ratio * np.sqrt(height**2 + width**2)), 1).astype(np.int64)
 
 
 def boundary(masks: Masks, ratio: float = 0.02, over: Over | None = None) -> Masks:

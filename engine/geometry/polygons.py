@@ -519,8 +519,7 @@ def corners_of_polygons(polygons: Polygons) -> Array:
         f"Give four corners, or write {option('iou_type', 'segm')} or"
         f" {option('convert_to', 'polygon')}.",
     )
-    corners: Array = rings.xy[first[:, None] + np.arange(4)].reshape(-1, 8)
-    return corners
+    return rings.xy[first[:, None] + np.arange(4)].reshape(-1, 8)
 
 
 def smallest_boxes(corners: Array) -> Array:

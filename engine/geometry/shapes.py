@@ -111,8 +111,7 @@ def _united(parts: Array, start: Array, several: Array) -> tuple[Array, bool]:
 
 def _flat(table: Array) -> Array:
     """The polygons in a table of polygons and multipolygons, row by row."""
-    flat: Array = shapely.get_parts(table.ravel())
-    return flat
+    return shapely.get_parts(table.ravel())
 
 
 def _owners(table: Array) -> Array:
@@ -121,9 +120,7 @@ def _owners(table: Array) -> Array:
 
 
 def _polygonal(geometries: Array) -> Array:
-    """Return the polygonal part of each geometry: a polygon, a multipolygon, or an empty
-    polygon.
-    """
+    """Return the polygonal part of each geometry: a polygon, several, or an empty polygon."""
     made = np.full(len(geometries), shapely.Polygon(), object)
     members, owner = shapely.get_parts(geometries, return_index=True)
     # a collection may contain multipolygons

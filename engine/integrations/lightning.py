@@ -1,6 +1,4 @@
-"""Lightning: a callback that collects the results of validation and test steps, and logs
-numbers.
-"""
+"""Lightning: a callback that collects results of validation and test steps, and logs numbers."""
 
 from __future__ import annotations
 

@@ -397,9 +397,7 @@ class Baseline(msgspec.Struct, frozen=True):
         )
 
     def numbers(self, card: Scorecard) -> Numbers | None:
-        """Return the numbers for gates; label names are the run's if the baseline's were not
-        kept.
-        """
+        """Return the numbers for gates; names of labels are the run's if none were kept."""
         if self.metrics is None:
             return None
         labels = card.labels if self.labels is None else self.labels

@@ -256,8 +256,7 @@ class JobResult(msgspec.Struct, frozen=True):
     @property
     def card(self) -> Scorecard:
         """The result."""
-        card: Scorecard = load(self.plan.folder)
-        return card
+        return load(self.plan.folder)
 
 
 def run_job(

@@ -216,8 +216,7 @@ PLANS: dict[str, Plan] = {
 """Metric -> its calls."""
 
 Ask = Callable[[str, dict[str, Any], int], list[Any]]
-"""Function from prompt name, its inputs and judgment to texts or verdicts; raises
-:class:`Failed`.
+"""Function from prompt name, its inputs and judgment to texts or verdicts; raises :class:`Failed`.
 """
 Record = dict[str, Any]
 

@@ -542,9 +542,7 @@ def _page(plan: planner.Plan, tallies: Any, threads: Threads) -> Paged:
 
 
 def _highest(folder: Path, whole: Whole, plan: planner.Plan) -> float | None:
-    """Return the highest value of the column that metrics scale by, at least 0; None without
-    one.
-    """
+    """Return the highest value of the column that metrics scale by, at least 0; or None."""
     column = None if plan.does.scaling is None else plan.does.scaling.column(plan.needs)
     if column is None:
         return None

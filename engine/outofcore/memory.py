@@ -397,9 +397,7 @@ def refused(ready: Prepared, options: Options) -> str:
 
 
 def unclear(plan: planner.Plan, ready: Prepared, heads: Mapping[str, pl.DataFrame]) -> str:
-    """Return why the tables can only be interpreted from all rows; empty if the first ones
-    suffice.
-    """
+    """Return why tables can only be interpreted from all rows; empty if the first suffice."""
     asked = plan.does.needs_all_rows
     return "" if asked is None else asked(ready, heads, plan.settings, plan.options)
 

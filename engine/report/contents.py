@@ -295,8 +295,7 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
         outcome: a key of ``DASHES``.
         score: score of a prediction; None for a missed object.
         rings: outline of a polygon or mask in pixels of the thumbnail, even-odd fill rule; empty
-            for
-            boxes.
+            for boxes.
     """
 
     x: float
@@ -343,10 +342,8 @@ def pictures(datums: Sequence[Shown], folder: str) -> Pictures:
     """Return thumbnails of datums from a folder of images.
 
     A file is found by the datum's ``file_name``, otherwise by its id, with or without extension, in
-    the
-    folder or below it; ``7`` also finds ``000000000007.jpg``. Only the last part of foreign paths
-    and
-    URLs is used; files outside the folder are never opened.
+    the folder or below it; ``7`` also finds ``000000000007.jpg``. Only the last part of foreign
+    paths and URLs is used; files outside the folder are never opened.
 
     Args:
         datums: result of :func:`.contents.contents`.

@@ -668,9 +668,7 @@ def _where(row: dict[str, Any], names: Mapping[str, str], *, keyed: bool) -> str
 
 
 def _many(comparison: Comparison) -> Table:
-    """Make a table with one column per run; letters mark the runs it is significantly better
-    than.
-    """
+    """Make a table of one column per run; letters mark runs it is significantly better than."""
     runs = list(comparison.runs)
     letter = letters(comparison)
     first = headline(comparison, of_pair(comparison, *pairs(comparison)[0]))

@@ -98,8 +98,7 @@ class Scorecard:
         """Return everything computed, for ``pickle`` and ``copy``: frames, run, export names.
 
         Providers are dropped, since they refer to the run's arrays and threads. A copy exports from
-        its
-        frames, like a loaded result.
+        its frames, like a loaded result.
         """
         refuse_cut_off()
         made = {name: self.frame(name) for name in self.frames}
@@ -281,8 +280,7 @@ class Scorecard:
         """Return one number of the metrics frame; None if it is undefined.
 
         Columns that are not named default to the whole: the aggregate over labels, no slice, all
-        areas,
-        the largest cap on detections, the macro average, no cut-off.
+        areas, the largest cap on detections, the macro average, no cut-off.
 
         Args:
             metric: metric name, or its title in tables, such as COCO's AP50.
@@ -332,10 +330,8 @@ class Scorecard:
             prefix: prepended to every name, such as ``val/``.
             step: stored as ``step``, with the prefix; omitted by default.
             labels: include numbers per label. A metric without other numbers is always included if
-                it
-                has one label, or if it was named in ``metrics`` and its mean over labels (``mAP``
-                for
-                ``AP``) is missing.
+                it has one label, or if it was named in ``metrics`` and its mean over labels
+                (``mAP`` for ``AP``) is missing.
             slices: include numbers of slices.
             intervals: include ``_lower`` and ``_upper`` of numbers with an interval.
             undefined: value for undefined numbers, such as NaN; omitted by default.
@@ -359,33 +355,27 @@ class Scorecard:
 
     def to_valor(self) -> list[dict[str, Any]]:
         """Return Valor's list of ``{"type", "value", "parameters"}``, some with ``"label"``."""
-        exported: list[dict[str, Any]] = self._export("valor")
-        return exported
+        return self._export("valor")
 
     def to_phoenix(self) -> list[dict[str, Any]]:
         """Phoenix's list of ``{"name", "score", "kind", "direction"}``."""
-        exported: list[dict[str, Any]] = self._export("phoenix")
-        return exported
+        return self._export("phoenix")
 
     def to_continuous_eval(self) -> list[dict[str, float]]:
         """continuous-eval's dict of scores for every row."""
-        exported: list[dict[str, float]] = self._export("continuous_eval")
-        return exported
+        return self._export("continuous_eval")
 
     def to_panoptic(self) -> dict[str, Any]:
         """panopticapi's results: All, Things, Stuff and per_class."""
-        exported: dict[str, Any] = self._export("panoptic")
-        return exported
+        return self._export("panoptic")
 
     def to_remem(self) -> tuple[dict[str, float], list[dict[str, float]]]:
         """REMem's pooled values, and its dict for every example."""
-        exported: tuple[dict[str, float], list[dict[str, float]]] = self._export("remem")
-        return exported
+        return self._export("remem")
 
     def to_ragas(self) -> list[dict[str, float]]:
         """ragas' dict of scores for every row."""
-        exported: list[dict[str, float]] = self._export("ragas")
-        return exported
+        return self._export("ragas")
 
     def to_coco(self) -> Any:
         """pycocotools' names, stats and arrays; see ``evalengine.exports.coco``."""
@@ -397,13 +387,11 @@ class Scorecard:
 
     def to_kitti(self) -> dict[str, float]:
         """KITTI's AP and AOS in percent, under OpenPCDet's names."""
-        exported: dict[str, float] = self._export("kitti")
-        return exported
+        return self._export("kitti")
 
     def to_trec(self) -> str:
         """Return the output of ``trec_eval -q``: lines of measure, query or ``all``, and value."""
-        exported: str = self._export("trec")
-        return exported
+        return self._export("trec")
 
     def _export(self, name: str) -> Any:
         refuse_cut_off()
@@ -477,8 +465,7 @@ class Scorecard:
         """
         import evalengine
 
-        made: Path = evalengine.report(self, path, baseline=baseline, images=images)
-        return made
+        return evalengine.report(self, path, baseline=baseline, images=images)
 
     def __repr__(self) -> str:
         from ..report.summary import as_text

@@ -86,8 +86,7 @@ def one_value(
     rows = chosen_rows(metrics, labels, metric, filters)
     if rows.height > 1:
         raise ambiguous(rows, rows["metric"][0])
-    value: float | None = rows["value"][0]
-    return value
+    return rows["value"][0]
 
 
 def chosen_rows(

@@ -78,8 +78,7 @@ class FrameFile:
         """Copy the file.
 
         A hard link would not do: a change to the saved result would also change this frame and
-        every other
-        result saved from it.
+        every other result saved from it.
 
         Args:
             target: path that does not exist yet.

@@ -601,8 +601,7 @@ def margins(first: Tallied, second: Tallied, differing: int, asked: Wanted) -> M
     A datum has the same weight in both runs, so that shared datums cancel and others vary
     independently. This covers runs over the same datums (paired resamples), over disjoint datums
     (independent resamples), and everything between. If means skip datums without a prediction,
-    shared
-    datums that only one run answers are dropped, as in every comparison.
+    shared datums that only one run answers are dropped, as in every comparison.
 
     Args:
         first: the earlier run.

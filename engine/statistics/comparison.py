@@ -23,14 +23,11 @@ class Comparison:
         n: number of compared datums.
         differences: one row per pair of runs and number of the metrics frame: ``run_a, run_b``, the
             columns that identify a number, ``a, b, difference`` (b minus a), ``lower, upper`` (of
-            the
-            difference), ``se``, ``p`` (randomisation), ``p_adjusted``, ``wins, ties, losses``
-            (datums
-            that run b does better, equally, worse), ``detectable`` (the smallest difference
-            detected
-            with 80% power), ``support``, ``missing_a, missing_b`` (datums for which only the other
-            run has a value), ``coverage`` (compared share of the datums with a value in either
-            run).
+            the difference), ``se``, ``p`` (randomisation), ``p_adjusted``, ``wins, ties, losses``
+            (datums that run b does better, equally, worse), ``detectable`` (the smallest difference
+            detected with 80% power), ``support``, ``missing_a, missing_b`` (datums for which only
+            the other run has a value), ``coverage`` (compared share of the datums with a value in
+            either run).
         flips: one row per datum and aggregate that differs: ``run_a, run_b, datum_id``, the columns
             that identify a number, ``a, b, change`` (better or worse in run b).
         directions: metric -> ``higher`` or ``lower``, whichever is better.

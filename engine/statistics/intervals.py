@@ -132,8 +132,7 @@ class Sample(msgspec.Struct, frozen=True):
         point: float64 [m], the numbers.
         level: confidence, in (0, 1).
         range: smallest and largest possible value of the metric.
-        drawn: float64 [resamples, m], values, NaN if undefined; [0, m] if the method needs
-            none.
+        drawn: float64 [resamples, m], values, NaN if undefined; [0, m] if the method needs none.
         left_out: float64 [j, m], values without one cluster (or group of clusters); [0, m] if the
             method needs none.
         trials: float64 [m], number of independent trials of a proportion, NaN for other numbers.
@@ -225,8 +224,7 @@ def recentred(sample: Sample) -> Interval:
     """Compute percentile intervals, shifted so that the mean of the resamples is the number.
 
     Bounds are clipped to the range. Repeated datums raise interpolated precision, so that resampled
-    AP
-    is biased upwards.
+    AP is biased upwards.
     """
     low, high = quantiles(sample.drawn, _tails(sample.level)) - means(sample.drawn) + sample.point
     return Interval(
@@ -250,8 +248,7 @@ def bca(sample: Sample) -> Interval:
 
     Source: B. Efron, "Better bootstrap confidence intervals" (1987), as in scipy.stats.bootstrap:
     resamples equal to the number count half as below it. Undefined if all resamples are on one side
-    of
-    the number.
+    of the number.
     """
     drawn, point = sample.drawn, sample.point
     known = ~np.isnan(drawn)
@@ -281,8 +278,7 @@ def jackknife(sample: Sample) -> Interval:
     """Compute jackknife intervals with Student's t.
 
     Source: B. Efron, R. Tibshirani, An Introduction to the Bootstrap (1993), 11.5. With many
-    clusters,
-    groups of them are omitted in turn.
+    clusters, groups of them are omitted in turn.
     """
     known = ~np.isnan(sample.left_out)
     n = known.sum(axis=0)

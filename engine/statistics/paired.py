@@ -61,8 +61,7 @@ class ComparedDatums(msgspec.Struct, frozen=True):
         codes: per run int32 [n_datums], index of every datum in ``ids``, -1 for others.
         left_out: number of datums that are in some run but not compared.
         unanswered: per run, the datums without a prediction that are not compared, since means of
-            the
-            task skip them and another run answers them; may be empty.
+            the task skip them and another run answers them; may be empty.
     """
 
     ids: pl.Series
@@ -145,8 +144,7 @@ def answered_by_one(first: Tallied, second: Tallied) -> tuple[Array, Array]:
     """Return the datums of both runs that enter the means of only one, bool [n_datums] per run.
 
     Unlike :func:`datums_of`, datums that are missing from a run are ignored, since partitions
-    contain
-    different data.
+    contain different data.
     """
     runs = first, second
     rule, datums = first.plan.does.unanswered, [run.tallies.datums for run in runs]
@@ -505,8 +503,7 @@ def joined(first: Tallied, second: Tallied) -> tuple[Tallied, Array, Array]:
 
     Returns:
         the run; uint8 [datums], 0 for the first run, 1 for the second; int64 [datums], index of
-        each
-        among the first run's datums followed by the second's.
+        each among the first run's datums followed by the second's.
     """
     plan = first.plan
     datums = [run.tallies.datums for run in (first, second)]
@@ -635,8 +632,7 @@ def by_datum(
 
     Yields:
         metric, cells of the first chunk of datums, and values float64 [n, ...] over the cells'
-        other
-        axes, NaN if undefined; None if too large for memory.
+        other axes, NaN if undefined; None if too large for memory.
     """
     plan, tallies = run.plan, run.tallies
     cells_each = max(1, plan.does.cells_per_group(tallies, plan.settings))

@@ -44,8 +44,7 @@ class Drawing:
     @property
     def keys(self) -> Array | None:
         """Key of every datum, uint64 [n]; None if they are on disk."""
-        result: Array | None = self.tallies.datums.keys
-        return result
+        return self.tallies.datums.keys
 
     @cached_property
     def clusters(self) -> Array | None:
@@ -109,8 +108,7 @@ class Drawing:
 
         Returns:
             per metric float64 [resamples, numbers], the cells that become rows; [0, numbers] if not
-            due; or
-            the reason why there are no values.
+            due; or the reason why there are no values.
         """
         due = [True] * len(computed) if due is None else due
         sizes = [sum(places(one).size for one in cells) for _, _, cells in computed]
@@ -243,8 +241,7 @@ def _room(draws: int, numbers: int, scratch: str | None) -> Array:
 def of_rows(groups: Array, cells: Cells) -> Array:
     """Repeat per-group values for each of their numbers, [rows]."""
     each = math.prod(cells.shape) // max(groups.size, 1)
-    of: Array = groups[places(cells) // max(each, 1)]
-    return of
+    return groups[places(cells) // max(each, 1)]
 
 
 def spread(values: Array, where: Array, cells: Cells) -> Array:

@@ -443,10 +443,8 @@ class COCO:
         if isinstance(region, list):
             return mask.merge(mask.frPyObjects(region, image["height"], image["width"]))
         if isinstance(region["counts"], list):
-            one: dict[str, Any] = mask.frPyObjects(region, image["height"], image["width"])
-            return one
-        coded: dict[str, Any] = region
-        return coded
+            return mask.frPyObjects(region, image["height"], image["width"])
+        return region
 
     def annToMask(self, ann: Annotation) -> Array:
         """The mask of an annotation, uint8 [height, width]."""

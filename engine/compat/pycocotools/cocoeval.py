@@ -539,8 +539,7 @@ def cells_of(matched: Matched, results: Chosen, truths: Chosen, grid: Grid) -> l
 
 def _starts(cell: Array, n_cells: int) -> list[int]:
     """Offsets of ascending cells, [n_cells + 1]."""
-    result: list[int] = np.searchsorted(cell, np.arange(n_cells + 1)).tolist()
-    return result
+    return np.searchsorted(cell, np.arange(n_cells + 1)).tolist()
 
 
 def ranked_of(cells: Sequence[Any], grid: Grid, area: int) -> Ranked:

@@ -317,8 +317,7 @@ class Metric(ABC):
 
 
 def _plain(row: Array) -> list[Any]:
-    result: list[Any] = row.tolist()
-    return result
+    return row.tolist()
 
 
 def _total(counts: Array) -> list[Any]:

@@ -319,8 +319,7 @@ def confusion_matrix(
     if normalize is None:
         return matrix
     sums = matrix.sum(axis={"true": 1, "pred": 0, "all": None}[normalize], keepdims=True)
-    shares: Array = np.divide(matrix, sums, out=np.zeros(matrix.shape), where=sums != 0)
-    return shares
+    return np.divide(matrix, sums, out=np.zeros(matrix.shape), where=sums != 0)
 
 
 def multilabel_confusion_matrix(

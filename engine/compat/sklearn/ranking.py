@@ -50,8 +50,7 @@ class _Truth:
         """Return flags for the rows with a label."""
         if isinstance(label, str) != (self.values.dtype == pl.String):
             raise InputError(f"pos_label={label!r} is of another type than the labels.")
-        result: pl.Series = self.values == label
-        return result
+        return self.values == label
 
     def positive(self, pos_label: Any) -> pl.Series:
         """Return flags for the rows of the positive label, by default 1 if labels are 0 and 1 or -1

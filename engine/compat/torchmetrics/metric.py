@@ -261,8 +261,7 @@ def _probabilities(scores: Array) -> Array:
     if scores.ndim == 1:
         return 1 / (1 + np.exp(-scores))
     powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-    found: Array = powers / powers.sum(axis=1, keepdims=True)
-    return found
+    return powers / powers.sum(axis=1, keepdims=True)
 
 
 class _Ratio(_Classification):

@@ -56,8 +56,7 @@ class Pairs(msgspec.Struct, frozen=True):
         """Return a cached value, or compute it on first use."""
         if name not in self.made:
             self.made[name] = make()
-        made: R = self.made[name]
-        return made
+        return self.made[name]
 
 
 class Tokens(msgspec.Struct, frozen=True):
