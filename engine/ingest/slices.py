@@ -86,9 +86,26 @@ def plan_slices(
                 )
             plan.homes[piece] = _homes(piece, sides, entry, asked)
             for role in plan.homes[piece]:
-                if piece not in sides[role].naming.exprs:
-                    _sliceable(piece, sides[role].schema[piece], role, asked)
-                    plan.extra.setdefault(role, []).append(pl.col(piece))
+                if piece in sides[role].naming.exprs:
+                    continue
+                dtype, called = sides[role].schema[piece], role.replace("_", " ")
+                if piece == ROW:
+                    raise InputError(
+                        f"{asked}: rows are numbered here in a column named {piece!r}. Give the"
+                        f" column of the {called} another name.",
+                        code="reserved_name",
+                        column=piece,
+                    )
+                if dtypes.foreign(dtype) or dtype.is_nested() or dtype in (pl.Binary, pl.Object):
+                    raise InputError(
+                        f"{asked}: column {piece!r} of the {called} has dtype {dtype}; slices and"
+                        " clusters need plain values (strings, integers, booleans, dates). Cast it"
+                        " to String before scoring.",
+                        code="wrong_dtype",
+                        side=role,
+                        column=piece,
+                    )
+                plan.extra.setdefault(role, []).append(pl.col(piece))
     return plan
 
 
@@ -108,25 +125,6 @@ def _homes(piece: str, sides: Mapping[str, Side], entry: str, asked: str) -> tup
         code="column_missing",
         column=piece,
     )
-
-
-def _sliceable(piece: str, dtype: pl.DataType, role: str, asked: str) -> None:
-    if piece == ROW:
-        raise InputError(
-            f"{asked}: rows are numbered here in a column named {piece!r}. Give the column of the"
-            f" {role.replace('_', ' ')} another name.",
-            code="reserved_name",
-            column=piece,
-        )
-    if dtypes.foreign(dtype) or dtype.is_nested() or dtype in (pl.Binary, pl.Object):
-        raise InputError(
-            f"{asked}: column {piece!r} of the {role.replace('_', ' ')} has dtype {dtype}; slices"
-            " and clusters need plain values (strings, integers, booleans, dates). Cast it to"
-            " String before scoring.",
-            code="wrong_dtype",
-            side=role,
-            column=piece,
-        )
 
 
 def build_slices(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import product
 
 import msgspec
 import polars as pl
@@ -150,7 +151,15 @@ def _one_for_all(
     names = condition.names
     sides = [side for side in SIDES if side in tables and tables[side].has(names)]
     if DATUMS in tables and tables[DATUMS].has(names):
-        _conflict(condition, sides, tables)
+        for side, name in product(sides, names):  # one thing there and another here, as width
+            if name in tables[side].naming.recognised and name in tables[DATUMS].naming.exprs:
+                raise InputError(
+                    f"{option('where', condition.text)}: {name!r} is a column of the {side} and, "
+                    "with another meaning, of the datums. To choose: "
+                    f"{option('where', {side: '...'})} or {option('where', {'datums': '...'})}.",
+                    code="ambiguous_column",
+                    column=name,
+                )
         condition.whole_datums = True
         return {DATUMS: condition}
     if len(sides) == 1 and sides != [TABLE] and set(names) <= set(by):
@@ -160,20 +169,6 @@ def _one_for_all(
             _no_column(condition, tables), code="column_missing", columns=condition.names
         )
     return dict.fromkeys(sides, condition)
-
-
-def _conflict(condition: Condition, sides: list[str], tables: Mapping[str, Side]) -> None:
-    """A name that is one thing in the datums and another in a side (``width``) is no guess."""
-    for side in sides:
-        for name in condition.names:
-            if name in tables[side].naming.recognised and name in tables[DATUMS].naming.exprs:
-                raise InputError(
-                    f"{option('where', condition.text)}: {name!r} is a column of the {side} and, "
-                    "with another meaning, of the datums. To choose: "
-                    f"{option('where', {side: '...'})} or {option('where', {'datums': '...'})}.",
-                    code="ambiguous_column",
-                    column=name,
-                )
 
 
 def _no_column(condition: Condition, tables: Mapping[str, Side]) -> str:

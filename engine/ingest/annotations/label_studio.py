@@ -149,24 +149,30 @@ def _read(look: Look) -> Source:
 
 
 def _notes(counts: _Counts) -> tuple[Note, ...]:
-    notes = [*skipped_note(counts.skipped)]
-    if counts.cancelled:
-        message = f"{counts.cancelled:,} cancelled annotations are skipped."
-        notes.append(Note("annotations_cancelled", message, counts.cancelled))
-    if counts.labels:
-        message = f"{count_of(counts.labels, 'region')} with several labels count once for each."
-        notes.append(Note("labels_several", message, counts.labels))
-    if counts.several:
-        message = f"{counts.several:,} images have several annotations: the first of each counts."
-        notes.append(Note("annotations_several", message, counts.several))
-    if counts.predicted:
-        models = ", ".join(map(repr, [*counts.models][:_SHOWN]))
-        message = (
-            f"{counts.predicted:,} images have several predictions (model versions {models}): the"
-            " first of each counts. Export them one model at a time to score the others."
-        )
-        notes.append(Note("predictions_several", message, counts.predicted))
-    return tuple(notes)
+    models = ", ".join(map(repr, [*counts.models][:_SHOWN]))
+    regions = count_of(counts.labels, "region")
+    first = "the first of each counts."
+    counted = (
+        (
+            "annotations_cancelled",
+            counts.cancelled,
+            f"{counts.cancelled:,} cancelled annotations are skipped.",
+        ),
+        ("labels_several", counts.labels, f"{regions} with several labels count once for each."),
+        (
+            "annotations_several",
+            counts.several,
+            f"{counts.several:,} images have several annotations: {first}",
+        ),
+        (
+            "predictions_several",
+            counts.predicted,
+            f"{counts.predicted:,} images have several predictions (model versions {models}):"
+            f" {first} Export them one model at a time to score the others.",
+        ),
+    )
+    notes = (Note(kind, message, n) for kind, n, message in counted if n)
+    return (*skipped_note(counts.skipped), *notes)
 
 
 def _name(task: _Task, file: str, number: int) -> str:

@@ -395,7 +395,15 @@ def _read(look: Look) -> Source:
     rows = rows.with_columns(
         pl.Series("datum_id", [ids[files.labels[at]] for at in rows["file"]], dtype=pl.String)
     ).drop("file")
-    _refuse_unnamed(rows, files.names, lines)
+    if files.names:
+        odd = np.flatnonzero(~rows["label_value"].is_in([*files.names]).to_numpy())
+        if odd.size:
+            raise lines.broken(
+                int(odd[0]),
+                f"class {rows['label_value'][int(odd[0])]} has no name, and {len(files.names)}"
+                f" classes have ({odd.size:,} such lines)",
+                "Add it to the names, or correct the line.",
+            )
     labels = pl.DataFrame(
         {"label_value": [*files.names], "label_name": [*files.names.values()]},
         schema={"label_value": pl.Int64, "label_name": pl.String},
@@ -413,20 +421,6 @@ def _read(look: Look) -> Source:
 _NAMELESS = Note(
     NAMELESS, "no class names next to the labels (data.yaml, classes.txt), so classes are numbers."
 )
-
-
-def _refuse_unnamed(rows: pl.DataFrame, names: Mapping[int, str], lines: _Lines) -> None:
-    """Refuse class numbers beyond those that have names."""
-    if not names:
-        return
-    odd = np.flatnonzero(~rows["label_value"].is_in([*names]).to_numpy())
-    if odd.size:
-        raise lines.broken(
-            int(odd[0]),
-            f"class {rows['label_value'][int(odd[0])]} has no name, and {len(names)} classes have"
-            f" ({odd.size:,} such lines)",
-            "Add it to the names, or correct the line.",
-        )
 
 
 class _Lines(msgspec.Struct):

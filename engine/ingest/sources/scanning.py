@@ -75,7 +75,19 @@ def _dtypes(
         texts: the table, all columns strings; nulls are ignored.
     """
     names = texts.collect_schema().names()
-    _refuse_repeated(names, path)
+    twice = [
+        name[: match.start()]
+        for name in names
+        if (match := _AGAIN.search(name)) and name[: match.start()] in names
+    ]
+    if any(twice):  # unnamed columns, as of commas at the line's end, are none
+        named = ", ".join(map(repr, dict.fromkeys(filter(None, twice))))
+        raise ReadError(
+            f"{path}: the header names {named} more than once. Rename the columns, so that it"
+            " is clear which is meant.",
+            code="column_twice",
+            columns=sorted({*filter(None, twice)}),
+        )
     asked = [pl.col(name) for name in names]
     seen = texts.select(
         *(_kind(column).bitwise_or().alias(f"kind {i}") for i, column in enumerate(asked)),
@@ -93,22 +105,6 @@ def _dtypes(
         if found[name] == pl.Int64 and length > _LONG
     ]
     return found | (_long_integers(texts, long) if long else {})
-
-
-def _refuse_repeated(names: Sequence[str], path: str) -> None:
-    twice = [
-        name[: match.start()]
-        for name in names
-        if (match := _AGAIN.search(name)) and name[: match.start()] in names
-    ]
-    if any(twice):  # unnamed columns, as of commas at the line's end, are none
-        named = ", ".join(map(repr, dict.fromkeys(filter(None, twice))))
-        raise ReadError(
-            f"{path}: the header names {named} more than once. Rename the columns, so that it"
-            " is clear which is meant.",
-            code="column_twice",
-            columns=sorted({*filter(None, twice)}),
-        )
 
 
 def _kind(column: pl.Expr) -> pl.Expr:
