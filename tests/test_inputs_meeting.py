@@ -280,3 +280,12 @@ def test_unsigned_ids_one_higher_are_a_warning() -> None:
     truths = pl.DataFrame({"datum_id": ids, "label_value": [0, 1] * 10})
     card = ee.score(truths.with_columns(pl.col("datum_id") + 1, score=0.5), truths)
     assert "ids_one_off" in {found.code for found in card.findings}
+
+
+def test_boxes_of_unsigned_ids_that_do_not_overlap_are_scored() -> None:
+    """Ids beyond Int64 are not moved to look at their boxes."""
+    ids = pl.Series([2**63 + i for i in range(20)], dtype=pl.UInt64)
+    corners = dict(zip(CORNERS, (0.0, 0.0, 5.0, 5.0), strict=True))
+    truths = pl.DataFrame({"datum_id": ids, "label_value": [0] * 20}).with_columns(**corners)
+    moved = truths.with_columns(pl.col(CORNERS) + 100.0, score=0.5)
+    assert "boxes_apart" in {found.code for found in ee.score(moved, truths).findings}
