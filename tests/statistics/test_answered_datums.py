@@ -93,7 +93,7 @@ def test_gates_are_about_what_both_answer(surely: str, lacking: int, tmp_path: P
             numbers_of(card),
             numbers_of(baseline),
             compare=compare_with(baseline, card),
-            apart=means_differ_in_datums(baseline, card),
+            differ=means_differ_in_datums(baseline, card),
         )
         # No draw moves a difference of 0, which is no certainty where runs are not identical.
         passed = "passed" if lacking == 1 and not surely else "failed"

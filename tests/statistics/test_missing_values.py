@@ -235,7 +235,7 @@ def judged(missed: int, *gates: str, folder: Path | None = None) -> list[Verdict
         numbers_of(card),
         numbers_of(earlier),
         compare=compare_with(earlier, card),
-        apart=means_differ_in_datums(earlier, card),
+        differ=means_differ_in_datums(earlier, card),
     )
 
 
@@ -264,7 +264,7 @@ def test_a_baseline_that_keeps_no_tally() -> None:
         for one in (a, b, organs(3)[2])
     )
     gates = parse_gates(["HD95 <= baseline"], ())
-    assert judge_gates(gates, card, earlier, apart=None)[0].status == "failed"
-    assert judge_gates(gates, few, earlier, apart=None)[0].status == "passed"
+    assert judge_gates(gates, card, earlier, differ=None)[0].status == "failed"
+    assert judge_gates(gates, few, earlier, differ=None)[0].status == "passed"
     gates = parse_gates(["HD95 <= baseline", "coverage >= 0.5"], ())
-    assert judge_gates(gates, card, earlier, apart=None)[0].status == "passed"
+    assert judge_gates(gates, card, earlier, differ=None)[0].status == "passed"
