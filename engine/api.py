@@ -15,7 +15,7 @@ from .executors import Threads
 from .ingest.frames import checked_frames
 from .ingest.opening import Tables
 from .ingest.problems import count_of
-from .ingest.rules.columns import columns_told
+from .ingest.rules.columns import describe_columns
 from .ingest.values import sides_by_name
 from .plan import planner
 from .progress import Progress
@@ -212,7 +212,7 @@ def explain(
         return planner.explain(planner.make_plan(chosen, _task_of(chosen)))
     opened = open_tables(tables, chosen)
     plan = opened.plan
-    memory = partitions.told_of_memory(plan, opened.inputs, plan.options)
+    memory = partitions.describe_memory(plan, opened.inputs, plan.options)
     frames = checked_frames(opened.inputs, plan.task, plan.options)
     plan = planner.fitted(plan, frames)
     message = "\n".join([planner.explain(plan), *memory])
@@ -221,7 +221,7 @@ def explain(
         f" from {frames.sources.get(name)}"
         for name, count in rows_of(frames).items()
     ]
-    return "\n".join([*inputs, *columns_told(frames.columns()), message])
+    return "\n".join([*inputs, *describe_columns(frames.columns()), message])
 
 
 def metrics_table() -> pl.DataFrame:

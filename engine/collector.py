@@ -19,7 +19,7 @@ from .ingest.geometry import wanted_fields
 from .ingest.problems import Note, listing
 from .ingest.source import Source
 from .ingest.sources.objects import FORMAT as LABEL_MAPS
-from .ingest.sources.objects import nothing_found, refuse_uneven
+from .ingest.sources.objects import empty_images, refuse_uneven
 from .ingest.sources.tables import open_source
 from .ingest.values import open_datums, paired_values, value_pair
 from .outofcore.memory import BASE, limit_of
@@ -389,7 +389,7 @@ class Collector:
                 frame = pl.DataFrame([pair[0].alias(PREDICTIONS), pair[1].alias(GROUND_TRUTHS)])
                 return {VALUES: Source(frame.lazy(), VALUES, VALUES, places=frame.height)}
         if ground_truths is not None:
-            predictions = nothing_found(predictions, ground_truths)
+            predictions = empty_images(predictions, ground_truths)
             refuse_uneven(predictions, ground_truths)
         first = TABLE if ground_truths is None and self.ground_truths is None else PREDICTIONS
         given = {first: predictions, GROUND_TRUTHS: ground_truths}

@@ -28,7 +28,7 @@ from .ingest.frames import Frames, checked_frames
 from .ingest.geometry import wanted_fields
 from .ingest.infer import infer_task
 from .ingest.opening import Inputs, Tables, open_inputs
-from .ingest.preparing import POINTS, points_alone
+from .ingest.preparing import POINTS, only_keypoints
 from .ingest.problems import MANY, Note, PointsAlone, listing
 from .outofcore.memory import BASE, free_memory, limit_of, too_many_labels
 from .plan import limits, planner, summary
@@ -101,7 +101,7 @@ def open_tables(tables: Tables, options: Options) -> Opened:
     try:
         inputs = open_inputs(tables, options, room=room)
         task = infer_task(inputs, options)
-        alone = options.iou_type is None and points_alone(inputs, task, options)
+        alone = options.iou_type is None and only_keypoints(inputs, task, options)
     except PointsAlone:
         if options.iou_type is not None:
             raise

@@ -17,7 +17,7 @@ from refusals import refused
 import evalengine as ee
 from evalengine.geometry.masks import read_masks
 from evalengine.ingest.annotations.format import mask_row
-from evalengine.ingest.files import LONG, Room, text_held
+from evalengine.ingest.files import LONG, Room, measure_text
 
 TRUTHS = pl.DataFrame({"datum_id": [1, 2, 3], "label_value": ["a", "b", "a"]})
 TRACK = '<box frame="{}" xtl="1" ytl="1" xbr="5" ybr="5" outside="0"/>'
@@ -60,7 +60,7 @@ def test_the_longest_line_of_a_text(tmp_path: Path) -> None:
             lines = [b"a,b", b"x" * longest, b"1,2"] * 2 + [b"1,2"] * 500_000
             data = b"\n".join(lines)
             path.write_bytes(gzip.compress(data, 1) if ending else data)
-            found = text_held(str(path))
+            found = measure_text(str(path))
             assert found.cell == found.least == (longest if longest > LONG else 0)
             assert found.group == 10 * found.cell  # two such lines
             assert found.total == (len(data) if ending else 0)
@@ -79,13 +79,13 @@ def test_compressed_files_are_read_once(tmp_path: Path) -> None:
 
     size = damaged(text)
     much = 2000 * size
-    assert text_held(str(path), Room(lambda: much, 0, given=False)).total == len(text)
+    assert measure_text(str(path), Room(lambda: much, 0, given=False)).total == len(text)
     for room in (Room(lambda: much, 0), Room(lambda: 900 * size, 0, given=False), None):
         with pytest.raises(ee.ReadError, match="gzip"):
-            text_held(str(path), room)
+            measure_text(str(path), room)
     damaged(b"1" * LONG)
     with pytest.raises(ee.ReadError, match="gzip"):
-        text_held(str(path), Room(lambda: 10**15, 0, given=False))
+        measure_text(str(path), Room(lambda: 10**15, 0, given=False))
 
 
 def test_small_tables_do_not_ask_for_free_memory(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalengine.ingest.ids import ALL, Bucket, DatumIds, dealt, encode, marks_of
+from evalengine.ingest.ids import ALL, Bucket, DatumIds, bitmap_of, dealt, encode
 from evalengine.schemas.tuning import Tuning, tuned
 
 ENDS = {
@@ -35,13 +35,13 @@ def close(draw: st.DrawFn, n_columns: int = 1) -> list[pl.Series]:
 def test_marks_are_the_set(columns: list[pl.Series]) -> None:
     with tuned(block_rows=7):
         chunked = pl.concat([columns[0], columns[0].reverse()], rechunk=False)
-        found = marks_of([chunked], 41)
+        found = bitmap_of([chunked], 41)
         assert found is not None
         expected = sorted(set(columns[0].to_list()))
         assert found.series(columns[0]).to_list() == expected
         assert found.series(columns[0]).dtype == columns[0].dtype
         assert found.count == len(expected)
-        assert marks_of([chunked], found.flags.size - 1) is None
+        assert bitmap_of([chunked], found.flags.size - 1) is None
 
 
 @settings(deadline=None)

@@ -12,7 +12,7 @@ import polars as pl
 from .. import dialects, metrics, tasks
 from ..ingest.opening import Tables
 from ..ingest.problems import count_of
-from ..ingest.rules.columns import columns_told
+from ..ingest.rules.columns import describe_columns
 from ..plan import planner
 from ..plan.limits import KEYS
 from ..plan.paging import worst
@@ -69,7 +69,7 @@ def explain_number(tables: Tables, number: str, options: Options) -> str:
         *_rules(card, row, tallied),
         *unkept,
         *_rows(_listing(card, row, tables, options), card, row, tallied),
-        *columns_told(card.run.get("columns", {})),
+        *describe_columns(card.run.get("columns", {})),
         *(_line("note", said) for said in (*card.warnings, *card.notes)),
     ]
     given = msgspec.structs.replace(tables, predictions=card) if is_scored(run) else tables

@@ -16,7 +16,7 @@ from . import dtypes
 from .geometry import CORNER_NAMES
 from .id_mismatch import mend, samples
 from .ids import DatumIds, distinct
-from .problems import MANY, PLAIN, Note, Speech, count_of, listing, note_of
+from .problems import MANY, PLAIN, DatumNouns, Note, count_of, listing, note_of
 
 # Labels that seem equal but are written or numbered differently on both sides.
 
@@ -66,7 +66,9 @@ def spelling_notes(ours: pl.DataFrame, theirs: pl.DataFrame) -> list[Note]:
                 facts={"count": len(same), "blanks": bare},
             )
         )
-    near = _near([n for n in mine if n not in same], [o for o in others if o not in same.values()])
+    near = _similar_names(
+        [n for n in mine if n not in same], [o for o in others if o not in same.values()]
+    )
     if near:
         notes.append(
             Note(
@@ -97,7 +99,7 @@ def plain(label: str) -> str:
     return re.sub("(?<=[sxz])es$|(?<=[^sui])s$", "", bare) or bare
 
 
-def _near(mine: list[str], others: list[str]) -> dict[str, str]:
+def _similar_names(mine: list[str], others: list[str]) -> dict[str, str]:
     """Names that differ in few letters, numbers in them aside: ``class 1`` is not ``class 2``."""
     if not mine or not others or max(len(mine), len(others)) > _MOST:
         return {}
@@ -336,7 +338,7 @@ def _cast(frames: dict[str, pl.DataFrame], role: str, name: str, target: pl.Data
 
 
 def check_kinds(
-    frames: Mapping[str, pl.DataFrame], names: Sequence[str], speech: Speech = PLAIN
+    frames: Mapping[str, pl.DataFrame], names: Sequence[str], speech: DatumNouns = PLAIN
 ) -> None:
     """Refuse integers on one side and strings on another."""
     values = {
@@ -407,7 +409,7 @@ def _numbers_for_names(
 
 def datum_notes(
     ids: DatumIds,
-    speech: Speech = PLAIN,
+    speech: DatumNouns = PLAIN,
     *,
     came_along: bool = False,
     rows: Mapping[str, pl.DataFrame] | None = None,
@@ -469,7 +471,7 @@ def _busy(rows: Mapping[str, pl.DataFrame]) -> dict[str, int]:
 _FULL = 50  # ground truths that no detector misses all of
 
 
-def _note(kind: str, found: pl.Series, what: str, speech: Speech) -> list[Note]:
+def _note(kind: str, found: pl.Series, what: str, speech: DatumNouns) -> list[Note]:
     n, words = len(found), (speech.one, speech.many, what)
     return [note_of(kind, n, words, found.head(5).to_list())] if n else []
 

@@ -92,7 +92,7 @@ def convert(
     if predictions is not None:
         tables = Tables(predictions, truths, datums)
     inputs = open_inputs(tables, known, wanted=_EVERYTHING)
-    _told(inputs, tell)
+    _report_notes(inputs, tell)
     kinds = {KIND} if to in FORMS else {one.format for one in inputs.sources.values()}
     if KIND in kinds and to == COCO:
         raise InputError(
@@ -123,11 +123,11 @@ def convert(
         if LABELS in frames:
             frames[LABELS] = frames[LABELS].unique("label_value", keep="first", maintain_order=True)
         for note in notes:
-            _tell(tell, note.message)
+            _report(tell, note.message)
     if to in FORMS:
         truth, found, told = (frames.get(role) for role in (GROUND_TRUTHS, PREDICTIONS, DATUMS))
-        files = track_files(to, truth, found, told, lambda said: _tell(tell, said))
-        _tell_of_earlier(Path(out), files, tell)
+        files = track_files(to, truth, found, told, lambda said: _report(tell, said))
+        _warn_of_earlier(Path(out), files, tell)
     elif to == TABLES:
         files = {
             f"{name}.parquet": (frames[role].write_parquet, frames[role].height)
@@ -142,7 +142,7 @@ def convert(
     return {name: rows for name, (_, rows) in files.items()}
 
 
-def _tell_of_earlier(out: Path, files: Mapping[str, object], tell: Tell | None) -> None:
+def _warn_of_earlier(out: Path, files: Mapping[str, object], tell: Tell | None) -> None:
     """Warn of sequences of an earlier conversion that would be scored with the new ones."""
     sides = {name.partition("/")[0] for name in files}
     there = {
@@ -153,7 +153,7 @@ def _tell_of_earlier(out: Path, files: Mapping[str, object], tell: Tell | None) 
     }
     earlier = sorted(there - files.keys())
     if earlier:
-        _tell(
+        _report(
             tell,
             f"{out} has {count_of(len(earlier), 'sequence')} of an earlier conversion:"
             f" {listing(earlier, len(earlier), 3)}. Folders of tracks are scored as a whole: remove"
@@ -218,19 +218,19 @@ def _of_format(name: str, path: Any) -> Source:
     return open_annotations(format_, open_source_of)
 
 
-def _told(inputs: Inputs, tell: Tell | None) -> None:
+def _report_notes(inputs: Inputs, tell: Tell | None) -> None:
     for role in (PREDICTIONS, GROUND_TRUTHS, TABLE):
         source = inputs.sources.get(role)
         if source is None:
             continue
         for note in sorted(source.notes, key=lambda note: not note.warning):
             if note.warning:
-                _tell(tell, note.message)
+                _report(tell, note.message)
             elif tell is not None:
                 tell(note.message, False)
 
 
-def _tell(tell: Tell | None, warning: str) -> None:
+def _report(tell: Tell | None, warning: str) -> None:
     if tell is None:
         warnings.warn(warning, stacklevel=4)
     else:

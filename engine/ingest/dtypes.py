@@ -66,7 +66,7 @@ def _knows(task: str, name: str, role: str = TABLE) -> bool:
     return any(name in (one.name, *one.aliases) for one in needed)
 
 
-def known_alone(task: str, role: str, names: Iterable[str]) -> bool:
+def decided_by_names(task: str, role: str, names: Iterable[str]) -> bool:
     """Return whether a table's column names belong to only one task, whatever their values."""
     others = [one for one in task_names() if one != task]
     return not any(

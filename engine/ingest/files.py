@@ -134,7 +134,7 @@ class Room(msgspec.Struct, frozen=True):
         )
 
 
-class Held(msgspec.Struct, frozen=True):
+class MemorySize(msgspec.Struct, frozen=True):
     """Size of a column in memory in bytes, estimated from the file before reading.
 
     Attributes:
@@ -147,9 +147,9 @@ class Held(msgspec.Struct, frozen=True):
     least: int = 0
     total: int = 0
 
-    def __or__(self, other: Held) -> Held:
+    def __or__(self, other: MemorySize) -> MemorySize:
         """The column in two files."""
-        return Held(
+        return MemorySize(
             max(self.group, other.group),
             max(self.cell, other.cell),
             max(self.least, other.least),
@@ -169,7 +169,7 @@ measured over all steps of a run."""
 _CELL, _LEAST = attrgetter("cell"), attrgetter("least")
 
 
-def refuse_expanding(room: Room | None, held: Iterable[Held], description: str) -> None:
+def refuse_expanding(room: Room | None, held: Iterable[MemorySize], description: str) -> None:
     """Refuse a table of which one row group or text exceeds the available memory."""
     held = list(held)
     cell, least = (max((get(one) for one in held), default=0) for get in (_CELL, _LEAST))
@@ -185,7 +185,7 @@ def refuse_expanding(room: Room | None, held: Iterable[Held], description: str) 
         room.refuse(taken, description, why, what)
 
 
-def text_held(file: str, room: Room | None = None) -> Held:
+def measure_text(file: str, room: Room | None = None) -> MemorySize:
     """Measure the longest line of a text file, if it is long, and the size of a compressed file.
 
     A gzip file whose footer gives a plausible size is not decompressed if there is no memory limit
@@ -198,11 +198,11 @@ def text_held(file: str, room: Room | None = None) -> Held:
             plain.seek(max(0, size - 4))
             claimed = int.from_bytes(plain.read(4), "little")
             if claimed <= _ORDINARY * size and _HIGHEST * size <= room.limit():
-                return Held(total=claimed)
+                return MemorySize(total=claimed)
         if packing is not None:
-            return _packed_held(file, packing)
+            return _measure_packed(file, packing)
         if size <= LONG:
-            return Held()
+            return MemorySize()
         with mmap.mmap(plain.fileno(), 0, access=mmap.ACCESS_READ) as text:
             # A long line covers a whole window; of others only the first bytes are looked at.
             long, at = [0], 0
@@ -221,7 +221,7 @@ _ORDINARY, _HIGHEST = 50, 1032
 _PACKINGS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
-def _packed_held(file: str, packing: str) -> Held:
+def _measure_packed(file: str, packing: str) -> MemorySize:
     import pyarrow as pa  # only here
 
     long, size, line = [0], 0, 0
@@ -243,10 +243,10 @@ def _packed_held(file: str, packing: str) -> Held:
     return _of_lines([*long, line], size)
 
 
-def _of_lines(lengths: Iterable[int], size: int = 0) -> Held:
+def _of_lines(lengths: Iterable[int], size: int = 0) -> MemorySize:
     lengths = [length for length in lengths if length > LONG]
     longest = max(lengths, default=0)
-    return Held(_TEXTS * sum(lengths), longest, longest, size)
+    return MemorySize(_TEXTS * sum(lengths), longest, longest, size)
 
 
 def refuse_beyond(room: Room, files: Sequence[str], format_: str, description: str) -> None:

@@ -20,14 +20,14 @@ from .id_mismatch import CommonIds, check_meet, common_ids
 from .ids import ALL, Bucket, DatumIds, distinct, is_signed, rows_repeat
 from .infer import infer_task
 from .opening import Inputs, Tables, open_inputs
-from .preparing import prepare, told_before
+from .preparing import early_notes, prepare
 from .problems import Note, Problem, refuse
 from .recognise import Naming, Side
 from .relabel import hold_labels
 from .rules.columns import columns_read
 from .rules.values import of_labels
 from .slices import build_slices, slices_by_row
-from .where import SIDES, Condition, Kept, filtered, keep_datums, no_rows
+from .where import SIDES, Condition, RemainingRows, filtered, keep_datums, no_rows
 
 # Run independent callables, serially or in an executor.
 
@@ -107,7 +107,7 @@ class Frames(msgspec.Struct, kw_only=True):
     sources: dict[str, str] = msgspec.field(default_factory=dict)
     facts: dict[str, str] = msgspec.field(default_factory=dict)
     folders: dict[str, RasterFiles] = msgspec.field(default_factory=dict)
-    kept: dict[str, Kept] = msgspec.field(default_factory=dict)
+    kept: dict[str, RemainingRows] = msgspec.field(default_factory=dict)
     columns: Callable[[], dict[str, dict[str, Any]]] = dict
     whole: bool = True
     drawn: bool = False
@@ -204,7 +204,7 @@ def assemble(
 ) -> Frames:
     """Check and combine rows that were read."""
     sides, plan, where, speech = ready.sides, ready.plan, ready.where, ready.plan.speech
-    notes = [] if part is not None else told_before(ready, options, frames)
+    notes = [] if part is not None else early_notes(ready, options, frames)
     problems: list[Problem] = []
     sources: dict[str, str] = {}
     text: dict[str, bool] = {}
@@ -241,9 +241,9 @@ def assemble(
     if options.score_columns is not None:
         whole = None if part is None else part.labels
         _add_score_labels(sides, frames, whole, mapped=options.label_map is not None)
-    kept: dict[str, Kept] = {}
+    kept: dict[str, RemainingRows] = {}
     if where:
-        kept = {role: _kept(sides[role], condition) for role, condition in where.items()}
+        kept = {role: _filtered_rows(sides[role], condition) for role, condition in where.items()}
         same += keep_datums(frames, where, before, kept)
     if part is None:
         notes += same
@@ -421,7 +421,7 @@ def _same_order(frames: dict[str, pl.DataFrame]) -> bool:
     return alike and ours.equals(theirs)
 
 
-def _kept(side: Side, condition: Condition) -> Kept:
+def _filtered_rows(side: Side, condition: Condition) -> RemainingRows:
     """Return the rows that satisfy a condition; evaluated on the source again on demand.
 
     Numbering rows on the way would prevent predicate pushdown.
@@ -431,4 +431,4 @@ def _kept(side: Side, condition: Condition) -> Kept:
         numbered = side.source.frame.with_row_index(_NUMBER)
         return filtered(numbered, side, condition).select(_NUMBER).collect().to_series()
 
-    return Kept(numbers)
+    return RemainingRows(numbers)

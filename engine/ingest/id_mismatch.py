@@ -15,7 +15,7 @@ from ..schemas.contract import DATUMS, GROUND_TRUTHS, PREDICTIONS, TABLE
 from ..schemas.errors import InputError
 from ..schemas.wording import option
 from .ids import FORMS, DatumIds, common_start, is_signed, stepped, written
-from .problems import PLAIN, Note, Speech, count_of, listing
+from .problems import PLAIN, DatumNouns, Note, count_of, listing
 
 _HARDLY = 0.1  # share of the smaller side below which common ids are diagnosed
 _LOOKED_AT = 5_000  # ids of the smaller side
@@ -74,7 +74,7 @@ def common_ids(ids: DatumIds | None, frames: Mapping[str, pl.DataFrame]) -> Comm
         return None
     if ids is None:  # the same ids row by row
         n, values = frames[PREDICTIONS].height, frames[PREDICTIONS]["datum_id"]
-        ends = _ends_of(*(_outer(values),) * 2)
+        ends = _affixes_of(*(_outer(values),) * 2)
         return CommonIds((n, n), n, (values.head(_LOWEST),) * 2, ends)
     return _compared(ids, _LOWEST)
 
@@ -83,7 +83,9 @@ def _compared(ids: DatumIds, most: int | None = None) -> CommonIds:
     """Compare the ids of both sides; of each at most some are kept."""
     ours, theirs = ids.in_table(PREDICTIONS), ids.in_table(GROUND_TRUTHS)
     common = ids.common(PREDICTIONS, GROUND_TRUTHS)
-    ends = _ends_of(_outer(ours), _outer(theirs)) if most is not None else _ends_of(ours, theirs)
+    ends = (
+        _affixes_of(_outer(ours), _outer(theirs)) if most is not None else _affixes_of(ours, theirs)
+    )
     some = ours.head(most or len(ours)), theirs.head(most or len(theirs))
     return CommonIds((len(ours), len(theirs)), common, some, ends)
 
@@ -98,14 +100,14 @@ def _outer(ids: pl.Series) -> pl.Series:
     return ids if numbers is None else numbers
 
 
-def _ends_of(ours: pl.Series, theirs: pl.Series) -> Ends | None:
+def _affixes_of(ours: pl.Series, theirs: pl.Series) -> Ends | None:
     if not all(side.dtype.is_integer() and len(side) for side in (ours, theirs)):
         return None
     return tuple((side.min(), side.max()) for side in (ours, theirs))  # type: ignore[return-value]
 
 
 def check_meet(
-    ids: DatumIds, speech: Speech = PLAIN, rows: Mapping[str, pl.DataFrame] | None = None
+    ids: DatumIds, speech: DatumNouns = PLAIN, rows: Mapping[str, pl.DataFrame] | None = None
 ) -> list[Note]:
     """Refuse two sides without a common datum, unless a table of datums declares both.
 
@@ -137,7 +139,7 @@ def check_meet(
         near = True
         if ours.dtype == pl.String:
             both = numbers_of(pl.concat([ours, theirs]))
-            ends = None if both is None else _ends_of(both[: len(ours)], both[len(ours) :])
+            ends = None if both is None else _affixes_of(both[: len(ours)], both[len(ours) :])
             met = msgspec.structs.replace(met, ends=ends)
     notes = hardly_met(met, listed=listed, speech=speech)
     if near and met.ends is not None and not notes and rows:
@@ -193,7 +195,9 @@ def numbers_of(ids: pl.Series) -> pl.Series | None:
     return parts["number"] if plain else None
 
 
-def none_listed(some: pl.Series, datums: pl.Series | None, speech: Speech = PLAIN) -> InputError:
+def none_listed(
+    some: pl.Series, datums: pl.Series | None, speech: DatumNouns = PLAIN
+) -> InputError:
     """Return the error for a table of datums without an id of either side."""
     there = "" if datums is None else f" ({samples(datums)})"
     why = "" if datums is None else mend(some, datums, speech, (_SAID[GROUND_TRUTHS], "datums"))
@@ -206,7 +210,7 @@ def none_listed(some: pl.Series, datums: pl.Series | None, speech: Speech = PLAI
     )
 
 
-def hardly_met(met: CommonIds, *, listed: bool, speech: Speech = PLAIN) -> list[Note]:
+def hardly_met(met: CommonIds, *, listed: bool, speech: DatumNouns = PLAIN) -> list[Note]:
     """Return notes on how well the ids of two sides match; see :func:`check_meet`."""
     least = min(met.sizes)
     if met.common >= _HARDLY * least:
@@ -251,7 +255,7 @@ def samples(values: pl.Series) -> str:
 def mend(
     ours: pl.Series,
     theirs: pl.Series,
-    speech: Speech = PLAIN,
+    speech: DatumNouns = PLAIN,
     called: tuple[str, str] = (_SAID[PREDICTIONS], _SAID[GROUND_TRUTHS]),
 ) -> str:
     """Return the difference between ids, how many match after correction, and the option for it.
@@ -366,7 +370,7 @@ def _tries(ours: pl.Series, theirs: pl.Series) -> Iterator[tuple[tuple[str, ...]
 
 def around(ours: pl.Series, theirs: pl.Series) -> str | None:
     """Return a regular expression that removes the common prefix and suffix of one side's ids."""
-    ends = [_ends(side) for side in (ours, theirs)]
+    ends = [_affixes(side) for side in (ours, theirs)]
     if ends[0] == ends[1]:
         return None
     # Keep common affixes of both sides, and those that contain each other.
@@ -382,7 +386,7 @@ def around(ours: pl.Series, theirs: pl.Series) -> str | None:
     return pattern
 
 
-def _ends(ids: pl.Series) -> tuple[str, str]:
+def _affixes(ids: pl.Series) -> tuple[str, str]:
     """Return the common prefix and suffix of a side's ids, except digits and complete ids."""
     some = ids.drop_nulls().to_list()
     if len(some) < 2:  # of one id all is before and behind
@@ -497,7 +501,7 @@ def _some_lack(sizes: tuple[int, int], common: int) -> bool:
     return sizes[0] == sizes[1] >= _LEAST_IDS and common < sizes[0]
 
 
-def _counted_from(met: CommonIds, speech: Speech, *, sure: bool = False) -> list[Note]:
+def _counted_from(met: CommonIds, speech: DatumNouns, *, sure: bool = False) -> list[Note]:
     """Return a warning on gapless integer ids, equally many on both sides, that are offset."""
     if met.ends is None or not _some_lack(met.sizes, met.common):
         return []

@@ -76,7 +76,7 @@ def _first(turns: Array, of: int) -> Array:
     return ((hash_integers(turns) >> shift) * np.uint64(of) >> shift).view(np.int64)
 
 
-class Marks(msgspec.Struct, frozen=True):
+class IdBitmap(msgspec.Struct, frozen=True):
     """Bitmap of integer columns without nulls.
 
     Attributes:
@@ -116,7 +116,7 @@ def span_of(column: pl.Series) -> tuple[int, int]:
     return low, high + 1
 
 
-def marks_of(columns: Sequence[pl.Series], room: int, bucket: Bucket = ALL) -> Marks | None:
+def bitmap_of(columns: Sequence[pl.Series], room: int, bucket: Bucket = ALL) -> IdBitmap | None:
     """Build the bitmap of integer columns with rows; None if it would exceed ``room`` flags."""
     if not all(column.dtype.is_integer() and not column.null_count() for column in columns):
         return None
@@ -131,7 +131,7 @@ def marks_of(columns: Sequence[pl.Series], room: int, bucket: Bucket = ALL) -> M
     for column in columns:
         for _, block in _blocks(column, bucket.of):
             flags[block - signed(low)] = True
-    return Marks(low, flags, bucket)
+    return IdBitmap(low, flags, bucket)
 
 
 def codes_of(column: pl.Series, low: int, code: Array | None, of: int = 1) -> Array:
@@ -271,7 +271,7 @@ def encode(
         columns = [*columns]
     room = _SPREAD * sum(map(len, columns)) + 1024
     filled = [column for column in columns if len(column)]
-    if not filled or (marks := marks_of(filled, room, bucket)) is None:
+    if not filled or (marks := bitmap_of(filled, room, bucket)) is None:
         return _by_hash(columns)
     filled.clear()
     like = columns[0].clear()  # a slice would keep the whole column
@@ -327,7 +327,7 @@ def distinct(values: pl.Series) -> pl.Series:
     A narrow range of integers uses a bitmap, which reads the column once. Strings, which often
     repeat, are hashed, and only distinct ones are sorted.
     """
-    marks = _marks(values)
+    marks = _narrow_bitmap(values)
     if marks is not None:
         return marks.series(values)
     known = values.drop_nulls()
@@ -341,7 +341,7 @@ def distinct(values: pl.Series) -> pl.Series:
 
 def has_repeats(values: pl.Series) -> bool:
     """Return whether any value except null repeats."""
-    marks = _marks(values)
+    marks = _narrow_bitmap(values)
     if marks is not None:
         return marks.count < len(values)
     known = values.drop_nulls()
@@ -356,9 +356,9 @@ def ascending(values: pl.Series) -> bool:
     return True
 
 
-def _marks(values: pl.Series) -> Marks | None:
+def _narrow_bitmap(values: pl.Series) -> IdBitmap | None:
     """Return a bitmap of integers in a narrow range; otherwise None."""
-    return marks_of([values], max(_SPAN, 2 * len(values))) if len(values) else None
+    return bitmap_of([values], max(_SPAN, 2 * len(values))) if len(values) else None
 
 
 _COMPARED = 1_000  # rows that show whether codes are of a table
@@ -485,7 +485,7 @@ def _marked(columns: Sequence[pl.Series], bucket: Bucket) -> int | None:
         return None
     room = max(_SPAN, _FLAGS * len(columns[0]))
     if len(columns) == 1:
-        marks = marks_of(columns, room, bucket)
+        marks = bitmap_of(columns, room, bucket)
         return None if marks is None else marks.count
     ranges: list[tuple[int, int]] = []
     for column in columns:

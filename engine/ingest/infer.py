@@ -31,9 +31,9 @@ from .dtypes import (
     as_numbers,
     beyond_classes,
     decided,
+    decided_by_names,
     fractional,
     incomplete,
-    known_alone,
     numbers,
     numbers_in,
     refuse_commas,
@@ -45,9 +45,9 @@ from .recognise import (
     Finder,
     Naming,
     Side,
+    find_related,
     find_wide,
-    is_there,
-    kin_beside,
+    has_column,
     levels_in,
     needs_two,
     numbered_columns,
@@ -429,7 +429,7 @@ def _by_columns(inputs: Inputs, options: Options) -> str:
             task
             for task, table in one_table.items()
             if table is not None
-            and kin_beside(
+            and find_related(
                 inputs.schemas[TABLE],
                 table,
                 {mine: to for mine, to in (options.columns or {}).items() if to in table.names},
@@ -520,7 +520,7 @@ def _refuse_unmade(made: Table, inputs: Inputs, options: Options) -> None:
 
     def there(table: Table, names: Sequence[str]) -> bool:
         own = [column for column in table.columns if column.name in names]
-        return any(is_there(column, options, inputs.schemas[role]) for column in own)
+        return any(has_column(column, options, inputs.schemas[role]) for column in own)
 
     if there(made, made.signs) or not there(source, source.any_of):
         return
@@ -593,10 +593,10 @@ def _measured(inputs: Inputs, roles: list[str], options: Options) -> _Measured:
         plain = (
             any(side.spread for side in sides)
             or decided(task, options)
-            or all(known_alone(task, role, own) for role, own in result.items())
+            or all(decided_by_names(task, role, own) for role, own in result.items())
         )
         if not plain and (answer := sides[0].answer) is not None:
-            plain = known_alone(task, roles[0], [answer])
+            plain = decided_by_names(task, roles[0], [answer])
         series = [group for head in heads for group in head]
         if plain or all(any(map(fractional, group)) for group in series):
             return result
@@ -639,7 +639,7 @@ def _side(table: Table, inputs: Inputs, role: str, options: Options) -> _Side:
         spread = spread or bool(others)
         rest -= set() if column in answers or own is None else {own}
     renames = options.columns or {}
-    lone = options.score_columns is None and known_alone(
+    lone = options.score_columns is None and decided_by_names(
         table.task, TABLE, [renames.get(name, name) for name in rest]
     )
     return _Side(groups, spread and lone, answer)

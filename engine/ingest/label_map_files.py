@@ -221,7 +221,7 @@ MAPS = (
 """Ends of names of the label maps among the files of a data set that has several an image."""
 
 
-def is_known(coding: str) -> bool:
+def has_format(coding: str) -> bool:
     return coding.removesuffix(f"-{GREY}") in (*CODINGS, OWN_COLOURS, GREY)
 
 
@@ -453,7 +453,7 @@ def _same_images(sides: list[_Side]) -> list[Note]:
                 )
                 warned = [Note("one_file_each", message, 1, warning=True)]
             names = [names[0], names[0]]
-        names = _without_ends(names) or names
+        names = _without_affixes(names) or names
     for side, own in zip(sides, names, strict=True):
         side.table = side.table.with_columns(pl.Series("datum_id", own, dtype=pl.String))
     common = sorted({*names[0]} & {*names[-1]}) or names[0]
@@ -493,7 +493,7 @@ _OF_TRUTHS = ("gtFine", "gtCoarse", "SegmentationClass", "SegmentationObject")
 """Folders in which data sets keep the label maps of their ground truths."""
 
 
-def _without_ends(names: list[list[str]]) -> list[list[str]] | None:
+def _without_affixes(names: list[list[str]]) -> list[list[str]] | None:
     """Remove common prefixes and suffixes of each side, if the names then match."""
     pattern = around(*(pl.Series(own) for own in names))
     if pattern is None:

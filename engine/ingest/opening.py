@@ -40,7 +40,7 @@ from .problems import Note, count_of, listing
 from .recognise import Finder, numbered_columns
 from .source import Source
 from .sources.coco_videos import placed
-from .sources.objects import nothing_found, refuse_uneven
+from .sources.objects import empty_images, refuse_uneven
 from .sources.tables import open_source, schema_of
 from .values import open_datums, open_labels, paired_values
 
@@ -53,7 +53,7 @@ _OF_EDGES = ("coco", "annotations")  # formats whose corners are known to be edg
 _SHOWN = 3
 
 
-def classes_told(
+def note_numeric_classes(
     predictions: Source, truths: Source, given: pl.DataFrame | None
 ) -> tuple[Source, Source]:
     """Add notes on numeric classes to both sides, once the other side is known.
@@ -694,7 +694,7 @@ def open_inputs(
     if ground_truths is None:
         given = {TABLE: predictions}
     elif not isinstance(predictions, _FRAMES) or not isinstance(ground_truths, _FRAMES):
-        predictions = nothing_found(predictions, ground_truths)
+        predictions = empty_images(predictions, ground_truths)
         given[PREDICTIONS] = predictions = _nothing_tracked(predictions, ground_truths)
         refuse_uneven(predictions, ground_truths)
         given = paired_values(predictions, ground_truths, tables.labels, options) or given
@@ -724,7 +724,7 @@ def open_inputs(
         sources[DATUMS] = open_datums(tables.datums, tables.storage_options)
     if tables.labels is not None:
         sources[LABELS] = open_labels(tables.labels, tables.storage_options)
-    _brought_together(sources, last, options)
+    _unify(sources, last, options)
     if "raster" in {*map(attrgetter("format"), sources.values())}:
         read_alike(sources, options)
     if GROUND_TRUTHS in sources:
@@ -778,7 +778,7 @@ _NAMED = ("coco", "annotations")
 """Formats whose images and classes may be named in two ways."""
 
 
-def _brought_together(sources: dict[str, Source], last: str, options: Options) -> None:
+def _unify(sources: dict[str, Source], last: str, options: Options) -> None:
     """Unify annotations: ids, pixel coordinates, and tables contained in the files.
 
     Args:
@@ -798,7 +798,7 @@ def _brought_together(sources: dict[str, Source], last: str, options: Options) -
                 given[LABELS],
                 sure=options.id_format is not None,
             )
-            predictions, truths = classes_told(predictions, truths, given[LABELS])
+            predictions, truths = note_numeric_classes(predictions, truths, given[LABELS])
         predictions, truths = in_edges(predictions, truths, options)
         predictions, truths = in_pixels(predictions, truths, given[DATUMS])
         sources |= {last: truths} | ({PREDICTIONS: predictions} if predictions else {})

@@ -50,7 +50,7 @@ from .geometry import (
 from .ids import check_forms, refuse_merged
 from .infer import check_columns, one_way, point_out_swap, recognise, unread
 from .opening import Inputs
-from .problems import Note, Problem, Speech, count_of, listing, refuse
+from .problems import DatumNouns, Note, Problem, count_of, listing, refuse
 from .recognise import TEXTS, Finder, Naming, Side, contract
 from .relabel import named_classes
 from .rules import columns, values
@@ -228,7 +228,7 @@ def _rounded(side: Side, name: str, condition: Condition | None) -> tuple[int, i
 _BETWEEN = "/"
 
 
-def ids_together(task: str, sides: Mapping[str, Side], options: Options) -> None:
+def make_composite_ids(task: str, sides: Mapping[str, Side], options: Options) -> None:
     """Make composite datum ids if no single column names the datums.
 
     Two tables without ids use all columns that both have. If ids repeat in a table, its additional
@@ -335,7 +335,7 @@ _OFTEN_OTHERS = {OCCLUDED.name, TRUNCATED.name, ALPHA.name}
 """Columns that many tables use with other meanings, such as flags; not read in that case."""
 
 
-def points_alone(inputs: Inputs, task: str, options: Options) -> bool:
+def only_keypoints(inputs: Inputs, task: str, options: Options) -> bool:
     """Return whether both sides have keypoints, and one of them no other geometry."""
     sides = []
     for role in (PREDICTIONS, GROUND_TRUTHS):
@@ -480,7 +480,7 @@ def prepare(inputs: Inputs, task: str, options: Options) -> Prepared:
     """Columns recognised, slices and conditions planned: all that is done before rows are read."""
     sides = _recognised(inputs, task, options)
     table = sides[TABLE if TABLE in sides else PREDICTIONS].table
-    plan = SlicePlan(speech=Speech(table.datum, *table.unit))
+    plan = SlicePlan(speech=DatumNouns(table.datum, *table.unit))
     if options.columns_of_datums:
         plan = plan_slices(options.by, sides, plan.speech, options.cluster)
     where: dict[str, Condition] = {}
@@ -490,7 +490,7 @@ def prepare(inputs: Inputs, task: str, options: Options) -> Prepared:
     return Prepared(sides, plan, where)
 
 
-def told_before(
+def early_notes(
     ready: Prepared, options: Options, frames: Mapping[str, pl.DataFrame] | None = None
 ) -> list[Note]:
     """Return the notes on columns, and on integers that floats cannot represent.
@@ -581,7 +581,7 @@ def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
         for side in sides.values():
             _fill_texts(side)
     one_way(sides, by_rule=options.match is not None)
-    ids_together(task, sides, options)
+    make_composite_ids(task, sides, options)
     if options.training is not None:
         step_columns(task, sides, options)
     if PREDICTIONS in sides and GROUND_TRUTHS in sides:

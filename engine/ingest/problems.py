@@ -13,7 +13,7 @@ from ..schemas.wording import options_in
 # Nouns for datums, per task.
 
 
-class Speech(NamedTuple):
+class DatumNouns(NamedTuple):
     """Nouns for the datums of a task."""
 
     column: str = "datum_id"
@@ -25,7 +25,7 @@ class Speech(NamedTuple):
         return self.column if column == "datum_id" else column
 
 
-PLAIN = Speech()
+PLAIN = DatumNouns()
 
 
 # Findings about the input: problems, which stop the run, and notes.

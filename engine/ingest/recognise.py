@@ -296,7 +296,7 @@ def nearest(words: Iterable[str], names: Iterable[str]) -> list[str]:
     return sorted(scored, key=lambda name: -scored[name])
 
 
-def kin_beside(
+def find_related(
     schema: Mapping[str, pl.DataType], table: Table, renames: Mapping[str, str]
 ) -> dict[str, str]:
     """Find columns identified by related names of other columns.
@@ -394,7 +394,7 @@ def contract(task: str, role: str, options: Options, schema: Mapping[str, Any]) 
     if any(map(attrgetter("numbered"), table.optional)):
         answers = (one for one in optional if one.name in table.any_of)
         needed = options.metrics is not None or not any(
-            is_there(one, options, schema) for one in answers
+            has_column(one, options, schema) for one in answers
         )
         table = with_numbered(table, options, schema, needed=needed)
     if options.multilabel:
@@ -422,7 +422,7 @@ def contract(task: str, role: str, options: Options, schema: Mapping[str, Any]) 
 
 def _with_kin(table: Table, options: Options, schema: Mapping[str, Any]) -> Table:
     """The contract in which columns that are called by kin of their names are known by these."""
-    found = kin_beside(schema, table, options.columns or {})
+    found = find_related(schema, table, options.columns or {})
     if not found:
         return table
     kin = {name: mine for mine, name in found.items()}
@@ -482,7 +482,7 @@ def _needed(table: Table, task: str, options: Options, schema: Mapping[str, Any]
     if not metrics_given and any(map(attrgetter("named"), table.optional)):
         usual = [one for one in table.optional if one.name in table.any_of and not one.named]
         # Whether an "any of" requirement needs no column that counts only on request.
-        on_request = not usual or any(is_there(one, options, schema) for one in usual)
+        on_request = not usual or any(has_column(one, options, schema) for one in usual)
     by_hand = {*(options.columns or {}).values()}
     some_read = metrics.of_any(task, "reads")
     optional = []
@@ -517,11 +517,11 @@ def stands_in(
 ) -> bool:
     """Return whether a table has the second column of a pair and not the first."""
     columns = {column.name: column for column in table.columns}
-    first, second = (is_there(columns[name], options, schema) for name in pair)
+    first, second = (has_column(columns[name], options, schema) for name in pair)
     return second and not first
 
 
-def is_there(column: Column, options: Options, schema: Mapping[str, Any]) -> bool:
+def has_column(column: Column, options: Options, schema: Mapping[str, Any]) -> bool:
     """Return whether a table has a column under any of its names."""
     given = options.columns or {}
     said = {*map(given.__getitem__, given.keys() & schema.keys())}

@@ -33,7 +33,7 @@ from .recognise import Finder, Naming
 # Checks that bounds of predicted intervals and quantiles are ordered.
 
 
-def check_ends(check: Check, seen: Mapping[str, Any]) -> None:
+def check_bounds(check: Check, seen: Mapping[str, Any]) -> None:
     """Refuse lower bounds above upper ones; note columns that do not increase with their level."""
     rising = []
     for column in check.columns:
@@ -466,7 +466,7 @@ SHAPES: dict[str, Shape] = {
     "verdicts": Shape(last=check_verdicts),
     "references": Shape(first=check_references),
     "vectors": Shape(first=check_vectors),
-    "values": Shape(first=check_vectors, last=check_ends),
+    "values": Shape(first=check_vectors, last=check_bounds),
 }
 """Shape by the name a contract gives it."""
 

@@ -16,7 +16,7 @@ from evalengine.schemas.wording import option
 from ..schemas.arrays import Array
 from . import dtypes
 from .ids import DatumIds
-from .problems import Note, PartRefused, Speech, listing, note_of
+from .problems import DatumNouns, Note, PartRefused, listing, note_of
 from .recognise import Side
 
 _LOOKED_AT = (DATUMS, TABLE, GROUND_TRUTHS, PREDICTIONS)
@@ -36,7 +36,7 @@ class SlicePlan(msgspec.Struct):
     parts: dict[str, list[str]] = msgspec.field(default_factory=dict)
     homes: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     extra: dict[str, list[pl.Expr]] = msgspec.field(default_factory=dict)
-    speech: Speech = Speech()
+    speech: DatumNouns = DatumNouns()
 
 
 _STAR = re.compile(r"(?<!\\)\*")
@@ -55,7 +55,7 @@ def split(entry: str, there: Container[str]) -> list[str]:
 
 
 def plan_slices(
-    by: tuple[str, ...], sides: Mapping[str, Side], speech: Speech, cluster: str | None = None
+    by: tuple[str, ...], sides: Mapping[str, Side], speech: DatumNouns, cluster: str | None = None
 ) -> SlicePlan:
     """Find every slice column: in the datums, the ground truths and the predictions."""
     entries = by if cluster is None else (*by, cluster)
@@ -217,7 +217,7 @@ def _unsliced(n: int, words: tuple[str, str], entry: str, lowest: pl.Series) -> 
 
 
 def _agreed(
-    slices: pl.DataFrame, name: str, homes: tuple[str, ...], speech: Speech, place: int
+    slices: pl.DataFrame, name: str, homes: tuple[str, ...], speech: DatumNouns, place: int
 ) -> pl.DataFrame:
     """One column from the two sides', which must not contradict each other."""
     first, second = f"__{name}", f"__{name} {homes[1]}"
@@ -266,7 +266,7 @@ def _text(name: str, dtype: pl.DataType) -> pl.Expr:
 
 
 def _per_datum(
-    frame: pl.DataFrame, names: list[str], code: Array, n: int, role: str, speech: Speech
+    frame: pl.DataFrame, names: list[str], code: Array, n: int, role: str, speech: DatumNouns
 ) -> pl.DataFrame:
     """Return values per datum as text, null if a datum has no row."""
     values = frame.select(
@@ -294,7 +294,7 @@ def _per_datum(
 _OF_LABELS = {"label_value": "; numbers of each label are there without slices"}
 
 
-def _refuse_varying(values: pl.DataFrame, names: list[str], role: str, speech: Speech) -> None:
+def _refuse_varying(values: pl.DataFrame, names: list[str], role: str, speech: DatumNouns) -> None:
     """Refuse columns with several values in a datum; in a part rows bear the numbers they have."""
     if ROW not in values.columns:
         values = values.with_row_index(ROW)

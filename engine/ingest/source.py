@@ -6,7 +6,7 @@ import msgspec
 import polars as pl
 
 from ..schemas.wording import without_secrets
-from .files import Held
+from .files import MemorySize
 from .problems import Note
 
 SEGMENTED = frozenset({"segmentation"})
@@ -65,7 +65,7 @@ class Source(msgspec.Struct):
     images: pl.DataFrame | None = None
     evidence: str = ""
     pixels: str = ""
-    held: dict[str, Held] = {}
+    held: dict[str, MemorySize] = {}
     missing: dict[str, list[str]] = msgspec.field(default_factory=dict)
     classes: dict[str, tuple[str, ...]] | None = None
 

@@ -500,7 +500,7 @@ def _scores(
     """
     rows, wide = many.shape
     if classes is None:
-        classes, sort = _known(truths, wide)
+        classes, sort = _score_classes(truths, wide)
         notes += sort
     elif len(classes) != wide:
         raise InputError(
@@ -528,7 +528,7 @@ def _scores(
     }
 
 
-def _known(truths: pl.Series, wide: int) -> tuple[pl.Series, tuple[Note, ...]]:
+def _score_classes(truths: pl.Series, wide: int) -> tuple[pl.Series, tuple[Note, ...]]:
     """Return the classes of unnamed score columns: 0 to n - 1, or the sorted true ones."""
     if truths.dtype.is_integer():
         low, high = truths.min(), truths.max()

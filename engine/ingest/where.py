@@ -18,7 +18,7 @@ from .recognise import Side
 # Lazy mapping of filtered row numbers to source rows, for error messages.
 
 
-class Kept:
+class RemainingRows:
     """Rows of a table that remain after filters, in order.
 
     Args:
@@ -231,7 +231,7 @@ def keep_datums(
     frames: dict[str, pl.DataFrame],
     where: dict[str, Condition],
     before: dict[str, int],
-    left: dict[str, Kept],
+    left: dict[str, RemainingRows],
 ) -> list[Note]:
     """Remove the rows of datums that a condition removed; return notes on removed rows.
 
@@ -247,7 +247,7 @@ def keep_datums(
                 if other in frames and other != role:
                     there = frames[other].select(pl.col("datum_id").is_in(kept)).to_series()
                     frames[other] = frames[other].filter(there)
-                    left.setdefault(other, Kept()).only(there)
+                    left.setdefault(other, RemainingRows()).only(there)
     if not where:
         return []
     text = " and ".join(dict.fromkeys(repr(condition.text) for condition in where.values()))

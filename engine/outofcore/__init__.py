@@ -1,5 +1,5 @@
 """Runs in bounded memory: rows shuffled to buckets by datum, tallied bucket by bucket."""
 
-from .driver import large, run, told_of_memory, wanted
+from .driver import describe_memory, large, run, wanted
 
-__all__ = ["large", "run", "told_of_memory", "wanted"]
+__all__ = ["describe_memory", "large", "run", "wanted"]

@@ -21,12 +21,12 @@ from ..ingest.collecting import Prepared, named_problems
 from ..ingest.frames import Frames
 from ..ingest.id_mismatch import CommonIds, hardly_met, none_listed
 from ..ingest.opening import Inputs
-from ..ingest.preparing import prepare, told_before
+from ..ingest.preparing import early_notes, prepare
 from ..ingest.problems import (
     DOCUMENTS_APART,
     ChecksFailed,
+    DatumNouns,
     Note,
-    Speech,
     count_of,
     notes_of_parts,
     refuse,
@@ -77,7 +77,7 @@ from .shuffle import (
     split,
     unheld,
 )
-from .stages import Job, collected, kept_file, limits_of, part_file, tally_bucket, write_job
+from .stages import Job, collected, limits_of, memory_file, part_file, tally_bucket, write_job
 from .stages import heads_of as heads_in
 
 # Frames of a bounded run: in memory if small, otherwise written row by row.
@@ -196,7 +196,7 @@ def check_met(heads: list[dict[str, Any]], ready: Prepared) -> list[Note]:
         if note["kind"] == "datums_not_listed"
     )
     side = next(side for role, side in ready.sides.items() if role in (PREDICTIONS, TABLE))
-    speech = Speech(side.table.datum, *side.table.unit)
+    speech = DatumNouns(side.table.datum, *side.table.unit)
     if unlisted == sum(found.sizes):
         raise none_listed(found.some[1], None, speech)
     return hardly_met(found, listed=DATUMS in ready.sides and not unlisted, speech=speech)
@@ -317,7 +317,7 @@ def wanted(
     return (None, "") if sizes.n < 2 else (Wanted(ready, heights, sizes, limit), "")
 
 
-def told_of_memory(plan: planner.Plan, inputs: Inputs, options: Options) -> list[str]:
+def describe_memory(plan: planner.Plan, inputs: Inputs, options: Options) -> list[str]:
     """Return lines on the use of buckets; empty if they are neither requested nor needed.
 
     Raises:
@@ -392,7 +392,7 @@ def run(
         ScratchError: the scratch folder is too small for the run.
     """
     ready, n = found.ready, found.sizes.n
-    notes = told_before(ready, options)
+    notes = early_notes(ready, options)
     by_rows = plan.does.told_by_rows
     asked, ahead = plan, by_rows.columns if by_rows is not None else ()
     fit_notes: list[Note] = []
@@ -411,7 +411,7 @@ def run(
         in_parts = plan.does.in_parts
         room = max(0, found.limit - BASE) // _MERGED
         job = Job(
-            _told(options, plan),
+            _explicit_metrics(options, plan),
             plan.task,
             plan.needs,
             plan.fingerprint,
@@ -468,7 +468,7 @@ def run(
             makers = {**makers, limits.FRAME: lambda: moved}
         frames = frames_of(makers, tallies, plan, options.scratch, found.limit)
         page = _page(plan, tallies, threads) if plan.paged else Paged()
-        tallied = _kept(here, parts, plan, options, job.kept)
+        tallied = _tally_in_memory(here, parts, plan, options, job.kept)
         if disk is not None:
             tallied = summary.Tallied(plan, tallies, threads)
         if held and tallied is None:
@@ -521,11 +521,11 @@ _ENDS = 3  # times as much room for tallies if bounds are computed
 _MERGED = 4  # bytes of memory per byte of kept tallies during their merge
 
 
-def _kept(
+def _tally_in_memory(
     folder: str, parts: list[int], plan: planner.Plan, options: Options, most: int
 ) -> summary.Tallied | None:
     """Return the in-memory tally of all buckets; None if it exceeds ``most`` bytes."""
-    files = [kept_file(folder, bucket) for bucket in parts]
+    files = [memory_file(folder, bucket) for bucket in parts]
     if not all(file.exists() for file in files):
         return None
     if sum(file.stat().st_size for file in files) > most:
@@ -590,7 +590,7 @@ def _repeats(ready: Prepared, whole: Whole, folder: Path, pool: Pool) -> BaseExc
     return ChecksFailed(problems, sources) if problems else None
 
 
-def _told(options: Options, plan: planner.Plan) -> Options:
+def _explicit_metrics(options: Options, plan: planner.Plan) -> Options:
     """Options that name the metrics the tables carry, so that every process plans the same."""
     names = []
     for metric in plan.metrics:

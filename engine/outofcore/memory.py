@@ -506,7 +506,7 @@ def too_many_labels(plan: planner.Plan, tallies: Any, options: Options) -> None:
     """
     if options.memory_limit is None:
         return
-    limit, held = limit_of(options.memory_limit), _held_by_labels(plan, tallies)
+    limit, held = limit_of(options.memory_limit), _bytes_by_label(plan, tallies)
     if BASE + held <= limit:
         return
     enough = -(-(BASE + held) // _STEP) * _STEP >> 20
@@ -521,7 +521,7 @@ def too_many_labels(plan: planner.Plan, tallies: Any, options: Options) -> None:
     )
 
 
-def _held_by_labels(plan: planner.Plan, tallies: Any) -> int:
+def _bytes_by_label(plan: planner.Plan, tallies: Any) -> int:
     """Estimate the bytes of frames with rows of every label, during their computation."""
     columns = tallies.datums.slices.columns
     groups = 1 + sum(len(tallies.datums.groups(column)[1]) for column in columns)

@@ -41,7 +41,7 @@ from ..tasks.encoding import hashes_of
 # of small files per range.
 
 
-def ends_of(files: Sequence[str]) -> list[int] | None:
+def rows_by_file(files: Sequence[str]) -> list[int] | None:
     """Return the cumulative number of rows at the end of each file; None if footers are unreadable.
 
     Args:
@@ -329,7 +329,7 @@ def bucket_file(folder: str | Path, role: str, span: int, bucket: int) -> Path:
     return range_folder(folder, role, span) / f"{bucket}.arrow"
 
 
-def told_of(folder: str | Path, role: str, span: int) -> Shuffled:
+def load_summary(folder: str | Path, role: str, span: int) -> Shuffled:
     """Load the summary of a finished range."""
     home = range_folder(folder, role, span)
     names, rest = msgspec.json.decode((home / _TOLD).read_bytes(), type=tuple[list[str], Any])
@@ -338,7 +338,7 @@ def told_of(folder: str | Path, role: str, span: int) -> Shuffled:
     return Shuffled(pairs=frames, keys=None if keys is None else keys[_KEYS], ahead=ahead, **rest)
 
 
-def _tell(folder: Path, told: Shuffled) -> None:
+def _write_summary(folder: Path, told: Shuffled) -> None:
     """Write the summary of a range: numbers, and frames in separate files."""
     frames = dict(told.pairs)
     if told.keys is not None:
@@ -380,7 +380,7 @@ def shuffle_rows(folder: str | Path, span: RowRange, shuffle: Shuffle) -> None:
     draft = fresh_name(target)
     draft.mkdir()
     told = _written(draft, span, shuffle)
-    _tell(draft, told)
+    _write_summary(draft, told)
     try:
         os.rename(draft, target)
     except OSError:
@@ -430,7 +430,7 @@ def _written(draft: Path, span: RowRange, shuffle: Shuffle) -> Shuffled:
                 few = by_rows.slice(int(start[bucket]), int(start[bucket + 1] - start[bucket]))
                 writers[bucket].write_table(few)
             if role == TABLE or "label_value" in rows.columns:
-                pairs = together([pairs, both_sides.side_pairs({role: rows})])
+                pairs = distinct_pairs([pairs, both_sides.side_pairs({role: rows})])
             if side.naming.wide and "label_key" in rows.columns:
                 some = rows["label_key"].drop_nulls().cast(pl.String)
                 keys = (some if keys is None else keys.append(some)).unique()
@@ -447,7 +447,7 @@ def _batches_of(shuffle: Shuffle, span: RowRange) -> Iterator[pl.DataFrame]:
         yield from batches(shuffle.role, part, shuffle.where, shuffle.plan, shuffle.width)
 
 
-def together(frame: Sequence[dict[str, pl.DataFrame]]) -> dict[str, pl.DataFrame]:
+def distinct_pairs(frame: Sequence[dict[str, pl.DataFrame]]) -> dict[str, pl.DataFrame]:
     """The distinct pairs of all, by side."""
     sides = dict.fromkeys(side for pairs in frame for side in pairs)
     return {
@@ -476,7 +476,7 @@ def _parts(shuffle: Shuffle, span: RowRange) -> Iterator[Side]:
     if not inside:
         yield _part(shuffle, span)
         return
-    ends = ends_of(shuffle.side.source.files)
+    ends = rows_by_file(shuffle.side.source.files)
     for at, end in pairwise([first, *inside, last]):
         assert at is not None
         many = None if end is None else end - at
@@ -669,7 +669,7 @@ def split(
             width=width,
         )
         if _by_workers(side, pool):
-            ends = ends_of(side.source.files) if len(ranges[role]) > 1 else None
+            ends = rows_by_file(side.source.files) if len(ranges[role]) > 1 else None
             calls += [
                 (str(folder), span, pickle.dumps(of_range(table, ends, span)))
                 for span in ranges[role]
@@ -679,13 +679,13 @@ def split(
     for failure in pool.run(shuffle_range, calls) if calls else ():
         if failure is not None:
             raise failure
-    told = {role: [told_of(folder, role, span) for span, *_ in ranges[role]] for role in heads}
+    told = {role: [load_summary(folder, role, span) for span, *_ in ranges[role]] for role in heads}
     blanks = {}
     for role in heads:
         blank = heads[role].clear().cast(targets[role])  # type: ignore[arg-type]
         blanks[role] = blank.with_columns(pl.lit(0, dtype=pl.Int64).alias(ROW).head(0))
     key = ["label_key", "label_value"]
-    pairs = together([one.pairs for parts in told.values() for one in parts])
+    pairs = distinct_pairs([one.pairs for parts in told.values() for one in parts])
     known = [frame.select(set(ahead) & {*frame.columns}) for frame in blanks.values()]
     known += [one.ahead for parts in told.values() for one in parts if one.ahead is not None]
     keys = [one.keys for parts in told.values() for one in parts if one.keys is not None]

@@ -170,7 +170,7 @@ def part_file(folder: str | Path, bucket: int) -> Path:
     return Path(folder) / "parts" / f"{bucket}.tally"
 
 
-def kept_file(folder: str | Path, bucket: int) -> Path:
+def memory_file(folder: str | Path, bucket: int) -> Path:
     """Return the file of a bucket's tally in its in-memory form, while those of all are small."""
     return Path(folder) / "parts" / f"{bucket}.kept"
 
@@ -217,7 +217,7 @@ def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:
         **found,
     }
     if stored.bytes_of(tallies) * job.whole.n <= 2 * job.kept:
-        stored.save(tallies, kept_file(folder, bucket), lasting=False)
+        stored.save(tallies, memory_file(folder, bucket), lasting=False)
     write_tally(target, tallies, job, plan, about)
     for path in () if job.options.limits else files:
         path.unlink(missing_ok=True)
@@ -266,12 +266,12 @@ def write_tally(
     if plan.does.in_parts is not None:
         things = plan.does.in_parts.things(tallies, plan.settings, plan.metrics)
     else:
-        things, apart = _apart(tallies, job)
+        things, apart = _split_tally(tallies, job)
     told = {**about, **apart}
     stored.save(things, target, fingerprint=job.fingerprint, about=told, lasting=False)
 
 
-def _apart(tallies: Any, job: Job) -> tuple[dict[str, Any], dict[str, Any]]:
+def _split_tally(tallies: Any, job: Job) -> tuple[dict[str, Any], dict[str, Any]]:
     """Split a tally into ranked rows and blocks of datum ids.
 
     Returns:
@@ -393,7 +393,7 @@ def end_folder(folder: str | Path, end: str) -> Path:
     return Path(folder) / "limits" / end
 
 
-def tally_ends(folder: str, bucket: int, threads: int, digest: str, known: list[Any]) -> None:
+def tally_extremes(folder: str, bucket: int, threads: int, digest: str, known: list[Any]) -> None:
     """Tally the rows of one bucket at each extreme of each choice."""
     job, plan = job_of(folder, digest)
     chosen = limits.choices(plan, known)
@@ -444,7 +444,7 @@ def limits_of(
                 (home / inside).mkdir(parents=True)
             stack.callback(shutil.rmtree, home)
         calls = [(folder, bucket, pool.threads, digest, [*known]) for bucket in parts]
-        collected(pool.run(tally_ends, calls))
+        collected(pool.run(tally_extremes, calls))
         ends = {name: merged(str(end_folder(folder, name))) for name in names}
         return limits.table(plan, values, chosen, ends, Threads(1))
 

@@ -143,7 +143,7 @@ def _one_dtype(columns: Sequence[pl.Series], what: str) -> pl.Series:
 def merge_labels(parts: Sequence[Labels]) -> tuple[Labels, list[Array]]:
     """All labels, and the new code of each old one, int32 a part."""
     if all(
-        _told(part).equals(_told(parts[0])) and part.key_names == parts[0].key_names
+        _label_rows(part).equals(_label_rows(parts[0])) and part.key_names == parts[0].key_names
         for part in parts[1:]
     ):
         same = np.arange(len(parts[0]), dtype=np.int32)
@@ -151,9 +151,9 @@ def merge_labels(parts: Sequence[Labels]) -> tuple[Labels, list[Array]]:
     key = ["label_key", "label_value"]
     value = _one_dtype([part.frame["label_value"] for part in parts], "labels")
     frames = [
-        _told(part).with_columns(part.frame["label_value"].cast(value.dtype))
+        _label_rows(part).with_columns(part.frame["label_value"].cast(value.dtype))
         if len(part)
-        else _told(part).clear().cast({"label_value": value.dtype})
+        else _label_rows(part).clear().cast({"label_value": value.dtype})
         for part in parts
     ]
     # Parts without labelled rows only have declared labels, under the default key.
@@ -173,7 +173,7 @@ def merge_labels(parts: Sequence[Labels]) -> tuple[Labels, list[Array]]:
     return _with_keys(whole, parts), codes
 
 
-def _told(labels: Labels) -> pl.DataFrame:
+def _label_rows(labels: Labels) -> pl.DataFrame:
     of = labels.frequency
     return labels.frame if of is None else labels.frame.with_columns(of.alias("frequency"))
 

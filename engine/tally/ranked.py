@@ -405,7 +405,7 @@ class Interpolation(NamedTuple):
         return self.levels[:0] if self.every_point else self.levels
 
 
-class Beside(NamedTuple):
+class RankedAside(NamedTuple):
     """Another ranked tally of the same datums and labels, and its definition of precision."""
 
     ranked: Ranked

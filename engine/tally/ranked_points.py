@@ -239,7 +239,7 @@ def point_blocks(
         weights: int64 [n_datums], multiplicity of each datum, or None. Rows of weight 0 make no
             point.
     """
-    held: _Held | None = None
+    held: _LastPoints | None = None
     for rows in pieces:
         start: Array = rows.start
         order: Any = slice(None)
@@ -252,13 +252,13 @@ def point_blocks(
             start = np.r_[0, np.cumsum(there)][start]
             score, right, weight = score[there], right[there], weight[there]
         if held is None:
-            held = _Held(start.size - 1)
+            held = _LastPoints(start.size - 1)
         yield held.go_on(start, score, right, weight)
     if held is not None:
         yield held.last()
 
 
-class _Held:
+class _LastPoints:
     """The last point of every segment, which the next rows may go on with."""
 
     def __init__(self, n: int) -> None:
@@ -493,12 +493,12 @@ def binned(
         right = rows.right[here].astype(np.int64)
         sums = np.stack([np.ones_like(weight), right, *digits], axis=1) * weight[:, None]
         one = _added(segment, rows.place[here], bin_of(score, n_scores), sums, n, beyond)
-        made = one if made is None else _together(made, one)
+        made = one if made is None else _merged_points(made, one)
     assert made is not None
     return made
 
 
-def _together(one: Binned, other: Binned) -> Binned:
+def _merged_points(one: Binned, other: Binned) -> Binned:
     segment, place, at, sums = (
         np.concatenate([getattr(side, name) for side in (one, other)])
         for name in ("segment", "place", "at", "sums")

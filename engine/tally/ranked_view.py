@@ -26,7 +26,7 @@ from ..kernels.datums import drawn_counts, drawn_sums
 from ..schemas.arrays import Array
 from .datums import Labels, View
 from .draws import Draws
-from .ranked import Beside, Counts, Interpolation, Ranked, RankedRun, Span, by_group
+from .ranked import Counts, Interpolation, Ranked, RankedAside, RankedRun, Span, by_group
 from .ranked_points import (
     Binned,
     CountedRows,
@@ -157,7 +157,7 @@ class RankedView(View):
         interpolation: Interpolation,
         caps: Array,
         crossed: Counts | Deferred[Counts] | None = None,
-        tallies: Mapping[str, Beside] | None = None,
+        tallies: Mapping[str, RankedAside] | None = None,
         draws: Draws | None = None,
         shared: dict[Any, Any] | None = None,
         **grouping: Any,

@@ -38,7 +38,7 @@ _PIECE = 1 << 16  # values at a time
 _FIXED = 3  # names of a status before those that come from tables
 
 
-class _Held(msgspec.Struct, frozen=True):
+class _InMemory(msgspec.Struct, frozen=True):
     """Rows in memory: one block."""
 
     @property
@@ -51,7 +51,7 @@ class _Held(msgspec.Struct, frozen=True):
         yield self, group, None
 
 
-class Table(_Held, frozen=True):
+class Table(_InMemory, frozen=True):
     """Key columns (those of :data:`_CODED`), then value columns with rows along the first axis.
 
     A value column is an array, a dict of arrays, or names and codes. It may be None in buckets that
@@ -84,7 +84,7 @@ class Table(_Held, frozen=True):
         return self.take(slice(0, 0))
 
 
-class Tables(_Held, frozen=True):
+class Tables(_InMemory, frozen=True):
     """Tables of the same datums; facts per label; flags."""
 
     def bare(self) -> Any:

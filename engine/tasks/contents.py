@@ -324,7 +324,7 @@ def shortened(text: str, most: int = CHARACTERS) -> tuple[str, int]:
     return text[:most], max(0, len(text) - most)
 
 
-def beside(predictions: Sequence[str], references: Sequence[str]) -> Texts:
+def word_diff(predictions: Sequence[str], references: Sequence[str]) -> Texts:
     """Return the word diff of the closest pair of prediction and reference.
 
     Args:

@@ -456,7 +456,7 @@ _READINGS: tuple[tuple[str, str, Reading], ...] = (
 """Apparent format of one side, alternative format of the other, and the first as a function."""
 
 
-def apart(predictions: Rows, truths: Rows, datums: Datums, labels: Labels) -> Note | None:
+def overlap_warning(predictions: Rows, truths: Rows, datums: Datums, labels: Labels) -> Note | None:
     """Return a warning about boxes or labels that do not match but would if reinterpreted, or None.
 
     Args:
@@ -467,14 +467,14 @@ def apart(predictions: Rows, truths: Rows, datums: Datums, labels: Labels) -> No
     if not some.fewest:
         return _shifted_ids(predictions, truths, datums)
     as_is = fit(some)
-    doubt = boxes_apart(some, as_is) if as_is < FAIR else None
+    doubt = other_box_form(some, as_is) if as_is < FAIR else None
     if as_is >= POOR:
-        return doubt or labels_apart(some, labels)
+        return doubt or other_labels(some, labels)
     doubt = doubt or _shifted_ids(predictions, truths, datums)
     return doubt or hardly_any(some, as_is)
 
 
-def boxes_apart(some: Sample, as_is: float = 0.0) -> Note | None:
+def other_box_form(some: Sample, as_is: float = 0.0) -> Note | None:
     """Return a warning of boxes that fit much better in another unit or format, or None."""
     ours, theirs, fewest = some.ours, some.theirs, some.fewest
     boxes = {"predictions": ours, "ground truths": theirs}
@@ -637,7 +637,7 @@ def _shifted_ids(predictions: Rows, truths: Rows, datums: Datums) -> Note | None
     return None
 
 
-def labels_apart(some: Sample, labels: Labels) -> Note | None:
+def other_labels(some: Sample, labels: Labels) -> Note | None:
     """Return a warning about overlapping boxes with different labels, with the label pairs."""
     best, at = some.best(some.iou(some.ours, some.theirs))
     on = best >= _ON

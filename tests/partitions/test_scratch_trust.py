@@ -80,8 +80,8 @@ def test_what_units_tell_is_data(tmp_path: Path) -> None:
     told = shuffle.Shuffled(9, {"predictions": pairs}, keys, [0, 2], ahead)
     home = shuffle.range_folder(tmp_path, "predictions", 0)
     home.mkdir(parents=True)
-    shuffle._tell(home, told)
-    found = shuffle.told_of(tmp_path, "predictions", 0)
+    shuffle._write_summary(home, told)
+    found = shuffle.load_summary(tmp_path, "predictions", 0)
     assert (found.rows, found.buckets) == (9, [0, 2])
     assert found.pairs["predictions"].equals(pairs)
     assert found.keys is not None
@@ -91,5 +91,5 @@ def test_what_units_tell_is_data(tmp_path: Path) -> None:
     mark = tmp_path / "ran"
     (home / shuffle._TOLD).write_bytes(pickle.dumps(_Planted(mark)))
     with pytest.raises(msgspec.DecodeError):
-        shuffle.told_of(tmp_path, "predictions", 0)
+        shuffle.load_summary(tmp_path, "predictions", 0)
     assert not mark.exists()

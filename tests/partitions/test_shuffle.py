@@ -154,7 +154,7 @@ def table(tmp_path: Path) -> shuffle_stage.Shuffle:
 
 def dealt(folder: Path, unit: int) -> pl.DataFrame:
     """The rows of a unit, in their order."""
-    told = shuffle_stage.told_of(folder, "predictions", unit)
+    told = shuffle_stage.load_summary(folder, "predictions", unit)
     files = [shuffle_stage.bucket_file(folder, "predictions", unit, one) for one in told.buckets]
     rows = shuffle_stage.read_rows(files, [100] * len(files)).sort(ROW)
     assert rows.height == told.rows

@@ -48,7 +48,7 @@ def _read(look: Look) -> Source:
     return Source(
         frame.lazy(),
         datums=pl.DataFrame(datums, schema=IMAGES),
-        notes=(*edges, *_masks_beside(look)),
+        notes=(*edges, *_note_of_masks(look)),
         pixels="" if edges or not frame.height else "yes",
     )
 
@@ -70,7 +70,7 @@ def _edges(frame: pl.DataFrame, decimal: int) -> tuple[Note, ...]:
     return (Note("corners_are_edges", message, low or decimal),)
 
 
-def _masks_beside(look: Look) -> tuple[Note, ...]:
+def _note_of_masks(look: Look) -> tuple[Note, ...]:
     """Return a note on label maps in the same folder, as in the original data set."""
     maps = [name for name in look.of(".png") if _MAPS in look.relative(name).split("/")[:-1]]
     if not maps:

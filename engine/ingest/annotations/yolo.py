@@ -170,7 +170,7 @@ def gathered(look: Look) -> Files:
     described = description(look)
     if described is None:
         texts = tuple(name for name in look.of(".txt") if may_be_label(name))
-        names, points = _names_beside((look.root, *_around(look.root, texts)))
+        names, points = _nearest_names((look.root, *_around(look.root, texts)))
         folder = _other(look.root, "labels", "images")
         pictures = look.of(*IMAGE_SUFFIXES) or (_below(folder, IMAGE_SUFFIXES) if folder else ())
         return Files(texts, pictures, _by_folder(look, (*texts, *pictures)), names, points)
@@ -184,9 +184,9 @@ def gathered(look: Look) -> Files:
         for one in listed if isinstance(listed, list) else [listed]:
             if not isinstance(one, str):
                 continue
-            here = _found(file, said, one)
+            here = _find_folder(file, said, one)
             if here is None:  # the images may be elsewhere, and their labels here
-                here = _found(file, said, re.sub(r"\bimages\b", "labels", one))
+                here = _find_folder(file, said, re.sub(r"\bimages\b", "labels", one))
                 of_split = _labels_below(here) if here else []
                 labels += of_split
                 split |= dict.fromkeys(of_split, key)
@@ -232,7 +232,7 @@ def _joined(folder: str, name: str) -> str:
     return os.path.normpath(os.path.join(folder, name))
 
 
-def _found(file: str, renames: Mapping[str, Any], folder: str) -> str | None:
+def _find_folder(file: str, renames: Mapping[str, Any], folder: str) -> str | None:
     """Find a folder of a description: relative to its ``path``, otherwise to the description."""
     home = os.path.dirname(os.path.abspath(file))
     root = renames.get("path")
@@ -299,7 +299,7 @@ def _around(root: str, texts: Sequence[str]) -> list[str]:
     return found + [one for one in below if one.startswith(root + os.sep)]
 
 
-def _names_beside(folders: Iterable[str]) -> tuple[dict[int, str], tuple[int, int] | None]:
+def _nearest_names(folders: Iterable[str]) -> tuple[dict[int, str], tuple[int, int] | None]:
     """Return class names from the nearest file; Darknet's are one folder up."""
     folders = (*folders,)
     for folder in folders:

@@ -349,7 +349,7 @@ def columns_read(
     return result
 
 
-def columns_told(columns: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def describe_columns(columns: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Lines of :func:`columns_read` for people."""
     lines = []
     for role, found in columns.items():

@@ -12,7 +12,7 @@ import polars as pl
 
 from evalengine.schemas.errors import ReadError
 
-from ..files import text_held
+from ..files import measure_text
 from ..source import Source
 from .formats import NAMES
 from .scanning import scan, separator
@@ -84,7 +84,7 @@ def _unreadable(name: str, format_: str, error: BaseException) -> ReadError:
     said = reason(error)
     repair = _REPAIR.get(format_, "")
     if name.endswith(_COMPRESSED) and os.path.isfile(name):
-        text_held(name)  # raises if the file is damaged
+        measure_text(name)  # raises if the file is damaged
     found = _place(name, format_)
     if found:
         line = re.match(r"line ([\d,]+)", found)
@@ -174,7 +174,7 @@ def reason(error: BaseException) -> str:
     return (lines[0] if lines else type(error).__name__).rstrip(".")
 
 
-def _alone(source: Source, file: str) -> pl.LazyFrame:
+def _single_table(source: Source, file: str) -> pl.LazyFrame:
     return scan([file], source.format)
 
 
@@ -183,7 +183,7 @@ def _mixed(source: Source) -> ReadError | None:
     first: Mapping[str, pl.DataType] | None = None
     for file in source.files:
         try:
-            schema = dict(_alone(source, file).collect_schema())
+            schema = dict(_single_table(source, file).collect_schema())
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             return _unreadable(file, source.format, error)
         if first is None:
@@ -221,7 +221,7 @@ def _broken(source: Source) -> ReadError | None:
     """The first file whose rows cannot be read."""
     for file in source.files:
         try:
-            _alone(source, file).collect()
+            _single_table(source, file).collect()
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             return _unreadable(file, source.format, error)
     return None

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ...schemas.errors import ReadError
-from ..files import LONG, Held, Room, by_extension, text_held
+from ..files import LONG, MemorySize, Room, by_extension, measure_text
 from .scanning import foreign
 from .trec import layout_of, start_of
 
@@ -34,7 +34,7 @@ _NOT_WHOLE = (IndexError, KeyError, TypeError, AttributeError, RecursionError, V
 """Exceptions raised by invalid Thrift or missing parts."""
 
 
-def refuse_miscounted(path: str) -> dict[str, Held]:
+def refuse_miscounted(path: str) -> dict[str, MemorySize]:
     """Refuse a Parquet file whose footer miscounts rows; return the memory size of its columns.
 
     Counts page headers of the smallest column in each row group that has one value per row. Cases
@@ -59,7 +59,7 @@ def refuse_miscounted(path: str) -> dict[str, Held]:
         if wrong:
             message = f"{path}: cannot be read as Parquet: {wrong}. Write or copy it again."
             raise ReadError(message, code="file_damaged", file=path)
-        return _held(file, told)
+        return _decoded_size(file, told)
 
 
 _FEW = 1 << 24  # bytes of a row group that always fit into memory
@@ -67,9 +67,9 @@ _WIDTHS = (1, 4, 8, 8, 4, 8, 16, 16)  # bytes of a value in memory, by physical 
 _BYTES = 6  # the physical type of texts
 
 
-def _held(file: IO[bytes], told: Fields) -> dict[str, Held]:
+def _decoded_size(file: IO[bytes], told: Fields) -> dict[str, MemorySize]:
     """Columns in memory, of the sizes that the footer gives; dictionaries and runs are expanded."""
-    result: dict[str, Held] = {}
+    result: dict[str, MemorySize] = {}
     try:
         for group in told[4]:
             if max(group[2], 16 * group[3]) * len(group[1]) < _FEW:
@@ -79,24 +79,24 @@ def _held(file: IO[bytes], told: Fields) -> dict[str, Held]:
                 text = chunk[1] == _BYTES
                 size += chunk[5] * _WIDTHS[_BYTES] if text else 0
                 name = chunk[3][0].decode(errors="replace")
-                long = _long_texts(file, chunk) if text and chunk[6] > LONG else Held()
-                result[name] = result.get(name, Held()) | Held(size, total=size) | long
+                long = _long_texts(file, chunk) if text and chunk[6] > LONG else MemorySize()
+                result[name] = result.get(name, MemorySize()) | MemorySize(size, total=size) | long
     except _NOT_WHOLE:
         return result
     return result
 
 
-def _long_texts(file: IO[bytes], chunk: Fields) -> Held:
+def _long_texts(file: IO[bytes], chunk: Fields) -> MemorySize:
     """Bound the longest text of a column by the largest page of few texts."""
     place = min(start for start in (chunk[9], chunk.get(11, 0)) if start > 0)
-    end, longest = place + chunk[7], Held()
+    end, longest = place + chunk[7], MemorySize()
     while place < end and (header := _page(file, place)) is not None:
         fields, length = header
         size, values = fields.get(2, 0), 1
         for kind in (_DATA_PAGE, _DICTIONARY, _DATA_PAGE_2):
             values = max(values, fields.get(kind, {}).get(1, 0))
         if size > LONG and size > values << 11:
-            longest |= Held(cell=size, least=size // values)
+            longest |= MemorySize(cell=size, least=size // values)
         place += length + max(fields.get(3, 0), 0)
     return longest
 
@@ -296,14 +296,14 @@ _PACKED = {
 }
 
 
-def detect(path: str, held: dict[str, Held] | None = None, room: Room | None = None) -> str:
+def detect(path: str, held: dict[str, MemorySize] | None = None, room: Room | None = None) -> str:
     """Return the format of a local file, after checking that it looks complete.
 
     Args:
         held: receives the memory size of its columns, added to that of other files; the name of
             text columns is empty.
     """
-    head, tail, size = _ends(path)
+    head, tail, size = _row_ends(path)
     format_ = by_extension(path)
 
     def refuse(said: str, code: str, **facts: Any) -> ReadError:
@@ -345,17 +345,17 @@ def detect(path: str, held: dict[str, Held] | None = None, room: Room | None = N
     if format_ == "parquet":
         _note(held, refuse_miscounted(path))
     if format_ in ("csv", "ndjson") and held is not None:
-        _note(held, {"": text_held(path, room)})
+        _note(held, {"": measure_text(path, room)})
     return format_
 
 
-def _note(held: dict[str, Held] | None, found: dict[str, Held]) -> None:
+def _note(held: dict[str, MemorySize] | None, found: dict[str, MemorySize]) -> None:
     if held is not None:
         for name, one in found.items():
-            held[name] = held.get(name, Held()) | one
+            held[name] = held.get(name, MemorySize()) | one
 
 
-def _ends(path: str) -> tuple[bytes, bytes, int]:
+def _row_ends(path: str) -> tuple[bytes, bytes, int]:
     try:
         with open(path, "rb") as file:
             head = file.read(4096)

@@ -138,7 +138,7 @@ def refuse_uneven(predictions: Any, truths: Any) -> None:
         )
 
 
-def nothing_found(predictions: Any, truths: Any) -> Any:
+def empty_images(predictions: Any, truths: Any) -> Any:
     """Convert a pipeline's empty lists to images without objects, if the truths are images."""
     if not isinstance(predictions, Sequence) or isinstance(predictions, (str, bytes)):
         return predictions
@@ -192,15 +192,15 @@ def _of_pipeline(image: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def _is_found(one: Any) -> bool:
+def _is_prediction(one: Any) -> bool:
     return isinstance(one, Mapping) and "label" in one and isinstance(one.get("box"), Mapping)
 
 
 def _is_pipeline(thing: Sequence[Any]) -> bool:
-    if all(map(_is_found, thing)):
+    if all(map(_is_prediction, thing)):
         return True
     lists = all(isinstance(image, Sequence) and not isinstance(image, str) for image in thing)
-    return lists and any(thing) and all(_is_found(one) for image in thing for one in image)
+    return lists and any(thing) and all(_is_prediction(one) for image in thing for one in image)
 
 
 _FORMS: tuple[tuple[str, Callable[[Any], bool], Callable[[Any], dict[str, Any]]], ...] = (

@@ -19,7 +19,7 @@ from urllib.parse import unquote
 import polars as pl
 
 from ...schemas.errors import ReadError
-from ..files import LONG, Held, by_extension, files_below
+from ..files import LONG, MemorySize, by_extension, files_below
 from ..label_map_files import LISTED, MAPS
 
 # CSV and TSV: separator by extension or header, and ids with leading zeros stay strings.
@@ -40,7 +40,7 @@ def scan_csv(
     *,
     remote: bool = False,
     path: str | None = None,
-    held: dict[str, Held] | None = None,
+    held: dict[str, MemorySize] | None = None,
 ) -> pl.LazyFrame:
     """Scan CSV files as a lazy table.
 
@@ -67,7 +67,7 @@ def scan_csv(
 
 
 def _dtypes(
-    texts: pl.LazyFrame, path: str, held: dict[str, Held] | None = None
+    texts: pl.LazyFrame, path: str, held: dict[str, MemorySize] | None = None
 ) -> dict[str, pl.DataType]:
     """Infer the type of every column from all of its values.
 
@@ -97,7 +97,7 @@ def _dtypes(
     kinds, lengths = row[: len(names)], row[len(names) :]
     if held is not None:
         long_texts = ((name, n) for name, n in zip(names, lengths, strict=True) if n and n > LONG)
-        held.update((name, Held(cell=n, least=n)) for name, n in long_texts)
+        held.update((name, MemorySize(cell=n, least=n)) for name, n in long_texts)
     found = {name: _dtype(kind or 0) for name, kind in zip(names, kinds, strict=True)}
     long = [
         name
@@ -323,20 +323,24 @@ def expand(path: str) -> list[str]:
     mode = os.stat(path).st_mode if os.path.exists(path) else 0
     streams = (stat.S_ISFIFO, stat.S_ISCHR, stat.S_ISSOCK)  # standard input, or a shell's <(...)
     if path == "-" or any(is_one(mode) for is_one in streams):
-        return [_kept(path)]
+        return [_copy_of_stream(path)]
     if os.path.isfile(path):
         return [path]
     if os.path.isdir(path):
         return _in_folder(path)
     if not _WILD.search(path):
-        raise ReadError(f"{path}: no such file.{_near(path)}", code="file_missing", file=str(path))
+        raise ReadError(
+            f"{path}: no such file.{_similar_paths(path)}", code="file_missing", file=str(path)
+        )
     result = sorted(name for name in glob.glob(path, recursive=True) if os.path.isfile(name))
     if not result:
-        raise ReadError(f"{path}: no file matches.{_near(path)}", code="file_missing", file=path)
+        raise ReadError(
+            f"{path}: no file matches.{_similar_paths(path)}", code="file_missing", file=path
+        )
     return result
 
 
-def _kept(path: str) -> str:
+def _copy_of_stream(path: str) -> str:
     """Copy a stream, which can be read only once, to a temporary file."""
     folder = tempfile.mkdtemp(prefix="evalengine-stream-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -381,7 +385,9 @@ def _in_folder(path: str) -> list[str]:
                 f"{path}: the folder contains JPEG files ({os.path.basename(jpegs[0])!r}, ...)."
                 " They lose values of pixels: label maps are written as PNG or TIFF."
             )
-        said = said or f"{path}: the folder contains no readable file.{_near(path + os.sep)}"
+        said = (
+            said or f"{path}: the folder contains no readable file.{_similar_paths(path + os.sep)}"
+        )
         raise ReadError(said, code="format_unknown", file=path)
     some = ", ".join(repr(os.path.relpath(name, path)) for name in readable[:5])
     raise ReadError(
@@ -420,7 +426,7 @@ def _foreign(files: Sequence[str]) -> str | None:
     return None
 
 
-def _near(path: str) -> str:
+def _similar_paths(path: str) -> str:
     """Return a sentence on existing names similar to a missing path."""
     folder, name = os.path.split(path)
     while _WILD.search(folder) or (folder and not os.path.exists(folder)):
@@ -446,7 +452,7 @@ def scan(
     *,
     remote: bool = False,
     partitions: dict[str, pl.DataType] | None = None,
-    held: dict[str, Held] | None = None,
+    held: dict[str, MemorySize] | None = None,
 ) -> pl.LazyFrame:
     """Scan files of one format as one lazy table, in the order given.
 
@@ -465,7 +471,7 @@ def _scan(
     *,
     remote: bool,
     path: str | None,
-    held: dict[str, Held] | None,
+    held: dict[str, MemorySize] | None,
 ) -> pl.LazyFrame:
     if format_ == "parquet":
         return pl.scan_parquet(

@@ -17,7 +17,7 @@ from evalengine.schemas.errors import OptionError, ReadError
 
 from ..annotations.format import Other
 from ..annotations.titles import BY_SIZE, PER_IMAGE, TITLES, may_be_annotations
-from ..files import Held, Room, by_extension, refuse_beyond, refuse_expanding
+from ..files import MemorySize, Room, by_extension, refuse_beyond, refuse_expanding
 from ..source import SEGMENTED, Source, of_frame
 from . import formats
 from .explain import explain
@@ -111,7 +111,7 @@ def _open_paths(
                 file=paths[0],
             )
     files = [file for path in paths for file in expand(path)]
-    held: dict[str, Held] = {}
+    held: dict[str, MemorySize] = {}
     kinds = {file: formats.detect(file, held, room) for file in files}
     if len(set(kinds.values())) > 1:
         first = files[0]

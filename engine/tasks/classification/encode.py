@@ -297,7 +297,7 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
     n_units = len(datums) if unit_datum is None else unit_datum.size
     truth, start = _truths(t_unit, t_label, n_units, multilabel=multilabel)
     if start is None and frames.label_map:  # keys were proved unique before labels were mapped
-        _check_alone(datums, unit_datum, t_unit[truth[t_unit] != t_label], _TRUE)
+        _check_single_label(datums, unit_datum, t_unit[truth[t_unit] != t_label], _TRUE)
     weight = weights_of(truths)
     if weight is not None:
         weight = _weights(datums, weight, t_datum, t_unit, unit_datum)
@@ -307,7 +307,7 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
     elif score is None:
         hard = np.full(n_units, -1, np.int32)
         hard[p_unit] = p_label
-        _check_alone(datums, unit_datum, p_unit[hard[p_unit] != p_label], _PREDICTED)
+        _check_single_label(datums, unit_datum, p_unit[hard[p_unit] != p_label], _PREDICTED)
     elif tiled:
         rows = Rows(score, None, None, -1, single, grid=Grid(p_label, p_unit))
     else:
@@ -414,7 +414,9 @@ _TRUE = (
 )
 
 
-def _check_alone(datums: Datums, unit_datum: Array | None, wrong: Array, message: str) -> None:
+def _check_single_label(
+    datums: Datums, unit_datum: Array | None, wrong: Array, message: str
+) -> None:
     """Raise InputError for units that have several labels but may have only one."""
     if wrong.size:
         units = np.unique(wrong)

@@ -180,7 +180,7 @@ def _places(tallies: Tallies, known: Array, *, every_datum: bool) -> tuple[Array
     return start, np.concatenate(datums), np.concatenate(codes)
 
 
-class _Found(NamedTuple):
+class _DatumCells(NamedTuple):
     """Cells of some datums.
 
     Attributes:
@@ -198,9 +198,9 @@ class _Found(NamedTuple):
     dataset: pl.Series | None
 
 
-def _found(
+def _cells_of(
     part: Tallies, settings: Settings, laid: _LaidOut, view: ScoredView, *, alone: bool
-) -> _Found:
+) -> _DatumCells:
     """Compute the cells of the datums of one tally; ``alone``: it is the only one."""
     cells = detailed_cells(
         laid.places,
@@ -214,10 +214,10 @@ def _found(
         settings.pr_curve_max_examples,
         absent_too=not alone,
     )
-    return _Found(*cells, part.datums.id, part.datums.dataset)
+    return _DatumCells(*cells, part.datums.id, part.datums.dataset)
 
 
-def _together(one: _Found, other: _Found) -> _Found:
+def _merged_cells(one: _DatumCells, other: _DatumCells) -> _DatumCells:
     """Cells of two disjoint sets of datums: counts add up, and the first of all are shown."""
     most = one.shown.shape[-1]
     sizes = len(one.datum_id), len(other.datum_id)
@@ -235,7 +235,7 @@ def _together(one: _Found, other: _Found) -> _Found:
     dataset = None
     if one.dataset is not None and other.dataset is not None:
         dataset = pl.concat([one.dataset, other.dataset]).gather(kept)
-    return _Found(
+    return _DatumCells(
         one.present | other.present, one.counts + other.counts, shown, ids.gather(kept), dataset
     )
 
@@ -251,11 +251,11 @@ def _of_view(
     """Rows of one view: by group, label, threshold and kind, one per example or one without."""
     labels = tallies.labels
     thresholds = np.array(settings.score_thresholds)
-    cells: _Found | None = None
+    cells: _DatumCells | None = None
     for part, few in whole_datums(tallies, settings, view):
         own = laid or _LaidOut(part, settings)
-        more = _found(part, settings, own, few, alone=laid is not None)
-        cells = more if cells is None else _together(cells, more)
+        more = _cells_of(part, settings, own, few, alone=laid is not None)
+        cells = more if cells is None else _merged_cells(cells, more)
     assert cells is not None
     present, counts, shown, datum_id, dataset = cells
     group, label = np.nonzero(present)

@@ -104,7 +104,7 @@ def losses(
     tallies: Tallies, settings: Settings, metrics: Sequence[Metric], dialect: Dialect, *, cuts: Cuts
 ) -> Losses | str:
     """See :class:`..task.JudgeDatums`."""
-    sums = _found(tallies, settings, metrics)
+    sums = _losses_of(tallies, settings, metrics)
     units, n = tallies.units, len(tallies.datums)
     if isinstance(sums, str) or units.weight is None:
         return sums
@@ -113,7 +113,7 @@ def losses(
     return msgspec.structs.replace(sums, weight=total / np.maximum(many, 1))
 
 
-def _found(tallies: Tallies, settings: Settings, metrics: Sequence[Metric]) -> Losses | str:
+def _losses_of(tallies: Tallies, settings: Settings, metrics: Sequence[Metric]) -> Losses | str:
     units = tallies.units
     if settings.multilabel or units.truth_start is not None:
         return _of_several(tallies, settings)

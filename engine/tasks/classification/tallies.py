@@ -204,7 +204,7 @@ CUT_RULES: tuple[Rule[list[Facts]], ...] = tuple(
 """Rules for notes on a default threshold, and on one outside [0, 1]."""
 
 
-def tell_cut(frames: Frames, batch: Batch, settings: Settings) -> None:
+def note_cut(frames: Frames, batch: Batch, settings: Settings) -> None:
     """Add a note on a decision threshold that does not fit the scores."""
     rows = batch.rows
     if rows is None or batch.hard is not None or not rows.ranked:
@@ -229,7 +229,7 @@ def tell_cut(frames: Frames, batch: Batch, settings: Settings) -> None:
             frames.notes += apply(CUT_RULES, "", {"threshold_beyond_scores"}, [facts])[0]
 
 
-def tell(
+def note_thresholds(
     frames: Frames, settings: Settings, labels: Labels, hard: Array | None, scored: Array | None
 ) -> None:
     """Add notes on the effect of thresholds.
@@ -426,7 +426,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
         batch = without_repeats(batch)
     encoded = time.perf_counter()
     if "hard" in needs:
-        tell_cut(frames, batch, settings)
+        note_cut(frames, batch, settings)
     if batch.rows is not None and not batch.rows.several and needs & {"scores", "ranks"}:
         _note_decisions(frames, batch.rows)
     if batch.rows is None:
@@ -438,7 +438,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     if "hard" in needs:
         one = batch.hard is None and not settings.multilabel
         of = None if scored is None else scored.labels
-        tell(frames, settings, batch.labels, units.hard if one else None, of)
+        note_thresholds(frames, settings, batch.labels, units.hard if one else None, of)
     frames.notes += weightless_notes(units, batch.labels, batch.datums)
     frames.notes += notes_of(batch, units, whole=frames.whole)
     beside = {

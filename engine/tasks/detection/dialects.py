@@ -636,12 +636,12 @@ SHARES = {PCK: 0.2, PCKH: 0.5}
 _MARKS = {PCK: ("in a box", "near by box"), PCKH: ("with a head", "near by head"), KINDS: OF_KINDS}
 
 
-def marks_of(needs: frozenset[str]) -> tuple[str, ...]:
+def point_marks(needs: frozenset[str]) -> tuple[str, ...]:
     """Names of the marks of every point."""
     return tuple(name for need, names in _MARKS.items() if need in needs for name in names)
 
 
-def found(need: str) -> tuple[str, str]:
+def labelled_points(need: str) -> tuple[str, str]:
     """Marks of labelled points of people of known size, and of those among them that were found."""
     labelled, near = _MARKS[need]
     return labelled, near

@@ -14,7 +14,7 @@ from ...geometry.columns import flat
 from ...ingest.frames import Frames
 from ...ingest.geometry import CORNER_NAMES, GEOMETRY_NAMES
 from ...ingest.problems import Note, count_of, listing, note_of
-from ...ingest.where import Kept
+from ...ingest.where import RemainingRows
 from ...kernels.boxes import Piece
 from ...kernels.order import group_by_label
 from ...schemas.arrays import Array
@@ -38,7 +38,7 @@ from ...schemas.wording import option
 from ...tally.datums import Datums, Labels
 from ...tally.ranked import comparable
 from ..encoding import Workers, dataset_of, encode_datums, encode_labels, row_numbers, taken
-from ..rules import apart
+from ..rules import overlap_warning
 from .dialects import DetectionRules, Difficulty
 from .layers import Shapes
 from .preparing import compared
@@ -615,7 +615,7 @@ def _keep(
             frame = frame.with_row_index(_PLACE).with_columns(pl.col(_PLACE).cast(pl.Int64))
         setattr(frames, side, frame.filter(there))
         frames.ids = None
-        frames.kept.setdefault(side, Kept()).only(there)
+        frames.kept.setdefault(side, RemainingRows()).only(there)
         frames.notes.append(note_of(kind, n, words, before=f"{side.replace('_', ' ')}: "))
 
 
@@ -757,7 +757,7 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
     ours = _side(frames.predictions, p_datum, p_label, shapes[0], score)
     theirs = _side(ground_truths, g_datum, g_label, shapes[1], None)
     warnings: list[Note | None] = [
-        apart(ours, theirs, datums, labels),
+        overlap_warning(ours, theirs, datums, labels),
         doubled(ours, "predictions", len(datums)),
         doubled(theirs, "ground truths", len(datums)),
         _all_crowds(crowd, _LEAST_ROWS[numbered]),

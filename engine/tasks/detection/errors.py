@@ -29,12 +29,12 @@ from ...schemas.label_errors import LOCATION as label_errors_LOCATION
 from ...schemas.label_errors import MISSING, OTHER_LABEL, TINY, UNFOUND
 from ...schemas.results import empty_frame, frame_schema
 from ...tally.merging import merge_ranked
-from ...tally.ranked import Beside, Interpolation, Ranked, Variants
+from ...tally.ranked import Interpolation, Ranked, RankedAside, Variants
 from ...tally.registry import stored_as
 from ..encoding import Workers
 from .dialects import DetectionRules
 from .encode import Batch, Side
-from .matching import Matched, Near, overlap
+from .matching import Matched, OverlapPairs, overlap
 from .overlaps import Pairs, annotation_ids, find_pairs, label_of, regular_ground_truths
 from .settings import Settings
 
@@ -170,7 +170,7 @@ class Errors(msgspec.Struct, frozen=True):
     frame: pl.DataFrame | None
 
 
-class _Found(msgspec.Struct, frozen=True):
+class _ErrorsAtIou(msgspec.Struct, frozen=True):
     """TIDE errors at one IoU threshold.
 
     Attributes:
@@ -198,7 +198,7 @@ def find(
     batch: Batch,
     matched: Matched,
     pairs: Pairs,
-    near: Near | None,
+    near: OverlapPairs | None,
     settings: Settings,
     threads: Workers,
     *,
@@ -270,7 +270,7 @@ def _errors_at(
     settings: Settings,
     iou: float,
     threads: Workers,
-) -> _Found:
+) -> _ErrorsAtIou:
     ranked = matched.ranked
     labels = pairs.p_label, pairs.g_label
     if settings.rules.first_best is not None:
@@ -322,13 +322,13 @@ def _errors_at(
     first = open_targets[np.r_[True, hits[1:] != hits[:-1]]] if hits.size else open_targets
     mended = np.full(kind.size, -1, np.int32)
     mended[first] = target[first]
-    return _Found(iou, hit, ignored, kind, mended, best, taken, regular & ~taken & ~near_miss)
+    return _ErrorsAtIou(iou, hit, ignored, kind, mended, best, taken, regular & ~taken & ~near_miss)
 
 
 def _tally(
     ranked: Ranked,
     pairs: Pairs,
-    outcome: _Found,
+    outcome: _ErrorsAtIou,
     regular: Array,
     names: tuple[str, ...],
     *,
@@ -440,7 +440,12 @@ def _word(bits: Array) -> Array:
 
 
 def _rows(
-    batch: Batch, ranked: Ranked, pairs: Pairs, overlaps: Overlaps, outcome: _Found, iou: float
+    batch: Batch,
+    ranked: Ranked,
+    pairs: Pairs,
+    overlaps: Overlaps,
+    outcome: _ErrorsAtIou,
+    iou: float,
 ) -> pl.DataFrame:
     wrong = np.flatnonzero(outcome.kind != NONE)
     prediction = np.repeat(np.arange(ranked.score.size), np.diff(overlaps.start))
@@ -466,14 +471,14 @@ _HUNDREDTHS = np.arange(101) / 100  # as tidecv divides: some differ from COCO's
 
 def beside(
     errors: Errors | None, rules: DetectionRules, interpolation: Interpolation
-) -> dict[str, Beside]:
+) -> dict[str, RankedAside]:
     """The tallies of errors, as views have them: by the place of their threshold."""
     if errors is None:
         return {}
     own = interpolation if rules.first_best is None else Interpolation(_HUNDREDTHS)
     every = {"errors": errors.ranked, "unmended": errors.unmended}
     return {
-        f"{name} {t}": Beside(ranked, own)
+        f"{name} {t}": RankedAside(ranked, own)
         for name, tallies in every.items()
         for t, ranked in enumerate(tallies)
     }
@@ -565,7 +570,7 @@ _UNFOUND = 0.3
 """Suspicion of unfound ground truths: detectors miss more than annotators invent."""
 
 
-class _Told(NamedTuple):
+class _ErrorReason(NamedTuple):
     """Label errors of one reason.
 
     Attributes:
@@ -587,7 +592,7 @@ class _Told(NamedTuple):
     twin: Array
 
 
-def _told(
+def _reason_rows(
     reason: str,
     suspicion: Array,
     truth: Array | None = None,
@@ -595,10 +600,10 @@ def _told(
     iou: Array | None = None,
     given: Array | None = None,
     twin: Array | None = None,
-) -> _Told:
+) -> _ErrorReason:
     nobody, nothing = np.full(suspicion.size, -1, np.int64), np.full(suspicion.size, np.nan)
     keep = suspicion >= LEAST
-    return _Told(
+    return _ErrorReason(
         reason,
         suspicion[keep],
         truth=(nobody if truth is None else truth)[keep],
@@ -631,7 +636,7 @@ def find_label_errors(
 
 def _contradicted(
     score: Array, pairs: Pairs, hit: Array, settled: Array, regular: Array, at: float
-) -> list[_Told]:
+) -> list[_ErrorReason]:
     """Return the label errors contradicted by predictions.
 
     Args:
@@ -672,12 +677,12 @@ def _contradicted(
     overlap_of = np.where(most[alone] > 0, most[alone], np.nan)
     unfound = np.flatnonzero(regular & ~near)
     return [
-        _told(OTHER_LABEL, sure, g[other], p[other], iou[other], given[g[other]]),
-        _told(
+        _reason_rows(OTHER_LABEL, sure, g[other], p[other], iou[other], given[g[other]]),
+        _reason_rows(
             label_errors_LOCATION, off[beside], g[beside], p[beside], iou[beside], score[p[beside]]
         ),
-        _told(MISSING, score[alone] * (1 - most[alone]), None, alone, iou=overlap_of),
-        _told(UNFOUND, np.full(unfound.size, _UNFOUND), unfound),
+        _reason_rows(MISSING, score[alone] * (1 - most[alone]), None, alone, iou=overlap_of),
+        _reason_rows(UNFOUND, np.full(unfound.size, _UNFOUND), unfound),
     ]
 
 
@@ -696,7 +701,7 @@ def _first(rows: Array, group: Array, value: Array) -> Array:
     return chosen
 
 
-def _repeated(batch: Batch, matched: Matched, regular: Array, threads: Workers) -> _Told:
+def _repeated(batch: Batch, matched: Matched, regular: Array, threads: Workers) -> _ErrorReason:
     """Ground truths that repeat one before them in the table, of the same datum and label."""
     laid, n = matched.ground_truths, len(batch.datums)
     label = np.repeat(np.arange(laid.start.size - 1, dtype=np.int32), np.diff(laid.start))
@@ -717,12 +722,12 @@ def _repeated(batch: Batch, matched: Matched, regular: Array, threads: Workers) 
         keep = iou >= ALIKE
         first, second, iou = first[keep], second[keep], iou[keep]
     chosen = _first(np.arange(second.size), second, iou)
-    return _told(
+    return _reason_rows(
         label_errors_DUPLICATE, iou[chosen], second[chosen], iou=iou[chosen], twin=first[chosen]
     )
 
 
-def _tiny(matched: Matched, regular: Array, n_datums: int) -> _Told:
+def _tiny(matched: Matched, regular: Array, n_datums: int) -> _ErrorReason:
     """Return ground truths whose shorter side is tiny relative to their datum's boxes."""
     extent = np.zeros(n_datums)
     for laid in (matched.predictions, matched.ground_truths):
@@ -731,10 +736,12 @@ def _tiny(matched: Matched, regular: Array, n_datums: int) -> _Told:
     side = (boxes[:, 2:] - boxes[:, :2]).min(axis=1, initial=np.inf)
     limit = extent[matched.ground_truths.datum] * _SMALL
     rows = np.flatnonzero(regular & (side < limit))
-    return _told(TINY, 1 - np.maximum(side[rows], 0) / limit[rows], rows)
+    return _reason_rows(TINY, 1 - np.maximum(side[rows], 0) / limit[rows], rows)
 
 
-def _frame(batch: Batch, matched: Matched, pairs: Pairs, suspects: Sequence[_Told]) -> pl.DataFrame:
+def _frame(
+    batch: Batch, matched: Matched, pairs: Pairs, suspects: Sequence[_ErrorReason]
+) -> pl.DataFrame:
     ranked = matched.ranked
     truth, prediction, twin = (
         np.concatenate([getattr(one, name) for one in suspects]).astype(np.int64)

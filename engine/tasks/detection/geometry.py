@@ -34,7 +34,7 @@ from ...kernels.boxes import measure_quads, rotated_ious
 from ...schemas.arrays import Array
 from ...schemas.wording import option
 from ..encoding import Workers
-from .layers import MaskLayer, Meeting, PolygonLayer, QuadLayer, Shapes, by_boxes
+from .layers import Candidates, MaskLayer, PolygonLayer, QuadLayer, Shapes, by_boxes
 from .settings import Settings
 
 # Choice of the compared geometry: the requested one, otherwise the least detailed of any row.
@@ -161,7 +161,7 @@ class Reaching(QuadLayer, frozen=True):
         """
         raise NotImplementedError
 
-    def candidates(self, other: Any, meeting: Meeting, threads: Workers) -> tuple[Array, Array]:
+    def candidates(self, other: Any, meeting: Candidates, threads: Workers) -> tuple[Array, Array]:
         """See :meth:`.layers.Layer.candidates`: by how far boxes reach."""
         sides = zip((self, other), meeting.row, strict=True)
         ours, theirs = (side.reach(meeting.lowest)[row] for side, row in sides)

@@ -32,7 +32,7 @@ from ...schemas.errors import InputError
 from ...schemas.wording import option
 from ...tally.datums import Labels
 from ..encoding import Workers
-from .layers import Meeting, Shapes, joined
+from .layers import Candidates, Shapes, joined
 from .settings import Settings
 
 _BLOCK = 1 << 14
@@ -65,7 +65,7 @@ class KeypointLayer(msgspec.Struct, frozen=True):
     mirror: Array = np.zeros(0, np.int64)
 
     def candidates(
-        self, other: KeypointLayer, meeting: Meeting, threads: Workers
+        self, other: KeypointLayer, meeting: Candidates, threads: Workers
     ) -> tuple[Array, Array]:
         """See :meth:`.layers.Layer.candidates`."""
         ours, theirs = (

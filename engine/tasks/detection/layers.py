@@ -49,7 +49,7 @@ def metres(alike: Any) -> Array:
 # ``rleIou``: IoU, and i / a of the detection against a crowd region.
 
 
-class Meeting(msgspec.Struct, frozen=True):
+class Candidates(msgspec.Struct, frozen=True):
     """Candidate pairs of two sides; predictions first, in layout order.
 
     Attributes:
@@ -79,7 +79,7 @@ class Layer(Protocol):
         """float64 [n]: default area for area ranges."""
         ...
 
-    def candidates(self, other: Any, meeting: Meeting, threads: Workers) -> tuple[Array, Array]:
+    def candidates(self, other: Any, meeting: Candidates, threads: Workers) -> tuple[Array, Array]:
         """Pairs that may be alike: places int32 [k] in both layouts, by datum, ours and theirs."""
         ...
 
@@ -106,7 +106,9 @@ class Region(msgspec.Struct, frozen=True):
         """Return the intersection of pairs of rows, float64 [k]."""
         raise NotImplementedError
 
-    def candidates(self, other: Region, meeting: Meeting, threads: Workers) -> tuple[Array, Array]:
+    def candidates(
+        self, other: Region, meeting: Candidates, threads: Workers
+    ) -> tuple[Array, Array]:
         """See :meth:`Layer.candidates`: by bounding boxes and areas."""
         return by_boxes(meeting, (self.area[meeting.row[0]], other.area[meeting.row[1]]), threads)
 
@@ -128,7 +130,9 @@ class Region(msgspec.Struct, frozen=True):
         return None
 
 
-def by_boxes(meeting: Meeting, areas: tuple[Array, Array], threads: Workers) -> tuple[Array, Array]:
+def by_boxes(
+    meeting: Candidates, areas: tuple[Array, Array], threads: Workers
+) -> tuple[Array, Array]:
     """Pairs whose bounding boxes and areas (float64 [n] and [m], by place) let them be alike."""
     start, place = rows_by_datum(meeting.datum[0], meeting.n_datums)
     ours = start, place, meeting.boxes[0], areas[0], meeting.key[0]

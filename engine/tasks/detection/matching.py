@@ -33,7 +33,7 @@ from ...tally.ranked import Ranked, Variants, Word
 from ..encoding import Workers
 from .dialects import DetectionRules
 from .encode import Batch, Side
-from .layers import BoxLayer, Meeting, Shapes
+from .layers import BoxLayer, Candidates, Shapes
 
 # Matching of predictions and ground truths per datum and label, at all variants at once.
 
@@ -337,7 +337,7 @@ def match(
 # only the mask against a crowd (Cheng et al., "Boundary IoU", CVPR 2021, boundary-iou-api).
 
 
-class Near(msgspec.Struct, frozen=True):
+class OverlapPairs(msgspec.Struct, frozen=True):
     """Pairs within a datum and their similarity, by datum, prediction and ground truth.
 
     Attributes:
@@ -350,9 +350,9 @@ class Near(msgspec.Struct, frozen=True):
     ground_truth: Array
     iou: Array
 
-    def at_least(self, lowest: float) -> Near:
+    def at_least(self, lowest: float) -> OverlapPairs:
         keep = self.iou >= lowest
-        return Near(self.prediction[keep], self.ground_truth[keep], self.iou[keep])
+        return OverlapPairs(self.prediction[keep], self.ground_truth[keep], self.iou[keep])
 
     def given(self, n: int) -> Pairs:
         """Return the pairs by prediction, for matching.
@@ -364,7 +364,7 @@ class Near(msgspec.Struct, frozen=True):
         return Pairs(start, self.ground_truth[order], self.iou[order])
 
 
-def find_near(
+def find_overlaps(
     sides: tuple[LaidOut, LaidOut],
     shapes: tuple[Shapes, Shapes],
     keys: tuple[Array, Array],
@@ -372,7 +372,7 @@ def find_near(
     n_datums: int,
     lowest: float,
     threads: Workers,
-) -> Near:
+) -> OverlapPairs:
     """Find the pairs of one datum and key with IoU above 0, complete from ``lowest`` on.
 
     Args:
@@ -383,7 +383,7 @@ def find_near(
         lowest: pairs below it may be missing; 0 for all.
     """
     laid, truths = sides
-    meeting = Meeting(
+    meeting = Candidates(
         datum=(laid.datum, truths.datum),
         key=keys,
         row=(laid.row, truths.row),
@@ -396,7 +396,7 @@ def find_near(
     rows, truth_rows = laid.row[p], truths.row[g]
     iou = overlap(shapes, rows, truth_rows, crowd[g], threads)
     keep = iou > 0
-    return Near(p[keep], g[keep], iou[keep])
+    return OverlapPairs(p[keep], g[keep], iou[keep])
 
 
 def overlap(
@@ -441,7 +441,7 @@ def in_regions(batch: Batch, ours: LaidOut, lowest: float, threads: Workers) -> 
     area = (boxes[:, 2:] - boxes[:, :2]).prod(axis=1)
     every = np.arange(n, dtype=np.int32)
     laid = LaidOut(np.array([0, n]), boxes, area, seen.of_region, every, np.zeros(0))
-    overlaps = find_near(
+    overlaps = find_overlaps(
         (ours, laid),
         (mine, Shapes((BoxLayer(area, boxes),), boxes)),
         (np.zeros(share.size, np.int32), np.zeros(n, np.int32)),
@@ -454,12 +454,12 @@ def in_regions(batch: Batch, ours: LaidOut, lowest: float, threads: Workers) -> 
     return share
 
 
-def match_anew(
+def match_by_difficulty(
     batch: Batch,
     sides: tuple[LaidOut, LaidOut],
     rules: DetectionRules,
     variants: Variants,
-    near: Near,
+    near: OverlapPairs,
     share: Array,
     threads: Workers,
     *,

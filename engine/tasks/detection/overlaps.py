@@ -16,7 +16,7 @@ from ...tally.datums import Labels
 from ...tally.ranked import Counts
 from ..encoding import Workers
 from .encode import Batch
-from .matching import Matched, Near
+from .matching import Matched, OverlapPairs
 
 # Overlaps across labels, for detailed curves, confusion and outcomes.
 
@@ -63,7 +63,7 @@ def find_pairs(
     n_datums: int,
     lowest: float,
     threads: Workers,
-    near: Near | None = None,
+    near: OverlapPairs | None = None,
     crowd: Array | None = None,
 ) -> Pairs:
     """Find every overlap of at least ``lowest`` with a ground truth that is not ignored.
@@ -79,7 +79,7 @@ def find_pairs(
     place = np.empty(matched.order.size, np.int32)  # ranked prediction of each laid out one
     place[matched.order] = np.arange(place.size, dtype=np.int32)
     if near is None:
-        overlaps = _near_boxes(matched, labels, n_datums, lowest, threads, crowd)
+        overlaps = _box_overlaps(matched, labels, n_datums, lowest, threads, crowd)
     else:
         overlaps = near.at_least(lowest)
     p, g, iou = place[overlaps.prediction], overlaps.ground_truth, overlaps.iou
@@ -95,14 +95,14 @@ def label_of(start: Array) -> Array:
     return np.repeat(np.arange(start.size - 1, dtype=np.int32), np.diff(start))
 
 
-def _near_boxes(
+def _box_overlaps(
     matched: Matched,
     labels: Labels,
     n_datums: int,
     lowest: float,
     threads: Workers,
     crowd: Array | None,
-) -> Near:
+) -> OverlapPairs:
     """Boxes of one datum and label key that overlap enough."""
     ranked = matched.ranked
     p_label, g_label = label_of(ranked.start), label_of(ranked.gt_start)
@@ -120,7 +120,7 @@ def _near_boxes(
         p_start, lambda first, last: close_pairs(first, last, predictions, gts, lowest)
     )
     empty = (np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float64))
-    return Near(*(np.concatenate(parts) for parts in zip(empty, *pieces, strict=True)))
+    return OverlapPairs(*(np.concatenate(parts) for parts in zip(empty, *pieces, strict=True)))
 
 
 class Facts(msgspec.Struct, frozen=True):

@@ -22,7 +22,7 @@ from ...kernels.jit import frozen
 from ...schemas.arrays import Array
 from ...tally.ranked import BITS, Ranked, Variants
 from ...tally.registry import stored_as
-from .dialects import KINDS, OF_KINDS, PCK, PCKH, SHOWN, found, marks_of, named
+from .dialects import KINDS, OF_KINDS, PCK, PCKH, SHOWN, labelled_points, named, point_marks
 from .encode import Batch
 from .errors import error_rows
 from .keypoints import KeypointLayer
@@ -77,7 +77,7 @@ def count_points(
         frozen(label_of(ranked.gt_start), np.int32),
     )
     regular = regular_ground_truths(matched)
-    marks = marks_of(needs)
+    marks = point_marks(needs)
     n_points = int(people.n_points.max(initial=1))
     bits = np.zeros((-(-n_points * len(marks) // BITS), regular.size), np.uint64)
     points, truth = ours.points, theirs.points
@@ -90,8 +90,8 @@ def count_points(
                 notes.append(
                     note_of("unsized", int(unsized.sum()), words, before="ground truths: ")
                 )
-            given = _found(matched, ANY)[0]
-            first = marks.index(found(need)[0])
+            given = _detected_people(matched, ANY)[0]
+            first = marks.index(labelled_points(need)[0])
             mark_near(
                 given,
                 regular,
@@ -106,7 +106,7 @@ def count_points(
             )
     frame = None
     if KINDS in needs:
-        given, taker = _found(matched, settings.background_iou)
+        given, taker = _detected_people(matched, settings.background_iou)
         made = judged_points(given, laid, points, truth, people, theirs.mirror)
         pair, point, kind = made[:3]
         place = given.place[pair]
@@ -147,7 +147,7 @@ def _variants(n_points: int, marks: tuple[str, ...]) -> Variants:
     return Variants((0.0,), tuple((name, -np.inf, np.inf) for name in named(n_points, marks)))
 
 
-def _found(matched: Matched, threshold: float) -> tuple[FoundPoints, Array]:
+def _detected_people(matched: Matched, threshold: float) -> tuple[FoundPoints, Array]:
     """People that were found from that OKS on, and the ranked prediction of each."""
     ranked = matched.ranked
     taker = matched.taker[ranked.variants.thresholds.index(threshold)]

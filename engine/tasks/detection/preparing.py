@@ -45,7 +45,7 @@ from .layers import (
     FARTHEST,
     NEAREST,
     BoxLayer,
-    Meeting,
+    Candidates,
     QuadLayer,
     Shapes,
     by_boxes,
@@ -103,7 +103,7 @@ class CentreLayer(GroundLayer, frozen=True):
 
     numbers: Array
 
-    def candidates(self, other: Any, meeting: Meeting, threads: Workers) -> tuple[Array, Array]:
+    def candidates(self, other: Any, meeting: Candidates, threads: Workers) -> tuple[Array, Array]:
         """See :meth:`.layers.Layer.candidates`: squares around centres that intersect."""
         reach = float(metres(meeting.lowest)) if meeting.lowest > 0 else FARTHEST
         half = 0.5 * (reach + NEAREST) * (1 + 1e-9)
@@ -119,10 +119,10 @@ class CentreLayer(GroundLayer, frozen=True):
         self, other: Any, rows: Array, other_rows: Array, crowd: Array, threads: Workers
     ) -> Array:
         """See :meth:`.layers.Layer.similarity`: of the distance; see :mod:`.layers`."""
-        return similarity(apart(self.numbers[rows], other.numbers[other_rows]))
+        return similarity(ground_distance(self.numbers[rows], other.numbers[other_rows]))
 
 
-def apart(boxes: Array, others: Array) -> Array:
+def ground_distance(boxes: Array, others: Array) -> Array:
     """Return the distance of centres on the ground, float64 [k], of boxes and others [k, 7]."""
     away = boxes[:, :2] - others[:, :2]
     far: Array = np.sqrt(away[:, 0] * away[:, 0] + away[:, 1] * away[:, 1])
@@ -234,7 +234,7 @@ def _unknown(side: Drawn, rows: Array) -> InputError:
 # Check that the rasters of one datum share a grid; otherwise their pixels are not comparable.
 
 
-def refuse_apart(sides: tuple[Objects, Objects], codes: tuple[Array, Array]) -> None:
+def check_same_grid(sides: tuple[Objects, Objects], codes: tuple[Array, Array]) -> None:
     """Check that the rasters of each datum are on the same pixel grid.
 
     Both sides are checked, against the first raster; ground truths come first. For images without
@@ -351,7 +351,7 @@ def compared(
         points, people = as_keypoints(
             frames, labels, label_codes, (ours_origin, theirs_origin), settings
         )
-        return _told(points, frames, settings, _BY_BOX_OF_POINTS), people
+        return _with_box_areas(points, frames, settings, _BY_BOX_OF_POINTS), people
     if settings.geometry == SOLID:
         return as_solids(tables[0], settings), as_solids(tables[1], settings)
     shaped = any({*SHAPED_NAMES} & {*table.columns} for table in tables)
@@ -372,7 +372,7 @@ def compared(
         )
         for side, frame, origin in zip(_SIDES, tables, (ours_origin, theirs_origin), strict=True)
     ]
-    refuse_apart((sides[0], sides[1]), codes)
+    check_same_grid((sides[0], sides[1]), codes)
     if target == BOX:
         return _boxes(frames, (sides[0], sides[1]), settings)
     if target == OBB:
@@ -382,14 +382,14 @@ def compared(
         return ours, theirs
     if target == POLYGON:
         ours, theirs = (as_polygons(objects, settings) for objects in sides)
-        return _told(ours, frames, settings), theirs
+        return _with_box_areas(ours, frames, settings), theirs
     ours_drawn, theirs_drawn = (own_masks(objects) for objects in sides)
     height, width = image_sizes(frames, datums, (ours_drawn, theirs_drawn), codes)
     mine, other = (
         as_masks(drawn, height[datum], width[datum], settings, threads)
         for drawn, datum in zip((ours_drawn, theirs_drawn), codes, strict=True)
     )
-    return _told(mine, frames, settings), other
+    return _with_box_areas(mine, frames, settings), other
 
 
 def _origin(frames: Frames, side: str, datums: Datums, codes: Array) -> Origin:
@@ -406,7 +406,9 @@ def _origin(frames: Frames, side: str, datums: Datums, codes: Array) -> Origin:
     return Origin(number, lambda row: datums.id[int(codes[row])])
 
 
-def _told(shapes: Shapes, frames: Frames, settings: Settings, source: str = _BY_BOX) -> Shapes:
+def _with_box_areas(
+    shapes: Shapes, frames: Frames, settings: Settings, source: str = _BY_BOX
+) -> Shapes:
     """Return the predictions with box areas if the dialect's area ranges use those.
 
     pycocotools' ``loadRes`` takes the area of results that have a bbox from it.

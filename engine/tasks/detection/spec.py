@@ -143,7 +143,7 @@ def _facts(frames: Frames, settings: Settings) -> Facts | None:
     return {"within": within}
 
 
-def _ends(given: Given) -> Iterator[Tallies]:
+def _extremes(given: Given) -> Iterator[Tallies]:
     """Yield tallies with true positives last and first among equal scores of a label.
 
     Moving a true positive up never lowers precision at any recall, so that these orders bound
@@ -231,7 +231,7 @@ LIMITS = (
         facts=_facts,
         whole=any_of,
         settings=lambda settings, facts: (settings,) * (4 if facts["within"] else 2),
-        ends=_ends,
+        ends=_extremes,
         bound=_bound,
     ),
     Limit(

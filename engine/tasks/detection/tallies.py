@@ -37,19 +37,19 @@ from .matching import (
     LOOKING_AT_ALL,
     LaidOut,
     Matched,
-    Near,
+    OverlapPairs,
     annotated_areas,
-    find_near,
+    find_overlaps,
     in_regions,
     lay_out_sides,
     match,
-    match_anew,
+    match_by_difficulty,
 )
 from .overlaps import cross_match, find_facts, find_pairs, label_of, merge_outcomes, outcomes_frame
 from .overlaps import in_order as outcomes_in_order
 from .point_counts import PointCounts, count_points, merge_points, pairing
 from .settings import Settings
-from .true_positives import found_rows
+from .true_positives import true_positive_rows
 
 # Position and size of predictions in their images, as bins.
 
@@ -233,7 +233,7 @@ def variants(settings: Settings, needs: frozenset[str]) -> Variants:
     return Variants(tuple(sorted(wanted)) or settings.iou_thresholds, settings.areas)
 
 
-def _spots(settings: Settings, needs: frozenset[str]) -> tuple[float, ...]:
+def _overlap_ious(settings: Settings, needs: frozenset[str]) -> tuple[float, ...]:
     """IoU thresholds at which overlaps across labels count."""
     return (
         *(settings.spot_ious if needs & _AT_SPOTS else ()),
@@ -243,18 +243,18 @@ def _spots(settings: Settings, needs: frozenset[str]) -> tuple[float, ...]:
 
 def _lowest(settings: Settings, needs: frozenset[str]) -> float:
     """Return the IoU from which overlaps across labels count; 1 if they are not needed."""
-    lowest = min(_spots(settings, needs), default=1.0)
+    lowest = min(_overlap_ious(settings, needs), default=1.0)
     return min(lowest, settings.background_iou) if needs & _BELOW else lowest
 
 
-def _near(
+def _shape_overlaps(
     batch: Batch,
     sides: tuple[LaidOut, LaidOut],
     settings: Settings,
     lowest: float,
     threads: Workers,
     across: bool,
-) -> Near | None:
+) -> OverlapPairs | None:
     """Return overlaps of polygons or masks, within labels or keys; None for boxes."""
     ours, theirs = batch.predictions.shapes, batch.ground_truths.shapes
     if ours is None or theirs is None:
@@ -264,14 +264,14 @@ def _near(
     crowd = sides[1].laid(batch.crowd) if rules.crowd else np.zeros(sides[1].row.size, bool)
     reaching = 0.0 if rules.matching in LOOKING_AT_ALL else min(lowest, rules.iou_ceiling)
     keys = (batch.labels.key[labels[0]], batch.labels.key[labels[1]]) if across else labels
-    return find_near(sides, (ours, theirs), keys, crowd, len(batch.datums), reaching, threads)
+    return find_overlaps(sides, (ours, theirs), keys, crowd, len(batch.datums), reaching, threads)
 
 
-def _of_labels(near: Near, sides: tuple[LaidOut, LaidOut]) -> Pairs:
+def _of_labels(near: OverlapPairs, sides: tuple[LaidOut, LaidOut]) -> Pairs:
     """Overlaps within labels, as matching reads them."""
     p_label, g_label = (label_of(side.start) for side in sides)
     same = p_label[near.prediction] == g_label[near.ground_truth]
-    kept = Near(near.prediction[same], near.ground_truth[same], near.iou[same])
+    kept = OverlapPairs(near.prediction[same], near.ground_truth[same], near.iou[same])
     return kept.given(p_label.size)
 
 
@@ -352,7 +352,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
                 find_label_errors(batch, matched, pairs, settings, threads), batch.predictions.rows
             )
         if needs & _BELOW:
-            pairs = pairs.at_least(min(_spots(settings, needs)))
+            pairs = pairs.at_least(min(_overlap_ious(settings, needs)))
         if "confusion" in needs:
             crossed = cross_match(matched, pairs, *grid, threads)
         if "detailed" in needs:
@@ -368,7 +368,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
             outcomes = outcomes_frame(
                 batch, matched, pairs, settings.spot_ious, settings.outcome_scores
             )
-            outcomes = outcomes_in_order(_as_told(outcomes, settings))
+            outcomes = outcomes_in_order(_in_user_units(outcomes, settings))
         lap("overlaps")
     if needs & OF_POINTS:
         points, rows = count_points(batch, matched, settings, needs, frames.notes)
@@ -379,11 +379,11 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
             errors = msgspec.structs.replace(errors, frame=pl.concat(every))
         lap("keypoints")
     if errors is not None and errors.frame is not None:
-        in_words = in_order(_as_told(errors.frame, settings))
+        in_words = in_order(_in_user_units(errors.frame, settings))
         errors = msgspec.structs.replace(errors, frame=in_words)
     true_positives = None
     if OF_FOUND in needs:
-        true_positives = found_rows(batch, matched, settings)
+        true_positives = true_positive_rows(batch, matched, settings)
     sides_of = batch.predictions, batch.ground_truths
     return Tallies(
         batch.datums,
@@ -403,7 +403,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
     )
 
 
-def _as_told(frame: pl.DataFrame, settings: Settings) -> pl.DataFrame:
+def _in_user_units(frame: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     """A frame with thresholds and how alike rows are as users see them."""
     thresholds = frame["iou_threshold"].unique().to_list()
     names = dict(zip(thresholds, map(settings.told, thresholds), strict=True))
@@ -421,7 +421,7 @@ def met(
     lap: Callable[[str], None] = lambda step: None,
     *,
     took: bool = False,
-) -> tuple[Matched, Near | None]:
+) -> tuple[Matched, OverlapPairs | None]:
     """Return the match of all predictions, and overlaps of polygons or masks (None for boxes).
 
     Args:
@@ -429,19 +429,19 @@ def met(
         took: record the ground truth of each prediction.
     """
     grid = variants(settings, needs)
-    spots = _spots(settings, needs)
+    spots = _overlap_ious(settings, needs)
     sides = lay_out_sides(batch, settings.rules, threads)
     sides, below = _reaching(batch, sides, settings)
     sides, lenient, left = taking_part(batch, sides, settings.rules)
     lowest = min((*spots, *grid.thresholds, _lowest(settings, needs)))
     anew = settings.rules.matching == "anew"
-    near = _near(batch, sides, settings, lowest, threads, bool(spots) or anew)
+    near = _shape_overlaps(batch, sides, settings, lowest, threads, bool(spots) or anew)
     lap("near")
     if anew:
         assert near is not None
         share = in_regions(batch, sides[0], lowest, threads)
         rules, turned = settings.rules, ANGLES in needs
-        matched = match_anew(
+        matched = match_by_difficulty(
             batch, sides, rules, grid, near, share, threads, took=took, turned=turned
         )
         lap("match")

@@ -14,11 +14,11 @@ from ...tally.ranked import Ranked, Variants
 from .dialects import ERRORS
 from .encode import Batch, Side
 from .matching import Matched
-from .preparing import CentreLayer, apart
+from .preparing import CentreLayer, ground_distance
 from .settings import Settings
 
 
-def found_rows(batch: Batch, matched: Matched, settings: Settings) -> Ranked:
+def true_positive_rows(batch: Batch, matched: Matched, settings: Settings) -> Ranked:
     """Return the ranked true positives; values are their errors, NaN if meaningless.
 
     Args:
@@ -37,7 +37,7 @@ def found_rows(batch: Batch, matched: Matched, settings: Settings) -> Ranked:
     halves = np.isin(names, settings.rules.half_turns)[label] if names else np.zeros(0, bool)
     values = np.stack(
         [
-            apart(boxes, others),
+            ground_distance(boxes, others),
             1 - _scale_iou(boxes[:, 3:6], others[:, 3:6]),
             _turn(boxes[:, 6], others[:, 6], np.where(halves, np.pi, 2 * np.pi)),
             _faster(batch.predictions, batch.ground_truths, rows, truths),

@@ -11,7 +11,7 @@ import polars as pl
 from ...kernels.matching import confusion_cells
 from ...schemas.arrays import Array
 from ...schemas.results import empty_frame, frame_schema
-from ...tally.ranked import Beside, Interpolation, counted
+from ...tally.ranked import Interpolation, RankedAside, counted
 from ...tally.ranked_view import RankedView
 from ..encoding import Workers
 from .detailed import examples_frame
@@ -109,8 +109,8 @@ def view(
         caps=np.array(settings.max_detections or (_NO_CAP,), np.int64),
         crossed=tallies.crossed,
         tallies=beside(tallies.errors, rules, how)
-        | ({} if tallies.points is None else {POINTS: Beside(tallies.points.ranked, how)})
-        | ({} if tallies.found is None else {FOUND: Beside(tallies.found, how)}),
+        | ({} if tallies.points is None else {POINTS: RankedAside(tallies.points.ranked, how)})
+        | ({} if tallies.found is None else {FOUND: RankedAside(tallies.found, how)}),
         group=group,
         n_groups=n_groups,
         weights=weights,

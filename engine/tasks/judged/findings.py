@@ -103,7 +103,7 @@ class Findings(msgspec.Struct):
     standings: dict[str, dict[str, int]] = {}
 
 
-def together(parts: Sequence[Findings]) -> Findings:
+def merge_findings(parts: Sequence[Findings]) -> Findings:
     """Merge findings.
 
     Args:
@@ -201,7 +201,7 @@ def notes(findings: Findings, settings: Settings) -> list[Note]:
         if kind in findings.kinds
     ]
     made += [_of_words(name, findings.strange[name], settings) for name in sorted(findings.strange)]
-    made += [_set_apart(need, findings.apart[need]) for need in sorted(findings.apart)]
+    made += [_without_vote(need, findings.apart[need]) for need in sorted(findings.apart)]
     made += [_coverage(need, findings.standings[need]) for need in sorted(findings.standings)]
     return [note for note in made if note.message]
 
@@ -226,7 +226,7 @@ def _of_words(name: str, words: Mapping[str, Strange], settings: Settings) -> No
     )
 
 
-def _set_apart(need: str, some: Some) -> Note:
+def _without_vote(need: str, some: Some) -> Note:
     """Judgments that did not vote, since most found another number of items."""
     message = (
         f"{metric_of(need).name}: {count_of(some.judgments, 'judgment')} of {_of(some)} did not"

@@ -21,7 +21,7 @@ from ..task import Sample, Task, ToldByRows
 from ..values import OF_VALUES
 from .dialects import Settings
 from .encode import metric_names
-from .findings import Findings, together
+from .findings import Findings, merge_findings
 from .tallies import tally, tally_part, told, written
 
 # The metrics of a run: those asked for, or those that the table has verdicts of.
@@ -162,6 +162,8 @@ TASK = Task(
     samples=samples,
     contents=Contents(of_tables=contents),
     needs_all_rows=needs_all_rows,
-    told_by_rows=ToldByRows(AHEAD, may_fit, fit_written, tally_part, Findings, together, told),
+    told_by_rows=ToldByRows(
+        AHEAD, may_fit, fit_written, tally_part, Findings, merge_findings, told
+    ),
     **OF_VALUES,
 )

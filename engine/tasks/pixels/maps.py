@@ -130,7 +130,7 @@ Opens = Callable[[MapRow, ExitStack], Map]
 _SHOWN = 3
 
 
-class Found(msgspec.Struct, frozen=True):
+class RangeCounts(msgspec.Struct, frozen=True):
     """Counts of a range of pairs.
 
     Attributes:
@@ -166,7 +166,7 @@ def count_maps(
     files = any(side is not None and side.pixels is None for pair in pairs for side in pair)
     offsets = np.cumsum([0, *(_weight(pair) for pair in pairs)])
 
-    def whole(first: int, last: int) -> Found:
+    def whole(first: int, last: int) -> RangeCounts:
         with in_thread() if files else nullcontext():
             return _count_range(pairs, first, last, resample, opens)
 
@@ -213,7 +213,9 @@ def opened_pair(
     return truth, predicted
 
 
-def _count_range(pairs: list[Pair], first: int, last: int, resample: bool, opens: Opens) -> Found:
+def _count_range(
+    pairs: list[Pair], first: int, last: int, resample: bool, opens: Opens
+) -> RangeCounts:
     counter = Counter()
     resampled: list[int] = []
     large: list[tuple[int, Window]] = []
@@ -244,7 +246,7 @@ def _count_range(pairs: list[Pair], first: int, last: int, resample: bool, opens
                     _add(counter, place, opened, window)
             except InputError as error:
                 wrong.append(error)
-    return Found(counter.taken(), tuple(resampled), tuple(large), tuple(wrong))
+    return RangeCounts(counter.taken(), tuple(resampled), tuple(large), tuple(wrong))
 
 
 def _add(

@@ -22,7 +22,7 @@ from ...geometry.rasters import (
     silenced,
 )
 from ...ingest.frames import Frames
-from ...ingest.label_map_files import CODINGS, GREY, OWN_COLOURS, is_known
+from ...ingest.label_map_files import CODINGS, GREY, OWN_COLOURS, has_format
 from ...ingest.problems import count_of
 from ...ingest.shapes import FORMS
 from ...kernels.label_maps import ByteCounter, count_wide
@@ -566,7 +566,7 @@ class Side(msgspec.Struct):
             InputError: an unknown coding.
         """
         codings = [one or "" for one in self.column("raster_coding")]
-        wrong = [i for i, one in enumerate(codings) if one and not is_known(one)]
+        wrong = [i for i, one in enumerate(codings) if one and not has_format(one)]
         if wrong:
             raise InputError(
                 f"column 'raster_coding': {count_of(len(wrong), 'row')} with an unknown coding,"

@@ -86,7 +86,7 @@ def _listed(column: pl.Series) -> Array:
     return flat.reshape(len(column), -1) if len(column) else flat.reshape(0, 1)
 
 
-def _beside(*tables: pl.DataFrame) -> dict[str, tuple[int, Array]]:
+def _further_columns(*tables: pl.DataFrame) -> dict[str, tuple[int, Array]]:
     """Further columns by name: which table has them, and their numbers."""
     columns: dict[str, tuple[int, Array]] = {}
     for i, table in enumerate(tables):
@@ -117,7 +117,7 @@ def _from_table(frames: Frames, table: pl.DataFrame) -> Tallies:
         _numbers(table, "target"),
         _predicted(table),
         weights_of(table),
-        {name: values for name, (_, values) in _beside(table).items()},
+        {name: values for name, (_, values) in _further_columns(table).items()},
     )
     status = np.full(len(datums), STATUS.index("no_values"), np.int8)
     status[datum] = STATUS.index("scored")
@@ -151,7 +151,7 @@ def _from_sides(frames: Frames) -> Tallies:
         _numbers(truths, "target")[rows[0]],
         _predicted(predictions)[rows[1]],
         None if weight is None else weight[rows[0]],
-        {name: values[rows[side]] for name, (side, values) in _beside(*sides).items()},
+        {name: values[rows[side]] for name, (side, values) in _further_columns(*sides).items()},
     )
     has_target, answered = (np.zeros(len(datums), np.bool_) for _ in sides)
     has_target[codes[0]], answered[codes[1]] = True, True
@@ -160,7 +160,7 @@ def _from_sides(frames: Frames) -> Tallies:
     status[paired.datum] = STATUS.index("scored")
     if len(labels) > 1:  # otherwise whole datums are missing, which checks report
         lone = pairs[(true >= 0) != (predicted >= 0)] // len(labels)
-        _tell_lone(frames, datums, lone[(has_target & answered)[lone]])
+        _note_one_sided_keys(frames, datums, lone[(has_target & answered)[lone]])
     return Tallies(datums=datums, labels=labels, paired=paired, present=status)
 
 
@@ -180,7 +180,7 @@ def _pairs(width: int, datums: list[Array], keys: list[Array]) -> tuple[Array, l
     return distinct.to_numpy(), places
 
 
-def _tell_lone(frames: Frames, datums: Datums, lone: Array) -> None:
+def _note_one_sided_keys(frames: Frames, datums: Datums, lone: Array) -> None:
     """Add a note on label keys that only one side has, for datums that both sides have.
 
     Args:

@@ -94,10 +94,10 @@ def fit(
             columns=sorted(columns_lacking),
         )
     fitting = tuple(one for one in metrics if set(one.needs) <= here)
-    return fitting, _told_of_level(fitting, here, settings) if distributed else []
+    return fitting, _note_of_level(fitting, here, settings) if distributed else []
 
 
-def _told_of_level(metrics: tuple[Metric, ...], here: set[str], settings: Settings) -> list[Note]:
+def _note_of_level(metrics: tuple[Metric, ...], here: set[str], settings: Settings) -> list[Note]:
     """Return a note if the level of an interval is a default."""
     alone = "prediction" not in here and read_of(here)[:1] == [INTERVALS]  # judges single datums
     read = alone or any("interval_level" in one.params for one in metrics)

@@ -42,16 +42,16 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     error = _OTHERS[read[0]][0] if read else ERROR
     batch = encode_batch(frames)
     if settings.training is None:  # else a rule names the series
-        _tell_zeros(frames, batch)
-    _tell_units(frames, batch)
-    _tell_sentinels(frames, batch.paired)
+        _note_zero_scale(frames, batch)
+    _warn_of_units(frames, batch)
+    _warn_of_sentinels(frames, batch.paired)
     matched = time.perf_counter()
     stats = stats_of(batch.present, batch.paired, error, settings)
     seconds = {"match": matched - begun, "measure": time.perf_counter() - matched}
     return msgspec.structs.replace(batch, stats=stats, seconds=seconds)
 
 
-def _tell_zeros(frames: Frames, batch: Tallies) -> None:
+def _note_zero_scale(frames: Frames, batch: Tallies) -> None:
     """Add a note of rows whose scale is 0."""
     for name in SCALES:
         if name not in batch.paired.beside:
@@ -74,7 +74,7 @@ def _correlation(ours: Array, theirs: Array) -> float:
     return float(a @ b) / scale if scale else 0.0
 
 
-def _tell_units(frames: Frames, batch: Tallies) -> None:
+def _warn_of_units(frames: Frames, batch: Tallies) -> None:
     """Add a warning of predictions in another unit: far off, but on a line with the targets."""
     paired, names = batch.paired, batch.labels.key_names
     for code, name in enumerate(names[:_TARGETS]):
@@ -116,7 +116,7 @@ _REPEATED, _FAR = 3, 10.0  # rows of a sentinel, and interquartile ranges to all
 
 
 @np.errstate(all="ignore")
-def _tell_sentinels(frames: Frames, paired: Paired) -> None:
+def _warn_of_sentinels(frames: Frames, paired: Paired) -> None:
     """Add a warning of one value that repeats far outside all others, such as -999."""
     if paired.target.size < _LEAST:
         return

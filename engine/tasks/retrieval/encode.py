@@ -161,10 +161,10 @@ def encode_batch(
     )
     ranked = "rank" in run.columns
     if not ranked and "score" not in run.columns:
-        _tell(frames, "neither score nor rank: texts are ranked in the order of their rows.")
+        _add_notes(frames, "neither score nor rank: texts are ranked in the order of their rows.")
     value = _order(run, height[0])
     if ranked:
-        _tell(frames, check_ranks(query, -value, datums.id, "predictions"))
+        _add_notes(frames, check_ranks(query, -value, datums.id, "predictions"))
     answered = np.bincount(query, minlength=len(datums)) > 0
     judged_query = np.bincount(golds, minlength=len(datums)) > 0
     texts = "doc_id" not in run.columns
@@ -177,11 +177,11 @@ def encode_batch(
     )
     lists, others = _lists(frames, datums, *sides, settings, needs, workers, texts=texts)
     if texts:
-        _tell_tied(frames, query, value, lists)
-    _tell_relevance(frames, relevance, lists, judged_query)
+        _note_tied(frames, query, value, lists)
+    _note_relevance(frames, relevance, lists, judged_query)
     if not ranked:
-        _tell_reversed(frames, lists)
-    _tell_unjudged(frames, lists, judged_query)
+        _warn_reversed(frames, lists)
+    _warn_unjudged(frames, lists, judged_query)
     return Batch(datums, lists, others, answered, judged_query)
 
 
@@ -220,12 +220,12 @@ def _lists(
     if texts:
         return _by_text(len(datums), run, judged, settings, needs, workers)
     if settings.match is not None:
-        _tell(
+        _add_notes(
             frames,
             f"{option('match', settings.match)} is not read: documents are matched by their ids.",
         )
     if settings.match_threshold is not None:
-        _tell(
+        _add_notes(
             frames,
             f"{option('match_threshold', settings.match_threshold)} is not read: documents are"
             f" matched by their ids.",
@@ -236,7 +236,7 @@ def _lists(
     if repeats:
         judged = _each_once(judged)
     if settings.rules.texts_only:
-        _tell(
+        _add_notes(
             frames,
             "documents are matched by their ids; this dialect's rules for texts are not used.",
         )
@@ -250,12 +250,12 @@ def _lists(
         )
         why = differing(run.doc, judged.doc, "documents")
         message += f".{why}" if why else "; are the ids of one collection?"
-        _tell(frames, message, DOCUMENTS_APART)
+        _add_notes(frames, message, DOCUMENTS_APART)
     if settings.judged_only:
         met = meet_ids(judged_side(met), judged, datums.id, workers, repeats=repeats)
     lists = lists_of(met, settings)
     if settings.ties != "average":
-        _tell_tied_ids(frames, met, settings)
+        _note_tied_ids(frames, met, settings)
     turned = needs & set(settings.rules.ascending_ties)
     if not turned or settings.ties != "trec":
         return lists, {}
@@ -362,7 +362,7 @@ def _one_table(
     height = table.height
     numbers = row_numbers(table)
     texts, reason = holds_texts(frames, settings)
-    _tell(frames, reason)
+    _add_notes(frames, reason)
     datums, codes = table_datums(frames, table, height)
     query_of_row = np.arange(height, dtype=np.int32) if codes is None else codes
     sides = []
@@ -381,7 +381,7 @@ def _one_table(
     lists, others = _lists(frames, datums, run, judged, settings, needs, workers, texts=texts)
     judged_query = np.zeros(len(datums), bool)
     judged_query[query_of_row] = True
-    _tell_relevance(frames, relevance, lists, judged_query)
+    _note_relevance(frames, relevance, lists, judged_query)
     # Queries that only a table of datums knows come behind those of the rows.
     row = row_of_datums(numbers, codes, len(datums), height)
     return Batch(
@@ -497,12 +497,12 @@ def _spaced(lists: pl.Series) -> bool:
     return any(bool(some.str.contains(r"\s").any()) for some in (items.head(1000), items))
 
 
-def _tell(frames: Frames, message: str | None, kind: str = "retrieval") -> None:
+def _add_notes(frames: Frames, message: str | None, kind: str = "retrieval") -> None:
     if message:
         frames.notes.append(Note(kind, message, warning=kind == DOCUMENTS_APART))
 
 
-def _tell_tied(frames: Frames, query: Array, value: Array, lists: Lists) -> None:
+def _note_tied(frames: Frames, query: Array, value: Array, lists: Lists) -> None:
     """A note of queries whose highest score texts that match and others have."""
     top = np.full(len(lists), -np.inf)
     np.maximum.at(top, query, value)
@@ -514,7 +514,7 @@ def _tell_tied(frames: Frames, query: Array, value: Array, lists: Lists) -> None
     frames.notes += tied_notes(n, n_queries, ("query", "queries"), "texts", "ranks")
 
 
-def _tell_tied_ids(frames: Frames, met: LaidOut, settings: Settings) -> None:
+def _note_tied_ids(frames: Frames, met: LaidOut, settings: Settings) -> None:
     """A note of many queries whose highest score relevant documents and others have.
 
     Equal scores in few lists are usual; in most lists they make scores meaningless.
@@ -536,7 +536,7 @@ def _tell_tied_ids(frames: Frames, met: LaidOut, settings: Settings) -> None:
         frames.notes += tied_notes(tied, n_queries, words, "documents", "ranks", order, **shares)
 
 
-def _tell_reversed(frames: Frames, lists: Lists) -> None:
+def _warn_reversed(frames: Frames, lists: Lists) -> None:
     """Add a warning about lists whose relevant documents are at the end."""
     query = np.repeat(np.arange(len(lists)), np.diff(lists.start))
     here = (lists.relevance > 0) & (lists.retrieved[query] >= _LONG)
@@ -557,7 +557,7 @@ def _tell_reversed(frames: Frames, lists: Lists) -> None:
     )
 
 
-def _tell_unjudged(frames: Frames, lists: Lists, judged_query: Array) -> None:
+def _warn_unjudged(frames: Frames, lists: Lists, judged_query: Array) -> None:
     """Add a warning about queries without judged documents, if those of others are judged."""
     judged = judged_query & (lists.retrieved >= _LONG)
     hits = np.diff(lists.start)
@@ -579,7 +579,7 @@ def _tell_unjudged(frames: Frames, lists: Lists, judged_query: Array) -> None:
     )
 
 
-def _tell_relevance(frames: Frames, relevance: Array, lists: Lists, judged_query: Array) -> None:
+def _note_relevance(frames: Frames, relevance: Array, lists: Lists, judged_query: Array) -> None:
     """Judged queries without a relevant document, and judgments below 0."""
     unjudged = int((relevance < 0).sum())
     if unjudged:

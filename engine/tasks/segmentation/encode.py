@@ -74,13 +74,13 @@ def notes_of(
     warning = renamed(named, values, met, 2, independent=False)
     if warning is None:
         met = "labels of only one side overlap, and"
-        warning = renamed(_alone(named), values, met, 1, independent=False)
+        warning = renamed(_one_sided_pairs(named), values, met, 1, independent=False)
     if warning is None and _mean_iou(named) < _POOR:
         warning = _turned(pairs)
     return notes + ([warning] if warning is not None else [])
 
 
-def _alone(counts: pl.DataFrame) -> pl.DataFrame:
+def _one_sided_pairs(counts: pl.DataFrame) -> pl.DataFrame:
     """Pairs of labels of which neither is on the other side: masks that were scaled to be seen."""
     mine, other = pl.col("mine"), pl.col("other")
     both = counts["mine"].unique(), counts["other"].unique()

@@ -335,7 +335,7 @@ def decoded(
 def _meaningless(side: Side, coding: str, row: Array, index: Array, pixels: Array) -> InputError:
     """Return the error of values without a label, with the first one."""
     most = np.unique(index)
-    shown = ", ".join(_told(coding, int(one)) for one in most[:3])
+    shown = ", ".join(_name_notes(coding, int(one)) for one in most[:3])
     more = f" and {most.size - 3:,} more" if most.size > 3 else ""
     what = "colour" if is_coloured(coding) else "value"
     way = (
@@ -357,7 +357,7 @@ def _meaningless(side: Side, coding: str, row: Array, index: Array, pixels: Arra
     )
 
 
-def _told(coding: str, value: int) -> str:
+def _name_notes(coding: str, value: int) -> str:
     if not is_coloured(coding):
         return str(value)
     return f"({value & 255}, {value >> 8 & 255}, {value >> 16})"

@@ -253,7 +253,7 @@ def encode_batch(frames: Frames, settings: Settings) -> Batch:
     batch = _two_tables(frames, settings) if table is None else _one_table(frames, table)
     if texts:
         what = "scored as they are, of datums"
-        _tell_texts(
+        _note_texts(
             frames, batch, "empty_text", lambda text: text.str.len_bytes() == 0, "empty ", what
         )
         _note_unicode_forms(frames, batch.pairs)
@@ -285,7 +285,7 @@ def _one_table(frames: Frames, table: pl.DataFrame) -> Batch:
     scored = ~null & (many > 0)
     status = np.full(len(datums), _NO_PREDICTION, np.int8)
     status[datum] = np.where(null, _NULL, np.where(many > 0, _SCORED, _NO_REFERENCE))
-    _tell(frames, datums, status)
+    _note_excluded(frames, datums, status)
     if not scored.all():
         kept = np.flatnonzero(scored)
         start = offsets_of(many)[:-1]
@@ -362,7 +362,7 @@ def _two_tables(frames: Frames, settings: Settings) -> Batch:
     many = np.bincount(of, minlength=len(datums)).astype(np.int64)
     start = offsets_of(many)[:-1]
     status[datum] = np.where(many[datum] > 0, _SCORED, _NO_REFERENCE)
-    _tell(frames, datums, status)
+    _note_excluded(frames, datums, status)
     kept = np.flatnonzero(many[datum] > 0)
     if kept.size < datum.size:
         datum, texts, mine = datum[kept], texts.gather(kept), mine[kept]
@@ -396,7 +396,7 @@ def _refuse_several(datums: Datums, datum: Array) -> None:
         )
 
 
-def _tell(frames: Frames, datums: Datums, status: Array) -> None:
+def _note_excluded(frames: Frames, datums: Datums, status: Array) -> None:
     """Add notes on datums excluded from means, for reasons found while encoding."""
     for code, kind, words in (
         (_NULL, "null_texts", "with a null text skipped"),
@@ -501,7 +501,7 @@ _IN_ORDER = 0.4  # share of common words from which rows are in order
 _FORMS = 1000  # texts of each side that are looked at
 
 
-def tell_wordless(frames: Frames, batch: Batch) -> None:
+def note_wordless(frames: Frames, batch: Batch) -> None:
     """Add notes on texts of other scripts, which have no tokens under ROUGE's default tokenizer."""
     way = option("rouge_tokenizer", "unicode")
     what = f"without a Latin letter or a digit, empty to ROUGE unless {way} is given, of datums"
@@ -509,10 +509,10 @@ def tell_wordless(frames: Frames, batch: Batch) -> None:
     def wordless(text: pl.Series) -> pl.Series:
         return ~text.str.contains("[A-Za-z0-9]") & text.str.contains(r"[\p{L}\p{N}]")
 
-    _tell_texts(frames, batch, "no_rouge_words", wordless, "", what)
+    _note_texts(frames, batch, "no_rouge_words", wordless, "", what)
 
 
-def _tell_texts(
+def _note_texts(
     frames: Frames,
     batch: Batch,
     kind: str,

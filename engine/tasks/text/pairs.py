@@ -231,7 +231,7 @@ class Measure(msgspec.Struct, frozen=True):
             Column(
                 metric=self.name,
                 statistic=one.statistic,
-                parameters=(_told(other),),
+                parameters=(_stop_word_count(other),),
                 k=(None,) if one.values.ndim == 1 else tuple(range(one.values.shape[1])),
                 values=one.values[:, None, None] if one.values.ndim == 1 else one.values[:, None],
                 reason=one.reason,
@@ -242,7 +242,7 @@ class Measure(msgspec.Struct, frozen=True):
 
 
 @lru_cache
-def _told(given: tuple[tuple[str, Any], ...]) -> str | None:
+def _stop_word_count(given: tuple[tuple[str, Any], ...]) -> str | None:
     told = {name: len(one) if name == "stop_words" else one for name, one in given}
     return parameters(**told) if told else None
 

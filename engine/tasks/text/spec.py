@@ -15,7 +15,7 @@ from ...schemas.errors import InputError
 from ...schemas.option_values import Embedding
 from ...schemas.wording import option
 from .. import values
-from ..contents import Content, Contents, beside, by_datum
+from ..contents import Content, Contents, by_datum, word_diff
 from ..encoding import Workers
 from ..task import Sample, Task, Unanswered
 from ..values import OF_VALUES, counted
@@ -142,7 +142,7 @@ def contents(
     out: list[Content | None] = []
     for one in ids:
         ours, theirs = (_texts(rows.get(one), name) for rows, name in sides)
-        out.append(beside(ours, theirs) if ours or theirs else None)
+        out.append(word_diff(ours, theirs) if ours or theirs else None)
     return out
 
 

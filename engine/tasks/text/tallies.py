@@ -16,7 +16,7 @@ from ...tally.stats import Column, Stats
 from ..encoding import Workers
 from ..values import StatsTallies, no_labels
 from .dialects import Settings
-from .encode import STATUS, Batch, encode_batch, made, tell_wordless
+from .encode import STATUS, Batch, encode_batch, made, note_wordless
 
 
 def tally(
@@ -39,7 +39,7 @@ def tally(
         frames.notes.append(note)
     usual = settings.rules.sequence == "rouge-score" and settings.rouge_tokenizer == "ascii"
     if usual and any("rouge_tokenizer" in one.params for one in measures):
-        tell_wordless(frames, batch)
+        note_wordless(frames, batch)
     encoded = time.perf_counter()
     stats = stats_of(batch, settings, needs, workers)
     seconds = {"encode": encoded - begun, "measure": time.perf_counter() - encoded}

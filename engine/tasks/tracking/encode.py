@@ -177,7 +177,7 @@ def encode_batch(frames: Frames, iou_type: str | None, workers: Workers) -> Batc
     """
     roles = (GROUND_TRUTHS, PREDICTIONS)
     sides = [frames.sides[role] for role in roles]
-    masked = iou_type == "segm" or (iou_type is None and _masks_alone(sides))
+    masked = iou_type == "segm" or (iou_type is None and _only_masks(sides))
     if not masked:
         for side, role in zip(sides, roles, strict=True):
             _refuse_boxless(side, role)
@@ -253,7 +253,7 @@ def refuse_short(batch: Batch, seen: Array) -> None:
         )
 
 
-def _masks_alone(sides: list[pl.DataFrame]) -> bool:
+def _only_masks(sides: list[pl.DataFrame]) -> bool:
     """Return True if both sides have masks or polygons, and one of them no columns of boxes."""
     boxed = all({*CORNER_NAMES} <= {*side.columns} for side in sides)
     return not boxed and all({*SHAPES} & {*side.columns} for side in sides)

@@ -27,11 +27,11 @@ from ..rules import (
     GOOD,
     LEAST,
     POOR,
-    boxes_apart,
     fit,
     good_fit,
     hardly_any,
-    labels_apart,
+    other_box_form,
+    other_labels,
     sample,
 )
 from .dialects import Settings
@@ -213,9 +213,9 @@ def disagreement(
     if warning is not None or not poor:
         return warning
     if some.fewest and as_is >= POOR:
-        warning = labels_apart(some, batch.labels)
+        warning = other_labels(some, batch.labels)
     elif some.fewest and predicted.masks is None:
-        warning = boxes_apart(some)
+        warning = other_box_form(some)
     warning = warning or _exchanged(truth, predicted) or _no_common_frame(ours, theirs)
     if warning is None and some.fewest and predicted.masks is None:
         return hardly_any(some, as_is)

@@ -54,7 +54,7 @@ def metric(
         needs=needs,
         definition=definition,
         source=source,
-        compute=told_by_weight(if_scored(compute) if "scores" in needs else compute),
+        compute=with_weight_reason(if_scored(compute) if "scores" in needs else compute),
         **more,
     )
 
@@ -68,7 +68,7 @@ def if_scored(compute: Callable[[ScoredView, Settings], list[Cells]]) -> Any:
     return guarded
 
 
-def told_by_weight(compute: Callable[[ScoredView, Settings], list[Cells]]) -> Any:
+def with_weight_reason(compute: Callable[[ScoredView, Settings], list[Cells]]) -> Any:
     """Wrap a metric so that values undefined only because of zero weights get that reason."""
 
     def explained(view: ScoredView, settings: Settings) -> list[Cells]:

@@ -144,10 +144,10 @@ def _filled_precision(view: ScoredView, settings: Settings) -> Array:
     several = view.scored is not None and view.scored.several
     if rules.absent_precision_means or settings.multilabel or not several:
         return value
-    return np.where(there | _first_alone(view), value, np.nan)
+    return np.where(there | _only_first_label(view), value, np.nan)
 
 
-def _first_alone(view: ScoredView) -> Array:
+def _only_first_label(view: ScoredView) -> Array:
     """Return True if all datums have the first label of the label's key, bool [group, label].
 
     torchmetrics takes a target of only zeros, which is class 0, for one without any positive, and

@@ -274,7 +274,7 @@ def _gaps(made: Binned, of: Array, n: int, least: int) -> tuple[Array, Array]:
     return ratio(total, counted), counted
 
 
-def _told(bins: BoxBins) -> str:
+def _parameters_of(bins: BoxBins) -> str:
     return parameters(n_bins=bins.scores, box_bins=bins.boxes, least_in_bin=bins.least)
 
 
@@ -298,7 +298,7 @@ def _box_error(view: RankedView, settings: Settings) -> list[Cells]:
                     counted.reshape(shape),
                     reason=why.reshape(shape),
                     statistic=by,
-                    parameters=_told(bins),
+                    parameters=_parameters_of(bins),
                     **columns_of(settings, axis),
                 )
             )

@@ -13,7 +13,7 @@ from ....metrics.registry import Metric
 from ....schemas.arrays import Array
 from ....tally.cells import Cells, parameters
 from ....tally.ranked_view import RankedView
-from ..dialects import KINDS, OF_KINDS, PCK, PCKH, POINTS, SHOWN, found, places
+from ..dialects import KINDS, OF_KINDS, PCK, PCKH, POINTS, SHOWN, labelled_points, places
 from .averages import (
     INTERPOLATED,
     NO_TRUTH,
@@ -510,7 +510,7 @@ def _means(accurate: Array, labelled: Array) -> tuple[Array, Array]:
 
 
 def _pck(need: str, view: RankedView, settings: Settings) -> list[Cells]:
-    labelled, near = _marked(view, found(need))
+    labelled, near = _marked(view, labelled_points(need))
     share = parameters(threshold=settings.share_of(need))
     constant: dict[str, Any] = {"parameters": share, "reason": _NO_POINT}
     many = labelled.sum(axis=-1)
