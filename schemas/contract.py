@@ -183,7 +183,7 @@ class Table(msgspec.Struct, frozen=True):
     @property
     def names(self) -> frozenset[str]:
         """The canonical names of all columns."""
-        return frozenset(column.name for column in self.columns)
+        return frozenset([column.name for column in self.columns])
 
 
 # Columns that several tasks share.

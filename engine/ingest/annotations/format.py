@@ -10,6 +10,7 @@ import struct
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import IO, Any, BinaryIO
 
@@ -455,18 +456,7 @@ class Layout(msgspec.Struct, frozen=True):
         schema = {name: pl.String if name in self.texts else pl.Float64 for name in self.names}
         if not text.strip():
             return pl.DataFrame(schema=schema)
-        widest = self.separator.join(
-            "0" * len(self.names)
-        )  # Polars counts fields of the first line
-        filled = [pl.col(name).is_not_null() for name in self.names]
-        odd = [~pl.sum_horizontal(filled).is_in(self.counts)]
-        odd += [there & ~before for before, there in pairwise(filled)]
-        for name in self.names:
-            low, high = self.ranges.get(name, (-math.inf, math.inf))
-            if name not in self.texts:
-                odd += [~pl.col(name).is_finite(), ~pl.col(name).is_between(low, high)]
-            if name in self.whole:
-                odd.append((pl.col(name) != pl.col(name).floor()) | (pl.col(name).abs() >= _WHOLE))
+        widest = self.separator.join("0" * len(self.names))  # Polars counts those of the first line
         try:
             table = pl.read_csv(
                 f"{widest}\n{text}".encode(),
@@ -477,8 +467,10 @@ class Layout(msgspec.Struct, frozen=True):
             ).slice(1)
         except pl.exceptions.PolarsError:
             return None
-        wrong = table.select(pl.any_horizontal(one.any() for one in odd)).item()
-        return None if wrong else table
+        wrong = _wrong_fields(
+            self.names, self.counts, self.texts, self.whole, tuple(self.ranges.items())
+        )
+        return None if table.select(wrong).item() else table
 
     def of_files(self, files: Sequence[str], ids: Sequence[str], datum: str) -> pl.DataFrame:
         """Read several files, with the datum of each in a first column."""
@@ -486,6 +478,28 @@ class Layout(msgspec.Struct, frozen=True):
             self.rows(file).select(pl.lit(one, pl.String).alias(datum), pl.all())
             for file, one in zip(files, ids, strict=True)
         )
+
+
+@cache
+def _wrong_fields(
+    names: tuple[str, ...],
+    counts: tuple[int, ...],
+    texts: frozenset[str],
+    whole: frozenset[str],
+    ranges: tuple[tuple[str, tuple[float, float]], ...],
+) -> pl.Expr:
+    """Return the expression that is True if a line does not fit a :class:`Layout`."""
+    filled = [pl.col(name).is_not_null() for name in names]
+    odd = [~pl.sum_horizontal(filled).is_in(counts)]
+    odd += [there & ~before for before, there in pairwise(filled)]
+    limits = dict(ranges)
+    for name in names:
+        low, high = limits.get(name, (-math.inf, math.inf))
+        if name not in texts:
+            odd += [~pl.col(name).is_finite(), ~pl.col(name).is_between(low, high)]
+        if name in whole:
+            odd.append((pl.col(name) != pl.col(name).floor()) | (pl.col(name).abs() >= _WHOLE))
+    return pl.any_horizontal(one.any() for one in odd)
 
 
 def is_number(field: str | bytes) -> bool:

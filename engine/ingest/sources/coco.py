@@ -634,9 +634,12 @@ def _ids(found: list[Any], field: str, name: str, what: str, done: int) -> pl.Se
         usual = next(value for value in found if value is not None)
         raise _mixed(name, what, done + odd, field, found[odd], usual)
     if kinds and kinds[0] is int:
-        refuse_large(found, name, what, field, done)
-    if kinds and kinds[0] is int and any(value is not None and value >= 2**63 for value in found):
-        return pl.Series(found, dtype=pl.UInt64)
+        numbers = [value for value in found if value is not None]
+        low, high = min(numbers), max(numbers)
+        if low < -(2**63) or high >= 2**64:
+            refuse_large(found, name, what, field, done)
+        if high >= 2**63:
+            return pl.Series(found, dtype=pl.UInt64)
     return pl.Series(found, dtype=None if kinds else pl.Null)
 
 
