@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from ..schemas.arrays import Array
-from .datums import Labels
+from .datums import Labels, Lazy
 from .draws import Draws
 from .registry import stored_as
 from .stats import StatsView
@@ -88,7 +87,7 @@ class CountsView(TableView):
         total, many = single.total(single.columns[need][0])
         return total[:, :, 0], many[:, :, 0]
 
-    @cached_property
+    @Lazy
     def crossed(self) -> tuple[Array, Array, Array, Array]:
         """Pairs of labels that share something: group, actual, predicted (-1 for none), count."""
         assert self.draws is None  # the pairs that occur differ between resamples

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 import numpy as np
@@ -14,7 +13,28 @@ from ..kernels.datums import hash_integers
 from ..schemas.arrays import Array
 from .registry import stored_as
 
+R = TypeVar("R")
+
 _BLOCK = 1 << 16  # rows brought to int64 at a time, which stay in the cache
+
+
+class Lazy(Generic[R]):
+    """Attribute computed on first access, without a lock; used as a decorator.
+
+    Before Python 3.12, ``functools.cached_property`` has one lock for all instances: views on
+    several threads would wait for each other, or forever.
+    """
+
+    def __init__(self, make: Callable[[Any], R]) -> None:
+        self._make = make
+        self.__doc__ = make.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> R:
+        value = instance.__dict__[self._name] = self._make(instance)
+        return value
 
 
 @stored_as("datums/1", changes={1: {"low": None}})
@@ -40,7 +60,7 @@ class Datums(msgspec.Struct, frozen=True, dict=True):
     def __len__(self) -> int:
         return self.rows if self.ids is None else len(self.ids)
 
-    @cached_property
+    @Lazy
     def id(self) -> pl.Series:
         """Unique ids in ascending order: those given, or numbers of rows."""
         if self.ids is not None:

@@ -7,13 +7,12 @@ once without special code.
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import msgspec
 import numpy as np
 
 from ..kernels.datums import draw_weights, swap_bits
 from ..schemas.arrays import Array
+from .datums import Lazy
 
 
 class OneByOne(Exception):
@@ -66,7 +65,7 @@ class Draws(msgspec.Struct, frozen=True, dict=True):
     def __len__(self) -> int:
         return self.last - self.first
 
-    @cached_property
+    @Lazy
     def weights(self) -> Array:
         """Multiplicity of each datum in each resample, uint8 [n_datums, resamples]."""
         assert self.keys is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from typing import Any, ClassVar
 
 import msgspec
@@ -30,7 +29,7 @@ from ..kernels.sums import (
 )
 from ..schemas.arrays import Array
 from .counts import CountsView
-from .datums import Labels
+from .datums import Labels, Lazy
 from .draws import Draws, by_draw
 from .registry import stored_as
 from .tables import Table, joined
@@ -210,7 +209,7 @@ class PairedView(CountsView):
     def _lay(self, rows: Paired, group: Array | None) -> tuple[Paired, Array]:
         return rows.laid(self.cell_of(rows, group), self._factor(rows), self.n_cells)
 
-    @cached_property
+    @Lazy
     def _held(self) -> tuple[Paired, Array]:
         """Rows of a tally in memory, for all numbers."""
         return self._lay(self.tally, self.group)
@@ -248,7 +247,7 @@ class PairedView(CountsView):
                 sums.add_runs(values, np.clip(start - first, 0, values.size))
         return sums.rounded().reshape(self.shape)
 
-    @cached_property
+    @Lazy
     def rows(self) -> Array:
         """Number of rows, with the multiplicity of resamples, int64 [group, key]."""
         out = np.zeros(self.n_cells)
@@ -263,7 +262,7 @@ class PairedView(CountsView):
             out += found[: self.n_cells] if cell is None else found[1:]
         return out.reshape(self.shape).astype(np.int64)
 
-    @cached_property
+    @Lazy
     def weight(self) -> Array:
         """Sum of the weights of the rows, float64 [group, key]."""
         if self.whole.weight is None:
@@ -282,7 +281,7 @@ class PairedView(CountsView):
 
     # -- moments -----------------------------------------------------------------------------------
 
-    @cached_property
+    @Lazy
     def _scaling(self) -> Scaling:
         found = np.zeros((self.n_cells, 3))
         for rows, start in self._laid():
@@ -352,7 +351,7 @@ class PairedView(CountsView):
 
     # -- order -------------------------------------------------------------------------------------
 
-    @cached_property
+    @Lazy
     def ordered(self) -> tuple[Paired, Array]:
         """All weighted rows sorted by cell, also those in files: rank statistics need all."""
         if isinstance(self.tally, Paired):
@@ -525,7 +524,7 @@ class PairedDraws(PairedView):
             sums[cells, 0] = self._one_by_one(of, cells)
         return by_draw(sums, self.slices)[..., 0]
 
-    @cached_property
+    @Lazy
     def rows(self) -> Array:
         sums = np.zeros((self._base.n_cells, 1, len(self._draws)))
         for rows, group, weights in self.drawn_blocks(self._draws):
@@ -536,7 +535,7 @@ class PairedDraws(PairedView):
 
     # -- order -------------------------------------------------------------------------------------
 
-    @cached_property
+    @Lazy
     def _by_cell(self) -> tuple[Paired, Array, Array]:
         """Return rows sorted by cell of the base view, cell offsets, and weights [n, resamples]."""
         blocks = [

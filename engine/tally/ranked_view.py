@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property, partial
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -24,7 +24,7 @@ from ..kernels.average_precision import (
 )
 from ..kernels.datums import drawn_counts, drawn_sums
 from ..schemas.arrays import Array
-from .datums import Labels, View
+from .datums import Labels, Lazy, View
 from .draws import Draws
 from .ranked import Counts, Interpolation, Ranked, RankedAside, RankedRun, Span, by_group
 from .ranked_points import (
@@ -48,12 +48,12 @@ class Block:
         self.tally = tally
         self._groups = group, n_groups
 
-    @cached_property
+    @Lazy
     def rows(self) -> tuple[Array, Array]:
         """CSR offsets of the segments, int64 [s + 1], and rows by descending score, int32 [n]."""
         return by_group(self.tally.start, self.tally.datum, *self._groups)
 
-    @cached_property
+    @Lazy
     def gt_rows(self) -> tuple[Array, Array]:
         """CSR offsets of the segments, int64 [s + 1], and ground truths, int32 [n]."""
         return by_group(self.tally.gt_start, self.tally.gt_datum, *self._groups)
@@ -299,7 +299,7 @@ class RankedView(View):
         """Ground truths that are not ignored, (weighted) [group, label, area]."""
         return np.asarray(self._sizes[2])
 
-    @cached_property
+    @Lazy
     def _sizes(self) -> Any:
         return self._ask("count_rows")
 
@@ -356,7 +356,7 @@ class RankedView(View):
             return np.asarray(self._precise[1])
         return np.asarray(self._ask("find_true", lowest)[0])
 
-    @cached_property
+    @Lazy
     def _precise(self) -> Any:
         return self._ask("make_precise")
 
@@ -378,7 +378,7 @@ class RankedView(View):
             sampled /= np.maximum(self.positives, 1)[..., None, None]
         return sampled, true
 
-    @cached_property
+    @Lazy
     def _curve(self) -> tuple[Array, Array, Array | None]:
         """Precision, scores and similarity of angles by level, on lines or at positions."""
         if self.interpolation.linear is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -23,7 +23,7 @@ from ..kernels.scores import (
 )
 from ..kernels.sums import ExactSums
 from ..schemas.arrays import Array
-from .datums import Labels, keys_as_labels
+from .datums import Labels, Lazy, keys_as_labels
 from .draws import Draws, OneByOne, by_draw
 from .ranked_points import Points
 from .score_runs import DrawnWeights, merge_runs, points_in_blocks, room
@@ -80,7 +80,7 @@ class UnitClasses(UnitView):
         """Groups and labels."""
         return self.n_groups, len(self.labels)
 
-    @cached_property
+    @Lazy
     def _hard(self) -> tuple[Array, Array, Array, Array]:
         """Right, judged, stray and actual labels of units with one truth at most."""
         if self.unit_weight is not None:
@@ -92,7 +92,7 @@ class UnitClasses(UnitView):
             count_hard(truth, hard, datum, group, (right, judged, stray, actual))
         return right, judged, stray, actual
 
-    @cached_property
+    @Lazy
     def _weighed(self) -> HardWeights:
         """The same as exact sums of weights."""
         sums = HardWeights(*(ExactSums(self.shape[0] * self.shape[1]) for _ in range(4)))
@@ -108,7 +108,7 @@ class UnitClasses(UnitView):
         hard = np.zeros(0, np.int32) if units.hard is None else units.hard
         return units.truth, hard, units.datum, self.group
 
-    @cached_property
+    @Lazy
     def positives(self) -> Array:
         """(Weighted) true labels, float64 [group, label]."""
         if self.unit_weight is not None:
@@ -117,7 +117,7 @@ class UnitClasses(UnitView):
             return self._hard[3]
         return self.added(_truths, len(self.labels))
 
-    @cached_property
+    @Lazy
     def _positive_sums(self) -> ExactSums:
         """Weight of true labels, cells of [group, label]."""
         if self.units.truth_start is None:
@@ -135,7 +135,7 @@ class UnitClasses(UnitView):
         n_keys = len(self.labels.key_names)
         return (np.arange(self.n_groups)[:, None] * n_keys + self.labels.key).ravel()
 
-    @cached_property
+    @Lazy
     def judged_units(self) -> Array:
         """Units that have a truth, int64 [m].
 
@@ -145,7 +145,7 @@ class UnitClasses(UnitView):
             return self.known_units
         return np.flatnonzero(self.units.n_truths > 0)
 
-    @cached_property
+    @Lazy
     def judged(self) -> Array:
         """(Weighted) units of ``judged_units``, float64 [group, key]."""
         if self.unit_weight is not None:
@@ -157,7 +157,7 @@ class UnitClasses(UnitView):
             out[:, k] = self.positives[:, self.labels.key == k].sum(axis=1)
         return out
 
-    @cached_property
+    @Lazy
     def _judged_sums(self) -> ExactSums:
         """Weight of the units of ``judged_units``, cells of [group, key]."""
         n_keys = len(self.labels.key_names)
@@ -168,7 +168,7 @@ class UnitClasses(UnitView):
     def _by_key(self, sums: ExactSums) -> Array:
         return sums.rounded().reshape(self.n_groups, len(self.labels.key_names))
 
-    @cached_property
+    @Lazy
     def known_datums(self) -> Array:
         """(Weighted) datums with a truth or a prediction of any key, float64 [group]."""
         if self.unit_weight is not None:
@@ -178,7 +178,7 @@ class UnitClasses(UnitView):
             return whole
         return self.added(_leads, 1)[:, 0]
 
-    @cached_property
+    @Lazy
     def _known_sums(self) -> ExactSums:
         """Weight of the datums of ``known_datums``, cells of [group]."""
         if self._one_unit_each:
@@ -187,18 +187,18 @@ class UnitClasses(UnitView):
             return self._every_sums.gathered(group, self.n_groups)
         return self._exact(_leads, 1)
 
-    @cached_property
+    @Lazy
     def _one_unit_each(self) -> bool:
         """True if every datum has one unit."""
         return all(few.units.datum is None for few in self.blocks())
 
-    @cached_property
+    @Lazy
     def leads(self) -> Array:
         """The first unit of every datum with a truth or a prediction, int64 [m]."""
         unit = self.known_units
         return unit[np.unique(self.units.datum_of(unit), return_index=True)[1]]
 
-    @cached_property
+    @Lazy
     def known_units(self) -> Array:
         """Units that have a truth or a prediction, or a row of one table of both, int64 [m]."""
         if self.units.by_row:
@@ -212,7 +212,7 @@ class UnitClasses(UnitView):
             known |= self.units.hard >= 0
         return np.flatnonzero(known)
 
-    @cached_property
+    @Lazy
     def every(self) -> Array:
         """(Weighted) units that have a truth or a prediction, float64 [group, key]."""
         if self.unit_weight is not None:
@@ -224,7 +224,7 @@ class UnitClasses(UnitView):
             return self.judged
         return self.summed(lambda few: (few.known_units, None))
 
-    @cached_property
+    @Lazy
     def _every_sums(self) -> ExactSums:
         """Weight of the units of ``every``, cells of [group, key]."""
         if self.units.truth_start is None and self._all_true:
@@ -247,19 +247,19 @@ class UnitClasses(UnitView):
         sums = (self._known_sums if of_datums else self._every_sums).taken(place)
         return sums.merge(self._positive_sums, sign=-1).rounded().reshape(self.shape)
 
-    @cached_property
+    @Lazy
     def _all_true(self) -> bool:
         """True if there are units, and all have a truth; only for at most one truth per unit."""
         lowest = [few.units.truth.min() for few in self.blocks() if few.units.truth.size]
         return bool(lowest) and min(lowest) >= 0
 
-    @cached_property
+    @Lazy
     def _known_and_judged(self) -> tuple[int, int]:
         """Units that have a truth or a prediction, and those of ``judged_units``."""
         sizes = [(few.known_units.size, few.judged_units.size) for few in self.blocks()]
         return sum(known for known, _ in sizes), sum(judged for _, judged in sizes)
 
-    @cached_property
+    @Lazy
     def negatives(self) -> Array:
         """(Weighted) units with a truth of the key that is not the label, [group, label]."""
         if self.unit_weight is not None:
@@ -267,12 +267,12 @@ class UnitClasses(UnitView):
         result: Array = self.judged[:, self.labels.key] - self.positives
         return result
 
-    @cached_property
+    @Lazy
     def _negative_sums(self) -> ExactSums:
         """Weight of the units of ``negatives``, cells of [group, label]."""
         return self._judged_sums.taken(self._of_key).merge(self._positive_sums, sign=-1)
 
-    @cached_property
+    @Lazy
     def classes_of_keys(self) -> tuple[Array, Array]:
         """Return (weighted) positives of all labels of a key, and negatives of its scored labels.
 
@@ -358,7 +358,7 @@ class ScoredView(UnitClasses):
             few.whole_rows = self.parts.scores
             yield few, part.keys
 
-    @cached_property
+    @Lazy
     def plain(self) -> ScoredView:
         """View without sample weights if some of them are 0; otherwise the view unchanged.
 
@@ -385,7 +385,7 @@ class ScoredView(UnitClasses):
         """True if labels can be ranked by scores."""
         return self.scored is not None and self.scored.ranked
 
-    @cached_property
+    @Lazy
     def samples(self) -> tuple[Array, Array, Array]:
         """Labels that are right, predicted and true, of every unit, float64 [u] each."""
         units, scored = self.units, self.scored
@@ -404,7 +404,7 @@ class ScoredView(UnitClasses):
         right = np.bincount(unit, scored.outcome[rows] == HIT, minlength=n)
         return right, predicted, actual
 
-    @cached_property
+    @Lazy
     def positives(self) -> Array:
         """(Weighted) true labels, float64 [group, label]."""
         scored = self.scored
@@ -416,7 +416,7 @@ class ScoredView(UnitClasses):
             return out
         return super().positives
 
-    @cached_property
+    @Lazy
     def hard(self) -> HardCounts:
         """Counts of the hard predictions; of labels at the decision threshold without any."""
         if self.units.hard is None:
@@ -484,12 +484,12 @@ class ScoredView(UnitClasses):
         out[:, self.slots] = block
         return out
 
-    @cached_property
+    @Lazy
     def ordered_rows(self) -> OrderedRows:
         """Rows sorted by score, shared by all resamples."""
         return OrderedRows(self)
 
-    @cached_property
+    @Lazy
     def sorted(self) -> Sorted:
         """Scores by (group, slot, outcome), ascending."""
         if self.parts is not None:
@@ -509,7 +509,7 @@ class ScoredView(UnitClasses):
         filled = (few for few in self.blocks() if few.scored is not None and len(few.scored))
         return merge_runs((run(few) for few in filled), segments, self.parts.place)
 
-    @cached_property
+    @Lazy
     def keyed_run(self) -> Sorted:
         """Merged run of all files, with the weight and the resample key of each row."""
         assert self.parts is not None
@@ -524,7 +524,7 @@ class ScoredView(UnitClasses):
 
         return merge_runs(runs(), self.n_groups * self.slots.size * N_OUTCOMES, self.parts.place)
 
-    @cached_property
+    @Lazy
     def row_step(self) -> float | None:
         """Step of the grid of the weights of scored rows; None without any."""
         if self.units.weight is None:
@@ -533,7 +533,7 @@ class ScoredView(UnitClasses):
         owns = (few.ordered_rows.own for few in filled)
         return grid_of(own for own in owns if own is not None)
 
-    @cached_property
+    @Lazy
     def own_on_grid(self) -> Array | None:
         """Weights of the rows of :attr:`keyed_run` on their grid; None without any."""
         weight, step = self.keyed_run.weight, self.row_step
@@ -556,7 +556,7 @@ class ScoredView(UnitClasses):
                 return counted, True
         return self._laid, False
 
-    @cached_property
+    @Lazy
     def _laid(self) -> Sorted:
         """Scores and their weights by (group, slot, outcome), unsorted within each."""
         scored, weight = self.scored, self.unit_weight
@@ -587,7 +587,7 @@ class ScoredView(UnitClasses):
             return False
         return "sorted" not in self.__dict__
 
-    @cached_property
+    @Lazy
     def _grid(self) -> GridCounts | None:
         """Counts of a grid of scores if they are cheaper than sorting all scores; or None."""
         scored = self.scored
@@ -600,7 +600,7 @@ class ScoredView(UnitClasses):
             return None
         return GridCounts(scored.grid, scored.parts, hits, len(self.labels), self.over)
 
-    @cached_property
+    @Lazy
     def listed(self) -> tuple[Array, Array, Array]:
         """(Weighted) rows that hit, that do not, and that are stray, [group, label] each."""
         if self._grid is not None:
@@ -621,7 +621,7 @@ class ScoredView(UnitClasses):
         won = self.spread(wins(*sides, found.score, found.weight), 0)
         return won / 2 if found.weight is None else won.astype(np.float64)
 
-    @cached_property
+    @Lazy
     def roc_auc(self) -> Array:
         """Area under each label's ROC curve, [group, label]; NaN if a class is missing.
 
@@ -687,14 +687,14 @@ class ScoredView(UnitClasses):
 
         return sample_areas(self)
 
-    @cached_property
+    @Lazy
     def average_precision(self) -> Array:
         """See :func:`~evalengine.tally.sorted_scores.average_precision`."""
         from .sorted_scores import average_precision
 
         return average_precision(self)
 
-    @cached_property
+    @Lazy
     def points(self) -> Points:
         """Points at every distinct score, by (group, label)."""
         found = self.sorted
@@ -710,12 +710,12 @@ class ScoredView(UnitClasses):
 
     # -- labels against one another ------------------------------------------------------------
 
-    @cached_property
+    @Lazy
     def pooled(self) -> ScoredView:
         """All labels of a key as one: every (unit, label) pair is a row (micro averages)."""
         return Pooled(self)
 
-    @cached_property
+    @Lazy
     def pairwise_auc(self) -> tuple[Array, Array]:
         """Areas of each label against each other one, and truths of each label.
 
@@ -725,7 +725,7 @@ class ScoredView(UnitClasses):
         """
         return areas_between(self), self.positives
 
-    @cached_property
+    @Lazy
     def between(self) -> Sorted:
         """Scores of each label by the true label of their units: see :func:`.sorted_by_truth`."""
         if self.parts is None:
@@ -772,11 +772,11 @@ class Pooled(ScoredView):
             if few.scored is not None:
                 yield few.pooled, keys
 
-    @cached_property
+    @Lazy
     def positives(self) -> Array:
         return self._of.classes_of_keys[0]
 
-    @cached_property
+    @Lazy
     def negatives(self) -> Array:
         return self._of.classes_of_keys[1]
 
@@ -830,7 +830,7 @@ class ScoredDraws(ScoredView):
     def plain(self) -> ScoredView:  # not cached, to avoid a reference cycle
         return self if self._of.plain is self._of else self._plain
 
-    @cached_property
+    @Lazy
     def _plain(self) -> ScoredView:
         return ScoredDraws(self._of.plain, self._draws)
 
@@ -920,7 +920,7 @@ class ScoredDraws(ScoredView):
     def _one_unit_each(self) -> bool:
         return self._of._one_unit_each
 
-    @cached_property
+    @Lazy
     def _hard(self) -> tuple[Array, Array, Array, Array]:
         step = None
         if self.units.weight is not None:
@@ -979,7 +979,7 @@ class ScoredDraws(ScoredView):
                 total += count
         return sums[0], sums[1], sums[2]
 
-    @cached_property
+    @Lazy
     def listed(self) -> tuple[Array, Array, Array]:
         step = self._of.row_step
         return self._together(few.listed_rows(step) for few in self._scored_blocks())
@@ -1046,7 +1046,7 @@ class ScoredDraws(ScoredView):
     def _won(self) -> Array:
         return self._areas(drawn_wins)
 
-    @cached_property
+    @Lazy
     def average_precision(self) -> Array:
         from .sorted_scores import with_unlisted
 
@@ -1055,7 +1055,7 @@ class ScoredDraws(ScoredView):
         hits, positives, negatives = (column.ravel() for column in columns)
         return with_unlisted(total.ravel(), hits, positives, negatives).reshape(self.shape)
 
-    @cached_property
+    @Lazy
     def pooled(self) -> ScoredView:
         return PooledDraws(self)
 
@@ -1067,11 +1067,11 @@ class PooledDraws(ScoredDraws):
         super().__init__(view._of.pooled, view._draws)
         self._view = view
 
-    @cached_property
+    @Lazy
     def positives(self) -> Array:
         return self._view.classes_of_keys[0]
 
-    @cached_property
+    @Lazy
     def negatives(self) -> Array:
         return self._view.classes_of_keys[1]
 

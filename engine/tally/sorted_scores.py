@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -26,7 +25,7 @@ from ..kernels.sums import ExactSums
 from ..schemas.arrays import Array
 from ..schemas.errors import OptionError
 from ..schemas.tuning import tuning
-from .datums import Labels, Over, View
+from .datums import Labels, Lazy, Over, View
 from .ranked_points import Points as Points
 from .units import Scored, Units
 
@@ -55,7 +54,7 @@ class UnitView(View):
         super().__init__(labels, **grouping)
         self.units = units
 
-    @cached_property
+    @Lazy
     def unit_weight(self) -> Array | None:
         """Weight of every unit times its datum's multiplicity, float64 [u]; None for 1 each."""
         own = self.units.weight
@@ -64,7 +63,7 @@ class UnitView(View):
         drawn = self.weights[self.units.datum_of()].astype(np.float64)
         return drawn if own is None else own * drawn
 
-    @cached_property
+    @Lazy
     def unit_group(self) -> Array | None:
         """Group of every unit, int32 [u], -1 for none; None for one group of all."""
         group: Array | None = self.group

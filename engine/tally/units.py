@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from ..kernels.labels import HIT, OTHER, STRAY
 from ..kernels.order import partition
 from ..kernels.scores import add_wins, best_of_blocks, count_reaching, first_reaching, place_table
 from ..schemas.arrays import Array
+from .datums import Lazy
 from .ranked import Ranked, comparable
 from .registry import stored_as
 
@@ -308,17 +308,17 @@ class Listed:
         """True if rows have different labels."""
         return self.label is not None or self.grid is not None
 
-    @cached_property
+    @Lazy
     def label_codes(self) -> Array | None:
         """Label codes, int32 [n]; None if all rows have one label."""
         return self.label if self.grid is None else self.grid.labels
 
-    @cached_property
+    @Lazy
     def unit_codes(self) -> Array | None:
         """Unit of each row, int32 [n]; None if row i is unit i."""
         return self.unit if self.grid is None else self.grid.units
 
-    @cached_property
+    @Lazy
     def score(self) -> Array:
         """All scores in one array, float64 [n]."""
         return joined(self.parts)

@@ -67,7 +67,7 @@ def test_workers_answer_what_views_ask(
     sides = tuple(side.with_columns(weather) for side in boxes(25))
     options = {"dialect": dialect, "by": ["weather"], "score_thresholds": [0.2, 0.5]}
     same_as_in_memory(Case(sides, options), "detection", tmp_path, executor="processes")
-    assert len([1 for name, _ in pool.called if name == "answer_group"]) >= 2 * 5
+    assert len([1 for name, _ in pool.called if name == "answer_span"]) >= 2 * 5
 
 
 def test_the_largest_groups_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,7 +77,7 @@ def test_the_largest_groups_come_first(tmp_path: Path, monkeypatch: pytest.Monke
     rare = pl.when(pl.col("datum_id") < 3).then(pl.col("label_value")).otherwise(4)
     sides = tuple(side.with_columns(label_value=rare) for side in (predictions, truths))
     same_as_in_memory(Case(sides, {}), "detection", tmp_path, executor="processes")
-    for stage in ("merge_rows", "answer_group"):
+    for stage in ("merge_rows", "answer_span"):
         groups = [call[1] for name, call in pool.called if name == stage]
         assert groups[:2] == [1, 0]  # that of the last label, which has most rows
 
@@ -325,7 +325,7 @@ def test_without_footers_all_files_are_left_to_every_unit(
 ) -> None:
     in_buckets(monkeypatch, WIDE)
     pool = in_units(monkeypatch, 13)
-    monkeypatch.setattr(shuffle, "ends_of", lambda _: None)
+    monkeypatch.setattr(shuffle, "rows_by_file", lambda _: None)
     case = Case(boxes(9), {"metrics": ["mAP"]})  # three units of rows in three files
     same_as_in_memory(case, "detection", tmp_path, files=3, executor="processes")
     dealt = [call for name, call in pool.called if name == "shuffle_range"]
