@@ -87,9 +87,10 @@ def page(task: str, *, examples: bool) -> str:
         " says whose each is.",
     ]
     home = importlib.import_module(f"evalengine.tasks.{task}.metrics")
-    for name in home.MODULES:
-        family = importlib.import_module(f"{home.__name__}.{name}")
-        title = (family.__doc__ or name).partition("\n")[0].rstrip(".")
+    modules = getattr(home, "MODULES", ())  # one file if the task has few metrics
+    families = [importlib.import_module(f"{home.__name__}.{name}") for name in modules] or [home]
+    for family in families:
+        title = (family.__doc__ or task).partition("\n")[0].rstrip(".")
         lines.append(f"## {title}")
         for metric in family.METRICS:
             lines += [f"### {metric.name}", *described(metric)]

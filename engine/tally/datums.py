@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 import msgspec
 import numpy as np
@@ -32,7 +32,15 @@ class Lazy(Generic[R]):
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, instance: Any, owner: type | None = None) -> R:
+    @overload
+    def __get__(self, instance: None, owner: type) -> Lazy[R]: ...
+
+    @overload
+    def __get__(self, instance: object, owner: type) -> R: ...
+
+    def __get__(self, instance: Any, owner: type) -> Lazy[R] | R:
+        if instance is None:
+            return self
         value = instance.__dict__[self._name] = self._make(instance)
         return value
 
