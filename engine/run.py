@@ -433,18 +433,17 @@ def card_of_tallies(
     tallies: Any,
     threads: Threads,
     messages: Messages,
-    **facts: Any,
+    **fields: Any,
 ) -> Scorecard:
     """Return a scorecard from existing tallies; frames are computed on first access.
 
     Args:
         threads: threads for computing frames.
         messages: notes of the run.
-        facts: fields of :class:`~evalengine.plan.summary.Result`.
+        **fields: of :class:`~evalengine.plan.summary.Result`.
     """
     result = _summarised(plan, tallies, threads, wanted(options))
-    for name, value in facts.items():
-        setattr(result, name, value)
+    result = msgspec.structs.replace(result, **fields)
     return _card(result, options, messages + messages_of(result.notes))
 
 

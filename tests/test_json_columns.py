@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import mmap
 import struct
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -89,6 +91,7 @@ def test_values_are_those_of_json(text: str, size: int) -> None:
 OTHER = r"""
 {"score": 1}
 [{"score": 1}
+[{"score": 1}, {"score": 2
 [{"score": 1,}]
 [{"score": 1} {"score": 2}]
 [{]}
@@ -130,6 +133,18 @@ def test_other_documents_are_left_to_the_general_reader(text: str) -> None:
         read(text)
     with pytest.raises(NotFlat):  # as the second of two pieces
         read('[{"image_id": 1}, ' + text.lstrip("[ "))
+
+
+@pytest.mark.parametrize("last", ["7", ",", ":", "tru", '"'])
+def test_a_file_cut_off_at_a_page(last: str, tmp_path: Path) -> None:
+    """Of a mapped file no byte behind the last one may be read."""
+    rows = '[{"score": 1.5}, ' + '{"image_id": 1}, ' * 2_000 + '{"score": '
+    text = rows + " " * (-len(rows + last) % mmap.PAGESIZE) + last
+    (tmp_path / "cut.json").write_text(text)
+    with open(tmp_path / "cut.json", "rb") as file:
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    with tuned(json_bytes=64), pytest.raises(NotFlat):
+        list(scan(mapped, FIELDS))
 
 
 def test_short_documents_do_not_load_the_kernel() -> None:

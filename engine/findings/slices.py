@@ -31,7 +31,7 @@ from ..schemas.options import Options
 from ..schemas.tables import contracts
 from ..schemas.wording import option, sql_name
 from ..scorecard.card import Scorecard
-from ..statistics.tests import SliceComparison, benjamini_hochberg, hold, leading
+from ..statistics.tests import SliceComparison, benjamini_hochberg, compare_slice, leading
 from ..tally.datums import half_of
 from ..tasks.task import Losses
 from . import FindingResult
@@ -779,7 +779,7 @@ def find_slices(
     held = []
     for i, one in enumerate(found):
         step(f"slice {i + 1} of {len(found)}")
-        held.append(hold(run_of, metric, one.inside, judged, asked))
+        held.append(compare_slice(run_of, metric, one.inside, judged, asked))
     better = tallied.plan.dialect.better.get(metric.name, metric.better)
     frame = _frame(found, held, made.every, metric.name, n)
     gain = pl.col("difference") if better == "higher" else -pl.col("difference")

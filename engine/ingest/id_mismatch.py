@@ -14,7 +14,7 @@ import polars as pl
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, PREDICTIONS, TABLE
 from ..schemas.errors import InputError
 from ..schemas.wording import option
-from .ids import FORMS, DatumIds, common_start, is_signed, stepped, written
+from .ids import FORMS, DatumIds, common_start, stepped, written
 from .problems import PLAIN, DatumNouns, Note, count_of, listing
 
 _HARDLY = 0.1  # share of the smaller side below which common ids are diagnosed
@@ -74,7 +74,7 @@ def common_ids(ids: DatumIds | None, frames: Mapping[str, pl.DataFrame]) -> Comm
         return None
     if ids is None:  # the same ids row by row
         n, values = frames[PREDICTIONS].height, frames[PREDICTIONS]["datum_id"]
-        ends = _affixes_of(*(_outer(values),) * 2)
+        ends = _range_of_ids(*(_outer(values),) * 2)
         return CommonIds((n, n), n, (values.head(_LOWEST),) * 2, ends)
     return _compared(ids, _LOWEST)
 
@@ -84,7 +84,9 @@ def _compared(ids: DatumIds, most: int | None = None) -> CommonIds:
     ours, theirs = ids.in_table(PREDICTIONS), ids.in_table(GROUND_TRUTHS)
     common = ids.common(PREDICTIONS, GROUND_TRUTHS)
     ends = (
-        _affixes_of(_outer(ours), _outer(theirs)) if most is not None else _affixes_of(ours, theirs)
+        _range_of_ids(_outer(ours), _outer(theirs))
+        if most is not None
+        else _range_of_ids(ours, theirs)
     )
     some = ours.head(most or len(ours)), theirs.head(most or len(theirs))
     return CommonIds((len(ours), len(theirs)), common, some, ends)
@@ -100,7 +102,7 @@ def _outer(ids: pl.Series) -> pl.Series:
     return ids if numbers is None else numbers
 
 
-def _affixes_of(ours: pl.Series, theirs: pl.Series) -> Ends | None:
+def _range_of_ids(ours: pl.Series, theirs: pl.Series) -> Ends | None:
     if not all(side.dtype.is_integer() and len(side) for side in (ours, theirs)):
         return None
     return tuple((side.min(), side.max()) for side in (ours, theirs))  # type: ignore[return-value]
@@ -139,7 +141,7 @@ def check_meet(
         near = True
         if ours.dtype == pl.String:
             both = numbers_of(pl.concat([ours, theirs]))
-            ends = None if both is None else _affixes_of(both[: len(ours)], both[len(ours) :])
+            ends = None if both is None else _range_of_ids(both[: len(ours)], both[len(ours) :])
             met = msgspec.structs.replace(met, ends=ends)
     notes = hardly_met(met, listed=listed, speech=speech)
     if near and met.ends is not None and not notes and rows:
@@ -154,7 +156,7 @@ def _agree_moved(rows: Mapping[str, pl.DataFrame], step: int) -> bool:
     for mine, other in (("label_value", "label_value"), ("prediction", "target")):
         if mine not in ours.columns or other not in theirs.columns or not step:
             continue
-        if not (is_signed(ours["datum_id"]) and is_signed(theirs["datum_id"])):
+        if not all(side["datum_id"].dtype.is_integer() for side in (ours, theirs)):
             return False
         if "score" in ours.columns:
             ours = ours.sort("score", descending=True)
@@ -166,8 +168,8 @@ def _agree_moved(rows: Mapping[str, pl.DataFrame], step: int) -> bool:
             return False
         before, after = (
             sides[0]
-            .with_columns(pl.col("datum_id").cast(pl.Int64) + move)
-            .join(sides[1].cast({"datum_id": pl.Int64}), on="datum_id")
+            .with_columns(pl.col("datum_id").cast(pl.Int64, strict=False) + move)
+            .join(sides[1].cast({"datum_id": pl.Int64}, strict=False), on="datum_id")
             .drop_nulls()
             .select(
                 pl.corr("value", "value_right")

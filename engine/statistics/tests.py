@@ -221,7 +221,7 @@ def _of_all(cells: Sequence[Cells]) -> int | None:
     return next((i for i, one in enumerate(cells) if "label" not in one.axes), None)
 
 
-def hold(
+def compare_slice(
     tallied: Tallied, metric: Metric, inside: Array, among: Array, asked: Wanted
 ) -> SliceComparison:
     """Return a slice's number with its interval, and its difference from the other datums.

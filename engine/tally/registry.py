@@ -10,8 +10,8 @@ one.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from importlib import import_module
+from threading import Lock
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -105,12 +105,16 @@ class Deferred(Generic[R]):
 
     def __init__(self, make: Callable[[], R]) -> None:
         self._make: Callable[[], R] | None = make
+        self._lock = Lock()  # views on several threads may ask at a time
+        self._value: list[R] = []
 
-    @cached_property
+    @property
     def value(self) -> R:
-        assert self._make is not None
-        value, self._make = self._make(), None  # frees the rows that it needed
-        return value
+        with self._lock:
+            if self._make is not None:
+                self._value.append(self._make())
+                self._make = None  # frees the rows that it needed
+            return self._value[0]
 
 
 class UnknownStructError(LookupError):

@@ -384,7 +384,7 @@ def skipped_note(skipped: Counter[str]) -> tuple[Note, ...]:
 # Text files with an object a line.
 
 _SHOWN = 60
-_WHOLE = 2.0**63  # below which whole numbers are
+_WHOLE = 2.0**53  # below which floats represent whole numbers exactly
 
 
 class Layout(msgspec.Struct, frozen=True):
@@ -505,9 +505,11 @@ def _wrong_fields(
 def is_number(field: str | bytes) -> bool:
     """Return whether a field is a finite number."""
     try:
-        return math.isfinite(float(field))
+        number = float(field)
     except ValueError:
         return False
+    underscore = "_" if isinstance(field, str) else b"_"
+    return math.isfinite(number) and field.isascii() and underscore not in field  # type: ignore[operator]
 
 
 def shown(fields: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from ...kernels.json import FLOAT, MISSING, NUMBERS, WHOLE
 from ...schemas.arrays import Array
 from ...schemas.tuning import tuning
 
+_CLOSING = ord("]")
 _OPENING = re.compile(rb"[ \t\r\n]*\[[ \t\r\n]*")
 _NUMBER = re.compile(rb"[-+.0-9eE]+")
 _BLANK = b" \t\r\n"
@@ -48,6 +49,8 @@ def scan(buffer: Any, fields: Sequence[str], raw: Collection[str] = ()) -> Itera
         raise NotFlat
     while buffer[end - 1] in _BLANK:
         end -= 1
+    if buffer[end - 1] != _CLOSING:  # cut off: the kernel relies on a last bracket
+        raise NotFlat
     text = np.frombuffer(buffer, np.uint8, end)
     words = [b'"%s"' % field.encode() for field in fields] + [b"true", b"false", b"null"]
     limits, joined = np.cumsum([0, *map(len, words)]), np.frombuffer(b"".join(words), np.uint8)
@@ -55,7 +58,7 @@ def scan(buffer: Any, fields: Sequence[str], raw: Collection[str] = ()) -> Itera
     names = joined, limits, is_raw, scanner.powers_of_five()
     slow, out = np.empty((_SLOW, 3), np.int64), np.array([start.end(), 0, 0])
     state = np.zeros(len(fields) + 1, np.int64), slow, out
-    sorts: dict[str, type[pl.DataType]] = {}
+    dtypes: dict[str, type[pl.DataType]] = {}
     rows = 0
     while True:
         if rows <= size // _ROW_BYTES:  # memory that is not used costs nothing
@@ -83,9 +86,9 @@ def scan(buffer: Any, fields: Sequence[str], raw: Collection[str] = ()) -> Itera
             piece = kind[k, :height], value[k, :height], pool[k]
             column = _column(field, *piece, raw=field in raw)
             frame.append(column)
-            sort = type(column.dtype)
-            sort = pl.List if sort == pl.Array else pl.Float64 if sort == pl.Int64 else sort
-            if sort != pl.Null and sorts.setdefault(field, sort) != sort:
+            dtype = type(column.dtype)
+            dtype = pl.List if dtype == pl.Array else pl.Float64 if dtype == pl.Int64 else dtype
+            if dtype != pl.Null and dtypes.setdefault(field, dtype) != dtype:
                 raise NotFlat
         yield pl.DataFrame(frame)
         if reason == scanner.ENDED:
