@@ -467,10 +467,30 @@ class Layout(msgspec.Struct, frozen=True):
             ).slice(1)
         except pl.exceptions.PolarsError:
             return None
+        if self._are_numbers(table):  # eight times as fast as the expression
+            return table
         wrong = _wrong_fields(
             self.names, self.counts, self.texts, self.whole, tuple(self.ranges.items())
         )
         return None if table.select(wrong).item() else table
+
+    def _are_numbers(self, table: pl.DataFrame) -> bool:
+        """Return True if all lines have the same number of fields, all of them valid numbers."""
+        n = sum(table[name].null_count() == 0 for name in self.names)
+        if self.texts or n not in self.counts or not table.height:
+            return False
+        if any(table[name].null_count() for name in self.names[:n]) or any(
+            table[name].null_count() < table.height for name in self.names[n:]
+        ):
+            return False
+        values = table[:, :n].to_numpy()
+        for i, name in enumerate(self.names[:n]):
+            low, high = self.ranges.get(name, (-math.inf, math.inf))
+            if not (values[:, i].min() >= low and values[:, i].max() <= high):
+                return False
+        whole = values[:, [i for i, name in enumerate(self.names[:n]) if name in self.whole]]
+        sound = np.isfinite(values).all() and (whole == np.floor(whole)).all()
+        return bool(sound and (np.abs(whole) < _WHOLE).all())
 
     def of_files(self, files: Sequence[str], ids: Sequence[str], datum: str) -> pl.DataFrame:
         """Read several files, with the datum of each in a first column."""
@@ -494,9 +514,10 @@ def _wrong_fields(
     odd += [there & ~before for before, there in pairwise(filled)]
     limits = dict(ranges)
     for name in names:
-        low, high = limits.get(name, (-math.inf, math.inf))
+        if name in limits:
+            odd.append(~pl.col(name).is_between(*limits[name]))
         if name not in texts:
-            odd += [~pl.col(name).is_finite(), ~pl.col(name).is_between(low, high)]
+            odd.append(~pl.col(name).is_finite())
         if name in whole:
             odd.append((pl.col(name) != pl.col(name).floor()) | (pl.col(name).abs() >= _WHOLE))
     return pl.any_horizontal(one.any() for one in odd)

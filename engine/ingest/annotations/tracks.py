@@ -117,6 +117,21 @@ def _read_mot(look: Look) -> Source:
     files = sequence_files(look)
     names = sequences_of(files, look)
     rows = pl.concat(_mot_rows(file, name) for file, name in zip(files, names, strict=True))
+    classes = {0: "pedestrian", **dict(enumerate(MOT_CLASSES, 1))}
+    label = pl.col("kind").replace_strict(classes, default=None, return_dtype=pl.String)
+    rows = rows.select(
+        "sequence",
+        "frame",
+        "object_id",
+        label_value=label.fill_null(pl.col("kind").cast(pl.String)),
+        score="score",
+        considered=pl.col("score").abs() >= 1,
+        xmin="x",
+        ymin="y",
+        xmax=pl.col("x") + pl.col("width"),
+        ymax=pl.col("y") + pl.col("height"),
+        visibility="visibility",
+    )
     return without_ids(rows, with_lengths(files, names), negative=pl.col("object_id") < 0)
 
 
@@ -152,18 +167,11 @@ def _mot_rows(file: str, name: str) -> pl.DataFrame:
         and not rest.select(pl.all_horizontal((pl.all() == pl.all().floor()).all())).item()
     )
     kind = (pl.lit(0) if place else pl.col("kind").fill_null(0).clip(0)).cast(pl.Int64)
-    classes = {0: "pedestrian", **dict(enumerate(MOT_CLASSES, 1))}
-    label = kind.replace_strict(classes, default=None, return_dtype=pl.String)
     return rows.select(
         pl.lit(name, pl.String).alias("sequence"),
         pl.col("frame", "object_id").cast(pl.Int64),
-        label_value=label.fill_null(kind.cast(pl.String)),
-        score="score",
-        considered=pl.col("score").abs() >= 1,
-        xmin="x",
-        ymin="y",
-        xmax=pl.col("x") + pl.col("width"),
-        ymax=pl.col("y") + pl.col("height"),
+        kind.alias("kind"),
+        pl.col("score", "x", "y", "width", "height"),
         visibility=pl.col("visibility") if width == _SEEN else pl.lit(None, pl.Float64),
     )
 
