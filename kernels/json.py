@@ -270,7 +270,7 @@ def scan_rows(
         pool: uint64 [k, n], bits of the numbers of lists.
         texts: uint8 [k, 8 n], the same memory: strings without quotes, or raw values.
         used: int64 [k], zeros.
-        following: int64 [k + 1], the column expected after each, as seen before.
+        following: int64 [k + 1], the column that came after each one in earlier rows.
         slow: int64 [n, 3], column (of lists, -1 - column), place in it, and position of numbers
             that are left to Python.
         out: int64 [3]: position, rows, rows of ``slow``.

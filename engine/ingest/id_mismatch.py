@@ -14,7 +14,7 @@ import polars as pl
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, PREDICTIONS, TABLE
 from ..schemas.errors import InputError
 from ..schemas.wording import option
-from .ids import FORMS, DatumIds, common_start, stepped, written
+from .ids import FORMS, DatumIds, common_start, is_signed, stepped, written
 from .problems import PLAIN, DatumNouns, Note, count_of, listing
 
 _HARDLY = 0.1  # share of the smaller side below which common ids are diagnosed
@@ -156,7 +156,7 @@ def _agree_moved(rows: Mapping[str, pl.DataFrame], step: int) -> bool:
     for mine, other in (("label_value", "label_value"), ("prediction", "target")):
         if mine not in ours.columns or other not in theirs.columns or not step:
             continue
-        if not all(side["datum_id"].dtype.is_integer() for side in (ours, theirs)):
+        if not (is_signed(ours["datum_id"]) and is_signed(theirs["datum_id"])):
             return False
         if "score" in ours.columns:
             ours = ours.sort("score", descending=True)
@@ -168,8 +168,8 @@ def _agree_moved(rows: Mapping[str, pl.DataFrame], step: int) -> bool:
             return False
         before, after = (
             sides[0]
-            .with_columns(pl.col("datum_id").cast(pl.Int64, strict=False) + move)
-            .join(sides[1].cast({"datum_id": pl.Int64}, strict=False), on="datum_id")
+            .with_columns(pl.col("datum_id").cast(pl.Int64) + move)
+            .join(sides[1].cast({"datum_id": pl.Int64}), on="datum_id")
             .drop_nulls()
             .select(
                 pl.corr("value", "value_right")

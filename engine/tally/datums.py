@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Generic, TypeVar, overload
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -11,38 +11,10 @@ import polars as pl
 
 from ..kernels.datums import hash_integers
 from ..schemas.arrays import Array
+from .lazy import Lazy
 from .registry import stored_as
 
-R = TypeVar("R")
-
 _BLOCK = 1 << 16  # rows brought to int64 at a time, which stay in the cache
-
-
-class Lazy(Generic[R]):
-    """Attribute computed on first access, without a lock; used as a decorator.
-
-    Before Python 3.12, ``functools.cached_property`` has one lock for all instances: views on
-    several threads would wait for each other, or forever.
-    """
-
-    def __init__(self, make: Callable[[Any], R]) -> None:
-        self._make = make
-        self.__doc__ = make.__doc__
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    @overload
-    def __get__(self, instance: None, owner: type) -> Lazy[R]: ...
-
-    @overload
-    def __get__(self, instance: object, owner: type) -> R: ...
-
-    def __get__(self, instance: Any, owner: type) -> Lazy[R] | R:
-        if instance is None:
-            return self
-        value = instance.__dict__[self._name] = self._make(instance)
-        return value
 
 
 @stored_as("datums/1", changes={1: {"low": None}})

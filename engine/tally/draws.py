@@ -12,7 +12,7 @@ import numpy as np
 
 from ..kernels.datums import draw_weights, swap_bits
 from ..schemas.arrays import Array
-from .datums import Lazy
+from .lazy import Lazy
 
 
 class OneByOne(Exception):

@@ -29,8 +29,9 @@ from ..kernels.sums import (
 )
 from ..schemas.arrays import Array
 from .counts import CountsView
-from .datums import Labels, Lazy
+from .datums import Labels
 from .draws import Draws, by_draw
+from .lazy import Lazy
 from .registry import stored_as
 from .tables import Table, joined
 

@@ -12,7 +12,8 @@ from ..kernels.order import group_rows
 from ..schemas.arrays import Array
 from ..schemas.tuning import tuning
 from . import stored
-from .registry import Deferred, stored_as
+from .lazy import Deferred
+from .registry import stored_as
 
 # Thresholds in the precision of the scores they are compared with.
 

@@ -24,8 +24,9 @@ from ..kernels.average_precision import (
 )
 from ..kernels.datums import drawn_counts, drawn_sums
 from ..schemas.arrays import Array
-from .datums import Labels, Lazy, View
+from .datums import Labels, View
 from .draws import Draws
+from .lazy import Deferred, Lazy
 from .ranked import Counts, Interpolation, Ranked, RankedAside, RankedRun, Span, by_group
 from .ranked_points import (
     Binned,
@@ -38,7 +39,6 @@ from .ranked_points import (
     on_lines,
     point_blocks,
 )
-from .registry import Deferred
 
 
 class Block:

@@ -11,13 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from threading import Lock
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 K = TypeVar("K", bound=type[msgspec.Struct])
-R = TypeVar("R")
 Changes = Mapping[int, Mapping[str, str | None]]
 
 MODULES = {
@@ -94,27 +92,6 @@ _BEFORE = {
 
 _PACKAGE = __name__.removesuffix("tally.registry")
 _HOMES = {name: module for module, names in MODULES.items() for name in names}
-
-
-class Deferred(Generic[R]):
-    """Value of a field that is computed on first use; in files it is the value.
-
-    Args:
-        make: called at most once.
-    """
-
-    def __init__(self, make: Callable[[], R]) -> None:
-        self._make: Callable[[], R] | None = make
-        self._lock = Lock()  # views on several threads may ask at a time
-        self._value: list[R] = []
-
-    @property
-    def value(self) -> R:
-        with self._lock:
-            if self._make is not None:
-                self._value.append(self._make())
-                self._make = None  # frees the rows that it needed
-            return self._value[0]
 
 
 class UnknownStructError(LookupError):

@@ -25,7 +25,8 @@ from ..kernels.sums import ExactSums
 from ..schemas.arrays import Array
 from ..schemas.errors import OptionError
 from ..schemas.tuning import tuning
-from .datums import Labels, Lazy, Over, View
+from .datums import Labels, Over, View
+from .lazy import Lazy
 from .ranked_points import Points as Points
 from .units import Scored, Units
 

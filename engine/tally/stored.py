@@ -20,7 +20,8 @@ from ..atomic import whole_file
 from ..schemas.arrays import Array
 from ..schemas.errors import InputError, ReadError, ResultError
 from .datums import Datums, half_of
-from .registry import Deferred, UnknownStructError, stored_as, struct_of, written_name
+from .lazy import Deferred
+from .registry import UnknownStructError, stored_as, struct_of, written_name
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,6 +11,7 @@ import polars as pl
 
 from ..ingest.both_sides import plain
 from ..ingest.id_mismatch import numbers_of
+from ..ingest.ids import is_signed
 from ..ingest.problems import Note, count_of, listing
 from ..ingest.rules import WARNING, Facts, Rule, apply
 from ..schemas.arrays import Array
@@ -618,12 +619,9 @@ def _shifted_ids(predictions: Rows, truths: Rows, datums: Datums) -> Note | None
     """A warning of numbers in ids that are one higher or lower on one side."""
     text = datums.id.dtype == pl.String
     ids = numbers_of(datums.id) if text else datums.id
-    if ids is None or not ids.dtype.is_integer():
+    if ids is None or not is_signed(ids):
         return None
-    ids = ids.cast(pl.Int64, strict=False)
-    if ids.null_count():  # beyond Int64
-        return None
-    numbers = ids.to_numpy()
+    numbers = ids.cast(pl.Int64).to_numpy()
     order = np.argsort(numbers, kind="stable")
     for step in (1, -1):
         at = np.searchsorted(numbers[order], numbers + step)

@@ -40,13 +40,12 @@ def warned(found: dict[str, Any], truths: dict[str, Any], **options: Any) -> lis
     return [*warnings]
 
 
-@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
 @pytest.mark.parametrize("side", [0, 1])
-def test_ids_counted_from_another_number(side: int, dtype: type) -> None:
+def test_ids_counted_from_another_number(side: int) -> None:
     """Next to no box meets, though most ids do."""
     sides = tables()
     for one in sides:
-        one["datum_id"] = one["datum_id"].astype(dtype) // 3
+        one["datum_id"] = one["datum_id"] // 3
     sides[side]["datum_id"] += 1
     by_range, by_boxes = warned(*sides)
     step = "+1" if side else "-1"

@@ -19,10 +19,11 @@ from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ...schemas.errors import InputError, OptionError
 from ...schemas.wording import option
 from ...tally.datums import Datums, Labels
+from ...tally.lazy import Deferred
 from ...tally.merging import merge_counts, merge_datums, merge_labels, merge_ranked, merged_seconds
 from ...tally.ranked import Counts, Ranked, Variants, counted
 from ...tally.ranked_points import places_of
-from ...tally.registry import Deferred, stored_as
+from ...tally.registry import stored_as
 from ...tally.units import ranked_by_rank
 from ..encoding import Workers, declared_sizes, truth_of_labels
 from ..scores import check_probabilities, limits_of, notes_of
