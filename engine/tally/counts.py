@@ -8,9 +8,8 @@ import msgspec
 import numpy as np
 
 from ..schemas.arrays import Array
-from .datums import Labels
+from .datums import Labels, Lazy
 from .draws import Draws
-from .lazy import Lazy
 from .registry import stored_as
 from .stats import StatsView
 from .tables import Table, Tables, TableView

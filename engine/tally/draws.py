@@ -12,7 +12,7 @@ import numpy as np
 
 from ..kernels.datums import draw_weights, swap_bits
 from ..schemas.arrays import Array
-from .lazy import Lazy
+from .datums import Lazy
 
 
 class OneByOne(Exception):

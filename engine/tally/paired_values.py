@@ -29,9 +29,8 @@ from ..kernels.sums import (
 )
 from ..schemas.arrays import Array
 from .counts import CountsView
-from .datums import Labels
+from .datums import Labels, Lazy
 from .draws import Draws, by_draw
-from .lazy import Lazy
 from .registry import stored_as
 from .tables import Table, joined
 

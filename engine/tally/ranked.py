@@ -12,7 +12,7 @@ from ..kernels.order import group_rows
 from ..schemas.arrays import Array
 from ..schemas.tuning import tuning
 from . import stored
-from .lazy import Deferred
+from .datums import Deferred
 from .registry import stored_as
 
 # Thresholds in the precision of the scores they are compared with.

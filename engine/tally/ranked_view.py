@@ -24,9 +24,8 @@ from ..kernels.average_precision import (
 )
 from ..kernels.datums import drawn_counts, drawn_sums
 from ..schemas.arrays import Array
-from .datums import Labels, View
+from .datums import Deferred, Labels, Lazy, View
 from .draws import Draws
-from .lazy import Deferred, Lazy
 from .ranked import Counts, Interpolation, Ranked, RankedAside, RankedRun, Span, by_group
 from .ranked_points import (
     Binned,

@@ -23,9 +23,8 @@ from ..kernels.scores import (
 )
 from ..kernels.sums import ExactSums
 from ..schemas.arrays import Array
-from .datums import Labels, keys_as_labels
+from .datums import Labels, Lazy, keys_as_labels
 from .draws import Draws, OneByOne, by_draw
-from .lazy import Lazy
 from .ranked_points import Points
 from .score_runs import DrawnWeights, merge_runs, points_in_blocks, room
 from .sorted_scores import (

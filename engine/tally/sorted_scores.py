@@ -25,8 +25,7 @@ from ..kernels.sums import ExactSums
 from ..schemas.arrays import Array
 from ..schemas.errors import OptionError
 from ..schemas.tuning import tuning
-from .datums import Labels, Over, View
-from .lazy import Lazy
+from .datums import Labels, Lazy, Over, View
 from .ranked_points import Points as Points
 from .units import Scored, Units
 

@@ -19,8 +19,7 @@ from .._version import __version__
 from ..atomic import whole_file
 from ..schemas.arrays import Array
 from ..schemas.errors import InputError, ReadError, ResultError
-from .datums import Datums, half_of
-from .lazy import Deferred
+from .datums import Datums, Deferred, half_of
 from .registry import UnknownStructError, stored_as, struct_of, written_name
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from ..kernels.labels import HIT, OTHER, STRAY
 from ..kernels.order import partition
 from ..kernels.scores import add_wins, best_of_blocks, count_reaching, first_reaching, place_table
 from ..schemas.arrays import Array
-from .lazy import Lazy
+from .datums import Lazy
 from .ranked import Ranked, comparable
 from .registry import stored_as
 

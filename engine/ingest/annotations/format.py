@@ -469,19 +469,23 @@ class Layout(msgspec.Struct, frozen=True):
 
     def _fits(self, table: pl.DataFrame) -> bool:
         """Return True if no line has a fault: :meth:`fault` of parsed lines, by arrays."""
-        filled = np.column_stack([table[name].is_not_null().to_numpy() for name in self.names])
-        fits = np.isin(filled.sum(axis=1), self.counts).all()
-        fits &= (filled[:, 1:] <= filled[:, :-1]).all()
-        for name, there in zip(self.names, filled.T, strict=True):
-            if name in self.texts or not there.any():
-                continue
-            values = table[name].to_numpy()
-            values = values if there.all() else values[there]
-            low, high = self.ranges.get(name, (-math.inf, math.inf))
-            fits &= np.isfinite(values).all() and low <= values.min() and values.max() <= high
-            if name in self.whole:
-                fits &= (values == np.floor(values)).all() and np.abs(values).max() < _WHOLE
-        return bool(fits)
+        numbers = [name for name in self.names if name not in self.texts]
+        filled = table.select(pl.all().is_not_null()).to_numpy()
+        values = table.select(numbers).to_numpy()  # NaN if missing
+        there = filled[:, [name in numbers for name in self.names]]
+        whole = [name in self.whole for name in numbers]
+        some = values[:, whole]
+        broken_off = (filled[:, 1:] > filled[:, :-1]).any()
+        fraction = (some != np.floor(some)) | (np.abs(some) >= _WHOLE)
+        if broken_off or not np.isin(filled.sum(axis=1), self.counts).all():
+            return False
+        if (np.isfinite(values) != there).any() or (fraction & there[:, whole]).any():
+            return False
+        for name, (low, high) in self.ranges.items():
+            i = numbers.index(name)
+            if ((values[:, i] < low) | (values[:, i] > high)).any():
+                return False
+        return True
 
     def of_files(self, files: Sequence[str], ids: Sequence[str], datum: str) -> pl.DataFrame:
         """Read several files, with the datum of each in a first column."""

@@ -18,8 +18,7 @@ from ...schemas.arrays import Array
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ...schemas.errors import InputError, OptionError
 from ...schemas.wording import option
-from ...tally.datums import Datums, Labels
-from ...tally.lazy import Deferred
+from ...tally.datums import Datums, Deferred, Labels
 from ...tally.merging import merge_counts, merge_datums, merge_labels, merge_ranked, merged_seconds
 from ...tally.ranked import Counts, Ranked, Variants, counted
 from ...tally.ranked_points import places_of
