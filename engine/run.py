@@ -24,7 +24,7 @@ from .executors import Threads
 from .executors.processes import pool_of
 from .exports import makers
 from .ingest.files import Room
-from .ingest.frames import Frames, checked_frames
+from .ingest.frames import Each, Frames, checked_frames, in_turn
 from .ingest.geometry import wanted_fields
 from .ingest.infer import infer_task
 from .ingest.opening import Inputs, Tables, open_inputs
@@ -117,7 +117,18 @@ def open_tables(tables: Tables, options: Options) -> Opened:
     now = wanted_fields(plan.options.iou_type, plan.options.convert_to)
     if now != wanted_fields(options.iou_type, options.convert_to):  # the dialect changed them
         inputs = open_inputs(tables, plan.options, room=room)
-    return Opened(tables, options, plan, inputs, begun)
+    return Opened(tables, plan.options, plan, inputs, begun)
+
+
+def checked_rows(run: Opened, each: Each = in_turn) -> Frames:
+    """Read and check the rows of open tables, and fit the plan of the run to them.
+
+    Args:
+        each: runs functions at the same time.
+    """
+    frames = checked_frames(run.inputs, run.plan.task, run.plan.options, each)
+    run.plan = planner.fitted(run.plan, frames)
+    return frames
 
 
 _POINTS_ALONE = (
@@ -187,8 +198,6 @@ def score_opened(
             until they are closed; skips intervals.
     """
     plan, inputs, options = run.plan, run.inputs, run.options
-    if options.iou_type != plan.options.iou_type:
-        options = options.replace(iou_type=plan.options.iou_type)
     if options.limits:
         limits.refuse(plan)
     intervals = None if held or disk is not None else wanted(options)
@@ -212,10 +221,10 @@ def score_opened(
     elif options.memory_limit is not None:
         unlimited = "the threads of a given executor work on them together"
     threads = Threads(options.threads, None if isinstance(executor, str) else executor)
-    frames = checked_frames(inputs, plan.task, options, threads.each)
     if options.metrics is None and not held and not plan.paged:
-        plan = msgspec.structs.replace(plan, paged=True)
-    plan = planner.fitted(plan, frames)
+        run.plan = msgspec.structs.replace(plan, paged=True)
+    frames = checked_rows(run, threads.each)
+    plan = run.plan
     if unlimited:
         message = f"all rows are kept in the memory of one process: {unlimited}."
         frames.notes.append(Note("not_in_parts", message))
@@ -292,7 +301,7 @@ def _summarised(
 
 
 def unanswered(plan: planner.Plan, notes: Sequence[Note], truths: int | None = None) -> list[Note]:
-    """Return notes, with many datums without predictions raised to a warning.
+    """Return the notes; that on datums without predictions becomes a warning if there are many.
 
     Datums with ground truths count. Other warnings about missing datums come first.
 

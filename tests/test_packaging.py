@@ -39,8 +39,9 @@ def test_kernels_import_numpy_and_numba_alone():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
                 names = {alias.name.split(".")[0] for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.level == 0:
-                names = {(node.module or "").split(".")[0]}
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level <= 1, f"{path.name} imports from outside of kernels"
+                names = set() if node.level else {(node.module or "").split(".")[0]}
             else:
                 continue
             assert names <= allowed, f"{path.name} imports {names - allowed}"

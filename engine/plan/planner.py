@@ -205,8 +205,8 @@ def _needs_of_page(plan: Plan, frames: Frames) -> tuple[frozenset[str], dict[str
 
 
 def may_fit(plan: Plan, ahead: pl.DataFrame) -> tuple[Plan, bool]:
-    """Fit the plan to rows read in advance, for tasks that depend on rows; also return further
-    facts.
+    """Fit the plan to rows read in advance, for tasks that depend on rows; also return whether
+    items were judged several times.
 
     Args:
         ahead: distinct values of the columns that the task names.
