@@ -46,6 +46,8 @@ _FREE = (
     "metrics",
     "by",
     "task",
+    "human",
+    "label_next",
 )
 """Options in which runs that are compared may differ."""
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"

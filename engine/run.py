@@ -215,6 +215,8 @@ def score_opened(
                     result = partitions.run(
                         found, plan, options, workers, estimates, held=held, disk=disk
                     )
+                    if plan.does.judge and not held and disk is None:
+                        _judge_the_judge(result, options)
                     return _scored(run, result, options)
             finally:
                 workers.close()
@@ -246,7 +248,37 @@ def score_opened(
     result.recognised, result.sources = frames.recognised, frames.sources
     result.facts = {**frames.facts, "columns": frames.columns}
     result.seconds = {"read": loaded - run.begun, **tallies.seconds}
+    if plan.does.judge and not held and disk is None:
+        _judge_the_judge(result, options)
     return _scored(run, result, options)
+
+
+def _judge_the_judge(result: Result, options: Options) -> None:
+    """Add what human labels say of a judge, or a note that intervals say nothing of that."""
+    if options.human is None and options.label_next is None:
+        if options.drawn:
+            result.notes = [*result.notes, Note("judge_not_checked", _NOT_CHECKED)]
+        return
+    from .statistics.human import add_human
+
+    def verdicts(table: pl.DataFrame) -> tuple[pl.DataFrame, Sequence[Finding]]:
+        plain = Options()
+        own = options.replace(**{name: getattr(plain, name) for name in _NOT_OF_LABELS})
+        card = score_tables(Tables(table), own.replace(task=result.plan.task, metrics=None))
+        return card.per_datum, card.findings
+
+    add_human(result, options, verdicts)
+
+
+_NOT_OF_LABELS = (
+    *("by", "where", "columns", "human", "label_next", "memory_limit", "scratch"),
+    *("intervals", "draws", "seed", "cluster", "method"),
+)
+"""Options of a run that do not apply to its table of human labels."""
+_NOT_CHECKED = (
+    "intervals describe what the judge would say of more such rows, not whether it is right. Give"
+    f" human labels of some rows: {option('human', 'labels.parquet')}."
+)
 
 
 def _may_be_large(inputs: Inputs) -> bool:
@@ -453,6 +485,8 @@ def card_of_tallies(
     """
     result = _summarised(plan, tallies, threads, wanted(options))
     result = msgspec.structs.replace(result, **fields)
+    if plan.does.judge:
+        _judge_the_judge(result, options)
     return _card(result, options, messages + messages_of(result.notes))
 
 

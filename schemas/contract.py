@@ -27,6 +27,8 @@ TABLE = "table"
 """Role of a single table that contains both sides."""
 TRAINING = "training"
 """Role of a model's training data, for numbers relative to it."""
+HUMAN = "human"
+"""Role of human labels of judged rows."""
 DATUMS = "datums"
 LABELS = "labels"
 

@@ -81,6 +81,8 @@ class Named(TypedDict, total=False):
     coverage: str | None
     strict_mode: bool | None
     penalize_ambiguous: bool | None
+    human: Any
+    label_next: int | None
     rouge_types: str | Iterable[str] | None
     use_stemmer: bool | None
     rouge_tokenizer: str | None

@@ -277,6 +277,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         coverage: How much of a text its claims are to cover: low or high; low.
         strict_mode: Judged values below the best count as the worst (deepeval); false.
         penalize_ambiguous: Undecided verdicts count against Faithfulness (deepeval); false.
+        human: Table of human labels of some judged rows (datum_id, value), to correct the judge's
+            mean. E.g. labels.parquet
+        label_next: Rows to label next, in the frame to_label; 100 with human. E.g. 200
         rouge_types: Variants of ROUGE; rouge1, rouge2, rougeL and rougeLsum. E.g. rouge1,rougeL
         use_stemmer: Whether ROUGE stems tokens of four letters and more (Porter); false.
         rouge_tokenizer: Tokens of ROUGE: ascii (rouge-score's), or unicode. E.g. unicode
@@ -489,6 +492,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     coverage: Annotated[str | None, Option(VERDICTS, JUDGED, accepts=("low", "high"))] = None
     strict_mode: Annotated[bool | None, Option(VERDICTS, JUDGED, False)] = None
     penalize_ambiguous: Annotated[bool | None, Option(VERDICTS, JUDGED, False)] = None
+    human: Annotated[Any, Option(VERDICTS, JUDGED)] = None
+    label_next: Annotated[int | None, Option(VERDICTS, JUDGED, accepts=FROM_0)] = None
     rouge_types: Annotated[
         tuple[str, ...] | None,
         Option(

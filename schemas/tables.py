@@ -24,6 +24,7 @@ from .contract import (
     GROUND_TRUTHS,
     HEAD_SIZE,
     HEIGHT,
+    HUMAN,
     IGNORE,
     ISCROWD,
     KEYPOINTS,
@@ -306,6 +307,38 @@ JUDGED_TABLE = Table(
         " -o verdicts.parquet && evalengine score verdicts.parquet",
         "ee.judge({data}, metrics={metrics}, model=..., base_url=...).card",
     ),
+)
+
+JUDGED_HUMAN = Table(
+    "judged",
+    HUMAN,
+    (JUDGED_DATUM,),
+    (
+        METRIC,
+        Column(
+            "value",
+            "number",
+            "The label: the metric's value of the datum, such as 1 or 0; null if not labelled yet.",
+            ("label", "human_label", "human_score", "human", "rating"),
+            nullable=True,
+        ),
+        VERDICT,
+        Column(
+            "annotator",
+            "text",
+            "Who labelled, if several people label the same datums.",
+            ("rater", "labeller", "annotator_id", "rater_id"),
+            nullable=True,
+        ),
+        Column(
+            "label_weight",
+            "number",
+            "1 / probability that the row was chosen to be labelled; equal unless given.",
+            (),
+            nullable=True,
+        ),
+    ),
+    any_of=("value", "verdict"),
 )
 
 QUERY = Column("query", "text", "The question.", ("user_input", "question", "input"), nullable=True)
@@ -1160,6 +1193,7 @@ TABLES: tuple[Table, ...] = (
     RETRIEVAL_GROUND_TRUTHS,
     RETRIEVAL_TABLE,
     JUDGED_TABLE,
+    JUDGED_HUMAN,
     JUDGE_ROWS,
     JUDGE_REFERENCES,
     TEXT_PREDICTIONS,

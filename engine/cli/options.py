@@ -180,7 +180,7 @@ _NUMBERS = ("gains", "keypoint_sigmas", "thresholds")
 _BY_FIELD: dict[str, tuple[str, Callable[..., Any]]] = {
     "where": ("CONDITION", _conditions),
     "label_map": ("OLD=NEW|PATH", label_map_of),
-    "training": ("PATH", lambda ctx, param, value: list(value) or None),
+    **dict.fromkeys(("training", "human"), ("PATH", lambda ctx, param, value: list(value) or None)),
     "score_columns": ("NAME,...|LABEL=NAME", _loose),
     "gains": ("NAME|RELEVANCE=GAIN,...", _loose),
     "stop_words": ("WORD,...|PATH", _loose),

@@ -140,9 +140,9 @@ def _mentions(path: str, named: set[str]) -> bool:
 
 _ROLES = ("predictions", "ground_truths", "datums", "labels")
 _SIDES = ("predictions", "ground_truths")
-_WHOLE = ("labels", "label_map", "training")
+_WHOLE = ("labels", "label_map", "training", "human")
 """Inputs that all partitions share; every other table is read per partition."""
-OPTIONS = ("label_map", "training")
+OPTIONS = ("label_map", "training", "human")
 """Options that may be files."""
 _SHOWN = 5
 _CLASS = re.compile(r"\[!?\]?[^\]]*\]")

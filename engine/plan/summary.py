@@ -82,6 +82,8 @@ class Plan(msgspec.Struct, frozen=True):
             draws=None,
             seed=None,
             method=None,
+            human=None,
+            label_next=None,
         )
         key = [__version__, self.task, self.dialect.name, sorted(self.needs), self.settings, rows]
         return hashlib.sha256(msgspec.json.encode(key, enc_hook=repr)).hexdigest()[:16]

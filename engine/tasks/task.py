@@ -435,6 +435,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         ranking: replacement of scores by ranks; None without scores.
         page: frames for the report, in addition to the run's frames.
         growth: bytes in memory per byte of input, if large.
+        judge: values are those of a judge, which human labels may correct.
         scratch_row: maximum observed bytes on disk of a row, in addition to its columns: rows are
             written as tallies, and these are merged again.
     """
@@ -471,4 +472,5 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     ranking: Ranking | None = None
     page: tuple[PageFrame, ...] = ()
     growth: int | None = None
+    judge: bool = False
     scratch_row: int | None = None

@@ -162,6 +162,7 @@ TASK = Task(
     samples=samples,
     contents=Contents(of_tables=contents),
     needs_all_rows=needs_all_rows,
+    judge=True,
     told_by_rows=ToldByRows(
         AHEAD, may_fit, fit_written, tally_part, Findings, merge_findings, told
     ),
