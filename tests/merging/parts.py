@@ -14,6 +14,7 @@ from evalengine import metrics
 from evalengine.executors import Threads
 from evalengine.ingest.frames import Frames, load_frames
 from evalengine.plan import planner
+from evalengine.plan.summary import summarise
 from evalengine.schemas.contract import ROW
 from evalengine.schemas.option_values import make_options
 
@@ -89,7 +90,7 @@ def tallied(case: Case, plan: planner.Plan, rows: tuple[pl.Series, ...] | None =
 
 def shown(plan: planner.Plan, tallies: Any) -> dict[str, pl.DataFrame]:
     """All frames of a run."""
-    makers, _ = planner.summarise(plan, tallies)
+    makers, _ = summarise(plan, tallies)
     return {name: make() for name, make in makers.items()}
 
 
