@@ -166,16 +166,20 @@ def score_tables(
     address: str | None = None,
     progress: Progress | bool | None = None,
     paged: bool = False,
+    planned: Callable[[planner.Plan], None] | None = None,
 ) -> Scorecard:
     """Score tables, with the arguments of :func:`evalengine.score` and validated options.
 
     Args:
         paged: count data for the report whatever the metrics. The default metrics do so anyway if
             rows are in memory.
+        planned: checks the plan, before rows are read.
     """
     wanted(options)  # raises before any table is read
     step("reading and checking")
     run = open_tables(tables, options)
+    if planned is not None:
+        planned(run.plan)
     if paged:
         run.plan = msgspec.structs.replace(run.plan, paged=True)
     return score_opened(run, executor=executor, address=address)

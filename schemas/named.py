@@ -106,6 +106,9 @@ class Named(TypedDict, total=False):
     n_features: int | None
     training: Any
     seasonality: int | None
+    value_columns: str | Iterable[str] | None
+    statistics: str | Iterable[str] | None
+    better: Mapping[str, str] | None
     limits: bool | None
     intervals: float | None
     draws: int | None

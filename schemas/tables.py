@@ -341,6 +341,37 @@ JUDGED_HUMAN = Table(
     any_of=("value", "verdict"),
 )
 
+# Tables of values: numbers per datum, under the user's names of metrics.
+
+METRIC_NAME = Column("metric", "text", "What the value measures; any name.", ("metric_name",))
+VALUE = Column(
+    "value",
+    "value",
+    "The number, or true or false; null or NaN if there is none.",
+    ("metric_value",),
+    nullable=True,
+)
+EPOCH = Column(
+    "epoch", "any", "Which of several rows of a datum and metric, that are averaged.", ("epochs",)
+)
+SAMPLE = Column("sample", "any", "The same as epoch, under another name.", ("sample_index",))
+_VALUES_DATUM = renamed(JUDGED_DATUM, "segment_id", "task_id", about="Which datum the value is of.")
+
+VALUES_TABLE = Table(
+    "values",
+    TABLE,
+    (_VALUES_DATUM, METRIC_NAME, VALUE),
+    (EPOCH, SAMPLE, WEIGHT, DATASET),
+    key=("datum_id", "metric", "epoch", "sample"),
+    signs=("metric", "value"),
+    yields=True,
+    long=True,
+    unpivoted=("metric", "value"),
+)
+VALUES_BESIDE = ("datum_id", *(column.name for column in VALUES_TABLE.optional))
+"""Columns of a wide table other than those of values."""
+
+
 QUERY = Column("query", "text", "The question.", ("user_input", "question", "input"), nullable=True)
 TEXT = Column(
     "text",
@@ -1196,6 +1227,7 @@ TABLES: tuple[Table, ...] = (
     JUDGED_HUMAN,
     JUDGE_ROWS,
     JUDGE_REFERENCES,
+    VALUES_TABLE,
     TEXT_PREDICTIONS,
     TEXT_GROUND_TRUTHS,
     TEXT_TABLE,

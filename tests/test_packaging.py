@@ -50,7 +50,7 @@ def test_kernels_import_numpy_and_numba_alone():
 def test_tasks_are_named_in_their_folders_alone():
     """Exports, drop-ins, the judge and rules of the input are for some tasks by design."""
     of_some = ("tasks", "exports", "compat", "integrations", "judge", "ingest/rules")
-    also_words = {"text", "segmentation", "panoptic"}
+    also_words = {"text", "segmentation", "panoptic", "values"}
     found = [
         f"{path.relative_to(ROOT)}:{node.lineno}: {node.value}"
         for path in (ROOT / "engine").rglob("*.py")

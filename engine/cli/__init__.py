@@ -184,6 +184,7 @@ def score(
             progress=progress,
             # A default set that is kept can be reported on later.
             paged=report is not None or (out is not None and options.metrics is None),
+            planned=keeper.check,
         )
         card.asked_frame(frame or "metrics")
         if out is not None:

@@ -26,6 +26,8 @@ SHORT: dict[str, tuple[str, ...]] = {
     "iou_thresholds_to_return": ("--iou-to-return",),
     "score_thresholds": ("--score-threshold",),
     "area_ranges": ("--area-range",),
+    "value_columns": ("--values",),
+    "statistics": ("--statistic",),
 }
 """Field -> shorter option names, for values that are mostly given one at a time."""
 

@@ -687,6 +687,9 @@ def split(
     key = ["label_key", "label_value"]
     pairs = distinct_pairs([one.pairs for parts in told.values() for one in parts])
     known = [frame.select(set(ahead) & {*frame.columns}) for frame in blanks.values()]
+    if ahead and not any(frame.columns for frame in known):  # columns decide instead of rows
+        sliced = [expr.meta.output_name() for expr in ready.plan.extra.get(TABLE, ())]
+        known.append(blanks[TABLE].drop(*sliced, ROW))
     known += [one.ahead for parts in told.values() for one in parts if one.ahead is not None]
     keys = [one.keys for parts in told.values() for one in parts if one.keys is not None]
     pairs |= _of_score_columns(ready, pairs, pl.concat(keys).unique() if keys else None)

@@ -21,7 +21,7 @@ from ..ingest.problems import Note, not_read
 from ..metrics import Metric, registry
 from ..schemas.errors import InputError, OptionError
 from ..schemas.option_values import wanted
-from ..schemas.options import FIELDS, Options, idle
+from ..schemas.options import DECLARED, FIELDS, Options, idle
 from ..schemas.wording import option, options_in
 from ..tasks.task import Task
 
@@ -105,6 +105,8 @@ def make_plan(options: Options, task: str) -> Plan:
     """
     dialect = dialects.get(task, options.dialect)
     dialect = dialects.get(task, dialect.by_iou_type.get(options.iou_type or "", dialect.name))
+    if options.better and task in DECLARED["better"].tasks:
+        dialect = msgspec.structs.replace(dialect, better={**dialect.better, **options.better})
     if options.iou_type is None and dialect.iou_type is not None:
         options = options.replace(iou_type=dialect.iou_type)
     does = tasks.get(task)
@@ -336,8 +338,11 @@ _NAMED = 5
 
 
 def narrowed(plan: Plan, names: Sequence[str]) -> Plan:
-    """Return the plan with only some of its metrics."""
-    return _with(plan, tuple(metric for metric in plan.metrics if metric.name in names))
+    """Return the plan with only some of its metrics, or, if tables name them, with these."""
+    chosen = tuple(metric for metric in plan.metrics if metric.name in names)
+    if len(chosen) < len(names) and registry.is_open(plan.task):
+        chosen = tuple(registry.get(plan.task, name) for name in names)
+    return _with(plan, chosen)
 
 
 def filling(task: str, frame: str) -> tuple[Metric, ...]:

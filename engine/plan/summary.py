@@ -22,9 +22,9 @@ from ..schemas.tuning import tuning
 from ..scorecard.storage import Paged
 from ..tally.cells import Cells
 from ..tally.datums import Labels
+from ..tasks.per_datum import FRAME as PER_DATUM
+from ..tasks.per_datum import judged_frame
 from ..tasks.task import Losses
-from ..tasks.values import FRAME as PER_DATUM
-from ..tasks.values import judged_frame
 from .planner import Plan
 
 # Cells to frames: codes become labels, groups become slice values, NaN becomes null.

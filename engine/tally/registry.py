@@ -51,7 +51,7 @@ MODULES = {
     "tasks.regression.encode": ("regression.run",),
     "tasks.segmentation.encode": ("segmentation.run",),
     "tasks.tracking.tallies": ("tracking.run",),
-    "tasks.values": ("values.run",),
+    "tasks.per_datum": ("values.run",),
 }
 """Module -> names of the stored structs that it declares."""
 

@@ -425,6 +425,30 @@ def judged(seed: int) -> Case:
     return Case((pl.DataFrame(rows, schema=schema),), {"metrics": ["Bias", "AnswerRelevance"]})
 
 
+def values(seed: int) -> Case:
+    """Values of two metrics, some missing or repeated, with weights."""
+    rng = np.random.default_rng(seed)
+    ids = ids_of(rng, 9)
+    rows = [
+        {
+            "datum_id": datum,
+            "metric": metric,
+            "value": None if rng.random() < 0.1 else float(rng.normal() * 10.0 ** rng.integers(9)),
+            "epoch": epoch,
+            "weight": float(rng.random()),
+        }
+        for datum in ids
+        for metric in ("acc,none", "latency")
+        if rng.random() < 0.9
+        for epoch in range(rng.integers(1, 3))
+    ]
+    schema = {"datum_id": ids.dtype, "metric": pl.String, "value": pl.Float64,
+              "epoch": pl.Int64, "weight": pl.Float64}  # fmt: skip
+    statistics = ["mean", "sum", "median", "std", "min", "max", "p95"]
+    options = {"statistics": statistics, "metrics": ["acc,none", "latency"]}
+    return Case((pl.DataFrame(rows, schema=schema),), options)
+
+
 def segmentation(seed: int) -> Case:
     """Label maps with a background, under one label key or several."""
     rng = np.random.default_rng(seed)
