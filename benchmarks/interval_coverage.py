@@ -18,7 +18,6 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from multiprocessing import get_context
-from statistics import NormalDist
 from typing import Any
 
 import interval_coverage_data as data
@@ -75,10 +74,15 @@ class Found:
         return float(gap.mean() / np.mean(spread))
 
 
-def ends(row: dict[str, Any]) -> dict[str, tuple[float, float]]:
-    """Intervals that follow from those of percentiles, all of numbers from 0 to 1."""
+def ends(row: dict[str, Any], units: float) -> dict[str, tuple[float, float]]:
+    """Intervals that follow from those of percentiles, all of numbers from 0 to 1.
+
+    ``units`` is the number of clusters; infinite without.
+    """
+    from evalengine.statistics.intervals import few_units_z
+
     low, high, bias = row["lower"], row["upper"], row["bias"]
-    reach = NormalDist().inv_cdf((1 + LEVEL) / 2) * row["se"]
+    reach = float(few_units_z(LEVEL, np.array([units]), 1)[0]) * row["se"]
     made = {
         "percentile": (low, high),
         "recentred": (low - bias, high - bias),
@@ -110,12 +114,13 @@ def sampled(study: Study, size: int, n_sets: int, draws: int) -> Iterator[Seen]:
         for kind, other in {WITH: {}, **study.apart}.items():
             options = {**study.options, **other, "draws": draws, "seed": i}
             found = rows_of(sides, study.numbers, **options, method="percentile")
+            units = float(size) if options.get("cluster") else math.inf
             if i == 0:
-                agree(study, sides, found, options)
+                agree(study, sides, found, options, units)
             for one in study.numbers:
                 for j, row in enumerate(found[one.metric]):
                     known = row["lower"] is not None
-                    made = ends(row) if known else dict.fromkeys(FROM_DRAWS)
+                    made = ends(row, units) if known else dict.fromkeys(FROM_DRAWS)
                     for method, both in made.items():
                         yield (one.title, kind, size, method), j, row, both, truth[one.metric][j]
             if kind == WITH:
@@ -142,7 +147,9 @@ def others(
                 yield (one.title, WITH, size, method), j, row, both, truth[one.metric][j]
 
 
-def agree(study: Study, sides: data.Tables, found: dict[str, Any], options: dict[str, Any]) -> None:
+def agree(
+    study: Study, sides: data.Tables, found: dict[str, Any], options: dict[str, Any], units: float
+) -> None:
     """Fail where the ends that follow are not those of ``method=``."""
     for method in ("recentred", "normal"):
         asked = rows_of(sides, study.numbers, **options, method=method)
@@ -150,7 +157,10 @@ def agree(study: Study, sides: data.Tables, found: dict[str, Any], options: dict
             for row, plain in zip(rows, found[metric], strict=True):
                 if row["lower"] is not None:
                     own = row["lower"], row["upper"]
-                    assert np.allclose(own, ends(plain)[method], atol=1e-12), (metric, method)
+                    assert np.allclose(own, ends(plain, units)[method], atol=1e-12), (
+                        metric,
+                        method,
+                    )
 
 
 def measured(study: Study, sizes: tuple[int, ...], n_sets: int, draws: int) -> dict[Key, Found]:

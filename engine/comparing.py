@@ -31,7 +31,7 @@ from .statistics.comparing import margins as margins_between
 from .statistics.comparison import Comparison
 from .statistics.paired import SKIP, WORST, ZERO, same_kind, too_few
 from .statistics.resamples import does_not_vary
-from .statistics.tests import ADJUSTMENTS, RANDOMISATION, TESTS, cannot_be_significant
+from .statistics.tests import ADJUSTMENTS, DELONG, RANDOMISATION, TESTS, cannot_be_significant
 from .tasks.encoding import draw_keys
 
 _FREE = (
@@ -46,8 +46,6 @@ _FREE = (
     "metrics",
     "by",
     "task",
-    "human",
-    "label_next",
 )
 """Options in which runs that are compared may differ."""
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -84,8 +82,8 @@ def compare(
         names: names of the runs; by default from their files.
         common: skip datums that some runs do not have, instead of raising an error.
         adjust: adjustment of p-values for multiple rows: holm, bh (Benjamini-Hochberg) or none.
-        test: source of p-values: randomisation (any number), t (paired, means over datums) or
-            mcnemar (exact, shares of correct datums).
+        test: source of p-values: randomisation (any number), t (paired, means over datums),
+            mcnemar (exact, shares of correct datums) or delong (paired, ROC AUC).
         missing: how means count datums for which only some runs have a value: skip (in all runs),
             zero, or worst (the worse end of the metric's range).
         options: options to start from; named ones take precedence.
@@ -115,7 +113,7 @@ def compare(
         raise unknown("adjust", adjust, ADJUSTMENTS)
     if test not in TESTS:
         raise unknown("test", test, TESTS)
-    if test != RANDOMISATION and chosen.cluster is not None:
+    if test not in (RANDOMISATION, DELONG) and chosen.cluster is not None:
         raise OptionError(
             f"{option('test', test)} assumes that datums are independent: omit"
             f" {option('cluster')}, or use {option('test', RANDOMISATION)}."
@@ -348,7 +346,7 @@ def _cluster(cards: Mapping[str, Scorecard], options: Options, test: str) -> str
             option="cluster",
         )
     cluster = next(iter(told.values()))
-    if test != RANDOMISATION:
+    if test not in (RANDOMISATION, DELONG):
         raise OptionError(
             f"{option('test', test)} assumes that datums are independent, and the runs were scored"
             f" with {option('cluster', cluster)}: take {option('test', RANDOMISATION)}.",
@@ -542,8 +540,6 @@ def _same_truth(
         return [], []
     (name, first), *rest = runs.items()
     truth_of = first.plan.does.truth
-    if not first.plan.does.truths:
-        return [], []
     if truth_of is None:
         if None not in facts and len({fact["source"] for fact in facts if fact}) == 1:
             return [], []

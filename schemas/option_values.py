@@ -6,7 +6,6 @@ import json
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, NamedTuple, get_args, get_origin
@@ -240,9 +239,10 @@ class _ObjectValue:
 class HeldTable(_ObjectValue):
     """A table in memory; its ``digest`` is set once its content is read."""
 
-    def __init__(self, option: str, name: str, held: Any = None, digest: str = "") -> None:
+    _option = "training"
+
+    def __init__(self, name: str, held: Any = None, digest: str = "") -> None:
         super().__init__(name, held)
-        self._option = option
         self.digest = digest
 
     @property
@@ -264,14 +264,13 @@ class HeldTable(_ObjectValue):
         return hash(HeldTable)  # digests come later, and equal ones may have other names
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return HeldTable, (self._option, self.name, None, self.digest)
+        return HeldTable, (self.name, None, self.digest)
 
 
-def as_table(option: str, given: Any) -> str | tuple[str, ...] | HeldTable:
-    """Normalise an option that is a table.
+def as_training(given: Any) -> str | tuple[str, ...] | HeldTable:
+    """Normalise the option ``training``.
 
     Args:
-        option: its name.
         given: a path, a glob, paths, or any table that ``score`` takes.
     """
     if isinstance(given, HeldTable):
@@ -281,14 +280,14 @@ def as_table(option: str, given: Any) -> str | tuple[str, ...] | HeldTable:
     if isinstance(given, (list, tuple)) and given and all(isinstance(one, str) for one in given):
         return given[0] if len(given) == 1 else tuple(given)
     if isinstance(given, Mapping) and "object" in given and {*given} <= {"object", "sha256"}:
-        return HeldTable(option, str(given["object"]), digest=str(given.get("sha256", "")))
+        return HeldTable(str(given["object"]), digest=str(given.get("sha256", "")))
     kind = type(given)
     rows = (
         f" of {len(given):,} rows"
         if hasattr(given, "columns") and hasattr(given, "__len__")
         else ""
     )
-    return HeldTable(option, f"{kind.__module__.split('.')[0]}.{kind.__qualname__}{rows}", given)
+    return HeldTable(f"{kind.__module__.split('.')[0]}.{kind.__qualname__}{rows}", given)
 
 
 # Embedders: an endpoint, or a user's object, that converts texts to vectors.
@@ -605,8 +604,7 @@ _CONVERT: dict[str, Callable[[Any], Any]] = {
     "thresholds": read_thresholds,
     "keypoint_sigmas": as_sigmas,
     "embedder": as_embedder,
-    "training": partial(as_table, "training"),
-    "human": partial(as_table, "human"),
+    "training": as_training,
     "match": lambda name: str(name).lower().removesuffix("_match"),
     "positive_label": lambda label: label.item() if hasattr(label, "item") else label,
 }
@@ -615,8 +613,6 @@ _CONVERT: dict[str, Callable[[Any], Any]] = {
 
 # The options of intervals, before anything is computed.
 
-BY_THEORY = ("wilson", "delong")
-"""Methods that assume independent datums and use no resamples."""
 LEVEL = 0.95
 FEW_CLUSTERS = 20
 LEAST_DRAWS = 20
@@ -640,11 +636,6 @@ class Wanted(msgspec.Struct, frozen=True):
     cluster: str | None
 
 
-def _labelling(options: Options) -> bool:
-    """Whether human labels read the seed and the cluster."""
-    return options.human is not None or options.label_next is not None
-
-
 def wanted(options: Options) -> Wanted | None:
     """Return the requested intervals; None without any.
 
@@ -654,7 +645,7 @@ def wanted(options: Options) -> Wanted | None:
     if options.intervals is None:
         for name in ("draws", "seed", "cluster", "method"):
             given = getattr(options, name)
-            if given is not None and (name in ("draws", "method") or not _labelling(options)):
+            if given is not None:
                 raise OptionError(
                     f"{option(name, given)} is of intervals: add {option('intervals', 0.95)}.",
                     code="option_unread",
@@ -668,11 +659,4 @@ def wanted(options: Options) -> Wanted | None:
     draws = DECLARED["draws"].default if options.draws is None else options.draws
     checked("draws", draws)
     method = options.method if options.method is None else checked("method", options.method)
-    if method in BY_THEORY and options.cluster is not None:
-        raise OptionError(
-            f"{option('method', method)} treats datums as independent: omit {option('cluster')}, "
-            "or take another method.",
-            code="options_conflict",
-            options=["method", "cluster"],
-        )
     return Wanted(level, draws, options.seed or 0, method, options.cluster)

@@ -14,6 +14,7 @@ from merging.test_parts import CASES
 
 import evalengine as ee
 from evalengine import metrics
+from evalengine.statistics.intervals import few_units_z, tails
 
 ESTIMATES = ["lower", "upper", "se", "bias", "draws"]
 CLUSTER = "video"
@@ -131,3 +132,20 @@ def clustered(case: Case, of: Callable[[Any], str]) -> Case:
     if known is not None:
         clusters = known.join(clusters, on=case.datum, maintain_order="left")
     return replace(case, tables={**case.tables, "datums": clusters})
+
+
+def are_percentiles(ends: np.ndarray, values: np.ndarray, level: float) -> np.ndarray:
+    """Whether the ends of each number are percentiles of its resamples, bool [rows].
+
+    Percentiles of few datums are wider: by Student's t of some number of datums below 20.
+
+    Args:
+        ends: float64 [rows, 2], NaN without.
+        values: float64 [resamples, rows].
+    """
+    fits = np.isnan(ends).all(axis=1)
+    for units in (np.inf, *range(2, 20)):
+        z = few_units_z(level, np.full(1, units), 1)
+        low, high = np.nanquantile(values, tails(z)[:, 0], axis=0)
+        fits |= (abs(ends[:, 0] - low) < 1e-9) & (abs(ends[:, 1] - high) < 1e-9)
+    return fits

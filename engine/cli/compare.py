@@ -15,7 +15,6 @@ from .base import WithOptions, arguments, progress_line, with_tables
 
 if TYPE_CHECKING:
     from ..jobs.verdicts import Verdict
-    from ..plan.summary import Plan
     from ..schemas.options import Options
     from ..scorecard.card import Scorecard
     from ..statistics.comparison import Comparison
@@ -122,13 +121,6 @@ class Keeper:
         if baseline is not None:
             self.earlier = scored(baseline)
             hold(self._gates, self.earlier)
-
-    def check(self, plan: Plan) -> None:
-        """Refuse gates about no metric of any task."""
-        if self._gates:
-            from ..jobs.gates import refuse_unknown
-
-            refuse_unknown(self._gates, plan)
 
     def judge(self, card: Scorecard) -> list[Verdict]:
         """The verdicts on a scorecard."""
@@ -301,10 +293,10 @@ _FORMATS = ("table", "markdown", "latex", "json", "csv", "parquet", "github")
 )
 @click.option(
     "--test",
-    type=click.Choice(("randomisation", "t", "mcnemar")),
+    type=click.Choice(("randomisation", "t", "mcnemar", "delong")),
     default="randomisation",
     show_default=True,
-    help="Test: of any number, means over datums, shares of datums.",
+    help="Test: of any number, means over datums, shares of datums, ROC AUC.",
 )
 @click.option(
     "--missing",

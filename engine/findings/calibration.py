@@ -28,8 +28,7 @@ from ..metrics.thresholds import (
     heated,
     segments_of,
 )
-from ..plan.planner import Plan
-from ..plan.summary import Tallied
+from ..plan.summary import Plan, Tallied
 from ..progress import Progress, heard
 from ..run import hits_at, intervals_of, ious_of, tallied_through
 from ..schemas.arrays import Array
@@ -39,7 +38,7 @@ from ..schemas.named import Named
 from ..schemas.option_values import Wanted, make_options
 from ..schemas.options import Options
 from ..schemas.wording import option
-from ..statistics.resamples import curves_of, in_every_draw, interval, notes_on
+from ..statistics.resamples import Drawing, curves_of, in_every_draw, interval, notes_on
 from ..tally.datums import Labels, keys_as_labels, named_rows
 from . import FindingResult, hit_at
 
@@ -150,12 +149,13 @@ def calibrate(
     curves = curves_of(plan, whole)
     sizes = [curve.positives.size for curve in curves]
     drawn = _drawn(plan, tallies, whole, threads, n_bins, asked, sizes)
+    units = Drawing(plan, tallies, threads).units(whole)[0]
     made = []
     for level, (curve, half) in enumerate(zip(curves, curves_of(plan, halves), strict=True)):
         scratch = plan.options.scratch
         told, of_halves, n = segments_of(curve, scratch), segments_of(half, scratch), sizes[level]
         bins = bins_of(told, n_bins)
-        ends = interval(drawn[level], bins.expected, asked, "recentred", (0.0, 1.0))
+        ends = interval(drawn[level], bins.expected, asked, units, "recentred", (0.0, 1.0))
         fits = [_fit(told, of_halves, s, n_bins) for s in range(n)]
         fitted, held = (
             np.array([one[part] for one in fits]).reshape(n, len(FITS)).T for part in (2, 3)

@@ -17,8 +17,7 @@ from ..ingest.opening import Tables
 from ..ingest.problems import count_of, listing
 from ..ingest.values import sides_by_name
 from ..metrics.thresholds import RULES, Chosen, Curve, Reached, Rule, reached, walk
-from ..plan.planner import Plan
-from ..plan.summary import Tallied
+from ..plan.summary import Plan, Tallied
 from ..progress import Progress, heard
 from ..run import hits_at, intervals_of, ious_of, tallied_through
 from ..schemas.arrays import Array
@@ -28,7 +27,7 @@ from ..schemas.named import Named
 from ..schemas.option_values import Wanted, in_name, make_options
 from ..schemas.options import Options
 from ..schemas.wording import option
-from ..statistics.resamples import curves_of, in_every_draw, interval, notes_on
+from ..statistics.resamples import Drawing, curves_of, in_every_draw, interval, notes_on
 from ..tally.datums import Labels, keys_as_labels, named_rows
 from . import FindingResult, hit_at
 
@@ -227,6 +226,7 @@ def search(
         for half, curve in zip(curves_of(plan, halves), curves, strict=True)
     ]
     drawn = _drawn(plan, tallies, whole, threads, rules, aims, asked, chosen)
+    units = Drawing(plan, tallies, threads).units(whole)[0]
     made = []
     for level, curve in enumerate(curves):
         found = []
@@ -234,7 +234,7 @@ def search(
             here = reached(one.tp, one.fp, curve.positives, curve.negatives, aims)
             points = {"threshold": one.threshold} | {n: getattr(here, n) for n in RATES}
             ends = {
-                name: interval(drawn[level][:, r, i], point, asked)
+                name: interval(drawn[level][:, r, i], point, asked, units)
                 for i, (name, point) in enumerate(points.items())
             }
             found.append(RuleResult(one.threshold, one.unscored, here, held[level][r], ends))

@@ -27,9 +27,8 @@ from ..scorecard.lookup import KEYS, SHORT, ambiguous, chosen_rows
 from ..scorecard.storage import tally_bytes
 from ..statistics.comparing import Margins, covers_other_datums
 from ..statistics.comparison import Comparison
-from ..statistics.intervals import EXACT, clopper_pearson
+from ..statistics.intervals import EXACT, NOT_MOVED, clopper_pearson
 from ..statistics.paired import too_few
-from ..statistics.resamples import NOT_MOVED
 from .gates import COVERAGE, Gate
 
 # Evaluation of gates on a scorecard: each row of a gate passes, fails or is skipped.

@@ -35,8 +35,11 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
         counts: whether its values are whole numbers, for rows without weights.
         trials: column of its cells with the number of datums it is a share of; None if it is not a
             proportion of independent datums.
-        variance: function from a view and the task's settings to theoretical variances, one array
-            in the shape of each cell, NaN if there is none.
+        variance: function from a view, the keys of its datums' clusters, and whether there are
+            clusters, to theoretical variances of areas under ROC curves and the numbers of
+            positives and negatives, float64 [3, *shape of its cells], NaN if unknown.
+        placements: function from a view to the values per datum that a paired test compares, by
+            group and label; see :class:`..tally.sorted_scores.Placements`.
         ranks: whether it depends only on the order of scores, so that randomisation tests use ranks
             within each run.
         chooses: whether it chooses scores or rows within a resample, so that resamples are computed
@@ -49,7 +52,6 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
         compute: from a view and the task's settings to cells; None if the tally stage makes the
             frame.
         measures: need -> how the tally computes it, for tasks with one row per datum.
-        own: whether its name is the user's.
     """
 
     name: str
@@ -68,7 +70,8 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     interval: str = "percentile"
     counts: bool = False
     trials: str | None = None
-    variance: Callable[[Any, Any], list[Any]] | None = None
+    variance: Callable[..., Any] | None = None
+    placements: Callable[[Any], Any] | None = None
     ranks: bool = False
     chooses: bool = False
     pairs: bool = False
@@ -78,7 +81,6 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     compute: Callable[[Any, Any], list[Any]] | None = None
     measures: Mapping[str, Any] = {}
-    own: bool = False
 
 
 def define(
@@ -174,11 +176,6 @@ def _symbol(symbol: str) -> re.Pattern[str]:
     """Return a pattern for a symbol by itself; a letter with index or arguments never matches."""
     behind = r"(?![A-Za-z_(^])" if len(symbol) == 1 else r"(?![A-Za-z])"
     return re.compile(rf"(?<![A-Za-z\\]){re.escape(symbol)}{behind}")
-
-
-def is_open(task: str) -> bool:
-    """Return whether tables name the metrics of a task, so that any name is one."""
-    return bool(getattr(_home(task), "OPEN", False))
 
 
 def _no_family(name: str) -> None:
@@ -360,10 +357,7 @@ def meant(task: str, name: str) -> Metric:
 
 @lru_cache(1024)
 def has(task: str, name: str) -> bool:
-    """Return whether a task has a metric of that name, with or without a cut-off.
-
-    Names that only tables know do not count.
-    """
+    """Return whether a task has a metric of that name, with or without a cut-off."""
     if name.casefold() in _groups(task):
         return True
     if at_threshold(task, name) is not None:
@@ -373,9 +367,7 @@ def has(task: str, name: str) -> bool:
     except OptionError:
         return False
     metric = _lookup(task, wanted.metric)
-    if metric is None or metric.own:
-        return False
-    return wanted.k is None or "k" in metric.params
+    return metric is not None and (wanted.k is None or "k" in metric.params)
 
 
 def everywhere(name: str) -> list[tuple[Metric, int | None]]:

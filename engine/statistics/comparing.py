@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ..plan import planner
 from ..plan.summary import Tallied
 from ..schemas.arrays import Array
 from ..schemas.contract import DEFAULT_LABEL_KEY
@@ -18,7 +19,16 @@ from ..schemas.option_values import FEW_CLUSTERS, Wanted
 from ..scorecard.lookup import KEYS
 from ..tally.cells import Cells
 from ..tally.stats import Fill, skip
-from .intervals import WIDTHLESS, means, normal_quantile, quantiles, standard_errors
+from .intervals import (
+    WIDTHLESS,
+    few_units_z,
+    means,
+    normal_quantile,
+    quantiles,
+    standard_errors,
+    tails,
+    tango,
+)
 from .paired import (
     COLUMNS,
     SKIP,
@@ -36,7 +46,15 @@ from .paired import (
     rests_on,
     shared_codes,
 )
-from .tests import TESTS, adjusted, cannot_be_significant, randomisation_p, shared_trials
+from .tests import (
+    DELONG,
+    TESTS,
+    adjusted,
+    cannot_be_significant,
+    delong_p,
+    discordant,
+    randomisation_p,
+)
 
 # The comparison of runs over the same datums, from their tallies.
 
@@ -134,7 +152,7 @@ def compare_runs(
         single += still
         slices = Slices(runs[a], datums.codes[a], n, IDENTITY)
         both = (given[a], given[b]), (datums.codes[a], datums.codes[b])
-        part, flat = with_unmoved(
+        part, flat = with_shares(
             part,
             asked,
             *both,
@@ -143,7 +161,10 @@ def compare_runs(
         )
         unmoved += flat
         if mixed is None:
-            p, left = _by_test(part, singles[a], singles[b], test, slices)
+            if test == DELONG:
+                p, left = _by_delong(part, (runs[a], runs[b]), both[1], asked)
+            else:
+                p, left = _by_test(part, singles[a], singles[b], test, slices)
             part = part.with_columns(pl.Series("p", p, nan_to_null=True))
             why += left
         lone += alone
@@ -241,7 +262,7 @@ def pair(
 
     Returns:
         differences, in which column ``size`` is the scale of rounding errors (dropped by
-        :func:`with_unmoved`); numbers that only one run has; reasons for missing tests; count of
+        :func:`with_shares`); numbers that only one run has; reasons for missing tests; count of
         numbers without an interval, since they rest on one datum or cluster.
     """
     a = first.rows.with_row_index("at_a").select(
@@ -266,17 +287,18 @@ def pair(
     swaps = swaps_m[:, of_m] if swaps_m.shape[1] else np.full((0, rows.height), np.nan)
     swaps = np.where(at_m.is_null().to_numpy(), np.nan, swaps)
     difference = _floats(rows["b"]) - _floats(rows["a"])
-    tails = np.array([(1 - asked.level) / 2, (1 + asked.level) / 2])
-    lower, upper = quantiles(gone, tails) + ((difference - means(gone)) if recentred else 0.0)
+    units = np.minimum(first.units[at_a], second.units[at_b])
+    z = few_units_z(asked.level, units, units.size)
+    lower, upper = quantiles(gone, tails(z)) + ((difference - means(gone)) if recentred else 0.0)
     se = standard_errors(gone)
     undefined = np.isnan(difference)
-    still = first.alone[at_a] | second.alone[at_b]
+    still = units < 1 + 1e-9
     single = int((still & ~undefined).sum())
     still |= undefined
     size = np.fmax(np.abs(_floats(rows["a"])), np.abs(_floats(rows["b"])))
     size = np.fmax(size, first.floor[at_a])
     p = randomisation_p(difference, swaps, size)
-    reach = normal_quantile((1 + asked.level) / 2) + normal_quantile(POWER)
+    reach = z + normal_quantile(POWER)
     why = [
         reason
         for i, (x, y) in enumerate(zip(at_a.tolist(), at_b.tolist(), strict=True))
@@ -339,7 +361,7 @@ def coverage_of(
     return pl.DataFrame(found, kinds, orient="row").get_columns()
 
 
-def with_unmoved(
+def with_shares(
     rows: pl.DataFrame,
     asked: Wanted,
     runs: tuple[Tallied, Tallied],
@@ -347,11 +369,9 @@ def with_unmoved(
     slices: Slices | None,
     singles: Callable[[], tuple[Single, Single]],
 ) -> tuple[pl.DataFrame, int]:
-    """Remove intervals of differences equal in all resamples, unless runs are identical.
+    """Replace intervals of shares of the same independent datums by Tango's.
 
-    Shares of the same independent datums have Tango's interval, z^2 / (n + z^2) on either side if
-    the runs agree on every datum. Source: T. Tango, "Equivalence test and confidence interval for
-    the difference in proportions for the paired-sample design" (1998).
+    Remove other intervals of differences equal in all resamples, unless runs are identical.
 
     Args:
         rows: result of :func:`pair`.
@@ -365,29 +385,37 @@ def with_unmoved(
         the rows; count of numbers without an interval for this reason.
     """
     tie, rows = WIDTHLESS * _floats(rows["size"]), rows.drop("size")
-    flat = _floats(rows["se"]) <= tie
     first, second = runs
-    alike = flat.any() and slices is not None and identical(first.tallies, second.tallies, codes)
-    if not flat.any() or alike:
+    lower, upper, se = (_floats(rows[name]).copy() for name in ("lower", "upper", "se"))
+    flat = se <= tie
+    shares = [metric.name for metric in first.plan.metrics if metric.trials is not None]
+    proportions = (rows["metric"].is_in(shares) & rows["average"].is_null()).to_numpy()
+    proportions &= ~np.isnan(se)
+    if slices is None or asked.cluster is not None or first.tallies.weighted:
+        proportions[:] = False
+    if not (flat.any() or proportions.any()):
         return rows, 0
-    lower, upper = _floats(rows["lower"]).copy(), _floats(rows["upper"]).copy()
+    if flat.any() and slices is not None and identical(first.tallies, second.tallies, codes):
+        return rows, 0
     lower[flat] = upper[flat] = np.nan
-    if slices is not None and asked.cluster is None and not first.tallies.weighted:
+    if slices is not None and proportions.any():
         a, b = singles()
-        z2 = normal_quantile((1 + asked.level) / 2) ** 2
-        shares = [metric.name for metric in first.plan.metrics if metric.trials is not None]
-        proportions = rows["metric"].is_in(shares) & rows["average"].is_null()
-        equal = np.abs(_floats(rows["difference"])) <= tie
-        for i in np.flatnonzero(flat & equal & proportions.to_numpy()):
-            known = slices.of(rows.select(IDENTITY).row(int(i)), a, b)
-            if len(known) == 2 and (n := shared_trials(known[0], known[1], rows["a"][int(i)])):
-                upper[i] = z2 / (n + z2)
-                lower[i] = -upper[i]
+        counts = np.zeros((3, rows.height))
+        every = rows.select("a", "b", *IDENTITY)
+        for i in np.flatnonzero(proportions):
+            of_a, of_b, *key = every.row(int(i))
+            known = slices.of(tuple(key), a, b)
+            if len(known) == 2:
+                counts[:, i] = discordant((of_a, of_b, known[0], known[1]))
+        ends = tango(counts[0], counts[1], counts[2], asked.level)
+        lower, upper = (
+            np.where(counts[0], *pair) for pair in zip(ends, (lower, upper), strict=True)
+        )
     gone = np.isnan(lower) & flat
     made = {
         "lower": lower,
         "upper": upper,
-        "se": np.where(gone, np.nan, _floats(rows["se"])),
+        "se": np.where(gone, np.nan, se),
         "detectable": np.where(flat, np.nan, _floats(rows["detectable"])),
     }
     columns = [pl.Series(name, values, nan_to_null=True) for name, values in made.items()]
@@ -423,6 +451,54 @@ def _by_test(
         if np.isnan(p[i]):
             why.append(f"the test {test!r} does not fit them")
     return p, why
+
+
+def _by_delong(
+    rows: pl.DataFrame, runs: tuple[Tallied, Tallied], codes: tuple[Array, Array], asked: Wanted
+) -> tuple[Array, list[str]]:
+    """Return p-values of DeLong's paired test, NaN if not applicable, and the reasons."""
+    p, metrics = np.full(rows.height, np.nan), {one.name: one for one in runs[0].plan.metrics}
+    keys = None
+    if asked.cluster is not None:
+        keys = np.zeros(1 + int(codes[0].max(initial=-1)), np.uint64)
+        keys[codes[0][codes[0] >= 0]] = runs[0].tallies.datums.keys[codes[0] >= 0]
+    views: dict[tuple[Any, ...], Any] = {}
+
+    def placed(metric: Any, run: Tallied, code: Array, column: str | None) -> Any:
+        """Placements by slice and label, with the index of each datum among those compared."""
+        key = metric.name, column, id(run)
+        if key not in views:
+            datums = run.tallies.datums
+            group, names = np.zeros(len(datums), np.int32), [""]
+            if column is not None:
+                group, names = datums.groups(column)
+            group = np.where(code >= 0, group, -1).astype(np.int32)
+            view = run.plan.does.view(
+                run.tallies, run.plan.settings, group, len(names), threads=run.threads
+            )
+            named = run.tallies.labels.frame.select("label_key", "label_value").rows()
+            views[key] = {
+                (names[g], *named[label]): one
+                for (g, label), one in metric.placements(view, code).items()
+            }
+        return views[key]
+
+    for i, row in enumerate(rows.iter_rows(named=True)):
+        metric = metrics.get(row["metric"])
+        if metric is None or metric.placements is None or row["difference"] is None:
+            continue
+        key = row["slice_value"] or "", row["label_key"], row["label_value"]
+        one, other = (
+            placed(metric, run, code, row["slice"]).get(key)
+            for run, code in zip(runs, codes, strict=True)
+        )
+        change = None if one is None or other is None else other.minus(one, keys)
+        if change is not None:
+            clusters = np.inf if keys is None else np.unique(np.concatenate(change.unit)).size
+            variance = change.variance(clustered=keys is not None)
+            p[i] = delong_p(row["difference"], variance, clusters)
+    lost = int((np.isnan(p) & rows["difference"].is_not_null().to_numpy()).sum())
+    return p, [f"the test {DELONG!r} does not fit them"] * lost
 
 
 def _floats(column: pl.Series) -> Array:
@@ -627,9 +703,18 @@ def margins(first: Tallied, second: Tallied, differing: int, asked: Wanted) -> M
     n = 1 + max(int(code.max(initial=-1)) for code in compared)
     slices = Slices(runs[0], compared[0], n, IDENTITY) if same else None
     codes = compared[0], compared[1]
-    rows, _ = with_unmoved(
-        rows, asked, (first, second), codes, slices, lambda: _of_datums(runs, compared, n)
-    )
+    shares = [metric.name for metric in first.plan.metrics if metric.trials is not None]
+
+    def of_datums() -> tuple[Single, Single]:
+        a, b = (
+            singles_of(
+                msgspec.structs.replace(run, plan=planner.narrowed(run.plan, shares)), code, n
+            )[0]
+            for run, code in zip(runs, compared, strict=True)
+        )
+        return a, b
+
+    rows, _ = with_shares(rows, asked, (first, second), codes, slices, of_datums)
     gapped = made is not None or bool(lone[0].any() or lone[1].any())
     both = (first, second)
     columns = coverage_of(rows, both, whole, compared, skip, gapped=gapped)
@@ -646,11 +731,6 @@ def covers_other_datums(first: Tallied, second: Tallied) -> bool:
     if any(one.any() for one in lone):
         return True
     return over_common_values((first, second), shared_codes(first, second)[:2], skip) is not None
-
-
-def _of_datums(runs: Sequence[Tallied], codes: Sequence[Array], n: int) -> tuple[Single, Single]:
-    first, second = (singles_of(run, code, n)[0] for run, code in zip(runs, codes, strict=True))
-    return first, second
 
 
 def _describe_differences(first: Tallied, second: Tallied, differing: int, lone: int) -> str:

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from ..schemas.arrays import Array
+from ..schemas.option_values import FEW_CLUSTERS
 
 # Quantiles of the normal, Student's t and beta distributions.
 
@@ -136,7 +137,9 @@ class Sample(msgspec.Struct, frozen=True):
         left_out: float64 [j, m], values without one cluster (or group of clusters); [0, m] if the
             method needs none.
         trials: float64 [m], number of independent trials of a proportion, NaN for other numbers.
-        variance: float64 [m], theoretical variance; NaN if unavailable.
+        variance: float64 [3, m], theoretical variances of areas under ROC curves, and numbers of
+            positives and negatives; NaN if unavailable.
+        units: float64 [m], effective number of datums (or clusters); None if there are many.
     """
 
     point: Array
@@ -144,8 +147,30 @@ class Sample(msgspec.Struct, frozen=True):
     range: tuple[float, float]
     drawn: Array
     left_out: Array
-    trials: Array
-    variance: Array
+    trials: Array = np.full(1, np.nan)
+    variance: Array = np.full((3, 1), np.nan)
+    units: Array | None = None
+
+    @property
+    def z(self) -> Array:
+        """Half-width of a central interval in standard errors of resamples, float64 [m].
+
+        The normal quantile; for few units Student's t, widened since resamples vary by
+        (n - 1) / n too little. Source: T. Hesterberg, "What teachers should know about the
+        bootstrap" (2015), expanded percentiles.
+        """
+        return few_units_z(self.level, self.units, self.point.size)
+
+
+def few_units_z(level: float, units: Array | None, size: int) -> Array:
+    """Quantile of normal intervals, by the effective number of resampled units; see Sample.z."""
+    out = np.full(size, normal_quantile((1 + level) / 2))
+    if units is None:
+        return out
+    for i in np.flatnonzero((units > 1) & (units < FEW_CLUSTERS)):
+        df = max(1, round(float(units[i])) - 1)
+        out[i] = t_quantile((1 + level) / 2, df) * math.sqrt((df + 1) / df)
+    return out
 
 
 class Interval(NamedTuple):
@@ -210,13 +235,16 @@ def quantiles(drawn: Array, p: Array) -> Array:
     return np.asarray(a + (b - a) * (place - low))
 
 
-def _tails(level: float) -> Array:
-    return np.array([(1 - level) / 2, (1 + level) / 2])
+def tails(z: Array) -> Array:
+    """Probabilities of the two ends of a central interval, float64 [2, m]."""
+    distinct, at = np.unique(z, return_inverse=True)
+    upper = normal_cdf(distinct)[at]
+    return np.stack([1 - upper, upper])
 
 
 def percentile(sample: Sample) -> Interval:
     """Compute percentile intervals."""
-    low, high = quantiles(sample.drawn, _tails(sample.level))
+    low, high = quantiles(sample.drawn, tails(sample.z))
     return Interval(low, high, standard_errors(sample.drawn))
 
 
@@ -226,7 +254,7 @@ def recentred(sample: Sample) -> Interval:
     Bounds are clipped to the range. Repeated datums raise interpolated precision, so that resampled
     AP is biased upwards.
     """
-    low, high = quantiles(sample.drawn, _tails(sample.level)) - means(sample.drawn) + sample.point
+    low, high = quantiles(sample.drawn, tails(sample.z)) - means(sample.drawn) + sample.point
     return Interval(
         np.clip(low, *sample.range), np.clip(high, *sample.range), standard_errors(sample.drawn)
     )
@@ -235,7 +263,7 @@ def recentred(sample: Sample) -> Interval:
 def normal(sample: Sample) -> Interval:
     """Compute normal intervals: number plus or minus z standard errors, clipped to its range."""
     se = standard_errors(sample.drawn)
-    reach = normal_quantile((1 + sample.level) / 2) * se
+    reach = sample.z * se
     return Interval(
         np.clip(sample.point - reach, *sample.range),
         np.clip(sample.point + reach, *sample.range),
@@ -262,11 +290,7 @@ def bca(sample: Sample) -> Interval:
         gap = np.where(np.isnan(gap), 0.0, gap)
         spread = (gap**2).sum(axis=0) ** 1.5
         a = np.where(spread > 0, (gap**3).sum(axis=0) / (6 * spread), 0.0)
-        tails = []
-        for tail in _tails(sample.level):
-            z = z0 + normal_quantile(float(tail))
-            tails.append(normal_cdf(z0 + z / (1 - a * z)))
-        p = np.stack(tails)
+        p = np.stack([normal_cdf(z0 + z / (1 - a * z)) for z in (z0 - sample.z, z0 + sample.z)])
     low, high = quantiles(drawn, np.where(np.isfinite(z0), p, np.nan_to_num(p, nan=0.5)))
     lost = ~np.isfinite(z0)  # all resamples on one side: no correction exists
     return Interval(
@@ -315,6 +339,8 @@ def wilson(sample: Sample) -> Interval:
     )
 
 
+NOT_MOVED = "no resample changes the number"
+"""Reason why a number has no interval."""
 EXACT = "exact interval, of Clopper and Pearson; tables show Wilson's"
 """Reason shown with gates that use ``surely`` on a proportion."""
 
@@ -323,27 +349,117 @@ def clopper_pearson(share: float, trials: int, level: float) -> tuple[float, flo
     """Compute the exact interval of a proportion of independent trials, for gates with ``surely``.
 
     Source: C. J. Clopper, E. S. Pearson, "The use of confidence or fiducial limits illustrated in
-    the case of the binomial" (1934).
+    the case of the binomial" (1934). Effective numbers of trials may be fractions: E. Korn,
+    B. Graubard, "Confidence intervals for proportions with small expected number of positive counts
+    estimated from survey data" (1998).
     """
-    right, tail = round(share * trials), (1 - level) / 2
+    right, tail = share * trials, (1 - level) / 2
+    if abs(right - round(right)) < 1e-6 * max(1.0, right):
+        right = float(round(right))
     low = beta_quantile(tail, right, trials - right + 1) if right else 0.0
     high = beta_quantile(1 - tail, right + 1, trials - right) if right < trials else 1.0
     return low, high
 
 
-def delong(sample: Sample) -> Interval:
-    """Compute DeLong's normal interval of an area under a ROC curve.
+def tango(n: Array, gained: Array, lost: Array, level: float) -> tuple[Array, Array]:
+    """Compute score intervals of differences (gained - lost) / n of two shares of the same datums.
 
-    Source: E. R. DeLong, D. M. DeLong, D. L. Clarke-Pearson, "Comparing the areas under two or more
-    correlated receiver operating characteristic curves" (1988).
+    Source: T. Tango, "Equivalence test and confidence interval for the difference in proportions
+    for the paired-sample design" (1998).
+
+    Args:
+        n: float64 [m], datums.
+        gained: float64 [m], datums that only the second share counts.
+        lost: float64 [m], those that only the first counts.
     """
-    se = np.sqrt(sample.variance)
-    reach = normal_quantile((1 + sample.level) / 2) * se
+    z = normal_quantile((1 + level) / 2)
+    n = np.where(n > 0, n, np.nan)
+
+    def score(change: Array) -> Array:
+        """Standardised gap between the difference and a hypothetical one, falling in it."""
+        b = (2 * n - gained + lost) * change - gained - lost
+        root = np.sqrt(np.maximum(b * b + 8 * n * lost * change * (1 - change), 0.0))
+        variance = n * ((root - b) / (2 * n) + change * (1 - change))
+        gap = gained - lost - n * change
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(gap == 0, 0.0, gap / np.sqrt(np.maximum(variance, 0.0)))
+
+    point, ends = (gained - lost) / n, []
+    for end in (-1.0, 1.0):
+        inside, outside = point, np.full(point.shape, end)
+        for _ in range(60):
+            middle = (inside + outside) / 2
+            within = np.abs(score(middle)) <= z
+            inside, outside = np.where(within, middle, inside), np.where(within, outside, middle)
+        ends.append(np.where(np.isnan(n), np.nan, inside))
+    return ends[0], ends[1]
+
+
+def delong(sample: Sample) -> Interval:
+    """Compute DeLong's interval of an area under a ROC curve, on the logit scale.
+
+    Areas of 0 and 1 and those of a single positive or negative have Newcombe's interval. Sources:
+    E. R. DeLong, D. M. DeLong, D. L. Clarke-Pearson, "Comparing the areas under two or more
+    correlated receiver operating characteristic curves" (1988); M. Pepe, The Statistical Evaluation
+    of Medical Tests for Classification and Prediction (2003), 5.2; R. Newcombe, "Confidence
+    intervals for an effect size measure based on the Mann-Whitney statistic. Part 2" (2006),
+    method 5.
+    """
+    variance, positives, negatives = sample.variance
+    found = _on_logits(sample, np.sqrt(variance))
+    small = ~(variance > 0)
     return Interval(
-        np.clip(sample.point - reach, *sample.range),
-        np.clip(sample.point + reach, *sample.range),
-        se,
+        *(
+            np.where(small, one, other)
+            for one, other in zip(newcombe(sample, positives, negatives), found, strict=True)
+        )
     )
+
+
+def logit(sample: Sample) -> Interval:
+    """Compute DeLong's interval if it is known, otherwise one from standard errors of resamples.
+
+    Both are on the logit scale.
+    """
+    known = delong(sample)
+    if not sample.drawn.shape[0]:
+        return known
+    drawn = _on_logits(sample, standard_errors(sample.drawn))
+    there = ~np.isnan(known.lower)
+    return Interval(*(np.where(there, *both) for both in zip(known, drawn, strict=True)))
+
+
+def _on_logits(sample: Sample, se: Array) -> Interval:
+    """Normal intervals of numbers in (0, 1) on the logit scale; NaN at 0 and 1."""
+    p = sample.point
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inside = (p > 0) & (p < 1)
+        odds = np.log(p / (1 - p))
+        reach = sample.z * se / (p * (1 - p))
+        ends = [
+            np.where(inside, 1 / (1 + np.exp(-end)), np.nan) for end in (odds - reach, odds + reach)
+        ]
+    return Interval(ends[0], ends[1], se)
+
+
+def newcombe(sample: Sample, positives: Array, negatives: Array) -> Interval:
+    """Compute Newcombe's interval, which inverts Hanley and McNeil's variance; see ``delong``."""
+    a, z = sample.point, normal_quantile((1 + sample.level) / 2)
+    pairs, many = positives * negatives, (positives + negatives) / 2 - 1
+
+    def variance(area: Array) -> Array:
+        spread = 1 + many * ((1 - area) / (2 - area) + area / (1 + area))
+        return np.asarray(area * (1 - area) * spread / pairs)
+
+    ends = []
+    for end in (0.0, 1.0):
+        inside, outside = a, np.full(a.shape, end)
+        for _ in range(60):
+            middle = (inside + outside) / 2
+            within = (a - middle) ** 2 <= z * z * variance(middle)
+            inside, outside = np.where(within, middle, inside), np.where(within, outside, middle)
+        ends.append(np.where(np.isnan(pairs), np.nan, inside))
+    return Interval(ends[0], ends[1], np.sqrt(variance(a)))
 
 
 class Method(msgspec.Struct, frozen=True):
@@ -375,6 +491,7 @@ METHODS: dict[str, Method] = {
     "wilson": Method(
         wilson, draws=False, lacking="Wilson's interval is one of proportions of datums"
     ),
+    "logit": Method(logit, lacking=NOT_MOVED),
     "delong": Method(
         delong, draws=False, lacking="DeLong's interval is one of areas under unweighted ROC curves"
     ),

@@ -308,8 +308,7 @@ def fill_of(missing: str, run: Tallied) -> Fill:
         way = plan.dialect.better.get(metric.name, metric.better)
         if way == "lower":
             best.append(metric.name)
-        low, high = metric.range if rule.ranges is None else rule.ranges(run.tallies, metric)
-        end = {"higher": low, "lower": high}.get(way, math.inf)
+        end = {"higher": metric.range[0], "lower": metric.range[1]}.get(way, math.inf)
         if math.isinf(end):
             endless.append(metric.name)
         for need in metric.needs:
@@ -412,14 +411,14 @@ class Numbers(msgspec.Struct, frozen=True):
         rows: the ``metrics`` frame.
         drawn: float64 [resamples, rows], NaN if undefined.
         failed: row -> why it has no resamples.
-        alone: bool [rows], numbers of one datum, or of one cluster.
+        units: float64 [rows], effective number of datums or clusters, infinite if many.
         floor: float64 [rows], minimum scale of rounding errors.
     """
 
     rows: pl.DataFrame
     drawn: Array
     failed: dict[int, str]
-    alone: Array
+    units: Array
     floor: Array
 
 
@@ -433,22 +432,22 @@ class _Collector:
         self._blocks = blocks
         self._lock = threading.Lock()
         self.kept: list[Array | str] = []
-        self.alone: list[Array] = []
+        self.units: list[Array] = []
         self.n = 0
         self.begins: list[int] = []
 
     def __call__(self, view: Any, computed: Sequence[Computed]) -> list[list[Cells]]:
         values = self._drawing.values(view, computed, self._blocks(computed))
-        alone = self._drawing.alone(view)
+        units = self._drawing.units(view)
         out = []
         for (_, _, every), drawn in zip(computed, values, strict=True):
-            of_one = [of_rows(alone, cells) for cells in every]
+            of_one = [of_rows(units, cells) for cells in every]
             size = sum(rows.size for rows in of_one)
             with self._lock:
                 at = self.n
                 self.n += size
                 self.kept.append(drawn)
-                self.alone += of_one
+                self.units += of_one
                 self.begins.append(at)
             cells_of = []
             for cells in every:
@@ -489,11 +488,11 @@ def numbers(run: Tallied, blocks: Blocks, within: Array | None = None) -> Number
             every[:, first:last] = one
     at = rows[AT].to_numpy() if rows.height else np.zeros(0, np.int64)
     failed = {row: why[place] for row, place in enumerate(at.tolist()) if place in why}
-    alone = np.concatenate([np.zeros(0, bool), *collector.alone])[at]
+    units = np.concatenate([np.zeros(0), *collector.units])[at]
     floors = {metric.name: floor_of(metric.range) for metric in run.plan.metrics}
     floor = np.array([floors.get(name, 1.0) for name in rows["metric"].to_list()])
     rows = rows.drop("lower", "upper", "se", "bias", "trials", AT)
-    return Numbers(rows, every[:, at], failed, alone, floor)
+    return Numbers(rows, every[:, at], failed, units, floor)
 
 
 def joined(first: Tallied, second: Tallied) -> tuple[Tallied, Array, Array]:

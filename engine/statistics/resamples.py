@@ -11,26 +11,42 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import polars as pl
 
 from ..executors import Threads
 from ..ingest.problems import Note, count_of
 from ..metrics.averages import TRIALS
 from ..metrics.registry import Metric
 from ..metrics.thresholds import Curve
-from ..plan.planner import Plan
-from ..plan.summary import Computed
+from ..plan.summary import Computed, Plan
 from ..progress import counting
 from ..schemas.arrays import Array
-from ..schemas.option_values import BY_THEORY, FEW_CLUSTERS, LEAST_DRAWS, Wanted
+from ..schemas.option_values import FEW_CLUSTERS, LEAST_DRAWS, Wanted
 from ..schemas.tuning import tuning
 from ..schemas.wording import option
 from ..tally.cells import Cells
 from ..tally.draws import Draws, LeavingOut, OneByOne
 from ..tally.score_runs import reserve
-from .intervals import METHODS, WIDTHLESS, Interval, Method, Sample, floor_of, means, wilson
+from .intervals import (
+    METHODS,
+    NOT_MOVED,
+    WIDTHLESS,
+    Interval,
+    Method,
+    Sample,
+    delong,
+    few_units_z,
+    floor_of,
+    logit,
+    means,
+    normal_quantile,
+    standard_errors,
+    wilson,
+)
 
 # Numbers of a view in every resample.
 
+_FOR_NOTES = 100  # resamples that show what numbers rest on
 _LEFT_OUT = 200  # largest number of jackknife groups; more clusters share groups
 
 
@@ -59,17 +75,36 @@ class Drawing:
                 return None
         return result
 
-    def alone(self, view: Any) -> Array:
-        """Find the groups of a view with one cluster (or datum), bool [n_groups]."""
-        if view.group is None:
-            return np.full(view.n_groups, self.clusters is not None and self.clusters.size < 2)
-        low = np.full(view.n_groups, np.iinfo(np.uint64).max, np.uint64)
-        high = np.zeros(view.n_groups, np.uint64)
-        for keys, group in self.tallies.datums.grouped_keys(view.group):
-            some = group >= 0
-            np.minimum.at(low, group[some], keys[some])
-            np.maximum.at(high, group[some], keys[some])
-        return np.asarray(low == high)
+    def units(self, view: Any) -> Array:
+        """Effective number of clusters (or datums) per group of a view, float64 [n_groups].
+
+        (sum n)^2 / sum n^2 over the datums n of each cluster; infinite beyond 200.
+        Source: L. Kish, Survey Sampling (1965).
+        """
+        out = np.full(view.n_groups, np.inf)
+        datums = self.tallies.datums
+        if view.group is not None:
+            blocks = datums.grouped_keys(view.group)
+        elif self.clusters is None:
+            return out
+        else:
+            blocks = ((keys, np.zeros(keys.size, np.int32)) for keys in datums.key_blocks())
+        by, count = ["group", "key"], pl.col("n").sum()
+        kept = pl.DataFrame(schema={"group": pl.Int32, "key": pl.UInt64, "n": pl.UInt32})
+        many = pl.Series([], dtype=pl.Int32)
+        for keys, group in blocks:
+            some = pl.DataFrame({"group": group, "key": keys}).filter(pl.col("group") >= 0)
+            some = some.filter(~pl.col("group").is_in(many.implode())).group_by(by).len("n")
+            kept = pl.concat([kept, some]).group_by(by).agg(count)
+            over = kept["group"].value_counts().filter(pl.col("count") > _LEFT_OUT)["group"]
+            kept, many = kept.filter(~pl.col("group").is_in(over.implode())), many.append(over)
+        squares = (pl.col("n").cast(pl.Float64) ** 2).sum()
+        sizes = kept.group_by("group").agg(count.cast(pl.Float64) ** 2 / squares)
+        empty = np.ones(view.n_groups, bool)
+        empty[many.to_numpy()] = False
+        out[empty] = 0.0
+        out[sizes["group"].to_numpy()] = sizes["n"].to_numpy()
+        return out
 
     def _at_once(self, computed: Sequence[Computed]) -> int:
         """Return the number of resamples per block: fewer if datums or numbers are many."""
@@ -99,6 +134,7 @@ class Drawing:
         computed: Sequence[Computed],
         blocks: Iterable[Draws],
         due: Sequence[bool] | None = None,
+        bases: Sequence[Base] | None = None,
     ) -> list[Array | str]:
         """Compute the values of every metric in every resample.
 
@@ -106,6 +142,7 @@ class Drawing:
             computed: metrics, their settings and cells.
             blocks: blocks of resamples.
             due: flags of the metrics to compute; default all.
+            bases: per metric, gathers what its numbers rest on.
 
         Returns:
             per metric float64 [resamples, numbers], the cells that become rows; [0, numbers] if not
@@ -134,7 +171,10 @@ class Drawing:
                 metric, settings, cells = computed[i]
                 try:
                     found = self._compute(metric, settings, view, block, draws)
-                    held[at : at + len(draws)] = _flat(found, cells, len(draws))
+                    values = _flat(found, cells, len(draws))
+                    held[at : at + len(draws)] = values
+                    if bases is not None:
+                        bases[i].add(at, values, found)
                 except _Unlike as error:
                     out[i] = str(error)
 
@@ -176,6 +216,80 @@ class Drawing:
         )
 
 
+class Base:
+    """Variation over resamples of what numbers rest on: datums of a share, positives of a label.
+
+    Args:
+        metric: its shares rest on the column ``trials``, other numbers on ``support``.
+        cells: cells of the numbers.
+        independent: each datum counts once, on its own.
+    """
+
+    def __init__(self, metric: Metric, cells: Sequence[Cells], *, independent: bool) -> None:
+        self._independent = independent
+        self._cells = cells
+        shares = [metric.trials in one.columns for one in cells]
+        self._names = [metric.trials or "" if share else "support" for share in shares]
+        rows = [places(one) for one in cells]
+        self.share = np.repeat(shares, [row.size for row in rows])
+        pairs = list(zip(cells, self._names, rows, strict=True))
+        self.size = np.concatenate([column_of(one, name)[row] for one, name, row in pairs])
+        self.point = np.concatenate([column_of(one, "value")[row] for one, _, row in pairs])
+        self._squares: dict[int, tuple[int, Array, Array]] = {}  # by first resample
+
+    def add(self, at: int, values: Array, found: list[list[Cells]]) -> None:
+        """Add the resamples from ``at`` on; for a note, the first ones suffice."""
+        n = values.shape[0]
+        if self._independent or not self.share.any():
+            n = min(n, _FOR_NOTES - at)
+            if n <= 0:
+                return
+        size = _flat(found, self._cells, values.shape[0], self._names)[:n]
+        surplus = (np.where(size > 0, values[:n], 0.0) - self.point)[:, self.share]
+        surplus *= size[:, self.share]
+        self._squares[at] = n, ((size - self.size) ** 2).sum(axis=0), (surplus**2).sum(axis=0)
+
+    def _variance(self, which: int) -> Array:
+        every = [self._squares[at] for at in sorted(self._squares)]
+        return np.asarray(sum(one[which] for one in every) / max(1, sum(one[0] for one in every)))
+
+    def units(self) -> Array:
+        """Effective number of datums or clusters in the size, float64 [m]; NaN if unknown.
+
+        Source: L. Kish, Survey Sampling (1965): (sum w)^2 / sum w^2.
+        """
+        if not self._squares:
+            return np.full(self.size.size, np.nan)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            units = self.size**2 / self._variance(1)
+            if self._independent:  # one each, up to the error of few resamples
+                units = np.where(np.abs(units / self.size - 1) < 0.5, self.size, units)
+        return np.where(np.isfinite(units), units, np.nan)
+
+    def trials(self, level: float, *, clustered: bool) -> Array:
+        """Effective number of independent trials of shares, float64 [m], NaN for other numbers.
+
+        With weights, Kish's number. With clusters, the number that gives the variance between
+        clusters, adjusted for their degrees of freedom; if all trials are alike, the smaller of
+        datums and clusters. Source: E. Korn, B. Graubard, "Confidence intervals for proportions
+        with small expected number of positive counts estimated from survey data" (1998).
+        """
+        units, found = self.units(), np.full(self.size.size, np.nan)
+        found[self.share] = units[self.share]
+        mixed = self.share & (self.point > 0) & (self.point < 1) & (units > 1)
+        if clustered and mixed.any():
+            p, k, n = self.point[mixed], units[mixed], self.size[mixed]
+            between = self._variance(2)[mixed[self.share]] / n**2 * k / (k - 1)
+            z = normal_quantile((1 + level) / 2)
+            t = few_units_z(level, k, k.size) / np.where(k < FEW_CLUSTERS, np.sqrt(k / (k - 1)), 1)
+            with np.errstate(divide="ignore"):
+                found[mixed] = np.minimum(p * (1 - p) / between, n) * (z / t) ** 2
+        if clustered:
+            found = np.fmin(found, np.where(self.share, self.size, np.nan))
+        with np.errstate(invalid="ignore"):  # blocks may be summed in another order
+            return np.where(found > 0, np.round(found, 6), found)
+
+
 class _Unlike(Exception):
     """Resamples are not comparable with the numbers; the message gives the reason."""
 
@@ -201,13 +315,16 @@ def column_of(cells: Cells, name: str) -> Array:
     return np.broadcast_to(whole, cells.shape).reshape(-1)
 
 
-def _flat(found: list[list[Cells]], cells: Sequence[Cells], n: int) -> Array:
-    """Return resampled values at the cells of the numbers, float64 [resamples, numbers].
+def _flat(
+    found: list[list[Cells]], cells: Sequence[Cells], n: int, names: Sequence[str] | None = None
+) -> Array:
+    """Return a column of resamples at the cells of the numbers, float64 [resamples, numbers].
 
     Args:
         found: cells of all resamples at once, or one list per resample.
         cells: cells of the numbers.
         n: number of resamples.
+        names: column of each of the cells; by default their value.
     """
     if any(len(some) != len(cells) for some in found):
         raise _Unlike("resamples have other rows")
@@ -218,7 +335,8 @@ def _flat(found: list[list[Cells]], cells: Sequence[Cells], n: int) -> Array:
         each = n // len(found)
         if any(d.shape != (each * groups, *one.shape[1:]) for d in drawn):
             raise _Unlike("resamples have other rows")
-        values = np.concatenate([column_of(d, "value").reshape(each, -1) for d in drawn])
+        name = names[i] if names else "value"
+        values = np.concatenate([column_of(d, name).reshape(each, -1) for d in drawn])
         parts.append(values[:, places(one)])
     return np.concatenate(parts, axis=1)
 
@@ -254,9 +372,6 @@ def spread(values: Array, where: Array, cells: Cells) -> Array:
 
 # Bootstrap intervals of a run: every number recomputed in each resample.
 
-NOT_MOVED = "no resample changes the number"
-"""Reason why a number has no interval."""
-
 
 class Estimates:
     """Adds intervals to cells and collects notes on them.
@@ -269,23 +384,23 @@ class Estimates:
     def __init__(self, plan: Plan, tallies: Any, asked: Wanted, threads: Threads) -> None:
         self._drawing = Drawing(plan, tallies, threads)
         self._asked = asked
-        self._only_wilson: bool | None = None  # which is right for few datums, too
+        self._few: list[int] = []  # effective number of units or positives of numbers with few
         self._lacking: list[float] = []  # share of resamples without a value, per number
         self._without: list[str] = []  # why numbers have no interval
 
     def notes(self) -> list[Note]:
         """List notes on the intervals, once they are made."""
         notes = []
-        n = None if self._drawing.clusters is None else self._drawing.clusters.size
-        fits = self._asked.method in BY_THEORY or self._only_wilson
-        if n is not None and n < FEW_CLUSTERS and not fits:
-            of = "" if self._asked.cluster is None else f" of {self._asked.cluster!r}"
-            what = count_of(n, "cluster" if of else "datum") + of
+        if self._few:
+            what = (
+                "datums" if self._asked.cluster is None else f"clusters of {self._asked.cluster!r}"
+            )
+            many = count_of(len(self._few), "interval")
             notes.append(
                 Note(
                     "few_clusters",
-                    f"intervals rest on {what}; with fewer than {FEW_CLUSTERS} they are often"
-                    f" too narrow.",
+                    f"{many} rest{'s' * (len(self._few) == 1)} on fewer than {FEW_CLUSTERS} {what},"
+                    f" the least on {min(self._few)}: such intervals are often too narrow.",
                 )
             )
         for reason, how_many in Counter(self._without).items():
@@ -293,8 +408,7 @@ class Estimates:
                 Note("no_interval", f"no interval for {count_of(how_many, 'number')}: {reason}.")
             )
         if self._lacking:
-            few = n is not None and n < FEW_CLUSTERS
-            why = "a resample may miss so few" if few else "labels are rare or slices small"
+            why = "a resample may miss so few" if self._few else "labels are rare or slices small"
             most = max(self._lacking)
             share = f"up to {most:.0%}" if most >= 0.01 else "less than 1%"
             notes.append(
@@ -315,40 +429,57 @@ class Estimates:
         methods = [METHODS[self._asked.method or metric.interval] for metric, _, _ in computed]
         drawing, asked = self._drawing, self._asked
         by_chance = drawing.by_chance(computed, asked.draws, asked.seed)
-        drawn = drawing.values(view, computed, by_chance, [m.draws for m in methods])
+        bases = [
+            Base(metric, cells, independent=self._independent) for metric, _, cells in computed
+        ]
+        due = [
+            method.draws or (metric.trials is not None and not self._independent)
+            for method, (metric, _, _) in zip(methods, computed, strict=True)
+        ]
+        drawn = drawing.values(view, computed, by_chance, due, bases)
         out_of = drawing.values(
             view, computed, drawing.leaving_out(computed), [m.leaves_out for m in methods]
         )
+        units = drawing.units(view)
         return [
-            self._with_intervals(view, *of_metric)
-            for of_metric in zip(computed, methods, drawn, out_of, strict=True)
+            self._with_intervals(view, units, *of_metric)
+            for of_metric in zip(computed, methods, bases, drawn, out_of, strict=True)
         ]
+
+    @property
+    def _independent(self) -> bool:
+        """True if each datum counts once, on its own."""
+        return not self._drawing.tallies.weighted and self._asked.cluster is None
 
     def _with_intervals(
         self,
         view: Any,
+        units: Array,
         computed: Computed,
         method: Method,
+        base: Base,
         drawn: Array | str,
         left_out: Array | str,
     ) -> list[Cells]:
-        metric, settings, every = computed
-        variances = [np.array(np.nan)] * len(every)
-        if metric.variance is not None and method is METHODS["delong"]:
-            variances = metric.variance(view, settings)
+        metric, _, every = computed
+        variance = np.full((3, base.size.size), np.nan)
+        if metric.variance is not None:
+            found = metric.variance(
+                view, self._drawing.keys, clustered=self._asked.cluster is not None
+            )
+            variance = found.reshape(3, -1)[:, places(every[0])]
         out, at = [], 0
-        alone = self._drawing.alone(view)
-        for cells, variance in zip(every, variances, strict=True):
+        trials = (
+            np.where(base.share, base.size, np.nan)
+            if self._independent
+            else base.trials(self._asked.level, clustered=self._asked.cluster is not None)
+        )
+        rests = base.units()
+        for cells in every:
             where = places(cells)
             some = slice(at, at + where.size)
             at += where.size
             point = column_of(cells, "value")[where]
-            independent = not self._drawing.tallies.weighted and self._asked.cluster is None
-            trials = (
-                column_of(cells, metric.trials)[where]
-                if metric.trials is not None and independent
-                else np.full(point.size, np.nan)
-            )
             sample = Sample(
                 point=point,
                 level=self._asked.level,
@@ -357,21 +488,23 @@ class Estimates:
                 left_out=np.zeros((0, point.size))
                 if isinstance(left_out, str)
                 else left_out[:, some],
-                trials=trials,
-                variance=np.broadcast_to(variance, cells.shape).reshape(-1)[where],
+                trials=trials[some],
+                variance=variance[:, some],
+                units=of_rows(units, cells),
             )
             failed = drawn if isinstance(drawn, str) else left_out
             why = failed if isinstance(failed, str) else ""
-            out.append(self._filled(cells, where, sample, method, why, of_rows(alone, cells)))
+            out.append(self._filled(cells, where, sample, method, why, rests[some]))
         return out
 
     def _filled(
-        self, cells: Cells, where: Array, sample: Sample, method: Method, why: str, single: Array
+        self, cells: Cells, where: Array, sample: Sample, method: Method, why: str, rests: Array
     ) -> Cells:
         """Add the interval columns, and a reason for each missing interval.
 
-        ``single`` is bool [rows]: numbers of one cluster, or of one datum.
+        ``rests`` is the effective number of positives or datums, float64 [rows], NaN if unknown.
         """
+        assert sample.units is not None
         drawn = sample.drawn
         many = (~np.isnan(drawn)).sum(axis=0).astype(np.float64)
         nothing = np.full(sample.point.size, np.nan)
@@ -380,8 +513,16 @@ class Estimates:
         size = np.maximum(floor_of(sample.range), np.abs(sample.point))
         flat = found.upper - found.lower <= WIDTHLESS * size
         by_count = share & (flat | (self._asked.method in (None, "wilson")))
+        area = ~np.isnan(sample.variance[1]) & (flat | (method.make in (logit, delong)))
+        if (area & flat).any():
+            pairs = zip(delong(sample), found, strict=True)
+            found = Interval(*(np.where(area & flat, one, other) for one, other in pairs))
+        exact = by_count | area
         if by_count.any():
-            pairs = zip(wilson(sample), found, strict=True)
+            scores = wilson(sample)
+            if not self._independent:  # the number of trials is adjusted for few clusters
+                scores = scores._replace(se=standard_errors(drawn))
+            pairs = zip(scores, found, strict=True)
             found = Interval(*(np.where(by_count, one, other) for one, other in pairs))
         bias = means(drawn) - sample.point if drawn.shape[0] else nothing
         reasons = np.full(sample.point.size, "", object)
@@ -393,10 +534,11 @@ class Estimates:
             for i in np.flatnonzero(few):
                 reasons[i] = f"only {many[i]:.0f} of {drawn.shape[0]:,} resamples have a value"
             bad = bad | few
+        single = sample.units < 1 + 1e-9
         alone = single & ~np.isnan(sample.point) & (by_count | (not why))
         reasons[alone] = does_not_vary(self._asked.cluster)
         bad = bad | alone
-        flat &= ~by_count & ~bad
+        flat &= ~exact & ~bad
         reasons[flat] = NOT_MOVED
         bad = bad | flat
         lost = np.isnan(found.lower) & ~bad
@@ -405,8 +547,9 @@ class Estimates:
         if drawn.shape[0] and not why:
             some = ~bad & ~by_count & (many < drawn.shape[0])
             self._lacking += (1 - many[some] / drawn.shape[0]).tolist()
-        if not bad.all():
-            self._only_wilson = self._only_wilson is not False and bool(by_count[~bad].all())
+        rests = np.fmin(sample.units, rests)
+        few = ~bad & ~exact & (rests < FEW_CLUSTERS - 0.5)
+        self._few += np.maximum(np.rint(rests[few]), 1).astype(int).tolist()
         self._without += [reason for reason in reasons.tolist() if reason]
         columns = {
             "lower": np.where(bad, np.nan, found.lower),
@@ -510,15 +653,16 @@ def interval(
     drawn: Array,
     point: Array,
     asked: Wanted,
+    units: float,
     method: str = "percentile",
     range: tuple[float, float] = (-np.inf, np.inf),
 ) -> Array:
     """Return the bounds of the interval, float64 [2, s].
 
     NaN if the number is undefined or too few resamples define it, as for every other number.
+    ``units`` is the effective number of datums or clusters; see :meth:`Drawing.units`.
     """
     many = (~np.isnan(drawn)).sum(axis=0)
-    none = np.full(point.size, np.nan)
     found = METHODS[method].make(
         Sample(
             point=point,
@@ -526,8 +670,7 @@ def interval(
             range=range,
             drawn=drawn,
             left_out=np.zeros((0, point.size)),
-            trials=none,
-            variance=none,
+            units=np.full(point.size, units),
         )
     )
     ends = np.stack([found.lower, found.upper])

@@ -12,7 +12,7 @@ from ..metrics.registry import Metric
 from ..plan.summary import Computed, Tallied
 from ..schemas.arrays import Array
 from ..schemas.errors import ResultError
-from ..schemas.option_values import Wanted
+from ..schemas.option_values import FEW_CLUSTERS, Wanted
 from ..schemas.wording import option
 from ..tally.cells import Cells
 from .intervals import METHODS, WIDTHLESS, Sample, normal_cdf, t_cdf
@@ -56,11 +56,18 @@ def mcnemar(single: Single) -> float:
     return min(1.0, 2 * float(np.exp(ways - n * math.log(2)).sum()))
 
 
-def shared_trials(of_a: Array, of_b: Array, value: float) -> int:
-    """Count the datums that two equal shares rest on, if both agree on each; else 0."""
-    known_a, known_b = _defined_values((value, value, of_a, of_b))
-    shares = np.isin(known_a, (0.0, 1.0)).all() and np.array_equal(known_a, known_b)
-    return known_a.size if shares else 0
+def discordant(single: Single) -> tuple[int, int, int]:
+    """Count datums of two shares, those that only the second has right, and only the first.
+
+    All 0 unless both are shares of the same datums.
+    """
+    _, _, of_a, of_b = single
+    known_a, known_b = _defined_values(single)
+    if not known_a.size or not np.array_equal(np.isnan(of_a), np.isnan(of_b)):
+        return 0, 0, 0
+    if not all(np.isin(of, (0.0, 1.0)).all() for of in (known_a, known_b)):
+        return 0, 0, 0
+    return known_a.size, int((known_b > known_a).sum()), int((known_b < known_a).sum())
 
 
 def _defined_values(single: Single) -> tuple[Array, Array]:
@@ -73,13 +80,36 @@ def _defined_values(single: Single) -> tuple[Array, Array]:
     return of_a, of_b
 
 
-RANDOMISATION = "randomisation"
+def delong_p(gap: float, variance: float, clusters: float) -> float:
+    """Return the two-sided p of DeLong's test of two areas under ROC curves over the same datums.
+
+    Source: E. R. DeLong et al. (1988); with clusters N. Obuchowski (1997), and Student's t if they
+    are few.
+
+    Args:
+        gap: difference of the areas.
+        variance: its variance; NaN if unknown.
+        clusters: their number, infinite without any.
+    """
+    if math.isnan(variance):
+        return math.nan
+    if variance <= 0:
+        return 1.0 if abs(gap) < WIDTHLESS else math.nan
+    z = abs(gap) / math.sqrt(variance)
+    if clusters < FEW_CLUSTERS:
+        return max(0.0, 2 * (1 - t_cdf(z, max(1, round(clusters) - 1))))
+    return float(2 * normal_cdf(np.array([-z]))[0])
+
+
+RANDOMISATION, DELONG = "randomisation", "delong"
 TESTS: dict[str, Callable[[Single], float] | None] = {
     RANDOMISATION: None,
     "t": paired_t,
     "mcnemar": mcnemar,
+    DELONG: lambda single: math.nan,
 }
-"""Tests by the names of the option ``test``; None if the test uses resamples."""
+"""Tests by the names of the option ``test``; None if the test uses resamples. DeLong's is computed
+from placements, not from values of single datums."""
 
 
 # Many tests at once: p-values adjusted so that few of them are small by luck.
@@ -261,7 +291,6 @@ def compare_slice(
             pair[:, g] = drawn[:, before + at[0]]
     value, elsewhere = float(values[0]), float(values[each])
     method = METHODS[asked.method or metric.interval]
-    none = np.full(1, np.nan)
     found = method.make(
         Sample(
             point=np.array([value]),
@@ -269,8 +298,6 @@ def compare_slice(
             range=metric.range,
             drawn=pair[:, :1],
             left_out=np.zeros((0, 1)),
-            trials=none,
-            variance=none,
         )
     )
     return SliceComparison(

@@ -495,34 +495,126 @@ def with_unlisted(total: Array, hits: Array, positives: Array, negatives: Array)
     return _over(total, positives, np.nan)
 
 
-def delong_variance(view: ScoredView) -> Array:
-    """Return DeLong's variance of each label's area under the ROC curve, [group, label].
+_PLACED = 1 << 22  # rows of a label beyond which resamples are exact enough
 
-    NaN if a class has fewer than two members, if some datums do not list the label, and with
-    weights. Source: E. R. DeLong et al. (1988); placements of sorted scores as in X. Sun, W. Xu,
-    "Fast implementation of DeLong's algorithm" (2014).
+
+class Placements(msgspec.Struct, frozen=True):
+    """How many scores of the other class each score of a label beats.
+
+    Attributes:
+        unit: datum codes of positives, and of negatives; for rows in files, or if keys were given,
+            keys of their clusters.
+        wins: float64 [positives] and [negatives], twice the number of negatives below each
+            positive, and of positives above each negative; ties count 1.
     """
-    out = np.full(view.shape, np.nan)
-    if view.unit_weight is not None:
+
+    unit: tuple[Array, Array]
+    wins: tuple[Array, Array]
+
+    def minus(self, other: Placements, keys: Array | None) -> Placements | None:
+        """Differences of the wins of two runs; None if their classes differ in units.
+
+        Args:
+            keys: uint64, cluster of each unit; None without.
+        """
+        sides = []
+        for mine, theirs, won, lost in zip(
+            self.unit, other.unit, self.wins, other.wins, strict=True
+        ):
+            order, at = np.argsort(mine, kind="stable"), np.argsort(theirs, kind="stable")
+            if not np.array_equal(mine[order], theirs[at]):
+                return None
+            unit = mine[order]
+            sides.append((unit if keys is None else keys[unit], won[order] - lost[at]))
+        (a, won_a), (b, won_b) = sides
+        return Placements((a, b), (won_a, won_b))
+
+    def variance(self, *, clustered: bool = False) -> float:
+        """Variance of the area, the mean share of wins; NaN if a class has only one unit.
+
+        Sources: E. R. DeLong et al. (1988); with clusters N. Obuchowski, "Nonparametric analysis
+        of clustered ROC curve data" (1997).
+        """
+        pairs = 2.0 * self.wins[0].size * self.wins[1].size
+        if not clustered:
+            sizes = [one.size for one in self.wins]
+            if min(sizes) < 2:
+                return np.nan
+            each = zip(self.wins, sizes, strict=True)
+            return sum(float(one.var(ddof=1)) * n / pairs**2 for one, n in each)
+        every, code = np.unique(np.concatenate(self.unit), return_inverse=True)
+        total, sums = 0.0, []
+        for at, won in zip(np.split(code, [self.unit[0].size]), self.wins, strict=True):
+            count = np.bincount(at, minlength=every.size)
+            n = np.count_nonzero(count)
+            if n < 2:
+                return np.nan
+            sums.append(np.bincount(at, won, every.size) - count * (won.sum() / won.size))
+            total += n / (n - 1) * float((sums[-1] ** 2).sum())
+        total += 2 * every.size / (every.size - 1) * float((sums[0] * sums[1]).sum())
+        return max(0.0, total) / pairs**2
+
+
+def placements(view: ScoredView, keys: Array | None = None) -> dict[tuple[int, int], Placements]:
+    """Placements of every group and label with both classes.
+
+    Missing: labels that some datums do not list, or with very many rows; all with weights.
+    By mid-ranks: X. Sun, W. Xu, "Fast implementation of DeLong's algorithm" (2014).
+
+    Args:
+        keys: uint64 [n_datums], key of each datum's cluster.
+    """
+    out: dict[tuple[int, int], Placements] = {}
+    if view.unit_weight is not None or not view.has_scores:
         return out
-    found = view.ordered_rows.sorted
-    variances = np.full(found.start.size // N_OUTCOMES, np.nan)
-    sides = zip(*found.bounds(HIT), *found.bounds(OTHER), strict=True)
-    for s, (a, b, c, d) in enumerate(sides):
-        positives, negatives = found.score[a:b], found.score[c:d]
-        if min(positives.size, negatives.size) > 1:
-            won = [_placements(positives, negatives), 1 - _placements(negatives, positives)]
-            variances[s] = sum(float(one.var(ddof=1)) / one.size for one in won)
+    if view.parts is not None:
+        found = view.keyed_run
+        unit = found.key
+        assert unit is not None
+    else:
+        found, datum = view.ordered_rows.sorted, view.ordered_rows.datum
+        unit = datum if keys is None else keys[datum]
     hits, others, _ = view.listed
     complete = (hits == view.positives) & (others == view.negatives)
-    return np.where(complete, view.spread(variances, np.nan), np.nan)
+    sides = zip(*found.bounds(HIT), *found.bounds(OTHER), strict=True)
+    for s, (a, b, c, d) in enumerate(sides):
+        group, slot = divmod(s, view.slots.size)
+        label = int(view.slots[slot])
+        if complete[group, label] and a < b and c < d and b - a + d - c <= _PLACED:
+            positives, negatives = found.score[a:b], found.score[c:d]
+            lost = _beaten(negatives, positives)
+            wins = _beaten(positives, negatives), 2.0 * positives.size - lost
+            out[group, label] = Placements((unit[a:b], unit[c:d]), wins)
+    return out
 
 
-def _placements(scores: Array, others: Array) -> Array:
-    """Return the share of ``others`` below each score, ties counting half; both ascending."""
+def _beaten(scores: Array, others: Array) -> Array:
+    """Return twice the number of ``others`` below each score, ties 1; both ascending."""
     below, upto = (np.searchsorted(others, scores, side) for side in ("left", "right"))
-    placed: Array = (below + upto) / 2 / others.size
-    return placed
+    return (below + upto).astype(np.float64)
+
+
+def area_variances(view: ScoredView, keys: Array | None, *, clustered: bool) -> Array:
+    """Return variances of areas under ROC curves, and the numbers in each class.
+
+    Args:
+        keys: uint64 [n_datums], key of each datum's cluster; None if they are in files.
+        clustered: several datums may have one key.
+
+    Returns:
+        float64 [3, group, label]: variance, effective numbers of positives and of negatives; NaN
+        if unknown.
+    """
+    out = np.full((3, *view.shape), np.nan)
+    for place, one in placements(view, keys).items():
+        sizes = [_kish(unit) if clustered else unit.size for unit in one.unit]
+        out[:, *place] = one.variance(clustered=clustered), *sizes
+    return out
+
+
+def _kish(clusters: Array) -> float:
+    each = np.unique(clusters, return_counts=True)[1].astype(float)
+    return float(each.sum() ** 2 / (each**2).sum())
 
 
 def partial_area(view: ScoredView, limit: float) -> Array:

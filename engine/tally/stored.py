@@ -58,7 +58,8 @@ def save(
             :func:`load` may check.
         about: further JSON-compatible data.
         lasting: sync to disk, so that the file survives a machine failure; unnecessary for files
-            that are useless after one.
+            that
+            are useless after one.
 
     Raises:
         OSError: the disk is full, or the folder cannot be written.
@@ -353,7 +354,8 @@ def _arrow(flat: Array) -> Any:
     """Convert an array to Arrow values; numbers share their bytes.
 
     Arrow's conversions from and to NumPy import pandas if it is installed, which costs every
-    process half a second.
+    process
+    half a second.
     """
     import pyarrow as pa
 

@@ -130,4 +130,6 @@ def test_delong_is_the_variance_of_placements(seed: int) -> None:
     row = card.metrics.row(0, named=True)
     assert row["value"] == pytest.approx(won.mean())
     assert row["se"] == pytest.approx(se)
-    assert row["upper"] == pytest.approx(min(1.0, row["value"] + 1.959963985 * se))
+    area = row["value"]
+    odds = np.log(area / (1 - area)) + 1.959963985 * se / (area * (1 - area))
+    assert row["upper"] == pytest.approx(1 / (1 + np.exp(-odds)))

@@ -99,11 +99,9 @@ def test_shares_of_datums_have_wilsons_interval() -> None:
             own = binomtest(round(row["value"] * many), many).proportion_ci(0.95, method="wilson")
             assert row["trials"] == many
             assert (row["lower"], row["upper"]) == pytest.approx((own.low, own.high), abs=1e-12)
-    for more in ({"method": "percentile"}, {"cluster": "part"}):
-        parts = table.with_columns(part=pl.int_range(table.height) // 2)
-        own = ee.score(parts, metrics=["Accuracy", "Recall"], **ASKED, **more).metrics
-        assert own.filter(pl.col("value") < 1)["trials"].null_count() == own.height - 1
-        assert own.filter(pl.col("value") < 1)["lower"].null_count() == 0
+    own = ee.score(table, metrics=["Accuracy", "Recall"], method="percentile", **ASKED).metrics
+    assert own.filter(pl.col("value") < 1)["trials"].null_count() == own.height - 1
+    assert own.filter(pl.col("value") < 1)["lower"].null_count() == 0
 
 
 def labels(n_rare: int) -> pl.DataFrame:
@@ -155,7 +153,6 @@ def test_an_empty_side(empty: str) -> None:
     found, truths = boxes(5).with_columns(score=0.5), boxes(5)
     sides = (found.clear(), truths) if empty == "predictions" else (found, truths.clear())
     card = ee.score(*sides, task="detection", metrics=["AP", "mAP"], **ASKED)
-    assert set(card.metrics["metric"]) == {"AP", "mAP"}
     for row in card.metrics.iter_rows(named=True):
         if empty == "predictions":
             assert (row["value"], row["lower"], row["upper"]) == (0, None, None)
@@ -189,14 +186,6 @@ def test_no_nan_in_any_frame() -> None:
         ({"method": "bca"}, {"code": "option_unread", "option": "method", "value": "bca"}),
         ({"intervals": 95, "draws": 19}, {"code": "option_value", "option": "draws", "value": 19}),
         ({"intervals": 95, "method": "bcq"}, {"code": "unknown_name", "value": "bcq"}),
-        (
-            {"intervals": 95, "method": "wilson", "cluster": "v"},
-            {"code": "options_conflict", "options": ["method", "cluster"]},
-        ),
-        (
-            {"intervals": 95, "method": "delong", "cluster": "v"},
-            {"code": "options_conflict", "options": ["method", "cluster"]},
-        ),
     ],
 )
 def test_options_that_mean_nothing(options: dict[str, Any], refusal: dict[str, Any]) -> None:

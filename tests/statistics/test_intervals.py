@@ -236,8 +236,11 @@ def test_what_is_no_proportion_has_no_interval_of_wilsons() -> None:
 
 
 def test_delongs_interval_is_of_the_variance() -> None:
-    found = made("delong", [0.8, 0.98, 0.5], variance=np.array([0.0004, 0.0004, np.nan]))
-    reach = stats.norm.ppf(0.975) * 0.02
-    assert found.lower[:2] == pytest.approx([0.8 - reach, 0.98 - reach])
-    assert found.upper[:2] == pytest.approx([0.8 + reach, 1.0])
+    area = np.array([0.8, 0.98, 0.5])
+    known = np.array([[0.0004, 0.0004, np.nan], [50, 50, np.nan], [90, 90, np.nan]])
+    found = made("delong", area, variance=known)
+    odds = np.log(area / (1 - area))
+    reach = stats.norm.ppf(0.975) * 0.02 / (area * (1 - area))
+    for ends, at in ((found.lower, odds - reach), (found.upper, odds + reach)):
+        assert ends[:2] == pytest.approx(1 / (1 + np.exp(-at[:2])))
     assert np.isnan([found.lower[2], found.upper[2], found.se[2]]).all()

@@ -30,7 +30,7 @@ from ....tally.cells import Cells, parameters
 from ....tally.draws import Draws
 from ....tally.ranked_points import first_of, last_of, segment_of
 from ....tally.scored_view import ScoredDraws, ScoredView
-from ....tally.sorted_scores import delong_variance, partial_area
+from ....tally.sorted_scores import area_variances, partial_area, placements
 from ..dialects import Settings
 from .counts import metric
 
@@ -209,7 +209,9 @@ _RANKING_METRICS = (
         f"Valor metrics document, ROCAUC; {_SKLEARN}.roc_auc_score; Hanley and McNeil 1982",
         _label_auc,
         aliases=("AUROC", "roc_auc", "roc_auc_score", "AUC"),
-        variance=lambda view, settings: [delong_variance(view)],
+        interval="logit",
+        variance=area_variances,
+        placements=placements,
         formula=r"\frac{1}{n_+ n_-} \sum_{i \in +} \sum_{j \in -} \left([s_i > s_j] +"
         r" \tfrac{1}{2} [s_i = s_j]\right)",
     ),
@@ -220,6 +222,7 @@ _RANKING_METRICS = (
         " its own labels (samples, with average='samples').",
         f"Valor metrics document, mROCAUC; {_SKLEARN}.roc_auc_score(multi_class='ovr')",
         _mean_auc,
+        interval="logit",
         averages=("macro", "micro", "weighted", "samples"),
         params=("average",),
         aliases=("roc_auc_ovr", "roc_auc_ovr_weighted"),

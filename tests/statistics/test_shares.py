@@ -1,0 +1,179 @@
+"""Intervals of shares: effective numbers, and differences of shares of the same datums."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import optimize, stats
+
+import evalengine as ee
+from evalengine.jobs.gates import parse_gates
+from evalengine.jobs.verdicts import judge_gates, numbers_of
+from evalengine.statistics.intervals import tango
+
+
+def wilson(p: float, n: float, z: float) -> tuple[float, float]:
+    middle, reach = (p + z * z / 2 / n), z * np.sqrt(p * (1 - p) / n + z * z / 4 / n / n)
+    return (middle - reach) / (1 + z * z / n), (middle + reach) / (1 + z * z / n)
+
+
+def table(right: Any, **columns: Any) -> pl.DataFrame:
+    """One table of both sides, in which some datums are right."""
+    n = len(right)
+    prediction = np.where(right, "a", "b")
+    return pl.DataFrame(
+        {"datum_id": range(n), "prediction": prediction, "target": ["a"] * n, **columns}
+    )
+
+
+def accuracy(frame: pl.DataFrame, **options: Any) -> dict[str, Any]:
+    card = ee.score(frame, metrics=["Accuracy"], task="classification", intervals=0.95, **options)
+    return card.metrics.row(0, named=True)
+
+
+# The score interval of a difference.
+
+
+def constrained(n: int, gained: int, lost: int, change: float) -> float:
+    """Tango's statistic, with the nuisance parameter found by maximising the likelihood."""
+
+    def loss(q: float) -> float:
+        p = [q + change, q, 1 - 2 * q - change]
+        counts = [gained, lost, n - gained - lost]
+        return -sum(c * np.log(max(x, 1e-300)) for c, x in zip(counts, p, strict=True) if c)
+
+    low, high = max(0.0, -change), (1 - change) / 2
+    q = optimize.minimize_scalar(loss, bounds=(low, high), options={"xatol": 1e-12}).x
+    return (gained - lost - n * change) / np.sqrt(n * (2 * q + change - change**2))
+
+
+@pytest.mark.parametrize(
+    ("n", "gained", "lost"), [(21, 1, 7), (50, 12, 2), (44, 0, 1), (75, 14, 5), (20, 20, 0)]
+)
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_tango_by_maximised_likelihood(n: int, gained: int, lost: int, level: float) -> None:
+    z = stats.norm.ppf((1 + level) / 2)
+    ends = [float(end[0]) for end in tango(*np.array([[n], [gained], [lost]], float), level)]
+    for end, expected in zip(ends, (z, -z), strict=True):
+        if abs(end) < 1:
+            assert constrained(n, gained, lost, end) == pytest.approx(expected, rel=1e-4)
+
+
+def test_tango_as_published() -> None:
+    """M. Fagerland et al. (2014), airway hyper-responsiveness: 2 against 8 of 21."""
+    low, high = tango(np.array([21.0]), np.array([1.0]), np.array([7.0]), 0.95)
+    assert (round(low[0], 3), round(high[0], 3)) == (-0.517, -0.026)
+
+
+def test_differences_of_accuracies_are_tangos() -> None:
+    rng = np.random.default_rng(0)
+    first, second = rng.random((2, 60)) < 0.8
+    found = ee.compare(
+        table(first), table(second), metrics=["Accuracy", "Recall"], draws=50
+    ).differences
+    counts = [[60.0], [(second & ~first).sum()], [(first & ~second).sum()]]
+    ends = [end[0] for end in tango(*np.array(counts, float), 0.95)]
+    shares = found.filter(pl.col("average").is_null(), pl.col("label_value").fill_null("a") == "a")
+    assert shares.height == 2
+    for row in shares.iter_rows(named=True):
+        assert [row["lower"], row["upper"]] == pytest.approx(ends)
+    clustered = ee.compare(
+        *(table(one, doc=np.arange(60) // 3) for one in (first, second)),
+        metrics=["Accuracy"], draws=50, cluster="doc",
+    ).differences  # fmt: skip
+    assert clustered["lower"][0] != pytest.approx(ends[0])
+
+
+def test_swapped_runs_negate_the_interval() -> None:
+    rng = np.random.default_rng(1)
+    runs = [table(one) for one in rng.random((2, 40)) < 0.7]
+    one, other = (
+        ee.compare(*pair, metrics=["Accuracy"], draws=50).differences.row(0, named=True)
+        for pair in (runs, runs[::-1])
+    )
+    assert one["lower"] == pytest.approx(-other["upper"])
+    assert one["p"] == other["p"]
+
+
+# Effective numbers.
+
+
+def test_weights_count_by_kish() -> None:
+    rng = np.random.default_rng(2)
+    right, weight = rng.random(200) < 0.8, rng.lognormal(0, 1.5, 200)
+    row = accuracy(table(right, weight=weight), draws=4000)
+    kish = weight.sum() ** 2 / (weight**2).sum()
+    assert row["trials"] == pytest.approx(kish, rel=0.1)
+    z = stats.norm.ppf(0.975)
+    ends = wilson((right * weight).sum() / weight.sum(), kish, z)
+    assert [row["lower"], row["upper"]] == pytest.approx(ends, abs=0.01)
+
+
+@pytest.mark.parametrize("n_clusters", [8, 60])
+def test_clusters_count_by_their_variance(n_clusters: int) -> None:
+    rng = np.random.default_rng(3)
+    doc = np.repeat(np.arange(n_clusters), 5)
+    right = rng.random(doc.size) < np.repeat(rng.beta(4, 1, n_clusters), 5)
+    row = accuracy(table(right, doc=doc), cluster="doc", draws=4000)
+    p = right.mean()
+    surplus = np.bincount(doc, right - p)
+    between = (surplus**2).sum() / doc.size**2 * n_clusters / (n_clusters - 1)
+    z = stats.norm.ppf(0.975)
+    t = stats.t.ppf(0.975, n_clusters - 1) if n_clusters < 20 else z
+    n = min(p * (1 - p) / between, doc.size) * (z / t) ** 2
+    assert row["trials"] == pytest.approx(n, rel=0.1)
+    assert [row["lower"], row["upper"]] == pytest.approx(wilson(p, n, z), abs=0.015)
+
+
+def test_clusters_that_are_all_right_count_once_each() -> None:
+    row = accuracy(table([True] * 60, doc=np.arange(60) // 5), cluster="doc", draws=4000)
+    assert row["trials"] == pytest.approx(12, abs=1)
+    assert row["lower"] == pytest.approx(wilson(1.0, 12, stats.norm.ppf(0.975))[0], abs=0.02)
+
+
+def test_gates_take_exact_ends_of_the_effective_number() -> None:
+    card = ee.score(
+        table([True] * 60, doc=np.arange(60) // 5),
+        metrics=["Accuracy"], task="classification", intervals=0.95, cluster="doc",
+    )  # fmt: skip
+    (found,) = judge_gates(parse_gates(["Accuracy >= 0.9 surely"], ()), numbers_of(card))
+    n = card.metrics["trials"][0]
+    assert (found.status, found.lower) == ("failed", pytest.approx(0.025 ** (1 / n)))
+
+
+def test_intervals_of_few_clusters_are_wider() -> None:
+    rng = np.random.default_rng(4)
+    n = 6
+    doc = np.repeat(np.arange(n), 20)
+    target = rng.normal(0, 1, doc.size)
+    frame = pl.DataFrame(
+        {
+            "target": target,
+            "prediction": target + rng.normal(rng.normal(0, 1, n)[doc], 1),
+            "doc": doc,
+        }
+    )
+    card = ee.score(
+        frame, metrics=["MAE"], task="regression", intervals=0.95, cluster="doc",
+        method="normal", draws=4000,
+    )  # fmt: skip
+    row = card.metrics.row(0, named=True)
+    reach = stats.t.ppf(0.975, n - 1) * np.sqrt(n / (n - 1)) * row["se"]
+    assert row["upper"] - row["value"] == pytest.approx(reach, rel=0.03)
+    (note,) = (one for one in card.findings if one.code == "few_clusters")
+    assert "6" in note.message
+
+
+def test_the_note_on_few_counts_positives() -> None:
+    at = np.arange(500)
+    target = np.where(at < 7, "rare", "common")
+    found = np.where((at < 5) | (at % 50 == 10), "rare", "common")
+    frame = pl.DataFrame({"target": target, "prediction": found})
+    asked: dict[str, Any] = {"task": "classification", "intervals": 0.95}
+    few = ee.score(frame, metrics=["F1"], **asked)
+    assert any(one.code == "few_clusters" and "7" in one.message for one in few.findings)
+    fit = ee.score(frame, metrics=["Recall", "Accuracy"], **asked)  # in closed form
+    assert not any(one.code == "few_clusters" for one in fit.findings)
