@@ -160,7 +160,8 @@ class Examples:
         }
         by_tables: dict[tuple[str, ...], list[str]] = defaultdict(list)
         for name, one in self.found.items():
-            by_tables[one.words[: one.words.index("--metric")]].append(name)
+            if "--metric" in one.words:
+                by_tables[one.words[: one.words.index("--metric")]].append(name)
         self.elsewhere: dict[str, dict[str, str]] = defaultdict(dict)
         for words, names in by_tables.items():
             if "--dialect" not in words:
@@ -212,7 +213,7 @@ def example(metric: Metric, lines: Iterable[tuple[str, ...]]) -> Example | None:
     """The first of some tables of which a metric has a number; else one that says why not."""
     best = None
     for line in lines:
-        words = (*line, "--metric", metric.name)
+        words = (*line, *asked_for(metric))
         rows = metric.frame in PRINTED and metric.frame not in ("metrics", "confusion")
         if rows:
             words = (*words, "--frame", metric.frame)
@@ -228,6 +229,13 @@ def example(metric: Metric, lines: Iterable[tuple[str, ...]]) -> Example | None:
                 return found
             best = best or found
     return best
+
+
+def asked_for(metric: Metric) -> tuple[str, str]:
+    """The option that asks for a metric; values have statistics of the table's metrics."""
+    if registry.is_open(metric.task):
+        return "--statistic", {"Quantile": "p95"}.get(metric.name, metric.name.lower())
+    return "--metric", metric.name
 
 
 def run(words: Iterable[str]) -> str:

@@ -12,14 +12,13 @@ import polars as pl
 
 from . import dialects, metrics, tasks
 from .executors import Threads
-from .ingest.frames import checked_frames
 from .ingest.opening import Tables
 from .ingest.problems import count_of
 from .ingest.rules.columns import describe_columns
 from .ingest.values import sides_by_name
 from .plan import planner
 from .progress import Progress
-from .run import messages_of, open_tables, rows_of, score_tables, unanswered
+from .run import checked_rows, messages_of, open_tables, rows_of, score_tables, unanswered
 from .schemas.errors import OptionError
 from .schemas.option_values import make_options
 from .schemas.options import Options
@@ -148,11 +147,10 @@ def check(
     opened = open_tables(
         Tables(predictions, ground_truths, datums, labels, storage_options), chosen
     )
-    frames = checked_frames(opened.inputs, opened.plan.task, opened.plan.options)
-    plan = planner.fitted(opened.plan, frames)
+    frames = checked_rows(opened)
     heights = rows_of(frames)
-    planner.examine(plan, frames, Threads(chosen.threads))
-    messages = messages_of(unanswered(plan, frames.notes))
+    planner.examine(opened.plan, frames, Threads(chosen.threads))
+    messages = messages_of(unanswered(opened.plan, frames.notes))
     return CheckReport(
         rows=heights,
         sources=frames.sources,
@@ -211,11 +209,9 @@ def explain(
     if predictions is None:
         return planner.explain(planner.make_plan(chosen, _task_of(chosen)))
     opened = open_tables(tables, chosen)
-    plan = opened.plan
-    memory = partitions.describe_memory(plan, opened.inputs, plan.options)
-    frames = checked_frames(opened.inputs, plan.task, plan.options)
-    plan = planner.fitted(plan, frames)
-    message = "\n".join([planner.explain(plan), *memory])
+    memory = partitions.describe_memory(opened.plan, opened.inputs, opened.options)
+    frames = checked_rows(opened)
+    message = "\n".join([planner.explain(opened.plan), *memory])
     inputs = [
         f"input     {name.replace('_', ' ')}: {count_of(count, 'row')}"
         f" from {frames.sources.get(name)}"

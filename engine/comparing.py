@@ -46,6 +46,8 @@ _FREE = (
     "metrics",
     "by",
     "task",
+    "human",
+    "label_next",
 )
 """Options in which runs that are compared may differ."""
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -540,6 +542,8 @@ def _same_truth(
         return [], []
     (name, first), *rest = runs.items()
     truth_of = first.plan.does.truth
+    if not first.plan.does.truths:
+        return [], []
     if truth_of is None:
         if None not in facts and len({fact["source"] for fact in facts if fact}) == 1:
             return [], []

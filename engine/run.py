@@ -24,7 +24,7 @@ from .executors import Threads
 from .executors.processes import pool_of
 from .exports import makers
 from .ingest.files import Room
-from .ingest.frames import Frames, checked_frames
+from .ingest.frames import Each, Frames, checked_frames, in_turn
 from .ingest.geometry import wanted_fields
 from .ingest.infer import infer_task
 from .ingest.opening import Inputs, Tables, open_inputs
@@ -117,7 +117,18 @@ def open_tables(tables: Tables, options: Options) -> Opened:
     now = wanted_fields(plan.options.iou_type, plan.options.convert_to)
     if now != wanted_fields(options.iou_type, options.convert_to):  # the dialect changed them
         inputs = open_inputs(tables, plan.options, room=room)
-    return Opened(tables, options, plan, inputs, begun)
+    return Opened(tables, plan.options, plan, inputs, begun)
+
+
+def checked_rows(run: Opened, each: Each = in_turn) -> Frames:
+    """Read and check the rows of open tables, and fit the plan of the run to them.
+
+    Args:
+        each: runs functions at the same time.
+    """
+    frames = checked_frames(run.inputs, run.plan.task, run.plan.options, each)
+    run.plan = planner.fitted(run.plan, frames)
+    return frames
 
 
 _POINTS_ALONE = (
@@ -155,16 +166,20 @@ def score_tables(
     address: str | None = None,
     progress: Progress | bool | None = None,
     paged: bool = False,
+    planned: Callable[[planner.Plan], None] | None = None,
 ) -> Scorecard:
     """Score tables, with the arguments of :func:`evalengine.score` and validated options.
 
     Args:
         paged: count data for the report whatever the metrics. The default metrics do so anyway if
             rows are in memory.
+        planned: checks the plan, before rows are read.
     """
     wanted(options)  # raises before any table is read
     step("reading and checking")
     run = open_tables(tables, options)
+    if planned is not None:
+        planned(run.plan)
     if paged:
         run.plan = msgspec.structs.replace(run.plan, paged=True)
     return score_opened(run, executor=executor, address=address)
@@ -187,8 +202,6 @@ def score_opened(
             until they are closed; skips intervals.
     """
     plan, inputs, options = run.plan, run.inputs, run.options
-    if options.iou_type != plan.options.iou_type:
-        options = options.replace(iou_type=plan.options.iou_type)
     if options.limits:
         limits.refuse(plan)
     intervals = None if held or disk is not None else wanted(options)
@@ -206,16 +219,18 @@ def score_opened(
                     result = partitions.run(
                         found, plan, options, workers, estimates, held=held, disk=disk
                     )
+                    if plan.does.judge and not held and disk is None:
+                        _judge_the_judge(result, options)
                     return _scored(run, result, options)
             finally:
                 workers.close()
     elif options.memory_limit is not None:
         unlimited = "the threads of a given executor work on them together"
     threads = Threads(options.threads, None if isinstance(executor, str) else executor)
-    frames = checked_frames(inputs, plan.task, options, threads.each)
     if options.metrics is None and not held and not plan.paged:
-        plan = msgspec.structs.replace(plan, paged=True)
-    plan = planner.fitted(plan, frames)
+        run.plan = msgspec.structs.replace(plan, paged=True)
+    frames = checked_rows(run, threads.each)
+    plan = run.plan
     if unlimited:
         message = f"all rows are kept in the memory of one process: {unlimited}."
         frames.notes.append(Note("not_in_parts", message))
@@ -237,7 +252,37 @@ def score_opened(
     result.recognised, result.sources = frames.recognised, frames.sources
     result.facts = {**frames.facts, "columns": frames.columns}
     result.seconds = {"read": loaded - run.begun, **tallies.seconds}
+    if plan.does.judge and not held and disk is None:
+        _judge_the_judge(result, options)
     return _scored(run, result, options)
+
+
+def _judge_the_judge(result: Result, options: Options) -> None:
+    """Add what human labels say of a judge, or a note that intervals say nothing of that."""
+    if options.human is None and options.label_next is None:
+        if options.drawn:
+            result.notes = [*result.notes, Note("judge_not_checked", _NOT_CHECKED)]
+        return
+    from .statistics.human import add_human
+
+    def verdicts(table: pl.DataFrame) -> tuple[pl.DataFrame, Sequence[Finding]]:
+        plain = Options()
+        own = options.replace(**{name: getattr(plain, name) for name in _NOT_OF_LABELS})
+        card = score_tables(Tables(table), own.replace(task=result.plan.task, metrics=None))
+        return card.per_datum, card.findings
+
+    add_human(result, options, verdicts)
+
+
+_NOT_OF_LABELS = (
+    *("by", "where", "columns", "human", "label_next", "memory_limit", "scratch"),
+    *("intervals", "draws", "seed", "cluster", "method"),
+)
+"""Options of a run that do not apply to its table of human labels."""
+_NOT_CHECKED = (
+    "intervals describe what the judge would say of more such rows, not whether it is right. Give"
+    f" human labels of some rows: {option('human', 'labels.parquet')}."
+)
 
 
 def _may_be_large(inputs: Inputs) -> bool:
@@ -292,7 +337,7 @@ def _summarised(
 
 
 def unanswered(plan: planner.Plan, notes: Sequence[Note], truths: int | None = None) -> list[Note]:
-    """Return notes, with many datums without predictions raised to a warning.
+    """Return the notes; that on datums without predictions becomes a warning if there are many.
 
     Datums with ground truths count. Other warnings about missing datums come first.
 
@@ -444,6 +489,8 @@ def card_of_tallies(
     """
     result = _summarised(plan, tallies, threads, wanted(options))
     result = msgspec.structs.replace(result, **fields)
+    if plan.does.judge:
+        _judge_the_judge(result, options)
     return _card(result, options, messages + messages_of(result.notes))
 
 

@@ -16,6 +16,7 @@ NAMES = (
     "text",
     "judged",
     "regression",
+    "values",
 )
 
 
@@ -27,6 +28,8 @@ TABLE = "table"
 """Role of a single table that contains both sides."""
 TRAINING = "training"
 """Role of a model's training data, for numbers relative to it."""
+HUMAN = "human"
+"""Role of human labels of judged rows."""
 DATUMS = "datums"
 LABELS = "labels"
 
@@ -45,7 +48,8 @@ class Column(msgspec.Struct, frozen=True):
             list of strings), ``text_list`` (the same, converted to a list), ``verdict`` (string,
             number or boolean, stored as text), ``number``, ``whole`` (an integer), ``flag``,
             ``list``, ``any`` (no list), ``vector`` (a list or array of numbers), ``vectors`` (the
-            same, or a list of several).
+            same, or a list of several),
+            ``value`` (a number or boolean; NaN is a null).
         about: one line for ``evalengine schemas``.
         aliases: names in other tools, most common first; compared without case.
         nullable: rows may be null.
@@ -139,6 +143,8 @@ class Table(msgspec.Struct, frozen=True):
         measured: columns that are signs only if their values are fractional numbers; then tasks for
             which they would be labels are excluded.
         as_written: dialects that compare unmodified corners of Pascal VOC files.
+        unpivoted: columns replaced by the option ``value_columns``, if rows have a column per
+            metric.
     """
 
     task: str
@@ -172,6 +178,7 @@ class Table(msgspec.Struct, frozen=True):
     together: tuple[str, ...] = ()
     found_by: tuple[str, ...] = ()
     as_written: tuple[str, ...] = ()
+    unpivoted: tuple[str, ...] = ()
     made_of: str = ""
     made_by: tuple[str, str] = ("", "")
 

@@ -81,6 +81,8 @@ class Named(TypedDict, total=False):
     coverage: str | None
     strict_mode: bool | None
     penalize_ambiguous: bool | None
+    human: Any
+    label_next: int | None
     rouge_types: str | Iterable[str] | None
     use_stemmer: bool | None
     rouge_tokenizer: str | None
@@ -104,6 +106,9 @@ class Named(TypedDict, total=False):
     n_features: int | None
     training: Any
     seasonality: int | None
+    value_columns: str | Iterable[str] | None
+    statistics: str | Iterable[str] | None
+    better: Mapping[str, str] | None
     limits: bool | None
     intervals: float | None
     draws: int | None

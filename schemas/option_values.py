@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, NamedTuple, get_args, get_origin
@@ -239,10 +240,9 @@ class _ObjectValue:
 class HeldTable(_ObjectValue):
     """A table in memory; its ``digest`` is set once its content is read."""
 
-    _option = "training"
-
-    def __init__(self, name: str, held: Any = None, digest: str = "") -> None:
+    def __init__(self, option: str, name: str, held: Any = None, digest: str = "") -> None:
         super().__init__(name, held)
+        self._option = option
         self.digest = digest
 
     @property
@@ -264,13 +264,14 @@ class HeldTable(_ObjectValue):
         return hash(HeldTable)  # digests come later, and equal ones may have other names
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return HeldTable, (self.name, None, self.digest)
+        return HeldTable, (self._option, self.name, None, self.digest)
 
 
-def as_training(given: Any) -> str | tuple[str, ...] | HeldTable:
-    """Normalise the option ``training``.
+def as_table(option: str, given: Any) -> str | tuple[str, ...] | HeldTable:
+    """Normalise an option that is a table.
 
     Args:
+        option: its name.
         given: a path, a glob, paths, or any table that ``score`` takes.
     """
     if isinstance(given, HeldTable):
@@ -280,14 +281,14 @@ def as_training(given: Any) -> str | tuple[str, ...] | HeldTable:
     if isinstance(given, (list, tuple)) and given and all(isinstance(one, str) for one in given):
         return given[0] if len(given) == 1 else tuple(given)
     if isinstance(given, Mapping) and "object" in given and {*given} <= {"object", "sha256"}:
-        return HeldTable(str(given["object"]), digest=str(given.get("sha256", "")))
+        return HeldTable(option, str(given["object"]), digest=str(given.get("sha256", "")))
     kind = type(given)
     rows = (
         f" of {len(given):,} rows"
         if hasattr(given, "columns") and hasattr(given, "__len__")
         else ""
     )
-    return HeldTable(f"{kind.__module__.split('.')[0]}.{kind.__qualname__}{rows}", given)
+    return HeldTable(option, f"{kind.__module__.split('.')[0]}.{kind.__qualname__}{rows}", given)
 
 
 # Embedders: an endpoint, or a user's object, that converts texts to vectors.
@@ -604,7 +605,8 @@ _CONVERT: dict[str, Callable[[Any], Any]] = {
     "thresholds": read_thresholds,
     "keypoint_sigmas": as_sigmas,
     "embedder": as_embedder,
-    "training": as_training,
+    "training": partial(as_table, "training"),
+    "human": partial(as_table, "human"),
     "match": lambda name: str(name).lower().removesuffix("_match"),
     "positive_label": lambda label: label.item() if hasattr(label, "item") else label,
 }
@@ -636,6 +638,11 @@ class Wanted(msgspec.Struct, frozen=True):
     cluster: str | None
 
 
+def _labelling(options: Options) -> bool:
+    """Whether human labels read the seed and the cluster."""
+    return options.human is not None or options.label_next is not None
+
+
 def wanted(options: Options) -> Wanted | None:
     """Return the requested intervals; None without any.
 
@@ -645,7 +652,7 @@ def wanted(options: Options) -> Wanted | None:
     if options.intervals is None:
         for name in ("draws", "seed", "cluster", "method"):
             given = getattr(options, name)
-            if given is not None:
+            if given is not None and (name in ("draws", "method") or not _labelling(options)):
                 raise OptionError(
                     f"{option(name, given)} is of intervals: add {option('intervals', 0.95)}.",
                     code="option_unread",

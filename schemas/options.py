@@ -52,6 +52,9 @@ ELSEWHERE = {
     "relevance_level": "relevance_levels",
     "column_map": "columns",
     "rename": "columns",
+    "values": "value_columns",
+    "statistic": "statistics",
+    "directions": "better",
     "weights": "bleu_weights",
     "smoothing_function": "smoothing",
     "smooth_method": "smoothing",
@@ -136,6 +139,7 @@ class Option(msgspec.Struct, frozen=True):
 CLASSIFICATION, DETECTION, TRACKING = ("classification",), ("detection",), ("tracking",)
 SEGMENTATION, PANOPTIC, RETRIEVAL = ("segmentation",), ("panoptic",), ("retrieval",)
 TEXT, JUDGED, REGRESSION = ("text",), ("judged",), ("regression",)
+VALUES = ("values",)
 
 TOPICS = (
     RUN := "Task, metrics and slices",
@@ -151,6 +155,7 @@ TOPICS = (
     RASTERS := "Raster files",
     LISTS := "Ranked lists",
     VERDICTS := "Verdicts",
+    STATISTICS := "Values",
     NUMBERS := "Errors of numbers",
     FORECASTS := "Forecasts",
     ROUGE := "ROUGE",
@@ -277,6 +282,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         coverage: How much of a text its claims are to cover: low or high; low.
         strict_mode: Judged values below the best count as the worst (deepeval); false.
         penalize_ambiguous: Undecided verdicts count against Faithfulness (deepeval); false.
+        human: Table of human labels of some judged rows (datum_id, value), to correct the judge's
+            mean. E.g. labels.parquet
+        label_next: Rows to label next, in the frame to_label; 100 with human. E.g. 200
         rouge_types: Variants of ROUGE; rouge1, rouge2, rougeL and rougeLsum. E.g. rouge1,rougeL
         use_stemmer: Whether ROUGE stems tokens of four letters and more (Porter); false.
         rouge_tokenizer: Tokens of ROUGE: ascii (rouge-score's), or unicode. E.g. unicode
@@ -307,6 +315,13 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         n_features: Features of the model, for AdjustedR2. E.g. 12
         training: Table of series before the forecasts, for MASE and RMSSE. E.g. train.parquet
         seasonality: Steps back that the naive forecast of training looks; 1. E.g. 7
+        value_columns: Columns of numbers or booleans, one per metric, of a table with one row per
+            datum; all columns of numbers but ids, weights and slices unless given. E.g.
+            COMET,latency
+        statistics: Statistics of values: mean, sum, median, std, min, max, or percentiles such as
+            p95; mean. E.g. mean,p95
+        better: Better direction of own metrics, higher or lower; without it comparisons say higher
+            and lower. E.g. COMET=higher
         limits: Add frame limits: how far numbers could move by open choices; false.
         intervals: Confidence of intervals of every metric: 0.95, or 95 percent; none. E.g. 95
         draws: Number of bootstrap resamples for intervals and comparisons; 1,000. E.g. 10000
@@ -489,6 +504,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     coverage: Annotated[str | None, Option(VERDICTS, JUDGED, accepts=("low", "high"))] = None
     strict_mode: Annotated[bool | None, Option(VERDICTS, JUDGED, False)] = None
     penalize_ambiguous: Annotated[bool | None, Option(VERDICTS, JUDGED, False)] = None
+    human: Annotated[Any, Option(VERDICTS, JUDGED)] = None
+    label_next: Annotated[int | None, Option(VERDICTS, JUDGED, accepts=FROM_0)] = None
     rouge_types: Annotated[
         tuple[str, ...] | None,
         Option(
@@ -546,6 +563,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     n_features: Annotated[int | None, Option(NUMBERS, REGRESSION, accepts=FROM_0)] = None
     training: Annotated[Any, Option(FORECASTS, REGRESSION)] = None
     seasonality: Annotated[int | None, Option(FORECASTS, REGRESSION, accepts=FROM_1)] = None
+    value_columns: Annotated[tuple[str, ...] | None, Option(STATISTICS, VALUES)] = None
+    statistics: Annotated[tuple[str, ...] | None, Option(STATISTICS, VALUES, ("mean",))] = None
+    better: Annotated[dict[str, str] | None, Option(STATISTICS, VALUES)] = None
     limits: Annotated[bool | None, Option(OPEN, DETECTION + RETRIEVAL)] = None
     intervals: Annotated[float | None, Option(INTERVALS)] = None
     draws: Annotated[int | None, Option(INTERVALS, default=1000, accepts=Range(20))] = None

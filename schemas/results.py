@@ -213,6 +213,21 @@ LIMITS: Schema = {
 }
 """Bounds: one row per number and choice that the tables do not specify."""
 
+TO_LABEL: Schema = {
+    "datum_id": None,
+    "metric": pl.String,
+    "value": pl.Float64,
+    "judge": pl.Float64,
+    "stratum": pl.Int64,
+    "probability": pl.Float64,
+    "label_weight": pl.Float64,
+}
+"""Rows that people should label next (``value`` is null), then those labelled already.
+
+``judge`` is the judge's value; rows of one ``stratum`` were chosen with the same ``probability``.
+Filled in, the table is that of the option ``human``.
+"""
+
 FRAMES: dict[str, Schema] = {
     "metrics": METRICS,
     "curves": CURVES,
@@ -223,6 +238,7 @@ FRAMES: dict[str, Schema] = {
     "label_errors": LABEL_ERRORS,
     "per_datum": PER_DATUM,
     "limits": LIMITS,
+    "to_label": TO_LABEL,
 }
 
 

@@ -24,6 +24,7 @@ from .contract import (
     GROUND_TRUTHS,
     HEAD_SIZE,
     HEIGHT,
+    HUMAN,
     IGNORE,
     ISCROWD,
     KEYPOINTS,
@@ -307,6 +308,69 @@ JUDGED_TABLE = Table(
         "ee.judge({data}, metrics={metrics}, model=..., base_url=...).card",
     ),
 )
+
+JUDGED_HUMAN = Table(
+    "judged",
+    HUMAN,
+    (JUDGED_DATUM,),
+    (
+        METRIC,
+        Column(
+            "value",
+            "number",
+            "The label: the metric's value of the datum, such as 1 or 0; null if not labelled yet.",
+            ("label", "human_label", "human_score", "human", "rating"),
+            nullable=True,
+        ),
+        VERDICT,
+        Column(
+            "annotator",
+            "text",
+            "Who labelled, if several people label the same datums.",
+            ("rater", "labeller", "annotator_id", "rater_id"),
+            nullable=True,
+        ),
+        Column(
+            "label_weight",
+            "number",
+            "1 / probability that the row was chosen to be labelled; equal unless given.",
+            (),
+            nullable=True,
+        ),
+    ),
+    any_of=("value", "verdict"),
+)
+
+# Tables of values: numbers per datum, under the user's names of metrics.
+
+METRIC_NAME = Column("metric", "text", "What the value measures; any name.", ("metric_name",))
+VALUE = Column(
+    "value",
+    "value",
+    "The number, or true or false; null or NaN if there is none.",
+    ("metric_value",),
+    nullable=True,
+)
+EPOCH = Column(
+    "epoch", "any", "Which of several rows of a datum and metric, that are averaged.", ("epochs",)
+)
+SAMPLE = Column("sample", "any", "The same as epoch, under another name.", ("sample_index",))
+_VALUES_DATUM = renamed(JUDGED_DATUM, "segment_id", "task_id", about="Which datum the value is of.")
+
+VALUES_TABLE = Table(
+    "values",
+    TABLE,
+    (_VALUES_DATUM, METRIC_NAME, VALUE),
+    (EPOCH, SAMPLE, WEIGHT, DATASET),
+    key=("datum_id", "metric", "epoch", "sample"),
+    signs=("metric", "value"),
+    yields=True,
+    long=True,
+    unpivoted=("metric", "value"),
+)
+VALUES_BESIDE = ("datum_id", *(column.name for column in VALUES_TABLE.optional))
+"""Columns of a wide table other than those of values."""
+
 
 QUERY = Column("query", "text", "The question.", ("user_input", "question", "input"), nullable=True)
 TEXT = Column(
@@ -1160,8 +1224,10 @@ TABLES: tuple[Table, ...] = (
     RETRIEVAL_GROUND_TRUTHS,
     RETRIEVAL_TABLE,
     JUDGED_TABLE,
+    JUDGED_HUMAN,
     JUDGE_ROWS,
     JUDGE_REFERENCES,
+    VALUES_TABLE,
     TEXT_PREDICTIONS,
     TEXT_GROUND_TRUTHS,
     TEXT_TABLE,

@@ -42,7 +42,10 @@ DONE, GATE_FAILED, BAD_INPUT, FAILED, INTERRUPTED = 0, 1, 2, 3, 130
 
 _FORMATS = (*FORMATS, "github")
 _EXPORTS = ("coco", "continuous-eval", "panoptic", "phoenix", "ragas", "remem", "trec", "valor")
-_FRAMES = ("metrics", "curves", "examples", "confusion", "outcomes", "errors", "per_datum")
+_FRAMES = (
+    *("metrics", "curves", "examples", "confusion", "outcomes", "errors", "per_datum"),
+    "to_label",
+)
 _LISTINGS = ("text", "json", "csv", "markdown")
 
 
@@ -181,6 +184,7 @@ def score(
             progress=progress,
             # A default set that is kept can be reported on later.
             paged=report is not None or (out is not None and options.metrics is None),
+            planned=keeper.check,
         )
         card.asked_frame(frame or "metrics")
         if out is not None:

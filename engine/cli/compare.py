@@ -15,6 +15,7 @@ from .base import WithOptions, arguments, progress_line, with_tables
 
 if TYPE_CHECKING:
     from ..jobs.verdicts import Verdict
+    from ..plan.summary import Plan
     from ..schemas.options import Options
     from ..scorecard.card import Scorecard
     from ..statistics.comparison import Comparison
@@ -121,6 +122,13 @@ class Keeper:
         if baseline is not None:
             self.earlier = scored(baseline)
             hold(self._gates, self.earlier)
+
+    def check(self, plan: Plan) -> None:
+        """Refuse gates about no metric of any task."""
+        if self._gates:
+            from ..jobs.gates import refuse_unknown
+
+            refuse_unknown(self._gates, plan)
 
     def judge(self, card: Scorecard) -> list[Verdict]:
         """The verdicts on a scorecard."""

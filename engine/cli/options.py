@@ -26,6 +26,8 @@ SHORT: dict[str, tuple[str, ...]] = {
     "iou_thresholds_to_return": ("--iou-to-return",),
     "score_thresholds": ("--score-threshold",),
     "area_ranges": ("--area-range",),
+    "value_columns": ("--values",),
+    "statistics": ("--statistic",),
 }
 """Field -> shorter option names, for values that are mostly given one at a time."""
 
@@ -180,7 +182,7 @@ _NUMBERS = ("gains", "keypoint_sigmas", "thresholds")
 _BY_FIELD: dict[str, tuple[str, Callable[..., Any]]] = {
     "where": ("CONDITION", _conditions),
     "label_map": ("OLD=NEW|PATH", label_map_of),
-    "training": ("PATH", lambda ctx, param, value: list(value) or None),
+    **dict.fromkeys(("training", "human"), ("PATH", lambda ctx, param, value: list(value) or None)),
     "score_columns": ("NAME,...|LABEL=NAME", _loose),
     "gains": ("NAME|RELEVANCE=GAIN,...", _loose),
     "stop_words": ("WORD,...|PATH", _loose),

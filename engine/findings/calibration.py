@@ -28,7 +28,8 @@ from ..metrics.thresholds import (
     heated,
     segments_of,
 )
-from ..plan.summary import Plan, Tallied
+from ..plan.planner import Plan
+from ..plan.summary import Tallied
 from ..progress import Progress, heard
 from ..run import hits_at, intervals_of, ious_of, tallied_through
 from ..schemas.arrays import Array

@@ -17,7 +17,8 @@ from ..ingest.opening import Tables
 from ..ingest.problems import count_of, listing
 from ..ingest.values import sides_by_name
 from ..metrics.thresholds import RULES, Chosen, Curve, Reached, Rule, reached, walk
-from ..plan.summary import Plan, Tallied
+from ..plan.planner import Plan
+from ..plan.summary import Tallied
 from ..progress import Progress, heard
 from ..run import hits_at, intervals_of, ious_of, tallied_through
 from ..schemas.arrays import Array

@@ -155,7 +155,7 @@ def _with_texts(side: Side, problem: Problem) -> Problem:
     kinds = {column.name: column.kind for column in side.table.columns}
     own = {name: mine for mine, name in side.naming.recognised.items()}
     name = own.get(problem.column, problem.column)
-    if kinds.get(problem.column) != "number" or side.schema.get(name) != pl.String:
+    if kinds.get(problem.column) not in ("number", "value") or side.schema.get(name) != pl.String:
         return problem
     text = pl.col(name)
     number = text.cast(pl.Float64, strict=False)

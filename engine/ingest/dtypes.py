@@ -149,7 +149,7 @@ def as_numbers(
     return values.with_columns(changed), bool(changed)
 
 
-_NUMBERS = ("number", "whole", "flag")  # kinds of columns
+_NUMBERS = ("number", "whole", "flag", "value")  # kinds of columns
 _WHOLE = ("id", "label", "whole")  # kinds of columns that whole decimals are
 
 
@@ -177,6 +177,15 @@ def reread(side: Side) -> bool:
             continue
         if kinds[column] not in _NUMBERS:
             continue
+        if (
+            kinds[column] == "value"
+            and schema.get(name) == pl.String
+            and _words(source.frame, name)
+        ):
+            source.frame = source.frame.with_columns(_boolean(name).alias(name))
+            schema[name] = pl.Boolean()
+            changed = True
+            continue
         found = numbers_in(source.frame, name) if schema.get(name) == pl.String else None
         if found is None or not found.missing or found.bad:
             continue
@@ -191,6 +200,20 @@ def reread(side: Side) -> bool:
         source.notes += (Note("texts_missing", message, found.missing),)
         changed = True
     return changed
+
+
+def _boolean(name: str) -> pl.Expr:
+    """A column of the words true and false as booleans, null for marks of missing values."""
+    text = pl.col(name).str.strip_chars().str.to_lowercase()
+    return pl.when(text.is_in(["true", "false"])).then(text == "true")
+
+
+def _words(rows: pl.LazyFrame, name: str) -> bool:
+    """Return whether all texts are true, false, or marks of missing values, with some of those."""
+    known = _boolean(name).is_not_null()
+    absent = pl.col(name).str.strip_chars().str.contains(MISSING).fill_null(value=True)
+    asked = rows.select(known.any(), every=(known | absent).all())
+    return all(asked.collect().row(0))
 
 
 _COMMAS = r"^\s*[-+]?[\d.]*(,\d+)?\s*$"
@@ -601,6 +624,12 @@ KINDS = {
         "lists or arrays of numbers, or lists of those",
         "Give each row its vector, or a list of vectors, of floats.",
         _vectors,
+    ),
+    "value": Kind(
+        pl.Float64(),
+        "numbers or booleans",
+        "Cast it to Float64 before scoring.",
+        lambda one: pl.Float64() if one == pl.Boolean else _number(one),
     ),
     "number": Kind(pl.Float64(), "numbers", "Cast it to Float64 before scoring.", _number),
     "any": Kind(

@@ -23,7 +23,7 @@ from ..schemas.contract import (
     Table,
 )
 from ..schemas.errors import InputError, OptionError, TruthsMissingError, did_you_mean, unknown
-from ..schemas.options import Options
+from ..schemas.options import DECLARED, Options
 from ..schemas.wording import option
 from . import dtypes
 from .both_sides import LABEL_COLUMNS
@@ -137,6 +137,8 @@ def recognise(
             find.refuse_dtype(column, mine)
         else:
             exprs[column.name] = dtypes.cast(pl.col(mine), schema[mine], dtype)
+            if column.kind == "value":
+                exprs[column.name] = exprs[column.name].fill_nan(None)
             forms = id_format if column.name == table.datum else None
             if column.name in LABEL_COLUMNS:
                 forms = label_format
@@ -365,6 +367,9 @@ def _by_columns(inputs: Inputs, options: Options) -> str:
             _refuse_unmade(made, inputs, options)
     if options.task is not None:
         return options.task
+    for name in _DECISIVE:
+        if getattr(options, name) is not None:
+            return DECLARED[name].tasks[0]
     roles = [role for role in (TABLE, PREDICTIONS, GROUND_TRUTHS) if role in inputs.sources]
     if options.columns and (named := _named_by_hand(inputs, roles, options)):
         return named
@@ -507,6 +512,9 @@ def _named_by_hand(inputs: Inputs, roles: list[str], options: Options) -> str:
     )
     return "" if texts else able[0]
 
+
+_DECISIVE = ("value_columns", "statistics")
+"""Options whose task they decide."""
 
 _MADE = [table for table in tables.TABLES if table.made_of]
 

@@ -417,7 +417,55 @@ def contract(task: str, role: str, options: Options, schema: Mapping[str, Any]) 
             key=tuple(name for name in table.key if name not in table.wide),
             any_of=(),
         )
-    return table
+    return _with_value_columns(table, options, schema) if table.unpivoted else table
+
+
+def _with_value_columns(table: Table, options: Options, schema: Mapping[str, Any]) -> Table:
+    """Replace metric and value by one column per metric, if rows have these.
+
+    By default all columns of numbers and booleans are metrics, except ids, weights and slices.
+    """
+    instead = [column for column in table.required if column.name in table.unpivoted]
+    if options.value_columns is None and any(has_column(one, options, schema) for one in instead):
+        return table
+    others = [column for column in table.columns if column not in instead]
+    if options.value_columns is None:
+        known = {name.casefold() for one in others for name in (one.name, *one.aliases)}
+        known.update(
+            (options.columns or {}), *(entry.split("*") for entry in options.columns_of_datums)
+        )
+        names = tuple(
+            name
+            for name, dtype in schema.items()
+            if (dtype.is_numeric() or dtype == pl.Boolean)
+            and not {name, name.casefold()} & known
+            and not re.search(r"(?i)(^|_)(id|index)$", name)
+        )
+        if not names:
+            return table
+    else:
+        names = tuple(dict.fromkeys(options.value_columns))
+        taken = [name for name in names if name in {one.name for one in others}]
+        if taken:
+            raise InputError(
+                f"{option('value_columns', taken)}: the name of a column with another meaning."
+                " Rename it.",
+                code="reserved_name",
+                column=taken[0],
+            )
+    datum = next(one for one in others if one.name == table.datum)
+    repeated = any(
+        has_column(one, options, schema) for one in others if one.name in table.key and one != datum
+    )
+    return msgspec.structs.replace(
+        table,
+        required=tuple(
+            Column(name, "value", f"Values of {name!r}.", nullable=True) for name in names
+        ),
+        optional=tuple(others),
+        key=tuple(name for name in table.key if name not in table.unpivoted),
+        long=repeated and has_column(datum, options, schema),
+    )
 
 
 def _with_kin(table: Table, options: Options, schema: Mapping[str, Any]) -> Table:

@@ -115,7 +115,7 @@ def read_steps(contract: Table, options: Options, told: Naming) -> Steps:
         rows = _timed(rows, by, source.description)
     rows = rows.sort(order, maintain_order=True)
     if isinstance(given, HeldTable):
-        given.digest = _digest(rows)
+        given.digest = digest_of(rows)
     season = options.seasonality or 1
     value = rows["target"].to_numpy()
     key = rows.select((key_of([pl.col(name) for name in by]) if by else pl.lit("")).alias("key"))
@@ -190,8 +190,8 @@ def _moments(times: pl.Series) -> pl.Series:
     return times.cast(pl.Int64) if times.dtype.is_integer() else times
 
 
-def _digest(rows: pl.DataFrame) -> str:
-    """Return a digest of a training table, independent of the order of its rows and its source."""
+def digest_of(rows: pl.DataFrame) -> str:
+    """Return a digest of a table, independent of the order of its rows and its source."""
     digest = hashlib.sha256()
     for column in rows.select(sorted(rows.columns)).iter_columns():
         values = _moments(column) if column.name == "time" else column

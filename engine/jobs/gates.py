@@ -22,7 +22,8 @@ from ..scorecard.lookup import KEYS, SHORT
 #
 # ::
 #
-#     gate       = metric [ "[" condition { "," condition } "]" ] operator bound [ "surely" ]
+#     gate       = metric [ "." statistic ] [ filter ] operator bound [ "surely" ]
+#     filter     = "[" condition { "," condition } "]"
 #     condition  = name "=" ( value | "*" )
 #     operator   = ">=" | "<=" | ">" | "<" | "=="
 #     bound      = number | "baseline" [ ( "+" | "-" | "*" ) number ]
@@ -40,7 +41,7 @@ COVERAGE = "coverage"
 _TOLERANCE = 1e-12
 """Numbers this close, as a share of the larger of bound and 1, are equal: 0.81 - 0.01 is 0.8."""
 
-_HEAD = re.compile(r"\s*(?P<metric>[^\s\[\]<>=]+)\s*(?P<open>\[)?")
+_HEAD = re.compile(r"""\s*(?P<metric>"[^"]+"|'[^']+'|[^\s\[\]<>=]+)\s*(?P<open>\[)?""")
 _CONDITION = re.compile(
     r"""\s*(?P<name>"[^"]*"|'[^']*'|[^\s=,\[\]"'][^=,\[\]]*?)\s*=\s*"""
     r"""(?P<value>"[^"]*"|'[^']*'|[^\s,\]"'][^,\]]*?)\s*(?P<end>[,\]])"""
@@ -179,7 +180,7 @@ def parse_gate(text: str, *, fails: bool = False) -> Gate:
         )
     gate = Gate(
         text.strip(),
-        head["metric"],
+        _bare(head["metric"]),
         tuple(conditions),
         bound["operator"],
         by,
@@ -213,18 +214,29 @@ def parse_gates(texts: Sequence[str], fail_if: Sequence[str] = ()) -> tuple[Gate
     """Parse all gates before any work.
 
     Raises:
-        OptionError: a gate that cannot be parsed, or is about no metric of any task.
+        OptionError: a gate that cannot be parsed.
     """
-    gates = (
+    return (
         *(parse_gate(text) for text in texts),
         *(parse_gate(text, fails=True) for text in fail_if),
     )
+
+
+def refuse_unknown(gates: Sequence[Gate], plan: planner.Plan) -> None:
+    """Refuse gates about no metric of any task, once the task is known and before rows are read.
+
+    Raises:
+        OptionError: names the nearest metric.
+    """
+    if metrics.is_open(plan.task):
+        return
     for gate in gates:
         known_name = gate.metric.casefold() == COVERAGE or any_title(gate.metric)
         if not known_name and not any(metrics.has(task, gate.metric) for task in tasks.NAMES):
             known = {name for task in tasks.NAMES for name in metrics.names(task)}
-            raise unknown("metric", gate.metric, known, before=f"gate {gate.text!r}: ")
-    return gates
+            known |= {metric.name for metric in plan.metrics}
+            if gate.metric not in known:
+                raise unknown("metric", gate.metric, known, before=f"gate {gate.text!r}: ")
 
 
 def _bare(text: str) -> str:
@@ -340,7 +352,7 @@ _WORD = re.compile(r"[A-Z][a-z0-9]+")
 
 def _makes(plan: planner.Plan, gate: Gate) -> bool:
     """Return whether a plan has the metric of a gate, under any name or title."""
-    if gate.metric.casefold() == COVERAGE:
+    if gate.metric.casefold() == COVERAGE or metrics.is_open(plan.task):
         return True
     made = [metric.name for metric in plan.metrics if metric.frame == "metrics"]
     settled = {SHORT.get(name, name) for name, _ in gate.conditions}

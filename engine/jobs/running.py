@@ -30,6 +30,7 @@ from ..schemas.errors import ChangedError, EvalengineError, InputError, OptionEr
 from ..schemas.options import Options
 from ..scorecard.card import Scorecard, load
 from ..scorecard.storage import REPORT_FILE, check_target, real_folder, write_into
+from .gates import refuse_unknown
 from .loading import RUN_ID, LoadedJob, filled, load_job
 from .process import (
     ABORT,
@@ -522,6 +523,7 @@ def _read_and_scored(
             address=loaded.job.address,
             progress=progress,
             paged=loaded.job.report is not None or options.metrics is None,
+            planned=partial(refuse_unknown, loaded.gates),
         )
     return card
 

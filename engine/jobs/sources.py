@@ -17,15 +17,21 @@ from ..atomic import written
 from ..executors import Threads
 from ..geometry.rasters import RasterFiles
 from ..ingest.files import by_extension
-from ..ingest.frames import checked_frames
-from ..ingest.infer import infer_task
-from ..ingest.opening import Tables, open_inputs
+from ..ingest.opening import Tables
 from ..ingest.problems import count_of
 from ..ingest.sources.scanning import expand, is_remote, looks_wild
 from ..ingest.sources.tables import open_source, schema_of
 from ..plan import planner
 from ..progress import Step
-from ..run import Messages, card_of_tallies, messages_of, rows_of, unanswered
+from ..run import (
+    Messages,
+    card_of_tallies,
+    checked_rows,
+    messages_of,
+    open_tables,
+    rows_of,
+    unanswered,
+)
 from ..schemas.contract import RASTER
 from ..schemas.errors import InputError, OptionError, ReadError, invalid
 from ..schemas.job import JobInputs
@@ -134,9 +140,9 @@ def _mentions(path: str, named: set[str]) -> bool:
 
 _ROLES = ("predictions", "ground_truths", "datums", "labels")
 _SIDES = ("predictions", "ground_truths")
-_WHOLE = ("labels", "label_map", "training")
+_WHOLE = ("labels", "label_map", "training", "human")
 """Inputs that all partitions share; every other table is read per partition."""
-OPTIONS = ("label_map", "training")
+OPTIONS = ("label_map", "training", "human")
 """Options that may be files."""
 _SHOWN = 5
 _CLASS = re.compile(r"\[!?\]?[^\]]*\]")
@@ -431,6 +437,7 @@ class StoredPartition(msgspec.Struct, frozen=True):
     """Metadata that is kept with a partition's tally.
 
     Attributes:
+        iou_type: the compared geometry, if the options, the dialect or the data choose one.
         rows: table -> number of rows.
         recognised: table -> column name in the input -> canonical name.
     """
@@ -441,6 +448,7 @@ class StoredPartition(msgspec.Struct, frozen=True):
     messages: Messages = msgspec.field(name="told")
     rows: dict[str, int]
     recognised: dict[str, dict[str, str]]
+    iou_type: str | None = None
 
 
 def score_parts(
@@ -493,14 +501,16 @@ def score_parts(
     tell(f"merging {count_of(len(parts), 'part')}, {reused} of them kept from earlier runs")
     first = kept[0][0]
     for part, (one, _) in zip(parts, kept, strict=True):
-        if (one.task, one.metrics) != (first.task, first.metrics):
+        if _kind_of(one) != _kind_of(first):
             raise InputError(
-                f"partitions support different metrics: {parts[0].name} is {first.task} with"
-                f" {', '.join(first.metrics)}; {part.name} is {one.task} with"
-                f" {', '.join(one.metrics)}. Give them the same columns, or name the metrics.",
+                f"partitions support different metrics: {parts[0].name} is {_kind_of(first)};"
+                f" {part.name} is {_kind_of(one)}. Give them the same columns, or name the"
+                " metrics.",
                 code="parts_differ",
                 parts=[parts[0].name, part.name],
             )
+    if first.iou_type is not None:
+        options = options.replace(iou_type=first.iou_type)
     plan = planner.narrowed(planner.make_plan(options, first.task), first.metrics)
     try:
         tallies = planner.merge(plan, [tally for _, tally in kept])
@@ -536,6 +546,12 @@ def score_parts(
     )
 
 
+def _kind_of(part: StoredPartition) -> str:
+    """Task, compared geometry and metrics of a partition, in words."""
+    geometry = "" if part.iou_type is None else f" of {part.iou_type}"
+    return f"{part.task}{geometry} with {', '.join(part.metrics)}"
+
+
 def _sharing(parts: Sequence[Part], tallies: Sequence[Any]) -> str:
     """The first two parts that have a datum in common, in words; empty without any."""
     for i, one in enumerate(tallies):
@@ -567,18 +583,15 @@ def _load_partition(part: Part) -> tuple[tuple[StoredPartition, Any] | None, str
 def _tallied(
     part: Part, options: Options, labels: Any, threads: Threads, *, keep: bool
 ) -> tuple[StoredPartition, Any]:
-    tables = Tables(part.predictions, part.ground_truths, part.datums, labels)
-    inputs = open_inputs(tables, options)
-    task = infer_task(inputs, options)
-    plan = planner.make_plan(options, task)
-    frames = checked_frames(inputs, task, plan.options)
-    plan = planner.fitted(plan, frames)
-    rows = rows_of(frames)
+    run = open_tables(Tables(part.predictions, part.ground_truths, part.datums, labels), options)
+    frames = checked_rows(run)
+    plan, rows = run.plan, rows_of(frames)
     tallies = planner.run(plan, frames, threads)
     frames.notes[:] = unanswered(plan, frames.notes)
     about = StoredPartition(
         key=part.key,
-        task=task,
+        task=plan.task,
+        iou_type=run.options.iou_type,
         metrics=[metric.name for metric in plan.metrics],
         messages=messages_of(frames.notes, frames.recognised),
         rows=rows,

@@ -52,6 +52,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
         compute: from a view and the task's settings to cells; None if the tally stage makes the
             frame.
         measures: need -> how the tally computes it, for tasks with one row per datum.
+        own: whether its name is the user's.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     compute: Callable[[Any, Any], list[Any]] | None = None
     measures: Mapping[str, Any] = {}
+    own: bool = False
 
 
 def define(
@@ -176,6 +178,11 @@ def _symbol(symbol: str) -> re.Pattern[str]:
     """Return a pattern for a symbol by itself; a letter with index or arguments never matches."""
     behind = r"(?![A-Za-z_(^])" if len(symbol) == 1 else r"(?![A-Za-z])"
     return re.compile(rf"(?<![A-Za-z\\]){re.escape(symbol)}{behind}")
+
+
+def is_open(task: str) -> bool:
+    """Return whether tables name the metrics of a task, so that any name is one."""
+    return bool(getattr(_home(task), "OPEN", False))
 
 
 def _no_family(name: str) -> None:
@@ -357,7 +364,10 @@ def meant(task: str, name: str) -> Metric:
 
 @lru_cache(1024)
 def has(task: str, name: str) -> bool:
-    """Return whether a task has a metric of that name, with or without a cut-off."""
+    """Return whether a task has a metric of that name, with or without a cut-off.
+
+    Names that only tables know do not count.
+    """
     if name.casefold() in _groups(task):
         return True
     if at_threshold(task, name) is not None:
@@ -367,7 +377,9 @@ def has(task: str, name: str) -> bool:
     except OptionError:
         return False
     metric = _lookup(task, wanted.metric)
-    return metric is not None and (wanted.k is None or "k" in metric.params)
+    if metric is None or metric.own:
+        return False
+    return wanted.k is None or "k" in metric.params
 
 
 def everywhere(name: str) -> list[tuple[Metric, int | None]]:

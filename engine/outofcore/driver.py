@@ -159,7 +159,7 @@ def _of_single_datums(tallies: Any, plan: planner.Plan, scratch: str | None, lim
 
 
 def _single_datums(tallies: Any, plan: planner.Plan) -> Iterator[pl.DataFrame]:
-    """The frame in parts, of no datums one without rows."""
+    """Yield the frame in parts; without datums, one empty part."""
     assert plan.does.in_parts is not None
     assert plan.does.in_parts.of_few is not None
     columns = [one for made in tallies.stats.columns.values() for one in made]

@@ -19,7 +19,6 @@ from ..atomic import whole_file
 from ..executors.pools import Pool
 from ..plan import planner
 from ..schemas.arrays import Array
-from ..schemas.errors import InputError
 from ..tally import stored
 from ..tally.datums import Datums
 from ..tally.merging import merge_counts, merge_datums, merge_ranked, merged_seconds
@@ -240,9 +239,6 @@ def merged_by_labels(
         datums, _ = merge_datums([one.datums for one in tallies])
         whole = planner.merge(plan, [msgspec.structs.replace(one, crossed=None) for one in tallies])
     crossed = [one.crossed for one in tallies if one.crossed is not None]
-    single = {one.ranked.single for one in tallies}
-    if len(single) > 1:
-        raise InputError("scores differ in precision between files: cast them to one.")
     met = None
     if crossed:
         codes = [np.fromfile(codes_file(folder, bucket), np.int32) for bucket in parts]

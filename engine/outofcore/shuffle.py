@@ -65,7 +65,7 @@ def own_files(
     against, so that a deviating file is refused as in a scan of all.
 
     Args:
-        ends: result of :func:`ends_of`; None to keep all files.
+        ends: number of rows up to the end of each file; None to keep all files.
         rows: number of rows; None for all that follow.
 
     Returns:
@@ -542,8 +542,8 @@ def read_rows(files: Sequence[Path], before: Sequence[int]) -> pl.DataFrame:
 
 # Shuffle: all rows of a datum, on either side, go to one bucket.
 #
-# Every table is read once, in ranges of consecutive rows, each a :class:`RowRange`
-# (:mod:`~evalengine.outofcore.shuffle`). Each range reports its number of rows and its
+# Every table is read once, in ranges of consecutive rows, each a :class:`RowRange`.
+# Each range reports its number of rows and its
 # labels; merged, these are the facts about the whole that buckets need.
 
 PER_BUCKET = 4  # ranges per bucket, so that an uneven one does not delay the rest
@@ -687,6 +687,9 @@ def split(
     key = ["label_key", "label_value"]
     pairs = distinct_pairs([one.pairs for parts in told.values() for one in parts])
     known = [frame.select(set(ahead) & {*frame.columns}) for frame in blanks.values()]
+    if ahead and not any(frame.columns for frame in known):  # columns decide instead of rows
+        sliced = [expr.meta.output_name() for expr in ready.plan.extra.get(TABLE, ())]
+        known.append(blanks[TABLE].drop(*sliced, ROW))
     known += [one.ahead for parts in told.values() for one in parts if one.ahead is not None]
     keys = [one.keys for parts in told.values() for one in parts if one.keys is not None]
     pairs |= _of_score_columns(ready, pairs, pl.concat(keys).unique() if keys else None)

@@ -19,7 +19,7 @@ from ..tasks import get
 from ..tasks.encoding import Workers
 from ..tasks.task import RANGE, UNKNOWN, Facts, Given, Limit
 from . import planner, summary
-from .summary import Plan
+from .planner import Plan
 
 FRAME = "limits"
 KEYS = tuple(name for name in LIMITS if name in METRICS and name != "value")

@@ -1,7 +1,8 @@
-"""The planner: from the metrics asked for to the least work, and from tallies to frames."""
+"""The planner: from the requested metrics to the plan of a run."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
@@ -11,6 +12,8 @@ import msgspec
 import polars as pl
 
 from .. import dialects, exports, tasks
+from .._version import __version__
+from ..dialects import Dialect
 from ..executors import Threads
 from ..ingest.both_sides import without_labels
 from ..ingest.frames import Frames
@@ -18,10 +21,80 @@ from ..ingest.problems import Note, not_read
 from ..metrics import Metric, registry
 from ..schemas.errors import InputError, OptionError
 from ..schemas.option_values import wanted
-from ..schemas.options import FIELDS, Options, idle
+from ..schemas.options import DECLARED, FIELDS, Options, idle
 from ..schemas.wording import option, options_in
-from .summary import Plan as Plan
-from .summary import summarise as summarise
+from ..tasks.task import Task
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """Plan of a run.
+
+    Attributes:
+        settings: the options with every default filled in; its ``k`` contains the cut-offs of all
+            metrics.
+        metrics: the metrics, in the order requested.
+        cuts: metric name -> its cut-offs, ascending, for metrics that have one; None, last, means
+            the whole list.
+        needs: required tallies of the metrics, and of the report if requested.
+        named: whether the user chose the metrics; otherwise an analysis did.
+        paged: whether the data of the report are tallied too.
+        refused: metrics of the report that the tables do not allow, with the reason.
+    """
+
+    task: str
+    dialect: Dialect
+    options: Options
+    settings: Any
+    metrics: tuple[Metric, ...]
+    cuts: dict[str, tuple[int | None, ...]]
+    needs: frozenset[str]
+    paged: bool = False
+    named: bool = True
+    refused: dict[str, str] = {}
+
+    @property
+    def does(self) -> Task:
+        """Definition of the task."""
+        return tasks.get(self.task)
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest, equal for runs whose tallies may be merged.
+
+        It covers all settings that change rows, outcomes or kept data, but not threads or metrics
+        beyond their tallies.
+        """
+        rows = msgspec.structs.replace(
+            self.options,
+            threads=None,
+            metrics=None,
+            memory_limit=None,
+            scratch=None,
+            intervals=0.95 if self.options.drawn else None,
+            draws=None,
+            seed=None,
+            method=None,
+            human=None,
+            label_next=None,
+        )
+        key = [__version__, self.task, self.dialect.name, sorted(self.needs), self.settings, rows]
+        return hashlib.sha256(msgspec.json.encode(key, enc_hook=repr)).hexdigest()[:16]
+
+    @property
+    def cuts_of_needs(self) -> dict[str, set[int | None]]:
+        """Need -> cut-offs at which some metric uses it; None means the whole list."""
+        result: dict[str, set[int | None]] = {}
+        for metric in self.metrics:
+            for need in metric.needs:
+                result.setdefault(need, set()).update(self.cuts.get(metric.name, (None,)))
+        return result
+
+    def settings_of(self, metric: Metric) -> Any:
+        """The settings that one metric is computed with: all of them, at its own cut-offs."""
+        cuts = self.cuts.get(metric.name)
+        if cuts is None or cuts == self.settings.k:
+            return self.settings
+        return msgspec.structs.replace(self.settings, k=cuts)
 
 
 def make_plan(options: Options, task: str) -> Plan:
@@ -32,6 +105,8 @@ def make_plan(options: Options, task: str) -> Plan:
     """
     dialect = dialects.get(task, options.dialect)
     dialect = dialects.get(task, dialect.by_iou_type.get(options.iou_type or "", dialect.name))
+    if options.better and task in DECLARED["better"].tasks:
+        dialect = msgspec.structs.replace(dialect, better={**dialect.better, **options.better})
     if options.iou_type is None and dialect.iou_type is not None:
         options = options.replace(iou_type=dialect.iou_type)
     does = tasks.get(task)
@@ -205,8 +280,8 @@ def _needs_of_page(plan: Plan, frames: Frames) -> tuple[frozenset[str], dict[str
 
 
 def may_fit(plan: Plan, ahead: pl.DataFrame) -> tuple[Plan, bool]:
-    """Fit the plan to rows read in advance, for tasks that depend on rows; also return further
-    facts.
+    """Fit the plan to rows read in advance, for tasks that depend on rows; also return whether
+    items were judged several times.
 
     Args:
         ahead: distinct values of the columns that the task names.
@@ -263,8 +338,11 @@ _NAMED = 5
 
 
 def narrowed(plan: Plan, names: Sequence[str]) -> Plan:
-    """Return the plan with only some of its metrics."""
-    return _with(plan, tuple(metric for metric in plan.metrics if metric.name in names))
+    """Return the plan with only some of its metrics, or, if tables name them, with these."""
+    chosen = tuple(metric for metric in plan.metrics if metric.name in names)
+    if len(chosen) < len(names) and registry.is_open(plan.task):
+        chosen = tuple(registry.get(plan.task, name) for name in names)
+    return _with(plan, chosen)
 
 
 def filling(task: str, frame: str) -> tuple[Metric, ...]:

@@ -1,8 +1,7 @@
-"""Plans, and frames computed from tallies."""
+"""Frames computed from tallies."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
@@ -13,95 +12,20 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from .. import tasks
-from .._version import __version__
-from ..dialects import Dialect
 from ..executors import Threads
 from ..ingest.problems import Note
 from ..metrics import Metric
 from ..schemas.arrays import Array
 from ..schemas.errors import ResultError
-from ..schemas.options import Options
 from ..schemas.results import FRAMES, frame_schema
 from ..schemas.tuning import tuning
 from ..scorecard.storage import Paged
 from ..tally.cells import Cells
 from ..tally.datums import Labels
-from ..tasks.task import Losses, Task
-from ..tasks.values import FRAME as PER_DATUM
-from ..tasks.values import judged_frame
-
-# Plan of a run.
-
-
-class Plan(msgspec.Struct, frozen=True):
-    """Plan of a run.
-
-    Attributes:
-        settings: the options with every default filled in; its ``k`` contains the cut-offs of all
-            metrics.
-        metrics: the metrics, in the order requested.
-        cuts: metric name -> its cut-offs, ascending, for metrics that have one; None, last, means
-            the whole list.
-        needs: required tallies of the metrics, and of the report if requested.
-        named: whether the user chose the metrics; otherwise an analysis did.
-        paged: whether the data of the report are tallied too.
-        refused: metrics of the report that the tables do not allow, with the reason.
-    """
-
-    task: str
-    dialect: Dialect
-    options: Options
-    settings: Any
-    metrics: tuple[Metric, ...]
-    cuts: dict[str, tuple[int | None, ...]]
-    needs: frozenset[str]
-    paged: bool = False
-    named: bool = True
-    refused: dict[str, str] = {}
-
-    @property
-    def does(self) -> Task:
-        """Definition of the task."""
-        return tasks.get(self.task)
-
-    @property
-    def fingerprint(self) -> str:
-        """A digest, equal for runs whose tallies may be merged.
-
-        It covers all settings that change rows, outcomes or kept data, but not threads or metrics
-        beyond their tallies.
-        """
-        rows = msgspec.structs.replace(
-            self.options,
-            threads=None,
-            metrics=None,
-            memory_limit=None,
-            scratch=None,
-            intervals=0.95 if self.options.drawn else None,
-            draws=None,
-            seed=None,
-            method=None,
-        )
-        key = [__version__, self.task, self.dialect.name, sorted(self.needs), self.settings, rows]
-        return hashlib.sha256(msgspec.json.encode(key, enc_hook=repr)).hexdigest()[:16]
-
-    @property
-    def cuts_of_needs(self) -> dict[str, set[int | None]]:
-        """Need -> cut-offs at which some metric uses it; None means the whole list."""
-        result: dict[str, set[int | None]] = {}
-        for metric in self.metrics:
-            for need in metric.needs:
-                result.setdefault(need, set()).update(self.cuts.get(metric.name, (None,)))
-        return result
-
-    def settings_of(self, metric: Metric) -> Any:
-        """The settings that one metric is computed with: all of them, at its own cut-offs."""
-        cuts = self.cuts.get(metric.name)
-        if cuts is None or cuts == self.settings.k:
-            return self.settings
-        return msgspec.structs.replace(self.settings, k=cuts)
-
+from ..tasks.per_datum import FRAME as PER_DATUM
+from ..tasks.per_datum import judged_frame
+from ..tasks.task import Losses
+from .planner import Plan
 
 # Cells to frames: codes become labels, groups become slice values, NaN becomes null.
 

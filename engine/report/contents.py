@@ -193,7 +193,7 @@ def _read(card: Any, ids: pl.Series, tables: Tables) -> tuple[Frames, list[dict[
     Raises:
         EvalengineError: problems of the inputs.
     """
-    options = card.options.replace(memory_limit=None, scratch=None, training=None)
+    options = card.options.replace(memory_limit=None, scratch=None, training=None, human=None)
     inputs = open_inputs(tables, options)
     ready = prepare(inputs, card.task, options)
     rows, extra = {}, {}

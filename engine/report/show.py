@@ -612,7 +612,9 @@ def _differences(
     columns.append(Column(f"{runs[1] if runs else 'the first'} is", NOTE, "text", ("says",)))
     rows = []
     for called, row in lines:
-        says = "different" if differs(comparison, row) else _SAYS[better(comparison, row)]
+        says = _SAYS[better(comparison, row)]
+        if differs(comparison, row):
+            says = "higher" if row["difference"] > 0 else "lower"
         says = "no verdict" if too_few(row.get("coverage")) else says
         rows.append({**row, "title": called, "says": says})
     return msgspec.structs.replace(table_of(rows, columns), notes=[note] if note else [])

@@ -760,7 +760,7 @@ def distinguishing_words(rows: pl.DataFrame) -> dict[str | None, list[str]]:
     """Return distinguishing words for variants of a metric, by their ``parameters``."""
     every = rows["parameters"].unique(maintain_order=True).to_list()
     told = {text: json.loads(text) if text else {} for text in every}
-    names = dict.fromkeys(name for values in told.values() for name in values)
+    names = dict.fromkeys(name for values in told.values() for name in values if name != "better")
     differ = [
         name for name in names if len({repr(values.get(name)) for values in told.values()}) > 1
     ]

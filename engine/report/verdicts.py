@@ -195,9 +195,8 @@ def _of_covered(comparison: Comparison, name: str, row: dict[str, Any], text: st
         return f"{way} by {name}: {words}{_surely_by(comparison, b, of_others)}"
     others = _surely_by(comparison, b, _defined_numbers(comparison, a, b))
     if differs(comparison, row):
-        return (
-            f"{a} and {b} differ by {name}, of which neither direction is better: {words}{others}"
-        )
+        way = "higher" if row["difference"] > 0 else "lower"
+        return f"{b} is {way} than {a} by {name}, which has no better direction: {words}{others}"
     if row["p"] <= 1 - comparison.level and comparison.adjust != "none":
         return (
             f"{a} and {b} may differ, but not significantly among {many:,} numbers: {words}{others}"

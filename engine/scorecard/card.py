@@ -167,8 +167,9 @@ class Scorecard:
         from ..metrics import all_metrics
 
         filling = [one.name for one in all_metrics(self.task).values() if one.frame == name]
-        if name == "limits":
-            return f"this run did not make the frame {name!r}: score it with {option(name, True)}."
+        way = {"limits": option("limits", True), "to_label": option("label_next", 100)}.get(name)
+        if way is not None:
+            return f"this run did not make the frame {name!r}: score it with {way}."
         if not filling:
             return f"{self.task} has no frame {name!r}; this run has {', '.join(self.frames)}."
         asked = option("metrics", [*(self.options.metrics or ()), filling[0]])
@@ -275,6 +276,11 @@ class Scorecard:
     def limits(self) -> pl.DataFrame:
         """Bounds: how far each number could move under choices that the tables do not specify."""
         return self.asked_frame("limits")
+
+    @property
+    def to_label(self) -> pl.DataFrame:
+        """Judged rows that people should label next, then those labelled already."""
+        return self.asked_frame("to_label")
 
     def value(self, metric: str, **filters: Any) -> float | None:
         """Return one number of the metrics frame; None if it is undefined.

@@ -41,13 +41,19 @@ def _all_labels(rows: pl.DataFrame) -> pl.Expr:
     return average.is_null() if rows["average"].null_count() else average == "macro"
 
 
+def _main_statistic(rows: pl.DataFrame) -> pl.Expr:
+    """The number without a name of its own, otherwise the mean."""
+    statistic = pl.col("statistic")
+    return statistic.is_null() if rows["statistic"].null_count() else statistic == "mean"
+
+
 _PREFERENCES: dict[str, Preference] = {
     "slice": _null("slice"),
     "slice_value": _null("slice_value"),
     "label_value": _null("label_value"),
     "area": lambda rows: pl.col("area").is_null() | (pl.col("area") == "all"),
     "max_detections": _largest_cap,
-    "statistic": _null("statistic"),
+    "statistic": _main_statistic,
     "average": _all_labels,
     "iou_threshold": _null("iou_threshold"),
     "parameters": _null("parameters"),
@@ -101,7 +107,7 @@ def chosen_rows(
     Args:
         metrics: the metrics frame.
         labels: label_key, label_value, label_name; allows the filter ``label_name``.
-        metric: metric name; ``nDCG@10`` is nDCG with k 10.
+        metric: metric name; ``nDCG@10`` is nDCG with k 10, ``latency.p95`` its statistic p95.
         filters: column -> value; None means null.
         each: columns of which all values are kept.
 
@@ -127,6 +133,10 @@ def chosen_rows(
             )
         filters = {**filters, "k": asked.k}
     metric = asked.metric
+    if metric not in known:
+        base, _, statistic = metric.rpartition(".")
+        if metrics.filter(metric=base, statistic=statistic).height:
+            metric, filters = base, {"statistic": statistic, **filters}
     rows = metrics.filter(pl.col("metric") == metric)
     if not rows.height:
         raise unknown("metric of this scorecard", metric, known, error=ResultError)
@@ -162,6 +172,8 @@ def _spelled(metric: str, choices: Sequence[str]) -> Asked:
     Raises:
         OptionError: the text after ``@`` is not a cut-off.
     """
+    if metric in choices:
+        return Asked(metric)
     asked = parse_metric(metric)
     if asked.metric in choices:
         return asked

@@ -503,9 +503,9 @@ def plain_options(options: Options) -> dict[str, Any]:
         plain["label_map"] = pl.DataFrame(given).to_dicts()
     if isinstance(options.embedder, Encoder):
         plain["embedder"] = {"object": options.embedder.name}
-    if isinstance(options.training, HeldTable):
-        table = options.training
-        plain["training"] = {"object": table.name, "sha256": table.digest}
+    for name in ("training", "human"):
+        if isinstance(table := plain[name], HeldTable):
+            plain[name] = {"object": table.name, "sha256": table.digest}
     if options.area_ranges:
         # JSON has no infinity, the usual upper end of the last range.
         plain["area_ranges"] = {

@@ -308,7 +308,8 @@ def fill_of(missing: str, run: Tallied) -> Fill:
         way = plan.dialect.better.get(metric.name, metric.better)
         if way == "lower":
             best.append(metric.name)
-        end = {"higher": metric.range[0], "lower": metric.range[1]}.get(way, math.inf)
+        low, high = metric.range if rule.ranges is None else rule.ranges(run.tallies, metric)
+        end = {"higher": low, "lower": high}.get(way, math.inf)
         if math.isinf(end):
             endless.append(metric.name)
         for need in metric.needs:

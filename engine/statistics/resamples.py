@@ -18,7 +18,8 @@ from ..ingest.problems import Note, count_of
 from ..metrics.averages import TRIALS
 from ..metrics.registry import Metric
 from ..metrics.thresholds import Curve
-from ..plan.summary import Computed, Plan
+from ..plan.planner import Plan
+from ..plan.summary import Computed
 from ..progress import counting
 from ..schemas.arrays import Array
 from ..schemas.option_values import FEW_CLUSTERS, LEAST_DRAWS, Wanted

@@ -312,6 +312,6 @@ class View:
         self.over = over
 
     def refuse_draws(self) -> None:
-        """Raise RuntimeError if datums have weights: datums of a tally in parts have no numbers."""
+        """Raise if resample weights are given: datums of a tally in files have no row numbers."""
         if self.weights is not None:
             raise RuntimeError("a tally in files has no rows to resample")

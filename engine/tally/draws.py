@@ -27,8 +27,8 @@ class LeavingOut(msgspec.Struct, frozen=True):
 
     Attributes:
         n: number of groups.
-        distinct: uint64 [n], ascending keys of the clusters, one per group; None if there are more
-            clusters than groups, which are then ranges of keys.
+        distinct: uint64 [n], ascending keys of the clusters, one per group; None if clusters
+            outnumber groups: a group is then a range of keys.
     """
 
     n: int

@@ -163,7 +163,7 @@ class PairedView(CountsView):
         tally: :class:`Paired`, or :class:`~evalengine.tally.tables.InFiles` of it.
         labels: their keys are the targets.
         stats: per-datum numbers.
-        **grouping: see :class:`~evalengine.tally.ranked_view.View`.
+        **grouping: see :class:`~evalengine.tally.datums.View`.
     """
 
     slack: float = 4 * float(np.finfo(np.float64).eps)

@@ -3,8 +3,8 @@
 A file names structs as ``classification.units/1``: name and version, declared at the class
 (:func:`stored_as`). :data:`MODULES` maps names to modules, so that reading a tally imports only its
 task. Files never name import paths. After renaming a module or class, change only :data:`MODULES`;
-after changing fields, raise the version at the class, and set ``oldest`` to the oldest readable
-one.
+fields that were renamed or dropped go into ``changes``, and new fields have a default. Raise the
+version only if that is not enough, and set ``oldest`` to the oldest readable one.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ MODULES = {
     "tasks.regression.encode": ("regression.run",),
     "tasks.segmentation.encode": ("segmentation.run",),
     "tasks.tracking.tallies": ("tracking.run",),
-    "tasks.values": ("values.run",),
+    "tasks.per_datum": ("values.run",),
 }
 """Module -> names of the stored structs that it declares."""
 

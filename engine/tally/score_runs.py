@@ -248,6 +248,7 @@ class ScoredRows(msgspec.Struct, frozen=True):
     """The rows of one part.
 
     Attributes:
+        units: the datums and label keys of its rows.
         scored: its scored labels, or None without scores.
     """
 

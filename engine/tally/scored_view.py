@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -34,10 +35,13 @@ from .sorted_scores import (
     Summands,
     UnitView,
     areas_between,
+    average_precision,
+    sample_areas,
     sort_segments,
     sorted_by_counts,
     sorted_by_truth,
     wins_of_groups,
+    with_unlisted,
 )
 from .stored import Parts
 from .units import GridCounts, Scored, Units
@@ -66,7 +70,7 @@ class UnitClasses(UnitView):
         units: every unit.
         scored: its scored labels, or None without scores.
         labels: meaning of label codes.
-        **grouping: see :class:`.ranked_view.View`.
+        **grouping: see :class:`.datums.View`.
     """
 
     def __init__(
@@ -304,7 +308,7 @@ class ScoredView(UnitClasses):
         order: int32 [l], position of each label among the declared ones, -1 for others; or None.
         decision: score from which a label counts as predicted, if argmax does not decide; float64
             [label] if labels differ.
-        **grouping: see :class:`.ranked_view.View`.
+        **grouping: see :class:`.datums.View`.
     """
 
     def __init__(
@@ -683,15 +687,11 @@ class ScoredView(UnitClasses):
     @property
     def sample_areas(self) -> tuple[Array, Array]:
         """See :func:`~evalengine.tally.sorted_scores.sample_areas`."""
-        from .sorted_scores import sample_areas
-
         return sample_areas(self)
 
     @Lazy
     def average_precision(self) -> Array:
         """See :func:`~evalengine.tally.sorted_scores.average_precision`."""
-        from .sorted_scores import average_precision
-
         return average_precision(self)
 
     @Lazy
@@ -890,9 +890,9 @@ class ScoredDraws(ScoredView):
         # The grid is that of the values of all buckets.
         picked = ((few, pick(few)) for few in self.blocks())
         weighed = (few.weighed(unit, value) for few, (unit, _, _, value) in picked)
-        values = [one for one in weighed if one is not None]
-        step = grid_of(values) if values else None
-        del values
+        values = (one for one in weighed if one is not None)
+        first = next(values, None)
+        step = None if first is None else grid_of(chain([first], values))
         found = [few.drawn(pick(few), step).ravel() for few in self.blocks()]
         return sum(found) if found else None
 
@@ -1048,8 +1048,6 @@ class ScoredDraws(ScoredView):
 
     @Lazy
     def average_precision(self) -> Array:
-        from .sorted_scores import with_unlisted
-
         total = self._areas(drawn_precisions)
         columns = (self.listed[0], self.positives, self.negatives)
         hits, positives, negatives = (column.ravel() for column in columns)

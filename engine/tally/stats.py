@@ -101,7 +101,7 @@ class StatsView(TableView):
         return self.size("", "")[:, 0]
 
     def same_column(self, stats: Stats, column: Column) -> Column:
-        """The column of a block that is the given one of the whole."""
+        """The block's column at the place of the whole's."""
         need, i = next(
             (need, i)
             for need, columns in self.columns.items()

@@ -58,8 +58,7 @@ def save(
             :func:`load` may check.
         about: further JSON-compatible data.
         lasting: sync to disk, so that the file survives a machine failure; unnecessary for files
-            that
-            are useless after one.
+            that are useless after one.
 
     Raises:
         OSError: the disk is full, or the folder cannot be written.
@@ -354,8 +353,7 @@ def _arrow(flat: Array) -> Any:
     """Convert an array to Arrow values; numbers share their bytes.
 
     Arrow's conversions from and to NumPy import pandas if it is installed, which costs every
-    process
-    half a second.
+    process half a second.
     """
     import pyarrow as pa
 

@@ -21,8 +21,8 @@ from ..tally.tables import Codes, InFiles, codes_of, merged
 from .contents import ROWS as SHOWN_ROWS
 from .contents import Content, Rows, called
 from .encoding import Workers
+from .per_datum import per_datum_frame, shown
 from .task import InParts, Merge, OwnFrames, View
-from .values import per_datum_frame, shown
 
 # Merging and views of tallies of counts by datum and label; frames that are not made of cells.
 

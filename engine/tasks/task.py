@@ -260,10 +260,12 @@ class Common(msgspec.Struct, frozen=True):
             filled; from the tallies, the index of each datum among those compared (-1 for others)
             and the fill. None if no run is missing a value that another has.
         fills: missing values can be filled.
+        ranges: returns the range of a metric from a tally; None for the declared one.
     """
 
     values: Callable[[Sequence[Any], Sequence[Array], Fill], list[Any] | None]
     fills: bool = True
+    ranges: Callable[[Any, Metric], tuple[float, float]] | None = None
 
 
 class ToldByRows(msgspec.Struct, frozen=True):
@@ -432,9 +434,11 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         in_parts: functions for tallies in parts on disk.
         unanswered: set if means skip datums without a prediction; None if all datums count.
         common: set if means skip datums without a value; None if every datum has one.
+        truths: runs have ground truths, which comparisons require to be the same.
         ranking: replacement of scores by ranks; None without scores.
         page: frames for the report, in addition to the run's frames.
         growth: bytes in memory per byte of input, if large.
+        judge: values are those of a judge, which human labels may correct.
         scratch_row: maximum observed bytes on disk of a row, in addition to its columns: rows are
             written as tallies, and these are merged again.
     """
@@ -468,7 +472,9 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     in_parts: InParts | None = None
     unanswered: Unanswered | None = None
     common: Common | None = None
+    truths: bool = True
     ranking: Ranking | None = None
     page: tuple[PageFrame, ...] = ()
     growth: int | None = None
+    judge: bool = False
     scratch_row: int | None = None

@@ -3,7 +3,9 @@
     python examples/making/make_judged.py [FOLDER]
 
 ``answers.parquet`` is what a judge reads: a row an answer. ``verdicts.parquet`` is what one said of
-24 answers, errors and all; the verdicts are made up, with a fixed seed.
+24 answers, errors and all; the verdicts are made up, with a fixed seed. ``many.parquet`` is one
+verdict on each of 4,000 answers, by a judge that finds 92 % of the faithful and 55 % of the other
+ones; ``labels.parquet`` is the frame ``to_label`` of it, filled in.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+
+import evalengine as ee
 
 ANSWERS = [
     (
@@ -93,9 +97,22 @@ def verdicts() -> pl.DataFrame:
     return pl.DataFrame([{name: row.get(name) for name in names} for row in rows], strict=False)
 
 
+def many() -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Verdicts on many answers, and labels of 200."""
+    chance = random.Random(11)
+    truth = [chance.random() < 0.62 for _ in range(4000)]
+    words = ["yes" if chance.random() < (0.92 if one else 0.45) else "no" for one in truth]
+    table = pl.DataFrame({"datum_id": range(4000), "metric": "Faithfulness", "verdict": words})
+    rows = ee.score(table, label_next=200).to_label
+    return table, rows.with_columns(pl.Series("value", [float(truth[i]) for i in rows["datum_id"]]))
+
+
 def main(folder: Path) -> None:
-    """Write both tables."""
+    """Write the tables."""
     folder.mkdir(parents=True, exist_ok=True)
+    verdicts_of_many, labels = many()
+    verdicts_of_many.write_parquet(folder / "many.parquet")
+    labels.write_parquet(folder / "labels.parquet")
     answers().write_parquet(folder / "answers.parquet")
     verdicts().write_parquet(folder / "verdicts.parquet")
 

@@ -16,6 +16,7 @@ from evalengine.executors import Threads
 from evalengine.ingest.frames import checked_frames
 from evalengine.ingest.opening import Tables, open_inputs
 from evalengine.plan import planner
+from evalengine.plan.summary import summarise
 from evalengine.schemas.option_values import make_options
 
 METRICS = [
@@ -52,9 +53,9 @@ def check(tables: Drawn, times: dict[Any, int], metrics: list[str], **more: Any)
     predictions, truths = tables.frames()
     tallies = tallied(plan, predictions, truths)
     weights = np.array([times[i] for i in tallies.datums.id.to_list()], np.int64)
-    drawn_frames, _ = planner.summarise(plan, tallies, weights=weights)
+    drawn_frames, _ = summarise(plan, tallies, weights=weights)
     sides = repeated(predictions, times), repeated(truths, times)
-    again, _ = planner.summarise(plan, tallied(plan, *sides))
+    again, _ = summarise(plan, tallied(plan, *sides))
     for name in ("metrics", "curves", "confusion"):
         if name not in again:
             continue

@@ -13,6 +13,7 @@ import evalengine as ee
 from evalengine.executors import Threads
 from evalengine.ingest.frames import load_frames
 from evalengine.plan import planner
+from evalengine.plan.summary import summarise
 from evalengine.schemas.option_values import make_options
 from evalengine.tally.merging import merge_datums
 
@@ -76,7 +77,7 @@ def test_a_weight_counts_a_datum_that_often(dialect: str) -> None:
     plan = planner.make_plan(options, "detection")
     tallies = tallied(plan, predictions, drawn.truths)
     weights = rng.integers(0, 4, len(tallies.datums))
-    frames, _ = planner.summarise(plan, tallies, weights=weights)
+    frames, _ = summarise(plan, tallies, weights=weights)
     times = dict(zip(tallies.datums.id.to_list(), weights.tolist(), strict=True))
 
     def repeated(table: pl.DataFrame) -> pl.DataFrame:
@@ -89,6 +90,6 @@ def test_a_weight_counts_a_datum_that_often(dialect: str) -> None:
         ]
         return pl.concat(copies).drop("annotation_id", strict=False)
 
-    again, _ = planner.summarise(plan, tallied(plan, repeated(predictions), repeated(drawn.truths)))
+    again, _ = summarise(plan, tallied(plan, repeated(predictions), repeated(drawn.truths)))
     for name in ("metrics", "curves", "confusion"):
         assert_frame_equal(frames[name](), again[name](), abs_tol=1e-12)

@@ -9,11 +9,13 @@ import pytest
 from refusals import refused
 
 import evalengine as ee
-from evalengine.jobs.gates import parse_gates
+from evalengine.jobs.gates import parse_gates, refuse_unknown
 from evalengine.jobs.verdicts import judge_gates, numbers_of
+from evalengine.plan.planner import make_plan
 from evalengine.report.summary import sections
 from evalengine.report.tables import Grid
 from evalengine.schemas.errors import ResultError
+from evalengine.schemas.options import Options
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "detection"
 
@@ -100,7 +102,7 @@ def test_titles_of_another_dialect_are_refused() -> None:
     with refused("unknown_name", value="AP50"):
         gated(card("standard"), "AP50 >= 0")
     with refused("unknown_name", value="APmidi"):
-        parse_gates(["APmidi >= 0.1"])
+        refuse_unknown(parse_gates(["APmidi >= 0.1"]), make_plan(Options(), "detection"))
 
 
 def test_of_a_run_without_that_column_the_metric_is_meant() -> None:

@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 from refusals import refused
 
 import evalengine as ee
-from evalengine.jobs.gates import Gate, check_gates, parse_gate, parse_gates
+from evalengine.jobs.gates import Gate, check_gates, parse_gate, parse_gates, refuse_unknown
 from evalengine.jobs.reports import gates_table
 from evalengine.jobs.verdicts import Numbers, judge_gates, numbers_of
+from evalengine.plan.planner import make_plan
 from evalengine.schemas.errors import OptionError, ResultError
+from evalengine.schemas.options import Options
 
 AT = {"iou_threshold": 0.5}
 
@@ -332,11 +334,12 @@ class TestCoverage:
 
 
 def test_a_gate_about_no_metric_is_refused_before_any_work() -> None:
+    plan = make_plan(Options(), "detection")
     with refused("unknown_name", value="mPA"):
-        parse_gates(["mAP >= 0.5", "mPA > 1"])
-    assert (
-        len(parse_gates(["map >= 0.5", "nDCG@10 > 0", "P_5 > 0", "F0.5 > 0", "coverage > 0"])) == 5
-    )
+        refuse_unknown(parse_gates(["mAP >= 0.5", "mPA > 1"]), plan)
+    known = parse_gates(["map >= 0.5", "nDCG@10 > 0", "P_5 > 0", "F0.5 > 0", "coverage > 0"])
+    refuse_unknown(known, plan)
+    assert len(known) == 5
 
 
 @pytest.mark.parametrize(

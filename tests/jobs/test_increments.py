@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from jobs.conftest import DAYS, write_day
@@ -20,6 +22,7 @@ import evalengine as ee
 from evalengine import atomic
 from evalengine.jobs import sources
 from evalengine.schemas.errors import WriteError
+from evalengine.schemas.option_values import make_options
 
 Write = Callable[..., Path]
 PAIRS = (
@@ -340,3 +343,46 @@ def test_a_memory_limit_that_is_not_held_to_is_told(write: Write) -> None:
 def test_executors_are_for_jobs_without_partitions(write: Write) -> None:
     with refused("options_conflict", options=["executor", "inputs.partition"]):
         ee.run_job(write(("by =", 'executor = "processes"\nby ='), *PAIRS))
+
+
+def test_partitions_of_keypoints_give_the_numbers_of_one_run(tmp_path: Path) -> None:
+    """Readers must know the geometry that the dialect or the data choose."""
+    rng = np.random.default_rng(4)
+    images, truths, results = [], [], []
+    for image in range(8):
+        images.append({"id": image, "width": 640, "height": 480})
+        for place in range(3):
+            points = rng.uniform([100 * place, 50], [100 * place + 60, 90], (17, 2))
+            moved = points + rng.normal(0, rng.uniform(2, 14), points.shape)
+            common = {"image_id": image, "category_id": 1}
+            box = [100.0 * place, 50.0, 60.0, 40.0 + place]
+            for rows, at in ((truths, points), (results, moved)):
+                rows.append({**common, "keypoints": np.c_[at, np.full(17, 2)].ravel().tolist()})
+            area = 60 * (40.0 + place)
+            truths[-1] |= {"id": len(truths), "bbox": box, "area": area, "iscrowd": 0}
+            results[-1]["score"] = rng.random()
+
+    def write(name: str, some: Callable[[int], bool]) -> tuple[str, str]:
+        known = {
+            "images": [one for one in images if some(one["id"])],
+            "annotations": [one for one in truths if some(one["image_id"])],
+            "categories": [{"id": 1, "name": "person"}],
+        }
+        files = tmp_path / f"found_{name}.json", tmp_path / f"true_{name}.json"
+        files[0].write_text(json.dumps([one for one in results if some(one["image_id"])]))
+        files[1].write_text(json.dumps(known))
+        return str(files[0]), str(files[1])
+
+    every = write("all", lambda image: True)
+    halves = [write("low", lambda image: image < 4), write("high", lambda image: image >= 4)]
+    for named in ({}, {"dialect": "coco-keypoints"}):
+        parts = [
+            sources.Part(name, *files, None, f"{name} {named}", tmp_path / f"{name}{len(named)}")
+            for name, files in zip(("low", "high"), halves, strict=True)
+        ]
+        whole = ee.score(*every, **named)
+        assert 0 < whole.value("mAP", iou_threshold=0.5) < 1
+        for _ in range(2):  # once from the rows, once from the kept tallies
+            card = sources.score_parts(parts, make_options(**named))
+            assert_frame_equal(card.metrics, whole.metrics, check_exact=True)
+            assert card.options.iou_type == "keypoints"

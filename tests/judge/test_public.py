@@ -298,6 +298,7 @@ def test_prompts_of_ones_own_are_checked(tmp_path, server, judged):
 
 def test_every_prompt_says_what_it_reads_and_what_to_answer(server, judged):
     judged(server, list(PLANS))
+    assert len({body["messages"][0]["content"] for body in server.requests}) >= len(PLANS)
     for body in server.requests:
         system = body["messages"][0]["content"]
         assert "one JSON object" in system

@@ -14,6 +14,7 @@ from evalengine import metrics
 from evalengine.executors import Threads
 from evalengine.ingest.frames import Frames, load_frames
 from evalengine.plan import planner
+from evalengine.plan.summary import summarise
 from evalengine.schemas.contract import ROW
 from evalengine.schemas.option_values import make_options
 
@@ -89,7 +90,7 @@ def tallied(case: Case, plan: planner.Plan, rows: tuple[pl.Series, ...] | None =
 
 def shown(plan: planner.Plan, tallies: Any) -> dict[str, pl.DataFrame]:
     """All frames of a run."""
-    makers, _ = planner.summarise(plan, tallies)
+    makers, _ = summarise(plan, tallies)
     return {name: make() for name, make in makers.items()}
 
 
@@ -422,6 +423,30 @@ def judged(seed: int) -> Case:
     schema = {"datum_id": ids.dtype, "metric": pl.String, "verdict": pl.String,
               "item_index": pl.Int64, "status": pl.String}  # fmt: skip
     return Case((pl.DataFrame(rows, schema=schema),), {"metrics": ["Bias", "AnswerRelevance"]})
+
+
+def values(seed: int) -> Case:
+    """Values of two metrics, some missing or repeated, with weights."""
+    rng = np.random.default_rng(seed)
+    ids = ids_of(rng, 9)
+    rows = [
+        {
+            "datum_id": datum,
+            "metric": metric,
+            "value": None if rng.random() < 0.1 else float(rng.normal() * 10.0 ** rng.integers(9)),
+            "epoch": epoch,
+            "weight": float(rng.random()),
+        }
+        for datum in ids
+        for metric in ("acc,none", "latency")
+        if rng.random() < 0.9
+        for epoch in range(rng.integers(1, 3))
+    ]
+    schema = {"datum_id": ids.dtype, "metric": pl.String, "value": pl.Float64,
+              "epoch": pl.Int64, "weight": pl.Float64}  # fmt: skip
+    statistics = ["mean", "sum", "median", "std", "min", "max", "p95"]
+    options = {"statistics": statistics, "metrics": ["acc,none", "latency"]}
+    return Case((pl.DataFrame(rows, schema=schema),), options)
 
 
 def segmentation(seed: int) -> Case:

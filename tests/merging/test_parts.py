@@ -25,6 +25,7 @@ CASES: dict[str, tuple[str, Callable[[int], parts.Case]]] = {
     "text": ("text", parts.text),
     "judged": ("judged", parts.judged),
     "regression": ("regression", regression_parts.regression),
+    "values": ("values", parts.values),
 }
 """Name -> task and what draws its tables."""
 

@@ -12,7 +12,7 @@ from refusals import noted, refused
 
 import evalengine as ee
 from evalengine.schemas.errors import InputError
-from evalengine.schemas.option_values import HeldTable, as_training
+from evalengine.schemas.option_values import HeldTable, as_table
 
 ROWS = pl.DataFrame({"prediction": [1.5], "target": [4.5]})
 DAYS = [date(2024, month, 1) for month in range(1, 13)]
@@ -125,7 +125,9 @@ def test_runs_of_other_training_are_not_compared(tmp_path: Path) -> None:
         assert ee.compare(tmp_path / "one", again).differences["difference"].to_list() == [0.0]
     old = ee.load(tmp_path / "one").options.training
     assert (old.name, len(old.digest)) == ("polars.DataFrame of 12 rows", 64)
-    assert as_training({"object": old.name}) == HeldTable(old.name) != old  # saved without digests
+    assert (
+        as_table("training", {"object": old.name}) == HeldTable("training", old.name) != old
+    )  # saved without digests
 
 
 def test_scored_rows_that_training_has() -> None:

@@ -15,6 +15,7 @@ from evalengine.executors import Threads
 from evalengine.ingest.frames import load_frames
 from evalengine.metrics import registry
 from evalengine.plan import planner
+from evalengine.plan.summary import summarise
 from evalengine.tasks.segmentation import tallies
 from evalengine.tasks.segmentation.metrics.images import OF_IMAGE, OfImage
 
@@ -57,7 +58,7 @@ def summarised(found: Any, truth: Any, weights: Any = None) -> Any:
     plan = planner.make_plan(ee.Options(metrics=EVERY), "segmentation")
     frames = load_frames(found, truth, task="segmentation")
     tallies = planner.run(plan, frames, Threads(1))
-    makers, _ = planner.summarise(plan, tallies, weights=weights)
+    makers, _ = summarise(plan, tallies, weights=weights)
     return {name: makers[name]() for name in ("metrics", "confusion")}
 
 

@@ -153,6 +153,7 @@ def test_an_empty_side(empty: str) -> None:
     found, truths = boxes(5).with_columns(score=0.5), boxes(5)
     sides = (found.clear(), truths) if empty == "predictions" else (found, truths.clear())
     card = ee.score(*sides, task="detection", metrics=["AP", "mAP"], **ASKED)
+    assert set(card.metrics["metric"]) == {"AP", "mAP"}
     for row in card.metrics.iter_rows(named=True):
         if empty == "predictions":
             assert (row["value"], row["lower"], row["upper"]) == (0, None, None)

@@ -103,7 +103,8 @@ class Settings(TaskSettings, frozen=True, kw_only=True):
 
     @staticmethod
     def derive(values: dict[str, Any], options: Options, dialect: Dialect) -> None:
-        values["given"] = tuple(name for name in values if getattr(options, name) is not None)
+        own = [name for name in values if name in Settings.__struct_fields__]
+        values["given"] = tuple(name for name in own if getattr(options, name) is not None)
         values["better"] = dialect.better
 
 

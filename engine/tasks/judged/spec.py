@@ -17,8 +17,8 @@ from ...schemas.options import Options
 from ...schemas.wording import option
 from ..contents import Content, Contents, by_datum, rows_of
 from ..encoding import Workers
+from ..per_datum import OF_VALUES
 from ..task import Sample, Task, ToldByRows
-from ..values import OF_VALUES
 from .dialects import Settings
 from .encode import metric_names
 from .findings import Findings, merge_findings
@@ -162,6 +162,7 @@ TASK = Task(
     samples=samples,
     contents=Contents(of_tables=contents),
     needs_all_rows=needs_all_rows,
+    judge=True,
     told_by_rows=ToldByRows(
         AHEAD, may_fit, fit_written, tally_part, Findings, merge_findings, told
     ),

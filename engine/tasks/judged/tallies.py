@@ -16,7 +16,7 @@ from ...schemas.contract import TABLE
 from ...tally.datums import Datums
 from ...tally.stats import Column, Stats
 from ..encoding import Workers
-from ..values import StatsTallies, no_labels
+from ..per_datum import StatsTallies, no_labels
 from .dialects import Settings
 from .encode import Batch, encode_batch
 from .findings import EXTRA, MISSING, NAMED, TOLD, UNLIKE, Findings, Some, metric_of, notes, refuse

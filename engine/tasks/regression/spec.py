@@ -20,8 +20,8 @@ from ...schemas.wording import option
 from ...tally.paired_values import Paired, PairedView
 from ..contents import ROWS, Content, Contents, Rows
 from ..counted import cells_per_group, counts_in_parts, view_of
+from ..per_datum import FRAME, per_datum_frame
 from ..task import Common, Cuts, EachView, Losses, PageFrame, Sample, Task, Unanswered
-from ..values import FRAME, per_datum_frame
 from .dialects import (
     GROUP,
     INTERVALS,

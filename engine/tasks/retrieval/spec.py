@@ -17,9 +17,9 @@ from ...metrics.registry import Metric
 from ...schemas.wording import option
 from ..contents import DOCUMENTS, Content, Contents, Document, Ranking, by_datum, copied, shortened
 from ..encoding import Workers
+from ..per_datum import OF_VALUES, Judging, StatsTallies, common, counted, values
+from ..per_datum import losses as of_stats
 from ..task import Common, LateNotes, Sample, Scaling, Task, Unanswered
-from ..values import OF_VALUES, Judging, StatsTallies, common, counted, values
-from ..values import losses as of_stats
 from .dialects import MATCHES, SENTENCES, Settings
 from .encode import encode_batch, holds_texts, needs_all_rows
 from .limits import LIMITS

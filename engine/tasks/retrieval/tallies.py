@@ -14,7 +14,7 @@ from ...schemas.errors import OptionError
 from ...schemas.wording import option
 from ...tally.stats import Column, Stats
 from ..encoding import Workers
-from ..values import StatsTallies, no_labels
+from ..per_datum import StatsTallies, no_labels
 from .dialects import Settings
 from .encode import Batch, encode_batch
 from .metrics.gains import refuse_endless

@@ -14,11 +14,11 @@ from ...metrics.registry import Metric, all_metrics
 from ...schemas.errors import InputError
 from ...schemas.option_values import Embedding
 from ...schemas.wording import option
-from .. import values
+from .. import per_datum
 from ..contents import Content, Contents, by_datum, word_diff
 from ..encoding import Workers
+from ..per_datum import OF_VALUES, counted
 from ..task import Sample, Task, Unanswered
-from ..values import OF_VALUES, counted
 from .dialects import Settings
 from .encode import has_texts, has_vectors
 from .tallies import examine, tally
@@ -89,7 +89,7 @@ UNDEFINED = "undefined"
 
 def own_frames(
     frame: str,
-    tallies: values.StatsTallies,
+    tallies: per_datum.StatsTallies,
     settings: Any,
     each_view: Callable[[Callable[..., pl.DataFrame]], list[pl.DataFrame]],
     *,
@@ -99,7 +99,7 @@ def own_frames(
 
     Arguments are those of ``stats_views.own_frames``.
     """
-    single = values.own_frames(frame, tallies, settings, each_view, cuts=cuts)
+    single = per_datum.own_frames(frame, tallies, settings, each_view, cuts=cuts)
     undefined = pl.col("value").is_null() & (pl.col("status") == "scored")
     status = pl.when(undefined).then(pl.lit(UNDEFINED)).otherwise("status")
     return single.with_columns(status=status)

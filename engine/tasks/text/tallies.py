@@ -14,7 +14,7 @@ from ...schemas.errors import OptionError
 from ...schemas.wording import option
 from ...tally.stats import Column, Stats
 from ..encoding import Workers
-from ..values import StatsTallies, no_labels
+from ..per_datum import StatsTallies, no_labels
 from .dialects import Settings
 from .encode import STATUS, Batch, encode_batch, made, note_wordless
 

@@ -1,0 +1,1 @@
+"""Values: numbers that the table has per datum, summarised under the user's metric names."""

@@ -1,0 +1,219 @@
+"""Encoding of values: rows become one value per datum and metric."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ...ingest.frames import Frames
+from ...ingest.problems import Note, count_of, listing
+from ...schemas.arrays import Array
+from ...schemas.contract import ROW, TABLE
+from ...schemas.tables import VALUES_BESIDE
+from ...schemas.wording import option
+from ...tally.stats import Column, Stats
+from ..encoding import row_of_datums, table_datums
+from ..per_datum import StatsTallies, no_labels
+from .dialects import Settings
+from .metrics import ABSENT, MISSING, SCORED, STATUS, weight_of
+
+# Names of metrics: those of a long table's rows, or a wide one's columns.
+
+
+def is_long(names: Iterable[str], settings: Settings) -> bool:
+    """Return whether a table has one row per datum and metric."""
+    return settings.value_columns is None and {"metric", "value"} <= {*names}
+
+
+def wide_names(columns: Iterable[str]) -> list[str]:
+    """Return the columns of values of a wide table, in order."""
+    return [name for name in columns if name not in VALUES_BESIDE and name != ROW]
+
+
+def written(table: pl.DataFrame, settings: Settings) -> dict[str, int]:
+    """Return metric -> rows; of a long table ascending, of a wide one in order of columns."""
+    if is_long(table.columns, settings):
+        return dict(table["metric"].value_counts().sort("metric").iter_rows())
+    return dict.fromkeys(wide_names(table.columns), table.height)
+
+
+# Values, and findings on them, of one part of a table or of all of it.
+
+
+class Findings(msgspec.Struct):
+    """Findings on one part of a table of values.
+
+    Attributes:
+        written: metric -> rows.
+        wide: the columns of values were chosen by default.
+        datums: number of datums.
+        status: metric -> number of datums per status, in the order of ``STATUS``.
+        averaged: metric -> number of rows, and of datums, of which several rows became one value.
+    """
+
+    written: dict[str, int] = {}
+    wide: bool = False
+    datums: int = 0
+    status: dict[str, list[int]] = {}
+    averaged: dict[str, list[int]] = {}
+
+
+def merge_findings(parts: Sequence[Findings]) -> Findings:
+    """Merge findings of disjoint sets of datums."""
+    names = dict.fromkeys(name for part in parts for name in part.written)
+    wide = any(part.wide for part in parts)
+    whole = Findings(
+        wide=wide,
+        datums=sum(part.datums for part in parts),
+        written={name: sum(part.written.get(name, 0) for part in parts) for name in names},
+    )
+    for part in parts:
+        for of, own in ((whole.status, part.status), (whole.averaged, part.averaged)):
+            for name, counts in own.items():
+                of[name] = [
+                    a + b for a, b in zip(of.get(name, [0] * len(counts)), counts, strict=True)
+                ]
+    return whole
+
+
+def encode(
+    frames: Frames, settings: Settings, needs: frozenset[str]
+) -> tuple[StatsTallies, Findings]:
+    """Return the values of the needed metrics, one per datum, and findings."""
+    begun = time.perf_counter()
+    table = frames.sides[TABLE]
+    long = is_long(table.columns, settings)
+    found = Findings(
+        written=written(table, settings), wide=not long and settings.value_columns is None
+    )
+    datums, codes = table_datums(frames, table, table.height)
+    n = found.datums = len(datums)
+    numbers = table[ROW].to_numpy() if ROW in table.columns else None
+    row = row_of_datums(numbers, codes, n, table.height)
+    weight = table["weight"].to_numpy() if "weight" in table.columns else None
+    columns: dict[str, tuple[Column, ...]] = {}
+    rows_of = dict(_rows(table, long=long))
+    for name in sorted(needs):
+        value, rows = rows_of.get(name, (np.zeros(0), np.zeros(0, np.int64)))
+        datum = codes if codes is None or rows is None else codes[rows]
+        own = weight if weight is None or rows is None else weight[rows]
+        if datum is None and rows is not None:
+            datum = rows.astype(np.int32)
+        columns |= _columns(name, value, datum, own, n, found)
+    stats = Stats(np.ones(n, bool), columns, ((SCORED,), np.zeros(n, np.int8)))
+    height = None if numbers is not None else table.height
+    seconds = {"match": time.perf_counter() - begun}
+    return StatsTallies(datums, no_labels(), stats, row, height, seconds), found
+
+
+def _rows(table: pl.DataFrame, *, long: bool) -> Iterator[tuple[str, tuple[Array, Array | None]]]:
+    """Yield metric, its values and their rows, None for all."""
+    if not long:
+        for name in wide_names(table.columns):
+            yield name, (table[name].to_numpy(), None)
+        return
+    value, names = table["value"].to_numpy(), table["metric"].unique().sort()
+    if len(names) == 1:
+        yield names[0], (value, None)
+        return
+    code = table["metric"].cast(pl.Enum(names)).to_physical().to_numpy()
+    order = np.argsort(code, kind="stable")
+    ends = np.cumsum(np.bincount(code, minlength=len(names))).tolist()
+    for name, first, last in zip(names, [0, *ends][: len(names)], ends, strict=True):
+        yield name, (value[order[first:last]], order[first:last])
+
+
+def _columns(
+    name: str, value: Array, datum: Array | None, weight: Array | None, n: int, found: Findings
+) -> dict[str, tuple[Column, ...]]:
+    """Return the columns of a metric, and of its weights; several rows of a datum are averaged.
+
+    Args:
+        datum: int32 [rows], code of each; None if row i is datum i.
+        weight: float64 [rows]; None if equal.
+    """
+    if datum is not None and datum.size:
+        many = np.bincount(datum, minlength=n)
+        if many.max() > 1:
+            found.averaged[name] = [int(many[many > 1].sum()), int((many > 1).sum())]
+            value, there = _averaged(value, datum)
+            weight = None if weight is None else _averaged(weight, datum)[0]
+            datum = there
+    out, own = np.full(n, np.nan), np.ones(n if weight is not None else 0)
+    at: Array | slice = slice(None) if datum is None else datum
+    out[at] = value
+    status = np.full(n, STATUS.index(ABSENT), np.int8)
+    status[at] = np.where(np.isnan(value), STATUS.index(MISSING), STATUS.index(SCORED))
+    found.status[name] = np.bincount(status, minlength=len(STATUS)).tolist()
+    columns: dict[str, tuple[Column, ...]] = {
+        name: (Column(metric=name, values=_cube(out), status=(STATUS, status)),)
+    }
+    if weight is not None:
+        own[at] = weight
+        columns[weight_of(name)] = (Column(metric=name, statistic="weight", values=_cube(own)),)
+    return columns
+
+
+def _cube(values: Array) -> Array:
+    return values[:, None, None]
+
+
+def _averaged(value: Array, datum: Array) -> tuple[Array, Array]:
+    """Return the mean of each datum's values, and the datums, ascending; missing ones are skipped.
+
+    Values are added in ascending order, so that the order of rows does not matter.
+    """
+    order = np.lexsort((value, datum))
+    value, datum = value[order], datum[order]
+    begins = np.flatnonzero(np.diff(datum, prepend=-1))
+    known = ~np.isnan(value)
+    total = np.add.reduceat(np.where(known, value, 0.0), begins)
+    count = np.add.reduceat(known.astype(np.float64), begins)
+    mean = np.full(total.shape, np.nan)
+    np.divide(total, count, out=mean, where=count > 0)
+    return mean, datum[begins]
+
+
+# Notes on values, in display order.
+
+
+def notes(found: Findings, settings: Settings, needs: frozenset[str]) -> list[Note]:
+    """Return the notes on the values of some metrics."""
+    names = [name for name in found.written if name in needs]
+    made = []
+    if found.wide and len(names) == len(found.written):
+        message = (
+            f"values are read from {listing(names, most=8)}: all columns of numbers other than ids,"
+            f" weights and slices. To choose, write {option('value_columns', names[:2])}."
+        )
+        made.append(Note("columns_of_values", message, len(names), facts={"columns": names[:20]}))
+    for at, code, words in (
+        (STATUS.index(MISSING), "values_missing", "have a row without a value"),
+        (STATUS.index(ABSENT), "metric_absent", "have no row of the metric"),
+    ):
+        gaps = {name: found.status[name][at] for name in names if found.status[name][at]}
+        if gaps:
+            shown = ", ".join(f"{name} {count:,}" for name, count in [*gaps.items()][:_NAMED])
+            more = f" and {len(gaps) - _NAMED} more" if len(gaps) > _NAMED else ""
+            message = f"of {count_of(found.datums, 'datum')}, some {words}: {shown}{more}."
+            made.append(Note(code, message, sum(gaps.values()), facts={"metrics": _first(gaps)}))
+    several = {name: counts for name, counts in found.averaged.items() if name in needs}
+    if several:
+        rows, datums = (max(counts[i] for counts in several.values()) for i in (0, 1))
+        message = (
+            f"{count_of(rows, 'row')} of {count_of(datums, 'datum')} with several rows are averaged"
+            f" within their datum: {listing([*several], most=_NAMED)}."
+        )
+        made.append(Note("values_averaged", message, rows, facts={"metrics": [*several][:20]}))
+    return made
+
+
+_NAMED = 6
+
+
+def _first(gaps: Mapping[str, int]) -> dict[str, int]:
+    return dict([*gaps.items()][:20])

@@ -1,0 +1,313 @@
+"""Statistics of values per metric of the table, and the view that computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ...metrics.averages import TRIALS
+from ...metrics.registry import Metric
+from ...schemas.arrays import Array
+from ...tally.cells import Cells
+from ...tally.datums import Labels
+from ...tally.draws import Draws
+from ...tally.paired_values import Paired, PairedView
+from ...tally.stats import Stats, StatsView
+from ...tally.tables import Blocks
+from .dialects import Settings, level_of
+
+OPEN = True
+"""Names of metrics come from tables: any name is one."""
+
+SCORED, MISSING, ABSENT = STATUS = "scored", "missing", "not_measured"
+"""Status of a datum in a metric: with a value, with a row but no value, without a row."""
+
+# Rows of one metric, as pairs of numbers whose prediction is 0.
+
+
+def weight_of(name: str) -> str:
+    """Name of the column of weights of a metric, among the needs of a tally."""
+    return f"{name}\tweight"
+
+
+def _rows_of(stats: Stats, name: str) -> Paired:
+    """Return the values of one metric that are not missing."""
+    value = stats.columns[name][0].values[:, 0, 0]
+    known = stats.counted & ~np.isnan(value)
+    weights = stats.columns.get(weight_of(name))
+    weight = None if weights is None else weights[0].values[:, 0, 0]
+    if known.all():
+        datum = np.arange(value.size, dtype=np.int32)
+    else:
+        datum = np.flatnonzero(known).astype(np.int32)
+        value, weight = value[datum], None if weight is None else weight[datum]
+    key = np.zeros(datum.size, np.int32)
+    return Paired(datum, key, value, np.zeros(datum.size), weight, {})
+
+
+class _Rows(msgspec.Struct, frozen=True):
+    """Rows of one metric in the files of a tally."""
+
+    stats: Any
+    name: str
+
+    @property
+    def whole(self) -> Paired:
+        """The rows of no file."""
+        return _rows_of(self.stats.whole, self.name)
+
+    def blocks(self, group: Any) -> Blocks:
+        """Yield the rows of each file."""
+        for stats, own, keys in self.stats.blocks(group):
+            yield _rows_of(stats, self.name), own, keys
+
+
+@cache
+def _one_key() -> Labels:
+    schema = {"label_key": pl.String, "label_value": pl.String, "label_name": pl.String}
+    return Labels.of(pl.DataFrame([("", "", None)], schema=schema, orient="row"))
+
+
+class ValuesView(StatsView):
+    """Values by groups of datums.
+
+    Args:
+        of: the view that this one resamples.
+    """
+
+    def __init__(
+        self, tally: Any, labels: Labels, *, of: ValuesView | None = None, **grouping: Any
+    ) -> None:
+        super().__init__(tally, labels, **grouping)
+        self._of = of
+        self._rows_of: dict[str, PairedView] = {}
+
+    def drawn(self, draws: Draws) -> ValuesView:
+        return ValuesView(
+            self.tally, self.labels, of=self, draws=draws, group=self.group, n_groups=self.slices
+        )
+
+    def rows(self, name: str) -> PairedView:
+        """Return the values of one metric, with the axes [group, 1]."""
+        if name not in self._rows_of:
+            if self._of is not None and self.draws is not None:
+                self._rows_of[name] = self._of.rows(name).drawn(self.draws)
+            else:
+                tally = self.tally
+                rows = _rows_of(tally, name) if isinstance(tally, Stats) else _Rows(tally, name)
+                grouping = {"group": self.group, "n_groups": self.n_groups}
+                self._rows_of[name] = PairedView(
+                    rows, _one_key(), None, weights=self.weights, **grouping
+                )
+        return self._rows_of[name]
+
+    def measured(self, name: str) -> Array:
+        """Count the datums that have a row of a metric, with or without a value, [group]."""
+        (column,) = self.columns[name]
+
+        def here(stats: Stats) -> Array:
+            status = self.same_column(stats, column).status
+            assert status is not None
+            return np.asarray(status[1] != STATUS.index(ABSENT))
+
+        if isinstance(self.tally, Stats) and here(self.tally).all():
+            return self.support
+        return self.integer_sums("", here, "")[:, 0]
+
+    def is_share(self, name: str) -> bool:
+        """Return whether all values of a metric are 0 or 1, without weights."""
+        if self._of is not None:
+            return self._of.is_share(name)
+        return is_share(self.tally, name)
+
+
+def is_share(tally: Any, name: str) -> bool:
+    """Return whether all values of a metric are 0 or 1, without weights, and there are some."""
+    if weight_of(name) in tally.columns:
+        return False
+    some = False
+    for stats, _, _ in tally.blocks(None):
+        value = stats.columns[name][0].values[:, 0, 0]
+        value = value[stats.counted & ~np.isnan(value)]
+        if not ((value == 0) | (value == 1)).all():
+            return False
+        some = some or value.size > 0
+    return some
+
+
+# Statistics of the rows of a metric, float64 [group].
+
+
+def _mean(rows: PairedView) -> Array:
+    return rows.mean("value", lambda some: some.target)
+
+
+def _sum(rows: PairedView) -> Array:
+    return np.where(rows.rows > 0, rows.total("value", lambda some: some.target), np.nan)
+
+
+def _std(rows: PairedView) -> Array:
+    """Sample standard deviation; n counts rows, so that it does not depend on the weights' unit."""
+    squares, powers = rows.comoment("target", "target")
+    n = rows.rows
+    share = np.full(n.shape, np.nan)
+    np.divide(n, n - 1, out=share, where=n > 1)
+    with np.errstate(over="ignore"):
+        return np.asarray(np.ldexp(np.sqrt(rows.per_weight(squares) * share), powers // 2))
+
+
+def _by_order(rows: PairedView, of: Callable[[Array], Any]) -> Array:
+    return rows.by_cell(lambda some, weight: float(of(some.target)))
+
+
+def quantile(rows: Paired, weight: Array | None, level: float) -> float:
+    """Return a quantile, linearly interpolated as NumPy does by default.
+
+    With sample weights, a value has the level A / (A + B), where A is the weight of all smaller
+    and B that of all larger values; equal weights give the unweighted quantile. In resamples a
+    datum counts as often as it was drawn.
+
+    Args:
+        rows: at least one.
+        weight: float64 [n], above 0, times the multiplicity in a resample; None for 1.
+        level: in [0, 1].
+    """
+    values = rows.target
+    if weight is None and rows.weight is None:
+        place = level * (values.size - 1)
+        low = int(place)
+        high = min(low + 1, values.size - 1)
+        values = np.partition(values, (low, high))
+        return _between(float(values[low]), float(values[high]), place - low)
+    order = np.argsort(values, kind="stable")
+    values = values[order]
+    if rows.weight is None:
+        assert weight is not None
+        drawn = np.cumsum(weight[order])
+        place = level * (drawn[-1] - 1)
+        low = int(place)
+        at = np.searchsorted(drawn, [low, min(low + 1, drawn[-1] - 1)], side="right")
+        return _between(float(values[at[0]]), float(values[at[1]]), place - low)
+    own = rows.weight[order]
+    ratio = np.ones(own.size) if weight is None else weight[order] / own
+    times = np.rint(ratio).astype(np.int64)
+    values, own = values.repeat(times), own.repeat(times)
+    some = own > 0
+    values, own = values[some], own[some]
+    if values.size < 2:
+        return float(values[0]) if values.size else float("nan")
+    below = np.cumsum(own) - own
+    above = np.cumsum(own[::-1])[::-1] - own
+    return float(np.interp(level, below / (below + above), values))
+
+
+def _between(low: float, high: float, share: float) -> float:
+    """Interpolate, without overflow and exactly at both ends."""
+    return low if low == high or not share else low * (1 - share) + high * share
+
+
+def _statistic(name: str, rows: PairedView) -> Array:
+    level = level_of(name)
+    if level is not None:
+        return rows.by_cell(lambda some, weight: quantile(some, weight, level))
+    simple = {"mean": _mean, "sum": _sum, "std": _std}
+    return simple[name](rows) if name in simple else _by_order(rows, getattr(np, name))
+
+
+ONE_VALUE = "a single value"
+NO_WEIGHT = "weights are all zero"
+TOO_LARGE = "beyond the largest number, 1.8e308"
+NO_VALUE = "no datum has a value"
+
+
+def _compute(name: str, view: ValuesView, settings: Settings) -> list[Cells]:
+    """Return the cells of one metric, one per statistic.
+
+    ``support`` counts the datums that have a row of the metric, ``scored`` those with a value.
+    """
+    rows = view.rows(name)
+    scored = rows.rows[:, 0]
+    support = scored if view.draws is not None else view.measured(name)
+    trials = scored if view.is_share(name) else np.full(scored.shape, np.nan)
+    out = []
+    for statistic in settings.statistics:
+        value = _statistic(statistic, rows)[:, 0]
+        large = np.isinf(value)
+        why = np.where(scored > 0, NO_WEIGHT, NO_VALUE)
+        if statistic == "std":
+            why = np.where(scored == 1, ONE_VALUE, why)
+        columns: dict[str, Array | str | float | None] = {
+            "metric": name,
+            "statistic": statistic,
+            "value": np.where(large, np.nan, value),
+            "support": support,
+            "scored": scored,
+        }
+        if statistic == "mean":
+            columns[TRIALS] = trials
+        out.append(
+            Cells(
+                axes=("group",),
+                columns=columns,
+                shape=value.shape,
+                keep=support > 0 if view.group is not None else None,
+                reason=np.where(large, TOO_LARGE, why),
+            )
+        )
+    return out
+
+
+def family(name: str) -> Metric:
+    """Return the metric of a name in the table."""
+    return Metric(
+        name=name,
+        task="values",
+        frame="metrics",
+        needs=(name,),
+        params=("statistics", "better", "value_columns"),
+        range=(-np.inf, np.inf),
+        better="neither",
+        trials=TRIALS,
+        definition=f"statistics of the values of {name!r} over datums",
+        formula="",
+        source="the table",
+        compute=partial(_compute, name),
+        own=True,
+    )
+
+
+def _listed(name: str, definition: str, formula: str) -> Metric:
+    """Return the entry of a statistic in the list of metrics."""
+    return msgspec.structs.replace(
+        family(name), definition=definition, formula=formula, source="NumPy", own=False
+    )
+
+
+METRICS = (
+    _listed("Mean", "weighted mean of the values: mean", r"\frac{\sum_i w_i v_i}{\sum_i w_i}"),
+    _listed("Sum", "weighted sum of the values: sum", r"\sum_i w_i v_i"),
+    _listed("Median", "middle value: median", r"v_{(q)}, \; q = 0.5"),
+    _listed("Quantile", "quantile, linearly interpolated, as a percentile: p95", r"v_{(q)}"),
+    _listed(
+        "Std",
+        "standard deviation of the values, with n - 1: std",
+        r"\sqrt{\frac{n}{n - 1} \frac{\sum_i w_i (v_i - \bar v)^2}{\sum_i w_i}}",
+    ),
+    _listed("Min", "smallest value: min", r"\min_i v_i"),
+    _listed("Max", "largest value: max", r"\max_i v_i"),
+)
+"""Statistics of every metric of a table; the option ``statistics`` chooses them."""
+
+SYMBOLS = {
+    r"v_i": "value of datum i",
+    r"w_i": "its weight, 1 without a column of weights",
+    r"\bar v": "their weighted mean",
+    r"n": "datums with a value",
+    r"v_{(q)}": "value that a share q of the values is below, interpolated linearly",
+}
+"""Meaning of the symbols in formulas, in TeX."""

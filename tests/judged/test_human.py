@@ -1,0 +1,359 @@
+"""Human labels of a judge's rows: known answers, a slow reference, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import evalengine as ee
+from evalengine.statistics import human
+from evalengine.statistics.human import Labelled
+from evalengine.statistics.intervals import t_quantile
+
+ROWS, LABELS = 600, 120
+
+
+def verdicts(n: int = ROWS, seed: int = 1) -> tuple[pl.DataFrame, np.ndarray[Any, Any]]:
+    """A table of verdicts, and the truth of its rows."""
+    rng = np.random.default_rng(seed)
+    truth = rng.random(n) < 0.7
+    judge = np.where(truth, rng.random(n) < 0.92, rng.random(n) > 0.75)
+    table = pl.DataFrame(
+        {
+            "datum_id": np.arange(n),
+            "metric": "Bias",
+            "verdict": np.where(judge, "yes", "no"),
+            "topic": np.where(np.arange(n) % 3 == 0, "a", "b"),
+            "talk": np.arange(n) // 6,
+        }
+    )
+    return table, truth
+
+
+def labels_of(truth: Any, rows: Any, **columns: Any) -> pl.DataFrame:
+    return pl.DataFrame({"datum_id": rows, "value": truth[rows].astype(int), **columns})
+
+
+TABLE, TRUTH = verdicts()
+CHOSEN = np.sort(np.random.default_rng(2).choice(ROWS, LABELS, replace=False))
+HUMAN = labels_of(TRUTH, CHOSEN)
+
+
+def row(card: Any, statistic: str, **filters: Any) -> dict[str, Any]:
+    rows = card.metrics.filter(statistic=statistic, **filters)
+    return rows.row(0, named=True)
+
+
+def codes(card: Any) -> list[str]:
+    return [one.code for one in card.findings]
+
+
+def slow(f: Any, y: Any, place: Any, cluster: Any) -> tuple[float, float]:
+    """PPI++ by its definition: estimate, and half of its interval."""
+    n, rows = len(place), len(f)
+    rest = [i for i in range(rows) if i not in set(place)]
+    others = len(rest)
+    own = [f[i] for i in place]
+    mean_y, mean_own = sum(y) / n, sum(own) / n
+    mean = sum(f[i] for i in rest) / others
+    every = sum(f) / rows
+    spread = sum((one - every) ** 2 for one in f) / (rows - 1)
+    pairs = zip(y, own, strict=True)
+    cov = sum((a - mean_y) * (b - mean_own) for a, b in pairs) / n
+    power = min(max(cov / ((1 + n / others) * spread), 0), 1) if spread else 0.0
+    gaps = [a - power * b for a, b in zip(y, own, strict=True)]
+    sums: dict[int, float] = {}
+    for i in rest:
+        sums[cluster[i]] = sums.get(cluster[i], 0) + power * (f[i] - mean) / others
+    for i, gap in zip(place, gaps, strict=True):
+        sums[cluster[i]] = sums.get(cluster[i], 0) + (gap - sum(gaps) / n) / n
+    many = len(sums)
+    variance = sum(one**2 for one in sums.values()) * many / (many - 1)
+    labelled = len({cluster[i] for i in place})
+    half = t_quantile(0.975, labelled - 1) * math.sqrt(variance)
+    return mean_y + power * (mean - mean_own), half
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10_000), st.booleans(), st.booleans())
+def test_corrected_means_are_those_of_the_definition(seed, binary, clustered):
+    rng = np.random.default_rng(seed)
+    n, others = int(rng.integers(25, 60)), int(rng.integers(5, 90))
+    rows = n + others
+    y = rng.random(rows) if not binary else (rng.random(rows) < 0.5).astype(float)
+    noise = rng.random(rows)
+    f = np.where(noise < 0.4, rng.permutation(y), y) if binary else 0.7 * y + 0.3 * noise
+    place = np.sort(rng.choice(rows, n, replace=False))
+    cluster = rng.integers(0, 20, rows) if clustered else np.arange(rows)
+    data = Labelled(f, place, y[place], cluster=cluster if clustered else None)
+    found = human.corrected(data, (-math.inf, math.inf))
+    value, half = slow(f.tolist(), y[place].tolist(), place.tolist(), cluster.tolist())
+    assert found.value == pytest.approx(value, abs=1e-12)
+    if human.too_few(data):
+        assert math.isnan(found.lower)
+    else:
+        assert found.upper - found.value == pytest.approx(half, rel=1e-10)
+
+
+def test_equal_weights_and_one_row_per_cluster_change_nothing_but_the_degrees_of_freedom():
+    f = TABLE["verdict"].eq("yes").cast(float).to_numpy()
+    y = TRUTH[CHOSEN].astype(float)
+    plain = Labelled(f, CHOSEN, y)
+    weighted = Labelled(f, CHOSEN, y, weight=np.full(LABELS, 3.0))
+    by_row = Labelled(f, CHOSEN, y, cluster=np.arange(ROWS))
+    assert human.ppi(weighted).value == pytest.approx(human.ppi(plain).value, abs=1e-12)
+    one, other = (human.corrected(data, (0.0, 1.0)) for data in (plain, by_row))
+    assert other == pytest.approx(one)
+    for make in (human.kappa, lambda data: human.mean_of_labels(data, (0.0, 1.0))):
+        assert make(by_row).value == pytest.approx(make(plain).value)
+        assert make(by_row).se == pytest.approx(make(plain).se, rel=0.02)
+
+
+def test_known_agreement():
+    """20 and 15 of 50 agree: kappa 0.4, from Cohen's example of two readers of 50 applications."""
+    f = np.repeat([1.0, 1.0, 0.0, 0.0], [20, 5, 10, 15])
+    y = np.repeat([1.0, 0.0, 1.0, 0.0], [20, 5, 10, 15])
+    data = Labelled(f, np.arange(50), y)
+    found = human.kappa(data)
+    assert found.value == pytest.approx(0.4)
+    assert found.se == pytest.approx(0.127, abs=5e-4)
+    sensitivity = human.proportion(data, data.own == 1, data.label == 1)
+    assert (sensitivity.value, sensitivity.n) == (20 / 30, 30)
+
+
+def test_known_alpha():
+    """Krippendorff's example of four coders and twelve units."""
+    _ = None
+    table = [
+        [1, 2, 3, 3, 2, 1, 4, 1, 2, _, _, _],
+        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, _, 3],
+        [_, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, _],
+        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, _],
+    ]
+    cells = [(u, v) for coder in table for u, v in enumerate(coder) if v is not None]
+    unit, value = (np.array(one) for one in zip(*cells, strict=True))
+    found = human.alpha(unit, value.astype(float))
+    assert found.value == pytest.approx(0.849, abs=5e-4)
+    assert found.n == 11  # the last unit has one label
+
+
+def test_known_rogan_gladen():
+    """Share 0.4 of 1,000 others, sensitivity 0.9 of 100 and specificity 0.8 of 50 labels."""
+    f = np.concatenate([np.repeat([1.0, 0.0, 1.0, 0.0], [90, 10, 10, 40]), np.zeros(1000)])
+    f[150:550] = 1
+    y = np.repeat([1.0, 0.0], [100, 50])
+    data = Labelled(f, np.arange(150), y)
+    sides = [human.proportion(data, data.own == one, data.label == one) for one in (1.0, 0.0)]
+    found = human.rogan_gladen(data, *sides)
+    value = (0.4 + 0.8 - 1) / 0.7
+    variance = 0.4 * 0.6 / 1000 + value**2 * 0.09 / 100 + (1 - value) ** 2 * 0.16 / 50
+    assert found.value == pytest.approx(value)
+    assert found.se == pytest.approx(math.sqrt(variance) / 0.7)
+
+
+@pytest.mark.parametrize("annotated", [False, True])
+def test_values_and_verdicts_are_the_same_labels(annotated):
+    labels = HUMAN
+    if annotated:
+        other = HUMAN.with_columns(
+            value=pl.when(pl.col("datum_id") % 11 == 0).then(0).otherwise("value")
+        )
+        third = HUMAN.with_columns(
+            value=pl.when(pl.col("datum_id") % 7 == 0).then(0).otherwise("value")
+        )
+        labels = pl.concat(
+            [
+                one.with_columns(pl.lit(name).alias("annotator"))
+                for one, name in zip((HUMAN, other, third), "xyz", strict=True)
+            ]
+        )
+    word = pl.when(pl.col("value") == 1).then(pl.lit("yes")).otherwise(pl.lit("no"))
+    by_word = labels.with_columns(verdict=word).drop("value")
+    a, b = (ee.score(TABLE, human=one) for one in (labels, by_word))
+    assert a.metrics.equals(b.metrics)
+    assert ("alpha" in a.metrics["statistic"]) == annotated
+    booleans = labels.with_columns(pl.col("value").cast(pl.Boolean))
+    assert ee.score(TABLE, human=booleans).metrics.equals(a.metrics)
+
+
+def test_rows_of_the_scorecard(tmp_path):
+    card = ee.score(TABLE, human=HUMAN, by="topic")
+    judge = TABLE["verdict"].eq("yes").to_numpy()
+    agreed = judge[CHOSEN] == TRUTH[CHOSEN]
+    found = row(card, "agreement")
+    assert (found["value"], found["support"]) == (pytest.approx(agreed.mean()), LABELS)
+    assert card.value("Bias") == pytest.approx(judge.mean())
+    one = card.metrics.filter(statistic="labels", slice_value="a")
+    inside = CHOSEN[CHOSEN % 3 == 0]
+    assert one["value"][0] == pytest.approx(TRUTH[inside].mean())
+    corrected = row(card, "corrected")
+    assert corrected["lower"] < card.value("Bias", statistic="corrected") < corrected["upper"]
+    (note,) = [one for one in card.findings if one.code == "human_labels"]
+    assert note.count == LABELS
+    assert note.facts["others"] == ROWS - LABELS
+    card.save(tmp_path / "run")
+    again = ee.load(tmp_path / "run")
+    assert again.metrics.equals(card.metrics)
+    assert again.to_label.equals(card.to_label)
+
+
+def test_the_order_of_rows_and_buckets_change_nothing(tmp_path):
+    TABLE.write_parquet(tmp_path / "verdicts.parquet")
+    card = ee.score(TABLE, human=HUMAN)
+    mixed = ee.score(TABLE.sample(fraction=1, shuffle=True, seed=3), human=HUMAN.reverse())
+    parts = ee.score(
+        str(tmp_path / "verdicts.parquet"), human=HUMAN, memory_limit="448MiB", executor="threads"
+    )
+    for other in (mixed, parts):
+        assert other.metrics.equals(card.metrics)
+        assert other.to_label.sort("datum_id").equals(card.to_label.sort("datum_id"))
+
+
+def test_few_labels_have_no_corrected_interval():
+    few = HUMAN.head(20)
+    card = ee.score(TABLE, human=few)
+    assert row(card, "corrected")["lower"] is None
+    assert "10 needed" in row(card, "corrected")["reason"]
+    assert row(card, "labels")["lower"] is not None
+    clusters = ee.score(TABLE, human=HUMAN.filter(pl.col("datum_id") < 48), cluster="talk")
+    assert all(row(clusters, name)["lower"] is None for name in ("labels", "corrected"))
+
+
+def test_labels_that_are_no_random_sample_are_a_warning():
+    judge = TABLE["verdict"].eq("yes").to_numpy()
+    chosen = np.sort(np.concatenate([np.flatnonzero(~judge)[:60], np.flatnonzero(judge)[:60]]))
+    card = ee.score(TABLE, human=labels_of(TRUTH, chosen))
+    assert any(
+        one.code == "labels_not_random" and one.severity == "warning" for one in card.findings
+    )
+    weight = np.where(judge[chosen], judge.sum() / 60, (~judge).sum() / 60)
+    weighted = ee.score(TABLE, human=labels_of(TRUTH, chosen, label_weight=weight))
+    assert "labels_not_random" not in codes(weighted)
+    share = judge.mean()
+    expected = share * TRUTH[chosen][judge[chosen]].mean()
+    expected += (1 - share) * TRUTH[chosen][~judge[chosen]].mean()
+    assert weighted.value("Bias", statistic="labels") == pytest.approx(expected)
+    assert weighted.value("Bias", statistic="corrected") == pytest.approx(expected)
+
+
+def test_a_judge_that_guesses_is_a_warning():
+    labels = HUMAN.with_columns(value=1 - pl.col("value"))
+    assert "judge_by_chance" in ee.score(
+        TABLE, human=labels
+    ).warnings or "judge_by_chance" in codes(ee.score(TABLE, human=labels))
+    assert "judge_by_chance" not in codes(ee.score(TABLE, human=HUMAN))
+
+
+def test_labels_of_other_rows_are_reported():
+    more = pl.concat(
+        [HUMAN, pl.DataFrame({"datum_id": [-1, -2], "value": [1, 1]})], how="vertical_relaxed"
+    )
+    card = ee.score(TABLE, human=more)
+    (note,) = [one for one in card.findings if one.code == "labels_unjudged"]
+    assert (note.count, note.severity) == (2, "note")
+    assert card.metrics.equals(ee.score(TABLE, human=HUMAN).metrics)
+
+
+def test_rows_to_label_are_stratified_and_can_be_given_back():
+    card = ee.score(TABLE, human=HUMAN, label_next=80, seed=4)
+    frame = card.to_label
+    fresh = frame.filter(pl.col("value").is_null())
+    assert (fresh.height, frame.height) == (80, 80 + LABELS)
+    assert frame["datum_id"].is_unique().all()
+    sizes = dict(pl.Series(TABLE["verdict"] == "yes").value_counts().iter_rows())
+    for judged, many in frame.group_by("judge").len().iter_rows():
+        weight = frame.filter(judge=judged)["label_weight"].unique()
+        assert weight.to_list() == [pytest.approx(sizes[bool(judged)] / many)]
+    filled = frame.with_columns(
+        pl.Series("value", TRUTH[frame["datum_id"].to_numpy()].astype(float))
+    )
+    again = ee.score(TABLE, human=filled)
+    assert "labels_not_random" not in codes(again)
+    assert row(again, "corrected")["support"] == 80 + LABELS
+    assert again.value("Bias", statistic="corrected") == pytest.approx(
+        again.value("Bias", statistic="labels")
+    )
+    first = ee.score(TABLE, label_next=40).to_label
+    assert first["value"].null_count() == 40
+    assert not ee.score(TABLE, label_next=40).to_label.equals(
+        ee.score(TABLE, label_next=40, seed=1).to_label
+    )
+
+
+def test_allotted_labels_minimise_the_variance():
+    """Every other allocation of so few labels has a variance that is no smaller."""
+    size, spread = np.array([40, 25, 10]), np.array([0.1, 0.4, 0.3])
+    labelled = np.array([3, 2, 1])
+    made = human.allotted(size, spread, labelled, 9) + labelled
+
+    def variance(many: Any) -> float:
+        return float(((size * spread) ** 2 / many).sum())
+
+    every = [
+        np.array([a, b, 15 - a - b]) for a in range(3, 14) for b in range(2, 14) if 15 - a - b >= 1
+    ]
+    assert made.sum() == 15
+    assert variance(made) == pytest.approx(min(map(variance, every)))
+
+
+def test_more_labels_halve_the_interval():
+    """The same rows with so many more labels have about half the interval."""
+    table, truth = verdicts(40_000, 5)
+    order = np.random.default_rng(6).permutation(40_000)
+    f = table["verdict"].eq("yes").cast(float).to_numpy()
+
+    def data(n: int) -> Labelled:
+        place = np.sort(order[:n])
+        return Labelled(f, place, truth[place].astype(float))
+
+    few = data(400)
+    more = human.more_labels(few)
+    assert more is not None
+    wide, narrow = (human.corrected(one, (0.0, 1.0)).se for one in (few, data(400 + more)))
+    assert narrow / wide == pytest.approx(0.5, abs=0.06)
+    assert human.more_labels(Labelled(f[:500], np.arange(450), truth[:450].astype(float))) is None
+
+
+def test_intervals_of_verdicts_without_labels_have_a_note():
+    assert "judge_not_checked" in codes(ee.score(TABLE, intervals=0.95))
+    assert "judge_not_checked" not in codes(ee.score(TABLE, intervals=0.95, human=HUMAN))
+    assert "judge_not_checked" not in codes(ee.score(TABLE))
+
+
+def test_ratings_are_correlated():
+    rng = np.random.default_rng(3)
+    label = rng.integers(1, 6, 200)
+    judge = np.clip(label + rng.integers(-1, 2, 200), 1, 5)
+    table = pl.DataFrame({"datum_id": np.arange(200), "metric": "Coherence", "verdict": judge})
+    card = ee.score(table, human=pl.DataFrame({"id": np.arange(0, 200, 2), "rating": label[::2]}))
+    assert row(card, "correlation")["value"] == pytest.approx(
+        np.corrcoef(judge[::2], label[::2])[0, 1]
+    )
+    assert "kappa" not in card.metrics["statistic"]
+    assert row(card, "corrected")["lower"] > 1
+
+
+@pytest.mark.parametrize(
+    ("labels", "code"),
+    [
+        (HUMAN.with_columns(pl.col("datum_id").cast(pl.String)), "types_differ"),
+        (pl.concat([HUMAN, HUMAN.head(1)]), "repeated_values"),
+        (HUMAN.with_columns(label_weight=0.0), "option_value"),
+        (HUMAN.with_columns(value=float("inf")), "option_value"),
+        (HUMAN.drop("value"), "column_missing"),
+    ],
+)
+def test_labels_that_cannot_be_used_are_refused(labels, code):
+    with pytest.raises(ee.InputError) as caught:
+        ee.score(TABLE, human=labels)
+    assert caught.value.code == code
+
+
+def test_runs_with_other_labels_are_compared():
+    ee.compare(ee.score(TABLE, human=HUMAN), ee.score(TABLE))

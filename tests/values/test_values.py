@@ -1,0 +1,301 @@
+"""Values under the user's names: statistics, shapes of tables, gaps, directions, gates."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+from refusals import noted, refused
+
+import evalengine as ee
+from evalengine.cli import main
+from evalengine.jobs.gates import parse_gate, parse_gates, refuse_unknown
+from evalengine.jobs.verdicts import judge_gates, numbers_of
+from evalengine.plan.planner import make_plan
+from evalengine.schemas.options import Options
+
+THREE = {"datum_id": [1, 2, 3], "metric": ["COMET"] * 3, "value": [0.5, 1.5, 4.0]}
+EVERY = ["mean", "sum", "median", "std", "min", "max", "p5", "p95", "p99.9"]
+
+
+def long(**changed: Any) -> pl.DataFrame:
+    return pl.DataFrame(THREE | changed, strict=False)
+
+
+def wide(n: int, seed: int, gaps: float = 0.0) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    values = rng.normal(3, 2, n), rng.exponential(100, n), rng.random(n) < 0.7
+    table = pl.DataFrame(
+        {"datum_id": rng.permutation(n), **dict(zip("xyz", values, strict=True))}
+    ).with_columns(lang=pl.Series(rng.choice(["de", "fr"], n)))
+    gone = pl.Series(rng.random(n) < gaps)
+    return table.with_columns(y=pl.when(~gone).then("y"))
+
+
+def numpy_statistics(values: np.ndarray) -> dict[str, float]:
+    found = {
+        "mean": values.mean(),
+        "sum": values.sum(),
+        "median": np.median(values),
+        "std": values.std(ddof=1) if values.size > 1 else math.nan,
+        "min": values.min(),
+        "max": values.max(),
+    }
+    return found | {
+        name: np.percentile(values, float(name[1:])) for name in EVERY if name[0] == "p"
+    }
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_statistics_are_those_of_numpy(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    table = wide(int(rng.integers(1, 60)), seed, gaps=0.2)
+    card = ee.score(table, task="values", statistics=EVERY, by="lang")
+    for row in card.metrics.iter_rows(named=True):
+        rows = table if row["slice"] is None else table.filter(lang=row["slice_value"])
+        values = rows[row["metric"]].cast(pl.Float64).drop_nulls().to_numpy()
+        want = numpy_statistics(values)[row["statistic"]] if values.size else math.nan
+        assert (row["value"] is None) == math.isnan(want)
+        assert row["value"] is None or row["value"] == pytest.approx(want, rel=1e-11, abs=1e-11)
+        assert (row["support"], row["scored"]) == (rows.height, values.size)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_weights_of_one_size_change_nothing_and_others_weigh(seed: int) -> None:
+    table, rng = wide(30, seed), np.random.default_rng(seed)
+    plain = ee.score(table, task="values", statistics=[*EVERY]).metrics
+    same = ee.score(table.with_columns(weight=0.25), task="values", statistics=EVERY).metrics
+    left, right = (frame.filter(pl.col("statistic") != "sum")["value"] for frame in (plain, same))
+    assert left.to_numpy() == pytest.approx(right.to_numpy(), rel=1e-12)
+    weight = rng.random(30)
+    card = ee.score(
+        table.with_columns(weight=weight), task="values", statistics=["mean", "sum", "std", "p30"]
+    )
+    x = table["x"].to_numpy()
+    mean = np.average(x, weights=weight)
+    assert card.value("x") == pytest.approx(mean)
+    assert card.value("x.sum") == pytest.approx((x * weight).sum())
+    spread = np.average((x - mean) ** 2, weights=weight) * 30 / 29
+    assert card.value("x.std") == pytest.approx(math.sqrt(spread))
+    order = np.argsort(x)
+    below = np.cumsum(weight[order]) - weight[order]
+    above = weight.sum() - below - weight[order]
+    assert card.value("x.p30") == pytest.approx(np.interp(0.3, below / (below + above), x[order]))
+
+
+def test_long_and_wide_tables_are_the_same() -> None:
+    table = wide(50, 1, gaps=0.3)
+    how: dict[str, Any] = {"statistics": EVERY, "by": ["lang"], "intervals": 0.95, "draws": 40}
+    narrow = table.with_columns(pl.col("z").cast(pl.Float64)).unpivot(
+        ["x", "y", "z"], index=["datum_id", "lang"], variable_name="metric"
+    )
+    one, other = ee.score(narrow, **how), ee.score(table, task="values", **how)
+    assert one.task == "values"
+    assert_frame_equal(one.metrics, other.metrics)
+    assert_frame_equal(one.per_datum, other.per_datum)
+
+
+def test_a_share_of_datums_has_wilsons_interval() -> None:
+    table = pl.DataFrame({"ok": [True] * 8 + [False] * 2, "points": [1.0] * 8 + [0.5] * 2})
+    rows = {
+        row["metric"]: row
+        for row in ee.score(table, task="values", intervals=95).metrics.iter_rows(named=True)
+    }
+    assert rows["ok"]["lower"] == pytest.approx(0.490162, abs=1e-6)  # Wilson, 8 of 10
+    assert rows["ok"]["upper"] == pytest.approx(0.943318, abs=1e-6)
+    assert rows["points"]["lower"] != pytest.approx(rows["ok"]["lower"])
+
+
+def test_sums_and_order_statistics_of_resamples_are_those_of_repeated_rows() -> None:
+    table = pl.DataFrame({"datum_id": range(4), "v": [1.0, 2.0, 4.0, 8.0]})
+    from evalengine.tally.draws import Draws
+    from evalengine.tasks.values.metrics import _compute
+
+    card = ee.score(
+        table, task="values", statistics=EVERY, intervals=0.95, draws=20, value_columns=["v"]
+    )
+    tallied = card.tallied
+    view = tallied.plan.does.view(tallied.tallies, tallied.plan.settings)
+    draws = Draws(0, 0, 20, tallied.tallies.datums.keys)
+    found = _compute("v", view.drawn(draws), tallied.plan.settings)
+    for d in range(20):
+        values = table["v"].to_numpy().repeat(draws.weights[:, d])
+        for cells in found:
+            value, name = cells.columns["value"][d], cells.columns["statistic"]
+            if values.size < 1 + (name == "std"):
+                assert math.isnan(value)
+            else:
+                assert value == pytest.approx(numpy_statistics(values)[name], abs=1e-9)
+
+
+class TestTables:
+    def test_the_columns_tell_the_task(self) -> None:
+        assert ee.score(long()).value("COMET") == 2.0
+        judged = long().with_columns(metric=pl.lit("Bias"), verdict=pl.lit("yes"))
+        assert ee.score(judged, metrics=["Bias"]).task == "judged"
+        labels = long(actual=["a", "b", "a"], predicted=["a", "b", "b"])
+        assert ee.score(labels).task == "classification"
+
+    def test_columns_by_default_are_numbers_but_ids_weights_and_slices(self) -> None:
+        table = wide(10, 0).with_columns(
+            weight=1.0, row_id=1, age=pl.int_range(10), note=pl.lit("")
+        )
+        card = ee.score(table, task="values", by="age")
+        assert card.metrics["metric"].unique().sort().to_list() == ["x", "y", "z"]
+        noted(card, "columns_of_values", columns=["x", "y", "z"])
+        assert not ee.score(table, value_columns=["y"]).findings
+
+    @pytest.mark.parametrize(
+        ("values", "mean", "scored"),
+        [
+            ([1.0, math.nan, None], 1.0, 1),
+            (["1", "NA", "3"], 2.0, 2),
+            (["True", "false", "True"], 2 / 3, 3),
+            ([True, None, False], 0.5, 2),
+            ([None, None, None], None, 0),
+        ],
+        ids=["nan", "texts", "words", "booleans", "nothing"],
+    )
+    def test_missing_values_and_words(self, values: list[Any], mean: Any, scored: int) -> None:
+        card = ee.score(long(value=values), task="values")
+        row = card.metrics.row(0, named=True)
+        assert (row["value"], row["support"], row["scored"]) == (mean, 3, scored)
+        if scored < 3:
+            noted(card, "values_missing", metrics={"COMET": 3 - scored})
+
+    def test_a_datum_without_a_row_is_no_missing_value(self) -> None:
+        table = pl.concat([long(), long(metric=["other"] * 3).head(1)])
+        card = ee.score(table)
+        assert card.metrics.filter(metric="other").select("support", "scored").row(0) == (1, 1)
+        noted(card, "metric_absent", metrics={"other": 2})
+
+    def test_repeated_rows_are_averaged_if_a_column_tells_them_apart(self) -> None:
+        twice = long(datum_id=[1, 1, 2])
+        with refused("repeated_values", key=["datum_id", "metric"]):
+            ee.score(twice)
+        for name in ("epoch", "sample"):
+            card = ee.score(twice.with_columns(pl.Series(name, [1, 2, 1])))
+            assert card.value("COMET") == (1.0 + 4.0) / 2
+            noted(card, "values_averaged", count=2)
+        with refused("repeated_values"):
+            ee.score(twice.with_columns(epoch=1))
+
+    def test_order_of_rows_changes_no_bit(self) -> None:
+        rng = np.random.default_rng(3)
+        table = pl.DataFrame(
+            {
+                "datum_id": rng.integers(0, 20, 200),
+                "epoch": np.arange(200),
+                "metric": ["m"] * 200,
+                "value": rng.normal(size=200) * 10.0 ** rng.integers(-8, 8, 200),
+            }
+        )
+        one, other = (
+            ee.score(some, statistics=EVERY).metrics
+            for some in (table, table.sample(fraction=1, shuffle=True, seed=1))
+        )
+        assert_frame_equal(one, other, check_exact=True)
+
+    def test_odd_names_are_kept(self) -> None:
+        names = ["a b", "a.p95", "x,none", "A", "a", "recall@5", "mean", "Mean"]
+        table = pl.DataFrame({name: [float(i), i + 1.0] for i, name in enumerate(names)})
+        card = ee.score(table, task="values", statistics=["mean", "p95"])
+        assert [card.value(name) for name in names] == [i + 0.5 for i in range(8)]
+        assert card.value("a.p95.p95") == pytest.approx(1.95)
+        again = ee.score(table, task="values", metrics=["recall@5", "Mean"])
+        assert again.value("recall@5") == 5.5
+        assert again.metrics.height == 2
+        (verdict,) = judge_gates([parse_gate("'a b' <= 0.5")], numbers_of(card))
+        assert verdict.status == "passed"
+
+    def test_empty_tables_have_no_numbers(self) -> None:
+        card = ee.score(long().clear(), intervals=95)
+        assert card.metrics.height == 0
+
+    @pytest.mark.parametrize(
+        ("options", "code", "facts"),
+        [
+            ({"metrics": ["COMTE"]}, "unknown_name", {"value": "COMTE"}),
+            ({"better": {"COMTE": "lower"}}, "unknown_name", {"option": "better"}),
+            ({"better": {"COMET": "up"}}, "unknown_name", {"value": "up"}),
+            ({"statistics": ["p101"]}, "option_value", {"option": "statistics"}),
+            ({"statistics": ["mode"]}, "option_value", {"value": "mode"}),
+            ({"statistics": []}, "option_value", {}),
+            ({"value_columns": ["weight"]}, "reserved_name", {"column": "weight"}),
+            ({"value_columns": ["nothere"]}, "column_missing", {}),
+        ],
+    )
+    def test_refusals(self, options: dict[str, Any], code: str, facts: dict[str, Any]) -> None:
+        with refused(code, **facts):
+            ee.score(long().with_columns(weight=1.0), task="values", **options)
+
+    @pytest.mark.parametrize(
+        ("value", "code"), [([1.0, math.inf, 2.0], "not_finite"), (["1", "x", "3"], "wrong_dtype")]
+    )
+    def test_values_that_are_no_numbers(self, value: list[Any], code: str) -> None:
+        with refused(code):
+            ee.score(long(value=value), task="values")
+
+
+class TestVerdicts:
+    def test_gates_by_the_users_names(self) -> None:
+        card = ee.score(
+            wide(400, 2), task="values", statistics=["mean", "p95"], intervals=95, by="lang"
+        )
+        gates = parse_gates(["x >= 2.5 surely", "y.p95 <= 1", "z[lang=*] >= 0.5", "x.p95 >= 5"])
+        refuse_unknown(gates, make_plan(Options(), "values"))
+        found = [one.status for one in judge_gates(gates, numbers_of(card))]
+        assert found == ["passed", "failed", "passed", "passed", "passed"]
+
+    def test_a_command_with_a_gate(self, tmp_path: Path) -> None:
+        table = tmp_path / "scores.csv"
+        wide(300, 4).write_csv(table)
+        how = ["score", str(table), "--values", "x,z", "--statistic", "mean,p95"]
+        assert main([*how, "--fail-under", "x >= 2 surely"]) == 0
+        assert main([*how, "--fail-under", "x.p95 <= 1"]) == 1
+        assert main([*how, "--fail-under", "w >= 1"]) == 2
+
+    def test_comparisons_say_better_only_of_a_known_direction(self) -> None:
+        first = wide(200, 5)
+        second = first.with_columns(
+            x=pl.col("x") + pl.Series(np.random.default_rng(1).random(200)), y=pl.col("y") * 2
+        )
+        found = ee.compare(first, second, task="values", better={"x": "lower"})
+        assert found.directions == {"x": "lower", "y": "neither", "z": "neither"}
+        assert "worse" in str(found).splitlines()[2]
+        plain = str(ee.compare(first, second, task="values"))
+        assert "b is higher than a by x mean" in " ".join(plain.split())
+        assert "better than" not in plain
+        assert "worse than" not in plain
+
+    def test_missing_values_of_comparisons(self) -> None:
+        first = wide(100, 6)
+        second = first.with_columns(
+            z=pl.when(pl.int_range(100) >= 20).then("z"), x=pl.col("x") + pl.int_range(100) / 100
+        )
+        kept = {"task": "values", "better": {"z": "higher", "x": "higher", "y": "lower"}}
+        rows = ee.compare(first, second, **kept).differences
+        row = rows.filter(metric="z").row(0, named=True)
+        assert (row["missing_a"], row["missing_b"], row["coverage"]) == (0, 20, 0.8)
+        worst = ee.compare(first, second, **kept, metrics=["z"], missing="worst").differences
+        want = first["z"].tail(80).sum() / 100
+        assert worst["b"].item() == pytest.approx(want)
+        with refused("option_value", option="missing"):
+            ee.compare(first, second, **kept, missing="worst")
+
+    def test_saved_runs_compare_and_report(self, tmp_path: Path) -> None:
+        how = {"task": "values", "better": {"x": "higher"}, "statistics": ["mean", "p95"]}
+        runs = []
+        for seed in (7, 8):
+            table = wide(60, seed).sort("datum_id")
+            runs.append(ee.score(table, **how).save(tmp_path / str(seed)))
+        found = ee.compare(*runs)
+        assert found.directions["x"] == "higher"
+        assert set(found.differences["statistic"]) == {"mean", "p95"}
+        ee.report(ee.load(runs[0]), tmp_path / "page.html")
+        assert "x" in (tmp_path / "page.html").read_text()
