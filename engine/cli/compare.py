@@ -15,7 +15,7 @@ from .base import WithOptions, arguments, progress_line, with_tables
 
 if TYPE_CHECKING:
     from ..jobs.verdicts import Verdict
-    from ..plan.summary import Plan
+    from ..plan.planner import Plan
     from ..schemas.options import Options
     from ..scorecard.card import Scorecard
     from ..statistics.comparison import Comparison

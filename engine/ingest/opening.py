@@ -729,8 +729,17 @@ def open_inputs(
         read_alike(sources, options)
     if GROUND_TRUTHS in sources:
         sources = _by_row(sources, options) or sources
-    return Inputs(sources, {role: schema_of(source) for role, source in sources.items()}, room)
+    schemas = {role: schema_of(source) for role, source in sources.items()}
+    if TABLE in schemas and not _SAMPLES.isdisjoint(schemas[TABLE]):
+        from .sources.samples import read_samples
 
+        read_samples(sources[TABLE], schemas[TABLE], options)
+        schemas[TABLE] = schema_of(sources[TABLE])
+    return Inputs(sources, schemas, room)
+
+
+_SAMPLES = frozenset({"doc_id", "sample_id"})
+"""Columns of which every table of a harness's samples has one."""
 
 _FRAMES = (pl.DataFrame, pl.LazyFrame)
 
