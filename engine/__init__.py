@@ -11,6 +11,7 @@ Example:
 
 from __future__ import annotations
 
+import gc
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -138,7 +139,13 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    collects = gc.isenabled()
+    gc.disable()  # imports create many objects, all of them live
+    try:
+        value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    finally:
+        if collects:
+            gc.enable()
     globals()[name] = value
     return value
 

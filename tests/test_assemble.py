@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from evalengine.metrics.registry import Metric
-from evalengine.plan.summary import frame_of
+from evalengine.plan.summary import frame_of, label_axes, rows_of
 from evalengine.schemas.results import frame_schema
 from evalengine.tally.cells import Cells
 from evalengine.tally.datums import Labels
@@ -31,7 +31,8 @@ def test_columns_have_the_dtypes_of_the_schema(dtype: Any, weighted: bool) -> No
     numbers = np.array([0, 1], dtype)
     cells = Cells(axes=("label",), columns={"value": numbers, "support": numbers}, shape=(2,))
     schema = frame_schema("metrics", label=pl.String(), weighted=weighted)
-    frame = frame_of(METRIC, cells, LABELS, schema, None, [], {})
+    rows = rows_of(METRIC, cells, label_axes(LABELS), schema, None, {})
+    frame = frame_of([rows], schema)
     assert frame.schema == pl.Schema(schema)
     assert frame["support"].dtype == (pl.Float64 if weighted else pl.Int64)
     assert frame["value"].to_list() == frame["support"].to_list() == [0, 1]

@@ -17,6 +17,7 @@ from ..api import score
 from ..executors import Threads
 from ..exports.rows import automatic_positive, beta_name, phoenix_score
 from ..schemas.arrays import Array
+from ..schemas.contract import WEIGHT
 from ..schemas.errors import InputError, OptionError, invalid
 from ..schemas.option_values import in_name
 from ..schemas.options import Options
@@ -189,13 +190,18 @@ def weights(values: Any, rows: int) -> dict[str, Array]:
     """Return the column ``weight``, or an empty dict without weights.
 
     Raises:
-        InputError: as in :func:`numbers`; all weights are 0.
+        InputError: as in :func:`numbers`; all weights are 0; weights that tables may not have.
     """
     if values is None:
         return {}
     array = numbers("sample_weight", values, rows=rows).astype(np.float64, copy=False)
     if not array.any():
         raise InputError("sample_weight: all weights are 0, so no row counts.", code="zero_weights")
+    most = WEIGHT.high or math.inf
+    if ((array < 0) | (array > most) | ((array > 0) & (array < 1 / most))).any():
+        labels = np.zeros(rows, np.int64)
+        table = pl.DataFrame({"actual": labels, "predicted": labels, "weight": array})
+        classify(table, "Accuracy", dialect="sklearn")  # raises
     return {"weight": array}
 
 

@@ -50,6 +50,8 @@ def split(offsets: np.ndarray[Any, Any], pieces: int) -> list[tuple[int, int]]:
     n_groups = offsets.size - 1
     if n_groups <= 0:
         return []
+    if pieces == 1:
+        return [(0, n_groups)]
     targets = np.linspace(offsets[0], offsets[-1], pieces + 1)[1:-1]
     cuts = np.unique(np.r_[0, np.searchsorted(offsets, targets), n_groups])
     return [(int(a), int(b)) for a, b in pairwise(cuts)]
@@ -93,10 +95,7 @@ class Threads:
             offsets: int64 [n_groups + 1], CSR offsets of the groups' rows.
             function: called once per range; has to release the GIL to run in parallel.
         """
-        if self.workers == 1:
-            ranges = split(offsets, 1)
-        else:
-            ranges = split(offsets, self.workers * _PIECES_PER_WORKER)
+        ranges = split(offsets, 1 if self.workers == 1 else self.workers * _PIECES_PER_WORKER)
         return self.each([partial(function, a, b) for a, b in ranges])
 
     def each(self, calls: Sequence[Callable[[], R]]) -> list[R]:

@@ -26,27 +26,26 @@ _SHOWN = 5
 _LEAST = 3  # numbered classes of a side from which their range is evidence
 
 
-def spelling_notes(ours: pl.DataFrame, theirs: pl.DataFrame) -> list[Note]:
+def _spelling_notes(
+    ours: pl.Series, theirs: pl.Series, alone: Sequence[pl.DataFrame]
+) -> list[Note]:
     """Compare the spelling of labels that occur on only one side.
 
     Args:
-        ours: label_key and label_value of the predictions, distinct.
-        theirs: label_key and label_value of the ground truths, distinct.
+        ours: label_value of the predictions.
+        theirs: label_value of the ground truths.
+        alone: label_key and label_value that only one side has, per side.
 
     Returns:
         A warning on labels that differ only in case, blanks, hyphens or plural, or on classes
         numbered from 0 and from 1; a note on similar names.
     """
-    keys = ["label_key", "label_value"]
-    lone = [
-        a.join(b, on=keys, how="anti", maintain_order="left")["label_value"].drop_nulls().unique()
-        for a, b in ((ours, theirs), (theirs, ours))
-    ]
-    blank = _blanks(lone, (theirs["label_value"], ours["label_value"]))
+    lone = [side["label_value"].drop_nulls().unique() for side in alone]
+    blank = _blanks(lone, (theirs, ours))
     if not all(len(side) for side in lone) and not blank:
         return []
     if lone[0].dtype.is_integer() and lone[1].dtype.is_integer():
-        return _numbered(ours["label_value"], theirs["label_value"], lone[0], lone[1])
+        return _numbered(ours, theirs, lone[0], lone[1])
     mine, others = (sorted(map(str, side)) for side in lone)
     known = {plain(other): other for other in others}
     same = {name: known[plain(name)] for name in mine if plain(name) in known} | blank
@@ -528,6 +527,12 @@ def label_notes(pairs: Mapping[str, pl.DataFrame], keyed: Mapping[str, bool]) ->
     if not all(side in pairs and pairs[side].height for side in (PREDICTIONS, GROUND_TRUTHS)):
         return _undeclared(pairs)
     ours, theirs = pairs[PREDICTIONS], pairs[GROUND_TRUTHS]
+    if ours.equals(theirs, null_equal=False) and keyed[PREDICTIONS] == keyed[GROUND_TRUTHS]:
+        return _undeclared(pairs)
+    lone = [
+        mine.join(other, on=["label_key", "label_value"], how="anti", maintain_order="left")
+        for mine, other in ((ours, theirs), (theirs, ours))
+    ]
     keys = {side: set(frame["label_key"].unique()) for side, frame in pairs.items()}
     common = keys[PREDICTIONS] & keys[GROUND_TRUTHS]
     notes: list[Note] = []
@@ -544,16 +549,14 @@ def label_notes(pairs: Mapping[str, pl.DataFrame], keyed: Mapping[str, bool]) ->
                 warning=True,
             )
         )
-    elif not ours.join(theirs, on=["label_key", "label_value"], how="semi").height:
+    elif lone[0].height == ours.height:
         message = "no label of the predictions is one of the ground truths: no row can match."
         notes.append(Note("no_common_label", message, 0, warning=True))
     if common:
-        notes += spelling_notes(ours, theirs)
-    sides = ((PREDICTIONS, ours, theirs), (GROUND_TRUTHS, theirs, ours))
-    for side, mine, other in () if ours.equals(theirs) else sides:
-        lone = mine.join(other, on=["label_key", "label_value"], how="anti", maintain_order="left")
-        if lone.height:
-            notes.append(_in_one_only(side, _labels(lone, _HELD), lone.height))
+        notes += _spelling_notes(ours["label_value"], theirs["label_value"], lone)
+    for side, rest in zip((PREDICTIONS, GROUND_TRUTHS), lone, strict=True):
+        if rest.height:
+            notes.append(_in_one_only(side, _labels(rest, _HELD), rest.height))
     return notes + _undeclared(pairs)
 
 

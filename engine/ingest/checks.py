@@ -86,12 +86,13 @@ class Check:
         self.sound: dict[str, pl.Expr] = {}
         self.counted = f"rows that {option('where')} keeps" if filtered else "rows"
         self.frame = frame
+        self.schema = frame.schema
         self.side, self.selects = table.side, table.filtered
         self.task = table.task
         self.key = table.key
         self.datum, self.unit = table.datum, table.unit[0]
         self.several = table.multilabel_key or None
-        self.columns = [column for column in table.columns if column.name in frame.columns]
+        self.columns = [column for column in table.columns if column.name in self.schema]
         self.origins: dict[str, list[str]] = {}
         for mine, canonical in recognised.items():
             for name in canonical.split(", "):
@@ -137,7 +138,7 @@ class Check:
         wanted: list[pl.Expr] = []
         for column in self.columns:
             name = column.name
-            if self.frame.schema[name].is_float():
+            if self.schema[name].is_float():
                 wanted.append(pl.col(name).sum().alias(f"sum {name}"))
             for rule, wrong in self._wrong(column).items():
                 wanted.append(wrong.any().alias(f"{rule} {name}"))
@@ -147,7 +148,7 @@ class Check:
 
     def _wrong(self, column: Column) -> dict[str, pl.Expr]:
         """Return the rules of a column's values: code -> the wrong ones."""
-        values, dtype = pl.col(column.name), self.frame.schema[column.name]
+        values, dtype = pl.col(column.name), self.schema[column.name]
         rules: dict[str, pl.Expr] = {}
         if column.kind in _WHOLE and dtype.is_float():
             rules["not_whole"] = not_whole(values) & values.is_finite()
@@ -230,7 +231,7 @@ class Check:
             if column.unique and has_repeats(self.frame[column.name]):
                 known = pl.col(column.name).is_not_null()
                 self._repeats([column.name], pl.col(column.name).is_duplicated() & known)
-        key = [name for name in self.key if name in self.frame.columns]
+        key = [name for name in self.key if name in self.schema]
         if self.datum in self.key and self.datum not in key:
             return  # every row is a separate datum, or ids are refused already
         if key and rows_repeat(self.frame, key, self.bucket):
@@ -361,8 +362,9 @@ def not_whole(values: pl.Expr) -> pl.Expr:
 def finish(frame: pl.DataFrame, table: Table, shape: Shape) -> pl.DataFrame:
     """Checked columns in their last dtype: flags Boolean, whole numbers Int64; helpers go."""
     last: list[pl.Expr] = []
+    schema = frame.schema
     for column in table.columns:
-        dtype = frame.schema.get(column.name)
+        dtype = schema.get(column.name)
         if dtype is None:
             continue
         if column.kind == "flag" and dtype != pl.Boolean:
@@ -373,4 +375,5 @@ def finish(frame: pl.DataFrame, table: Table, shape: Shape) -> pl.DataFrame:
             last.append(pl.col(column.name).cast(pl.List(pl.Int64)))
     if last:
         frame = frame.with_columns(last)
-    return frame.drop(*shape.helpers, strict=False) if shape.helpers else frame
+    kept = [name for name in schema if name not in shape.helpers]
+    return frame[kept] if len(kept) < len(schema) else frame

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from ..schemas.arrays import Array
 from ..schemas.contract import PREDICTIONS, Column, Table
@@ -494,7 +493,7 @@ def _marked(columns: Sequence[pl.Series], bucket: Bucket) -> int | None:
         room //= end - low
         if room == 0:
             return None
-    place: NDArray[np.int64] | None = None
+    place: Array | None = None
     for column, (low, span) in zip(columns, ranges, strict=True):
         shifted = column.to_numpy() - np.array(low, dtype=column.to_numpy().dtype)
         place = shifted.astype(np.int64, copy=False) if place is None else place * span + shifted

@@ -196,6 +196,7 @@ class Finder:
         names: Container[str] | None = None,
     ) -> None:
         self.schema = schema
+        self._folded = [(name.casefold(), name) for name in schema]
         self.side = side
         self.said: dict[str, str] = {}
         self.used: set[str] = set()
@@ -228,9 +229,7 @@ class Finder:
         """Unclaimed columns that bear one of these names, whatever their case."""
         folded = {*map(str.casefold, names)}
         return [
-            column
-            for column in self.schema
-            if column.casefold() in folded and column not in self.used
+            column for name, column in self._folded if name in folded and column not in self.used
         ]
 
     def by_alias(self, column: Column) -> str | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from itertools import islice
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cache, partial
+from itertools import chain, islice
 from operator import attrgetter, itemgetter
 from typing import Any, Protocol, TypeVar
 
@@ -15,7 +16,6 @@ import polars as pl
 from ..executors import Threads
 from ..ingest.problems import Note
 from ..metrics import Metric
-from ..schemas.arrays import Array
 from ..schemas.errors import ResultError
 from ..schemas.results import FRAMES, frame_schema
 from ..schemas.tuning import tuning
@@ -30,104 +30,141 @@ from .planner import Plan
 # Cells to frames: codes become labels, groups become slice values, NaN becomes null.
 
 
-def _looked_up(
-    cells: Cells,
-    labels: Labels,
-    schema: dict[str, pl.DataType],
-    slice_name: str | None,
-    groups: list[str],
-) -> dict[str, pl.Series]:
-    """Return the label and group columns of rows, from their positions on the axes.
-
-    Rows are taken by ``[]``: Polars turns ``gather`` into a query, which takes twenty times as long
-    for few rows.
-    """
-    made: dict[str, pl.Series] = {}
-    for axis, at in cells.index().items():
-        index = pl.Series(at)
-        if axis == "group":
-            if slice_name is not None:
-                made["slice_value"] = pl.Series(groups, dtype=pl.String)[index]
-        elif axis == "label":
-            for column in ("label_key", "label_value"):
-                made[column] = labels.frame[column][index]
-        elif axis == "key":
-            made["label_key"] = pl.Series(labels.key_names, dtype=pl.String)[index]
-        elif axis in cells.values:
-            made[axis] = pl.Series(list(cells.values[axis]), dtype=schema[axis])[index]
-    return {key: _fitted(made[key], key, dtype) for key, dtype in schema.items() if key in made}
+Rows = tuple[int, dict[str, Any]]
+"""Number of rows; column -> array, constant, or pair of values and the place of each row's."""
 
 
-def _fitted(column: pl.Series, name: str, dtype: pl.DataType) -> pl.Series:
-    """A column under its name, with its dtype."""
-    return (column if column.dtype == dtype else column.cast(dtype)).alias(name)
+def label_axes(labels: Labels) -> dict[str, dict[str, Any]]:
+    """Return axis of label codes -> column -> its values by code, for :func:`rows_of`."""
+    columns = ("label_key", "label_value")
+    return {
+        "label": {column: labels.frame[column] for column in columns},
+        "key": {"label_key": labels.key_names},
+    }
 
 
-def _words(reason: Array, shown: Array) -> pl.Series:
-    """Return reasons for the rows in ``shown``, null for others; most are null, and strings are
-    slow.
-
-    Args:
-        reason: str [n].
-        shown: bool [n].
-    """
-    words = pl.Series([None, *reason[shown].tolist()], dtype=pl.String)
-    place = np.zeros(reason.size, np.uint32)
-    place[shown] = np.arange(1, len(words), dtype=np.uint32)
-    return words[pl.Series(place)]
-
-
-def frame_of(
+def rows_of(
     metric: Metric,
     cells: Cells,
-    labels: Labels,
-    schema: dict[str, pl.DataType],
+    axes: Mapping[str, Mapping[str, Any]],
+    schema: Collection[str],
     slice_name: str | None,
-    groups: list[str],
-    shared: dict[tuple[Any, ...], dict[str, pl.Series]],
-) -> pl.DataFrame:
-    """Build rows of the ``metrics`` or ``curves`` frame from one array of cells.
+    shared: dict[Any, Rows],
+) -> Rows:
+    """Return rows of the ``metrics`` or ``curves`` frame from one array of cells.
 
     Args:
+        axes: axis of codes -> column -> its values by code.
+        schema: columns of the frame; the first is that of the metric.
         slice_name: the slice column, None for the whole set.
-        shared: cache of axis columns for the same frame, slice column and groups, by
-            :attr:`Cells.place`: most metrics share a grid, and these columns are the bulk of the
-            work.
+        shared: cache of the columns of axes, by :attr:`Cells.place`: most metrics share a grid.
     """
     place = cells.place
     if place not in shared:
-        shared[place] = _looked_up(cells, labels, schema, slice_name, groups)
-    made = dict(shared[place])
-    found = cells.rows()
-    for key, value in found.items():
-        if key in schema:
-            column = (
-                _words(value, (value != "") if cells.always else np.isnan(found["value"]))
-                if key == "reason"
-                else pl.Series(value, nan_to_null=value.dtype.kind == "f")
-            )
-            made[key] = _fitted(column, key, schema[key])
-    height = len(made["value"]) if "value" in made else len(next(iter(made.values())))
-    constants = {next(iter(schema)): metric.name, "slice": slice_name, **cells.columns}
-    same = shared.setdefault(("constants", height), {})
+        index = cells.index()
+        looked_up = {
+            column: (values, codes)
+            for axis, codes in index.items()
+            for column, values in (axes.get(axis) or {axis: cells.values.get(axis)}).items()
+            if values is not None
+        }
+        shared[place] = next(iter(index.values())).size, looked_up
+    height, looked_up = shared[place]
+    arrays = cells.rows()
+    name = next(iter(schema))
+    columns = {name: metric.name, "slice": slice_name, **cells.columns, **looked_up, **arrays}
+    if cells.reason is not None and "reason" in schema:
+        shown = np.isnan(arrays["value"])
+        if "reason" not in arrays:
+            columns["reason"] = [None, cells.reason], shown.astype(np.uint32)
+        else:  # most are null, and strings are slow
+            reason = arrays["reason"]
+            shown = reason != "" if cells.always else shown
+            columns["reason"] = [None, *reason[shown].tolist()], np.cumsum(shown) * shown
+    return height, columns
 
-    # Series by series: for small frames, one expression per column costs more than the data.
-    columns: list[pl.Series] = []
-    for key, dtype in schema.items():
-        constant = constants.get(key)
-        if key in made:
-            series = made[key]
-        elif key == "reason" and cells.reason is not None and made["value"].null_count():
-            words = pl.Series(key, [None, cells.reason], dtype=dtype)
-            series = words[pl.Series(np.isnan(found["value"]).astype(np.uint32))]
-        elif constant is None and key in same:  # most columns of most frames
-            series = same[key]
+
+def frame_of(parts: Sequence[Rows], schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    """Concatenate rows, column by column: frames of all parts would take longer than the numbers.
+
+    NaN, and columns that a part does not have, become null.
+    """
+    filled: defaultdict[str, list[_Filled]] = defaultdict(list)
+    part_of_row = np.repeat(np.arange(len(parts)), [*map(itemgetter(0), parts)])
+    height = part_of_row.size
+    last = 0
+    for i, (rows, columns) in enumerate(parts):
+        first, last = last, last + rows
+        if rows:
+            for name, value in columns.items():
+                if value is not None:
+                    filled[name].append((value, i, first, last))
+    of_part = pl.Series(part_of_row.astype(np.uint32))
+    frame = []
+    for name, dtype in schema.items():
+        some = filled[name]
+        kinds = {*map(type, map(itemgetter(0), some))}
+        if not some:
+            series = _null(dtype).new_from_index(0, height)
+        elif isinstance(dtype, pl.Float64):
+            numbers = np.full(height, np.nan)
+            for value, _, first, last in some:
+                if isinstance(value, tuple):
+                    value = np.asarray(value[0], np.float64)[value[1]]
+                numbers[first:last] = value
+            series = pl.Series(numbers, nan_to_null=True)
+        elif kinds.isdisjoint((tuple, np.ndarray)):
+            constants: list[Any] = [None] * len(parts)
+            for value, i, _, _ in some:
+                constants[i] = value
+            series = pl.Series(constants, dtype=dtype)[of_part]
         else:
-            series = pl.Series(key, [constant], dtype=dtype).new_from_index(0, height)
-            if constant is None:
-                same[key] = series
-        columns.append(series)
-    return pl.DataFrame(columns)
+            series = _taken(some, height, dtype)
+        frame.append(series.alias(name))
+    return pl.DataFrame(frame)
+
+
+_Filled = tuple[Any, int, int, int]
+"""Column of a part, number of the part, its first row and the row after it."""
+
+
+@cache
+def _null(dtype: pl.DataType) -> pl.Series:
+    """One null."""
+    return pl.Series([None], dtype=dtype)
+
+
+def _taken(filled: Sequence[_Filled], height: int, dtype: pl.DataType) -> pl.Series:
+    """Return a column whose rows are taken from the values of all parts, by ``[]``.
+
+    Polars turns ``gather`` into a query, which takes twenty times as long for few rows.
+    """
+    pool = [_null(dtype)]
+    size = 1
+    known: dict[int, tuple[int, Any]] = {}  # identity of values -> place of the first, values
+    arrays: defaultdict[Any, list[tuple[Any, int, int]]] = defaultdict(list)  # by dtype
+    places = np.zeros(height, np.uint32)
+    for value, _, first, last in filled:
+        if isinstance(value, np.ndarray):
+            arrays[value.dtype].append((value, first, last))
+            continue
+        values, codes = value if isinstance(value, tuple) else ((value,), 0)
+        if id(values) not in known:
+            known[id(values)] = size, values
+            size += len(values)
+            column = values if isinstance(values, pl.Series) else pl.Series(values, dtype=dtype)
+            pool.append(column if column.dtype == dtype else column.cast(dtype))
+        places[first:last] = codes + known[id(values)][0]
+    for kind, some in arrays.items():
+        every = np.concatenate([*map(itemgetter(0), some)])
+        column = pl.Series(every, nan_to_null=kind.kind == "f").cast(dtype)
+        if every.size == height:
+            return column
+        pool.append(column)
+        for _, first, last in some:
+            places[first:last] = np.arange(size, size + last - first)
+            size += last - first
+    return pl.concat(pool, rechunk=True)[pl.Series(places)]
 
 
 # Summary of tallies as frames: every metric of every view, with intervals.
@@ -290,10 +327,12 @@ def summarise(
             intervals=estimate is not None,
         )
 
+        coded = label_axes(labels)
+
         def of_view(
             column: str | None, names: list[str], view: Any
-        ) -> list[tuple[tuple[str | None, int, int], pl.DataFrame]]:
-            shared: dict[Any, Any] = {}
+        ) -> list[tuple[tuple[str | None, int, int], Rows]]:
+            shared: dict[Any, Rows] = {}
             computed: list[Computed] = []
             for metric in plan.metrics:
                 if metric.frame == name and metric.compute is not None:
@@ -302,21 +341,19 @@ def summarise(
             found = [*map(itemgetter(2), computed)]
             if estimate is not None and name == "metrics":
                 found = estimate(view, computed)
+            axes = coded if column is None else {**coded, "group": {"slice_value": names}}
             return [
-                ((column, m, c), frame_of(one[0], cells, labels, schema, column, names, shared))
+                ((column, m, c), rows_of(one[0], cells, axes, schema, column, shared))
                 for m, (one, every) in enumerate(zip(computed, found, strict=True))
                 for c, cells in enumerate(every)
             ]
 
         # Keyed by slice column, metric and cells, so that the result does not depend on chunks.
-        frames: dict[tuple[str | None, int, int], list[pl.DataFrame]] = {}
+        parts: dict[tuple[str | None, int, int], list[Rows]] = {}
         for made in views.each(of_view):
-            for place, frame in made:
-                frames.setdefault(place, []).append(frame)
-        filled = [part for parts in frames.values() for part in parts if part.height]
-        if not filled:
-            return pl.DataFrame(schema=schema)
-        return pl.concat(filled)
+            for place, rows in made:
+                parts.setdefault(place, []).append(rows)
+        return frame_of([*chain.from_iterable(parts.values())], schema)
 
     def own_frame(name: str) -> pl.DataFrame:
         if name == PER_DATUM and name not in tallies.beside:

@@ -531,7 +531,7 @@ def singles_of(
 
 def _rows_of(metric: Any, cells: Any, labels: Any) -> list[tuple[int, tuple[Any, ...]]]:
     """Place on the axes behind the group, and identity, of every number of single datums."""
-    from ..plan.summary import frame_of
+    from ..plan.summary import frame_of, label_axes, rows_of
     from ..schemas.results import frame_schema
 
     one = msgspec.structs.replace(
@@ -548,7 +548,8 @@ def _rows_of(metric: Any, cells: Any, labels: Any) -> list[tuple[int, tuple[Any,
         },
     )
     schema = frame_schema("metrics", label=labels.dtype)
-    frame = frame_of(metric, one, labels, schema, None, [], {})
+    rows = rows_of(metric, one, label_axes(labels), schema, None, {})
+    frame = frame_of([rows], schema)
     return list(enumerate(frame.select(IDENTITY).iter_rows()))
 
 

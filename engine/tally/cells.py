@@ -77,7 +77,7 @@ class Cells(msgspec.Struct, frozen=True, kw_only=True):
         kept = self._kept
         whole = bool(kept.all())
         full = {
-            name: np.broadcast_to(column, self.shape)
+            name: column if column.shape == self.shape else np.broadcast_to(column, self.shape)
             for name, column in {**self.columns, "reason": self.reason}.items()
             if isinstance(column, np.ndarray)
         }

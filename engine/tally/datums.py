@@ -229,9 +229,10 @@ class Labels(msgspec.Struct, frozen=True):
         if "frequency" in frame.columns:
             frequency = frame["frequency"]
             frame = frame.drop("frequency")
-        names = tuple(frame["label_key"].unique().sort().to_list())
+        keys = frame["label_key"].to_list()
+        names = tuple(sorted({*keys}))
         where = {name: i for i, name in enumerate(names)}
-        key = np.array([where[k] for k in frame["label_key"].to_list()], np.int32)
+        key = np.array([where[k] for k in keys], np.int32)
         return Labels(frame, key, names, bare, frequency)
 
     def some(self, first: int, last: int) -> Labels:

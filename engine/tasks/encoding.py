@@ -200,10 +200,8 @@ def encode_labels(
     if dtype == pl.Boolean:
         distinct = distinct.cast(pl.Boolean)
     if all(key is None for key in keys):
-        pairs = pl.DataFrame(
-            {"label_key": [DEFAULT_LABEL_KEY] * len(distinct), "label_value": distinct},
-            schema={"label_key": pl.String, "label_value": distinct.dtype},
-        )
+        key = pl.Series("label_key", [DEFAULT_LABEL_KEY], dtype=pl.String)
+        pairs = pl.DataFrame([key.new_from_index(0, len(distinct)), distinct.alias("label_value")])
     else:
         pairs, codes = _with_keys(distinct, codes, keys)
     return _tabled(pairs, codes, frames)
@@ -237,8 +235,9 @@ def _tabled(
     key = ["label_key", "label_value"]
     if not frames.label_map and frames.known is None and frames.labels is None:
         # These pairs are complete, unique and sorted by code.
-        no_name = pl.lit(None, pl.String).alias("label_name")
-        return Labels.of(pairs.select(*key, no_name), bare=False), pair_codes
+        no_name = pl.Series("label_name", [None], dtype=pl.String)
+        table = pairs.hstack([no_name.new_from_index(0, pairs.height)])
+        return Labels.of(table, bare=False), pair_codes
     mapped = _mapped(pairs, frames.label_map)
     every = mapped
     if frames.known is not None:

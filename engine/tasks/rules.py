@@ -120,6 +120,13 @@ def renamed(
     return notes[0] if notes else None
 
 
+def counted(mine: Array, other: Array) -> pl.DataFrame | None:
+    """Count the pairs of labels of rows, as ``renamed`` reads them; None if they give no signal."""
+    if not _signals(mine, other, np.ones(mine.size, np.int64)):
+        return None
+    return pl.DataFrame({"mine": mine, "other": other}).group_by("mine", "other").len()
+
+
 def _signals(mine: Array, other: Array, n: Array) -> set[str]:
     """Signals of pairs: few of one label, labels that are rarely right, labels of one side."""
     if not n.size:
@@ -641,15 +648,14 @@ def other_labels(some: Sample, labels: Labels) -> Note | None:
     """Return a warning about overlapping boxes with different labels, with the label pairs."""
     best, at = some.best(some.iou(some.ours, some.theirs))
     on = best >= _ON
-    mine, other = some.our_labels[at[on]], some.their_labels[on]
-    if not _signals(mine, other, np.ones(mine.size, np.int64)):
+    pairs = counted(some.our_labels[at[on]], some.their_labels[on])
+    if pairs is None:
         return None
-    pairs = pl.DataFrame({"mine": mine, "other": other})
-    counted = pairs.group_by("mine", "other").len()
-    if pairs.height < LEAST and not (pairs.height >= _FEW_PAIRS and _exchanged_boxes(counted)):
+    few = pairs["len"].sum()
+    if few < LEAST and not (few >= _FEW_PAIRS and _exchanged_boxes(pairs)):
         return None
     met = "boxes of the two sides overlap, but"
-    return renamed(counted, labels.frame["label_value"], met)
+    return renamed(pairs, labels.frame["label_value"], met)
 
 
 def _exchanged_boxes(pairs: pl.DataFrame) -> bool:

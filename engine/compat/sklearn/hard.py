@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from ...ingest.ids import encode
+from ...kernels.sums import ExactSums
 from ...schemas.arrays import Array
 from ...schemas.errors import InputError, OptionError, invalid
 from ...schemas.option_values import in_name
-from ...scorecard.card import Scorecard
-from ..arrays import alike, chosen, classify, column, undefined, weights
+from ...tasks.classification.encode import Rows
+from ..arrays import alike, chosen, column, undefined, weights
+from .answers import Answers, set_rows
 
-# Both sides of a call as a table: a label a row, or an indicator matrix of several.
+# Both sides of a call: a label a row, or an indicator matrix of several.
 
 
 class Sides:
-    """Table of both sides of a call.
+    """Both sides of a call.
 
     Attributes:
-        table: actual, predicted, weight (if there are weights).
+        values: labels of either side, ascending.
+        truth: int32 [n], codes of true labels.
+        predicted: int32 [n], codes of predicted labels.
+        weight: float64 [n], or None.
         kind: original type of the labels: bool, float, int or str.
         whole: True if counts are integers: no weights, or only integer weights.
         several: whether a row may have several labels.
@@ -40,15 +46,14 @@ class Sides:
         alike({first: truth.values, second: predicted.values})
         kinds = {truth.kind, predicted.kind}
         self.kind = kinds.pop() if len(kinds) == 1 else float if float in kinds else int
-        of_row = weights(sample_weight, len(truth.values))
-        self.table = pl.DataFrame({"actual": truth.values, "predicted": predicted.values, **of_row})
+        self.values, (self.truth, self.predicted) = encode([truth.values, predicted.values])
+        self.weight = weights(sample_weight, self.truth.size).get("weight")
         self.whole = sample_weight is None or np.asarray(sample_weight).dtype.kind in "iub"
 
     @cached_property
     def present(self) -> list[Any]:
         """Labels of either side, in their order."""
-        both = (self.table["actual"].unique(), self.table["predicted"].unique())
-        return pl.concat(both).unique().sort().to_list()
+        return self.values.to_list()
 
     def subset(self, labels: Any) -> list[Any]:
         """Return the requested labels, or all, in the table's type.
@@ -60,34 +65,56 @@ class Sides:
             return self.present
         asked = column("labels", labels).values
         alike({"labels": asked})
-        if asked.dtype != self.table["actual"].dtype:
-            raise InputError(f"labels are {asked.dtype}, y_true {self.table['actual'].dtype}.")
+        if asked.dtype != self.values.dtype:
+            raise InputError(f"labels are {asked.dtype}, y_true {self.values.dtype}.")
         return _once(asked)
+
+    def places(self, asked: Sequence[Any]) -> tuple[Array, Array]:
+        """Place of every true and predicted label among labels, int64 [n]; -1 for others."""
+        place = {label: i for i, label in enumerate(asked)}
+        of_code = np.array([place.get(label, -1) for label in self.present], np.int64)
+        return of_code[self.truth], of_code[self.predicted]
 
     @cached_property
     def dtype(self) -> type:
         """Dtype of counts: int64 without weights if any prediction is right, as in scikit-learn."""
-        hit = (self.table["actual"] == self.table["predicted"]).any()
-        return np.int64 if hit and "weight" not in self.table.columns else np.float64
+        hit = (self.truth == self.predicted).any()
+        return np.int64 if hit and self.weight is None else np.float64
 
     @cached_property
     def total(self) -> float:
         """Rows, or their weight."""
-        if "weight" in self.table.columns:
-            return math.fsum(self.table["weight"])
-        return float(self.table.height)
+        return float(len(self.truth)) if self.weight is None else math.fsum(self.weight)
 
-    def card(self, metrics: Iterable[str], **options: Any) -> Scorecard:
-        return classify(self.table, *metrics, dialect="sklearn", **options)
+    def answers(
+        self, metrics: Sequence[str], labels: Sequence[Any] | None = None, **options: Any
+    ) -> Answers:
+        """Compute metrics.
 
-    def value(self, metric: str, **options: Any) -> float:
+        Args:
+            labels: those that the user named.
+        """
+        values, sides, declared = self.values, [self.truth, self.predicted], None
+        if labels is not None:
+            named = pl.Series(labels, dtype=values.dtype)
+            values, (code, declared) = encode([values, named])
+            sides = [code[side] for side in sides]
+        truth, hard = sides
+        more: dict[str, Any] = {"hard": hard, "weight": self.weight, "declared": declared}
+        return Answers(metrics, values, truth, **more, **options)
+
+    def value(self, metric: str) -> float:
         """Return one number of the whole table; NaN if undefined."""
-        found = self.card([metric], **options).value(metric)
-        return math.nan if found is None else found
+        return self.answers([metric]).value(metric=metric)
 
 
 class Sets(Sides):
-    """Both sides of one call as lists of the columns that are 1; labels are columns, from 0."""
+    """Both sides of one call as matrices; labels are columns, from 0.
+
+    Attributes:
+        truth: bool [n, l].
+        predicted: bool [n, l].
+    """
 
     several = True
 
@@ -99,21 +126,15 @@ class Sets(Sides):
                 shapes=[truth.shape, predicted.shape],
             )
         self.kind = int
-        self._sides = {"actual": truth, "predicted": predicted}
-        self._weight = weights(sample_weight, len(truth))
-        self.table = pl.DataFrame(
-            {name: lists(side) for name, side in self._sides.items()} | self._weight
-        )
+        self.truth, self.predicted = truth, predicted
+        self.values = pl.Series(np.arange(truth.shape[1]))
+        self.weight = weights(sample_weight, len(truth)).get("weight")
         self.whole = sample_weight is None or np.asarray(sample_weight).dtype.kind in "iub"
-
-    @cached_property
-    def present(self) -> list[Any]:
-        return [*range(self._sides["actual"].shape[1])]
 
     @cached_property
     def dtype(self) -> type:
         """Dtype of counts: int64 without weights."""
-        return np.float64 if self._weight else np.int64
+        return np.int64 if self.weight is None else np.float64
 
     def subset(self, labels: Any) -> list[Any]:
         if labels is None:
@@ -129,17 +150,22 @@ class Sets(Sides):
             )
         return asked
 
-    def card(self, metrics: Iterable[str], labels: Any = None, **options: Any) -> Scorecard:
-        """Score the columns of the requested labels."""
-        asked = self.present if labels is None else labels
-        table = self.table
-        if len(asked) < len(self.present):
-            kept = np.isin(self.present, asked)
-            table = table.with_columns(
-                **{name: lists(side & kept) for name, side in self._sides.items()}
-            )
-        options = {**options, "labels": asked, "multilabel": True}
-        return classify(table, *metrics, dialect="sklearn", **options)
+    def answers(
+        self, metrics: Sequence[str], labels: Sequence[Any] | None = None, **options: Any
+    ) -> Answers:
+        asked = np.array(self.present if labels is None else labels)
+        kept = np.sort(asked)
+        _, truth, start = set_rows(self.truth[:, kept])
+        row, predicted, _ = set_rows(self.predicted[:, kept])
+        rows = Rows((np.full(row.size, np.inf),), predicted, row, -1, False, ranked=False)
+        declared = np.searchsorted(kept, asked)
+        more: dict[str, Any] = {
+            "start": start,
+            "rows": rows,
+            "weight": self.weight,
+            "declared": declared,
+        }
+        return Answers(metrics, pl.Series(kept), truth, **more, **options)
 
 
 def _once(asked: pl.Series) -> list[Any]:
@@ -196,17 +222,6 @@ def indicator(name: str, values: Any) -> Array | None:
     return array.astype(bool)
 
 
-def lists(matrix: Array) -> pl.Series:
-    """The columns that are true of each row, as lists."""
-    import pyarrow as pa
-
-    rows, columns = np.nonzero(matrix)
-    starts = np.searchsorted(rows, np.arange(len(matrix) + 1))
-    result = pl.from_arrow(pa.LargeListArray.from_arrays(starts, columns))
-    assert isinstance(result, pl.Series)
-    return result
-
-
 # Functions of hard predictions: ``y_true`` and ``y_pred`` are labels.
 
 _AVERAGES = ("binary", "micro", "macro", "weighted", "samples", None)
@@ -225,11 +240,12 @@ def accuracy_score(
 def _weight_of(both: Sides, statistic: str) -> float:
     """Weight of rows that are right (tp) or wrong (fn)."""
     if not both.several:
-        counts = both.card(["Counts"]).metrics
-        return math.fsum(counts.filter(pl.col("statistic") == statistic)["value"])
+        counts = both.answers(["Counts"])
+        every = zip(counts.column("statistic"), counts.column("value"), strict=True)
+        return math.fsum(value for name, value in every if name == statistic)
     share = both.value("Accuracy")
     found = (share if statistic == "tp" else 1 - share) * both.total
-    return float(round(found)) if both.table.width < 3 else found
+    return float(round(found)) if both.weight is None else found
 
 
 def zero_one_loss(
@@ -276,18 +292,19 @@ def cohen_kappa_score(
     """Agreement of two raters beyond chance, over the rows whose labels are both in ``labels``."""
     chosen("weights", weights, tuple(_KAPPAS))
     both = Sides(y1, y2, sample_weight, "y1 y2")
+    asked = None
     if labels is not None:
         asked = both.subset(labels)
-        rank = pl.all_horizontal(pl.col("actual", "predicted").is_in(asked))
-        there = both.table.filter(rank)
-        if not both.table["actual"].is_in(asked).any():
+        truth, predicted = both.places(asked)
+        if (truth < 0).all():
             raise InputError("labels: at least one must be in y1.")
-        places = pl.col("actual", "predicted").replace_strict(
-            asked, range(len(asked)), return_dtype=pl.Int64
-        )
-        both.table = there.with_columns(places)
-    ranks = None if labels is None else [*range(len(asked))]
-    result = both.value(_KAPPAS[weights], labels=ranks) if both.table.height else math.nan
+        there = (truth >= 0) & (predicted >= 0)
+        both.values = pl.Series(np.arange(len(asked)))
+        both.truth, both.predicted = (side[there].astype(np.int32) for side in (truth, predicted))
+        both.weight = None if both.weight is None else both.weight[there]
+    ranks = None if asked is None else [*range(len(asked))]
+    metric = _KAPPAS[weights]
+    result = both.answers([metric], ranks).value(metric=metric) if both.truth.size else math.nan
     if math.isnan(result):
         undefined("cohen_kappa_score is undefined: the two have one label in common, or none.")
         return replace_undefined_by
@@ -306,20 +323,25 @@ def confusion_matrix(
     chosen("normalize", normalize, ("true", "pred", "all", None))
     both = Sides(y_true, y_pred, sample_weight)
     asked = both.subset(labels)
-    if labels is not None and not both.table["actual"].is_in(asked).any():
+    truth, predicted = both.places(asked)
+    if labels is not None and (truth < 0).all():
         raise InputError("labels: at least one must be in y_true.")
-    place = {label: i for i, label in enumerate(asked)}
-    matrix = np.zeros((len(asked), len(asked)), np.int64 if both.whole else np.float64)
-    found = both.card(["ConfusionMatrix"]).confusion
-    for actual, predicted, count in found.select("actual", "predicted", "count").iter_rows():
-        if actual in place and predicted in place:
-            matrix[place[actual], place[predicted]] = count
+    there = (truth >= 0) & (predicted >= 0)
+    cell = truth[there] * len(asked) + predicted[there]
+    matrix: Array
+    if both.weight is None:
+        matrix = np.bincount(cell, minlength=len(asked) ** 2)
+    else:
+        distinct, at = np.unique(cell, return_inverse=True)
+        matrix = np.zeros(len(asked) ** 2)
+        matrix[distinct] = ExactSums(distinct.size).add(both.weight[there], at).rounded()
+    matrix = matrix.reshape(-1, len(asked)).astype(np.int64 if both.whole else np.float64)
     if len(asked) == 1:
         warnings.warn("there is a single label; name all of them in labels=.", stacklevel=2)
     if normalize is None:
         return matrix
-    sums = matrix.sum(axis={"true": 1, "pred": 0, "all": None}[normalize], keepdims=True)
-    return np.divide(matrix, sums, out=np.zeros(matrix.shape), where=sums != 0)
+    whole = matrix.sum(axis={"true": 1, "pred": 0, "all": None}[normalize], keepdims=True)
+    return np.divide(matrix, whole, out=np.zeros(matrix.shape), where=whole != 0)
 
 
 def multilabel_confusion_matrix(
@@ -335,9 +357,9 @@ def multilabel_confusion_matrix(
         raise OptionError("samplewise=True is not supported.")
     both = sides(y_true, y_pred, sample_weight)
     asked = both.subset(labels)
-    rows = both.card(["Counts"], labels=asked).metrics
-    rows = rows.select("statistic", "label_value", "value")
-    counts = {(name, label): value for name, label, value in rows.iter_rows()}
+    found = both.answers(["Counts"], asked)
+    names, of, values = map(found.column, ("statistic", "label_value", "value"))
+    counts = {(name, label): n for name, label, n in zip(names, of, values, strict=True)}
     cells = [[counts[name, label] for name in ("tn", "fp", "fn", "tp")] for label in asked]
     matrix: Array = np.array(cells, np.float64).reshape(-1, 2, 2)
     return matrix.astype(both.dtype)
@@ -349,7 +371,7 @@ class _Ratios:
     def __init__(
         self,
         both: Sides,
-        metrics: Collection[str],
+        metrics: Sequence[str],
         asked: list[Any],
         zero_division: Any,
         *,
@@ -361,12 +383,12 @@ class _Ratios:
             raise invalid("zero_division", zero_division, "write 0, 1, NaN or 'warn'.")
         warn = zero_division == "warn"
         fill = math.nan if warn else float(zero_division)
-        self._read(both.card(metrics, labels=asked, zero_division=fill))
+        self._read(both.answers(metrics, asked, zero_division=fill))
         self.undefined = set[str]()
         # Means over rows skip undefined values without a warning.
         if warn and (samples or None in self.values.values()):
             left = self.values
-            self._read(both.card(metrics, labels=asked, zero_division=0.0))
+            self._read(both.answers(metrics, asked, zero_division=0.0))
             self.undefined = {
                 metric
                 for (metric, average, label), value in left.items()
@@ -375,9 +397,9 @@ class _Ratios:
             }
         self.asked, self.dtype = asked, both.dtype
 
-    def _read(self, card: Scorecard) -> None:
+    def _read(self, found: Answers) -> None:
         columns = ("metric", "average", "label_value", "value", "support")
-        rows = card.metrics.select(columns).rows()
+        rows = [*zip(*map(found.column, columns), strict=True)]
         self.values = {row[:3]: row[3] for row in rows}
         self.supports = {row[2]: row[4] for row in rows}
 
@@ -399,7 +421,7 @@ def _float(value: float | None) -> float:
 def _ratios(
     y_true: Any,
     y_pred: Any,
-    metrics: Collection[str],
+    metrics: Sequence[str],
     labels: Any,
     pos_label: Any,
     average: str | None,

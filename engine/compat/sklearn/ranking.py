@@ -11,28 +11,24 @@ import numpy as np
 import polars as pl
 
 from ...api import score
+from ...ingest.ids import encode
 from ...schemas.arrays import Array
 from ...schemas.errors import InputError, OptionError, invalid
-from ...scorecard.card import Scorecard
-from ..arrays import alike, chosen, classify, column, numbers, undefined, weights
-from .hard import accuracy_score, indicator, lists
+from ..arrays import alike, chosen, column, numbers, undefined, weights
+from .answers import Answers, score_rows, set_rows
+from .hard import accuracy_score, indicator
 
 # Functions of scores: areas, curves, losses of probabilities, top-k accuracy.
 
 _SUMS_TO_ONE = "rows of y_score must add up to 1 over the classes, as probabilities do."
 
 
-def _card(table: pl.DataFrame, metric: str, **options: Any) -> Scorecard:
-    return classify(table, metric, dialect="sklearn", **options)
-
-
-def _number(card: Scorecard, metric: str, message: str, **where: Any) -> float:
+def _number(found: Answers, metric: str, message: str, **where: Any) -> float:
     """Return one number; NaN with a warning if undefined."""
-    found = card.value(metric, **where)
-    if found is None:
+    value = found.value(metric=metric, **where)
+    if math.isnan(value):
         undefined(message)
-        return math.nan
-    return float(found)
+    return value
 
 
 class _Truth:
@@ -43,16 +39,19 @@ class _Truth:
         alike({"y_true": given.values})
         if len(given.values) != n_scores:
             raise InputError(f"inconsistent numbers of rows: {len(given.values)} and {n_scores}.")
-        self.values, self.kind = given
-        self.classes = self.values.unique().sort().to_list()
+        self.kind = given.kind
+        self.values, (self.codes,) = encode([given.values])
+        self.classes = self.values.to_list()
 
-    def is_label(self, label: Any) -> pl.Series:
+    def is_label(self, label: Any) -> Array:
         """Return flags for the rows with a label."""
         if isinstance(label, str) != (self.values.dtype == pl.String):
             raise InputError(f"pos_label={label!r} is of another type than the labels.")
-        return self.values == label
+        code = self.classes.index(label) if label in self.classes else -1
+        flags: Array = self.codes == code
+        return flags
 
-    def positive(self, pos_label: Any) -> pl.Series:
+    def positive(self, pos_label: Any) -> Array:
         """Return flags for the rows of the positive label, by default 1 if labels are 0 and 1 or -1
         and 1.
 
@@ -95,20 +94,48 @@ class _Truth:
         return classes
 
 
-def _binary_table(positive: pl.Series, scores: Array, sample_weight: Any) -> pl.DataFrame:
-    of_row = weights(sample_weight, len(scores))
-    return pl.DataFrame({"actual": positive.cast(pl.Int64), "score": scores, **of_row})
+def _binary(
+    metric: str,
+    positive: Array,
+    scores: Array,
+    sample_weight: Any,
+    *,
+    named: bool = False,
+    **options: Any,
+) -> Answers:
+    """Compute a metric of one score per row, that of label 1 of the labels 0 and 1.
+
+    Args:
+        named: whether both labels count as named by the user.
+    """
+    more: dict[str, Any] = {
+        "rows": score_rows(scores),
+        "weight": weights(sample_weight, len(scores)).get("weight"),
+        "declared": np.arange(2) if named else None,
+    }
+    return Answers([metric], pl.Series([0, 1]), positive.astype(np.int32), **more, **options)
 
 
-def _wide(
-    truth: _Truth, scores: Array, classes: Sequence[Any], sample_weight: Any
-) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """Build a table with one score column per label, and matching options; labels count from 0."""
-    places = truth.values.replace_strict(classes, range(len(classes)), return_dtype=pl.Int64)
-    columns = {f"score_{i}": scores[:, i] for i in range(len(classes))}
-    table = pl.DataFrame({"actual": places, **columns, **weights(sample_weight, len(scores))})
-    by_label = {i: f"score_{i}" for i in range(len(classes))}
-    return table, {"score_columns": by_label}
+def _several(
+    metric: str,
+    truth: _Truth,
+    scores: Array,
+    classes: Sequence[Any],
+    sample_weight: Any,
+    *,
+    named: bool = False,
+    **options: Any,
+) -> Answers:
+    """Compute a metric of a score per row and label; labels count from 0."""
+    place = {label: i for i, label in enumerate(classes)}
+    places = np.array([place[label] for label in truth.classes], np.int32)
+    more: dict[str, Any] = {
+        "rows": score_rows(scores),
+        "weight": weights(sample_weight, len(scores)).get("weight"),
+        "declared": np.arange(len(classes)) if named else None,
+    }
+    values = pl.Series(np.arange(len(classes)))
+    return Answers([metric], values, places[truth.codes], **more, **options)
 
 
 def roc_auc_score(
@@ -151,16 +178,15 @@ def roc_auc_score(
     classes = truth.among(labels, scores.shape[1])
     if multi_class == "ovo" and sample_weight is not None:
         raise OptionError("sample_weight: areas of pairs of labels (ovo) take none.")
-    table, options = _wide(truth, scores, classes, sample_weight)
+    given = (truth, scores, classes, sample_weight)
     message = "y_true has only one class, so its area is undefined."
-    if multi_class == "ovo":
-        return _number(
-            _card(table, "mROCAUCOneVsOne", **options), "mROCAUCOneVsOne", message, average=average
-        )
     if average is None:
-        return _of_labels(_card(table, "ROCAUC", **options), len(classes), message)
-    card = _card(table, "mROCAUC", average=average, **options)
-    return _number(card, "mROCAUC", message, average=average)
+        return _of_labels(_several("ROCAUC", *given), len(classes), message)
+    if multi_class == "ovo":
+        pairs = _several("mROCAUCOneVsOne", *given)
+        return _number(pairs, "mROCAUCOneVsOne", message, average=average)
+    found = _several("mROCAUC", *given, average=average)
+    return _number(found, "mROCAUC", message, average=average)
 
 
 def _of_sets(
@@ -180,21 +206,26 @@ def _of_sets(
             code="shapes_differ",
             shapes=[truth.shape, scores.shape],
         )
-    places = [*range(truth.shape[1])]
-    columns = {f"score_{i}": scores[:, i] for i in places}
-    of_row = weights(sample_weight, len(truth))
-    table = pl.DataFrame({"actual": lists(truth), **columns, **of_row})
-    options = {"score_columns": {i: f"score_{i}" for i in places}, "labels": places, **more}
+    _, codes, start = set_rows(truth)
+    n_labels = truth.shape[1]
+    given: dict[str, Any] = {
+        "start": start,
+        "rows": score_rows(scores),
+        "weight": weights(sample_weight, len(truth)).get("weight"),
+        "declared": np.arange(n_labels),
+        **more,
+    }
+    values = pl.Series(np.arange(n_labels))
     if average is None:
-        return _of_labels(_card(table, names[0], multilabel=True, **options), len(places), message)
-    card = _card(table, names[1], multilabel=True, average=average, **options)
-    return _number(card, names[1], message, average=average)
+        return _of_labels(Answers(names[:1], values, codes, **given), n_labels, message)
+    found = Answers(names[1:], values, codes, average=average, **given)
+    return _number(found, names[1], message, average=average)
 
 
-def _of_labels(card: Scorecard, n_labels: int, message: str) -> Array:
+def _of_labels(found: Answers, n_labels: int, message: str) -> Array:
     """Return one number per label, [L]; NaN with a warning if one is undefined."""
-    found = dict(card.metrics.select("label_value", "value").iter_rows())
-    values = np.array([found.get(label) for label in range(n_labels)], np.float64)
+    of_label = dict(zip(found.column("label_value"), found.column("value"), strict=True))
+    values = np.array([of_label.get(label) for label in range(n_labels)], np.float64)
     if np.isnan(values).any():
         undefined(message)
     return values
@@ -205,14 +236,16 @@ def _binary_area(truth: _Truth, scores: Array, sample_weight: Any, max_fpr: floa
         raise InputError(f"y_score has the shape {scores.shape}, but y_true two labels: give one.")
     if max_fpr is not None and not 0 < max_fpr <= 1:
         raise invalid("max_fpr", max_fpr, "write a number above 0, up to 1.")
-    table = _binary_table(truth.is_label(truth.classes[-1]), scores, sample_weight)
+    given = truth.is_label(truth.classes[-1]), scores, sample_weight
     message = "only one class is in y_true: the area is undefined."
     if len(truth.classes) == 1:
+        weights(sample_weight, len(scores))  # checks them
         undefined(message)
         return math.nan
     if max_fpr in (None, 1):
-        return _number(_card(table, "ROCAUC"), "ROCAUC", message)
-    return _number(_card(table, "PartialROCAUC", max_fpr=max_fpr), "PartialROCAUC", message)
+        return _number(_binary("ROCAUC", *given), "ROCAUC", message)
+    found = _binary("PartialROCAUC", *given, max_fpr=max_fpr)
+    return _number(found, "PartialROCAUC", message)
 
 
 def average_precision_score(
@@ -240,18 +273,18 @@ def average_precision_score(
         if len(truth.classes) == 2 and pos_label not in truth.classes:
             raise InputError(f"pos_label={pos_label!r} is not among the labels {truth.classes}.")
         positive = truth.positive(pos_label)
-        card = _card(_binary_table(positive, scores, sample_weight), "AP")
+        found = _binary("AP", positive, scores, sample_weight)
         if not positive.any():
             undefined("no row has the positive label: average precision is 0.")
-        return card.value("AP", label_value=1) or 0.0
+        return np.nan_to_num(found.value(metric="AP", label_value=1)).item()
     if pos_label != 1:
         raise OptionError("pos_label: with more than two labels each is positive in turn.")
     classes = truth.among(None, 1 if scores.ndim == 1 else scores.shape[1])
-    table, options = _wide(truth, scores, classes, sample_weight)
+    sides = (truth, scores, classes, sample_weight)
     if average is None:
-        return _of_labels(_card(table, "AP", **options), len(classes), "AP is undefined.")
-    card = _card(table, "mAP", average=average, **options)
-    return _number(card, "mAP", "average precision is undefined.", average=average)
+        return _of_labels(_several("AP", *sides), len(classes), "AP is undefined.")
+    found = _several("mAP", *sides, average=average)
+    return _number(found, "mAP", "average precision is undefined.", average=average)
 
 
 def of_positive(
@@ -261,21 +294,24 @@ def of_positive(
     pos_label: Any,
     sample_weight: Any = None,
     **options: Any,
-) -> Scorecard:
-    """Score one score per row, that of the positive label."""
+) -> Answers:
+    """Compute a metric of one score per row, that of the positive label."""
     truth = _Truth(y_true, len(scores))
-    table = _binary_table(truth.positive(pos_label), scores, sample_weight)
-    return _card(table, metric, labels=[0, 1], **options)
+    positive = truth.positive(pos_label)
+    return _binary(metric, positive, scores, sample_weight, named=True, **options)
 
 
 def curve(
     y_true: Any, y_score: Any, pos_label: Any, sample_weight: Any, name: str, **options: Any
-) -> pl.DataFrame:
-    """Points of a curve, highest score first."""
+) -> dict[str, Array]:
+    """Columns of the points of a curve, highest score first."""
     scores = numbers("y_score", y_score)
-    frame = of_positive(name, y_true, scores, pos_label, sample_weight, **options).curves
-    frame = frame.filter((pl.col("curve") == name) & (pl.col("label_value") == 1))
-    return frame.with_columns(pl.col("score_threshold").fill_null(math.inf))
+    found = of_positive(name, y_true, scores, pos_label, sample_weight, **options)
+    names = ("tp", "fp", "fn", "tn", "precision", "recall", "fpr", "score_threshold")
+    columns = dict(zip(names, found.of_label(1, *names), strict=True))
+    at = columns["score_threshold"]
+    at[np.isnan(at)] = math.inf
+    return columns
 
 
 def roc_curve(
@@ -288,15 +324,11 @@ def roc_curve(
 ) -> tuple[Array, Array, Array]:
     """False and true positive rates and their thresholds, from the one above all scores."""
     given = (y_true, y_score, pos_label, sample_weight)
-    frame = curve(*given, "ROCCurve", thin_curves=bool(drop_intermediate))
+    points = curve(*given, "ROCCurve", thin_curves=bool(drop_intermediate))
     for rate, side in (("fpr", "negative"), ("recall", "positive")):
-        if frame[rate].null_count():
+        if np.isnan(points[rate]).any():
             undefined(f"no {side} rows in y_true: the {side} rate is undefined.")
-    return _floats(frame, "fpr"), _floats(frame, "recall"), _floats(frame, "score_threshold")
-
-
-def _floats(frame: pl.DataFrame, name: str) -> Array:
-    return frame[name].fill_null(math.nan).to_numpy().copy()
+    return points["fpr"], points["recall"], points["score_threshold"]
 
 
 def precision_recall_curve(
@@ -308,21 +340,21 @@ def precision_recall_curve(
     drop_intermediate: bool = False,
 ) -> tuple[Array, Array, Array]:
     """Precision and recall, [N + 1], and thresholds, [N], lowest first."""
-    frame = curve(y_true, y_score, pos_label, sample_weight, "ScorePrecisionRecallCurve")
-    frame = frame.select("precision", "recall", "score_threshold", "tp")
-    frame = frame.filter(pl.col("score_threshold").is_finite())
-    if drop_intermediate and frame.height > 2:  # points within a run of equal true positives
-        tp = pl.col("tp")
-        inner = ((tp == tp.shift(1)) & (tp == tp.shift(-1))).fill_null(False)
-        frame = frame.filter(~inner)
-    frame = frame.reverse()
-    if frame["recall"].null_count():
+    points = curve(y_true, y_score, pos_label, sample_weight, "ScorePrecisionRecallCurve")
+    kept = np.isfinite(points["score_threshold"])
+    if drop_intermediate and kept.sum() > 2:  # points within a run of equal true positives
+        at = np.flatnonzero(kept)
+        tp = points["tp"][at]
+        kept[at[1:-1][(tp[1:-1] == tp[:-2]) & (tp[1:-1] == tp[2:])]] = False
+    precision, recall, at = (
+        points[name][kept][::-1] for name in ("precision", "recall", "score_threshold")
+    )
+    if np.isnan(recall).any():
         warnings.warn("no positive rows in y_true: recall is set to 1.", stacklevel=2)
-    precision = frame["precision"].fill_null(0.0).to_numpy()
-    recall = frame["recall"].fill_null(1.0).to_numpy()
+    precision = np.where(np.isnan(precision), 0.0, precision)
+    recall = np.where(np.isnan(recall), 1.0, recall)
     dtype = np.asarray(y_score).dtype
-    at = _floats(frame, "score_threshold")
-    at = at.astype(dtype) if dtype.kind in "fiu" else at
+    at = at.astype(dtype) if dtype.kind in "fiu" else at.copy()
     return np.append(precision, 1.0), np.append(recall, 0.0), at
 
 
@@ -340,11 +372,13 @@ def det_curve(
             code="option_unfit",
             option="drop_intermediate",
         )
-    frame = curve(y_true, y_score, pos_label, sample_weight, "DETCurve").reverse()
-    if not frame.height or frame["recall"].null_count() or frame["fpr"].null_count():
+    points = curve(y_true, y_score, pos_label, sample_weight, "DETCurve")
+    fpr, recall, fn, tp, at = (
+        points[name][::-1].copy() for name in ("fpr", "recall", "fn", "tp", "score_threshold")
+    )
+    if not fpr.size or np.isnan(recall).any() or np.isnan(fpr).any():
         raise InputError("only one class is in y_true: the curve is undefined.")
-    misses = (frame["fn"] / (frame["fn"] + frame["tp"])).to_numpy().copy()
-    return _floats(frame, "fpr"), misses, _floats(frame, "score_threshold")
+    return fpr, fn / (fn + tp), at
 
 
 def _probabilities(name: str, values: Any) -> Array:
@@ -360,9 +394,9 @@ def _probabilities(name: str, values: Any) -> Array:
     return scores
 
 
-def _probability_card(
+def _of_probabilities(
     metric: str, y_true: Any, scores: Array, labels: Any, sample_weight: Any
-) -> Scorecard:
+) -> Answers:
     """A score of two or more columns of probabilities, labels in order."""
     truth = _Truth(y_true, len(scores))
     if scores.ndim == 2:
@@ -375,10 +409,8 @@ def _probability_card(
     ordered = None if labels is None else column("labels", labels).values.unique().sort()
     classes = truth.among(ordered, n_labels)
     if scores.ndim == 1:
-        positive = truth.is_label(classes[1])
-        return _card(_binary_table(positive, scores, sample_weight), metric, labels=[0, 1])
-    table, options = _wide(truth, scores, classes, sample_weight)
-    return _card(table, metric, labels=[*range(n_labels)], **options)
+        return _binary(metric, truth.is_label(classes[1]), scores, sample_weight, named=True)
+    return _several(metric, truth, scores, classes, sample_weight, named=True)
 
 
 def log_loss(
@@ -396,8 +428,8 @@ def log_loss(
             raise OptionError("y_pred is the former name of y_proba: give one of them.")
         y_proba = y_pred
     scores = _probabilities("y_proba", y_proba)
-    card = _probability_card("LogLoss", y_true, scores, labels, sample_weight)
-    found = _number(card, "LogLoss", "log loss is undefined.")
+    answers = _of_probabilities("LogLoss", y_true, scores, labels, sample_weight)
+    found = _number(answers, "LogLoss", "log loss is undefined.")
     return found if normalize else found * _total(sample_weight, len(scores))
 
 
@@ -423,11 +455,10 @@ def brier_score_loss(
             raise InputError(f"y_true has {len(truth.classes)} labels: give a column for each.")
         if pos_label is None and truth.kind is not str and not set(truth.classes) <= {-1, 0, 1}:
             pos_label = truth.classes[-1]
-        table = _binary_table(truth.positive(pos_label), scores, sample_weight)
-        card = _card(table, "Brier", labels=[0, 1])
+        answers = _binary("Brier", truth.positive(pos_label), scores, sample_weight, named=True)
     else:
-        card = _probability_card("Brier", y_true, scores, labels, sample_weight)
-    found = _number(card, "Brier", "the Brier score is undefined.")
+        answers = _of_probabilities("Brier", y_true, scores, labels, sample_weight)
+    found = _number(answers, "Brier", "the Brier score is undefined.")
     halved = scores.ndim == 1 or scores.shape[1] < 3
     wanted = halved if scale_by_half == "auto" else bool(scale_by_half)
     return found * (0.5 if wanted and not halved else 2.0 if halved and not wanted else 1.0)
@@ -460,15 +491,14 @@ def top_k_accuracy_score(
     total = 1.0 if normalize else _total(sample_weight, len(scores))
     if scores.ndim == 1 and k == 1:
         at = 0.5 if scores.min() >= 0 and scores.max() <= 1 else 0.0
-        right = truth.is_label(classes[1]).cast(pl.Int64)
+        right = truth.is_label(classes[1]).astype(np.int64)
         return accuracy_score(
             right, (scores > at).astype(np.int64), normalize=normalize, sample_weight=sample_weight
         )
     if scores.ndim == 1:
         scores = np.column_stack((-scores, scores))
-    table, options = _wide(truth, scores, classes, sample_weight)
-    card = _card(table, "TopKAccuracy", k=min(k, n_labels), **options)
-    return _number(card, "TopKAccuracy", "top-k accuracy is undefined.") * total
+    found = _several("TopKAccuracy", truth, scores, classes, sample_weight, k=min(k, n_labels))
+    return _number(found, "TopKAccuracy", "top-k accuracy is undefined.") * total
 
 
 # Functions over bins or thresholds: calibration curve, counts, ranked gains.
@@ -487,20 +517,24 @@ def calibration_curve(
         raise InputError(
             "y_prob: probabilities are between 0 and 1.", code="not_probabilities", option="y_prob"
         )
-    card = of_positive("Reliability", y_true, scores.astype(np.float64), pos_label, n_bins=n_bins)
-    found = card.metrics.pivot("statistic", index="score_threshold", values="value")
-    return found["accuracy"].to_numpy().copy(), found["confidence"].to_numpy().copy()
+    bins = of_positive("Reliability", y_true, scores.astype(np.float64), pos_label, n_bins=n_bins)
+    of_bins = [*zip(bins.column("statistic"), bins.column("value"), strict=True)]
+    accuracy, confidence = (
+        np.array([value for statistic, value in of_bins if statistic == name], np.float64)
+        for name in ("accuracy", "confidence")
+    )
+    return accuracy, confidence
 
 
 def confusion_matrix_at_thresholds(
     y_true: Any, y_score: Any, *, pos_label: Any = None, sample_weight: Any = None
 ) -> tuple[Array, Array, Array, Array, Array]:
     """Rows by truth and prediction at each threshold (tn, fp, fn, tp), and these, highest first."""
-    frame = curve(y_true, y_score, pos_label, sample_weight, "ScorePrecisionRecallCurve")
-    frame = frame.filter(pl.col("score_threshold").is_finite())
-    counts = [frame[name].to_numpy().astype(np.float64) for name in ("tn", "fp", "fn", "tp")]
-    at = frame["score_threshold"].to_numpy().astype(np.asarray(numbers("y_score", y_score)).dtype)
-    return counts[0], counts[1], counts[2], counts[3], at
+    points = curve(y_true, y_score, pos_label, sample_weight, "ScorePrecisionRecallCurve")
+    kept = np.isfinite(points["score_threshold"])
+    tn, fp, fn, tp = (points[name][kept] for name in ("tn", "fp", "fn", "tp"))
+    at = points["score_threshold"][kept].astype(numbers("y_score", y_score).dtype)
+    return tn, fp, fn, tp, at
 
 
 def ndcg_score(

@@ -24,7 +24,7 @@ from ...tally.stored import Parts
 from ...tally.units import Facts as units_Facts
 from ...tally.units import Scored, Units, best_labels, outcomes_of, scored_by_rank
 from ..encoding import Workers, truth_of_labels
-from ..rules import out_of_step, renamed
+from ..rules import counted, out_of_step, renamed
 from ..scores import check_probabilities, limits_of
 from ..scores import notes_of as scores_notes_of
 from .dialects import Settings
@@ -57,9 +57,11 @@ def notes_of(batch: Batch, units: Units, *, whole: bool = True) -> list[Note]:
         return tied
     predicted, truth = units.hard[looked], batch.truth[looked]
     both = (predicted >= 0) & (truth >= 0)
-    pairs = pl.DataFrame({"mine": predicted[both], "other": truth[both]}).group_by("mine", "other")
-    values = batch.labels.frame["label_value"]
-    warning = renamed(pairs.len(), values, "of datums with a label on both sides,", 2)
+    pairs = counted(predicted[both], truth[both])
+    warning = None
+    if pairs is not None:
+        values = batch.labels.frame["label_value"]
+        warning = renamed(pairs, values, "of datums with a label on both sides,", 2)
     right = np.count_nonzero(units.hard == batch.truth)
     if whole and warning is None and right < _RIGHT * batch.truth.size:
         warning = out_of_step(units.hard, batch.truth, lambda ours, theirs: (ours == theirs).mean())
@@ -429,12 +431,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
         note_cut(frames, batch, settings)
     if batch.rows is not None and not batch.rows.several and needs & {"scores", "ranks"}:
         _note_decisions(frames, batch.rows)
-    if batch.rows is None:
-        units, scored = _units(batch, batch.hard), None
-    elif not batch.rows.several:
-        units, scored = _binary(batch, batch.rows, settings, needs)
-    else:
-        units, scored = _listed(batch, batch.rows, settings, needs)
+    units, scored = matched(batch, settings, needs)
     if "hard" in needs:
         one = batch.hard is None and not settings.multilabel
         of = None if scored is None else scored.labels
@@ -458,6 +455,14 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
         details="details" in needs,
         confusion_examples=beside["examples"],
     )
+
+
+def matched(batch: Batch, settings: Settings, needs: frozenset[str]) -> tuple[Units, Scored | None]:
+    """Compare predictions and scores with the true labels; needs are those of ``tally``."""
+    if batch.rows is None:
+        return _units(batch, batch.hard), None
+    match = _listed if batch.rows.several else _binary
+    return match(batch, batch.rows, settings, needs)
 
 
 def truth(tallies: Tallies) -> Array:

@@ -85,8 +85,13 @@ def _all_repeated(side: Side, chosen: Array, least: int = 1) -> bool:
     rows = np.flatnonzero(chosen)
     if rows.size < least:
         return False
+    boxes = side.boxes(rows)
+    first = np.sort(boxes[:, 0])
+    new = np.append(first[1:] != first[:-1], True)
+    if (new & np.append(True, new[:-1])).any():  # of no other row: decides nearly all tables
+        return False
     scores = side.scores(rows)
-    columns = [side.datum[rows], side.label[rows], *side.boxes(rows).T]
+    columns = [side.datum[rows], side.label[rows], *boxes.T]
     columns += [] if scores is None else [scores]
     _, many = np.unique(np.column_stack(columns), axis=0, return_counts=True)
     return bool(many.min() >= 2)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import cache
 
 import msgspec
 import numpy as np
@@ -413,7 +414,11 @@ def _note_excluded(frames: Frames, datums: Datums, status: Array) -> None:
 def _note_unicode_forms(frames: Frames, pairs: Pairs) -> None:
     """Warn if the first texts of one side are decomposed and those of the other composed."""
     sides = (pairs.candidates.head(_FORMS), pairs.references.head(_FORMS))
-    marked = [bool((side.str.normalize("NFC") != side).any()) for side in sides]
+    marked = [
+        bool(side.str.len_bytes().sum() != side.str.len_chars().sum())  # ASCII has one form
+        and bool((side.str.normalize("NFC") != side).any())
+        for side in sides
+    ]
     if marked[0] == marked[1]:
         return
     plain = sides[marked.index(False)]
@@ -436,27 +441,29 @@ def _note_order(frames: Frames, pairs: Pairs) -> None:
     if not frames.whole or len(pairs.references) != n or not n:
         return
     sides: tuple[pl.Series, ...] = pairs.candidates, pairs.references
-    if _common_words(*(side.head(_FIRST).to_list() for side in sides)) >= _IN_ORDER:
+    first = [[{*text.split(" ")} for text in side.head(_FIRST).to_list()] for side in sides]
+    if _common_words(*first) >= _IN_ORDER:
         return
     if n > 2 * _ENDS:  # the reverse of the first rows are the last ones
         sides = tuple(pl.concat([side.head(_ENDS), side.tail(_ENDS)]) for side in sides)
     texts = [text for side in sides for text in side.to_list()]
+    words_of = cache(lambda row: {*texts[row].split(" ")})
     n = len(texts) // 2
     looked = np.linspace(0, n - 1, min(n, _LOOKED_AT)).astype(np.int64)
 
     def common(ours: Array, theirs: Array) -> float:
         at = looked[looked < ours.size]
-        return _common_words(*([texts[i] for i in side[at]] for side in (ours, theirs)))
+        return _common_words(*(map(words_of, side[at].tolist()) for side in (ours, theirs)))
 
     rows = np.arange(n)
     if note := out_of_step(rows, rows + n, common):
         frames.notes.append(note)
 
 
-def _common_words(ours: list[str], theirs: list[str]) -> float:
+def _common_words(ours: Iterable[set[str]], theirs: Iterable[set[str]]) -> float:
     """Return the mean share of common words of pairs of texts, in [0, 1]."""
-    words = [({*a.split(" ")}, {*b.split(" ")}) for a, b in zip(ours, theirs, strict=True)]
-    return sum([len(a & b) / len(a | b) for a, b in words]) / len(words)
+    shares = [len(a & b) / len(a | b) for a, b in zip(ours, theirs, strict=True)]
+    return sum(shares) / len(shares)
 
 
 def _note_streams(frames: Frames, pairs: Pairs) -> None:
@@ -507,7 +514,8 @@ def note_wordless(frames: Frames, batch: Batch) -> None:
     what = f"without a Latin letter or a digit, empty to ROUGE unless {way} is given, of datums"
 
     def wordless(text: pl.Series) -> pl.Series:
-        return ~text.str.contains("[A-Za-z0-9]") & text.str.contains(r"[\p{L}\p{N}]")
+        latin = text.str.contains("[A-Za-z0-9]")
+        return ~latin if latin.all() else ~latin & text.str.contains(r"[\p{L}\p{N}]")
 
     _note_texts(frames, batch, "no_rouge_words", wordless, "", what)
 

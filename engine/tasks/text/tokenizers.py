@@ -137,11 +137,15 @@ def at_spaces(texts: pl.Series) -> Hashed:
 
 def mteval(texts: pl.Series) -> Hashed:
     """sacrebleu's 13a."""
-    column = pl.col(texts.name).str.strip_chars_end(SPACES)
-    joined = _replaced(texts, column, (("<skipped>", ""), ("-\n", ""), ("\n", " ")))
-    data, start = packed(joined)
+    data, start = packed(texts)
+    last = data[start[1:][np.diff(start) > 0] - 1]
+    # Most texts end in a visible ASCII character and have a single line.
+    if ((last <= ord(" ")) | (last > ord("~"))).any() or any((data == ord(c)).any() for c in "\n<"):
+        column = pl.col(texts.name).str.strip_chars_end(SPACES)
+        texts = _replaced(texts, column, (("<skipped>", ""), ("-\n", ""), ("\n", " ")))
+        data, start = packed(texts)
     if bool((data == ord("&")).any()):
-        data, start = packed(_replaced(joined, pl.col(texts.name), _ENTITIES))
+        data, start = packed(_replaced(texts, pl.col(texts.name), _ENTITIES))
     return mteval_words(data, start, padded=True)
 
 

@@ -638,7 +638,7 @@ def _complete(view: ScoredView) -> _Curves:
     positives, negatives = view.positives.ravel()[segment], view.negatives.ravel()[segment]
     # Datums that do not list the label come last, all at once.
     short = (found.tp[last] < positives) | (found.fp[last] < negatives)
-    start = np.r_[0, np.cumsum(size[segment] + 1 + short)]
+    start = np.concatenate(([0], np.cumsum(size[segment] + 1 + short)))
     first, end = start[:-1], start[1:][short] - 1
     scored = np.ones(start[-1], bool)
     scored[first] = scored[end] = False
