@@ -32,6 +32,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
         better: ``higher``, ``lower`` or ``neither``.
         interval: default kind of interval; ``recentred`` if resamples are biased, as for
             interpolated precision.
+        unfit: kind of interval, or an empty name for all -> why it has none of that kind.
         counts: whether its values are whole numbers, for rows without weights.
         trials: column of its cells with the number of datums it is a share of; None if it is not a
             proportion of independent datums.
@@ -69,6 +70,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     range: tuple[float, float] = (0.0, 1.0)
     better: str = "higher"
     interval: str = "percentile"
+    unfit: Mapping[str, str] = {}
     counts: bool = False
     trials: str | None = None
     variance: Callable[..., Any] | None = None

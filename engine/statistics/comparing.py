@@ -386,6 +386,9 @@ def with_shares(
     """
     tie, rows = WIDTHLESS * _floats(rows["size"]), rows.drop("size")
     first, second = runs
+    if unfit := [one.name for one in first.plan.metrics if "" in one.unfit]:
+        estimates = pl.col("lower", "upper", "se", "detectable")
+        rows = rows.with_columns(pl.when(~pl.col("metric").is_in(unfit)).then(estimates))
     lower, upper, se = (_floats(rows[name]).copy() for name in ("lower", "upper", "se"))
     flat = se <= tie
     shares = [metric.name for metric in first.plan.metrics if metric.trials is not None]

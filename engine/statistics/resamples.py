@@ -433,14 +433,22 @@ class Estimates:
         bases = [
             Base(metric, cells, independent=self._independent) for metric, _, cells in computed
         ]
-        due = [
-            method.draws or (metric.trials is not None and not self._independent)
-            for method, (metric, _, _) in zip(methods, computed, strict=True)
+        refused = [
+            metric.unfit.get(asked.method or metric.interval, metric.unfit.get("", ""))
+            for metric, _, _ in computed
         ]
-        drawn = drawing.values(view, computed, by_chance, due, bases)
-        out_of = drawing.values(
-            view, computed, drawing.leaving_out(computed), [m.leaves_out for m in methods]
-        )
+        due = [
+            not why and (method.draws or (metric.trials is not None and not self._independent))
+            for method, (metric, _, _), why in zip(methods, computed, refused, strict=True)
+        ]
+        drawn = [
+            why or values
+            for why, values in zip(
+                refused, drawing.values(view, computed, by_chance, due, bases), strict=True
+            )
+        ]
+        left_out = [m.leaves_out and not why for m, why in zip(methods, refused, strict=True)]
+        out_of = drawing.values(view, computed, drawing.leaving_out(computed), left_out)
         units = drawing.units(view)
         return [
             self._with_intervals(view, units, *of_metric)

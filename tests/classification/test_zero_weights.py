@@ -63,7 +63,9 @@ def test_one_slice() -> None:
     x = of.filter(slice_value="x")
     assert x.height > 20
     assert x["value"].null_count() == x.height
-    assert set(x["reason"]) == {REASON}
+    assert set(x.filter(pl.col("metric") != "RMSCE")["reason"]) == {
+        REASON
+    }  # of bins with two datums
     assert of.filter(slice_value="y", metric="ROCAUC")["value"].to_list() == [1.0]
     z = of.filter(slice_value="z", metric="ROCAUC")
     assert z["reason"].to_list() == ["only one class: no positive or no negative datum"]

@@ -82,6 +82,8 @@ ONE_LABEL_ONLY = (
     "LogLoss",
     "Brier",
     "ECE",
+    "ECECalibrated",
+    "RMSCE",
     "MCE",
     "Reliability",
     "ConfusionMatrix",

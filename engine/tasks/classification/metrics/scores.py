@@ -426,12 +426,13 @@ def _edges(settings: Settings, *, upper: bool = False) -> list[float]:
 
 
 def _bins(
-    view: ScoredView, settings: Settings, *, upper: bool = False
+    view: ScoredView, settings: Settings, *, upper: bool = False, squares: bool = False
 ) -> tuple[Array, Array, Array]:
     """Return weight, sum of confidence and sum of correct ones, [group, key, bin] each.
 
     Args:
         upper: bins include their upper edge, as in a dialect's curve.
+        squares: of the weights, sum the squares.
     """
     assert view.scored is not None
     edges = [view.scored.comparable(edge) for edge in _edges(settings, upper=upper)]
@@ -441,7 +442,8 @@ def _bins(
         judged = few.judged_units
         confidence, right = (column[judged] for column in few.confidence)
         at = np.searchsorted(edges, confidence, side=side) - 1
-        return judged, np.clip(at, 0, settings.n_bins - 1), (None, confidence, right)
+        own = few.units.weight[judged] if squares and few.units.weight is not None else None
+        return judged, np.clip(at, 0, settings.n_bins - 1), (own, confidence, right)
 
     n, sure, hits = view.summed_by_bin(binned, settings.n_bins)
     return n, sure, hits
@@ -462,6 +464,44 @@ def _expected_error(view: ScoredView, settings: Settings) -> list[Cells]:
 def _largest_error(view: ScoredView, settings: Settings) -> list[Cells]:
     gap, share = _gaps(view, settings)
     return [_with_bins(view, settings, np.where(np.isnan(share[..., 0]), np.nan, gap.max(-1)))]
+
+
+def _effective_bins(view: ScoredView, settings: Settings) -> tuple[Array, Array, Array, Array]:
+    """Return share, accuracy, mean confidence and effective number of datums of every bin."""
+    n, confidence, right = _bins(view, settings)
+    count = n
+    if view.units.weight is not None:  # Kish's number: (sum w)^2 / sum w^2
+        count = ratio(n * n, _bins(view, settings, squares=True)[0], 0.0)
+    shares = ratio(n, n.sum(axis=-1, keepdims=True))
+    return shares, ratio(right, n, 0.0), ratio(confidence, n, 0.0), count
+
+
+def _debiased_error(view: ScoredView, settings: Settings) -> list[Cells]:
+    """Root of the mean squared gap, less what chance adds to each squared gap."""
+    share, accuracy, sure, n = _effective_bins(view, settings)
+    several = n > 1
+    by_chance = accuracy * (1 - accuracy) / np.where(several, n - 1, 1.0)
+    square = np.where(several, (accuracy - sure) ** 2 - by_chance, 0.0)
+    known = ratio((share * square).sum(axis=-1), (share * several).sum(axis=-1))
+    cells = _with_bins(view, settings, np.sqrt(np.maximum(known, 0.0)))
+    why = np.where(n.sum(axis=-1) > 0, "no bin with two datums", NO_TRUTH)
+    return [msgspec.structs.replace(cells, reason=why)]
+
+
+_WORLDS = 1000  # simulated outcomes of a calibrated model
+
+
+def _calibrated_error(view: ScoredView, settings: Settings) -> list[Cells]:
+    """95 % point of ECE over outcomes drawn from the mean confidence of each bin."""
+    share, _, sure, n = _effective_bins(view, settings)
+    value = np.full(n.shape[:2], np.nan)
+    for place in zip(*np.nonzero(n.sum(axis=-1) > 0), strict=True):
+        size = np.maximum(np.rint(n[place]), 1).astype(np.int64)
+        p = np.clip(sure[place], 0.0, 1.0)
+        hits = np.random.default_rng(0).binomial(size, p, (_WORLDS, size.size))
+        errors = np.abs(hits / size - p) @ share[place]
+        value[place] = np.quantile(errors, 0.95)
+    return [_with_bins(view, settings, value)]
 
 
 def _with_bins(view: ScoredView, settings: Settings, value: Array) -> Cells:
@@ -489,6 +529,9 @@ def _reliability(view: ScoredView, settings: Settings) -> list[Cells]:
 
 
 _of_probabilities = partial(metric, needs=("hard", "scores", "probabilities"), better="lower")
+
+
+_SKEWED = {"bca": "gaps that cannot be negative are biased, and bca corrects the wrong way"}
 
 
 _PROBABILITY_METRICS = (
@@ -520,7 +563,34 @@ _PROBABILITY_METRICS = (
         _expected_error,
         params=("n_bins",),
         interval="recentred",
+        unfit=_SKEWED,
         formula=r"\sum_b \frac{n_b}{n} \left|\text{acc}_b - \text{conf}_b\right|",
+    ),
+    _of_probabilities(
+        "ECECalibrated",
+        "95 % point of ECE over simulated outcomes of a calibrated model with these scores: an ECE"
+        " up to it is no sign of miscalibration.",
+        "Broecker and Smith 2007, consistency resampling; 1,000 outcomes, each bin's drawn from its"
+        " mean confidence",
+        _calibrated_error,
+        params=("n_bins",),
+        better="neither",
+        unfit={"": "it is the range of chance itself"},
+        formula=r"q_{0.95} \sum_b \frac{1}{n} \left|\text{Bin}(n_b, \text{conf}_b) - n_b\,"
+        r" \text{conf}_b\right|",
+    ),
+    _of_probabilities(
+        "RMSCE",
+        "Root mean squared calibration error without the part that chance adds: the root of the"
+        " mean over n_bins equal bins of (accuracy - confidence)^2 - accuracy (1 - accuracy) /"
+        " (n_b - 1), 0 if that is negative; bins of one datum are skipped.",
+        "Kumar, Liang, Ma 2019; Broecker 2012",
+        _debiased_error,
+        params=("n_bins",),
+        interval="recentred",
+        unfit=_SKEWED,
+        formula=r"\sqrt{\sum_b \frac{n_b}{n} \left((\text{acc}_b - \text{conf}_b)^2 -"
+        r" \frac{\text{acc}_b (1 - \text{acc}_b)}{n_b - 1}\right)}",
     ),
     _of_probabilities(
         "MCE",
@@ -529,6 +599,7 @@ _PROBABILITY_METRICS = (
         _largest_error,
         params=("n_bins",),
         interval="recentred",
+        unfit=_SKEWED,
         formula=r"\max_b \left|\text{acc}_b - \text{conf}_b\right|",
     ),
     _of_probabilities(

@@ -356,6 +356,7 @@ _ERRORS_METRICS = (
         f"{SCIKIT} max_error",
         _largest,
         aliases=("max_error",),
+        unfit={"": "no resample exceeds the largest error"},
         formula=r"\max_i |p_i - t_i|",
     ),
     metric(
