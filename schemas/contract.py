@@ -17,6 +17,7 @@ NAMES = (
     "judged",
     "regression",
     "values",
+    "preferences",
 )
 
 

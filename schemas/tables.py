@@ -1203,6 +1203,32 @@ TRACKING_DATUMS = msgspec.structs.replace(
 )
 
 
+# Preferences: which of two models is preferred, one comparison per row.
+
+PREFERENCES_TABLE = Table(
+    "preferences",
+    TABLE,
+    (
+        renamed(
+            DATUM_ID,
+            *("prompt_id", "question_id", "conversation_id", "conversation_hash", "id", "query_id"),
+            about="The prompt that both models answered.",
+        ),
+        Column("model_a", "text", "The first model.", ("model_1", "left_model")),
+        Column("model_b", "text", "The second model.", ("model_2", "right_model")),
+        Column(
+            "winner",
+            "text",
+            "a, b, tie or both_bad (a tie), or the name of one of the two models.",
+            ("preference", "preferred", "chosen_model"),
+        ),
+    ),
+    (DATASET,),
+    signs=("model_a", "model_b"),
+    long=True,
+    unit=("prompt", "prompts"),
+)
+
 # Input contracts of every task, by task and side.
 #
 # ``contract`` defines their structure.
@@ -1235,6 +1261,7 @@ TABLES: tuple[Table, ...] = (
     REGRESSION_GROUND_TRUTHS,
     REGRESSION_TABLE,
     REGRESSION_TRAINING,
+    PREFERENCES_TABLE,
     DATUM_TABLE,
     LABEL_TABLE,
 )

@@ -478,6 +478,12 @@ class Method(msgspec.Struct, frozen=True):
     lacking: str = ""
 
 
+def none(sample: Sample) -> Interval:
+    """Return no intervals, for numbers that follow from tests."""
+    nothing = np.full(sample.point.size, np.nan)
+    return Interval(nothing, nothing, nothing)
+
+
 METHODS: dict[str, Method] = {
     "percentile": Method(percentile),
     "recentred": Method(recentred),
@@ -495,5 +501,6 @@ METHODS: dict[str, Method] = {
     "delong": Method(
         delong, draws=False, lacking="DeLong's interval is one of areas under unweighted ROC curves"
     ),
+    "none": Method(none, draws=False, lacking="it follows from tests of differences"),
 }
 """Kinds of intervals by the name that the option ``method`` knows them by."""

@@ -354,3 +354,43 @@ class Tracks(Tables, frozen=True):
     rows: TrackRows
     declared: Array
     labelled: bool
+
+
+# Preferences.
+
+
+@stored_as("preferences.counts/1")
+class Preferences(Tables, frozen=True):
+    """Comparisons of models.
+
+    Attributes:
+        bouts: points by prompt and pair of models, ``actual`` being the winner and ``predicted``
+            the loser: 2 for a win, 1 for either side of a tie.
+    """
+
+    bouts: Crossings
+
+
+class PreferenceView(CountsView):
+    """Points by groups of prompts."""
+
+    def n_codes(self, by: str) -> int:
+        """Number of pairs of models; see :class:`~evalengine.tally.tables.TableView`."""
+        return len(self.labels) ** 2
+
+    def placed(
+        self, rows: Any, group: Array | None, name: str, by: str
+    ) -> tuple[Array | None, Array]:
+        """Pair of models of each row; see :class:`~evalengine.tally.tables.TableView`."""
+        own, n = rows.bouts, len(self.labels)
+        pair = own.actual.astype(np.int64) * n + own.predicted
+        if group is None:
+            return own.datum, pair
+        at = group[own.datum].astype(np.int64)
+        return own.datum, np.where(at < 0, -1, at * n * n + pair)
+
+    @Lazy
+    def points(self) -> Array:
+        """Points of each model (axis 1) against each other (axis 2), int64 [group, n, n]."""
+        n = len(self.labels)
+        return self.sums("bouts", "count", "pair").reshape(self.n_groups, n, n)

@@ -449,6 +449,20 @@ def values(seed: int) -> Case:
     return Case((pl.DataFrame(rows, schema=schema),), options)
 
 
+def preferences(seed: int) -> Case:
+    """Comparisons of models, ties too, of which a part may lack some models."""
+    rng = np.random.default_rng(seed)
+    ids = ids_of(rng, 9)
+    rows = []
+    for datum in ids:
+        for _ in range(rng.integers(1, 4)):
+            one, other = rng.choice(["x", "y", "z", "w"], 2, replace=False)
+            won = str(rng.choice([one, other, "a", "b", "tie", "both_bad"]))
+            rows.append((datum, str(one), str(other), won))
+    names = {"datum_id": ids.dtype, **dict.fromkeys(("model_a", "model_b", "winner"), pl.String)}
+    return Case((pl.DataFrame(rows, schema=names, orient="row"),), {})
+
+
 def segmentation(seed: int) -> Case:
     """Label maps with a background, under one label key or several."""
     rng = np.random.default_rng(seed)

@@ -26,6 +26,7 @@ CASES: dict[str, tuple[str, Callable[[int], parts.Case]]] = {
     "judged": ("judged", parts.judged),
     "regression": ("regression", regression_parts.regression),
     "values": ("values", parts.values),
+    "preferences": ("preferences", parts.preferences),
 }
 """Name -> task and what draws its tables."""
 

@@ -1,0 +1,1 @@
+"""Preferences: which of two models people or a judge prefer, prompt by prompt."""

@@ -1,0 +1,170 @@
+"""Preferences against a slow reference, known answers, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import evalengine as ee
+
+MODELS = "xyzw"
+
+
+def table(rows: list[tuple[Any, ...]]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema=["datum_id", "model_a", "model_b", "winner"], orient="row")
+
+
+def wins_of(rows: list[tuple[Any, ...]]) -> dict[tuple[str, str], float]:
+    wins: dict[tuple[str, str], float] = {}
+    for _, a, b, won in rows:
+        one, other = (0.5, 0.5) if won in ("tie", "both_bad") else (float(won in ("a", a)), 0.0)
+        other = other or 1 - one
+        wins[a, b] = wins.get((a, b), 0) + one
+        wins[b, a] = wins.get((b, a), 0) + other
+    return wins
+
+
+def slow_strengths(wins: dict[tuple[str, str], float]) -> dict[str, float] | None:
+    """MM to the end; None unless every model reaches every other one over wins."""
+    models = sorted({one for pair in wins for one in pair})
+    for start in models:
+        met = {start}
+        while True:
+            more = {b for (a, b), n in wins.items() if a in met and n > 0} - met
+            if not more:
+                break
+            met |= more
+        if met != set(models):
+            return None
+    p = dict.fromkeys(models, 1.0)
+    for _ in range(4000):
+        made = {}
+        for i in models:
+            own = sum(wins.get((i, j), 0) for j in models)
+            below = sum(
+                (wins.get((i, j), 0) + wins.get((j, i), 0)) / (p[i] + p[j])
+                for j in models
+                if j != i
+            )
+            made[i] = own / below
+        p = made
+    logs = {i: math.log(value) for i, value in p.items()}
+    mean = sum(logs.values()) / len(logs)
+    return {i: value - mean for i, value in logs.items()}
+
+
+PAIRS = st.sampled_from([*permutations(MODELS, 2)])
+ROWS = st.lists(
+    st.tuples(st.integers(0, 9), PAIRS, st.sampled_from(["a", "b", "first", "tie", "both_bad"])),
+    min_size=1,
+    max_size=30,
+).map(lambda rows: [(d, a, b, a if won == "first" else won) for d, (a, b), won in rows])
+
+
+@settings(max_examples=25)
+@given(ROWS)
+def test_numbers_are_those_of_the_definitions(rows):
+    card = ee.score(table(rows))
+    wins = wins_of(rows)
+    expected = slow_strengths(wins)
+    for name in {one for _, a, b, _ in rows for one in (a, b)}:
+        strength = card.value("BradleyTerry", label_value=name)
+        if expected is None:
+            assert strength is None
+        else:
+            assert strength == pytest.approx(expected[name], abs=1e-6)
+        shares = [
+            wins[name, other] / (wins[name, other] + wins[other, name])
+            for other in MODELS
+            if (name, other) in wins
+        ]
+        found = card.metrics.filter(metric="WinRate", label_value=name)
+        assert found["value"][0] == pytest.approx(sum(shares) / len(shares))
+        assert found["support"][0] == sum(name in row[1:3] for row in rows)
+
+
+def test_two_models_have_the_log_odds():
+    rows = [(i, "x", "y", "a" if i < 30 else "b") for i in range(40)]
+    card = ee.score(table(rows))
+    half = math.log(3) / 2
+    assert card.value("BradleyTerry", label_value="x") == pytest.approx(half)
+    assert card.value("BradleyTerry", label_value="y") == pytest.approx(-half)
+    assert card.value("Rank", label_value="x") == 1
+    assert card.value("Rank", label_value="y") == 2
+
+
+def test_ranks_follow_the_significance_of_differences():
+    """15 of 30 wins at even odds are luck, 26 of 30 are not; repeated prompts are no evidence."""
+    even = [(i, "x", "y", "a" if i % 2 else "b") for i in range(30)]
+    sure = [(i + 30, "x", "z", "a" if i < 26 else "b") for i in range(30)]
+    sure += [(i + 60, "y", "z", "a" if i < 26 else "b") for i in range(30)]
+    rank = dict(
+        ee.score(table(even + sure), metrics=["Rank"]).metrics.select("label_value", "value").rows()
+    )
+    assert rank == {"x": 1, "y": 1, "z": 3}
+    once = [("p", *row[1:]) for row in even + sure[:30]]
+    rows = [*once, ("q", "x", "z", "b"), ("q", "z", "y", "a"), ("q", "y", "x", "a")]
+    assert set(ee.score(table(rows), metrics=["Rank"]).metrics["value"]) == {1.0}
+
+
+def test_undefined_strengths_name_the_groups():
+    rows = [(1, "x", "y", "tie"), (2, "z", "w", "tie"), (3, "x", "z", "a")]
+    card = ee.score(table(rows))
+    reason = card.metrics.filter(metric="BradleyTerry")["reason"][0]
+    assert "x, y" in reason
+    assert "w, z" in reason
+    assert card.metrics.filter(metric="Rank")["value"].null_count() == 4
+    assert card.metrics.filter(metric="WinRate")["value"].null_count() == 0
+
+
+def test_intervals_resample_prompts():
+    rng = np.random.default_rng(4)
+    rows = []
+    for prompt in range(60):
+        a, b = rng.choice(["x", "y", "z"], 2, replace=False)
+        rows += [(prompt, str(a), str(b), "a" if rng.random() < 0.6 else "b")] * 4
+    one = ee.score(table(rows), intervals=0.9, draws=200).metrics
+    alone = table(rows).with_columns(datum_id=pl.int_range(pl.len()))
+    other = ee.score(alone, intervals=0.9, draws=200).metrics
+    chosen = {"metric": "BradleyTerry", "label_value": "x"}
+    wide, narrow = (frame.filter(**chosen)["se"][0] for frame in (one, other))
+    assert wide > 1.5 * narrow
+    few = table([(1, "x", "y", "a"), (2, "x", "y", "b"), (3, "x", "y", "b")])
+    drawn = ee.score(few, intervals=0.9, draws=200).metrics.filter(**chosen)["draws"][0]
+    assert 100 < drawn < 180  # 2/9 of the resamples without the first, 1/27 of only the first
+
+
+@pytest.mark.parametrize(
+    ("row", "code"),
+    [
+        ((1, "a", "y", "a"), "model_named_like_a_word"),
+        ((1, "x", "Both_Bad", "a"), "model_named_like_a_word"),
+        ((1, "x", "x", "a"), "same_model"),
+        ((1, "x", "y", "z"), "unknown_winner"),
+        ((1, "x", "y", None), "null_values"),
+    ],
+)
+def test_rows_that_cannot_be_read_are_refused(row, code):
+    with pytest.raises(ee.InputError) as caught:
+        ee.score(table([(0, "x", "y", "tie"), row]))
+    assert caught.value.code == code
+
+
+def test_words_of_chatbot_arena_are_read():
+    words = ["model_a", "model_b", "tie", "tie (bothbad)", "Model_A"]
+    arena = pl.DataFrame(
+        {
+            "question_id": [f"q{i}" for i in range(5)],
+            "model_a": ["x"] * 5,
+            "model_b": ["y"] * 5,
+            "winner": words,
+        }
+    )
+    assert ee.score(arena).value("WinRate", label_value="x") == pytest.approx(3 / 5)
