@@ -33,7 +33,7 @@ def read_by(task: str) -> set[str]:
 
 def test_every_option_has_a_topic_a_text_and_known_tasks() -> None:
     assert {one.topic for one in DECLARED.values()} == set(TOPICS)
-    assert {task for one in DECLARED.values() for task in one.tasks} == set(NAMES)
+    assert {task for one in DECLARED.values() for task in one.tasks} <= set(NAMES)
     assert [option.name for option in generated()] == list(FIELDS)
     assert all(option.help for option in generated())
 

@@ -46,11 +46,12 @@ METHODS = [name for name in EVERY_METHOD if name != "none"]
 COUNTS = ("Counts", "TIDECounts", "KeypointCounts")
 BY_NUMBER = (  # of rows: a lone one leaves them undefined, and the same twice does not; or counts
     *COUNTS, "AdjustedR2", "R2", "ExplainedVariance", "D2Tweedie", "D2AbsoluteError", "D2Pinball",
-    *(one.name for one in NUMBERS if one.counts), "MOTAL", "BoxECE", "BoxReliability",
+    *(one.name for one in NUMBERS if one.counts), "MOTAL", "BoxECE", "BoxReliability", "Rank",
 )  # fmt: skip
 AREAS = ("ROCAUC", "mROCAUC")
-BY_SERIES = ("SeriesMASE", "SeriesRMSSE", "GroupSpearman")
-"""Means over what several datums make, which counts as often as they are drawn: see regression."""
+BY_SERIES = ("SeriesMASE", "SeriesRMSSE", "GroupSpearman", "Rank")
+"""Means over what several datums make, which counts as often as they are drawn: see regression;
+and ranks by tests, which are not drawn."""
 DRAWS = 24
 ASKED: dict[str, Any] = {"intervals": 0.9, "draws": DRAWS, "method": "percentile"}
 
