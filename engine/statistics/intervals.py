@@ -444,8 +444,9 @@ def _on_logits(sample: Sample, se: Array) -> Interval:
 
 def newcombe(sample: Sample, positives: Array, negatives: Array) -> Interval:
     """Compute Newcombe's interval, which inverts Hanley and McNeil's variance; see ``delong``."""
-    a, z = sample.point, normal_quantile((1 + sample.level) / 2)
+    z = normal_quantile((1 + sample.level) / 2)
     pairs, many = positives * negatives, (positives + negatives) / 2 - 1
+    a = np.where(np.isnan(pairs), 0.5, sample.point)  # others are no areas, and may be 2 or -1
 
     def variance(area: Array) -> Array:
         spread = 1 + many * ((1 - area) / (2 - area) + area / (1 + area))
