@@ -147,5 +147,6 @@ def are_percentiles(ends: np.ndarray, values: np.ndarray, level: float) -> np.nd
     for units in (np.inf, *range(2, 20)):
         z = few_units_z(level, np.full(1, units), 1)
         low, high = np.nanquantile(values, tails(z)[:, 0], axis=0)
-        fits |= (abs(ends[:, 0] - low) < 1e-9) & (abs(ends[:, 1] - high) < 1e-9)
+        found = np.stack([low, high], axis=1)
+        fits |= np.isclose(ends, found, rtol=1e-9, atol=1e-9).all(axis=1)
     return fits

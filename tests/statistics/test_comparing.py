@@ -198,7 +198,7 @@ MOVED = {"detection": "score", "classification": "score", "binary": "score",
          "segmentation": "raster", "retrieval": "score", "lists": "retrieved", "text": "text",
          "judged": "verdict", "panoptic": "label_value", "keypoints": "score", "seen": "score",
          "tracking": "xmin", "oriented": "score", "solid": "score", "centres": "score",
-         "sets": "predicted", "regression": "prediction"}  # fmt: skip
+         "sets": "predicted", "regression": "prediction", "values": "value"}  # fmt: skip
 
 
 COUNTS = ("Counts", "KeypointCounts")  # 0 where a label is not drawn, of which tables know nothing
