@@ -27,8 +27,9 @@ from ..scorecard.lookup import KEYS, SHORT, ambiguous, chosen_rows
 from ..scorecard.storage import tally_bytes
 from ..statistics.comparing import Margins, covers_other_datums
 from ..statistics.comparison import Comparison
-from ..statistics.intervals import EXACT, NOT_MOVED, clopper_pearson
+from ..statistics.intervals import EXACT, NOT_MOVED, clopper_pearson, one_sided_p
 from ..statistics.paired import too_few
+from ..statistics.tests import holm
 from .gates import COVERAGE, Gate
 
 # Evaluation of gates on a scorecard: each row of a gate passes, fails or is skipped.
@@ -58,6 +59,7 @@ class Verdict(msgspec.Struct, frozen=True):
         interval_of: ``number``, or ``difference`` to the baseline; empty without an interval.
         support: count behind the number, such as boxes or pixels.
         n: datums that were resampled and count: of the run, or of the slice if known.
+        p: one-sided p of the condition of a gate with ``surely``; None without an interval.
     """
 
     gate: str
@@ -74,6 +76,7 @@ class Verdict(msgspec.Struct, frozen=True):
     level: float | None = None
     support: float | None = None
     n: int | None = None
+    p: float | None = None
 
 
 class Numbers(msgspec.Struct, frozen=True):
@@ -180,10 +183,42 @@ def judge_gates(
         margins = compare(metrics, slices)
     accepted = any(gate.metric.casefold() == COVERAGE for gate in gates)
     context = _Context(baseline, numbers, margins, unknown=differ is None, accepted=accepted)
-    result = [one for each in asked for one in _judged(each, context)]
+    result = [one for each in asked for one in _adjusted(each, list(_judged(each, context)))]
     if accepted:
         return result
     return [_covered(one) for one in result]
+
+
+def _adjusted(asked: _Asked, verdicts: list[Verdict]) -> list[Verdict]:
+    """Adjust the verdicts of a gate with ``*`` and ``surely`` for the number of its rows.
+
+    If any of many rows fails the run, some row does so by chance: Holm's adjustment. If all rows
+    have to pass, none is needed. Sources: S. Holm (1979); R. Berger, "Multiparameter hypothesis
+    testing and acceptance sampling" (1982).
+    """
+    gate = asked.gate
+    known = [one for one in verdicts if one.lower is not None]
+    if not gate.surely or not asked.each or len(known) < 2:
+        return verdicts
+    many = f"{len(known)} rows"
+    if not gate.fails:
+        why = f"all of {many} have to pass: not adjusted for their number"
+        return [
+            one
+            if one.lower is None
+            else _with(one, reason="; ".join(filter(None, (one.reason, why))))
+            for one in verdicts
+        ]
+    raised = iter(holm(np.array([one.p for one in known], float)).tolist())
+    made = []
+    for one in verdicts:
+        if one.lower is not None:
+            p, alpha = next(raised), (1 - (one.level or 0.0)) / 2
+            why = f"p = {p:.2g} after Holm's adjustment for {many}, against {alpha:g}"
+            status = FAILED if p <= alpha else PASSED
+            one = _with(one, status=status, reason="; ".join(filter(None, (one.reason, why))))
+        made.append(one)
+    return made
 
 
 def _covered(one: Verdict) -> Verdict:
@@ -327,7 +362,14 @@ def _of_interval(gate: Gate, blank: Verdict, row: dict[str, Any], level: float |
         return _with(blank, reason=row["reason"] or f"no interval: {NOT_MOVED}")
     status = _status(gate, gate.end(lower, upper), blank.bound)
     blank = _with(blank, reason=EXACT if row.get("trials") is not None else "")
-    return _with(blank, status=status, lower=lower, upper=upper, interval_of="number", level=level)
+    p = None
+    if level is not None and blank.bound is not None:
+        above = gate.end(0.0, 1.0) == 0.0
+        ends = lower if above else upper
+        p = one_sided_p(row["value"], blank.bound, ends, level, row.get("trials"), above=above)
+    return _with(
+        blank, status=status, lower=lower, upper=upper, interval_of="number", level=level, p=p
+    )
 
 
 def _of_difference(
@@ -386,6 +428,13 @@ def _of_difference(
         upper=upper,
         interval_of="difference",
         level=margins.level,
+        p=one_sided_p(
+            found["difference"],
+            gate.margin,
+            gate.end(lower, upper),
+            margins.level,
+            above=gate.end(0.0, 1.0) == 0.0,
+        ),
     )
 
 

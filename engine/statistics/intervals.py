@@ -361,6 +361,37 @@ def clopper_pearson(share: float, trials: int, level: float) -> tuple[float, flo
     return low, high
 
 
+def one_sided_p(
+    value: float,
+    bound: float,
+    end: float,
+    level: float,
+    trials: float | None = None,
+    *,
+    above: bool,
+) -> float:
+    """Return the one-sided p of a number that is above (or below) a bound.
+
+    Exact for proportions. Otherwise studentised: the standard error is the one that the end of the
+    interval on the side of the bound implies, so that p and the interval agree at its level.
+
+    Args:
+        end: lower end of the interval if ``above``, otherwise the upper one.
+        level: of the interval.
+        trials: (effective) number of trials of a proportion.
+    """
+    if trials:
+        right = value * trials
+        if above:
+            return beta_cdf(bound, right, trials - right + 1) if right > 0 else 1.0
+        return 1 - beta_cdf(bound, right + 1, trials - right) if right < trials else 1.0
+    gap = value - bound if above else bound - value
+    reach = value - end if above else end - value
+    if reach <= 0:
+        return 0.0 if gap > 0 else 1.0
+    return _NORMAL.cdf(-normal_quantile((1 + level) / 2) * gap / reach)
+
+
 def tango(n: Array, gained: Array, lost: Array, level: float) -> tuple[Array, Array]:
     """Compute score intervals of differences (gained - lost) / n of two shares of the same datums.
 

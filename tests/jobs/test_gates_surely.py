@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import planted
 import polars as pl
 import pytest
@@ -438,3 +439,61 @@ def test_a_named_baseline_that_keeps_nothing_stops_before_the_work(
     monkeypatch.setattr(run, "score_tables", None)
     with refused("not_kept", ResultError):
         ee.run_job(tmp_path / "job.toml", force=True)
+
+
+class TestManyRows:
+    """Conditions to fail by are adjusted for their rows, gates that all must pass are not."""
+
+    LABELS = 40
+
+    def card(self, seed: int, bad: float | None = None, each: int = 25) -> ee.Scorecard:
+        rng = np.random.default_rng(seed)
+        label = np.repeat([f"c{i:02}" for i in range(self.LABELS)], each)
+        p = np.where(label == "c07", 0.8 if bad is None else bad, 0.8)
+        right = rng.random(label.size) < p
+        table = pl.DataFrame({"target": label, "prediction": np.where(right, label, "other")})
+        return ee.score(table, metrics=["Recall"], task="classification", intervals=0.95, draws=20)
+
+    def test_no_row_fails_by_chance_alone(self) -> None:
+        condition = ("Recall[label=*, average=null] < 0.8 surely",)
+        alarms = [
+            any(
+                one.status == "failed"
+                for one in verdicts(self.card(i), None, fail_if=condition)
+                if one.lower is not None
+            )
+            for i in range(25)
+        ]
+        assert sum(alarms) <= 2  # unadjusted: about 10 of 25
+        found = {one.row: one for one in verdicts(self.card(0, 0.2), None, fail_if=condition)}
+        assert [
+            row for row, one in found.items() if one.status == "failed" and one.lower is not None
+        ] == ["label=c07"]
+
+    def test_p_is_exact_and_holms(self) -> None:
+        card = self.card(3)
+        found = verdicts(card, None, fail_if=("Recall[label=*, average=null] < 0.8 surely",))
+        p = [
+            binomtest(round(one.value * 25), 25, 0.8, "less").pvalue
+            for one in found
+            if one.lower is not None
+        ]  # type: ignore[operator]
+        assert [one.p for one in found if one.lower is not None] == pytest.approx(p)
+
+    def test_gates_that_all_must_pass_keep_their_ends(self) -> None:
+        card = self.card(4)
+        found = [
+            one
+            for one in verdicts(card, None, "Recall[label=*, average=null] >= 0.5 surely")
+            if one.lower is not None
+        ]
+        assert all((one.status == "passed") == (one.lower >= 0.5) for one in found)  # type: ignore[operator]
+        assert all("not adjusted" in one.reason for one in found)
+
+    def test_one_row_is_judged_by_its_interval(self) -> None:
+        for bound in (0.6, 0.7, 0.8, 0.9):
+            (found,) = verdicts(
+                self.card(5), None, fail_if=(f"Recall[label=c01] < {bound} surely",)
+            )
+            assert found.upper is not None
+            assert (found.status == "failed") == (found.upper < bound) == (found.p < 0.025)  # type: ignore[operator]
