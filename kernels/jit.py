@@ -6,6 +6,7 @@ call: commands that only read, check or explain do not import it.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from functools import cache, partial, update_wrapper
 from threading import RLock
@@ -42,8 +43,14 @@ _LOCK = RLock()  # one kernel may compile those it calls; Numba's cache folder i
 @cache
 def _numba() -> Any:
     """Import Numba and register kernels: one named in another is its compiled function."""
-    import numba
-    from numba.extending import typeof_impl
+    collects = gc.isenabled()
+    gc.disable()  # imports create many objects, all of them live
+    try:
+        import numba
+        from numba.extending import typeof_impl
+    finally:
+        if collects:
+            gc.enable()
 
     def type_of_kernel(value: Kernel, context: Any) -> Any:
         return numba.types.Dispatcher(value.compiled)

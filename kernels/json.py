@@ -20,6 +20,8 @@ ENDED, MORE, ODD = range(3)
 
 _LEAST, _MOST = -342, 308
 """Exponents of ten outside of which every number of 19 digits is 0 or infinite."""
+_EXACT = 22  # largest power of ten that float64 has
+_TENS = 2 * (_MOST - _LEAST + 1)
 _SIGNIFICANT = 19
 _DEPTH = 60  # of nested values, as bits of one word
 _ZERO, _ONE, _TEN = np.uint64(0), np.uint64(1), np.uint64(10)
@@ -30,7 +32,9 @@ _SIGN = np.uint64(1 << 63)
 
 @cache
 def powers_of_five() -> Array:
-    """Leading 128 bits of 5^q, as pairs of uint64, high word first, for all exponents."""
+    """Leading 128 bits of 5^q, as pairs of uint64, high word first, for all exponents; then bits of
+    the powers of ten that float64 has.
+    """
     table = []
     for q in range(_LEAST, _MOST + 1):
         power = 5 ** abs(q)
@@ -40,7 +44,8 @@ def powers_of_five() -> Array:
         size = power.bit_length() - 128
         power = power >> size if size > 0 else power << -size
         table += [power >> 64, power & (1 << 64) - 1]
-    return frozen(table, np.uint64)
+    tens = np.array([10.0**q for q in range(_EXACT + 1)])
+    return frozen(table + tens.view(np.uint64).tolist(), np.uint64)
 
 
 def _high(builder: Any, a: Any, b: Any) -> Any:
@@ -69,9 +74,25 @@ def leading_zeros(bits: Any) -> Any:
     return np.uint64(64 - int(bits).bit_length())
 
 
+def _divided(builder: Any, a: Any, b: Any) -> Any:
+    from numba.core.cgutils import ir
+
+    double = ir.DoubleType()
+    quotient = builder.fdiv(builder.uitofp(a, double), builder.bitcast(b, double))
+    return builder.bitcast(quotient, a.type)
+
+
+@instruction(_divided)
+def quotient(a: Any, b: Any) -> Any:
+    """Bits of a uint64 divided by a float64, which is given as bits."""
+    return (np.float64(a) / np.uint64(b).view(np.float64)).view(np.uint64)
+
+
 @inner
 def _rounded(digits: Any, exponent: Any, powers: Any) -> Any:
     """Bits of the float64 nearest to ``digits * 10^exponent``, ties to even."""
+    if exponent <= 0 and exponent >= -_EXACT and digits <= _HIDDEN + _HIDDEN:  # both are exact
+        return quotient(digits, powers[_TENS - exponent])
     if digits == _ZERO or exponent < _LEAST:
         return _ZERO
     if exponent > _MOST:
@@ -306,20 +327,29 @@ def scan_rows(
             objects = objects << _ONE | np.uint64(c == 123)
             at, closed = at + 1, False
         elif c == 45 or (c >= 48 and c <= 57):
-            begin = at
-            at, bits, real, unsure = _number(text, at, depth > 1, powers)
-            if k >= 0 and (depth == 1 or flat):
-                if u >= pool.shape[1] or n_slow == slow.shape[0]:
-                    return MORE
-                if depth == 1:
-                    first, value[k, n] = real, bits
-                else:
-                    pool[k, u] = bits
-                if unsure:
-                    slow[n_slow, 0] = k if depth == 1 else -1 - k
-                    slow[n_slow, 1], slow[n_slow, 2] = n if depth == 1 else u, begin
-                    n_slow += 1
-                u += 1
+            while True:
+                begin = at
+                at, bits, real, unsure = _number(text, at, depth > 1, powers)
+                if k >= 0 and (depth == 1 or flat):
+                    if u >= pool.shape[1] or n_slow == slow.shape[0]:
+                        return MORE
+                    if depth == 1:
+                        first, value[k, n] = real, bits
+                    else:
+                        pool[k, u] = bits
+                    if unsure:
+                        slow[n_slow, 0] = k if depth == 1 else -1 - k
+                        slow[n_slow, 1], slow[n_slow, 2] = n if depth == 1 else u, begin
+                        n_slow += 1
+                    u += 1
+                if not flat or depth == 1 or at < 0 or text[at] != 44:
+                    break
+                # The next number of a list, which needs none of the checks of other values.
+                begin = at + 1 + (text[at + 1] == 32)
+                c = text[begin]
+                if c != 45 and (c < 48 or c > 57):
+                    break
+                at = begin
         elif c == 34:
             at, flat = _string(text, at, c == 92), False  # False; a constant has another type
         else:

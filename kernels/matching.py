@@ -163,10 +163,120 @@ def match(
     scratch: Scratch,
     out: Outcomes,
 ) -> None:
-    """Match every label of [first, last).
+    """Match every label of [first, last) by ``GREEDY`` or ``NEAREST``.
+
+    A prediction takes the free ground truth of the highest IoU.
 
     Args:
-        rule: ``GREEDY``, ``NEAREST``, ``LOCKED``, ``POOL`` or ``BEST``.
+        rule: one of the two.
+        ours: predictions.
+        theirs: ground truths.
+    """
+    # Named once: Numba counts a reference at every look into a tuple, which would cost the most.
+    p_start, _p_score, p_boxes, p_area, p_datum = ours
+    g_start, g_boxes, g_area, g_datum, g_crowd, g_regular = theirs
+    pair_start, pair_gt, pair_iou = pairs
+    thresholds, prefix, area_ranges, area_bits, max_rank = bits
+    where, seen, matched, ious, reach, places, _own, _tied, _room = scratch
+    order, rank, hit, ignored, _skipped, _tie, taker, took = out
+
+    n_thresholds = thresholds.size
+    every = prefix[n_thresholds]
+    none = np.uint64(0)
+    given = pair_start.size > 0
+    for k in range(first, last):
+        g0, g1 = g_start[k], g_start[k + 1]
+        for g in range(g1 - 1, g0 - 1, -1):
+            where[g_datum[g]] = g
+            matched[g - g0] = none
+            ious[g - g0] = 0.0
+        for i in range(p_start[k], p_start[k + 1]):
+            p = order[i]
+            datum = p_datum[p]
+            rank[i] = seen[datum]
+            seen[datum] += 1
+            hit[i] = none
+            ignored[i] = every
+            if rank[i] >= max_rank:
+                continue
+            xmin, ymin, xmax, ymax = p_boxes[p, 0], p_boxes[p, 1], p_boxes[p, 2], p_boxes[p, 3]
+            area = p_area[p]
+            hits = none
+            aside = none
+            # Candidates by descending IoU; of equal ones the later ground truth comes first,
+            # or the earlier one.
+            n = 0
+            near: Any = pair_start[p] if given else np.int64(where[datum])
+            while near < pair_start[p + 1] if given else 0 <= near < g1 and g_datum[near] == datum:
+                if given:
+                    j = np.int64(pair_gt[near])
+                    iou = pair_iou[near]
+                else:
+                    j = near
+                    iou = box_iou(xmin, ymin, xmax, ymax, area, g_boxes, g_area, j, g_crowd[j])
+                near += 1
+                if iou >= thresholds[0]:
+                    reached = prefix[_reached(iou, thresholds)]
+                    at = n
+                    while at > 0 and (
+                        ious[at - 1] < iou or (ious[at - 1] == iou and rule == GREEDY)
+                    ):
+                        ious[at] = ious[at - 1]
+                        places[at] = places[at - 1]
+                        reach[at] = reach[at - 1]
+                        at -= 1
+                    ious[at] = iou
+                    places[at] = j
+                    reach[at] = reached
+                    n += 1
+            wanted = every
+            for c in range(n):
+                j = places[c]
+                free = g_regular[j] & ~matched[j - g0] & wanted & reach[c]
+                if free != none:
+                    matched[j - g0] |= free
+                    wanted &= ~free
+                    hits |= free
+                    _note(took, free, i, j)
+                    _give(taker, free, i, j)
+            for c in range(n):
+                j = places[c]
+                free = ~g_regular[j] & wanted & reach[c]
+                if not g_crowd[j]:
+                    free &= ~matched[j - g0]
+                matched[j - g0] |= free
+                wanted &= ~free
+                aside |= free
+                _note(took, free, i, j)
+            for a in range(area_bits.size):
+                if area < area_ranges[a, 0] or area > area_ranges[a, 1]:
+                    aside |= area_bits[a] & ~hits
+            hit[i] = hits
+            ignored[i] = aside
+        for g in range(g0, g1):
+            where[g_datum[g]] = -1
+        for i in range(p_start[k], p_start[k + 1]):
+            seen[p_datum[order[i]]] = 0
+
+
+@kernel
+def match_best(
+    first: int,
+    last: int,
+    rule: int,
+    ours: Predictions,
+    theirs: GroundTruths,
+    pairs: Pairs,
+    bits: Bits,
+    scratch: Scratch,
+    out: Outcomes,
+) -> None:
+    """Match every label of [first, last) by ``LOCKED``, ``POOL`` or ``BEST``.
+
+    A prediction takes the ground truth of its highest IoU, taken before or not.
+
+    Args:
+        rule: one of the three.
         ours: predictions.
         theirs: ground truths.
     """
@@ -175,7 +285,7 @@ def match(
     g_start, g_boxes, g_area, g_datum, g_crowd, g_regular = theirs
     pair_start, pair_gt, pair_iou = pairs
     thresholds, prefix, area_ranges, area_bits, max_rank = bits
-    where, seen, matched, ious, reach, places, own, tied, room = scratch
+    where, seen, matched, ious, _reach, _places, own, tied, room = scratch
     order, rank, hit, ignored, skipped, tie, taker, took = out
 
     n_thresholds = thresholds.size
@@ -192,7 +302,7 @@ def match(
             where[g_datum[g]] = g
             matched[g - g0] = none
             ious[g - g0] = 0.0
-        for p in range(p0, p1 if rule in (LOCKED, BEST) else p0):
+        for p in range(p0, p1 if rule != POOL else p0):
             # Find the best ground truth of each prediction before matching any.
             xmin, ymin, xmax, ymax = p_boxes[p, 0], p_boxes[p, 1], p_boxes[p, 2], p_boxes[p, 3]
             area = p_area[p]
@@ -237,10 +347,49 @@ def match(
             area = p_area[p]
             hits = none
             aside = none
-            if rule in (GREEDY, NEAREST):
-                # Candidates by descending IoU; of equal ones the later ground truth comes first,
-                # or the earlier one.
-                n = 0
+            pick: Any = np.int64(-1)
+            taken = none
+            if rule == LOCKED:
+                j = tied[p - p0]
+                if j >= 0 and p_score[p] > 0.0 and own[p - p0] > ious[j - g0]:
+                    pick = j
+                    before = prefix[_reached(ious[j - g0], thresholds)]
+                    taken = prefix[_reached(own[p - p0], thresholds)] & ~before
+                    ious[j - g0] = own[p - p0]
+            elif rule == BEST:
+                pick = tied[p - p0]
+                if pick >= 0:
+                    taken = prefix[_reached(own[p - p0], thresholds)]
+                    taken &= ~(matched[pick - g0] & g_regular[pick])
+                    matched[pick - g0] |= taken
+            else:
+                best = -1.0
+                pair: Any = pair_start[p] if given else np.int64(0)
+                pairs_end: Any = pair_start[p + 1] if given else np.int64(0)
+                j = np.int64(where[datum])
+                while 0 <= j < g1 and g_datum[j] == datum:
+                    iou = 0.0
+                    if given and pair < pairs_end and pair_gt[pair] == j:
+                        iou = pair_iou[pair]
+                        pair += 1
+                    if matched[j - g0] == none:
+                        if not given:
+                            iou = box_iou(xmin, ymin, xmax, ymax, area, g_boxes, g_area, j, False)
+                        if iou > best:
+                            best = iou
+                            pick = j
+                    j += 1
+                if pick >= 0:
+                    matched[pick - g0] = one  # it has left the pool
+                    taken = prefix[_reached(best, thresholds)]
+            if pick >= 0:
+                hits = taken & g_regular[pick]
+                aside = taken & ~g_regular[pick]
+                _note(took, taken, i, pick)
+                _give(taker, hits, i, pick)
+            if rule == BEST and crowds:
+                best = 0.0
+                pick = np.int64(-1)
                 near = pair_start[p] if given else np.int64(where[datum])
                 while (
                     near < pair_start[p + 1] if given else 0 <= near < g1 and g_datum[near] == datum
@@ -250,113 +399,21 @@ def match(
                         iou = pair_iou[near]
                     else:
                         j = near
-                        iou = box_iou(xmin, ymin, xmax, ymax, area, g_boxes, g_area, j, g_crowd[j])
+                        iou = box_iou(xmin, ymin, xmax, ymax, area, g_boxes, g_area, j, True)
                     near += 1
-                    if iou >= thresholds[0]:
-                        reached = prefix[_reached(iou, thresholds)]
-                        at = n
-                        while at > 0 and (
-                            ious[at - 1] < iou or (ious[at - 1] == iou and rule == GREEDY)
-                        ):
-                            ious[at] = ious[at - 1]
-                            places[at] = places[at - 1]
-                            reach[at] = reach[at - 1]
-                            at -= 1
-                        ious[at] = iou
-                        places[at] = j
-                        reach[at] = reached
-                        n += 1
-                wanted = every
-                for c in range(n):
-                    j = places[c]
-                    free = g_regular[j] & ~matched[j - g0] & wanted & reach[c]
-                    if free != none:
-                        matched[j - g0] |= free
-                        wanted &= ~free
-                        hits |= free
-                        _note(took, free, i, j)
-                        _give(taker, free, i, j)
-                for c in range(n):
-                    j = places[c]
-                    free = ~g_regular[j] & wanted & reach[c]
-                    if not g_crowd[j]:
-                        free &= ~matched[j - g0]
-                    matched[j - g0] |= free
-                    wanted &= ~free
-                    aside |= free
-                    _note(took, free, i, j)
-            else:
-                pick: Any = np.int64(-1)
-                taken = none
-                if rule == LOCKED:
-                    j = tied[p - p0]
-                    if j >= 0 and p_score[p] > 0.0 and own[p - p0] > ious[j - g0]:
+                    if g_crowd[j] and iou > best:
+                        best = iou
                         pick = j
-                        before = prefix[_reached(ious[j - g0], thresholds)]
-                        taken = prefix[_reached(own[p - p0], thresholds)] & ~before
-                        ious[j - g0] = own[p - p0]
-                elif rule == BEST:
-                    pick = tied[p - p0]
-                    if pick >= 0:
-                        taken = prefix[_reached(own[p - p0], thresholds)]
-                        taken &= ~(matched[pick - g0] & g_regular[pick])
-                        matched[pick - g0] |= taken
-                else:
-                    best = -1.0
-                    pair: Any = pair_start[p] if given else np.int64(0)
-                    pairs_end: Any = pair_start[p + 1] if given else np.int64(0)
-                    j = np.int64(where[datum])
-                    while 0 <= j < g1 and g_datum[j] == datum:
-                        iou = 0.0
-                        if given and pair < pairs_end and pair_gt[pair] == j:
-                            iou = pair_iou[pair]
-                            pair += 1
-                        if matched[j - g0] == none:
-                            if not given:
-                                iou = box_iou(
-                                    xmin, ymin, xmax, ymax, area, g_boxes, g_area, j, False
-                                )
-                            if iou > best:
-                                best = iou
-                                pick = j
-                        j += 1
-                    if pick >= 0:
-                        matched[pick - g0] = one  # it has left the pool
-                        taken = prefix[_reached(best, thresholds)]
                 if pick >= 0:
-                    hits = taken & g_regular[pick]
-                    aside = taken & ~g_regular[pick]
+                    taken = prefix[_reached(best, thresholds)] & ~hits & ~aside
                     _note(took, taken, i, pick)
-                    _give(taker, hits, i, pick)
-                if rule == BEST and crowds:
-                    best = 0.0
-                    pick = np.int64(-1)
-                    near = pair_start[p] if given else np.int64(where[datum])
-                    while (
-                        near < pair_start[p + 1]
-                        if given
-                        else 0 <= near < g1 and g_datum[near] == datum
-                    ):
-                        if given:
-                            j = np.int64(pair_gt[near])
-                            iou = pair_iou[near]
-                        else:
-                            j = near
-                            iou = box_iou(xmin, ymin, xmax, ymax, area, g_boxes, g_area, j, True)
-                        near += 1
-                        if g_crowd[j] and iou > best:
-                            best = iou
-                            pick = j
-                    if pick >= 0:
-                        taken = prefix[_reached(best, thresholds)] & ~hits & ~aside
-                        _note(took, taken, i, pick)
-                        first_in = none
-                        if p_score[p] > 0.0:
-                            first_in = taken & g_regular[pick] & ~matched[pick - g0]
-                        matched[pick - g0] |= first_in
-                        hits |= first_in
-                        aside |= taken & ~first_in
-                        _give(taker, first_in, i, pick)
+                    first_in = none
+                    if p_score[p] > 0.0:
+                        first_in = taken & g_regular[pick] & ~matched[pick - g0]
+                    matched[pick - g0] |= first_in
+                    hits |= first_in
+                    aside |= taken & ~first_in
+                    _give(taker, first_in, i, pick)
             for a in range(area_bits.size):
                 if area < area_ranges[a, 0] or area > area_ranges[a, 1]:
                     aside |= area_bits[a] & ~hits

@@ -405,10 +405,12 @@ def _numbered(source: Source, kind: _Kind, other: pl.DataFrame) -> tuple[pl.Data
     dtype = schema_of(source).get(kind.column)
     if dtype is None or not dtype.is_integer() or not _has_names(other, kind):
         return None, False
+    if other.schema[kind.column] != pl.String:
+        return None, False
     names = [_stem(name) for name in other[_name_column(other, kind)].drop_nulls()]
     ended = [(match[0], name) for name in names if (match := _DIGITS.search(name))]
     numbers = {int(digits): name for digits, name in ended}
-    if len(numbers) < len(names) or other.schema[kind.column] != pl.String:
+    if len(numbers) < len(names):
         return None, False
     used = _used(source, kind).drop_nulls()
     if not any(i in numbers for i in used):

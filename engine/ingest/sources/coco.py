@@ -6,6 +6,7 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -228,14 +229,14 @@ def read_images(raw: msgspec.Raw, name: str, what: str = "image") -> pl.DataFram
         rows = msgspec.json.decode(raw, type=list[dict[str, Any]])
     except msgspec.ValidationError as error:
         raise misfit(error, name, what) from None
-    for i, row in enumerate(rows):
-        if not isinstance(row.get("id"), (int, str)) or isinstance(row["id"], bool):
-            message = f"an integer or string is needed, not {row.get('id')!r}."
-            raise wrong_row(name, what, i, "id", message)
-    ids = [row["id"] for row in rows]
+    ids = _values(rows, "id")
+    if not {*map(type, ids)} <= {int, str}:
+        i = next(i for i, own in enumerate(ids) if type(own) not in (int, str))
+        message = f"an integer or string is needed, not {ids[i]!r}."
+        raise wrong_row(name, what, i, "id", message)
     columns: dict[str, pl.Series] = {"datum_id": id_column(ids, name, what)}
     for field in dict.fromkeys(itertools.chain.from_iterable(rows)):
-        values = [row.get(field) for row in rows]
+        values = _values(rows, field)
         if field in _LISTS:
             columns[field] = _lists(values, field, name)
         elif field not in ("id", "datum_id") and _plain(values):
@@ -249,6 +250,14 @@ def read_images(raw: msgspec.Raw, name: str, what: str = "image") -> pl.DataFram
             (pl.when(index.is_not_null()).then(word.otherwise(pl.lit("hard")))).alias("crowd_level")
         )
     return frame
+
+
+def _values(rows: list[dict[str, Any]], field: str) -> list[Any]:
+    """Values of a field, None in rows that do not have it."""
+    try:
+        return [*map(itemgetter(field), rows)]
+    except KeyError:
+        return [row.get(field) for row in rows]
 
 
 def _lists(values: list[Any], field: str, name: str) -> pl.Series:
@@ -275,7 +284,7 @@ def id_column(
 ) -> pl.Series:
     """Return a column of ids, all integers or all strings; nulls are allowed."""
     known = [value for value in values if value is not None]
-    if len({type(value) for value in known}) > 1:
+    if len({*map(type, known)}) > 1:
         raise error(
             f"{name}: {what}s whose {field} is a string, and others whose is a number. Use one"
             " type.",
@@ -292,6 +301,9 @@ def id_column(
 
 def refuse_large(values: Sequence[Any], name: str, what: str, field: str, done: int = 0) -> None:
     """Refuse ids beyond 64 bits; ignores nulls and strings."""
+    known = [value for value in values if type(value) is int]
+    if not known or (min(known) >= -(2**63) and max(known) < 2**64):
+        return
     for i, value in enumerate(values):
         if isinstance(value, int) and not -(2**63) <= value < 2**64:
             message = str(value) if value.bit_length() <= _SHOWN_BITS else f"{hex(value)[:20]}..."
@@ -301,7 +313,7 @@ def refuse_large(values: Sequence[Any], name: str, what: str, field: str, done: 
 
 def _plain(values: Iterable[Any]) -> bool:
     """Return whether a field has values of one plain type."""
-    kinds = {type(value) for value in values if value is not None}
+    kinds = {*map(type, values)} - {type(None)}
     return kinds in ({int}, {str}, {bool}, {float}, {int, float})
 
 

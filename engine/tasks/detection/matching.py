@@ -24,6 +24,7 @@ from ...kernels.matching import (
     Pairs,
     Predictions,
     Scratch,
+    match_best,
 )
 from ...kernels.matching import match as match_labels
 from ...kernels.matching import match_anew as matching_anew_match_labels
@@ -277,6 +278,8 @@ def match(
         )
         of_words.append((theirs._replace(regular=frozen(counted[w], np.uint64)), bits, out))
 
+    match_rows = match_labels if rule in (GREEDY, NEAREST) else match_best
+
     def run(first: int, last: int) -> None:
         rank_by_score(score, predictions.start, first, last, order)
         here = slice(predictions.start[first], predictions.start[last])
@@ -297,7 +300,7 @@ def match(
             np.empty(longest, np.int32),
         )
         for truths, bits, out in of_words:
-            match_labels(first, last, rule, ours, truths, given, bits, scratch, out)
+            match_rows(first, last, rule, ours, truths, given, bits, scratch, out)
         for made, laid in zip(of_ranked, (score, predictions.datum, predictions.row), strict=True):
             made[here] = laid[order[here]]
 
