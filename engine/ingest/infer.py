@@ -572,11 +572,9 @@ def _measured(inputs: Inputs, roles: list[str], options: Options) -> _Measured:
     """
     for task in tables.task_names():
         contracts = tables.contracts(task)
-        sides = [
-            _side(contracts[role], inputs, role, options)
-            for role in roles
-            if all(role in contracts for role in roles)
-        ]
+        if not all(role in contracts and contracts[role].measured for role in roles):
+            continue
+        sides = [_side(contracts[role], inputs, role, options) for role in roles]
         result: dict[str, frozenset[str]] = {}
         heads: list[list[list[pl.Series]]] = []
         mended = False
@@ -647,10 +645,12 @@ def _side(table: Table, inputs: Inputs, role: str, options: Options) -> _Side:
         spread = spread or bool(others)
         rest -= set() if column in answers or own is None else {own}
     renames = options.columns or {}
-    lone = options.score_columns is None and decided_by_names(
-        table.task, TABLE, [renames.get(name, name) for name in rest]
+    alone = (
+        spread
+        and options.score_columns is None
+        and decided_by_names(table.task, TABLE, [renames.get(name, name) for name in rest])
     )
-    return _Side(groups, spread and lone, answer)
+    return _Side(groups, alone, answer)
 
 
 def _first(find: Finder, column: Column) -> str | None:
