@@ -61,7 +61,7 @@ def _of_lm_eval(source: Source, schema: Mapping[str, pl.DataType], options: Opti
     named = listed.to_series().to_list()
     names = [name for name in named if _plain_number(schema.get(name))]
     if lists := [name for name in named if name in schema and name not in names]:
-        message = f"metrics {listing(lists)} of the samples are skipped: their values are not numbers."
+        message = f"{listing(lists)} of the samples are skipped: their values are not numbers."
         source.notes += (Note("samples_not_read", message, len(lists)),)
     doc = schema.get("doc")
     fields = doc.fields if isinstance(doc, pl.Struct) else []

@@ -1,0 +1,281 @@
+"""Own metrics: functions of the user that return one value per datum.
+
+Options and workers know such a metric by its reference, ``module:function``. A function that a
+script or notebook defines has a reference too, but only this process has it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+import polars as pl
+
+from ..schemas.errors import InputError, OptionError
+from ..schemas.wording import option
+
+DIRECTIONS = ("higher", "lower", "neither")
+NO_PLUGINS = "EVALENGINE_NO_PLUGINS"
+"""Environment variable that refuses the code of others; workers inherit it."""
+_REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_<][\w.<>]*")
+_KNOWN: dict[str, OwnMetric] = {}
+
+
+class OwnMetric:
+    """A metric made by :func:`metric`; call it like the function.
+
+    Attributes:
+        name: name of the number, that of the function.
+        better: ``higher``, ``lower`` or ``neither``.
+        range: smallest and largest possible value.
+        reference: ``module:function``.
+    """
+
+    def __init__(self, function: Callable[[pl.DataFrame], Any], better: str, limits: Any) -> None:
+        self._function = function
+        self.name = function.__name__
+        self.better = better
+        self.range: tuple[float, float] = limits
+        self.reference = f"{function.__module__}:{function.__qualname__}"
+        self.__doc__ = function.__doc__
+        _KNOWN[self.reference] = self
+
+    def __call__(self, rows: pl.DataFrame) -> Any:
+        return self._function(rows)
+
+    def __repr__(self) -> str:
+        return f"<own metric {self.reference}>"
+
+    def register(self) -> str:
+        """Return the reference, by which this process finds the metric from now on."""
+        _KNOWN[self.reference] = self
+        return self.reference
+
+    @property
+    def importable(self) -> bool:
+        """True if another process can import it."""
+        module = self.reference.partition(":")[0]
+        return "<" not in self.reference and module != "__main__"
+
+
+def metric(
+    function: Callable[[pl.DataFrame], Any] | None = None,
+    *,
+    better: str = "higher",
+    range: Sequence[float] | None = None,
+) -> Any:
+    """Make a metric of a function of the checked rows.
+
+    The function receives one Polars frame with canonical columns (``datum_id``, ``actual``,
+    ``predicted``, ...). Two tables are joined by datum; columns of the ground truths with a name
+    that both have end in ``_truth``. It returns a frame with ``datum_id`` and ``value``, one row
+    per datum; or with ``datum_id``, ``numerator`` and ``denominator`` for a ratio of sums.
+
+    Args:
+        better: the better direction: higher, lower or neither.
+        range: smallest and largest possible value; None for any number.
+
+    Example:
+        >>> import polars as pl
+        >>> import evalengine as ee
+        >>> @ee.metric(better="higher", range=(0, 1))
+        ... def agreement(rows):
+        ...     same = pl.col("actual") == pl.col("predicted")
+        ...     return rows.select("datum_id", value=same.cast(pl.Float64))
+    """
+    if better not in DIRECTIONS:
+        raise OptionError(
+            f"better={better!r}: write one of {', '.join(DIRECTIONS)}.",
+            code="option_value",
+            option="better",
+            value=better,
+        )
+    low, high = (-math.inf, math.inf) if range is None else map(float, range)
+    if not low < high:
+        raise OptionError(
+            f"range={range!r}: write the smallest and the largest value, such as (0, 1).",
+            code="option_value",
+            option="range",
+        )
+
+    def make(function: Callable[[pl.DataFrame], Any]) -> OwnMetric:
+        return OwnMetric(function, better, (low, high))
+
+    return make if function is None else make(function)
+
+
+# Names in options: references, and entry points of installed packages.
+
+
+@cache
+def plugins(group: str) -> dict[str, EntryPoint]:
+    """Return the entry points of a group of installed packages, without importing any."""
+    return {one.name: one for one in entry_points(group=f"evalengine.{group}")}
+
+
+def refuse_plugins(name: str) -> None:
+    """Raise OptionError if code of others is not to be run."""
+    if os.environ.get(NO_PLUGINS, "") not in ("", "0"):
+        raise OptionError(
+            f"{name!r} is code of another package, which --no-plugins (or {NO_PLUGINS}=1) refuses.",
+            code="plugins_refused",
+            value=name,
+        )
+
+
+def split(
+    names: Iterable[str] | None, known: Callable[[str], bool]
+) -> tuple[tuple[str, ...] | None, tuple[OwnMetric, ...]]:
+    """Separate own metrics from the names of built-in ones.
+
+    Args:
+        names: of the option ``metrics``.
+        known: returns True for names of built-in metrics.
+    """
+    if names is None:
+        return None, ()
+    own = {name: found for name in names if (found := _find(name, known)) is not None}
+    return tuple(name for name in names if name not in own), tuple(own.values())
+
+
+def _find(name: str, known: Callable[[str], bool]) -> OwnMetric | None:
+    if name in _KNOWN:
+        return _KNOWN[name]
+    if known(name):
+        return None
+    if name in plugins("metrics"):
+        refuse_plugins(name)
+        return _checked(plugins("metrics")[name].load(), name)
+    if not _REFERENCE.fullmatch(name):
+        return None
+    refuse_plugins(name)
+    module, _, function = name.partition(":")
+    try:
+        found: Any = importlib.import_module(module)
+        for part in function.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError) as error:
+        raise OptionError(
+            f"{option('metrics', [name])}: {error}. An own metric is named by its module and"
+            " function, and this process must be able to import it.",
+            code="unknown_name",
+            value=name,
+        ) from error
+    return _checked(found, name)
+
+
+def _checked(found: Any, name: str) -> OwnMetric:
+    if not isinstance(found, OwnMetric):
+        raise OptionError(
+            f"{option('metrics', [name])}: {type(found).__name__} is no metric. Decorate the"
+            " function with @evalengine.metric.",
+            code="option_value",
+            option="metrics",
+            value=name,
+        )
+    return found
+
+
+def refuse_workers(own: Iterable[OwnMetric], pool: str | None) -> None:
+    """Refuse metrics that other processes cannot import."""
+    for one in own:
+        if pool not in (None, "threads") and not one.importable:
+            raise OptionError(
+                f"metric {one.name}: {option('executor', pool)} runs other processes, which cannot"
+                f" import {one.reference}. Define the function at the top of a module.",
+                code="option_unfit",
+                option="executor",
+                value=one.name,
+            )
+
+
+# Values of own metrics, of the checked rows of a run or of a bucket.
+
+_SHOWN = 2
+
+
+def values_of(own: Sequence[OwnMetric], rows: pl.DataFrame) -> pl.DataFrame:
+    """Return datum_id, metric, value and weight of own metrics.
+
+    Args:
+        rows: of both sides, with ``datum_id``.
+
+    Raises:
+        InputError: a function raises, or returns something else.
+    """
+    ids = rows["datum_id"].unique()
+    return pl.concat([_values(one, rows, ids) for one in own])
+
+
+def _values(own: OwnMetric, rows: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
+    def refuse(why: str, error: BaseException | None = None) -> InputError:
+        first = rows.head(_SHOWN).to_dicts()
+        made = InputError(
+            f"metric {own.name} ({own.reference}) {why}. First rows it was given: {first}.",
+            code="own_metric_failed",
+            metric=own.name,
+        )
+        made.__cause__ = error
+        return made
+
+    try:
+        found = own(rows)
+        if isinstance(found, pl.Expr):
+            found = rows.group_by("datum_id", maintain_order=True).agg(value=found)
+        if isinstance(found, pl.LazyFrame):
+            found = found.collect()
+    except Exception as error:
+        raise refuse(f"raised {type(error).__name__}: {error}", error) from error
+    if not isinstance(found, pl.DataFrame):
+        raise refuse(f"returned {type(found).__name__} instead of a Polars frame")
+    ratio = {"numerator", "denominator"} <= {*found.columns}
+    columns = ["numerator", "denominator"] if ratio else ["value"]
+    if not {"datum_id", *columns} <= {*found.columns}:
+        raise refuse(
+            f"returned the columns {', '.join(found.columns)} instead of datum_id and value, or"
+            " datum_id, numerator and denominator"
+        )
+    for name in columns:
+        dtype = found.schema[name]
+        if not (dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)):
+            raise refuse(f"returned {dtype} in {name!r} instead of numbers")
+    if found["datum_id"].dtype != ids.dtype:
+        raise refuse(
+            f"returned datum ids of dtype {found['datum_id'].dtype} instead of {ids.dtype}"
+        )
+    strange = found["datum_id"].filter(~found["datum_id"].is_in(ids.implode()))
+    if len(strange) or found["datum_id"].null_count():
+        raise refuse(
+            f"returned datums that are not in the tables, such as {strange.head(3).to_list()}"
+        )
+    if found["datum_id"].is_duplicated().any():
+        raise refuse("returned several rows for one datum; return one value per datum")
+    number = [pl.col(name).cast(pl.Float64).fill_nan(None) for name in columns]
+    made = found.select("datum_id", *number)
+    if made.select(pl.any_horizontal(pl.col(columns).is_infinite().any())).item():
+        raise refuse("returned an infinite number")
+    if ratio:
+        if made.select((pl.col("denominator") < 0).any()).item():
+            raise refuse("returned a negative denominator")
+        lost = (pl.col("denominator") == 0) & (pl.col("numerator") != 0)
+        if made.select(lost.any()).item():
+            raise refuse("returned a numerator with a denominator of 0")
+        value = pl.col("numerator") / pl.col("denominator")
+        weight = pl.col("denominator").fill_null(0.0)
+        none = pl.col("denominator") == 0
+        made = made.select(
+            "datum_id", value=pl.when(none).then(0.0).otherwise(value), weight=weight
+        )
+    else:
+        made = made.with_columns(weight=pl.lit(1.0))
+        low, high = own.range
+        beyond = made.filter((pl.col("value") < low) | (pl.col("value") > high))
+        if beyond.height:
+            raise refuse(f"returned {beyond['value'][0]!r}, outside of its range {own.range}")
+    return made.select("datum_id", pl.lit(own.name).alias("metric"), "value", "weight")
