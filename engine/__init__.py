@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .jobs.reports import report
     from .jobs.running import run_job
     from .judge.judging import judge
+    from .metrics.own import metric
     from .schemas.errors import (
         EndpointError,
         EvalengineError,
@@ -68,6 +69,7 @@ _HOMES = {
     "precision_recall_fscore": "compat.arrays",
     "fuse": "fusion.fuse",
     "judge": "judge.judging",
+    "metric": "metrics.own",
     "report": "jobs.reports",
     "run_job": "jobs.running",
     "rouge": "compat.arrays",
@@ -126,6 +128,7 @@ __all__ = [
     "fuse",
     "judge",
     "load",
+    "metric",
     "metrics_table",
     "precision_recall_fscore",
     "report",

@@ -13,6 +13,8 @@ import polars as pl
 
 from .ingest.opening import Tables
 from .ingest.problems import MANY, count_of, listing
+from .metrics import Metric
+from .metrics import own as own_metrics
 from .plan import planner
 from .plan.summary import Tallied
 from .progress import Progress, heard, step
@@ -26,7 +28,7 @@ from .schemas.option_values import FEW_CLUSTERS, LEVEL, Wanted, make_options, wa
 from .schemas.options import FIELDS, Options
 from .schemas.wording import option, spoken
 from .scorecard.card import Scorecard
-from .statistics.comparing import Compared, Margins, compare_runs
+from .statistics.comparing import Compared, Margins, compare_runs, with_own
 from .statistics.comparing import margins as margins_between
 from .statistics.comparison import Comparison
 from .statistics.paired import SKIP, WORST, ZERO, same_kind, too_few
@@ -147,6 +149,7 @@ def compare(
             ) from None
     tallied = {name: tallied_of(name, card) for name, card in cards.items()}
     refuse_other_rules(cards, chosen)
+    tallied, own, chosen = _own_metrics(tallied, chosen)
     same_kind(tallied)
     cluster = _cluster(cards, chosen, test)
     if cluster != chosen.cluster:
@@ -159,7 +162,7 @@ def compare(
     notes += told
     leader = next(iter(cards.values()))
     directions = {
-        metric.name: run.plan.dialect.better.get(metric.name, metric.better)
+        metric.name: _better(run.plan, metric)
         for run in tallied.values()
         for metric in run.plan.metrics
     }
@@ -173,6 +176,15 @@ def compare(
         test=test,
         missing=missing,
     )
+    if own:
+        own = {name: _with_keys(name, run, asked, by) for name, run in own.items()}
+        first_own = next(iter(own.values())).plan
+        ways = {metric.name: _better(first_own, metric) for metric in first_own.metrics}
+        directions |= ways
+        more_found = compare_runs(
+            own, asked, directions=ways, common=common, adjust=adjust, test=test, missing=missing
+        )
+        found = with_own(found, more_found, adjust)
     if found.left_out:
         notes.append(
             f"skipped: {count_of(found.left_out, 'datum')} that not all runs have; {found.n:,} are"
@@ -308,6 +320,7 @@ def margins(
     cards = {"the baseline": earlier, "this run": card}
     runs = {name: tallied_of(name, one) for name, one in cards.items()}
     refuse_other_rules(cards)
+    runs, own, _ = _own_metrics(runs, options.replace(metrics=None))
     runs = _same_metrics(runs, options.replace(metrics=None))
     first, second = (
         _narrowed(_with_keys(name, run, asked, run.plan.options.by), metrics, by)
@@ -317,7 +330,16 @@ def margins(
     alike = len({run.tallies.datums.id.dtype.is_integer() for run in (first, second)}) == 1
     known = alike and truth_of is not None
     differing = _differing(first, second, truth_of) if known else None
-    return margins_between(first, second, 0 if differing is None else len(differing), asked)
+    found = margins_between(first, second, 0 if differing is None else len(differing), asked)
+    if not own:
+        return found
+    one, other = (
+        _narrowed(_with_keys(name, run, asked, run.plan.options.by), metrics, by)
+        for name, run in own.items()
+    )
+    rows = margins_between(one, other, 0, asked).rows
+    both = pl.concat([found.rows, rows], how="diagonal_relaxed")
+    return msgspec.structs.replace(found, rows=both)
 
 
 def _narrowed(run: Tallied, metrics: Collection[str], by: Collection[str]) -> Tallied:
@@ -454,6 +476,46 @@ def refuse_other_rules(cards: Mapping[str, Scorecard], asked: Options | None = N
                     option=field,
                     value=theirs,
                 )
+
+
+def _better(plan: planner.Plan, metric: Metric) -> str:
+    return plan.dialect.better.get(metric.name, metric.better)
+
+
+def _own_metrics(
+    runs: Mapping[str, Tallied], options: Options
+) -> tuple[dict[str, Tallied], dict[str, Tallied], Options]:
+    """Return runs by built-in metrics, the same by own ones, and the options without these.
+
+    If only own metrics are asked for, or there are no others, they are the first.
+    """
+    every = {name: run.own for name, run in runs.items() if run.own is not None}
+    if len(every) < len(runs):
+        return dict(runs), {}, options
+    asked: Sequence[str] | None = None
+    if options.metrics is not None:
+        known = {name for one in every.values() for name in (m.name for m in one.plan.metrics)}
+        references = {one.reference: one.name for one in own_metrics.known()}
+        names = {name: references.get(name, name) for name in options.metrics}
+        asked = [name for name in names.values() if name in known]
+        rest = tuple(name for name in names if names[name] not in known)
+        options = options.replace(metrics=rest or None)
+    shared = [
+        metric.name
+        for metric in next(iter(every.values())).plan.metrics
+        if all(metric.name in (m.name for m in one.plan.metrics) for one in every.values())
+        and (asked is None or metric.name in asked)
+    ]
+    if not shared:
+        return dict(runs), {}, options
+    own = {
+        name: msgspec.structs.replace(one, plan=planner.narrowed(one.plan, shared))
+        for name, one in every.items()
+    }
+    only = asked is not None and options.metrics is None
+    if only or not all(run.plan.metrics for run in runs.values()):
+        return own, {}, options
+    return dict(runs), own, options
 
 
 def _same_metrics(runs: Mapping[str, Tallied], options: Options) -> dict[str, Tallied]:

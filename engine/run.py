@@ -30,20 +30,24 @@ from .ingest.infer import infer_task
 from .ingest.opening import Inputs, Tables, open_inputs
 from .ingest.preparing import POINTS, only_keypoints
 from .ingest.problems import MANY, Note, PointsAlone, listing
+from .metrics import own as own_metrics
+from .metrics import registry
+from .metrics.own import OwnMetric
 from .outofcore.memory import BASE, free_memory, limit_of, too_many_labels
 from .plan import limits, planner, summary
+from .plan import own as own_rows
 from .plan.paging import page_frames, with_distribution, worst
 from .plan.summary import Result, Tallied
 from .progress import Progress, heard, step
 from .report.provenance import command
-from .schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
+from .schemas.contract import GROUND_TRUTHS, NAMES, PREDICTIONS, TABLE
 from .schemas.errors import EvalengineError, InputError, OptionError, ResultError
 from .schemas.option_values import LEVEL, Wanted, wanted
 from .schemas.options import FIELDS, Options
 from .schemas.results import Finding
 from .schemas.wording import option, spoken
 from .scorecard.card import Scorecard, load
-from .scorecard.storage import RUN_FILE, TALLY_FILE, Paged
+from .scorecard.storage import OWN_FILE, RUN_FILE, TALLY_FILE, Paged
 from .tally import stored
 from .tally.ranked import UnmatchedError
 from .tasks.encoding import draw_keys
@@ -76,6 +80,8 @@ class Opened(msgspec.Struct):
     Attributes:
         plan: what is computed; may be replaced until the run is scored.
         begun: time at which it was opened.
+        own: own metrics, which ``options`` do not name.
+        given: the options with them; None without any.
     """
 
     tables: Tables
@@ -83,41 +89,90 @@ class Opened(msgspec.Struct):
     plan: planner.Plan
     inputs: Inputs
     begun: float
+    own: tuple[OwnMetric, ...] = ()
+    given: Options | None = None
 
 
-def open_tables(tables: Tables, options: Options) -> Opened:
+def open_tables(tables: Tables, options: Options, *, whole: bool = False) -> Opened:
     """Open tables and plan their run; an explicit task is planned before any file is read.
 
     If a side has only keypoints and the options do not name the compared geometry, keypoints are
     compared.
+
+    Args:
+        whole: no metric is an own one.
     """
     begun = time.perf_counter()
-    plan = None if options.task is None else planner.make_plan(options, options.task)
-    if options.memory_limit is None:
-        room = Room(free_memory, BASE, given=False)  # the system is asked on demand
-    else:
-        limit = limit_of(options.memory_limit)
-        room = Room(lambda: limit, BASE)
+    if not whole and options.metrics and ":" in "\n".join(options.metrics):
+        return _with_own_metrics(tables, options)
     try:
-        inputs = open_inputs(tables, options, room=room)
-        task = infer_task(inputs, options)
-        alone = options.iou_type is None and only_keypoints(inputs, task, options)
-    except PointsAlone:
-        if options.iou_type is not None:
+        plan = None if options.task is None else planner.make_plan(options, options.task)
+        if options.memory_limit is None:
+            room = Room(free_memory, BASE, given=False)  # the system is asked on demand
+        else:
+            limit = limit_of(options.memory_limit)
+            room = Room(lambda: limit, BASE)
+        try:
+            inputs = open_inputs(tables, options, room=room)
+            task = infer_task(inputs, options)
+            alone = options.iou_type is None and only_keypoints(inputs, task, options)
+        except PointsAlone:
+            if options.iou_type is not None:
+                raise
+            alone = True
+        if alone:
+            options = options.replace(iou_type=POINTS)
+            inputs = open_inputs(tables, options, room=room)
+            first = inputs.sources[next(iter(inputs.sources))]
+            first.notes += (Note("points_alone", _POINTS_ALONE),)
+            task = infer_task(inputs, options)
+        if plan is None or alone:
+            plan = planner.make_plan(options, task)
+        now = wanted_fields(plan.options.iou_type, plan.options.convert_to)
+        if now != wanted_fields(options.iou_type, options.convert_to):  # the dialect changed them
+            inputs = open_inputs(tables, plan.options, room=room)
+        return Opened(tables, plan.options, plan, inputs, begun)
+    except OptionError as error:
+        unknown = error.facts.get("value") if error.code == "unknown_name" else None
+        if whole or unknown is None or unknown not in own_metrics.plugins("metrics"):
             raise
-        alone = True
-    if alone:
-        options = options.replace(iou_type=POINTS)
-        inputs = open_inputs(tables, options, room=room)
-        first = inputs.sources[next(iter(inputs.sources))]
-        first.notes += (Note("points_alone", _POINTS_ALONE),)
-        task = infer_task(inputs, options)
-    if plan is None or alone:
-        plan = planner.make_plan(options, task)
-    now = wanted_fields(plan.options.iou_type, plan.options.convert_to)
-    if now != wanted_fields(options.iou_type, options.convert_to):  # the dialect changed them
-        inputs = open_inputs(tables, plan.options, room=room)
-    return Opened(tables, plan.options, plan, inputs, begun)
+    return _with_own_metrics(tables, options)
+
+
+def _with_own_metrics(tables: Tables, options: Options) -> Opened:
+    """Open tables for the built-in metrics of the options; keep the own ones apart.
+
+    Raises:
+        OptionError: an own metric has the name of another.
+    """
+    names, own = own_metrics.split(
+        options.metrics, lambda name: any(registry.has(task, name) for task in NAMES)
+    )
+    opened = open_tables(tables, options.replace(metrics=names or None), whole=True)
+    strange = [name for name in names or () if own_metrics.is_reference(name)]
+    if strange and not registry.is_open(opened.plan.task):
+        raise OptionError(
+            f"{option('metrics', strange)}: this process has no such module. An own metric is named"
+            " by its module and function.",
+            code="unknown_name",
+            value=strange[0],
+        )
+    if not own:
+        return opened
+    if not names:
+        opened.plan = planner.narrowed(opened.plan, ())
+    taken = [*registry.names(opened.plan.task), *(metric.name for metric in opened.plan.metrics)]
+    for i, one in enumerate(own):
+        if one.name in (*taken, *(other.name for other in own[:i])):
+            raise OptionError(
+                f"metric {one.reference}: {one.name!r} is the name of another metric of this run."
+                " Rename the function.",
+                code="reserved_name",
+                value=one.name,
+            )
+    references = (*(names or ()), *(one.reference for one in own))
+    opened.own, opened.given = own, options.replace(metrics=references)
+    return opened
 
 
 def checked_rows(run: Opened, each: Each = in_turn) -> Frames:
@@ -166,20 +221,20 @@ def score_tables(
     address: str | None = None,
     progress: Progress | bool | None = None,
     paged: bool = False,
-    planned: Callable[[planner.Plan], None] | None = None,
+    planned: Callable[[planner.Plan, Sequence[str]], None] | None = None,
 ) -> Scorecard:
     """Score tables, with the arguments of :func:`evalengine.score` and validated options.
 
     Args:
         paged: count data for the report whatever the metrics. The default metrics do so anyway if
             rows are in memory.
-        planned: checks the plan, before rows are read.
+        planned: checks the plan and the names of own metrics, before rows are read.
     """
     wanted(options)  # raises before any table is read
     step("reading and checking")
     run = open_tables(tables, options)
     if planned is not None:
-        planned(run.plan)
+        planned(run.plan, [one.name for one in run.own])
     if paged:
         run.plan = msgspec.structs.replace(run.plan, paged=True)
     return score_opened(run, executor=executor, address=address)
@@ -204,6 +259,8 @@ def score_opened(
     plan, inputs, options = run.plan, run.inputs, run.options
     if options.limits:
         limits.refuse(plan)
+    if run.own:
+        own_metrics.refuse_workers(run.own, executor if isinstance(executor, str) else None)
     intervals = None if held or disk is not None else wanted(options)
     pool = executor if isinstance(executor, str) else None
     unlimited = ""
@@ -217,11 +274,11 @@ def score_opened(
                 if found is not None:
                     estimates = None if intervals is None else partial(_estimates, intervals)
                     result = partitions.run(
-                        found, plan, options, workers, estimates, held=held, disk=disk
+                        found, plan, options, workers, estimates, held=held, disk=disk, own=run.own
                     )
                     if plan.does.judge and not held and disk is None:
                         _judge_the_judge(result, options)
-                    return _scored(run, result, options)
+                    return _scored(run, result, options, held=held or disk is not None)
             finally:
                 workers.close()
     elif options.memory_limit is not None:
@@ -235,6 +292,7 @@ def score_opened(
         message = f"all rows are kept in the memory of one process: {unlimited}."
         frames.notes.append(Note("not_in_parts", message))
     rows = rows_of(frames)  # the match may drop some
+    values = own_rows.measured(run.own, frames) if run.own else None
     loaded = time.perf_counter()
     step("matching")
     if options.limits:
@@ -254,7 +312,9 @@ def score_opened(
     result.seconds = {"read": loaded - run.begun, **tallies.seconds}
     if plan.does.judge and not held and disk is None:
         _judge_the_judge(result, options)
-    return _scored(run, result, options)
+    if values is not None:
+        result.values = own_rows.with_slices(values, tallies.datums, None)
+    return _scored(run, result, options, held=held or disk is not None)
 
 
 def _judge_the_judge(result: Result, options: Options) -> None:
@@ -290,8 +350,12 @@ def _may_be_large(inputs: Inputs) -> bool:
     return formats != {"memory"} and partitions.large(inputs)
 
 
-def _scored(run: Opened, result: Result, options: Options) -> Scorecard:
-    """Return the scorecard of a run."""
+def _scored(run: Opened, result: Result, options: Options, *, held: bool) -> Scorecard:
+    """Return the scorecard of a run.
+
+    Args:
+        held: without intervals.
+    """
     truths = None
     if result.view is None:  # notes of buckets were merged without their facts
         kind = f"datums_without_{GROUND_TRUTHS}"
@@ -300,7 +364,19 @@ def _scored(run: Opened, result: Result, options: Options) -> Scorecard:
     result.notes = unanswered(result.plan, result.notes, truths)
     result.seconds["total"] = time.perf_counter() - run.begun
     messages = messages_of(result.notes, result.recognised)
-    return _card(result, options, messages, run)
+    card = _card(result, options, messages, run)
+    return card if result.values is None else _add_own(card, run, result, held=held)
+
+
+def _add_own(card: Scorecard, run: Opened, result: Result, *, held: bool) -> Scorecard:
+    """Add the numbers of own metrics to a scorecard: their values are a run of their own."""
+    assert result.values is not None
+    table = own_rows.table_of(result.values)
+    options = own_rows.options_of(run.options, {one.name: one.better for one in run.own})
+    opened = open_tables(Tables(table), options, whole=True)
+    card.add_own(score_opened(opened, held=held), own_rows.facts_of(run.own))
+    card.options = run.given or card.options
+    return card
 
 
 def _estimates(
@@ -637,10 +713,19 @@ def tallied_of(
             code="not_kept",
             step=step,
         )
-    plan = planner.narrowed(planner.make_plan(card.options, card.task), list(card.directions))
-    again = command(card.task, card.options, card.run.get("inputs", {}))
-    tallies = stored.load(path, again=f"Score it again: {again}")
-    return Tallied(plan, tallies, Threads(threads or card.options.threads))
+    own: dict[str, Any] = card.run.get("own_metrics") or {}
+    built_in = [name for name in card.directions if name not in own]
+    plan = planner.narrowed(planner.make_plan(card.options, card.task), built_in)
+    again = f"Score it again: {command(card.task, card.options, card.run.get('inputs', {}))}"
+    workers = Threads(threads or card.options.threads)
+    tallied = Tallied(plan, stored.load(path, again=again), workers)
+    if not (card.folder / OWN_FILE).is_file():
+        return tallied
+    better = {name: card.directions[name] for name in own}
+    values = planner.make_plan(own_rows.options_of(card.options, better), own_rows.TASK)
+    values = planner.narrowed(values, list(own))
+    of_own = Tallied(values, stored.load(card.folder / OWN_FILE, again=again), workers)
+    return msgspec.structs.replace(tallied, own=of_own)
 
 
 def keyed(tallied: Tallied, cluster: str | None) -> Tallied:

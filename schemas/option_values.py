@@ -598,8 +598,25 @@ def _as_score_columns(value: Any) -> tuple[str, ...] | dict[str | int | bool, st
     )
 
 
+def _as_metrics(value: Any) -> tuple[str, ...]:
+    """Names of metrics; own metrics become the references by which a run finds them."""
+    several = isinstance(value, (Sequence, set, frozenset)) and not isinstance(value, str)
+    names = []
+    for one in value if several else _as_tuple("metrics", value, object):
+        if isinstance(one, str):
+            names.append(one)
+        elif hasattr(one, "reference") and callable(one):
+            names.append(one.register())
+        elif callable(one):
+            raise invalid("metrics", one, "decorate an own metric with @evalengine.metric.")
+        else:
+            names.append(str(one))
+    return tuple(names)
+
+
 _CONVERT: dict[str, Callable[[Any], Any]] = {
     "area_ranges": _as_ranges,
+    "metrics": _as_metrics,
     "score_columns": _as_score_columns,
     "stop_words": _as_stop_words,
     "thresholds": read_thresholds,

@@ -51,8 +51,13 @@ _LISTINGS = ("text", "json", "csv", "markdown")
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="evalengine")
+@click.option(
+    "--no-plugins",
+    is_flag=True,
+    help="Run no code of other packages: own metrics, readers, executors.",
+)
 @debug
-def cli() -> None:
+def cli(*, no_plugins: bool) -> None:
     """Score predictions against ground truths, table against table.
 
     \b Example:
@@ -61,6 +66,18 @@ def cli() -> None:
 
     Exit status: 0 done, 1 a gate failed, 2 wrong usage or bad input, 3 anything else.
     """
+    if no_plugins:
+        os.environ["EVALENGINE_NO_PLUGINS"] = "1"
+
+
+@cli.command()
+def plugins() -> None:
+    """List metrics, readers and executors of installed packages, without importing them."""
+    from ..metrics.own import plugins as installed
+
+    for group in ("metrics", "readers", "executors"):
+        for name, entry in sorted(installed(group).items()):
+            click.echo(f"{group}  {name}  {entry.value}")
 
 
 @cli.command(cls=WithOptions)
@@ -105,8 +122,8 @@ def cli() -> None:
 )
 @click.option(
     "--executor",
-    type=click.Choice(("threads", "processes", "dask")),
-    help="Executor; default: threads.",
+    metavar="NAME",
+    help="Executor: threads (default), processes, dask, or that of a plugin.",
 )
 @click.option("--address", metavar="URL", help="Scheduler of --executor dask; a local one if none.")
 @click.option("--strict", "warned", is_flag=True, help="Exit with 1 if there is a warning.")

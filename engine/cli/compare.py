@@ -123,12 +123,12 @@ class Keeper:
             self.earlier = scored(baseline)
             hold(self._gates, self.earlier)
 
-    def check(self, plan: Plan) -> None:
-        """Refuse gates about no metric of any task."""
+    def check(self, plan: Plan, own: Sequence[str]) -> None:
+        """Refuse gates about no metric of any task, nor an own one."""
         if self._gates:
             from ..jobs.gates import refuse_unknown
 
-            refuse_unknown(self._gates, plan)
+            refuse_unknown(self._gates, plan, own)
 
     def judge(self, card: Scorecard) -> list[Verdict]:
         """The verdicts on a scorecard."""

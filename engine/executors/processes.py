@@ -17,6 +17,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any
 
+from ..metrics.own import loaded, plugins
 from ..progress import one_done
 from ..schemas.errors import ExecutorError, OptionError, invalid, unknown
 from ..schemas.wording import option
@@ -450,13 +451,17 @@ def pool_of(name: str | None, address: str | None, threads: int | None) -> Pool:
     """Return the pool of a name.
 
     Args:
-        name: one of :data:`NAMES`; threads by default.
+        name: one of :data:`NAMES`, or an entry point ``evalengine.executors``: a function of
+            ``address`` and ``threads`` that returns a :class:`Pool`; threads by default.
 
     Raises:
         OptionError: no such pool, or one that is not installed.
         ExecutorError: the address does not answer.
     """
     if name not in (None, *NAMES):
+        if name in plugins("executors"):
+            made: Pool = loaded("executors", str(name))(address=address, threads=threads)
+            return made
         raise unknown("executor", str(name), NAMES, before="executor: ")
     if address is not None and name != "dask":
         raise OptionError(

@@ -11,6 +11,7 @@ import msgspec
 
 from .. import dialects, metrics, tasks
 from ..ingest.problems import listing
+from ..metrics.own import names as own_names
 from ..plan import planner
 from ..report.tables import any_title, by_title
 from ..schemas.errors import OptionError, unknown
@@ -222,8 +223,11 @@ def parse_gates(texts: Sequence[str], fail_if: Sequence[str] = ()) -> tuple[Gate
     )
 
 
-def refuse_unknown(gates: Sequence[Gate], plan: planner.Plan) -> None:
+def refuse_unknown(gates: Sequence[Gate], plan: planner.Plan, own: Sequence[str] = ()) -> None:
     """Refuse gates about no metric of any task, once the task is known and before rows are read.
+
+    Args:
+        own: names of own metrics.
 
     Raises:
         OptionError: names the nearest metric.
@@ -234,8 +238,8 @@ def refuse_unknown(gates: Sequence[Gate], plan: planner.Plan) -> None:
         known_name = gate.metric.casefold() == COVERAGE or any_title(gate.metric)
         if not known_name and not any(metrics.has(task, gate.metric) for task in tasks.NAMES):
             known = {name for task in tasks.NAMES for name in metrics.names(task)}
-            known |= {metric.name for metric in plan.metrics}
-            if gate.metric not in known:
+            known |= {*own, *(metric.name for metric in plan.metrics)}
+            if gate.metric.partition(".")[0] not in known:
                 raise unknown("metric", gate.metric, known, before=f"gate {gate.text!r}: ")
 
 
@@ -281,9 +285,10 @@ def check_gates(gates: Sequence[Gate], options: Options) -> None:
                 )
     if options.metrics is None and options.task is None:
         return
+    own = own_names(options.metrics or ())
     plans = [plan for task in _tasks(options) if (plan := _plan(options, task)) is not None]
     for gate in gates:
-        if plans and not any(_makes(plan, gate) for plan in plans):
+        if plans and gate.metric not in own and not any(_makes(plan, gate) for plan in plans):
             made = dict.fromkeys(metric.name for plan in plans for metric in plan.metrics)
             raise unknown(
                 "metric of this run",

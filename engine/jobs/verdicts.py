@@ -667,7 +667,11 @@ def means_differ_in_datums(earlier: Scorecard | None, card: Scorecard) -> bool |
         return False
     if not can_be_compared(earlier) or not can_be_compared(card):
         return None
-    return covers_other_datums(tallied_of("the baseline", earlier), tallied_of("this run", card))
+    first, second = tallied_of("the baseline", earlier), tallied_of("this run", card)
+    if covers_other_datums(first, second):
+        return True
+    own = first.own, second.own
+    return own[0] is not None and own[1] is not None and covers_other_datums(*own)
 
 
 def _leaves_out(task: str) -> bool:

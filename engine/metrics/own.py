@@ -10,9 +10,10 @@ import importlib
 import math
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 from typing import Any
 
 import polars as pl
@@ -114,13 +115,25 @@ def metric(
 
 
 @cache
-def plugins(group: str) -> dict[str, EntryPoint]:
+def plugins(group: str) -> dict[str, Any]:
     """Return the entry points of a group of installed packages, without importing any."""
+    from importlib.metadata import entry_points
+
     return {one.name: one for one in entry_points(group=f"evalengine.{group}")}
 
 
+def loaded(group: str, name: str) -> Any:
+    """Import an entry point and return its object.
+
+    Raises:
+        OptionError: plugins are refused.
+    """
+    refuse_plugins(name)
+    return plugins(group)[name].load()
+
+
 def refuse_plugins(name: str) -> None:
-    """Raise OptionError if code of others is not to be run."""
+    """Raise OptionError if code of other packages is not to be run."""
     if os.environ.get(NO_PLUGINS, "") not in ("", "0"):
         raise OptionError(
             f"{name!r} is code of another package, which --no-plugins (or {NO_PLUGINS}=1) refuses.",
@@ -144,18 +157,32 @@ def split(
     return tuple(name for name in names if name not in own), tuple(own.values())
 
 
+def is_reference(name: str) -> bool:
+    """Return whether a name has the form of a reference, or is one of this process."""
+    return name in _KNOWN or _REFERENCE.fullmatch(name) is not None
+
+
+def names(metrics: Iterable[str]) -> list[str]:
+    """Return the names of the numbers of references among names of metrics."""
+    return [one.rpartition(":")[2].rpartition(".")[2] for one in metrics if is_reference(one)]
+
+
 def _find(name: str, known: Callable[[str], bool]) -> OwnMetric | None:
     if name in _KNOWN:
         return _KNOWN[name]
     if known(name):
         return None
     if name in plugins("metrics"):
-        refuse_plugins(name)
-        return _checked(plugins("metrics")[name].load(), name)
+        return _checked(loaded("metrics", name), name)
     if not _REFERENCE.fullmatch(name):
         return None
-    refuse_plugins(name)
     module, _, function = name.partition(":")
+    here = os.getcwd()
+    if here not in sys.path and find_spec(module.partition(".")[0]) is None:
+        sys.path.append(here)  # as python -m does: a file next to the tables
+    if find_spec(module.partition(".")[0]) is None:
+        return None
+    refuse_plugins(name)
     try:
         found: Any = importlib.import_module(module)
         for part in function.split("."):
@@ -180,6 +207,16 @@ def _checked(found: Any, name: str) -> OwnMetric:
             value=name,
         )
     return found
+
+
+def known_names() -> set[str]:
+    """Return the references of this process."""
+    return {*_KNOWN}
+
+
+def known() -> list[OwnMetric]:
+    """Return the own metrics that this process has defined or imported."""
+    return [*_KNOWN.values()]
 
 
 def refuse_workers(own: Iterable[OwnMetric], pool: str | None) -> None:

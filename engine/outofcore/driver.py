@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from operator import attrgetter
 from pathlib import Path
@@ -39,6 +39,7 @@ from ..ingest.rules.values import of_labels
 from ..ingest.source import Source
 from ..ingest.sources.explain import explain
 from ..ingest.sources.tables import READ_FAILURES
+from ..metrics.own import OwnMetric
 from ..plan import limits, planner, summary
 from ..plan.paging import page_frames
 from ..progress import counting, step
@@ -77,7 +78,16 @@ from .shuffle import (
     split,
     unheld,
 )
-from .stages import Job, collected, limits_of, memory_file, part_file, tally_bucket, write_job
+from .stages import (
+    Job,
+    collected,
+    limits_of,
+    memory_file,
+    part_file,
+    tally_bucket,
+    values_in,
+    write_job,
+)
 from .stages import heads_of as heads_in
 
 # Frames of a bounded run: in memory if small, otherwise written row by row.
@@ -377,6 +387,7 @@ def run(
     *,
     held: bool = False,
     disk: ExitStack | None = None,
+    own: Sequence[OwnMetric] = (),
 ) -> summary.Result:
     """Shuffle rows to buckets, tally every bucket, merge, summarise.
 
@@ -385,6 +396,7 @@ def run(
         estimate_of: computes intervals, if requested.
         held: keep the tally in memory as far as the limit allows; otherwise only if it is small.
         disk: receives the scratch folder; the tally is usable until it is closed.
+        own: own metrics, whose values of single datums are kept in memory.
 
     Raises:
         ResultError: it is too large for that.
@@ -421,6 +433,7 @@ def run(
             kept=room if held else min(room, tuning().kept_bytes),
             several=several,
             highest=_highest(folder, whole, plan),
+            own=tuple(one.reference for one in own),
         )
         digest = write_job(folder, job)
         here = str(folder)
@@ -436,6 +449,7 @@ def run(
                 msgspec.convert(head["findings"], by_rows.findings) for head in heads
             ]
             plan, fit_notes = planner.fitted_late(asked, by_rows.together(parts_of))
+        values = values_in(here, n) if own else None
         notes += check_met(heads, ready)
         notes += planner.worth_telling(plan, notes_of(heads, ready, whole, options))
         step("merging")
@@ -501,6 +515,7 @@ def run(
         },
         page=page,
         tallied=tallied,
+        values=values,
     )
 
 

@@ -18,16 +18,19 @@ import numpy as np
 import polars as pl
 
 from .._version import __version__
+from ..atomic import whole_file
 from ..executors import Threads
 from ..executors.pools import Pool
 from ..ingest.collecting import Prepared
 from ..ingest.frames import Frames, Part, assemble
 from ..ingest.ids import Bucket
 from ..ingest.problems import ChecksFailed, PartRefused, problems_of_parts
+from ..metrics.own import OwnMetric, split
 from ..plan import limits, planner
+from ..plan import own as own_metrics
 from ..plan.limits import facts_of
 from ..schemas.arrays import Array
-from ..schemas.contract import LABELS
+from ..schemas.contract import LABELS, ROW
 from ..schemas.errors import ExecutorError, InputError, OptionError, ScratchError
 from ..schemas.options import Options
 from ..schemas.wording import option
@@ -81,6 +84,7 @@ class Job(msgspec.Struct):
         several: the task's facts about all rows in advance; None for other tasks.
         kept: bytes up to which the in-memory form of the tally is kept.
         highest: highest value, in the whole input, of the column that metrics scale by, or None.
+        own: references of own metrics.
     """
 
     options: Options
@@ -93,6 +97,7 @@ class Job(msgspec.Struct):
     kept: int = 0
     several: bool | None = None
     highest: float | None = None
+    own: tuple[str, ...] = ()
 
 
 def write_job(folder: Path, job: Job) -> str:
@@ -198,6 +203,8 @@ def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:
         heights["datums"] = checked.datums.height
     met = checked.common_ids
     found: dict[str, Any] = {}
+    values = own_metrics.measured(own_of(job), checked) if job.own else None
+    numbers = row_numbers_of(checked)
     if job.options.limits:
         found["limits"] = facts_of(plan, checked)
     if job.several is None:
@@ -208,6 +215,10 @@ def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:
             checked, plan.settings, job.needs, Threads(threads), several=job.several
         )
         found["findings"] = msgspec.to_builtins(findings)
+    if values is not None:
+        values = own_metrics.with_slices(values, tallies.datums, numbers)
+        with whole_file(values_file(folder, bucket)) as path:
+            values.write_parquet(path)
     notes = [msgspec.to_builtins(note) for note in checked.notes]
     about = {
         "notes": notes,
@@ -221,6 +232,28 @@ def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:
     write_tally(target, tallies, job, plan, about)
     for path in () if job.options.limits else files:
         path.unlink(missing_ok=True)
+
+
+def own_of(job: Job) -> tuple[OwnMetric, ...]:
+    """Return the own metrics of a job, imported if this process has not defined them."""
+    return split(job.own, lambda name: False)[1]
+
+
+def row_numbers_of(frames: Frames) -> pl.Series | None:
+    """Return the numbers of the rows of a single table in the whole input."""
+    table = frames.table
+    return table[ROW] if table is not None and ROW in table.columns else None
+
+
+def values_file(folder: str | Path, bucket: int) -> Path:
+    """Return the file of the values of own metrics in a bucket."""
+    return Path(folder) / "parts" / f"{bucket}.values.parquet"
+
+
+def values_in(folder: str | Path, n: int) -> pl.DataFrame:
+    """Return the values of own metrics in all buckets."""
+    files = [values_file(folder, bucket) for bucket in range(n)]
+    return pl.concat([pl.read_parquet(file) for file in files if file.exists()])
 
 
 def rows_of_bucket(

@@ -18,7 +18,7 @@ from ..executors import Threads
 from ..ingest.both_sides import without_labels
 from ..ingest.frames import Frames
 from ..ingest.problems import Note, not_read
-from ..metrics import Metric, registry
+from ..metrics import Metric, own, registry
 from ..schemas.errors import InputError, OptionError
 from ..schemas.option_values import wanted
 from ..schemas.options import DECLARED, FIELDS, Options, idle
@@ -110,6 +110,8 @@ def make_plan(options: Options, task: str) -> Plan:
     if options.iou_type is None and dialect.iou_type is not None:
         options = options.replace(iou_type=dialect.iou_type)
     does = tasks.get(task)
+    if options.metrics and ":" in "\n".join(options.metrics):
+        options = _without_own(options, task)
     if "iou_thresholds_to_return" in registry.of_any(task, "params"):
         options = _split_threshold(options, task, dialect)
     plain = options
@@ -135,6 +137,16 @@ def make_plan(options: Options, task: str) -> Plan:
             settings = msgspec.structs.replace(settings, k=every)
     metrics = tuple(chosen.values())
     return Plan(task, dialect, options, settings, metrics, cuts, _needs(metrics, dialect))
+
+
+def _without_own(options: Options, task: str) -> Options:
+    """Drop references of own metrics, whose values are planned apart."""
+    names = [
+        name
+        for name in options.metrics or ()
+        if not own.is_reference(name) or (registry.is_open(task) and name not in own.known_names())
+    ]
+    return msgspec.structs.replace(options, metrics=tuple(names) or None)
 
 
 def _split_threshold(options: Options, task: str, dialect: dialects.Dialect) -> Options:

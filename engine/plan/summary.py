@@ -188,11 +188,16 @@ class Estimate(Protocol):
 
 
 class Tallied(msgspec.Struct, frozen=True):
-    """Tallied run before summarising."""
+    """Tallied run before summarising.
+
+    Attributes:
+        own: values of its own metrics, as a run of their own.
+    """
 
     plan: Plan
     tallies: Any
     threads: Threads
+    own: Tallied | None = None
 
 
 class Result(msgspec.Struct, kw_only=True):
@@ -209,6 +214,7 @@ class Result(msgspec.Struct, kw_only=True):
         page: frames of the report of a run in bounded memory; otherwise None.
         view: view of the whole set, if rows are in memory.
         tallied: the tally, if it is in memory.
+        values: of own metrics, with the slices of their datums.
     """
 
     plan: Plan
@@ -224,6 +230,7 @@ class Result(msgspec.Struct, kw_only=True):
     page: Paged | None = None
     view: Any = None
     tallied: Tallied | None = None
+    values: pl.DataFrame | None = None
 
 
 class _Views:

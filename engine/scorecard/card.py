@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import polars as pl
 
 from ..exports import makers, who_has
@@ -19,6 +20,14 @@ from .storage import FrameFile, Paged
 
 if TYPE_CHECKING:
     from ..report.plots import Plots
+
+
+def _stacked(mine: Callable[[], pl.DataFrame], theirs: Callable[[], pl.DataFrame]) -> pl.DataFrame:
+    """Return the rows of two frames, with the columns of both."""
+    first, second = mine(), theirs()
+    if first.schema.get("label_value") != second.schema.get("label_value"):
+        second = second.cast({"label_value": first.schema["label_value"]})
+    return pl.concat([first, second], how="diagonal_relaxed")
 
 
 Exports = Mapping[str, Callable[["Scorecard"], Any]]
@@ -177,6 +186,26 @@ class Scorecard:
             f"this run did not make the frame {name!r}: {' or '.join(filling)} fills it. Score"
             f" again with {asked}."
         )
+
+    def add_own(self, own: Scorecard, facts: dict[str, Any]) -> None:
+        """Add the numbers of own metrics, scored as values, to this scorecard.
+
+        Args:
+            facts: what a saved run knows of them.
+        """
+        for name in ("metrics", "per_datum"):
+            theirs = partial(own.frame, name)
+            mine = self._providers.get(name)
+            self._providers[name] = theirs if mine is None else partial(_stacked, mine, theirs)
+            self._made.pop(name, None)
+        run = self._run
+        self._run = lambda: {**(run() if callable(run) else run), "own_metrics": facts}
+        self.directions |= own.directions
+        self.notes += own.notes
+        self.warnings += own.warnings
+        self.findings += own.findings
+        if self.tallied is not None:
+            self.tallied = msgspec.structs.replace(self.tallied, own=own.tallied)
 
     def in_file(self, name: str) -> FrameFile | None:
         """Return the file of a frame too large for memory; None if the frame is in memory."""

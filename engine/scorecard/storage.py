@@ -96,6 +96,8 @@ class FrameFile:
 
 RUN_FILE = "run.json"
 TALLY_FILE = "tally.zip"
+OWN_FILE = "own.tally.zip"
+"""Tally of the values of own metrics."""
 """Tally of a run, for comparisons and searches; omitted if larger than ``Tuning.kept_bytes``."""
 LABELS_FILE = "labels.parquet"
 PAGE = "page_"
@@ -337,6 +339,7 @@ def _strangers(folder: Path) -> list[str]:
         RUN_FILE,
         LABELS_FILE,
         TALLY_FILE,
+        OWN_FILE,
         *BESIDE,
         *(f"{name}.parquet" for name in results_FRAMES),
     }
@@ -466,9 +469,14 @@ def _fill(card: Scorecard, folder: Path) -> None:
             tally.unlink()
         else:
             keep(TALLY_FILE, lambda path: None)
+        if card.tallied.own is not None:
+            own = card.tallied.own
+            keep(OWN_FILE, partial(stored.save, own.tallies, fingerprint=own.plan.fingerprint))
     elif card.folder is not None and tally_bytes(card.folder):
-        shutil.copyfile(card.folder / TALLY_FILE, folder / TALLY_FILE)
-        keep(TALLY_FILE, lambda path: None)
+        for name in (TALLY_FILE, OWN_FILE):
+            if (card.folder / name).is_file():
+                shutil.copyfile(card.folder / name, folder / name)
+                keep(name, lambda path: None)
     run = {
         **card.run,
         "kind": KIND,

@@ -189,16 +189,7 @@ def compare_runs(
         parts.append(part)
         flips.append(_flips(datums.ids, singles[a], singles[b], directions, a, b))
     table = pl.concat(parts)
-    raised = np.full(table.height, np.nan)
-    p = _floats(table["p"])
-    # Aggregates, labels, slices and labels of slices are adjusted separately: a thousand labels do
-    # not make the aggregates less sure.
-    sliced, labelled = (table[name].is_not_null().to_numpy() for name in ("slice", "label_value"))
-    kind = 2 * sliced + labelled
-    families = [np.flatnonzero(kind == one) for one in np.unique(kind)]
-    for family in families:
-        raised[family] = adjusted(p[family], adjust)
-    table = table.with_columns(pl.Series("p_adjusted", raised, nan_to_null=True))
+    table, most = _with_adjusted(table, adjust)
     order = ["run_a", "run_b", *IDENTITY, *_NUMBERS]
     keys = [run.tallies.datums.keys[datums.codes[name] >= 0] for name, run in runs.items()]
     clusters = np.unique(np.concatenate(keys)).size
@@ -216,7 +207,44 @@ def compare_runs(
         single=single,
         unmoved=unmoved,
         clusters=clusters,
-        most=max((int((~np.isnan(p[family])).sum()) for family in families), default=0),
+        most=most,
+    )
+
+
+def _with_adjusted(table: pl.DataFrame, adjust: str) -> tuple[pl.DataFrame, int]:
+    """Add the adjusted p-values; also return the largest number that is adjusted together.
+
+    Aggregates, labels, slices and labels of slices are adjusted separately: a thousand labels do
+    not make the aggregates less sure.
+    """
+    raised = np.full(table.height, np.nan)
+    p = _floats(table["p"])
+    sliced, labelled = (table[name].is_not_null().to_numpy() for name in ("slice", "label_value"))
+    kind = 2 * sliced + labelled
+    families = [np.flatnonzero(kind == one) for one in np.unique(kind)]
+    for family in families:
+        raised[family] = adjusted(p[family], adjust)
+    most = max((int((~np.isnan(p[family])).sum()) for family in families), default=0)
+    return table.with_columns(pl.Series("p_adjusted", raised, nan_to_null=True)), most
+
+
+def with_own(found: Compared, own: Compared, adjust: str) -> Compared:
+    """Return the comparison of the same runs by built-in and by own metrics together."""
+    differences = pl.concat([found.differences, own.differences], how="vertical_relaxed")
+    table, most = _with_adjusted(differences, adjust)
+    failed = {
+        why: found.failed.get(why, 0) + own.failed.get(why, 0) for why in found.failed | own.failed
+    }
+    return msgspec.structs.replace(
+        found,
+        differences=table,
+        flips=pl.concat([found.flips, own.flips], how="diagonal_relaxed"),
+        lone=[*found.lone, *own.lone],
+        failed=failed,
+        uncounted=found.uncounted + own.uncounted,
+        single=found.single + own.single,
+        unmoved=found.unmoved + own.unmoved,
+        most=most,
     )
 
 

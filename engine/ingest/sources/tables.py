@@ -8,13 +8,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import polars as pl
 
 from evalengine.atomic import reads
 from evalengine.forked import refuse_cut_off
 from evalengine.schemas.contract import DATUM_ID
-from evalengine.schemas.errors import OptionError, ReadError
+from evalengine.schemas.errors import InputError, OptionError, ReadError
 
+from ...metrics.own import loaded, plugins
 from ..annotations.format import Other
 from ..annotations.titles import BY_SIZE, PER_IMAGE, TITLES, may_be_annotations
 from ..files import MemorySize, Room, by_extension, refuse_beyond, refuse_expanding
@@ -30,6 +32,20 @@ READ_FAILURES: tuple[type[BaseException], ...] = (
     pl.exceptions.PanicException,  # of files that are damaged; no Exception, so few catch it
     OSError,
 )
+
+
+def _by_plugin(path: str) -> Source | None:
+    """Return the table that an installed reader makes of ``NAME:PATH``; None for other paths."""
+    name, colon, rest = path.partition(":")
+    if not colon or rest.startswith("//") or os.path.exists(path) or name not in plugins("readers"):
+        return None
+    found = loaded("readers", name)(rest)
+    if not isinstance(found, (pl.DataFrame, pl.LazyFrame)):
+        raise InputError(
+            f"{path}: reader {name!r} returned {type(found).__name__} instead of a Polars frame.",
+            code="wrong_type",
+        )
+    return msgspec.structs.replace(of_frame(found), description=path)
 
 
 def open_source(
@@ -66,6 +82,8 @@ def open_source(
     if isinstance(thing, (pl.DataFrame, pl.LazyFrame)):
         return of_frame(thing)
     single = isinstance(thing, (str, os.PathLike))
+    if single and ":" in os.fspath(thing) and (read := _by_plugin(os.fspath(thing))) is not None:
+        return read
     if not single and not (
         isinstance(thing, Sequence)
         and not isinstance(thing, (str, bytes))

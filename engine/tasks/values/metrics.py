@@ -127,14 +127,15 @@ class ValuesView(StatsView):
 
 
 def is_share(tally: Any, name: str) -> bool:
-    """Return whether all values of a metric are 0 or 1, without weights, and there are some."""
-    if weight_of(name) in tally.columns:
-        return False
-    some = False
+    """Return whether all values of a metric are 0 or 1, of one weight, and there are some."""
+    some, weighs = False, weight_of(name) in tally.columns
     for stats, _, _ in tally.blocks(None):
         value = stats.columns[name][0].values[:, 0, 0]
-        value = value[stats.counted & ~np.isnan(value)]
+        known = stats.counted & ~np.isnan(value)
+        value = value[known]
         if not ((value == 0) | (value == 1)).all():
+            return False
+        if weighs and not (stats.columns[weight_of(name)][0].values[known] == 1).all():
             return False
         some = some or value.size > 0
     return some

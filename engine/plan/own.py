@@ -1,0 +1,93 @@
+"""Own metrics of a run: the rows that functions receive, and their values as a table to score.
+
+The values become a run of the task ``values`` with the same slices, clusters and options. So they
+have the same intervals, comparisons and gates as all values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ..ingest.frames import Frames
+from ..metrics.own import OwnMetric, values_of
+from ..schemas.contract import GROUND_TRUTHS, PREDICTIONS, ROW, TABLE
+from ..schemas.options import VALUES, Options
+from ..tally.datums import Datums
+
+TASK = VALUES[0]
+_DATUM = "datum_id"
+_TRUTH = "_truth"
+
+
+def joined_rows(frames: Frames) -> pl.DataFrame:
+    """Return the checked rows of both sides as one frame, with a column of datum ids.
+
+    Two tables are joined by datum: every prediction of a datum with every ground truth of it.
+    """
+    sides = {role: _with_ids(side) for role, side in frames.sides.items()}
+    if TABLE in sides:
+        return sides[TABLE]
+    return sides[PREDICTIONS].join(
+        sides[GROUND_TRUTHS],
+        on=_DATUM,
+        how="full",
+        coalesce=True,
+        suffix=_TRUTH,
+        maintain_order="left_right",
+    )
+
+
+def _with_ids(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return rows with datum ids, which are numbers of rows if the table has none."""
+    if _DATUM not in rows.columns:
+        number = rows[ROW] if ROW in rows.columns else pl.Series(np.arange(rows.height))
+        rows = rows.with_columns(number.cast(pl.Int64).alias(_DATUM))
+    return rows.drop(ROW, strict=False)
+
+
+def measured(own: Sequence[OwnMetric], frames: Frames) -> pl.DataFrame:
+    """Return the values of own metrics, before a tally consumes the rows."""
+    return values_of(own, joined_rows(frames))
+
+
+def with_slices(values: pl.DataFrame, datums: Datums, rows: pl.Series | None) -> pl.DataFrame:
+    """Return a row per datum and metric, with slice columns, so that the table can be scored.
+
+    Args:
+        values: result of :func:`measured`.
+        datums: those of the same rows.
+        rows: number of each row in the whole input, if datums are the rows of a part of it.
+    """
+    ids = datums.id if datums.ids is not None or rows is None else rows
+    known = pl.DataFrame([ids.alias(_DATUM), *datums.slices.iter_columns()])
+    names = values.select(pl.col("metric").unique(maintain_order=True))
+    whole = known.join(names, how="cross")
+    found = whole.join(values, on=[_DATUM, "metric"], how="left", maintain_order="left")
+    return found.with_columns(pl.col("weight").fill_null(1.0))
+
+
+def options_of(options: Options, better: Mapping[str, str]) -> Options:
+    """Return the options of the run of values.
+
+    Args:
+        better: name of every own metric -> its direction.
+    """
+    same = ("by", "intervals", "draws", "seed", "cluster", "threads")
+    known = {name: way for name, way in better.items() if way != "neither"}
+    return Options(
+        task=TASK, better=known or None, **{name: getattr(options, name) for name in same}
+    )
+
+
+def table_of(values: pl.DataFrame) -> pl.DataFrame:
+    """Return the table without equal weights, which proportions must not have."""
+    return values.drop("weight") if bool((values["weight"] == 1).all()) else values
+
+
+def facts_of(own: Sequence[OwnMetric]) -> dict[str, Any]:
+    """Return what a saved run knows of its own metrics."""
+    return {one.name: {"reference": one.reference, "better": one.better} for one in own}

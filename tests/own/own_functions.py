@@ -1,0 +1,32 @@
+"""Own metrics that other processes can import."""
+
+from __future__ import annotations
+
+import polars as pl
+
+import evalengine as ee
+
+
+@ee.metric(better="higher", range=(0, 1))
+def agreement(rows: pl.DataFrame) -> pl.DataFrame:
+    """1 if the labels agree."""
+    same = pl.col("actual") == pl.col("predicted")
+    return rows.select("datum_id", value=same.cast(pl.Float64))
+
+
+@ee.metric(better="lower", range=(0, 1))
+def error_rate(rows: pl.DataFrame) -> pl.DataFrame:
+    """Weighted share of wrong labels, as a ratio of sums."""
+    wrong = (pl.col("actual") != pl.col("predicted")).cast(pl.Float64)
+    return rows.select("datum_id", numerator=wrong * pl.col("weight"), denominator="weight")
+
+
+@ee.metric(better="neither")
+def rows_per_datum(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows of the joined table per datum."""
+    return rows.group_by("datum_id").agg(value=pl.len())
+
+
+def plain(rows: pl.DataFrame) -> pl.DataFrame:
+    """No metric: it is not decorated."""
+    return rows

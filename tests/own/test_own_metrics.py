@@ -1,0 +1,289 @@
+"""Own metrics: in every task, with slices, intervals, comparison, gates, buckets and workers."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from merging.test_parts import CASES
+from own import own_functions
+from own.own_functions import agreement, error_rate, rows_per_datum
+from polars.testing import assert_frame_equal
+from refusals import refused
+
+import evalengine as ee
+from evalengine.cli import main
+from evalengine.jobs.gates import parse_gates
+from evalengine.jobs.verdicts import compare_with, judge_gates, means_differ_in_datums, numbers_of
+from evalengine.metrics import own as own_metrics
+
+MODULE = "own.own_functions"
+
+
+def labels(n: int = 300, seed: int = 0) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    true = rng.integers(0, 3, n)
+    return pl.DataFrame(
+        {
+            "datum_id": rng.permutation(n),
+            "actual": true,
+            "predicted": np.where(rng.random(n) < 0.7, true, rng.integers(0, 3, n)),
+            "source": rng.choice(["a", "b"], n),
+            "group": rng.integers(0, 40, n),
+        }
+    )
+
+
+def own_rows(card: ee.Scorecard, name: str) -> pl.DataFrame:
+    return card.metrics.filter(metric=name)
+
+
+def test_numbers_intervals_and_slices_are_those_of_the_same_built_in_metric() -> None:
+    card = ee.score(labels(), metrics=["Accuracy", agreement], by="source", intervals=95)
+    columns = ["slice_value", "value", "lower", "upper", "support"]
+    ours, theirs = (own_rows(card, name).select(columns) for name in ("agreement", "Accuracy"))
+    assert_frame_equal(ours, theirs)
+    assert card.value("agreement") == card.value("Accuracy")
+    assert card.directions == {"Accuracy": "higher", "agreement": "higher"}
+    assert set(card.per_datum["metric"]) >= {"agreement"}
+    alike = labels().with_columns(
+        group=(pl.col("actual") == pl.col("predicted")) * 20 + pl.col("group") // 2
+    )
+    clustered = ee.score(alike, metrics=[agreement], cluster="group", intervals=95)
+    assert clustered.metrics.height == 1
+    assert clustered.metrics["lower"].item() < theirs["lower"][0]
+
+
+def test_a_ratio_is_one_of_sums() -> None:
+    table = labels().with_columns(weight=pl.Series(np.random.default_rng(1).random(300)))
+    wrong = table.filter(pl.col("actual") != pl.col("predicted"))["weight"].sum()
+    card = ee.score(table, metrics=[error_rate], by="source", intervals=95)
+    assert card.value("error_rate") == pytest.approx(wrong / table["weight"].sum())
+    assert card.metrics["lower"].null_count() == 0
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name != "seen"])
+def test_every_task(name: str) -> None:
+    task, draw = CASES[name]
+    case = draw(3)
+    options = {k: v for k, v in case.options.items() if k not in ("metrics", "limits")}
+    card = ee.score(*case.sides, task=task, **case.tables, **options, metrics=[rows_per_datum])
+    assert own_rows(card, "rows_per_datum")["value"].drop_nulls().min() >= 1
+    assert card.per_datum.filter(metric="rows_per_datum").height == card.read["datums"]
+
+
+def test_two_tables_are_joined_by_datum() -> None:
+    seen: list[list[str]] = []
+
+    @ee.metric(better="higher")
+    def found(rows: pl.DataFrame) -> pl.Expr:
+        seen.append(rows.columns)
+        return (pl.col("label_value") == pl.col("label_value_truth")).any().cast(pl.Float64)
+
+    table = labels()
+    sides = (
+        table.select("datum_id", label_value="predicted"),
+        table.select("datum_id", label_value="actual"),
+    )
+    card = ee.score(*sides, metrics=["Accuracy", found])
+    assert card.value("found") == card.value("Accuracy")
+    assert {"datum_id", "label_value", "label_value_truth"} <= {*seen[0]}
+
+
+@pytest.mark.parametrize("executor", [None, "processes"])
+def test_buckets_and_workers_change_no_number(tmp_path: Path, executor: str | None) -> None:
+    table = tmp_path / "labels.parquet"
+    labels(60_000).write_parquet(table)
+    how: dict[str, Any] = {"metrics": ["F1", agreement], "by": ["source"]}
+    whole = ee.score(table, **how)
+    parts = ee.score(table, **how, memory_limit="900MiB", executor=executor)
+    assert_frame_equal(own_rows(parts, "agreement"), own_rows(whole, "agreement"))
+
+
+def test_a_function_that_workers_cannot_import_is_refused(tmp_path: Path) -> None:
+    @ee.metric(better="higher")
+    def local(rows: pl.DataFrame) -> pl.DataFrame:
+        return rows.select("datum_id", value=pl.lit(1.0))
+
+    shortest = ee.metric(lambda rows: rows.select("datum_id", value=pl.lit(1.0)))
+    for one in (local, shortest):
+        with refused("option_unfit", option="executor"):
+            ee.score(labels(), metrics=[one], executor="processes")
+        assert ee.score(labels(), metrics=[one]).metrics["value"].item() == 1.0
+
+
+class TestComparison:
+    first, second = labels(), labels(seed=2).with_columns(actual=labels()["actual"])
+
+    def runs(self, folder: Path) -> list[Any]:
+        better = self.first.with_columns(
+            predicted=pl.when(pl.col("datum_id") < 60).then("actual").otherwise("predicted")
+        )
+        how: dict[str, Any] = {"metrics": ["Accuracy", agreement], "by": "source"}
+        cards = [ee.score(table, **how) for table in (self.first, better)]
+        return [*cards, *(card.save(folder / str(i)) for i, card in enumerate(cards))]
+
+    def test_runs_and_saved_runs(self, tmp_path: Path) -> None:
+        a, b, saved_a, saved_b = self.runs(tmp_path)
+        found = ee.compare(a, b)
+        again = ee.compare(saved_a, saved_b, names=["a", "b"])
+        assert_frame_equal(found.differences, again.differences)
+        columns = [
+            "slice_value",
+            "difference",
+            "lower",
+            "upper",
+            "p",
+            "p_adjusted",
+            "wins",
+            "losses",
+        ]
+        ours, theirs = (
+            found.differences.filter(metric=name).select(columns)
+            for name in ("agreement", "Accuracy")
+        )
+        assert_frame_equal(ours, theirs)
+        assert found.directions["agreement"] == "higher"
+        only = ee.compare(a, b, metrics=[agreement]).differences
+        assert set(only["metric"]) == {"agreement"}
+        assert ee.load(saved_a).run["own_metrics"]["agreement"]["better"] == "higher"
+
+    def test_loading_a_run_imports_nothing(self, tmp_path: Path, monkeypatch: Any) -> None:
+        *_, saved_a, saved_b = self.runs(tmp_path)
+        monkeypatch.setattr(own_metrics, "_KNOWN", {})
+        monkeypatch.setenv("EVALENGINE_NO_PLUGINS", "1")
+        assert ee.compare(saved_a, saved_b).differences["metric"].n_unique() == 2
+
+    def test_gates_on_numbers_and_on_a_baseline(self, tmp_path: Path) -> None:
+        a, b, *_ = self.runs(tmp_path)
+        gates = parse_gates(
+            ["agreement >= 0.5", "agreement >= baseline + 0.5", "agreement >= baseline surely"]
+        )
+        found = judge_gates(
+            gates,
+            numbers_of(b),
+            numbers_of(a),
+            compare=compare_with(a, b),
+            differ=means_differ_in_datums(a, b),
+        )
+        assert [one.status for one in found] == ["passed", "failed", "passed"]
+
+
+BAD = {
+    "raises": lambda rows: rows["nothere"],
+    "text": lambda rows: rows.select("datum_id", value=pl.lit("x")),
+    "columns": lambda rows: rows.select("datum_id"),
+    "other datums": lambda rows: rows.select(pl.col("datum_id") + 1000, value=pl.lit(1)),
+    "other ids": lambda rows: rows.select(pl.col("datum_id").cast(pl.String), value=pl.lit(1)),
+    "repeats": lambda rows: pl.concat([rows, rows]).select("datum_id", value=pl.lit(1)),
+    "infinite": lambda rows: rows.select("datum_id", value=pl.lit(float("inf"))),
+    "range": lambda rows: rows.select("datum_id", value=pl.lit(2.0)),
+    "no frame": lambda rows: 3,
+    "no denominator": lambda rows: rows.select("datum_id", numerator=1.0, denominator=0.0),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_functions_that_go_wrong_are_named(name: str) -> None:
+    mine = ee.metric(BAD[name], range=(0, 1))
+    with refused("own_metric_failed", metric="<lambda>"):
+        ee.score(labels(), metrics=["F1", mine])
+
+
+def test_datums_without_a_value_are_missing() -> None:
+    @ee.metric(range=(0, 1))
+    def some(rows: pl.DataFrame) -> pl.DataFrame:
+        return rows.filter(pl.col("datum_id") < 100).select("datum_id", value=pl.lit(0.5))
+
+    row = ee.score(labels(), metrics=[some]).metrics.row(0, named=True)
+    assert (row["value"], row["support"], row["scored"]) == (0.5, 300, 100)
+
+
+def test_refusals_of_names(monkeypatch: Any) -> None:
+    with refused("option_value", option="metrics"):
+        ee.score(labels(), metrics=[own_functions.plain])
+    with refused("option_value", option="metrics"):
+        ee.score(labels(), metrics=[f"{MODULE}:plain"])
+    with refused("unknown_name"):
+        ee.score(labels(), metrics=[f"{MODULE}:nothere"])
+    with refused("unknown_name"):
+        ee.score(labels(), metrics=["no_such_module_here:nothing"])
+    monkeypatch.setenv("EVALENGINE_NO_PLUGINS", "1")
+    monkeypatch.setattr(own_metrics, "_KNOWN", {})
+    with refused("plugins_refused"):
+        ee.score(labels(), metrics=[f"{MODULE}:agreement"])
+
+    @ee.metric
+    def F1(rows: pl.DataFrame) -> pl.DataFrame:
+        return rows
+
+    with refused("reserved_name", value="F1"):
+        ee.score(labels(), metrics=[F1])
+
+
+@pytest.fixture
+def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An installed package with an entry point of each group."""
+    (tmp_path / "their_code.py").write_text(
+        "import evalengine as ee, polars as pl\n"
+        "from evalengine.executors.pools import InTurn\n"
+        "@ee.metric(better='higher')\n"
+        "def theirs(rows):\n    return rows.select('datum_id', value=pl.lit(0.25))\n"
+        "def read(path):\n    return pl.read_csv(path, separator='|')\n"
+        "def pool(address, threads):\n    return InTurn(threads)\n"
+    )
+    info = tmp_path / "their_code-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: their-code\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[evalengine.metrics]\ntheirs = their_code:theirs\n"
+        "[evalengine.readers]\nbars = their_code:read\n"
+        "[evalengine.executors]\nmine = their_code:pool\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delenv("EVALENGINE_NO_PLUGINS", raising=False)
+    own_metrics.plugins.cache_clear()
+    yield tmp_path
+    own_metrics.plugins.cache_clear()
+    sys.modules.pop("their_code", None)
+
+
+def test_entry_points_are_listed_without_import_and_loaded_when_named(
+    plugin: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["plugins"]) == 0
+    assert capsys.readouterr().out.split() == [
+        *("metrics", "theirs", "their_code:theirs"),
+        *("readers", "bars", "their_code:read"),
+        *("executors", "mine", "their_code:pool"),
+    ]
+    ee.score(labels(), metrics=["F1"])
+    assert "their_code" not in sys.modules
+    labels().write_csv(plugin / "table.txt", separator="|")
+    card = ee.score(f"bars:{plugin}/table.txt", metrics=["theirs", "F1"], executor="mine")
+    assert (card.value("theirs"), card.read["datums"]) == (0.25, 300)
+    monkeypatch.setenv("EVALENGINE_NO_PLUGINS", "0")  # restored after the command sets it
+    table = plugin / "labels.parquet"
+    labels().write_parquet(table)
+    assert main(["score", str(table), "--metric", "theirs"]) == 0
+    assert main(["--no-plugins", "score", str(table), "--metric", "theirs"]) == 2
+    assert main(["--no-plugins", "score", str(table), "--executor", "mine"]) == 2
+
+
+def test_the_command_finds_a_module_next_to_it(tmp_path: Path, monkeypatch: Any) -> None:
+    (tmp_path / "metric_here.py").write_text(
+        "import evalengine as ee, polars as pl\n"
+        "@ee.metric(better='lower')\n"
+        "def half(rows):\n    return rows.select('datum_id', value=pl.lit(0.5))\n"
+    )
+    labels().write_parquet(tmp_path / "t.parquet")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delenv("EVALENGINE_NO_PLUGINS", raising=False)
+    how = ["score", "t.parquet", "--metric", "F1,metric_here:half"]
+    assert main([*how, "--fail-under", "half <= 0.5"]) == 0
+    assert main([*how, "--fail-under", "half <= 0.4"]) == 1
