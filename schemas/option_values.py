@@ -600,9 +600,11 @@ def _as_score_columns(value: Any) -> tuple[str, ...] | dict[str | int | bool, st
 
 def _as_metrics(value: Any) -> tuple[str, ...]:
     """Names of metrics; own metrics become the references by which a run finds them."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
     several = isinstance(value, (Sequence, set, frozenset)) and not isinstance(value, str)
     names = []
-    for one in value if several else _as_tuple("metrics", value, object):
+    for one in value if several else [value]:
         if isinstance(one, str):
             names.append(one)
         elif hasattr(one, "reference") and callable(one):

@@ -175,7 +175,7 @@ def _single_datums(tallies: Any, plan: planner.Plan) -> Iterator[pl.DataFrame]:
     columns = [one for made in tallies.stats.columns.values() for one in made]
     several = any(len(column.parameters) > 1 or column.parameters[0] for column in columns)
     schema = frame_schema(SINGLE, datum=tallies.datums.id_dtype)
-    if not len(tallies.datums):
+    if not len(tallies.datums) or not plan.metrics:
         yield pl.DataFrame(schema={**schema, "parameters": pl.String()} if several else schema)
     for few, cuts in plan.does.in_parts.of_few(tallies, plan.cuts_of_needs):
         part = plan.does.own_frames(SINGLE, few, plan.settings, lambda make: [], cuts=cuts)

@@ -12,6 +12,7 @@ import pytest
 from merging.test_parts import CASES
 from own import own_functions
 from own.own_functions import agreement, error_rate, rows_per_datum
+from partitions.cases import in_buckets, written
 from polars.testing import assert_frame_equal
 from refusals import refused
 
@@ -94,14 +95,34 @@ def test_two_tables_are_joined_by_datum() -> None:
     assert {"datum_id", "label_value", "label_value_truth"} <= {*seen[0]}
 
 
+@pytest.mark.parametrize("ids", [True, False])
 @pytest.mark.parametrize("executor", [None, "processes"])
-def test_buckets_and_workers_change_no_number(tmp_path: Path, executor: str | None) -> None:
+def test_buckets_and_workers_change_no_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, executor: str | None, ids: bool
+) -> None:
+    in_buckets(monkeypatch)
     table = tmp_path / "labels.parquet"
-    labels(60_000).write_parquet(table)
-    how: dict[str, Any] = {"metrics": ["F1", agreement], "by": ["source"]}
+    labels().drop([] if ids else "datum_id").write_parquet(table, row_group_size=50)
+    how: dict[str, Any] = {"metrics": ["F1", agreement], "by": ["source"], "intervals": 95}
     whole = ee.score(table, **how)
     parts = ee.score(table, **how, memory_limit="900MiB", executor=executor)
+    assert (parts.run["buckets"], parts.value("agreement")) == (3, whole.value("agreement"))
     assert_frame_equal(own_rows(parts, "agreement"), own_rows(whole, "agreement"))
+
+
+@pytest.mark.parametrize("name", ["detection", "retrieval", "regression", "judged", "values"])
+def test_buckets_of_other_tasks(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_buckets(monkeypatch)
+    task, draw = CASES[name]
+    case = draw(5)
+    sides = written(case, tmp_path)
+    options = {k: v for k, v in case.options.items() if k not in ("metrics", "limits")}
+    how: dict[str, Any] = {**options, **case.tables, "task": task, "metrics": [rows_per_datum]}
+    whole = ee.score(*sides, **how)
+    parts = ee.score(*sides, **how, memory_limit="1GB")
+    assert parts.run["buckets"] == 3
+    both = [own_rows(one, "rows_per_datum").sort("slice", "slice_value") for one in (parts, whole)]
+    assert_frame_equal(*both, check_exact=True)
 
 
 def test_a_function_that_workers_cannot_import_is_refused(tmp_path: Path) -> None:
