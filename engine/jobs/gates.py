@@ -285,10 +285,14 @@ def check_gates(gates: Sequence[Gate], options: Options) -> None:
                 )
     if options.metrics is None and options.task is None:
         return
-    own = own_names(options.metrics or ())
+    own_metrics = own_names(options.metrics or ())
     plans = [plan for task in _tasks(options) if (plan := _plan(options, task)) is not None]
     for gate in gates:
-        if plans and gate.metric not in own and not any(_makes(plan, gate) for plan in plans):
+        if (
+            plans
+            and gate.metric not in own_metrics
+            and not any(_makes(plan, gate) for plan in plans)
+        ):
             made = dict.fromkeys(metric.name for plan in plans for metric in plan.metrics)
             raise unknown(
                 "metric of this run",

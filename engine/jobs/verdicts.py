@@ -670,8 +670,9 @@ def means_differ_in_datums(earlier: Scorecard | None, card: Scorecard) -> bool |
     first, second = tallied_of("the baseline", earlier), tallied_of("this run", card)
     if covers_other_datums(first, second):
         return True
-    own = first.own, second.own
-    return own[0] is not None and own[1] is not None and covers_other_datums(*own)
+    if first.own is None or second.own is None:
+        return False
+    return covers_other_datums(first.own, second.own)
 
 
 def _leaves_out(task: str) -> bool:

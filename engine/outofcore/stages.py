@@ -217,8 +217,8 @@ def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:
         found["findings"] = msgspec.to_builtins(findings)
     if values is not None:
         values = own_metrics.with_slices(values, tallies.datums, numbers)
-        with whole_file(values_file(folder, bucket)) as path:
-            values.write_parquet(path)
+        with whole_file(values_file(folder, bucket)) as file:
+            values.write_parquet(file)
     notes = [msgspec.to_builtins(note) for note in checked.notes]
     about = {
         "notes": notes,
