@@ -181,7 +181,7 @@ def refuse_expanding(room: Room | None, held: Iterable[MemorySize], description:
     if room is not None:
         taken = sum(one.group for one in held) + _COPIES * cell
         why = f"has a text of up to {cell / 1e6:,.0f} MB" if cell else "is read by row groups"
-        what = "split the text" if cell else "write smaller row groups"
+        what = "split the text" if cell else "write smaller row groups or cells"
         room.refuse(taken, description, why, what)
 
 

@@ -695,9 +695,9 @@ def check_scored(given: Sequence[Any], labels: pl.Series, known: pl.Series) -> N
     if known.dtype != labels.dtype:
         return
     unscored = known.filter(~known.is_in(labels.implode())).sort().to_list()
-    odd = [given[at] for at, label in enumerate(labels) if label not in known]
     if not unscored:
         return
+    odd = [given[at] for at, label in enumerate(labels) if label not in known]
     pairs = list(zip(map(str, unscored), [*map(str, odd), *["..."] * len(unscored)], strict=False))
     example = dict(pairs[:_SHOWN]) | ({"...": "..."} if len(pairs) > _SHOWN else {})
     are = f" ({listing(odd)} {'is' if len(odd) == 1 else 'are'} no true label)" if odd else ""
@@ -757,6 +757,6 @@ def _parsed(names: list[str], dtype: pl.DataType, known: pl.Series) -> list[Any]
 
 def renamed(frame: pl.DataFrame, names: Sequence[str], labels: pl.Series) -> pl.DataFrame:
     """The table with its score columns named after their labels, all of one dtype."""
-    if len({frame.schema[name] for name in names}) > 1:
+    if len({*frame.select(names).dtypes}) > 1:
         frame = frame.with_columns(pl.col(names).cast(pl.Float64))
     return frame.rename({n: f"{PREFIX}{label}" for n, label in zip(names, labels, strict=True)})

@@ -59,6 +59,7 @@ from .memory import (
     bucket_count,
     free_memory,
     gigabytes,
+    refuse_labels,
     refused,
     scratch_folder,
     sufficient_limit,
@@ -72,6 +73,7 @@ from .shuffle import (
     find_repeats,
     heads_of,
     heights_of,
+    keys_of,
     once_only,
     range_folder,
     repeated,
@@ -278,11 +280,13 @@ class Wanted(msgspec.Struct):
     """Tables to be processed in buckets.
 
     Attributes:
+        heads: role to its first rows.
         heights: role to number of rows.
         limit: memory limit in bytes.
     """
 
     ready: Prepared
+    heads: dict[str, pl.DataFrame]
     heights: dict[str, int]
     sizes: Sizes
     limit: int
@@ -322,9 +326,14 @@ def wanted(
         least=pool.least,
         workers=limit // share,
         given=given,
-        filed=_bytes_in_parts(plan, ready),
+        filed=_bytes_in_parts(plan, ready, heads),
     )
-    return (None, "") if sizes.n < 2 else (Wanted(ready, heights, sizes, limit), "")
+    if sizes.n > 1 and given is not None and (keys := keys_of(ready, heads)) is not None:
+        too_full(keys.fullest, limit, share, plan.task, options)
+        ahead = plan.does.told_by_rows is not None
+        fitted = plan if ahead else _fitted(plan, ready, heads, [])[0]
+        refuse_labels(fitted, keys.labels, keys.groups, options)
+    return (None, "") if sizes.n < 2 else (Wanted(ready, heads, heights, sizes, limit), "")
 
 
 def describe_memory(plan: planner.Plan, inputs: Inputs, options: Options) -> list[str]:
@@ -409,13 +418,15 @@ def run(
     asked, ahead = plan, by_rows.columns if by_rows is not None else ()
     fit_notes: list[Note] = []
     if not ahead:
-        plan, notes = _fitted(plan, ready, notes)
+        plan, notes = _fitted(plan, ready, found.heads, notes)
     needed = found.sizes.scratch * (_ENDS if options.limits else 1)
     with ExitStack() as stack:
         folder = (disk or stack).enter_context(scratch_folder(options.scratch, needed))
         step(f"shuffling rows to {n} buckets")
-        whole = split(ready, found.heights, folder, n, pool, ahead)
-        notes += too_full(whole.fullest(folder), found.limit, pool.share(found.limit), options)
+        whole = split(ready, found.heads, found.heights, folder, n, pool, ahead)
+        notes += too_full(
+            whole.fullest(folder), found.limit, pool.share(found.limit), plan.task, options
+        )
         several = None
         if ahead:
             plan, several = planner.may_fit(plan, whole.ahead)
@@ -574,9 +585,11 @@ def _highest(folder: Path, whole: Whole, plan: planner.Plan) -> float | None:
     return max(found)
 
 
-def _bytes_in_parts(plan: planner.Plan, ready: Prepared) -> tuple[int, int] | None:
+def _bytes_in_parts(
+    plan: planner.Plan, ready: Prepared, heads: Mapping[str, pl.DataFrame]
+) -> tuple[int, int] | None:
     """Bytes on disk of a unit and of a scored label whose parts stay in files; else None."""
-    parts, heads = plan.does.in_parts, heads_of(ready)
+    parts = plan.does.in_parts
     if parts is None or parts.bytes_on_disk is None:
         return None
     slices = len(ready.plan.by)
@@ -620,12 +633,12 @@ def _explicit_metrics(options: Options, plan: planner.Plan) -> Options:
 
 
 def _fitted(
-    plan: planner.Plan, ready: Prepared, notes: list[Note]
+    plan: planner.Plan, ready: Prepared, heads: Mapping[str, pl.DataFrame], notes: list[Note]
 ) -> tuple[planner.Plan, list[Note]]:
     """Fit the plan to the tables' columns; return it with the notes, including those on removed
     metrics.
     """
-    sides = heads_of(ready)
+    sides = dict(heads)
     datums = sides.pop(DATUMS, None)
     wide = next((side.naming.labels for side in ready.sides.values() if side.naming.wide), None)
     labels = None if wide is None else pl.Series("score_labels", [str(one) for one in wide])

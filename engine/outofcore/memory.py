@@ -22,7 +22,7 @@ import polars as pl
 from .. import tasks
 from ..atomic import try_lock
 from ..ingest.collecting import Prepared
-from ..ingest.problems import Note
+from ..ingest.problems import Note, count_of
 from ..kernels.folder import own_group
 from ..plan import planner
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
@@ -296,8 +296,8 @@ LEAST = 448 << 20
 """Smallest memory limit of a process that allows any rows."""
 
 MOST_BUCKETS = 400  # files open at once
-_HELD_FULL = 3  # bytes of memory per byte of a bucket of few datums during matching
-_GROWTH = 6  # bytes of memory per byte of a bucket's columns during matching
+_GROWTH = 6  # bytes of memory per byte of a bucket's columns during matching, with some to spare
+_FULL = 0.7  # of that growth, without any to spare
 _HELD_SCORE = 72
 """Bytes per score of classification, in addition to its columns, while a part's scores are sorted
 by label and then by label key.
@@ -467,7 +467,7 @@ def bucket_count(
     )
 
 
-def too_full(fullest: int, limit: int, share: int, options: Options) -> list[Note]:
+def too_full(fullest: int, limit: int, share: int, task: str, options: Options) -> list[Note]:
     """Check the size of the largest bucket against the limit: the rows of a datum stay together.
 
     Args:
@@ -480,7 +480,7 @@ def too_full(fullest: int, limit: int, share: int, options: Options) -> list[Not
     Raises:
         OptionError: the given limit would be exceeded.
     """
-    needed = BASE + _HELD_FULL * fullest
+    needed = BASE + int(_FULL * (tasks.get(task).growth or _GROWTH) * fullest)
     if needed <= share:
         return []
     enough = -(-needed * limit // (share * _STEP)) * _STEP >> 20
@@ -499,40 +499,53 @@ def too_full(fullest: int, limit: int, share: int, options: Options) -> list[Not
 
 
 def too_many_labels(plan: planner.Plan, tallies: Any, options: Options) -> None:
+    """Refuse a tally with so many labels that its frames would exceed the given limit.
+
+    Raises:
+        OptionError: names a sufficient limit.
+    """
+    columns = tallies.datums.slices.columns
+    groups = sum(len(tallies.datums.groups(column)[1]) for column in columns)
+    refuse_labels(plan, len(tallies.labels), groups, options)
+
+
+def refuse_labels(plan: planner.Plan, n_labels: int, groups: int, options: Options) -> None:
     """Refuse frames with rows of so many labels that they would exceed the given limit.
+
+    Args:
+        groups: slice values of all slice columns.
 
     Raises:
         OptionError: names a sufficient limit.
     """
     if options.memory_limit is None:
         return
-    limit, held = limit_of(options.memory_limit), _bytes_by_label(plan, tallies)
+    limit, held = limit_of(options.memory_limit), _bytes_by_label(plan, n_labels, groups)
     if BASE + held <= limit:
         return
     enough = -(-(BASE + held) // _STEP) * _STEP >> 20
+    of_slices = f" and {count_of(groups, 'slice value')}" if groups else ""
     raise OptionError(
-        f"{option('memory_limit', options.memory_limit)}: {len(tallies.labels):,} labels need"
-        f" frames of about {gigabytes(held)}, in addition to the {gigabytes(BASE)} of the process."
-        f" Give at least {option('memory_limit', f'{enough}MiB')}, or ask for fewer metrics,"
-        " thresholds or slices.",
+        f"{option('memory_limit', options.memory_limit)}: {count_of(n_labels, 'label')}{of_slices}"
+        f" need frames of about {gigabytes(held)}, in addition to the {gigabytes(BASE)} of the"
+        f" process. Give at least {option('memory_limit', f'{enough}MiB')}, or ask for fewer"
+        " metrics, thresholds or slices.",
         code="memory_limit_too_small",
         least=f"{enough}MiB",
-        count=len(tallies.labels),
+        count=n_labels,
     )
 
 
-def _bytes_by_label(plan: planner.Plan, tallies: Any) -> int:
+def _bytes_by_label(plan: planner.Plan, n_labels: int, groups: int) -> int:
     """Estimate the bytes of frames with rows of every label, during their computation."""
-    columns = tallies.datums.slices.columns
-    groups = 1 + sum(len(tallies.datums.groups(column)[1]) for column in columns)
     curve = len(getattr(plan.settings, "score_thresholds", ()))
     each = sum(
         max(1, curve) if metric.frame == "curves" else len(plan.cuts.get(metric.name, (None,)))
         for metric in plan.metrics
         if metric.frame in ("metrics", "curves")
     )
-    cells = int(plan.does.cells_per_group(tallies, plan.settings))
-    return _CELL * cells + _CELL_ROW * each * groups * len(tallies.labels)
+    cells = int(plan.does.cells_per_group(n_labels, plan.settings, plan.needs))
+    return _CELL * cells + _CELL_ROW * each * (1 + groups) * n_labels
 
 
 def _scores_of(ready: Prepared, role: str) -> int:

@@ -418,11 +418,7 @@ def _written(draft: Path, span: RowRange, shuffle: Shuffle) -> Shuffled:
             if values is not None:
                 values.write(rows.with_columns(pl.Series(ROW, here)))
             ordered = rows[order].with_columns(pl.Series(ROW, here[order]))
-            # Each batch has another dictionary, and a column of an Arrow file can have only one.
-            # These are slices, whose values become text anyway.
-            kinds = rows.schema.items()
-            plain = (pl.col(n).cast(pl.String) for n, dtype in kinds if dtype == pl.Categorical)
-            by_rows = ordered.with_columns(plain).to_arrow()
+            by_rows = _as_written(ordered)
             for bucket in np.flatnonzero(np.diff(start)).tolist():
                 if bucket not in writers:
                     file = stack.enter_context(pa.OSFile(str(draft / f"{bucket}.arrow"), "wb"))
@@ -439,6 +435,18 @@ def _written(draft: Path, span: RowRange, shuffle: Shuffle) -> Shuffled:
                 ahead = [pl.concat([*ahead, few]).unique()]
             done += rows.height
     return Shuffled(done, pairs, keys, sorted(writers), ahead[0] if ahead else None)
+
+
+def _as_written(rows: pl.DataFrame) -> Any:
+    """The Arrow table of a batch.
+
+    Each batch has another dictionary, and a column of an Arrow file can have only one. These are
+    labels and slices, whose values become text anyway.
+    """
+    kinds = rows.schema.items()
+    return rows.with_columns(
+        pl.col(name).cast(pl.String) for name, dtype in kinds if dtype == pl.Categorical
+    ).to_arrow()
 
 
 def _batches_of(shuffle: Shuffle, span: RowRange) -> Iterator[pl.DataFrame]:
@@ -620,6 +628,85 @@ def heights_of(ready: Prepared) -> dict[str, int]:
     }
 
 
+class Keys(msgspec.Struct):
+    """Sizes that decide about memory, counted in the columns of keys alone.
+
+    Attributes:
+        labels: distinct pairs of label key and label value, about.
+        groups: distinct values of all slice columns, about.
+        fullest: bytes of the rows of the largest datum, at most.
+    """
+
+    labels: int
+    groups: int
+    fullest: int
+
+
+def keys_of(ready: Prepared, heads: Mapping[str, pl.DataFrame]) -> Keys | None:
+    """Count the keys of all rows in memory of a fixed size; None if that means parsing text.
+
+    Equal keys have equal hashes. A table of flags per key column has a flag for every hash of a
+    value (linear counting); a table of sums has the bytes of the rows of datums by hash.
+    """
+    if any(side.source.format in _TEXT for side in ready.sides.values()):
+        return None
+    keys = {**ready.plan.parts, _LABELS: ["label_key", "label_value"]}
+    flags: dict[tuple[str, str], Array] = {}
+    sums = np.zeros(_SUMS)
+    for role, head in heads.items():
+        side = ready.sides[role]
+        here = {
+            key: [name for name in names if name in head.columns] for key, names in keys.items()
+        }
+        here[_DATUM] = [name for name in (side.table.datum,) if name in head.columns]
+        exprs = [
+            pl.sum_horizontal(_hash(name, head.schema[name]) for name in names).alias(key)
+            for key, names in here.items()
+            if names
+        ]
+        width = 1.05 * _as_written(head).nbytes / max(1, head.height) + _ROW
+        query = rows_of(role, side, ready.where, ready.plan).select(exprs)
+        try:
+            for batch in query.collect_batches(chunk_size=tuning().shuffle_rows):
+                for key, column in batch.to_dict().items():
+                    if key == _DATUM:
+                        cells = (column.to_numpy() % _SUMS).astype(np.int64)
+                        sums += width * np.bincount(cells, minlength=_SUMS)
+                    else:
+                        kind = (key, repr([head.schema[name] for name in here[key]]))
+                        if kind not in flags:
+                            flags[kind] = np.zeros(_FLAGS, np.bool_)
+                        flags[kind][column.to_numpy() % _FLAGS] = True
+        except READ_FAILURES as error:
+            raise explain(side.source, error) from error
+    counts = dict.fromkeys(keys, 0)
+    for (key, _), marks in flags.items():
+        counts[key] = max(counts[key], _distinct(marks))
+    labels = counts.pop(_LABELS)
+    for side in ready.sides.values():
+        if side.naming.wide:
+            labels = max(labels, len(side.naming.labels))
+    return Keys(labels, sum(counts.values()), int(sums.max()))
+
+
+def _hash(name: str, dtype: pl.DataType) -> pl.Expr:
+    """Hash of a key, equal for integers of all widths."""
+    column = pl.col(name).cast(pl.Int64 if dtype.is_integer() else pl.String, strict=False)
+    return column.hash(len(name)).cast(pl.UInt64)
+
+
+def _distinct(flags: Array) -> int:
+    """Distinct values, from the share of flags that are not set, to three digits."""
+    free = max(1, flags.size - int(np.count_nonzero(flags)))
+    return int(float(f"{flags.size * np.log(flags.size / free):.3g}"))
+
+
+_TEXT = ("csv", "ndjson")
+_LABELS, _DATUM = "label key and label value", "datum id"
+_FLAGS, _SUMS = 1 << 22, 1 << 16
+_ROW = 8  # bytes of a row's number
+
+
 def _read(ready: Prepared, role: str, query: pl.LazyFrame) -> pl.DataFrame:
     try:
         return query.collect()
@@ -629,6 +716,7 @@ def _read(ready: Prepared, role: str, query: pl.LazyFrame) -> pl.DataFrame:
 
 def split(
     ready: Prepared,
+    heads: dict[str, pl.DataFrame],
     heights: dict[str, int],
     folder: Path,
     n: int,
@@ -638,6 +726,7 @@ def split(
     """Shuffle all rows: those of Parquet files on workers that can read them, others here.
 
     Args:
+        heads: result of :func:`heads_of`.
         heights: result of :func:`heights_of`.
         ahead: columns of a single table whose distinct combinations are collected.
 
@@ -646,7 +735,6 @@ def split(
         ReadError: a file that cannot be read; names it.
     """
     (folder / "buckets").mkdir()
-    heads = heads_of(ready)
     text = {role: side.source.text for role, side in ready.sides.items()}
     targets, notes = _targets(ready, heads, text)
     ranges = ranges_of_tables(ready, heads, heights, n, pool)

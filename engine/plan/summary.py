@@ -262,7 +262,8 @@ class _Views:
             return
         if self._room is None:
             self._room = tuning().group_cells
-        cells = max(1, plan.does.cells_per_group(tallies, plan.settings))
+        n_labels = len(tallies.labels)
+        cells = max(1, plan.does.cells_per_group(n_labels, plan.settings, plan.needs))
         each = max(1, tuning().group_cells // cells)
         for column in dict.fromkeys(plan.options.by):
             group, names = tallies.datums.groups(column)

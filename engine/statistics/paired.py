@@ -636,7 +636,8 @@ def by_datum(
         other axes, NaN if undefined; None if too large for memory.
     """
     plan, tallies = run.plan, run.tallies
-    cells_each = max(1, plan.does.cells_per_group(tallies, plan.settings))
+    n_labels = len(tallies.labels)
+    cells_each = max(1, plan.does.cells_per_group(n_labels, plan.settings, plan.needs))
     each = max(1, tuning().group_cells // cells_each)
     kept: dict[tuple[int, int], tuple[Any, Cells, list[Array]]] = {}
     for first in range(0, n, each):

@@ -157,9 +157,9 @@ def frames_of(
     return own_frames
 
 
-def cells_per_group(tallies: Any, settings: Any) -> int:
+def cells_per_group(n_labels: int, settings: Any, needs: frozenset[str]) -> int:
     """Numbers of one group of datums."""
-    return 8 * (len(tallies.labels) + 1)
+    return 8 * (n_labels + 1)
 
 
 # Tallies of counts by datum and label in parts on disk.

@@ -226,10 +226,9 @@ def view(
     return StatsView(tallies.stats, tallies.labels, group=group, n_groups=n_groups, weights=weights)
 
 
-def cells_per_group(tallies: StatsTallies, settings: Any) -> int:
-    """Numbers of one group of datums."""
-    columns = [column for need in tallies.stats.columns.values() for column in need]
-    return sum(int(np.prod(column.values.shape[1:])) for column in columns)
+def cells_per_group(n_labels: int, settings: Any, needs: frozenset[str]) -> int:
+    """Numbers of one group of datums, about: of every need at every cut-off."""
+    return len(needs) * max(1, len(getattr(settings, "k", ())))
 
 
 def own_frames(

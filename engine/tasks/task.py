@@ -406,7 +406,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         tally: encodes, matches and counts checked tables.
         merge: merges tallies of parts.
         view: returns a tally by groups of datums, from which metrics are computed.
-        cells_per_group: approximate numbers in memory per group.
+        cells_per_group: approximate numbers in memory per group, for so many labels, settings and
+            needs.
         own_frames: builds frames that do not consist of cells.
         explain: describes the steps of a run.
         samples: tiny runs that use every kernel except those of large tables.
@@ -448,7 +449,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     tally: Callable[[Frames, Any, Needs, Workers], Any]
     merge: Merge
     view: View
-    cells_per_group: Callable[[Any, Any], int]
+    cells_per_group: Callable[[int, Any, Needs], int]
     own_frames: OwnFrames
     explain: Callable[[Any, Needs], list[str]]
     samples: Callable[[], Iterable[Any]]

@@ -65,6 +65,7 @@ def refuse_miscounted(path: str) -> dict[str, MemorySize]:
 _FEW = 1 << 24  # bytes of a row group that always fit into memory
 _WIDTHS = (1, 4, 8, 8, 4, 8, 16, 16)  # bytes of a value in memory, by physical type
 _BYTES = 6  # the physical type of texts
+_LISTS = 5  # bytes in memory per byte of long lists, over all steps of a run
 
 
 def _decoded_size(file: IO[bytes], told: Fields) -> dict[str, MemorySize]:
@@ -72,12 +73,16 @@ def _decoded_size(file: IO[bytes], told: Fields) -> dict[str, MemorySize]:
     result: dict[str, MemorySize] = {}
     try:
         for group in told[4]:
-            if max(group[2], 16 * group[3]) * len(group[1]) < _FEW:
+            chunks = [one[3] for one in group[1] if 3 in one]
+            values = max([group[3], *(chunk[5] for chunk in chunks)])
+            if max(group[2], 16 * values) * len(group[1]) < _FEW:
                 continue
-            for chunk in (one[3] for one in group[1] if 3 in one):
+            for chunk in chunks:
                 size = max(chunk[6], chunk[5] * _WIDTHS[chunk[1]])
                 text = chunk[1] == _BYTES
                 size += chunk[5] * _WIDTHS[_BYTES] if text else 0
+                if chunk[5] > group[3] and size > group[3] * LONG:  # long lists
+                    size *= _LISTS
                 name = chunk[3][0].decode(errors="replace")
                 long = _long_texts(file, chunk) if text and chunk[6] > LONG else MemorySize()
                 result[name] = result.get(name, MemorySize()) | MemorySize(size, total=size) | long

@@ -453,11 +453,16 @@ def _scores(frame: pl.DataFrame) -> tuple[tuple[Array, ...] | None, bool]:
 
 def _matrix(frame: pl.DataFrame, n_labels: int) -> tuple[tuple[Array, ...], bool]:
     """Score columns as one array, row by row."""
-    names = [name for name in frame.columns if name.startswith("score:")][:n_labels]
-    single = all(frame.schema[name] == pl.Float32 for name in names)
-    out = np.empty((frame.height, len(names)))
-    for at, name in enumerate(names):
-        out[:, at] = taken(frame, name).cast(pl.Float64).to_numpy()
+    names = frame.columns
+    places = [at for at, name in enumerate(names) if name.startswith("score:")][:n_labels]
+    out = np.empty((frame.height, len(places)))
+    single, blank = True, pl.Series([None] * frame.height)
+    for at, place in enumerate(places):
+        column = frame.to_series(place)
+        single &= column.dtype == pl.Float32
+        out[:, at] = column.cast(pl.Float64).to_numpy()
+        # Not removed, which takes time for all columns after it, but no longer in memory.
+        frame.replace_column(place, blank.alias(names[place]))
     return (out.ravel(),), single
 
 

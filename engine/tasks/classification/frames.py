@@ -89,10 +89,10 @@ def whole_datums(
     yield from zip(whole, of.blocks(), strict=True)
 
 
-def cells_per_group(tallies: Tallies, settings: Settings) -> int:
+def cells_per_group(n_labels: int, settings: Settings, needs: frozenset[str]) -> int:
     """Return the curve cells per group of datums, which limits the groups in memory."""
-    of_curve = len(tallies.labels) * len(settings.score_thresholds)
-    if not tallies.details:
+    of_curve = n_labels * len(settings.score_thresholds)
+    if "details" not in needs:
         return of_curve
     return of_curve * N_CELLS * (1 + settings.pr_curve_max_examples)
 

@@ -18,7 +18,7 @@ from .detailed import examples_frame
 from .dialects import FOUND, POINTS
 from .errors import beside, errors_frame, label_errors_frame
 from .settings import Settings
-from .tallies import Tallies
+from .tallies import Tallies, variants
 
 # Confusion matrix: true positives on the diagonal, leftovers matched across labels, rest null.
 
@@ -149,8 +149,8 @@ def own_frames(
     return empty_frame(frame, label=tallies.labels.dtype, datum=tallies.datums.id_dtype)
 
 
-def cells_per_group(tallies: Tallies, settings: Settings) -> int:
+def cells_per_group(n_labels: int, settings: Settings, needs: frozenset[str]) -> int:
     """Return the sampled precisions per group of datums, which limits the groups in memory."""
-    variants = tallies.ranked.variants
+    matched = variants(settings, needs)
     n_levels = len(settings.rules.levels)
-    return len(tallies.labels) * len(variants.areas) * len(variants.thresholds) * n_levels
+    return n_labels * len(matched.areas) * len(matched.thresholds) * n_levels

@@ -123,9 +123,9 @@ def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
     return [*steps, "tally     by sequence and label", "sum       over sequences and labels"]
 
 
-def cells_per_group(tallies: Tallies, settings: Settings) -> int:
+def cells_per_group(n_labels: int, settings: Settings, needs: frozenset[str]) -> int:
     """Numbers of one group of sequences."""
-    return (5 * len(settings.alphas) + 20) * (len(tallies.labels) + 1)
+    return (5 * len(settings.alphas) + 20) * (n_labels + 1)
 
 
 TASK = Task(

@@ -1,0 +1,101 @@
+"""Tables of unusual shapes under a memory limit: refused before they are expanded, or within it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import evalengine as ee
+
+COMMAND = """
+import re, sys
+from evalengine.cli import main
+status = main(sys.argv[1:])
+with open("/proc/self/status") as file:
+    peak = re.search(r"VmHWM:\\s+(\\d+)", file.read())[1]
+print("\\npeak", int(peak) << 10)
+sys.exit(status)
+"""
+
+Files = tuple[Path, ...]
+
+
+def score(*arguments: object) -> tuple[int, int, str]:
+    """Exit status, bytes at most and messages of ``evalengine score``, run by itself."""
+    command = [sys.executable, "-c", COMMAND, "score", *map(str, arguments), "--threads", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode, int(done.stdout.rpartition("peak ")[2]), done.stderr
+
+
+def written(path: Path, columns: dict[str, Any], rows: int | None = None) -> Path:
+    pq.write_table(pa.table(columns), path, row_group_size=rows, compression="zstd")
+    return path
+
+
+def boxes(folder: Path, ids: Any, labels: Any, **more: Any) -> Files:
+    """Detections and the same boxes as ground truths."""
+    at = np.arange(len(ids)) % 900.0
+    columns = {"datum_id": ids, "label_value": labels, "xmin": at, "ymin": at, "xmax": at + 9}
+    columns |= {"ymax": at + 9, **more}
+    truths = written(folder / "g.parquet", columns, 100_000)
+    return written(folder / "p.parquet", {**columns, "score": at / 900}, 100_000), truths
+
+
+def many_labels(folder: Path) -> Files:
+    at = np.arange(1_000_000)
+    return boxes(folder, at // 5, at % 200_000)
+
+
+def one_datum(folder: Path) -> Files:
+    """All but a few boxes are of one image."""
+    at = np.arange(1_500_000)
+    return boxes(folder, np.where(at % 10 > 0, 0, at), np.zeros(at.size, np.int64))
+
+
+def long_lists(folder: Path) -> Files:
+    """One row of 200 MB in a file of some kilobytes."""
+    values = pa.array(np.zeros(12_500_000))
+    cell = pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), values)
+    columns = {"datum_id": [1], "embedding": cell, "reference_embedding": cell}
+    return (written(folder / "t.parquet", columns),)
+
+
+REFUSED: dict[str, Callable[[Path], Files]] = {
+    "200,000 labels": many_labels,
+    "one datum of 1,350,000 boxes": one_datum,
+    "a list of 100 MB": long_lists,
+}
+
+
+@pytest.mark.parametrize("shape", REFUSED)
+def test_refused_before_rows_are_shuffled(shape: str, tmp_path: Path) -> None:
+    files = REFUSED[shape](tmp_path)
+    scratch = tmp_path / "scratch"
+    status, peak, said = score(*files, "--memory-limit", "512MB", "--scratch", scratch)
+    assert status == 2
+    assert "Give at least --memory-limit" in said
+    assert not scratch.exists()
+    assert peak < 300 << 20
+
+
+def test_time_of_score_columns_is_not_that_of_their_pairs() -> None:
+    def seconds(columns: int) -> float:
+        names = [f"c{i}" for i in range(columns)]
+        scores = dict.fromkeys(names, np.linspace(0, 1, 4))
+        table = pl.DataFrame({**scores, "actual": names[:4]})
+        begun = time.process_time()
+        ee.score(table, score_columns="c*", metrics=["TopKAccuracy"])
+        return time.process_time() - begun
+
+    seconds(10)
+    assert seconds(4000) < 16 * seconds(400)
