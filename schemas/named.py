@@ -64,6 +64,7 @@ class Named(TypedDict, total=False):
     thresholds: Any
     false_positive_cost: float | None
     miss_cost: float | None
+    top_share: float | None
     thin_curves: bool | None
     match: str | None
     match_threshold: float | None

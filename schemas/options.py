@@ -261,6 +261,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             best.json
         false_positive_cost: Cost of a false positive in ThresholdAtCost; 1. E.g. 5
         miss_cost: Cost of a miss in ThresholdAtCost; 1. E.g. 20
+        top_share: Share of datums with the highest scores in Gain and Lift; 0.1. E.g. 0.2
         thin_curves: Skip points of ROCCurve on a straight line; true.
         match: When a retrieved text is a relevant one: chunk_from_original, exact_chunk,
             exact_sentence, rouge_chunk, rouge_sentence, fuzzy or levenshtein; ids match by
@@ -461,6 +462,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         float | None, Option(CUTS, CLASSIFICATION + DETECTION, 1.0, FROM_0)
     ] = None
     miss_cost: Annotated[float | None, Option(CUTS, CLASSIFICATION + DETECTION, 1.0, FROM_0)] = None
+    top_share: Annotated[float | None, Option(CUTS, CLASSIFICATION, 0.1, IOU)] = None
     thin_curves: Annotated[bool | None, Option(CLASSES, CLASSIFICATION, True)] = None
     match: Annotated[
         str | None,

@@ -132,7 +132,7 @@ def test_names_of_other_tools_lead_to_metrics_that_exist() -> None:
 
 
 OTHER_METRICS = {
-    "classification": "pr_auc hinge_loss StatScores ACE gini specificity",
+    "classification": "pr_auc hinge_loss StatScores ACE gini",
     "detection": "LAMR oLRP mAPH PDQ mean_iou APs mar_100",
     "retrieval": "alpha_nDCG NRBP STREC ERR_IA RetrievalFallOut",
     "segmentation": "clDice asd GeneralizedDiceScore VOE",

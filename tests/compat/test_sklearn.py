@@ -357,12 +357,6 @@ def test_categories_are_their_labels() -> None:
             {"strategy": "quantile"},
             {"code": "option_value", "option": "strategy", "value": "quantile"},
         ),
-        (
-            "ndcg_score",
-            ([[0, 1]], [[1, 2]]),
-            {"sample_weight": [1]},
-            {"code": "option_unfit", "option": "sample_weight"},
-        ),
         ("ndcg_score", ([[0, -1]], [[1, 2]]), {}, {"code": "too_low", "option": "y_true"}),
         (
             "f1_score",
@@ -434,7 +428,7 @@ def test_refused(name: str, args: Any, more: Any, said: dict[str, Any]) -> None:
 
 def test_what_is_not_there_is_said() -> None:
     with pytest.raises(ImportError, match="import it from sklearn"):
-        from evalengine.compat.sklearn import mean_squared_error  # noqa: F401
+        from evalengine.compat.sklearn import silhouette_score  # noqa: F401
 
 
 def test_undefined_values_warn() -> None:

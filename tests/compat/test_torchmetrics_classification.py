@@ -94,6 +94,36 @@ def test_confusion_and_agreement() -> None:
     assert shares.sum(axis=1).tolist() == [1.0, 1.0]
 
 
+@pytest.mark.parametrize(
+    ("preds", "target", "value"),
+    [
+        ([1, 1, 1], [1, 1, 1], 1.0),
+        ([0, 0], [0, 0], 1.0),
+        ([0, 1], [1, 0], -1.0),
+        ([1, 1, 1], [1, 1, 0], 2.0**-11.5 * 1 / (3 * 2 * 1 * 2**-23) ** 0.5),
+        ([1, 0, 0], [0, 0, 0], 2.0**-11.5 * 1 / (1 * 2**-23 * 3 * 2) ** 0.5),
+        ([0, 0, 0], [1, 1, 0], 2.0**-11.5 * -1 / (2**-23 * 2 * 1 * 3) ** 0.5),
+    ],
+)
+def test_matthews_correlation_of_one_class(preds: Any, target: Any, value: float) -> None:
+    """By hand from torchmetrics 1.9: sqrt(eps) times a difference, over sides of at least eps."""
+    for metric in (tm.MatthewsCorrCoef("binary"), tm.MatthewsCorrCoef("multiclass", num_classes=2)):
+        assert in_batches(metric, preds, target) == pytest.approx(value, rel=1e-5)
+    several = tm.MatthewsCorrCoef("multiclass", num_classes=3)
+    assert in_batches(several, [1, 1, 1], [1, 1, 1]) == 0.0
+
+
+def test_scores_of_exactly_one_have_a_bin_of_their_own() -> None:
+    """By hand: 0.95 is wrong by 0.95, 1.0 by 0.5, of 1 and 2 rows."""
+    preds, target = [0.95, 1.0, 1.0], [0, 1, 0]
+    for norm, value in (("l1", (0.95 + 2 * 0.5) / 3), ("max", 0.95)):
+        metric = tm.CalibrationError("binary", n_bins=10, norm=norm)
+        assert in_batches(metric, preds, target) == pytest.approx(value)
+    wide = np.array([[0.05, 0.95], [0.0, 1.0], [0.0, 1.0]])
+    metric = tm.CalibrationError("multiclass", num_classes=2, n_bins=10)
+    assert in_batches(metric, wide, target) == pytest.approx((0.95 + 2 * 0.5) / 3)
+
+
 def test_scores_become_labels() -> None:
     """Above the threshold, not at it; logits by sigmoid; classes by the best score."""
     target = [1, 0, 1, 0]

@@ -537,21 +537,10 @@ def confusion_matrix_at_thresholds(
     return tn, fp, fn, tp, at
 
 
-def ndcg_score(
-    y_true: Any,
-    y_score: Any,
-    *,
-    k: int | None = None,
-    sample_weight: Any = None,
-    ignore_ties: bool = False,
+def _gains(
+    metric: str, y_true: Any, y_score: Any, k: int | None, sample_weight: Any, *, ignore_ties: bool
 ) -> float:
-    """Mean over rows of nDCG of the columns' gains in ``y_true`` in the order of ``y_score``."""
-    if sample_weight is not None:
-        raise OptionError(
-            "sample_weight: all rows count the same here; use None.",
-            code="option_unfit",
-            option="sample_weight",
-        )
+    """Compute the weighted mean over rows of a metric of gains in the order of scores."""
     gains = numbers("y_true", y_true, dims=(2,))
     scores = numbers("y_score", y_score, rows=len(gains), dims=(2,))
     if gains.shape != scores.shape:
@@ -567,9 +556,46 @@ def ndcg_score(
         run,
         judged,
         task="retrieval",
-        metrics=["nDCG"],
+        metrics=[metric],
         k=[k or gains.shape[1]],
         ties="input" if ignore_ties else "average",
         complete=True,
     )
-    return float(card.value("nDCG", k=k or gains.shape[1]) or 0.0)
+    own = weights(sample_weight, len(gains)).get("weight")
+    if own is None:
+        return float(card.value(metric, k=k or gains.shape[1]) or 0.0)
+    each = (
+        card.per_datum.filter(k=k or gains.shape[1])
+        .sort("datum_id")["value"]
+        .fill_null(0.0)
+        .to_numpy()
+    )
+    return float(np.average(each, weights=own))
+
+
+def ndcg_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    k: int | None = None,
+    sample_weight: Any = None,
+    ignore_ties: bool = False,
+) -> float:
+    """Mean over rows of nDCG of the columns' gains in ``y_true`` in the order of ``y_score``."""
+    return _gains("nDCG", y_true, y_score, k, sample_weight, ignore_ties=ignore_ties)
+
+
+def dcg_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    k: int | None = None,
+    log_base: float = 2,
+    sample_weight: Any = None,
+    ignore_ties: bool = False,
+) -> float:
+    """Mean over rows of DCG of the columns' gains in ``y_true`` in the order of ``y_score``."""
+    if not log_base > 0 or log_base == 1:
+        raise invalid("log_base", log_base, "write a base above 0 other than 1.")
+    found = _gains("DCG", y_true, y_score, k, sample_weight, ignore_ties=ignore_ties)
+    return found * math.log(log_base) / math.log(2)

@@ -454,7 +454,11 @@ class CohenKappa(_Classification):
 
 
 class MatthewsCorrCoef(_Classification):
-    """Matthews correlation; 0 if a side has only one class."""
+    """Matthews correlation; 0 if a side has only one class, and of two classes near 0, or 1 or -1.
+
+    Of two classes, one of which is missing on a side, the value is that of torchmetrics 1.9: 1 if
+    all are right, -1 if all are wrong, otherwise a small number of either sign.
+    """
 
     def __init__(
         self,
@@ -470,7 +474,34 @@ class MatthewsCorrCoef(_Classification):
 
     def compute(self) -> Any:
         """The value of all batches since the last reset."""
-        return result(_float(self._card("MCC").value("MCC")))
+        found = _float(self._card("MCC").value("MCC"))
+        if self.n_labels == 2:
+            rows = self._table("rows")
+            code = 2 * rows["actual"].to_numpy() + rows["predicted"].to_numpy()
+            found = _of_one_class(*np.bincount(code, minlength=4).tolist(), found)
+        return result(found)
+
+
+def _of_one_class(tn: int, fp: int, fn: int, tp: int, otherwise: float) -> float:
+    """Return Matthews correlation of two classes as torchmetrics 1.9 has it without a class.
+
+    Its case analysis replaces a denominator of 0 by one with the smallest step of single precision.
+    """
+    if not fp + fn:
+        return 1.0
+    if not tp + tn:
+        return -1.0
+    sides = tp + fp, tp + fn, tn + fp, tn + fn
+    if all(sides):
+        return otherwise
+    eps = float(np.finfo(np.float32).eps)
+    ways = {
+        (fn == 0 and tn == 0): tp - fp,
+        (fp == 0 and tn == 0): tp - fn,
+        (tp == 0 and fn == 0): tn - fp,
+        (tp == 0 and fp == 0): tn - fn,
+    }
+    return math.sqrt(eps) * ways[True] / math.sqrt(math.prod(side + eps for side in sides))
 
 
 class CalibrationError(_Classification):
@@ -494,7 +525,22 @@ class CalibrationError(_Classification):
 
     def compute(self) -> Any:
         """The value of all batches since the last reset."""
-        return result(_float(self._card(self.name, n_bins=self.n_bins).value(self.name)))
+        found = _float(self._card(self.name, n_bins=self.n_bins).value(self.name))
+        rows = self._table("rows")
+        actual = rows["actual"].to_numpy()
+        scores = rows.drop("actual").to_numpy()
+        sure = scores.max(axis=1)
+        if not (sure == 1).any():
+            return result(found)
+        # torchmetrics has a bin of its own for scores of exactly 1.
+        right = actual if scores.shape[1] == 1 else scores.argmax(axis=1) == actual
+        edges = np.linspace(0, 1, self.n_bins + 1, dtype=np.float32)
+        at = np.searchsorted(edges, sure, side="right") - 1
+        many = np.bincount(at)
+        gaps = np.abs(np.bincount(at, right) - np.bincount(at, sure))
+        if self.name == "ECE":
+            return result(float(gaps.sum() / many.sum()))
+        return result(float((gaps[many > 0] / many[many > 0]).max()))
 
 
 # ``MeanAveragePrecision`` of boxes and masks, by pycocotools' numbers.

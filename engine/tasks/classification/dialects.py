@@ -112,6 +112,7 @@ class Settings(Aims, frozen=True, kw_only=True):
     k: tuple[int, ...]
     n_bins: int
     max_fpr: float
+    top_share: float
     thresholds: LabelThresholds = ()
     thin_curves: bool
     pr_curve_max_examples: int

@@ -49,7 +49,11 @@ SYMBOLS = {
 """Meaning of the symbols in formulas, in TeX."""
 
 SAME = (
-    "Accuracy=accuracyscore,subsetaccuracy Precision=precisionscore,positivepredictivevalue,ppv"
+    "Specificity=tnr,truenegativerate,selectivity NPV=negativepredictivevalue"
+    " FPR=falsepositiverate,fallout FNR=falsenegativerate,missrate"
+    " ZeroOneLoss=errorrate,misclassificationrate KSStatistic=ks,kolmogorovsmirnov Lift=liftscore"
+    " Gain=cumulativegain Accuracy=accuracyscore,subsetaccuracy"
+    " Precision=precisionscore,positivepredictivevalue,ppv"
     " Recall=recallscore,sensitivity,tpr,truepositiverate Jaccard=jaccardindex"
     " MCC=matthewscorrcoef CohenKappa=kappa"
     " CohenKappaQuadratic=quadratickappa,quadraticweightedkappa,qwk"
@@ -69,8 +73,6 @@ CLOSE: dict[str, str] = {
         "The area under the precision-recall curve by steps, as in average_precision_score, is"
         " 'AP'."
     ),
-    "zerooneloss errorrate misclassificationrate": _COMPLEMENT.format("'Accuracy'"),
-    "fnr missrate": _COMPLEMENT.format("'Recall'"),
     "negbrierscore": _NEGATED.format("'Brier'"),
     "neglogloss": _NEGATED.format("'LogLoss'"),
     "hammingdistance": "'HammingLoss' counts the wrong labels of all datums together.",

@@ -23,6 +23,7 @@ from ....metrics.averages import (
     members,
     present,
     ratio,
+    weighted,
 )
 from ....metrics.registry import Metric
 from ....schemas.arrays import Array
@@ -120,6 +121,59 @@ def _f(beta: float, settings: Settings, right: Array, predicted: Array, actual: 
     r = _recall(settings, right, predicted, actual)
     f = ratio((1 + square) * p * r, square * p + r, settings.zero_division)
     return np.where((p == 0) & (r == 0), 0.0, f)
+
+
+NO_NEGATIVE = "no datum without the label"
+Rate = Callable[[Array, Array, Array, Array], tuple[Array, Array]]
+"""Function from true and false positives, false and true negatives to numerator and denominator."""
+
+
+def _of_datums(view: ScoredView, settings: Settings, *, of: Rate, reason: str) -> list[Cells]:
+    """Compute a rate per label, and its macro, micro and weighted averages.
+
+    Negatives are the datums with a ground truth and without the label.
+    """
+    counts = view.hard
+    negatives = view.judged[:, view.labels.key] - counts.actual
+    tp, fp = counts.right, counts.mistaken
+    parts = tp, fp, counts.missed, negatives - fp
+    top, bottom = of(*parts)
+    value, inside = ratio(top, bottom, settings.zero_division), members(view, settings)
+    rests = {TRIALS: bottom}
+    cells = [label_cells(view, value, present(view, settings), reason, counts.actual, **rests)]
+    sums = [by_key(view, part, inside) for part in parts]
+    averages = {
+        "macro": macro(view, value, inside),
+        "micro": ratio(*of(*sums), settings.zero_division),
+        "weighted": weighted(view, value, inside, counts.actual),
+    }
+    support = by_key(view, counts.actual, inside)
+    return cells + [
+        key_cells(view, mean, reason, average, support=support)
+        for average, mean in averages.items()
+    ]
+
+
+def _datum_rate(
+    name: str, definition: str, of: Rate, formula: str, *, lower: bool = False, reason: str
+) -> Metric:
+    return metric(
+        name,
+        f"{definition} of the hard predictions, per label; tn are the other datums.",
+        f"{_SKLEARN}.confusion_matrix",
+        partial(_of_datums, of=of, reason=reason),
+        params=("zero_division", "multilabel", "decision_threshold", "average"),
+        averages=("macro", "micro", "weighted"),
+        trials=TRIALS,
+        better="lower" if lower else "higher",
+        formula=formula,
+    )
+
+
+def _zero_one_loss(view: ScoredView, settings: Settings) -> list[Cells]:
+    (cells,) = _accuracy(view, settings)
+    loss = 1 - np.asarray(cells.columns["value"])
+    return [msgspec.structs.replace(cells, columns={**cells.columns, "value": loss})]
 
 
 def _accuracy(view: ScoredView, settings: Settings) -> list[Cells]:
@@ -401,6 +455,46 @@ METRICS = (
         f"{_SKLEARN}.jaccard_score",
         trials=lambda right, predicted, actual: predicted + actual - right,
         formula=r"\frac{\text{tp}}{\text{tp} + \text{fp} + \text{fn}}",
+    ),
+    _datum_rate(
+        "Specificity",
+        "tn / (tn + fp)",
+        lambda tp, fp, fn, tn: (tn, tn + fp),
+        r"\frac{\text{tn}}{\text{tn} + \text{fp}}",
+        reason=NO_NEGATIVE,
+    ),
+    _datum_rate(
+        "NPV",
+        "tn / (tn + fn)",
+        lambda tp, fp, fn, tn: (tn, tn + fn),
+        r"\frac{\text{tn}}{\text{tn} + \text{fn}}",
+        reason="the label is predicted for every datum",
+    ),
+    _datum_rate(
+        "FPR",
+        "fp / (fp + tn)",
+        lambda tp, fp, fn, tn: (fp, tn + fp),
+        r"\frac{\text{fp}}{\text{fp} + \text{tn}}",
+        lower=True,
+        reason=NO_NEGATIVE,
+    ),
+    _datum_rate(
+        "FNR",
+        "fn / (fn + tp)",
+        lambda tp, fp, fn, tn: (fn, tp + fn),
+        r"\frac{\text{fn}}{\text{fn} + \text{tp}}",
+        lower=True,
+        reason=NO_TRUTH,
+    ),
+    metric(
+        "ZeroOneLoss",
+        "Share of datums whose hard prediction is not the true label, per key: 1 - Accuracy.",
+        f"{_SKLEARN}.zero_one_loss",
+        _zero_one_loss,
+        params=("multilabel", "decision_threshold"),
+        trials="support",
+        better="lower",
+        formula=r"\frac{1}{n} \sum_d [\hat{y}_d \ne y_d]",
     ),
     metric(
         "BalancedAccuracy",

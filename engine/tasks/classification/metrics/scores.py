@@ -383,7 +383,88 @@ def _threshold_metric(rule: Rule) -> Metric:
     )
 
 
-_THRESHOLDS_METRICS = tuple(map(_threshold_metric, RULES))
+def _ks(view: ScoredView, settings: Settings) -> list[Cells]:
+    """Compute the largest distance of recall and false-positive rate over all thresholds."""
+    curve = curve_of(view, settings)
+    best, at, _ = best_of(curve, _KS, settings)
+    apart = np.abs(at.recall - at.fpr).reshape(view.shape)
+    keep = curve.shown().reshape(view.shape)
+    why = np.where(best.unscored.reshape(view.shape), _NO_SCORE, _ONE_CLASS)
+    return [label_cells(view, apart, keep, why, view.positives)]
+
+
+_KS = Rule(
+    metric="KSStatistic",
+    definition="",
+    formula="",
+    merit=lambda threshold, at, aims: np.abs(at.recall - at.fpr),
+    serves="recall",
+)
+
+
+def _gain(view: ScoredView, settings: Settings, *, lift: bool) -> list[Cells]:
+    """Compute the recall among the share of datums with the highest scores.
+
+    Datums of one score enter in proportion. Source: the cumulative gains chart, Berry and Linoff
+    1999, Mastering Data Mining.
+    """
+    curve, share = curve_of(view, settings), settings.top_share
+    positives = np.asarray(curve.positives, np.float64)
+    total = view.judged[:, view.labels.key].reshape(-1).astype(np.float64)
+    aim = share * total
+    low = np.zeros((2, positives.size))  # datums and positives up to the last point before
+    high = np.full((2, positives.size), np.nan)
+    for points in curve.blocks():
+        segment = segment_of(points.start)
+        seen = points.tp + points.fp
+        before = last_of(points.start, seen <= aim[segment])
+        after = first_of(points.start, seen > aim[segment])
+        here = before >= 0
+        low[:, here] = seen[before[here]], points.tp[before[here]]
+        here = (after >= 0) & np.isnan(high[0])
+        high[:, here] = seen[after[here]], points.tp[after[here]]
+    high = np.where(np.isnan(high), (total, positives), high)
+    part = ratio(aim - low[0], high[0] - low[0], 0.0)
+    gain = ratio(low[1] + part * (high[1] - low[1]), positives).reshape(view.shape)
+    keep = curve.shown().reshape(view.shape)
+    told = parameters(top_share=share)
+    value = gain / share if lift else gain
+    return [label_cells(view, value, keep, _NO_TRUTH, view.positives, parameters=told)]
+
+
+_BY_SHARE = {"chooses": True, "needs": ("scores",)}
+_THRESHOLDS_METRICS = (
+    *map(_threshold_metric, RULES),
+    metric(
+        "KSStatistic",
+        "Kolmogorov-Smirnov distance of the scores of datums with and without the label: the"
+        " largest distance of recall and false-positive rate over all thresholds.",
+        "scipy.stats.ks_2samp",
+        _ks,
+        formula=r"\max_\tau \left|R(\tau) - \text{FPR}(\tau)\right|",
+        **_BY_SHARE,
+    ),
+    metric(
+        "Gain",
+        "Recall among the top_share of datums with the highest scores; datums of one score enter in"
+        " proportion.",
+        "cumulative gains chart",
+        partial(_gain, lift=False),
+        params=("top_share",),
+        formula=r"R(\tau_q)",
+        **_BY_SHARE,
+    ),
+    metric(
+        "Lift",
+        "Gain divided by top_share: how much more often the label is true there than anywhere.",
+        "cumulative lift chart",
+        partial(_gain, lift=True),
+        params=("top_share",),
+        range=(0.0, np.inf),
+        formula=r"\frac{R(\tau_q)}{q}",
+        **_BY_SHARE,
+    ),
+)
 
 
 # Classification by probabilities: log loss, Brier score and calibration.
