@@ -133,6 +133,11 @@ def test_sums_and_order_statistics_of_resamples_are_those_of_repeated_rows() -> 
                 assert value == pytest.approx(numpy_statistics(values)[name], abs=1e-9)
 
 
+def _renumbered(table: pl.DataFrame) -> pl.DataFrame:
+    """Give datums other ids, and thereby another order."""
+    return table.with_columns(datum_id=-pl.col("datum_id"))
+
+
 class TestTables:
     def test_the_columns_tell_the_task(self) -> None:
         assert ee.score(long()).value("COMET") == 2.0
@@ -195,9 +200,18 @@ class TestTables:
                 "value": rng.normal(size=200) * 10.0 ** rng.integers(-8, 8, 200),
             }
         )
+        self.same_in_any_order(table)
+
+    def test_ties_of_unequal_weights_are_in_one_order(self) -> None:
+        rng = np.random.default_rng(4)
+        ids, values = range(50), rng.integers(0, 4, 50)
+        table = pl.DataFrame({"datum_id": ids, "metric": "m", "value": values})
+        self.same_in_any_order(table.with_columns(weight=pl.Series(rng.random(50))))
+
+    def same_in_any_order(self, table: pl.DataFrame) -> None:
         one, other = (
             ee.score(some, statistics=EVERY).metrics
-            for some in (table, table.sample(fraction=1, shuffle=True, seed=1))
+            for some in (table, _renumbered(table).sample(fraction=1, shuffle=True, seed=1))
         )
         assert_frame_equal(one, other, check_exact=True)
 

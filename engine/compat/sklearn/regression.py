@@ -170,10 +170,10 @@ def _explained(
 ) -> Any:
     if not force_finite:
         raise invalid("force_finite", force_finite, "scores of constant targets are 1 or 0 here.")
-    value, *rest = _values(metric, y_true, y_pred, sample_weight)
+    value, true, weight = _values(metric, y_true, y_pred, sample_weight)
     if _few(value, metric):
         return math.nan
-    return _average(value, multioutput, (rest[0], rest[1]))
+    return _average(value, multioutput, (true, weight))
 
 
 def r2_score(

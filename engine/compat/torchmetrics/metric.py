@@ -478,7 +478,8 @@ class MatthewsCorrCoef(_Classification):
         if self.n_labels == 2:
             rows = self._table("rows")
             code = 2 * rows["actual"].to_numpy() + rows["predicted"].to_numpy()
-            found = _of_one_class(*np.bincount(code, minlength=4).tolist(), found)
+            tn, fp, fn, tp = map(int, np.bincount(code, minlength=4))
+            found = _of_one_class(tn, fp, fn, tp, found)
         return result(found)
 
 

@@ -169,9 +169,9 @@ def _by_order(rows: PairedView, of: Callable[[Array], Any]) -> Array:
 def quantile(rows: Paired, weight: Array | None, level: float) -> float:
     """Return a quantile, linearly interpolated as NumPy does by default.
 
-    With sample weights, a value has the level A / (A + B), where A is the weight of all smaller
-    and B that of all larger values; equal weights give the unweighted quantile. In resamples a
-    datum counts as often as it was drawn.
+    With sample weights, a value has the level A / (A + B), where A is the weight of all values
+    before it and B that of all after it, by value, then by weight; equal weights give the
+    unweighted quantile. In resamples a datum counts as often as it was drawn.
 
     Args:
         rows: at least one.
@@ -185,7 +185,8 @@ def quantile(rows: Paired, weight: Array | None, level: float) -> float:
         high = min(low + 1, values.size - 1)
         values = np.partition(values, (low, high))
         return _between(float(values[low]), float(values[high]), place - low)
-    order = np.argsort(values, kind="stable")
+    ties = np.zeros(values.size) if rows.weight is None else rows.weight
+    order = np.lexsort((ties, values))
     values = values[order]
     if rows.weight is None:
         assert weight is not None

@@ -432,7 +432,7 @@ def _gain(view: ScoredView, settings: Settings, *, lift: bool) -> list[Cells]:
     return [label_cells(view, value, keep, _NO_TRUTH, view.positives, parameters=told)]
 
 
-_BY_SHARE = {"chooses": True, "needs": ("scores",)}
+_BY_SHARE: dict[str, Any] = {"chooses": True, "needs": ("scores",)}
 _THRESHOLDS_METRICS = (
     *map(_threshold_metric, RULES),
     metric(
