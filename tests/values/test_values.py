@@ -18,6 +18,7 @@ from evalengine.jobs.gates import parse_gate, parse_gates, refuse_unknown
 from evalengine.jobs.verdicts import judge_gates, numbers_of
 from evalengine.plan.planner import make_plan
 from evalengine.schemas.options import Options
+from evalengine.tally.draws import Draws
 
 THREE = {"datum_id": [1, 2, 3], "metric": ["COMET"] * 3, "value": [0.5, 1.5, 4.0]}
 EVERY = ["mean", "sum", "median", "std", "min", "max", "p5", "p95", "p99.9"]
@@ -111,26 +112,31 @@ def test_a_share_of_datums_has_wilsons_interval() -> None:
     assert rows["points"]["lower"] != pytest.approx(rows["ok"]["lower"])
 
 
-def test_sums_and_order_statistics_of_resamples_are_those_of_repeated_rows() -> None:
-    table = pl.DataFrame({"datum_id": range(4), "v": [1.0, 2.0, 4.0, 8.0]})
-    from evalengine.tally.draws import Draws
-    from evalengine.tasks.values.metrics import _compute
-
-    card = ee.score(
-        table, task="values", statistics=EVERY, intervals=0.95, draws=20, value_columns=["v"]
-    )
+@pytest.mark.parametrize("weighs", [False, True])
+def test_statistics_of_resamples_are_those_of_repeated_rows(weighs: bool) -> None:
+    table = pl.DataFrame({"datum_id": range(6), "v": [1.0, 2.0, 4.0, 8.0, 4.0, -1.0]})
+    weight = np.array([0.5, 2.0, 1.0, 0.25, 3.0, 0.0])
+    how: dict[str, Any] = {"value_columns": ["v"], "statistics": EVERY}
+    own = {"weight": weight} if weighs else {}
+    card = ee.score(table.with_columns(**own), **how, intervals=0.95, draws=20)
     tallied = card.tallied
     view = tallied.plan.does.view(tallied.tallies, tallied.plan.settings)
     draws = Draws(0, 0, 20, tallied.tallies.datums.keys)
-    found = _compute("v", view.drawn(draws), tallied.plan.settings)
+    (metric,) = tallied.plan.metrics
+    found = metric.compute(view.drawn(draws), tallied.plan.settings)
     for d in range(20):
-        values = table["v"].to_numpy().repeat(draws.weights[:, d])
+        rows = np.arange(6).repeat(draws.weights[:, d])
+        again = table[rows].with_columns(datum_id=pl.int_range(rows.size))
+        own = {"weight": pl.Series(weight[rows])} if weighs else {}
+        want = {} if not rows.size else _values_of(ee.score(again.with_columns(**own), **how))
         for cells in found:
-            value, name = cells.columns["value"][d], cells.columns["statistic"]
-            if values.size < 1 + (name == "std"):
-                assert math.isnan(value)
-            else:
-                assert value == pytest.approx(numpy_statistics(values)[name], abs=1e-9)
+            value = cells.columns["value"][d]
+            expected = want.get(cells.columns["statistic"])
+            assert value == pytest.approx(math.nan if expected is None else expected, nan_ok=True)
+
+
+def _values_of(card: ee.Scorecard) -> dict[str, float]:
+    return dict(card.metrics.select("statistic", "value").iter_rows())
 
 
 def _renumbered(table: pl.DataFrame) -> pl.DataFrame:

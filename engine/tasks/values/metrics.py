@@ -47,7 +47,25 @@ def _rows_of(stats: Stats, name: str) -> Paired:
         datum = np.flatnonzero(known).astype(np.int32)
         value, weight = value[datum], None if weight is None else weight[datum]
     key = np.zeros(datum.size, np.int32)
-    return Paired(datum, key, value, np.zeros(datum.size), weight, {})
+    beside = {} if weight is None else {_OWN: weight}
+    return Paired(datum, key, value, np.zeros(datum.size), weight, beside)
+
+
+_OWN = "own"
+"""Column of the weights of single datums, which resamples do not multiply."""
+
+
+def _weighing(rows: PairedView) -> Array:
+    """Count the rows of a weight above 0, with the multiplicity of resamples, [group, 1]."""
+    if rows.whole.weight is None:
+        return rows.rows
+
+    def one(some: Paired) -> Array:
+        out = np.zeros(some.target.size)
+        np.divide(1.0, some.beside[_OWN], out=out, where=some.beside[_OWN] > 0)
+        return out
+
+    return np.rint(rows.total("rows", one)).astype(np.int64)
 
 
 class _Rows(msgspec.Struct, frozen=True):
@@ -155,7 +173,7 @@ def _sum(rows: PairedView) -> Array:
 def _std(rows: PairedView) -> Array:
     """Sample standard deviation; n counts rows, so that it does not depend on the weights' unit."""
     squares, powers = rows.comoment("target", "target")
-    n = rows.rows
+    n = _weighing(rows)
     share = np.full(n.shape, np.nan)
     np.divide(n, n - 1, out=share, where=n > 1)
     with np.errstate(over="ignore"):
@@ -242,7 +260,7 @@ def _compute(name: str, view: ValuesView, settings: Settings) -> list[Cells]:
         large = np.isinf(value)
         why = np.where(scored > 0, NO_WEIGHT, NO_VALUE)
         if statistic == "std":
-            why = np.where(scored == 1, ONE_VALUE, why)
+            why = np.where(_weighing(rows)[:, 0] == 1, ONE_VALUE, why)
         columns: dict[str, Array | str | float | None] = {
             "metric": name,
             "statistic": statistic,
