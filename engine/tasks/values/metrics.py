@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -133,8 +133,9 @@ class ValuesView(StatsView):
             assert status is not None
             return np.asarray(status[1] != STATUS.index(ABSENT))
 
-        if isinstance(self.tally, Stats) and here(self.tally).all():
-            return self.support
+        assert column.status is not None
+        if isinstance(self.tally, Stats) and not column.status[1].any():  # all have a value
+            return self.rows(name).rows[:, 0]
         return self.integer_sums("", here, "")[:, 0]
 
     def is_share(self, name: str) -> bool:
@@ -144,6 +145,9 @@ class ValuesView(StatsView):
         return is_share(self.tally, name)
 
 
+_FEW = 1000
+
+
 def is_share(tally: Any, name: str) -> bool:
     """Return whether all values of a metric are 0 or 1, of one weight, and there are some."""
     some, weighs = False, weight_of(name) in tally.columns
@@ -151,8 +155,9 @@ def is_share(tally: Any, name: str) -> bool:
         value = stats.columns[name][0].values[:, 0, 0]
         known = stats.counted & ~np.isnan(value)
         value = value[known]
-        if not ((value == 0) | (value == 1)).all():
-            return False
+        for few in (value[:_FEW], value):  # most numbers differ from 0 and 1 soon
+            if not ((few == 0) | (few == 1)).all():
+                return False
         if weighs and not (stats.columns[weight_of(name)][0].values[known] == 1).all():
             return False
         some = some or value.size > 0
@@ -184,8 +189,8 @@ def _by_order(rows: PairedView, of: Callable[[Array], Any]) -> Array:
     return rows.by_cell(lambda some, weight: float(of(some.target)))
 
 
-def quantile(rows: Paired, weight: Array | None, level: float) -> float:
-    """Return a quantile, linearly interpolated as NumPy does by default.
+def quantiles(rows: Paired, weight: Array | None, levels: Sequence[float]) -> list[float]:
+    """Return quantiles, linearly interpolated as NumPy does by default.
 
     With sample weights, a value has the level A / (A + B), where A is the weight of all values
     before it and B that of all after it, by value, then by weight; equal weights give the
@@ -194,25 +199,30 @@ def quantile(rows: Paired, weight: Array | None, level: float) -> float:
     Args:
         rows: at least one.
         weight: float64 [n], above 0, times the multiplicity in a resample; None for 1.
-        level: in [0, 1].
+        levels: in [0, 1].
     """
     values = rows.target
     if weight is None and rows.weight is None:
-        place = level * (values.size - 1)
-        low = int(place)
-        high = min(low + 1, values.size - 1)
-        values = np.partition(values, (low, high))
-        return _between(float(values[low]), float(values[high]), place - low)
+        places = [level * (values.size - 1) for level in levels]
+        ends = [(int(place), min(int(place) + 1, values.size - 1)) for place in places]
+        values = np.partition(values, sorted({end for pair in ends for end in pair}))
+        return [
+            _between(float(values[low]), float(values[high]), place - low)
+            for (low, high), place in zip(ends, places, strict=True)
+        ]
     ties = np.zeros(values.size) if rows.weight is None else rows.weight
     order = np.lexsort((ties, values))
     values = values[order]
     if rows.weight is None:
         assert weight is not None
         drawn = np.cumsum(weight[order])
-        place = level * (drawn[-1] - 1)
-        low = int(place)
-        at = np.searchsorted(drawn, [low, min(low + 1, drawn[-1] - 1)], side="right")
-        return _between(float(values[at[0]]), float(values[at[1]]), place - low)
+        found = []
+        for level in levels:
+            place = level * (drawn[-1] - 1)
+            low = int(place)
+            at = np.searchsorted(drawn, [low, min(low + 1, drawn[-1] - 1)], side="right")
+            found.append(_between(float(values[at[0]]), float(values[at[1]]), place - low))
+        return found
     own = rows.weight[order]
     ratio = np.ones(own.size) if weight is None else weight[order] / own
     times = np.rint(ratio).astype(np.int64)
@@ -220,10 +230,10 @@ def quantile(rows: Paired, weight: Array | None, level: float) -> float:
     some = own > 0
     values, own = values[some], own[some]
     if values.size < 2:
-        return float(values[0]) if values.size else float("nan")
+        return [float(values[0]) if values.size else float("nan")] * len(levels)
     below = np.cumsum(own) - own
     above = np.cumsum(own[::-1])[::-1] - own
-    return float(np.interp(level, below / (below + above), values))
+    return [float(one) for one in np.interp(levels, below / (below + above), values)]
 
 
 def _between(low: float, high: float, share: float) -> float:
@@ -231,10 +241,22 @@ def _between(low: float, high: float, share: float) -> float:
     return low if low == high or not share else low * (1 - share) + high * share
 
 
+def _quantiles(rows: PairedView, levels: Sequence[float]) -> list[Array]:
+    """Return quantiles of every cell; all levels from one partition of its values."""
+    found: list[list[float]] = []
+
+    def first(some: Paired, weight: Array | None) -> float:
+        found.append(quantiles(some, weight, levels))
+        return found[-1][0]
+
+    out = [rows.by_cell(first)]
+    for i in range(1, len(levels)):
+        rest = iter(found)  # cells come in the same order
+        out.append(rows.by_cell(lambda some, weight: next(rest)[i]))  # noqa: B023
+    return out
+
+
 def _statistic(name: str, rows: PairedView) -> Array:
-    level = level_of(name)
-    if level is not None:
-        return rows.by_cell(lambda some, weight: quantile(some, weight, level))
     simple = {"mean": _mean, "sum": _sum, "std": _std}
     return simple[name](rows) if name in simple else _by_order(rows, getattr(np, name))
 
@@ -254,9 +276,13 @@ def _compute(name: str, view: ValuesView, settings: Settings) -> list[Cells]:
     scored = rows.rows[:, 0]
     support = scored if view.draws is not None else view.measured(name)
     trials = scored if view.is_share(name) else np.full(scored.shape, np.nan)
+    levels = {one: level for one in settings.statistics if (level := level_of(one)) is not None}
+    of_levels = _quantiles(rows, [*levels.values()]) if levels else []
+    by_level = dict(zip(levels, of_levels, strict=True))
     out = []
     for statistic in settings.statistics:
-        value = _statistic(statistic, rows)[:, 0]
+        value = by_level[statistic] if statistic in by_level else _statistic(statistic, rows)
+        value = value[:, 0]
         large = np.isinf(value)
         why = np.where(scored > 0, NO_WEIGHT, NO_VALUE)
         if statistic == "std":
