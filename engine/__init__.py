@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .jobs.running import run_job
     from .judge.judging import judge
     from .metrics.own import metric
+    from .planning import find_plan
     from .schemas.errors import (
         EndpointError,
         EvalengineError,
@@ -62,6 +63,7 @@ _HOMES = {
     "find_errors": "findings.errors",
     "find_label_errors": "findings.label_errors",
     "find_limits": "findings.bounds",
+    "find_plan": "planning",
     "find_slices": "findings.slices",
     "find_thresholds": "findings.thresholds",
     "metrics_table": "api",
@@ -123,6 +125,7 @@ __all__ = [
     "find_errors",
     "find_label_errors",
     "find_limits",
+    "find_plan",
     "find_slices",
     "find_thresholds",
     "fuse",

@@ -157,7 +157,7 @@ def compare(
         asked = msgspec.structs.replace(asked, cluster=cluster)
     tallied = _same_metrics(tallied, chosen)
     by, notes = _same_slices(tallied, chosen)
-    tallied = {name: _with_keys(name, run, asked, by) for name, run in tallied.items()}
+    tallied = {name: with_keys(name, run, asked, by) for name, run in tallied.items()}
     told, warnings = _same_truth(cards, tallied)
     notes += told
     leader = next(iter(cards.values()))
@@ -177,7 +177,7 @@ def compare(
         missing=missing,
     )
     if own:
-        own = {name: _with_keys(name, run, asked, by) for name, run in own.items()}
+        own = {name: with_keys(name, run, asked, by) for name, run in own.items()}
         first_own = next(iter(own.values())).plan
         ways = {metric.name: _better(first_own, metric) for metric in first_own.metrics}
         directions |= ways
@@ -323,7 +323,7 @@ def margins(
     runs, own, _ = _own_metrics(runs, options.replace(metrics=None))
     runs = _same_metrics(runs, options.replace(metrics=None))
     first, second = (
-        _narrowed(_with_keys(name, run, asked, run.plan.options.by), metrics, by)
+        _narrowed(with_keys(name, run, asked, run.plan.options.by), metrics, by)
         for name, run in runs.items()
     )
     truth_of = first.plan.does.truth
@@ -334,7 +334,7 @@ def margins(
     if not own:
         return found
     one, other = (
-        _narrowed(_with_keys(name, run, asked, run.plan.options.by), metrics, by)
+        _narrowed(with_keys(name, run, asked, run.plan.options.by), metrics, by)
         for name, run in own.items()
     )
     rows = margins_between(one, other, 0, asked).rows
@@ -576,7 +576,7 @@ def _same_slices(
     return shared, [message] if lone else []
 
 
-def _with_keys(name: str, run: Tallied, asked: Wanted, by: tuple[str, ...]) -> Tallied:
+def with_keys(name: str, run: Tallied, asked: Wanted, by: tuple[str, ...]) -> Tallied:
     """Restrict a run to some slices and add the resampling keys of its datums."""
     datums = run.tallies.datums
     if asked.cluster is not None and asked.cluster not in datums.slices.columns:

@@ -356,6 +356,7 @@ def results() -> dict[str, Any]:
         "find_errors": ee.find_errors(boxes, truths),
         "find_label_errors": ee.find_label_errors(boxes, truths),
         "find_limits": ee.find_limits(boxes, truths, metrics=["mAP"]),
+        "find_plan": ee.find_plan(boxes, truths, metrics=["mAP"], half_width=0.1, draws=20),
         "find_slices": ee.find_slices(table, metrics=["F1"], least=5),
         "find_thresholds": ee.find_thresholds(table, draws=20),
         "fuse": ee.fuse([{"q": {"a": 1.0, "b": 0.5}}] * 2),

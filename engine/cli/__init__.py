@@ -31,6 +31,7 @@ from .findings import (
     explain,
     label_errors,
     limits,
+    plan,
     slices,
     thresholds,
 )
@@ -260,6 +261,7 @@ for _command in (
     errors,
     label_errors,
     limits,
+    plan,
     slices,
     thresholds,
     calibration,

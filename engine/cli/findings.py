@@ -333,6 +333,30 @@ def slices(found: Any, form: str) -> None:
     print_finding(found, form)
 
 
+@_command(
+    "planning.find_plan",
+    click.option("--half-width", type=float, metavar="WIDTH", help="Half of an interval's length."),
+    click.option("--detect", type=float, metavar="DIFFERENCE", help="Difference to find."),
+    click.option(
+        "--power", type=float, default=0.8, show_default=True, help="Probability of finding it."
+    ),
+    click.option("--against", metavar="RUN", type=click.Path(), help="The run to compare with."),
+    with_format,
+)
+def plan(found: Any, form: str) -> None:
+    """Plan how many datums, clusters and positives are needed, from a pilot RUN.
+
+    --half-width is for the interval of each number. --detect is for a comparison of two runs over
+    the same datums: --against is a second pilot run. `factor` is the needed data as a multiple of
+    these.
+
+    \b Example:
+      evalengine plan runs/pilot --half-width 0.01
+      evalengine plan runs/new --against runs/old --detect 0.005 --power 0.9 --cluster video
+    """
+    print_finding(found, form)
+
+
 def _one_rule(output: str | None, options: Any, **_: Any) -> None:
     if output is not None and len(options.metrics or ()) != 1:
         raise click.UsageError("--output is of one rule: name it with --metric.")

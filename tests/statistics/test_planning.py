@@ -1,0 +1,101 @@
+"""Plans: data that intervals and comparisons need, checked by making that much data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from refusals import refused
+from scipy import stats
+
+import evalengine as ee
+
+
+def table(n: int, seed: int, right: float = 0.8, **columns: Any) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    target = rng.choice(["a", "b", "b", "b"], n)
+    other = np.where(target == "a", "b", "a")
+    prediction = np.where(rng.random(n) < right, target, other)
+    return pl.DataFrame(
+        {"datum_id": range(n), "target": target, "prediction": prediction, **columns}
+    )
+
+
+def width(frame: pl.DataFrame, metric: str, **row: Any) -> float:
+    card = ee.score(frame, metrics=[metric], task="classification", intervals=0.95, draws=500)
+    rows = card.metrics.filter(**row) if row else card.metrics
+    low, high = rows.select("lower", "upper").row(0)
+    return (high - low) / 2
+
+
+@pytest.mark.parametrize(("metric", "row"), [("Accuracy", {}), ("F1", {"label_value": "a"})])
+def test_planned_data_have_the_width(metric: str, row: dict[str, Any]) -> None:
+    pilot = table(2000, 0)
+    plan = ee.find_plan(pilot, metrics=[metric], task="classification", half_width=0.01, draws=500)
+    frame = plan.frame.filter(**row) if row else plan.frame
+    assert width(table(frame["datums"][0], 1), metric, **row) == pytest.approx(0.01, rel=0.1)
+
+
+def test_proportions_are_wilsons_at_any_size() -> None:
+    pilot = table(40, 2)
+    frame = ee.find_plan(pilot, metrics=["Accuracy"], task="classification", half_width=0.2).frame
+    n = frame["datums"][0]
+    p = frame["value"][0]
+    z = stats.norm.ppf(0.975)
+
+    def half(n: float) -> float:
+        return z / (1 + z * z / n) * (p * (1 - p) / n + z * z / 4 / n / n) ** 0.5
+
+    assert half(n) <= 0.2 < half(n - 1)
+
+
+def test_positives_and_clusters_scale_with_the_datums() -> None:
+    pilot = table(600, 3, doc=np.arange(600) // 6)
+    frame = ee.find_plan(
+        pilot, metrics=["Recall"], task="classification", half_width=0.02, cluster="doc"
+    ).frame.filter(label_value="a")
+    row = frame.row(0, named=True)
+    assert row["datums"] == pytest.approx(600 * row["factor"], abs=1)
+    assert row["clusters"] == pytest.approx(100 * row["factor"], abs=1)
+    many = pilot.filter(target="a").height
+    assert row["positives"] == pytest.approx(many * row["factor"], abs=1)
+
+
+def test_a_planned_comparison_finds_the_difference() -> None:
+    runs = [table(500, seed, right) for seed, right in ((4, 0.8), (4, 0.84))]
+    plan = ee.find_plan(
+        runs[1], against=runs[0], metrics=["Accuracy"], task="classification", detect=0.04,
+        draws=500,
+    )  # fmt: skip
+    n = plan.frame["datums"][0]
+    found = 0
+    for seed in range(40):
+        both = [table(n, seed, right) for right in (0.8, 0.84)]
+        p = ee.compare(*both, metrics=["Accuracy"], task="classification", test="mcnemar", draws=20)
+        found += p.differences["p"][0] < 0.05
+    assert found >= 22  # power 0.8 gives 32 of 40
+
+
+def test_saved_runs_without_intervals_can_be_planned(tmp_path: Any) -> None:
+    card = ee.score(table(200, 5), metrics=["Accuracy"], task="classification")
+    card.save(tmp_path / "run")
+    plan = ee.find_plan(tmp_path / "run", half_width=0.03)
+    assert plan.frame["datums"][0] > 200
+    assert "0.03" in repr(plan)
+
+
+@pytest.mark.parametrize(
+    ("asked", "refusal"),
+    [
+        ({}, {"code": "option_missing"}),
+        ({"half_width": 0.1, "detect": 0.1}, {"code": "options_conflict"}),
+        ({"half_width": -1}, {"code": "option_value"}),
+        ({"half_width": 0.1, "power": 1.0}, {"code": "option_value"}),
+        ({"detect": 0.1}, {"code": "option_missing", "option": "against"}),
+    ],
+)
+def test_aims_that_are_none(asked: dict[str, Any], refusal: dict[str, Any]) -> None:
+    with refused(**refusal):
+        ee.find_plan(table(30, 6), task="classification", **asked)
