@@ -49,6 +49,7 @@ _FREE = (
     "by",
     "task",
     "human",
+    "spread",
     "label_next",
 )
 """Options in which runs that are compared may differ."""

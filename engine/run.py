@@ -278,6 +278,8 @@ def score_opened(
                     )
                     if plan.does.judge and not held and disk is None:
                         _judge_the_judge(result, options)
+                    if options.spread is not None and not held and disk is None:
+                        _compare_groups(result, options)
                     return _scored(run, result, options, held=held or disk is not None)
             finally:
                 workers.close()
@@ -312,9 +314,18 @@ def score_opened(
     result.seconds = {"read": loaded - run.begun, **tallies.seconds}
     if plan.does.judge and not held and disk is None:
         _judge_the_judge(result, options)
+    if options.spread is not None and not held and disk is None:
+        _compare_groups(result, options)
     if values is not None:
         result.values = own_rows.with_slices(values, tallies.datums, None)
     return _scored(run, result, options, held=held or disk is not None)
+
+
+def _compare_groups(result: Result, options: Options) -> None:
+    from .statistics.spread import add_spread
+
+    step("comparing groups")
+    add_spread(result, options)
 
 
 def _judge_the_judge(result: Result, options: Options) -> None:
@@ -335,7 +346,7 @@ def _judge_the_judge(result: Result, options: Options) -> None:
 
 
 _NOT_OF_LABELS = (
-    *("by", "where", "columns", "human", "label_next", "memory_limit", "scratch"),
+    *("by", "spread", "where", "columns", "human", "label_next", "memory_limit", "scratch"),
     *("intervals", "draws", "seed", "cluster", "method"),
 )
 """Options of a run that do not apply to its table of human labels."""
@@ -567,6 +578,8 @@ def card_of_tallies(
     result = msgspec.structs.replace(result, **fields)
     if plan.does.judge:
         _judge_the_judge(result, options)
+    if options.spread is not None:
+        _compare_groups(result, options)
     return _card(result, options, messages + messages_of(result.notes))
 
 

@@ -15,6 +15,7 @@ class Named(TypedDict, total=False):
     dialect: str | None
     metrics: str | Iterable[str] | None
     by: str | Iterable[str] | None
+    spread: str | None
     where: Mapping[str, str] | str | None
     columns: Mapping[str, str] | None
     label_map: Any

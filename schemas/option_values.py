@@ -452,6 +452,8 @@ def make_options(base: Options | Mapping[str, Any] | None = None, **given: Any) 
         raise OptionError(f"option {name}: {error}", code="option_value", option=name) from None
     if options.threads is not None:
         checked("threads", options.threads)
+    if options.spread is not None and options.spread not in options.by:
+        options = msgspec.structs.replace(options, by=(*options.by, options.spread))
     return msgspec.structs.replace(options, **untyped) if untyped else options
 
 
@@ -657,9 +659,12 @@ class Wanted(msgspec.Struct, frozen=True):
     cluster: str | None
 
 
-def _labelling(options: Options) -> bool:
-    """Whether human labels read the seed and the cluster."""
-    return options.human is not None or options.label_next is not None
+def _read_without_intervals(options: Options) -> tuple[str, ...]:
+    """Options of intervals that human labels and the spread over groups read, too."""
+    if options.spread is not None:
+        return "draws", "seed", "cluster"
+    labels = options.human is not None or options.label_next is not None
+    return ("seed", "cluster") if labels else ()
 
 
 def wanted(options: Options) -> Wanted | None:
@@ -671,7 +676,7 @@ def wanted(options: Options) -> Wanted | None:
     if options.intervals is None:
         for name in ("draws", "seed", "cluster", "method"):
             given = getattr(options, name)
-            if given is not None and (name in ("draws", "method") or not _labelling(options)):
+            if given is not None and name not in _read_without_intervals(options):
                 raise OptionError(
                     f"{option(name, given)} is of intervals: add {option('intervals', 0.95)}.",
                     code="option_unread",

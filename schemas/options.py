@@ -188,6 +188,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         dialect: Named rule set: standard, or the reference to agree with. E.g. coco
         metrics: Metrics to compute; the task's default set unless given.
         by: Slice columns; 'a*b' crosses two. E.g. weather*camera
+        spread: Slice column over whose values every metric is compared: lowest, highest,
+            difference, ratio, and what equal groups would show. E.g. gender
         where: SQL condition on rows, applied to every side that has its columns; or one per side
             under 'predictions' and 'ground_truths'. E.g. score > 0.1
         columns: Own column names: {'mine': 'datum_id'}. E.g. mine=datum_id
@@ -342,6 +344,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     dialect: Annotated[str, Option(RUN)] = "standard"
     metrics: Annotated[tuple[str, ...] | None, Option(RUN)] = None
     by: Annotated[tuple[str, ...], Option(RUN)] = ()
+    spread: Annotated[str | None, Option(RUN)] = None
     where: Annotated[dict[str, str] | str | None, Option(RUN)] = None
     columns: Annotated[dict[str, str] | None, Option(NAMES)] = None
     label_map: Annotated[Any, Option(NAMES)] = None

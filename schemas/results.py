@@ -228,6 +228,29 @@ TO_LABEL: Schema = {
 Filled in, the table is that of the option ``human``.
 """
 
+SPREAD: Schema = {
+    **{
+        name: METRICS[name]
+        for name in METRICS
+        if name not in ("value", "lower", "upper", "support", "scored", "reason", "slice_value")
+    },
+    "groups": pl.Int64,
+    "lowest": pl.Float64,
+    "lowest_group": pl.String,
+    "highest": pl.Float64,
+    "highest_group": pl.String,
+    "difference": pl.Float64,
+    "ratio": pl.Float64,
+    "expected": pl.Float64,
+    "expected_95": pl.Float64,
+    "excess": pl.Float64,
+}
+"""How far each number differs between groups: one row per number, over the values of one slice.
+
+``expected`` and ``expected_95`` are mean and 95 % point of the difference between groups of these
+sizes that are equal; ``excess`` is the difference minus ``expected``, at least 0.
+"""
+
 FRAMES: dict[str, Schema] = {
     "metrics": METRICS,
     "curves": CURVES,
@@ -239,6 +262,7 @@ FRAMES: dict[str, Schema] = {
     "per_datum": PER_DATUM,
     "limits": LIMITS,
     "to_label": TO_LABEL,
+    "spread": SPREAD,
 }
 
 

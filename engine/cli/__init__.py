@@ -45,7 +45,7 @@ _FORMATS = (*FORMATS, "github")
 _EXPORTS = ("coco", "continuous-eval", "panoptic", "phoenix", "ragas", "remem", "trec", "valor")
 _FRAMES = (
     *("metrics", "curves", "examples", "confusion", "outcomes", "errors", "per_datum"),
-    "to_label",
+    *("to_label", "spread"),
 )
 _LISTINGS = ("text", "json", "csv", "markdown")
 

@@ -12,6 +12,7 @@ import msgspec
 from .. import dialects, metrics, tasks
 from ..ingest.problems import listing
 from ..metrics.own import names as own_names
+from ..metrics.registry import group_of
 from ..plan import planner
 from ..report.tables import any_title, by_title
 from ..schemas.errors import OptionError, unknown
@@ -30,11 +31,14 @@ from ..scorecard.lookup import KEYS, SHORT
 #     bound      = number | "baseline" [ ( "+" | "-" | "*" ) number ]
 #
 # A condition's name is a column of the metrics frame, a slice column, ``label`` or ``iou``; ``*``
-# means every value, each of which has to pass. With ``surely`` the low end of the number's
-# interval has to reach the bound, or the high end for ``<`` and ``<=``; with a baseline it is the
-# interval of the difference, over resamples that both runs share.
+# means every value, each of which has to pass; ``* spread`` of a slice means by how much the
+# number differs between its values, less what equal groups would show. With ``surely`` the low end
+# of the number's interval has to reach the bound, or the high end for ``<`` and ``<=``; with a
+# baseline it is the interval of the difference, over resamples that both runs share.
 
 EACH = "*"
+SPREAD = "* spread"
+"""Value of a slice in gates on the difference between its groups, less that of equal groups."""
 COVERAGE = "coverage"
 """Name in gates for the share of rows that could be scored: the minimum over metrics, or with
 ``metric=NAME`` that of one.
@@ -205,6 +209,8 @@ def _can_be_sure(gate: Gate) -> None:
             "the interval is one of the difference to the baseline, not of a share of it: write"
             " baseline - 0.01 surely"
         )
+    elif _on_spread(gate):
+        why = "the spread between groups has no interval, but what equal groups show is taken off"
     elif gate.metric.casefold() == COVERAGE:
         why = f"{COVERAGE} is a count of this run's rows, without an interval: omit surely"
     if why:
@@ -236,11 +242,16 @@ def refuse_unknown(gates: Sequence[Gate], plan: planner.Plan, own: Sequence[str]
         return
     for gate in gates:
         known_name = gate.metric.casefold() == COVERAGE or any_title(gate.metric)
+        known_name |= any(group_of(task, gate.metric) for task in tasks.NAMES) and _on_spread(gate)
         if not known_name and not any(metrics.has(task, gate.metric) for task in tasks.NAMES):
             known = {name for task in tasks.NAMES for name in metrics.names(task)}
             known |= {*own, *(metric.name for metric in plan.metrics)}
             if gate.metric.partition(".")[0] not in known:
                 raise unknown("metric", gate.metric, known, before=f"gate {gate.text!r}: ")
+
+
+def _on_spread(gate: Gate) -> bool:
+    return any(value == SPREAD for _, value in gate.conditions)
 
 
 def _bare(text: str) -> str:
@@ -273,7 +284,14 @@ def check_gates(gates: Sequence[Gate], options: Options) -> None:
         OptionError: suggests the nearest name.
     """
     for gate in gates:
-        for name, _ in gate.conditions:
+        for name, value in gate.conditions:
+            if value == SPREAD and options.spread != name:
+                raise OptionError(
+                    f"gate {gate.text!r} is on the spread over {name!r}: add"
+                    f" {option('spread', name)}.",
+                    code="option_missing",
+                    option="spread",
+                )
             own = gate.metric.casefold() == COVERAGE and name == "metric"
             if name not in (*CONDITIONS, *options.by) and not own:
                 raise unknown(
@@ -367,6 +385,8 @@ def _makes(plan: planner.Plan, gate: Gate) -> bool:
     settled = {SHORT.get(name, name) for name, _ in gate.conditions}
     if by_title(plan.task, plan.dialect.name, gate.metric, settled, made) is not None:
         return True
+    if _on_spread(gate) and (needed := group_of(plan.task, gate.metric)) is not None:
+        return {*needed(plan.options)} <= {*made}
     name = gate.metric.partition("@")[0].casefold()
     # Metrics of several numbers (PrecisionRecallF1) have rows by the words of their name.
     words = [word for one in made for word in (one, *_WORD.findall(one))]

@@ -21,7 +21,7 @@ from ..schemas.contract import PREDICTIONS
 from ..schemas.errors import OptionError, ResultError, unknown
 from ..schemas.option_values import LEVEL, wanted
 from ..schemas.options import Options
-from ..schemas.results import frame_schema
+from ..schemas.results import frame_schema, in_schema
 from ..scorecard.card import Scorecard
 from ..scorecard.lookup import KEYS, SHORT, ambiguous, chosen_rows
 from ..scorecard.storage import tally_bytes
@@ -30,7 +30,7 @@ from ..statistics.comparison import Comparison
 from ..statistics.intervals import EXACT, NOT_MOVED, clopper_pearson, one_sided_p
 from ..statistics.paired import too_few
 from ..statistics.tests import holm
-from .gates import COVERAGE, Gate
+from .gates import COVERAGE, SPREAD, Gate
 
 # Evaluation of gates on a scorecard: each row of a gate passes, fails or is skipped.
 
@@ -122,6 +122,9 @@ def numbers_of(card: Scorecard) -> Numbers:
     rows = [frame.cast(dict(card.metrics.schema)) for frame in (least, each)]  # type: ignore[arg-type]
     asked = wanted(card.options)
     level = None if asked is None else asked.level
+    if "spread" in card.frames:
+        spread = card.spread.with_columns(value=pl.col("excess"), slice_value=pl.lit(SPREAD))
+        rows.append(in_schema(spread, dict(card.metrics.schema)))
     frame = pl.concat([card.metrics, *rows])
     return Numbers(card.task, frame, card.labels, card.dialect, level, _datums_of(card))
 

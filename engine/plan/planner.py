@@ -75,6 +75,7 @@ class Plan(msgspec.Struct, frozen=True):
             seed=None,
             method=None,
             human=None,
+            spread=None,
             label_next=None,
         )
         key = [__version__, self.task, self.dialect.name, sorted(self.needs), self.settings, rows]

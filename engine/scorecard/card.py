@@ -176,7 +176,9 @@ class Scorecard:
         from ..metrics import all_metrics
 
         filling = [one.name for one in all_metrics(self.task).values() if one.frame == name]
-        way = {"limits": option("limits", True), "to_label": option("label_next", 100)}.get(name)
+        ways = {"limits": True, "label_next": 100, "spread": "column"}
+        asked = "label_next" if name == "to_label" else name
+        way = option(asked, ways[asked]) if asked in ways else None
         if way is not None:
             return f"this run did not make the frame {name!r}: score it with {way}."
         if not filling:
@@ -310,6 +312,11 @@ class Scorecard:
     def to_label(self) -> pl.DataFrame:
         """Judged rows that people should label next, then those labelled already."""
         return self.asked_frame("to_label")
+
+    @property
+    def spread(self) -> pl.DataFrame:
+        """How far each number differs between the groups of a slice column."""
+        return self.asked_frame("spread")
 
     def value(self, metric: str, **filters: Any) -> float | None:
         """Return one number of the metrics frame; None if it is undefined.

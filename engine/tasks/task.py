@@ -440,6 +440,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         page: frames for the report, in addition to the run's frames.
         growth: bytes in memory per byte of input, if large.
         judge: values are those of a judge, which human labels may correct.
+        fairness: name of a criterion -> metrics whose largest difference between groups it is.
         scratch_row: maximum observed bytes on disk of a row, in addition to its columns: rows are
             written as tallies, and these are merged again.
     """
@@ -478,4 +479,5 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     page: tuple[PageFrame, ...] = ()
     growth: int | None = None
     judge: bool = False
+    fairness: Mapping[str, tuple[str, ...]] = {}
     scratch_row: int | None = None

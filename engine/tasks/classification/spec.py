@@ -35,6 +35,7 @@ from ..task import InParts, LateNotes, PageFrame, Ranking, Sample, Task
 from .dialects import Settings
 from .frames import cells_per_group, one_draw, own_frames, view
 from .losses import contents, losses
+from .metrics.counts import FAIRNESS
 from .metrics.scores import curve_of, drawn_curves
 from .tallies import Tallies, by_rank, by_value, tally, truth, weight_notes
 
@@ -352,6 +353,7 @@ TASK = Task(
     fit=fit,
     tally=tally,
     merge=merge,
+    fairness=FAIRNESS,
     view=view,
     cells_per_group=cells_per_group,
     own_frames=own_frames,

@@ -113,6 +113,27 @@ def _jaccard(settings: Settings, right: Array, predicted: Array, actual: Array) 
     return ratio(right, predicted + actual - right, settings.zero_division)
 
 
+def _selection_rate(view: ScoredView, settings: Settings) -> list[Cells]:
+    every = view.judged[:, view.labels.key]
+    value = ratio(view.hard.judged, every)
+    return [label_cells(view, value, every > 0, NO_TRUTH, every, **{TRIALS: every})]
+
+
+def _false_positive_rate(view: ScoredView, settings: Settings) -> list[Cells]:
+    counts, every = view.hard, view.judged[:, view.labels.key]
+    negatives = every - counts.actual
+    value, reason = ratio(counts.judged - counts.right, negatives), "no datum without the label"
+    return [label_cells(view, value, every > 0, reason, negatives, **{TRIALS: negatives})]
+
+
+FAIRNESS = {
+    "DemographicParity": ("SelectionRate",),
+    "EqualOpportunity": ("Recall",),
+    "EqualisedOdds": ("Recall", "FPR"),
+}
+"""Criterion -> metrics that are equal in all groups if it holds."""
+
+
 def _f(beta: float, settings: Settings, right: Array, predicted: Array, actual: Array) -> Array:
     square = beta * beta
     if not settings.rules.f_from_ratios:
@@ -414,8 +435,20 @@ def _at_beta(options: Any) -> tuple[str, ...]:
     return (f"F{in_name(1.0 if options.beta is None else options.beta)}",)
 
 
-GROUPS = dict.fromkeys(("F", "fbeta", "f_beta", "fbeta_score", "FBetaScore"), _at_beta)
-"""Names of F whose beta is the option of that name."""
+_SPELLED = {
+    "DemographicParity": ("demographic_parity", "StatisticalParity"),
+    "EqualOpportunity": ("equal_opportunity",),
+    "EqualisedOdds": ("EqualizedOdds", "equalized_odds"),
+}
+GROUPS: dict[str, Callable[[Any], tuple[str, ...]]] = {
+    **dict.fromkeys(("F", "fbeta", "f_beta", "fbeta_score", "FBetaScore"), _at_beta),
+    **{
+        name: partial(lambda options, needed: needed, needed=FAIRNESS[criterion])
+        for criterion, others in _SPELLED.items()
+        for name in (criterion, *others)
+    },
+}
+"""Names of F whose beta is the option of that name, and criteria of fairness."""
 
 METRICS = (
     metric(
@@ -445,6 +478,26 @@ METRICS = (
         f"{_VALOR}; {_SKLEARN}.recall_score",
         trials=lambda right, predicted, actual: actual,
         formula=r"\frac{\text{tp}}{\text{tp} + \text{fn}}",
+    ),
+    metric(
+        "SelectionRate",
+        "Share of datums whose hard prediction is the label.",
+        "fairlearn.metrics.selection_rate",
+        _selection_rate,
+        better="neither",
+        trials=TRIALS,
+        aliases=("selection_rate",),
+        formula=r"\frac{\text{tp} + \text{fp}}{n}",
+    ),
+    metric(
+        "FPR",
+        "fp / (fp + tn) of the hard predictions.",
+        "fairlearn.metrics.false_positive_rate",
+        _false_positive_rate,
+        better="lower",
+        trials=TRIALS,
+        aliases=("false_positive_rate", "FalsePositiveRate"),
+        formula=r"\frac{\text{fp}}{n - \text{tp} - \text{fn}}",
     ),
     _f_metric(1.0),
     _ratio_metric(
