@@ -3,10 +3,9 @@
     python benchmarks/detection.py small json --peers-python PEERS/bin/python --write-docs
 
 `small` and `large` score the sets of detection_data.py, `json` the small one from the same JSON for
-all contenders; `start` measures what a user waits for
-before any work is done. Every measurement is a fresh process; contenders take turns, so that a
-busy moment of the machine hits all of them; figures are medians. PEERS is an environment with
-hotcoco, ultrafast-pycocotools, faster-coco-eval, pycocotools, valor-lite, numpy and pyarrow.
+all contenders. Every measurement is a fresh process; contenders take turns, so that a busy moment
+of the machine hits all of them; figures are medians. PEERS is an environment with hotcoco,
+ultrafast-pycocotools, faster-coco-eval, pycocotools, valor-lite, numpy and pyarrow.
 """
 
 from __future__ import annotations
@@ -16,17 +15,15 @@ import datetime
 import json
 import subprocess
 import sys
-import tempfile
 from array import array
 from pathlib import Path
 from typing import Any
 
-from measuring import Contender, machine, medians, spawn, take_turns
+from measuring import Contender, machine, medians, take_turns
 from reporting import section as page
 from reporting import write_docs
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent
 OURS = ["evalengine-1", "evalengine-2", "evalengine-2-frames", "evalengine-2-all"]
 FAST = ["ultrafast-pycocotools", "hotcoco"]
 SAME_FILES = ["evalengine-1-json", "evalengine-2-json", *FAST]
@@ -90,37 +87,9 @@ def difference(
     return max(abs(a - b) for run in mine for a, b in zip(run, reference[0], strict=True))
 
 
-def start_up(options: argparse.Namespace) -> dict[str, Any]:
-    """Seconds of the command's help, of a first run that compiles, and of a warm run."""
-    example = [
-        ROOT / "examples" / "detection" / f"{n}.parquet" for n in ("predictions", "groundtruths")
-    ]
-    command = Path(options.python).parent / "evalengine"  # the venv's, so links are not followed
-    figures: dict[str, list[dict[str, float]]] = {}
-
-    def take(name: str, *arguments: str | Path, cache: str | None = None) -> None:
-        process = spawn(arguments, {"EVALENGINE_CACHE_DIR": cache} if cache else None)
-        sample = {"wall": process.wall, "cpu": process.cpu, "peak_mb": process.peak_mb}
-        figures.setdefault(name, []).append(sample)
-
-    for _ in range(options.slow_runs):
-        with tempfile.TemporaryDirectory() as cache:
-            take("first", command, "score", *example, cache=cache)
-    spawn([command, "score", *example])
-    for _ in range(max(options.runs, 5)):
-        take("python", options.python, "-c", "pass")
-        take("help", command, "--help")
-        take("warm", command, "score", *example)
-    return {
-        "section": "start",
-        "figures": {name: medians(samples) for name, samples in figures.items()},
-        "samples": figures,
-    }
-
-
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Benchmark box detection.")
-    parser.add_argument("sections", nargs="+", choices=["small", "json", "large", "start"])
+    parser.add_argument("sections", nargs="+", choices=["small", "json", "large"])
     parser.add_argument("--python", default=sys.executable, help="interpreter with evalengine")
     parser.add_argument("--peers-python", default=sys.executable, help="interpreter with the peers")
     parser.add_argument("--runs", type=int, default=5)
@@ -139,7 +108,7 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     for section in options.sections:
         context = {"machine": machine(), "date": datetime.date.today().isoformat()}
-        result = start_up(options) if section == "start" else score_size(section, options)
+        result = score_size(section, options)
         result |= context | {"runs": options.runs}
         path = out / f"detection-{section}.json"
         path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")

@@ -21,7 +21,6 @@ TITLES = {
     "small": "Boxes, 5,000 images x 80 classes, 251 k detections, 35.5 k ground truths",
     "json": "The same boxes from the same JSON files, 251 k detections",
     "large": "Boxes, 40,000 images x 365 classes, 4.0 M detections, 595 k ground truths",
-    "start": "Start-up and compilation",
 }
 ABOUT_SCORING = """\
 From files to COCO's twelve numbers, every measurement in a fresh process, contenders taking turns.
@@ -202,25 +201,6 @@ def scoring(result: dict[str, Any]) -> list[str]:
     return [*parts, footer(result, runs)]
 
 
-def starting(result: dict[str, Any]) -> list[str]:
-    f = {name: figure["wall"] for name, figure in result["figures"].items()}
-    added = f["first"] - f["warm"]
-    lines: list[tuple[str, float, float | None]] = [
-        ("bare interpreter, `python -c pass`", f["python"], None),
-        ("`evalengine --help`", f["help"], 0.15),
-        ("`evalengine score` of the bundled example, warm", f["warm"], 1.0),
-        ("the same with an empty kernel cache (first run ever)", f["first"], None),
-        ("of it compilation", added, 6.0),
-    ]
-    rows = []
-    for name, value, limit in lines:
-        verdict = "" if limit is None else "reached" if value <= limit else "**missed**"
-        rows.append([name, f"{value:.2f}", "" if limit is None else f"{limit:.2f}", verdict])
-    about = "Wall seconds of whole processes, default metrics."
-    runs = f"medians of {max(result['runs'], 5)} runs; first runs {len(result['samples']['first'])}"
-    return [about, table(["", "wall s", "at most", ""], rows), footer(result, runs)]
-
-
 def footer(result: dict[str, Any], runs: str, script: str = "detection", more: str = "") -> str:
     """Where, when and how it was measured; `more`: further options of the command."""
     m = result["machine"]
@@ -235,8 +215,8 @@ def footer(result: dict[str, Any], runs: str, script: str = "detection", more: s
 def section(result: dict[str, Any]) -> str:
     """One section, heading and body."""
     name = result["section"]
-    body = starting(result) if name == "start" else scoring(result)
-    return "\n\n".join(part.rstrip() for part in [f"## {TITLES[name]}", *body])
+    parts = [f"## {TITLES[name]}", *scoring(result)]
+    return "\n\n".join(part.rstrip() for part in parts)
 
 
 def write_docs(name: str, text: str, folder: Path = PAGES) -> None:
