@@ -468,7 +468,7 @@ def score_parts(
         left: returns True if the result is no longer needed.
 
     Raises:
-        OptionError: limits, which need all rows.
+        OptionError: limits or own metrics, which need all rows.
         InputError: a partition breaks the contract, a datum occurs in two, or their columns differ.
     """
     begun = time.perf_counter()
@@ -584,6 +584,13 @@ def _tallied(
     part: Part, options: Options, labels: Any, threads: Threads, *, keep: bool
 ) -> tuple[StoredPartition, Any]:
     run = open_tables(Tables(part.predictions, part.ground_truths, part.datums, labels), options)
+    if run.own:
+        raise invalid(
+            "metrics",
+            run.own[0].name,
+            "kept partitions have no values of own metrics; omit it, or score the tables in one"
+            " run.",
+        )
     frames = checked_rows(run)
     plan, rows = run.plan, rows_of(frames)
     tallies = planner.run(plan, frames, threads)

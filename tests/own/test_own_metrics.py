@@ -19,8 +19,10 @@ from refusals import refused
 import evalengine as ee
 from evalengine.cli import main
 from evalengine.jobs.gates import parse_gates
+from evalengine.jobs.sources import Part, score_parts
 from evalengine.jobs.verdicts import compare_with, judge_gates, means_differ_in_datums, numbers_of
 from evalengine.metrics import own as own_metrics
+from evalengine.schemas.option_values import make_options
 
 MODULE = "own.own_functions"
 
@@ -123,6 +125,14 @@ def test_buckets_of_other_tasks(name: str, tmp_path: Path, monkeypatch: pytest.M
     assert parts.run["buckets"] == 3
     both = [own_rows(one, "rows_per_datum").sort("slice", "slice_value") for one in (parts, whole)]
     assert_frame_equal(*both, check_exact=True)
+
+
+def test_kept_partitions_refuse_own_metrics(tmp_path: Path) -> None:
+    labels().write_parquet(tmp_path / "day.parquet")
+    part = Part("day", str(tmp_path / "day.parquet"), None, None, "key", tmp_path / "tally")
+    for names in ([agreement], ["F1", f"{MODULE}:agreement"]):
+        with refused("option_value", option="metrics"):
+            score_parts([part], make_options(task="classification", metrics=names))
 
 
 def test_a_function_that_workers_cannot_import_is_refused(tmp_path: Path) -> None:
