@@ -327,6 +327,7 @@ def wanted(
         workers=limit // share,
         given=given,
         filed=_bytes_in_parts(plan, ready, heads),
+        outcomes=plan.does.outcome_bytes(plan.settings, plan.needs),
     )
     if sizes.n > 1 and given is not None and (keys := keys_of(ready, heads)) is not None:
         too_full(keys.fullest, limit, share, plan.task, options)

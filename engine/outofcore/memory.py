@@ -306,7 +306,9 @@ _SHARE = 0.6  # of the memory beyond BASE that one bucket or label group may tak
 _RANKED_ROW = 220  # bytes of memory per ranked row during the merge of label groups
 _RUN_ROW = 96  # bytes of memory per row during the merge of runs
 _SCRATCH_ROW = 120  # bytes on disk of a row beyond its columns: values of every metric
-_CELL, _CELL_ROW = 8, 350  # bytes of a number, and of a row of a frame while it is made
+_CELL, _CURVE_ROW = 8, 350  # bytes of a number, and of a row of a curve while it is made
+_CELL_ROW = 600  # bytes of a row of metrics while it is made and shown
+_COPIES = 3  # of the outcomes of a row while they are matched and merged
 _STEP = 64 << 20  # to which limits in messages are rounded up
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
@@ -413,6 +415,7 @@ def bucket_count(
     workers: int = 1,
     given: str | int | None = None,
     filed: tuple[int, int] | None = None,
+    outcomes: tuple[int, int] = (0, 0),
 ) -> Sizes:
     """Partition a run so that it stays within a memory limit.
 
@@ -423,6 +426,7 @@ def bucket_count(
         least: minimum number of buckets.
         given: that limit; None if the limit is a share of free memory, which is then a best effort.
         filed: bytes on disk per unit and per scored label whose parts stay in files.
+        outcomes: bytes of a row's outcomes beyond the usual, in buckets and in memory.
 
     Raises:
         OptionError: the given limit would need too many buckets.
@@ -437,6 +441,11 @@ def bucket_count(
     if filed is not None:
         scores = sum(_scores_of(ready, role) * rows for role, rows in heights.items())
         held = max(held, size + _HELD_SCORE * scores)
+    ranked = sum(rows for role, rows in heights.items() if role != DATUMS)
+    of_row, of_row_in_memory = (_COPIES * size for size in outcomes)
+    if held + of_row_in_memory * ranked > room:
+        least = max(2, least)
+    held += of_row * ranked
     n = max(least, -(-int(held) // max(1, int(room))))
     if n > MOST_BUCKETS and given is not None:
         enough = (int(held / MOST_BUCKETS / _SHARE) + BASE) * workers
@@ -448,15 +457,14 @@ def bucket_count(
             code="memory_limit_too_small",
             least=f"{enough >> 20}MiB",
         )
-    ranked = sum(rows for role, rows in heights.items() if role != DATUMS)
-    beyond = (tasks.get(task).scratch_row or _SCRATCH_ROW) * ranked
+    beyond = ((tasks.get(task).scratch_row or _SCRATCH_ROW) + outcomes[0]) * ranked
     if filed is not None:
         unit, score = filed
         beyond = sum(
             rows * (score * _scores_of(ready, role) + unit * (role in (GROUND_TRUTHS, TABLE)))
             for role, rows in heights.items()
         )
-    group_rows = max(1000, int(room / _RANKED_ROW))
+    group_rows = max(1000, int(room / (_RANKED_ROW + of_row)))
     return Sizes(
         n=min(n, MOST_BUCKETS),
         scratch=int(size) + beyond,
@@ -539,13 +547,16 @@ def refuse_labels(plan: planner.Plan, n_labels: int, groups: int, options: Optio
 def _bytes_by_label(plan: planner.Plan, n_labels: int, groups: int) -> int:
     """Estimate the bytes of frames with rows of every label, during their computation."""
     curve = len(getattr(plan.settings, "score_thresholds", ()))
+    areas = len(getattr(plan.settings, "areas", (None,)))
     each = sum(
-        max(1, curve) if metric.frame == "curves" else len(plan.cuts.get(metric.name, (None,)))
+        _CURVE_ROW * max(1, curve)
+        if metric.frame == "curves"
+        else _CELL_ROW * areas * len(plan.cuts.get(metric.name, (None,)))
         for metric in plan.metrics
         if metric.frame in ("metrics", "curves")
     )
     cells = int(plan.does.cells_per_group(n_labels, plan.settings, plan.needs))
-    return _CELL * cells + _CELL_ROW * each * (1 + groups) * n_labels
+    return _CELL * cells + each * (1 + groups) * n_labels
 
 
 def _scores_of(ready: Prepared, role: str) -> int:

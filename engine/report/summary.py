@@ -148,7 +148,12 @@ def sections(card: Scorecard, look: Look = USUAL) -> list[Section]:
         keys = card.frame("confusion")["label_key"].unique(maintain_order=True).to_list()
     of = pl.col("label_key")
     found = [
-        _section(card, metrics.filter(of.eq_missing(pl.lit(key, pl.String))), key, wide=look.wide)
+        _section(
+            card,  # rows of a single key are not copied: there may be a million
+            metrics.filter(of.eq_missing(pl.lit(key, pl.String))) if keys[1:] else metrics,
+            key,
+            wide=look.wide,
+        )
         for key in keys
     ]
     tables = [grid for one in found for grid in (one.labels, *one.slices) if grid is not None]
@@ -199,18 +204,18 @@ def _section(card: Scorecard, rows: pl.DataFrame, key: str | None, *, wide: bool
     if card.options.metrics is not None:
         headline += _of_one_label(card, per_label, aggregates)
     labels = label_grid(card, per_label, key, shown, wide=wide)
-    sliced = rows.filter(pl.col("slice").is_not_null())
-    of_all = sliced.filter(pl.col("label_value").is_null())
+    sliced = pl.col("slice").is_not_null()
+    of_all = rows.filter(sliced, pl.col("label_value").is_null())
     # The label table has the metrics without an aggregate of this name or by another's layout.
     aggregated = set(of_all["metric"].unique())
     if aggregated.intersection(entry.metric for entry in layout.slice_columns):
         aggregated.update(entry.metric for entry in layout.label_columns)
-    alone = sliced.filter(
-        pl.col("label_value").is_not_null(), ~pl.col("metric").is_in(list(aggregated))
+    alone = rows.filter(
+        sliced, pl.col("label_value").is_not_null(), ~pl.col("metric").is_in(list(aggregated))
     )
     slices = [
         grid
-        for name in sliced["slice"].unique(maintain_order=True).to_list()
+        for name in rows["slice"].drop_nulls().unique(maintain_order=True).to_list()
         for some, by_label in ((of_all, False), (alone, True))
         if (
             grid := slice_grid(

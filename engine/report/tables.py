@@ -120,16 +120,15 @@ class Shown:
         """Describe the rows that are not shown; empty if there are none."""
         places = pl.concat(self._places) if self._places else pl.Series(dtype=pl.UInt32)
         known = rows[ROW].is_in(places.unique().implode())
-        left, there = rows.filter(~known), rows.filter(known)
-        if not left.height:
+        n = int((~known).sum())
+        if not n:
             return ""
         kinds: dict[str, list[str]] = {}
-        for metric in left["metric"].unique(maintain_order=True):
-            chosen = pl.col("metric") == metric
-            what = _differing(left.filter(chosen), there.filter(chosen))
+        for metric in rows["metric"].filter(~known).unique(maintain_order=True):
+            chosen = rows["metric"] == metric
+            what = _differing(rows.filter(chosen & ~known), rows.filter(chosen & known))
             kinds.setdefault(what, []).append(metric)
         said = [f"{', '.join(names)} ({what})" for what, names in kinds.items()]
-        n = left.height
         count = f"{n:,} row{'s' if n > 1 else ''}"
         return f"not shown: {'; '.join(said)}: {count}; all: {getting('metrics')}"
 

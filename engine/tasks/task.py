@@ -417,6 +417,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         no_limits: why there are none, as the end of a sentence; may be empty.
         warm: functions of ``kernels.warm`` for the kernels used only by files and large tables.
         examine: what of ``tally`` can refuse tables or add notes; None if all of it.
+        outcome_bytes: returns bytes of a row's outcomes beyond the usual, as they are stored and in
+            runs in memory.
         needs_all_rows: returns why the kind of content depends on all rows; empty if the first rows
             suffice.
         scaling: metrics that scale by a value of the whole input.
@@ -461,6 +463,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     no_limits: str = ""
     warm: tuple[str, ...] = ()
     examine: Callable[[Frames, Any, Needs, Workers], object] | None = None
+    outcome_bytes: Callable[[Any, Needs], tuple[int, int]] = lambda settings, needs: (0, 0)
     needs_all_rows: NeedsAllRows | None = None
     scaling: Scaling | None = None
     late_notes: LateNotes | None = None

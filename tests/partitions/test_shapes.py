@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import evalengine as ee
+from evalengine.outofcore.memory import limit_of
 
 COMMAND = """
 import re, sys
@@ -70,10 +71,17 @@ def long_lists(folder: Path) -> Files:
     return (written(folder / "t.parquet", columns),)
 
 
+def many_slices(folder: Path) -> Files:
+    """40 variants (thresholds and sizes) of 10,000 slices."""
+    at = np.arange(300_000)
+    return boxes(folder, at // 10, at % 5, part=at // 10 % 10_000)
+
+
 REFUSED: dict[str, Callable[[Path], Files]] = {
     "200,000 labels": many_labels,
     "one datum of 1,350,000 boxes": one_datum,
     "a list of 100 MB": long_lists,
+    "10,000 slices": many_slices,
 }
 
 
@@ -81,11 +89,23 @@ REFUSED: dict[str, Callable[[Path], Files]] = {
 def test_refused_before_rows_are_shuffled(shape: str, tmp_path: Path) -> None:
     files = REFUSED[shape](tmp_path)
     scratch = tmp_path / "scratch"
-    status, peak, said = score(*files, "--memory-limit", "512MB", "--scratch", scratch)
+    more = ("--dialect", "coco", "--by", "part") if shape == "10,000 slices" else ()
+    status, peak, said = score(*files, *more, "--memory-limit", "512MB", "--scratch", scratch)
     assert status == 2
     assert "Give at least --memory-limit" in said
     assert not scratch.exists()
     assert peak < 300 << 20
+
+
+@pytest.mark.slow
+def test_thousands_of_thresholds_stay_within_the_limit(tmp_path: Path) -> None:
+    """Rows have more words of outcomes than the usual one, and 60,000 of them suffice."""
+    at = np.arange(30_000)
+    files = boxes(tmp_path, at // 10, at % 5)
+    ious = [f"--iou={0.3 + i / 5000:.6f}" for i in range(2500)]
+    status, peak, said = score(*files, *ious, "--task", "detection", "--memory-limit", "512MB")
+    assert status == 0, said
+    assert peak <= limit_of("512MB")
 
 
 def test_time_of_score_columns_is_not_that_of_their_pairs() -> None:

@@ -44,7 +44,7 @@ from .losses import contents, losses
 from .metrics.calibration import curve_of
 from .settings import DISTANCE, Settings
 from .tallies import PLACES, Tallies, by_rank, by_value, merge, tally, truth, variants
-from .views import cells_per_group, own_frames, view
+from .views import cells_per_group, outcome_bytes, own_frames, view
 
 # Tiny tables that make every kernel of detection run once.
 
@@ -426,6 +426,7 @@ TASK = Task(
     merge=merge,
     view=view,
     cells_per_group=cells_per_group,
+    outcome_bytes=outcome_bytes,
     own_frames=own_frames,
     explain=explain,
     samples=samples,

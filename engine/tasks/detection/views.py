@@ -11,7 +11,7 @@ import polars as pl
 from ...kernels.matching import confusion_cells
 from ...schemas.arrays import Array
 from ...schemas.results import empty_frame, frame_schema
-from ...tally.ranked import Interpolation, RankedAside, counted
+from ...tally.ranked import BITS, Interpolation, RankedAside, counted
 from ...tally.ranked_view import RankedView
 from ..encoding import Workers
 from .detailed import examples_frame
@@ -147,6 +147,17 @@ def own_frames(
             each_view(lambda column, names, v: confusion_frame(v, settings, column, names))
         )
     return empty_frame(frame, label=tallies.labels.dtype, datum=tallies.datums.id_dtype)
+
+
+def outcome_bytes(settings: Settings, needs: frozenset[str]) -> tuple[int, int]:
+    """Return the bytes of a row's words of outcomes beyond the first; in memory also of its takers.
+
+    A word has two bits of 64 variants. A run in memory matches again on demand, and then records
+    the prediction that took each ground truth at every threshold.
+    """
+    matched = variants(settings, needs)
+    words = 16 * (len(matched.words) - 1)
+    return words, words + 4 * max(0, len(matched.thresholds) - BITS)
 
 
 def cells_per_group(n_labels: int, settings: Settings, needs: frozenset[str]) -> int:
