@@ -243,6 +243,8 @@ def _loaded(raw: dict[str, Any], path: Path, changes: dict[str, str]) -> LoadedJ
         )
     given, uses = _values(variables, name, changes, raw.get("time_zone"))
     partition = raw.get("inputs", {}).get("partition")
+    if not isinstance(partition, str):  # refused below, if it is given
+        partition = None
     if partition in variables:
         raise OptionError(
             f"inputs.partition: {partition!r} matches every value on disk; remove it from"

@@ -71,6 +71,11 @@ class TestKeys:
                 {"code": "reserved_name", "value": "date"},
             ),
             (
+                "[outputs]",
+                "partition = {}\n[outputs]",
+                {"code": "option_value", "option": "inputs.partition"},
+            ),
+            (
                 "mAP[iou=0.5] >= 0.5",
                 "mAP >= baseline",
                 {"code": "option_missing", "option": "baseline"},
