@@ -180,7 +180,7 @@ def main() -> int:
     table = as_table(kept)
     print(table)
     if given.write_docs:
-        reporting.write_docs("few-datums", table)
+        reporting.write_docs("few-datums", table, reporting.PAGES.parent)
     return 0
 
 

@@ -47,6 +47,7 @@ from .intervals import (
 
 # Numbers of a view in every resample.
 
+_RARE = 10  # positives below which a label makes macro averages uncertain
 _FOR_NOTES = 100  # resamples that show what numbers rest on
 _LEFT_OUT = 200  # largest number of jackknife groups; more clusters share groups
 
@@ -385,6 +386,7 @@ class Estimates:
     def __init__(self, plan: Plan, tallies: Any, asked: Wanted, threads: Threads) -> None:
         self._drawing = Drawing(plan, tallies, threads)
         self._asked = asked
+        self._rare = 0  # most labels of a macro average with few positives
         self._few: list[int] = []  # effective number of units or positives of numbers with few
         self._lacking: list[float] = []  # share of resamples without a value, per number
         self._without: list[str] = []  # why numbers have no interval
@@ -402,6 +404,14 @@ class Estimates:
                     "few_clusters",
                     f"{many} rest{'s' * (len(self._few) == 1)} on fewer than {FEW_CLUSTERS} {what},"
                     f" the least on {min(self._few)}: such intervals are often too narrow.",
+                )
+            )
+        if self._rare:
+            notes.append(
+                Note(
+                    "rare_labels_averaged",
+                    f"macro averages include {count_of(self._rare, 'label')} with fewer than"
+                    f" {_RARE} positives: their intervals are often too narrow.",
                 )
             )
         for reason, how_many in Counter(self._without).items():
@@ -484,6 +494,14 @@ class Estimates:
             else base.trials(self._asked.level, clustered=self._asked.cluster is not None)
         )
         rests = base.units()
+        if len(every) > 1 and any(one.columns.get("average") == "macro" for one in every):
+            few = [
+                (column_of(one, "support") < _RARE) & (column_of(one, "support") > 0)
+                for one in every
+                if one.axes[:2] == ("group", "label")
+            ]
+            counts = [one.reshape(view.n_groups, -1).sum(axis=1).max(initial=0) for one in few]
+            self._rare = max([self._rare, *map(int, counts)])
         for cells in every:
             where = places(cells)
             some = slice(at, at + where.size)

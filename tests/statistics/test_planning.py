@@ -70,6 +70,7 @@ def test_a_planned_comparison_finds_the_difference() -> None:
         draws=500,
     )  # fmt: skip
     n = plan.frame["datums"][0]
+    assert n == pytest.approx(500 * (plan.frame["now"][0] / 0.04) ** 2, abs=1)
     found = 0
     for seed in range(40):
         both = [table(n, seed, right) for right in (0.8, 0.84)]

@@ -115,16 +115,16 @@ def test_weights_count_by_kish() -> None:
 @pytest.mark.parametrize("n_clusters", [8, 60])
 def test_clusters_count_by_their_variance(n_clusters: int) -> None:
     rng = np.random.default_rng(3)
-    doc = np.repeat(np.arange(n_clusters), 5)
-    right = rng.random(doc.size) < np.repeat(rng.beta(4, 1, n_clusters), 5)
-    row = accuracy(table(right, doc=doc), cluster="doc", draws=4000)
+    doc = np.repeat(np.arange(n_clusters), 50)
+    right = rng.random(doc.size) < rng.beta(1.5, 0.5, n_clusters)[doc]
+    row = accuracy(table(right, doc=doc), cluster="doc", draws=20_000)
     p = right.mean()
     surplus = np.bincount(doc, right - p)
     between = (surplus**2).sum() / doc.size**2 * n_clusters / (n_clusters - 1)
     z = stats.norm.ppf(0.975)
     t = stats.t.ppf(0.975, n_clusters - 1) if n_clusters < 20 else z
     n = min(p * (1 - p) / between, doc.size) * (z / t) ** 2
-    assert row["trials"] == pytest.approx(n, rel=0.1)
+    assert row["trials"] == pytest.approx(n, rel=0.05, abs=1)
     assert [row["lower"], row["upper"]] == pytest.approx(wilson(p, n, z), abs=0.015)
 
 
@@ -175,5 +175,8 @@ def test_the_note_on_few_counts_positives() -> None:
     asked: dict[str, Any] = {"task": "classification", "intervals": 0.95}
     few = ee.score(frame, metrics=["F1"], **asked)
     assert any(one.code == "few_clusters" and "7" in one.message for one in few.findings)
+    assert any(one.code == "rare_labels_averaged" for one in few.findings)
+    enough = ee.score(frame.filter(pl.col("target") == "common"), metrics=["F1"], **asked)
+    assert not any(one.code == "rare_labels_averaged" for one in enough.findings)
     fit = ee.score(frame, metrics=["Recall", "Accuracy"], **asked)  # in closed form
     assert not any(one.code == "few_clusters" for one in fit.findings)
