@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import polars as pl
 
 from evalengine.ingest.sources.coco import plainly
 from evalengine.ingest.sources.explain import explain
+from evalengine.ingest.sources.scanning import scan
 from evalengine.ingest.sources.tables import READ_FAILURES
 from evalengine.schemas.contract import Table
 from evalengine.schemas.errors import InputError
@@ -122,6 +123,40 @@ def named_problems(sides: Mapping[str, Side]) -> list[Problem]:
     """Problems of the columns of all sides, known before their rows are checked."""
     return [_with_texts(side, one) for side in sides.values() for one in side.naming.problems]
 
+
+def in_files(problems: Sequence[Problem], ready: Prepared) -> list[Problem]:
+    """Add the file of the first row that each problem names, if its table has several files."""
+    lengths: dict[str, list[tuple[str, int]]] = {}
+    result = []
+    for problem in problems:
+        roles = [role for role, side in ready.sides.items() if side.table.side == problem.side]
+        role = roles[0] if roles else ""
+        if problem.shown and role and role not in lengths:
+            lengths[role] = _rows_by_file(ready, role)
+        row = problem.shown[0][0] if problem.shown else 0
+        for file, rows in lengths.get(role, ()) if problem.shown else ():
+            if row < rows:
+                more = f" Row {problem.shown[0][0]} is row {row} of {file}."
+                facts = {**problem.facts, "file": file, "row_of_file": row}
+                problem = msgspec.structs.replace(problem.extended(more), facts=facts)
+                break
+            row -= rows
+        result.append(problem)
+    return result
+
+
+def _rows_by_file(ready: Prepared, role: str) -> list[tuple[str, int]]:
+    """Return the files of a table and their rows; empty if rows are not those of several files."""
+    source = ready.sides[role].source
+    if len(source.files) < 2 or role in ready.where or source.format not in _BY_ROWS:
+        return []
+    queries = [scan([file], source.format).select(pl.len()) for file in source.files]
+    *rows, whole = pl.collect_all([*queries, source.frame.select(pl.len())])
+    counts = [int(one.item()) for one in rows]
+    return [*zip(source.files, counts, strict=True)] if sum(counts) == whole.item() else []
+
+
+_BY_ROWS = ("parquet", "ipc", "csv", "ndjson")
 
 _GROUPS = 50  # distinct values of a column that may each get a separate table
 

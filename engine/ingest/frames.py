@@ -15,7 +15,7 @@ from evalengine.schemas.options import Options
 
 from ..geometry.rasters import RasterFiles
 from . import both_sides, recognise
-from .collecting import Prepared, checked, collect
+from .collecting import Prepared, checked, collect, in_files
 from .id_mismatch import CommonIds, check_meet, common_ids
 from .ids import ALL, Bucket, DatumIds, distinct, is_signed, rows_repeat
 from .infer import infer_task
@@ -226,7 +226,7 @@ def assemble(
     if problems:
         swapped = [note.message for note in notes if note.kind == "tables_swapped"]
         problems += [Problem(PREDICTIONS, "", said, kind="tables_swapped") for said in swapped]
-        refuse(problems, sources)
+        refuse(in_files(problems, ready), sources)
     for role, side in sides.items():
         if side.table.datum != "datum_id" and side.table.datum in frames[role].columns:
             frames[role] = frames[role].rename({side.table.datum: "datum_id"})

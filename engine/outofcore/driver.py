@@ -17,7 +17,7 @@ from ..executors import Threads
 from ..executors.pools import Pool
 from ..executors.processes import pool_of
 from ..ingest.both_sides import LONE
-from ..ingest.collecting import Prepared, named_problems
+from ..ingest.collecting import Prepared, in_files, named_problems
 from ..ingest.frames import Frames
 from ..ingest.id_mismatch import CommonIds, hardly_met, none_listed
 from ..ingest.opening import Inputs
@@ -453,7 +453,10 @@ def run(
         calls = [(here, b, pool.threads, digest) for b in range(n)]
         with counting("matching", n, "buckets"):
             done = pool.run(tally_bucket, calls)
-        collected([*done, repeats])
+        try:
+            collected([*done, repeats])
+        except ChecksFailed as failure:
+            raise ChecksFailed(in_files(failure.problems, ready), failure.sources) from None
         heads = [stored.head_of(part_file(folder, b))["about"] for b in range(n)]
         if several is not None:
             assert by_rows is not None

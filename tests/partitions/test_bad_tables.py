@@ -95,3 +95,24 @@ def test_the_same_refusals(
 
 def nested(frame: pl.DataFrame) -> bool:
     return any(dtype.is_nested() for dtype in frame.dtypes)
+
+
+@pytest.mark.parametrize("bounded", [False, True])
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_rows_of_several_files(
+    bounded: bool, ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file of a row, and the row of that file."""
+    in_buckets(monkeypatch)
+    good = TASKS["detection"][0]
+    paths = [str(tmp_path / f"{i}.{ending}") for i in range(3)]
+    for i, path in enumerate(paths):
+        frame = good.with_columns(pl.col("datum_id") + i * N)
+        frame = set_in(frame, "xmax", -5.0) if i == 1 else frame
+        getattr(frame, f"write_{ending}")(path)
+    limit = {"memory_limit": "1GB"} if bounded else {}
+    with pytest.raises(ee.InputError, match=f"row {N + N // 2} ") as raised:
+        ee.score(paths, BOXES, **limit)
+    facts = raised.value.facts
+    assert (facts["file"], facts["row_of_file"]) == (paths[1], N // 2)
+    assert f"row {N // 2} of {paths[1]}" in str(raised.value)
