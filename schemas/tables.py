@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
@@ -367,6 +368,15 @@ VALUES_TABLE = Table(
     yields=True,
     long=True,
     unpivoted=("metric", "value"),
+)
+PASSES = re.compile(r"pass([@^])([1-9]\d{0,5})")
+"""Metrics of samples: chance that one of k samples passes (@), or that all do (^)."""
+PASSED = Column(
+    "passed",
+    "value",
+    "Whether the sample passed, for pass@k and pass^k; null if it was not run.",
+    ("is_correct", "correct", "passes", "success", "resolved"),
+    nullable=True,
 )
 VALUES_BESIDE = ("datum_id", *(column.name for column in VALUES_TABLE.optional))
 """Columns of a wide table other than those of values."""

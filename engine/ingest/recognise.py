@@ -419,12 +419,24 @@ def contract(task: str, role: str, options: Options, schema: Mapping[str, Any]) 
     return _with_value_columns(table, options, schema) if table.unpivoted else table
 
 
+_BESIDE_SAMPLES = ("dataset",)
+
+
 def _with_value_columns(table: Table, options: Options, schema: Mapping[str, Any]) -> Table:
     """Replace metric and value by one column per metric, if rows have these.
 
     By default all columns of numbers and booleans are metrics, except ids, weights and slices.
     """
     instead = [column for column in table.required if column.name in table.unpivoted]
+    samples = [name for name in options.metrics or () if tables.PASSES.fullmatch(name)]
+    if samples and len(samples) == len(options.metrics or ()) and not {*samples} & {*schema}:
+        beside = tuple(column for column in table.columns if column not in instead)
+        return msgspec.structs.replace(
+            table,
+            required=(tables.PASSED, *(one for one in beside if one.name == table.datum)),
+            optional=tuple(one for one in beside if one.name in _BESIDE_SAMPLES),
+            key=(),
+        )
     if options.value_columns is None and any(has_column(one, options, schema) for one in instead):
         return table
     others = [column for column in table.columns if column not in instead]

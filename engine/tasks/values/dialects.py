@@ -28,8 +28,15 @@ _PERCENTILE = re.compile(r"p(\d{1,3}(?:\.\d{1,6})?)")
 DIRECTIONS = ("higher", "lower")
 
 
-class ValuesRules(msgspec.Struct, frozen=True):
-    """Values have no rules on which references disagree."""
+class ValuesRules(msgspec.Struct, frozen=True, kw_only=True):
+    """Rules on which the references disagree.
+
+    Attributes:
+        all_samples: pass@k is undefined if any datum has fewer than k samples; otherwise such
+            datums are skipped.
+    """
+
+    all_samples: bool = False
 
 
 class Settings(TaskSettings, frozen=True, kw_only=True):
@@ -92,8 +99,13 @@ DIALECTS = of_task(
         about="NumPy's statistics over datums: std with n - 1, percentiles interpolated linearly.",
         rules=ValuesRules(),
     ),
+    Dialect(
+        name="humaneval",
+        about="evalplus: pass@k is undefined if any task has fewer than k samples.",
+        rules=ValuesRules(all_samples=True),
+    ),
 )
-"""The dialect of values."""
+"""The dialects of values."""
 
 LAYOUTS: dict[str | None, Layout] = {None: Layout(headline=(), label_columns=(), slice_columns=())}
 """Dialect -> layout; None is the task's own."""

@@ -13,7 +13,7 @@ from ...ingest.frames import Frames
 from ...ingest.problems import Note, count_of, listing
 from ...schemas.arrays import Array
 from ...schemas.contract import ROW, TABLE
-from ...schemas.tables import VALUES_BESIDE
+from ...schemas.tables import PASSES, VALUES_BESIDE
 from ...schemas.wording import option
 from ...tally.stats import Column, Stats
 from ..encoding import row_of_datums, table_datums
@@ -98,6 +98,12 @@ def encode(
     columns: dict[str, tuple[Column, ...]] = {}
     rows_of = dict(_rows(table, long=long))
     for name in sorted(needs):
+        if name not in rows_of and (asked := PASSES.fullmatch(name)) and "passed" in rows_of:
+            found.written[name] = table.height
+            every = np.arange(n) if codes is None else codes
+            chance, there = chance_of_passing(rows_of["passed"][0], every, asked[1], int(asked[2]))
+            columns |= _columns(name, chance, there, None, n, found)
+            continue
         value, rows = rows_of.get(name, (np.zeros(0), np.zeros(0, np.int64)))
         datum = codes if codes is None or rows is None else codes[rows]
         own = weight if weight is None or rows is None else weight[rows]
@@ -156,6 +162,28 @@ def _columns(
         own[at] = weight
         columns[weight_of(name)] = (Column(metric=name, statistic="weight", values=_cube(own)),)
     return columns
+
+
+def chance_of_passing(passed: Array, datum: Array, kind: str, k: int) -> tuple[Array, Array]:
+    """Return the chance that one (@) or all (^) of k samples pass, and the datums, ascending.
+
+    Without replacement, from all samples of a datum; NaN for fewer than k.
+
+    Source: M. Chen et al., "Evaluating large language models trained on code" (2021), for pass@k;
+    S. Yao et al., "tau-bench" (2024), for pass^k.
+
+    Args:
+        passed: float64 [rows], 0 or 1; NaN for samples that do not count.
+    """
+    there, at = np.unique(datum, return_inverse=True)
+    known = ~np.isnan(passed)
+    n = np.bincount(at[known], minlength=there.size)
+    right = np.bincount(at[known], passed[known] != 0, minlength=there.size)
+    chosen = right if kind == "^" else n - right
+    chance = np.where(n >= k, 1.0, np.nan)
+    for i in range(k):  # of drawing only such samples; products do not overflow as factorials do
+        chance *= np.maximum(chosen - i, 0) / np.maximum(n - i, 1)
+    return chance if kind == "^" else 1 - chance, there
 
 
 def _cube(values: Array) -> Array:

@@ -13,6 +13,7 @@ import polars as pl
 from ...metrics.averages import TRIALS
 from ...metrics.registry import Metric
 from ...schemas.arrays import Array
+from ...schemas.tables import PASSES
 from ...tally.cells import Cells
 from ...tally.datums import Labels
 from ...tally.draws import Draws
@@ -265,6 +266,7 @@ ONE_VALUE = "a single value"
 NO_WEIGHT = "weights are all zero"
 TOO_LARGE = "beyond the largest number, 1.8e308"
 NO_VALUE = "no datum has a value"
+TOO_FEW = "some datums have fewer samples than k"
 
 
 def _compute(name: str, view: ValuesView, settings: Settings) -> list[Cells]:
@@ -284,6 +286,10 @@ def _compute(name: str, view: ValuesView, settings: Settings) -> list[Cells]:
         value = by_level[statistic] if statistic in by_level else _statistic(statistic, rows)
         value = value[:, 0]
         large = np.isinf(value)
+        short = np.zeros(value.shape, bool)
+        if settings.rules.all_samples and PASSES.fullmatch(name):
+            short = scored < support
+            value = np.where(short, np.nan, value)
         why = np.where(scored > 0, NO_WEIGHT, NO_VALUE)
         if statistic == "std":
             why = np.where(_weighing(rows)[:, 0] == 1, ONE_VALUE, why)
@@ -302,22 +308,23 @@ def _compute(name: str, view: ValuesView, settings: Settings) -> list[Cells]:
                 columns=columns,
                 shape=value.shape,
                 keep=support > 0 if view.group is not None else None,
-                reason=np.where(large, TOO_LARGE, why),
+                reason=np.where(short, TOO_FEW, np.where(large, TOO_LARGE, why)),
             )
         )
     return out
 
 
 def family(name: str) -> Metric:
-    """Return the metric of a name in the table."""
+    """Return the metric of a name in the table, or one of samples."""
+    of_samples = PASSES.fullmatch(name) is not None
     return Metric(
         name=name,
         task="values",
         frame="metrics",
         needs=(name,),
         params=("statistics", "better", "value_columns"),
-        range=(-np.inf, np.inf),
-        better="neither",
+        range=(0.0, 1.0) if of_samples else (-np.inf, np.inf),
+        better="higher" if of_samples else "neither",
         trials=TRIALS,
         definition=f"statistics of the values of {name!r} over datums",
         formula="",

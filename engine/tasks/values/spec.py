@@ -15,6 +15,7 @@ from ...metrics.registry import Metric
 from ...schemas.arrays import Array
 from ...schemas.contract import TABLE
 from ...schemas.errors import InputError, did_you_mean
+from ...schemas.tables import PASSES
 from ...schemas.wording import option
 from ...tally.stats import Column, Stats
 from ..contents import Content, Contents, by_datum, rows_of
@@ -54,6 +55,8 @@ def fit_written(
     named = [metric.name for metric in metrics] if asked_for else [*rows]
     for what, names in (("metrics", named), ("better", settings.better)):
         lacking = [name for name in names if name not in rows]
+        if "passed" in rows:
+            lacking = [name for name in lacking if not PASSES.fullmatch(name)]
         if lacking and rows:
             raise InputError(
                 f"{option(what)}: the table has no metric {listing(lacking)}."
