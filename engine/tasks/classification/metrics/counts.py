@@ -119,13 +119,6 @@ def _selection_rate(view: ScoredView, settings: Settings) -> list[Cells]:
     return [label_cells(view, value, every > 0, NO_TRUTH, every, **{TRIALS: every})]
 
 
-def _false_positive_rate(view: ScoredView, settings: Settings) -> list[Cells]:
-    counts, every = view.hard, view.judged[:, view.labels.key]
-    negatives = every - counts.actual
-    value, reason = ratio(counts.judged - counts.right, negatives), "no datum without the label"
-    return [label_cells(view, value, every > 0, reason, negatives, **{TRIALS: negatives})]
-
-
 FAIRNESS = {
     "DemographicParity": ("SelectionRate",),
     "EqualOpportunity": ("Recall",),
@@ -488,16 +481,6 @@ METRICS = (
         trials=TRIALS,
         aliases=("selection_rate",),
         formula=r"\frac{\text{tp} + \text{fp}}{n}",
-    ),
-    metric(
-        "FPR",
-        "fp / (fp + tn) of the hard predictions.",
-        "fairlearn.metrics.false_positive_rate",
-        _false_positive_rate,
-        better="lower",
-        trials=TRIALS,
-        aliases=("false_positive_rate", "FalsePositiveRate"),
-        formula=r"\frac{\text{fp}}{n - \text{tp} - \text{fn}}",
     ),
     _f_metric(1.0),
     _ratio_metric(
