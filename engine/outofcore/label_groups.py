@@ -177,9 +177,15 @@ def _rows_of(
     folder: str, labels: tuple[int, int], parts: Sequence[int]
 ) -> Iterator[tuple[Ranked, Array]]:
     """Yield the mapped rows of some labels per bucket, and the codes of its datums in the whole."""
+    known = _MAPPED.get(folder, {})
     for bucket in parts:
-        rows = stored.mapped(part_file(folder, bucket), ROWS)
-        yield of_labels(rows, *labels), codes_of(folder, bucket)
+        if bucket not in known:
+            known[bucket] = stored.mapped(part_file(folder, bucket), ROWS)
+        yield of_labels(known[bucket], *labels), codes_of(folder, bucket)
+
+
+_MAPPED: dict[str, dict[int, Ranked]] = {}
+"""Folders whose buckets this process is merging, and their mapped rows: a file has many labels."""
 
 
 def merge_rows(
@@ -213,6 +219,21 @@ def merged_by_labels(
     pool: Pool,
 ) -> tuple[Any, int]:
     """The tally of all buckets, whose ranked rows stay on disk by groups of labels."""
+    _MAPPED[folder] = {}
+    try:
+        return _merged_by_labels(folder, parts, heads, plan, sizes, pool)
+    finally:
+        del _MAPPED[folder]
+
+
+def _merged_by_labels(
+    folder: str,
+    parts: list[int],
+    heads: list[dict[str, Any]],
+    plan: planner.Plan,
+    sizes: Sizes,
+    pool: Pool,
+) -> tuple[Any, int]:
     per_label: Array = np.array([head["labels"] for head in heads], np.int64).sum(axis=0)
     total = code_datums(folder, parts, sizes.datums_at_once)
     even = -(-int(per_label.sum()) // (2 * pool.least)) if pool.apart else sizes.group_rows
