@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import re
+from collections import Counter
 from pathlib import Path
 
 import polars as pl
@@ -267,3 +269,19 @@ def test_a_dialects_own_names_are_its_references() -> None:
     assert list(card.to_ragas()) == [{"context_recall": 0.5}]
     valor = ee.score(verdicts, metrics=["context_recall"])
     assert valor.metrics["metric"].to_list() == ["ContextRecall"]
+
+
+@pytest.mark.parametrize("task", tasks.NAMES)
+def test_a_name_is_of_one_metric(task: str) -> None:
+    """A metric that is declared twice would hide the other."""
+    home = importlib.import_module(f"evalengine.tasks.{task}.metrics")
+    parts = [f"{home.__name__}.{name}" for name in getattr(home, "MODULES", ())]
+    modules = [importlib.import_module(part) for part in parts] or [home]
+    names = Counter(
+        name
+        for module in modules
+        for one in module.METRICS
+        for name in {one.name.casefold(), *map(str.casefold, one.aliases)}
+    )
+    assert [name for name, count in names.items() if count > 1] == []
+    assert len(names) > 1
