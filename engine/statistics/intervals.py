@@ -329,7 +329,7 @@ def wilson(sample: Sample) -> Interval:
     (1927).
     """
     z = normal_quantile((1 + sample.level) / 2)
-    p, n = sample.point, np.where(sample.trials > 0, sample.trials, np.nan)
+    p, n = np.clip(sample.point, 0.0, 1.0), np.where(sample.trials > 0, sample.trials, np.nan)
     middle = (p + z * z / (2 * n)) / (1 + z * z / n)
     reach = z / (1 + z * z / n) * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
     return Interval(

@@ -278,7 +278,8 @@ class Base:
         """
         units, found = self.units(), np.full(self.size.size, np.nan)
         found[self.share] = units[self.share]
-        mixed = self.share & (self.point > 0) & (self.point < 1) & (units > 1)
+        inside = (self.point > WIDTHLESS) & (self.point < 1 - WIDTHLESS)
+        mixed = self.share & inside & (units > 1)
         if clustered and mixed.any():
             p, k, n = self.point[mixed], units[mixed], self.size[mixed]
             between = self._variance(2)[mixed[self.share]] / n**2 * k / (k - 1)

@@ -311,7 +311,8 @@ def _classification_metrics(*, several: bool, weighted: bool) -> list[str]:
     """All that go with the tables."""
     one = ("BalancedAccuracy", "BalancedAccuracyAdjusted", "CohenKappa", "CohenKappaLinear",
            "CohenKappaQuadratic", "TopKAccuracy", "mROCAUCOneVsOne", "LogLoss", "Brier", "ECE",
-           "MCE", "Reliability", "ConfusionMatrix", "Outcomes")  # fmt: skip
+           "MCE", "ECECalibrated", "RMSCE", "Reliability", "ConfusionMatrix",
+           "Outcomes")  # fmt: skip
     # Of weighted counts that nearly cancel, the root in MCC may be of less than nothing.
     left = {*(one if several else ()), *(("MCC",) if several or weighted else ())}
     return [name for name in metrics.names("classification") if name not in left]
