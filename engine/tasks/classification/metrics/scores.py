@@ -560,7 +560,7 @@ def _effective_bins(view: ScoredView, settings: Settings) -> tuple[Array, Array,
 def _debiased_error(view: ScoredView, settings: Settings) -> list[Cells]:
     """Root of the mean squared gap, less what chance adds to each squared gap."""
     share, accuracy, sure, n = _effective_bins(view, settings)
-    several = n > 1
+    several = n > 1 + 1e-9  # a weighted datum counts as 1 up to rounding
     by_chance = accuracy * (1 - accuracy) / np.where(several, n - 1, 1.0)
     square = np.where(several, (accuracy - sure) ** 2 - by_chance, 0.0)
     known = ratio((share * square).sum(axis=-1), (share * several).sum(axis=-1))
