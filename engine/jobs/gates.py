@@ -117,7 +117,17 @@ class Gate(msgspec.Struct, frozen=True):
 
     def end(self, lower: float, upper: float) -> float:
         """Return the end of an interval that has to pass."""
-        return lower if self.operator in (">", ">=") else upper
+        return lower if self.lower_bounded else upper
+
+    @property
+    def lower_bounded(self) -> bool:
+        """Whether values above the bound pass."""
+        return self.operator in (">", ">=")
+
+    @property
+    def on_spread(self) -> bool:
+        """Whether the gate is on the difference between the groups of a slice."""
+        return any(value == SPREAD and name not in self.quoted for name, value in self.conditions)
 
     def stars(self, name: str) -> bool:
         """Return whether a condition is an unquoted star."""
@@ -209,7 +219,7 @@ def _can_be_sure(gate: Gate) -> None:
             "the interval is one of the difference to the baseline, not of a share of it: write"
             " baseline - 0.01 surely"
         )
-    elif _on_spread(gate):
+    elif gate.on_spread:
         why = "the spread between groups has no interval, but what equal groups show is taken off"
     elif gate.metric.casefold() == COVERAGE:
         why = f"{COVERAGE} is a count of this run's rows, without an interval: omit surely"
@@ -242,16 +252,12 @@ def refuse_unknown(gates: Sequence[Gate], plan: planner.Plan, own: Sequence[str]
         return
     for gate in gates:
         known_name = gate.metric.casefold() == COVERAGE or any_title(gate.metric)
-        known_name |= any(group_of(task, gate.metric) for task in tasks.NAMES) and _on_spread(gate)
+        known_name |= any(group_of(task, gate.metric) for task in tasks.NAMES) and gate.on_spread
         if not known_name and not any(metrics.has(task, gate.metric) for task in tasks.NAMES):
             known = {name for task in tasks.NAMES for name in metrics.names(task)}
             known |= {*own, *(metric.name for metric in plan.metrics)}
             if gate.metric.partition(".")[0] not in known:
                 raise unknown("metric", gate.metric, known, before=f"gate {gate.text!r}: ")
-
-
-def _on_spread(gate: Gate) -> bool:
-    return any(value == SPREAD for _, value in gate.conditions)
 
 
 def _bare(text: str) -> str:
@@ -285,7 +291,7 @@ def check_gates(gates: Sequence[Gate], options: Options) -> None:
     """
     for gate in gates:
         for name, value in gate.conditions:
-            if value == SPREAD and options.spread != name:
+            if value == SPREAD and name not in gate.quoted and options.spread != name:
                 raise OptionError(
                     f"gate {gate.text!r} is on the spread over {name!r}: add"
                     f" {option('spread', name)}.",
@@ -385,7 +391,7 @@ def _makes(plan: planner.Plan, gate: Gate) -> bool:
     settled = {SHORT.get(name, name) for name, _ in gate.conditions}
     if by_title(plan.task, plan.dialect.name, gate.metric, settled, made) is not None:
         return True
-    if _on_spread(gate) and (needed := group_of(plan.task, gate.metric)) is not None:
+    if gate.on_spread and (needed := group_of(plan.task, gate.metric)) is not None:
         return {*needed(plan.options)} <= {*made}
     name = gate.metric.partition("@")[0].casefold()
     # Metrics of several numbers (PrecisionRecallF1) have rows by the words of their name.

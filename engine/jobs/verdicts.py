@@ -86,6 +86,7 @@ class Numbers(msgspec.Struct, frozen=True):
         level: confidence of the intervals in the frame; None without.
         datums: from a slice and its value, None for the whole set, to its number of datums, or
             None.
+        spread: rows of gates on the spread over groups; None without one.
     """
 
     task: str
@@ -94,6 +95,19 @@ class Numbers(msgspec.Struct, frozen=True):
     dialect: str = "standard"
     level: float | None = None
     datums: Callable[[str | None, str | None], int | None] = lambda column, value: None
+    spread: pl.DataFrame | None = None
+
+    def of(self, gate: Gate) -> Numbers:
+        """Return the numbers that a gate is about.
+
+        Raises:
+            ResultError: a gate on the spread, and the run has none.
+        """
+        if not gate.on_spread:
+            return self
+        if self.spread is None:
+            raise ResultError("no spread over groups was computed.", code="no_such_row")
+        return msgspec.structs.replace(self, metrics=self.spread)
 
 
 Compare = Callable[[Collection[str], Collection[str]], Margins | str]
@@ -122,11 +136,11 @@ def numbers_of(card: Scorecard) -> Numbers:
     rows = [frame.cast(dict(card.metrics.schema)) for frame in (least, each)]  # type: ignore[arg-type]
     asked = wanted(card.options)
     level = None if asked is None else asked.level
+    frame, spread = pl.concat([card.metrics, *rows]), None
     if "spread" in card.frames:
         spread = card.spread.with_columns(value=pl.col("excess"), slice_value=pl.lit(SPREAD))
-        rows.append(in_schema(spread, dict(card.metrics.schema)))
-    frame = pl.concat([card.metrics, *rows])
-    return Numbers(card.task, frame, card.labels, card.dialect, level, _datums_of(card))
+        spread = in_schema(spread, dict(card.metrics.schema))
+    return Numbers(card.task, frame, card.labels, card.dialect, level, _datums_of(card), spread)
 
 
 def _datums_of(card: Scorecard) -> Callable[[str | None, str | None], int | None]:
@@ -258,6 +272,7 @@ def _asked(gate: Gate, numbers: Numbers, baseline: Numbers | None, first: bool) 
             option="baseline",
         )
     try:
+        numbers = numbers.of(gate)
         metric, filters, each = _question(gate, numbers)
         rows = chosen_rows(numbers.metrics, numbers.labels, metric, filters, each)
         for group in rows.partition_by(each, maintain_order=True) if each else [rows]:
@@ -367,8 +382,7 @@ def _of_interval(gate: Gate, blank: Verdict, row: dict[str, Any], level: float |
     blank = _with(blank, reason=EXACT if row.get("trials") is not None else "")
     p = None
     if level is not None and blank.bound is not None:
-        above = gate.end(0.0, 1.0) == 0.0
-        ends = lower if above else upper
+        ends, above = gate.end(lower, upper), gate.lower_bounded
         p = one_sided_p(row["value"], blank.bound, ends, level, row.get("trials"), above=above)
     return _with(
         blank, status=status, lower=lower, upper=upper, interval_of="number", level=level, p=p
@@ -436,7 +450,7 @@ def _of_difference(
             gate.margin,
             gate.end(lower, upper),
             margins.level,
-            above=gate.end(0.0, 1.0) == 0.0,
+            above=gate.lower_bounded,
         ),
     )
 
@@ -447,7 +461,8 @@ def _gone(asked: _Asked, baseline: Numbers) -> Iterable[Verdict]:
     """
     gate, each = asked.gate, asked.each
     try:
-        before = chosen_rows(baseline.metrics, baseline.labels, asked.metric, asked.filters, each)
+        before = baseline.of(gate).metrics
+        before = chosen_rows(before, baseline.labels, asked.metric, asked.filters, each)
     except ResultError:
         return
     keys = pl.col(list(each)).cast(pl.String)
@@ -485,7 +500,8 @@ def _earlier(
         ResultError: the baseline has no such row, for a gate that names its row, or several.
     """
     try:
-        rows = chosen_rows(baseline.metrics, baseline.labels, metric, {**filters, **starred})
+        rows = baseline.of(gate).metrics
+        rows = chosen_rows(rows, baseline.labels, metric, {**filters, **starred})
     except ResultError:
         if starred:
             return None, _NEW, None

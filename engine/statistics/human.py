@@ -27,6 +27,7 @@ from ..schemas.options import Options
 from ..schemas.results import Finding, frame_schema, in_schema
 from ..schemas.tables import contracts
 from ..schemas.wording import option
+from ..tasks.encoding import cluster_codes
 from .intervals import Sample, normal_quantile, t_quantile, wilson
 
 # Estimates from labelled rows. A labelled row i has a value f[i] of the judge, a label y[i] and a
@@ -660,8 +661,8 @@ def add_human(result: Result, options: Options, score: Verdicts) -> None:
             if not mine.height:
                 continue
             if options.cluster is not None:
-                codes = scored[options.cluster].rank("dense").fill_null(0).to_numpy()
-                data = msgspec.structs.replace(data, cluster=codes.astype(np.int64))
+                codes = cluster_codes(scored, options.cluster)
+                data = msgspec.structs.replace(data, cluster=codes)
             data, notes = _joined(data, scored["datum_id"], own["datum_id"], mine, name)
             result.notes += notes
             if data.place.size:

@@ -15,6 +15,7 @@ from ..schemas.errors import OptionError
 from ..schemas.options import Options
 from ..schemas.results import METRICS, frame_schema, in_schema
 from ..schemas.wording import option
+from ..tasks.encoding import cluster_codes
 
 _NUMBERS = ("value", "lower", "upper", "support", "scored", "reason", "slice_value")
 KEYS = tuple(name for name in METRICS if name not in _NUMBERS)
@@ -136,11 +137,10 @@ def _by_chance(
     codes, names = datums.groups(column)
     cluster: Array = np.arange(codes.size)
     if options.cluster is not None:
-        ranks = datums.slices[options.cluster].rank("dense").fill_null(0)
-        cluster = ranks.to_numpy().astype(np.int64)
+        cluster = cluster_codes(datums.slices, options.cluster)
     inside = np.flatnonzero(codes >= 0)
     # Units are ordered by id, so that the order of rows does not matter.
-    unit = cluster[inside].astype(np.int64) * max(len(names), 1) + codes[inside]
+    unit = cluster[inside] * max(len(names), 1) + codes[inside]
     units, of_datum = np.unique(unit, return_inverse=True)
     group_of_unit = units % max(len(names), 1)
     plan = msgspec.structs.replace(

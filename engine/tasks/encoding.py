@@ -402,6 +402,16 @@ def draw_keys(ids: pl.Series, slices: pl.DataFrame, cluster: str | None) -> Arra
     return np.where(named_rows, hashes_of(named), keys)
 
 
+def cluster_codes(slices: pl.DataFrame, cluster: str) -> Array:
+    """Return codes of the clusters of datums, int64 [n].
+
+    As in :func:`draw_keys`, a datum without a cluster is a cluster.
+    """
+    codes = slices[cluster].rank("dense").cast(pl.Int64)
+    alone = codes.is_null()
+    return codes.fill_null(alone.cum_sum().cast(pl.Int64) + (codes.max() or 0)).to_numpy()
+
+
 def dataset_of(frames: Frames) -> pl.DataFrame | None:
     """Return datum_id and dataset; the first table that contains a datum decides."""
     sides = [

@@ -225,6 +225,15 @@ def test_few_labels_have_no_corrected_interval():
     assert all(row(clusters, name)["lower"] is None for name in ("labels", "corrected"))
 
 
+def test_a_row_without_a_cluster_is_a_cluster():
+    talk = pl.when(pl.col("datum_id") % 2 == 0).then(pl.col("talk").cast(pl.String))
+    alone = pl.format("z{}", pl.col("datum_id").cast(pl.String).str.zfill(4))
+    rows = TABLE.with_columns(talk=talk)
+    named = rows.with_columns(pl.col("talk").fill_null(alone))
+    one, other = (ee.score(each, human=HUMAN, cluster="talk").metrics for each in (rows, named))
+    assert one.equals(other)
+
+
 def test_labels_that_are_no_random_sample_are_a_warning():
     judge = TABLE["verdict"].eq("yes").to_numpy()
     chosen = np.sort(np.concatenate([np.flatnonzero(~judge)[:60], np.flatnonzero(judge)[:60]]))

@@ -118,6 +118,16 @@ def test_clusters_exchange_groups():
     assert by_place["expected"][0] > 2.5 * plain["expected"][0]
 
 
+def test_a_datum_without_a_cluster_is_a_cluster():
+    place = pl.when(pl.col("datum_id") % 2 == 0).then(pl.col("place").cast(pl.String))
+    alone = pl.format("z{}", pl.col("datum_id").cast(pl.String).str.zfill(4))
+    rows = table(600, bias=0.2).with_columns(place=place)
+    named = rows.with_columns(pl.col("place").fill_null(alone))
+    asked = {"metrics": ["Accuracy"], "spread": "group", "cluster": "place", "draws": 50}
+    one, other = (ee.score(each, **asked).spread for each in (rows, named))
+    assert one.equals(other)
+
+
 def test_numbers_of_any_task_and_kind(tmp_path):
     text = pl.DataFrame(
         {
@@ -142,6 +152,8 @@ def test_numbers_of_any_task_and_kind(tmp_path):
         ("Accuracy[group=* spread] <= 0.4", 0),
         ("DemographicParity[group=* spread, label=true] <= 0.9", 0),
         ("Accuracy[group=* spread] <= 0.4 surely", 2),
+        ("Accuracy[group=*] >= 0.3", 0),
+        ("Accuracy[group=*] >= 0.9", 1),
     ],
 )
 def test_gates_on_the_excess(tmp_path: Any, gate: str, status: int) -> None:
@@ -149,6 +161,15 @@ def test_gates_on_the_excess(tmp_path: Any, gate: str, status: int) -> None:
     asked = ["--spread", "group", "--draws", "20", "--metric", "Accuracy,DemographicParity"]
     words = ["score", str(tmp_path / "rows.parquet"), *asked, "--fail-under", gate]
     assert main(words) == status
+
+
+def test_a_group_of_that_name_is_meant_in_quotes(tmp_path):
+    named = pl.col("group").replace("x", "* spread")
+    table(1000, bias=0.3).with_columns(named).write_parquet(tmp_path / "rows.parquet")
+    words = ["score", str(tmp_path / "rows.parquet"), "--spread", "group", "--draws", "20"]
+    words += ["--metric", "Accuracy", "--fail-under"]
+    assert main([*words, "Accuracy[group='* spread'] >= 0.7"]) == 0
+    assert main([*words, "Accuracy[group=* spread] >= 0.7"]) == 1
 
 
 def test_a_gate_on_the_spread_needs_the_option():
