@@ -383,9 +383,11 @@ def _add_own(card: Scorecard, run: Opened, result: Result, *, held: bool) -> Sco
     """Add the numbers of own metrics to a scorecard: their values are a run of their own."""
     assert result.values is not None
     table = own_rows.table_of(result.values)
-    options = own_rows.options_of(run.options, {one.name: one.better for one in run.own})
+    facts = own_rows.facts_of(run.own)
+    options = own_rows.options_of(run.options, run.plan.task, facts)
     opened = open_tables(Tables(table), options, whole=True)
-    card.add_own(score_opened(opened, held=held), own_rows.facts_of(run.own))
+    opened.plan = own_rows.with_ranges(opened.plan, facts)
+    card.add_own(score_opened(opened, held=held), facts)
     card.options = run.given or card.options
     return card
 
@@ -734,9 +736,8 @@ def tallied_of(
     tallied = Tallied(plan, stored.load(path, again=again), workers)
     if not (card.folder / OWN_FILE).is_file():
         return tallied
-    better = {name: card.directions[name] for name in own}
-    values = planner.make_plan(own_rows.options_of(card.options, better), own_rows.TASK)
-    values = planner.narrowed(values, list(own))
+    values = planner.make_plan(own_rows.options_of(card.options, card.task, own), own_rows.TASK)
+    values = own_rows.with_ranges(values, own)
     of_own = Tallied(values, stored.load(card.folder / OWN_FILE, again=again), workers)
     return msgspec.structs.replace(tallied, own=of_own)
 

@@ -6,9 +6,11 @@ have the same intervals, comparisons and gates as all values.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 import polars as pl
 
@@ -17,6 +19,7 @@ from ..metrics.own import OwnMetric, values_of
 from ..schemas.contract import GROUND_TRUTHS, PREDICTIONS, ROW, TABLE
 from ..schemas.options import VALUES, Options
 from ..tally.datums import Datums
+from .planner import Plan
 
 TASK = VALUES[0]
 _DATUM = "datum_id"
@@ -70,17 +73,36 @@ def with_slices(values: pl.DataFrame, datums: Datums, rows: pl.Series | None) ->
     return found.with_columns(pl.col("weight").fill_null(1.0))
 
 
-def options_of(options: Options, better: Mapping[str, str]) -> Options:
+def options_of(options: Options, task: str, facts: Mapping[str, Mapping[str, Any]]) -> Options:
     """Return the options of the run of values.
 
     Args:
-        better: name of every own metric -> its direction.
+        options: those of the run, of this task.
+        facts: name of every own metric -> what a saved run knows of it.
     """
-    same = ("by", "intervals", "draws", "seed", "cluster", "threads")
+    same = _SAME if task != TASK else (*_SAME, "statistics")
+    better = {name: one["better"] for name, one in facts.items()}
     known = {name: way for name, way in better.items() if way != "neither"}
     return Options(
-        task=TASK, better=known or None, **{name: getattr(options, name) for name in same}
+        task=TASK,
+        metrics=tuple(sorted(facts)),
+        better=known or None,
+        **{name: getattr(options, name) for name in same},
     )
+
+
+_SAME = ("by", "spread", "intervals", "draws", "seed", "cluster", "method", "threads")
+"""Options that apply to values as they do to the built-in metrics."""
+
+
+def with_ranges(plan: Plan, facts: Mapping[str, Mapping[str, Any]]) -> Plan:
+    """Return the plan of the run of values, with the declared ranges."""
+    ranged = []
+    for metric in plan.metrics:
+        low, high = facts[metric.name].get("range") or (None, None)
+        limits = (-math.inf if low is None else low, math.inf if high is None else high)
+        ranged.append(msgspec.structs.replace(metric, range=limits))
+    return msgspec.structs.replace(plan, metrics=tuple(ranged))
 
 
 def table_of(values: pl.DataFrame) -> pl.DataFrame:
@@ -88,6 +110,13 @@ def table_of(values: pl.DataFrame) -> pl.DataFrame:
     return values.drop("weight") if bool((values["weight"] == 1).all()) else values
 
 
-def facts_of(own: Sequence[OwnMetric]) -> dict[str, Any]:
-    """Return what a saved run knows of its own metrics."""
-    return {one.name: {"reference": one.reference, "better": one.better} for one in own}
+def facts_of(own: Sequence[OwnMetric]) -> dict[str, dict[str, Any]]:
+    """Return what a saved run knows of its own metrics; null for an infinite end of a range."""
+    return {
+        one.name: {
+            "reference": one.reference,
+            "better": one.better,
+            "range": [end if math.isfinite(end) else None for end in one.range],
+        }
+        for one in own
+    }

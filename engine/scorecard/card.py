@@ -195,7 +195,7 @@ class Scorecard:
         Args:
             facts: what a saved run knows of them.
         """
-        for name in ("metrics", "per_datum"):
+        for name in ("metrics", "per_datum", *(["spread"] * ("spread" in own.frames))):
             theirs = partial(own.frame, name)
             mine = self._providers.get(name)
             self._providers[name] = theirs if mine is None else partial(_stacked, mine, theirs)

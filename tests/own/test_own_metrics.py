@@ -234,6 +234,60 @@ def test_datums_without_a_value_are_missing() -> None:
     assert (row["value"], row["support"], row["scored"]) == (0.5, 300, 100)
 
 
+@ee.metric(range=(0, 4))
+def gap(rows: pl.DataFrame) -> pl.DataFrame:
+    """Difference of labels plus one; missing where label 0 is predicted."""
+    known = pl.when(pl.col("predicted") > 0).then((pl.col("actual") - pl.col("predicted")).abs())
+    return rows.select("datum_id", value=known + 1.5)
+
+
+class TestOptions:
+    """Options apply to own metrics as to the same numbers in a table of values."""
+
+    table = labels(120)
+    values = table.join(gap(table).rename({"value": "gap"}), on="datum_id")
+
+    def both(self, **options: Any) -> list[ee.Scorecard]:
+        of_values = {"value_columns": ["gap"], "better": {"gap": "higher"}, **options}
+        return [
+            ee.score(self.table, metrics=["Accuracy", gap], **options),
+            ee.score(self.values.drop("actual", "predicted"), task="values", **of_values),
+        ]
+
+    @pytest.mark.parametrize("method", ["bca", "normal", None])
+    def test_method(self, method: str | None) -> None:
+        rows = [own_rows(one, "gap") for one in self.both(intervals=95, method=method)]
+        assert rows[0].select("lower", "upper").equals(rows[1].select("lower", "upper"))
+
+    def test_spread(self) -> None:
+        ours, theirs = (one.frame("spread") for one in self.both(by="source", spread="source"))
+        assert set(ours["metric"]) == {"Accuracy", "gap"}
+        columns = ["lowest", "highest", "difference", "expected", "expected_95"]
+        assert ours.filter(metric="gap").select(columns).equals(theirs.select(columns))
+
+    def test_range(self, tmp_path: Path) -> None:
+        other = self.table.with_columns(predicted=pl.lit(1))
+        a, b = (ee.score(one, metrics=["Accuracy", gap]) for one in (self.table, other))
+        found = ee.compare(a, b, metrics=[gap], missing="worst").differences.row(0, named=True)
+        missing = self.table.filter(predicted=0).height
+        known = own_rows(a, "gap")["value"].item() * (120 - missing)
+        assert found["a"] == pytest.approx(known / 120)  # worst is 0
+        saved = [one.save(tmp_path / name) for name, one in (("a", a), ("b", b))]
+        again = ee.compare(*saved, metrics=[gap], missing="worst").differences.row(0, named=True)
+        assert (again["a"], again["b"]) == (found["a"], found["b"])
+
+    def test_statistics_of_values(self) -> None:
+        @ee.metric
+        def same(rows: pl.DataFrame) -> pl.DataFrame:
+            return rows.select("datum_id", "value")
+
+        table = pl.DataFrame(
+            {"datum_id": range(9), "metric": "m", "value": [i * i for i in range(9)]}
+        )
+        card = ee.score(table, metrics=["m", same], statistics=["mean", "p95"])
+        assert card.value("same.p95") == card.value("m.p95")
+
+
 def test_refusals_of_names(monkeypatch: Any) -> None:
     with refused("option_value", option="metrics"):
         ee.score(labels(), metrics=[own_functions.plain])
