@@ -16,7 +16,7 @@ from .. import tasks
 from ..comparing import margins
 from ..ingest.problems import count_of
 from ..report.tables import by_title
-from ..run import tallied_of
+from ..run import keyed, tallied_of
 from ..schemas.contract import PREDICTIONS
 from ..schemas.errors import OptionError, ResultError, unknown
 from ..schemas.option_values import LEVEL, wanted
@@ -30,6 +30,7 @@ from ..statistics.comparison import Comparison
 from ..statistics.intervals import EXACT, NOT_MOVED, clopper_pearson, one_sided_p
 from ..statistics.paired import too_few
 from ..statistics.tests import holm
+from ..tally.draws import effective_number
 from .gates import COVERAGE, SPREAD, Gate
 
 # Evaluation of gates on a scorecard: each row of a gate passes, fails or is skipped.
@@ -86,6 +87,7 @@ class Numbers(msgspec.Struct, frozen=True):
         level: confidence of the intervals in the frame; None without.
         datums: from a slice and its value, None for the whole set, to its number of datums, or
             None.
+        units: from the same to its effective number of datums or clusters, or None.
         spread: rows of gates on the spread over groups; None without one.
     """
 
@@ -95,6 +97,7 @@ class Numbers(msgspec.Struct, frozen=True):
     dialect: str = "standard"
     level: float | None = None
     datums: Callable[[str | None, str | None], int | None] = lambda column, value: None
+    units: Callable[[str | None, str | None], float | None] = lambda column, value: None
     spread: pl.DataFrame | None = None
 
     def of(self, gate: Gate) -> Numbers:
@@ -140,7 +143,16 @@ def numbers_of(card: Scorecard) -> Numbers:
     if "spread" in card.frames:
         spread = card.spread.with_columns(value=pl.col("excess"), slice_value=pl.lit(SPREAD))
         spread = in_schema(spread, dict(card.metrics.schema))
-    return Numbers(card.task, frame, card.labels, card.dialect, level, _datums_of(card), spread)
+    return Numbers(
+        card.task,
+        frame,
+        card.labels,
+        card.dialect,
+        level,
+        _datums_of(card),
+        _units_of(card),
+        spread,
+    )
 
 
 def _datums_of(card: Scorecard) -> Callable[[str | None, str | None], int | None]:
@@ -159,6 +171,30 @@ def _datums_of(card: Scorecard) -> Callable[[str | None, str | None], int | None
     return lambda column, value: (
         card.read.get("datums") if column is None else of(column).get(str(value))
     )
+
+
+def _units_of(card: Scorecard) -> Callable[[str | None, str | None], float | None]:
+    """Return a function for the effective number of resampled units, as :func:`_datums_of`."""
+    asked = wanted(card.options)
+    if asked is None or asked.cluster is None:
+        return _datums_of(card)
+
+    @cache
+    def of(column: str | None) -> dict[str | None, float]:
+        if card.tallied is None:
+            return {}
+        datums = keyed(card.tallied, asked.cluster).tallies.datums
+        group, names = (np.zeros(len(datums), np.int32), [None])
+        if column is not None:
+            group, names = datums.groups(column)
+        sizes = pl.DataFrame({"group": group, "key": datums.keys}).filter(pl.col("group") >= 0)
+        sizes = sizes.group_by("group", "key").len("n")
+        return {
+            names[code]: effective_number(part["n"].to_numpy())
+            for (code,), part in sizes.group_by("group")
+        }
+
+    return lambda column, value: of(column).get(value)
 
 
 def judge_gates(
@@ -342,7 +378,7 @@ def _judged(asked: _Asked, context: _Context) -> Iterable[Verdict]:
             why = f"{part:.0%} of the rows could be scored, {share:.0%} of the baseline's"
             yield _with(blank, reason=f"{why}, and which both have is not kept")
         elif gate.surely:
-            yield _of_interval(gate, blank, row, numbers.level)
+            yield _of_interval(gate, blank, row, numbers)
         else:
             yield _with(blank, status=_status(gate, row["value"], blank.bound))
     if gate.needs_baseline and baseline is not None and each:
@@ -371,9 +407,10 @@ def _status(gate: Gate, value: float, bound: float | None) -> str:
     return PASSED if gate.holds(value, bound) != gate.fails else FAILED
 
 
-def _of_interval(gate: Gate, blank: Verdict, row: dict[str, Any], level: float | None) -> Verdict:
+def _of_interval(gate: Gate, blank: Verdict, row: dict[str, Any], numbers: Numbers) -> Verdict:
     """Return the verdict on the interval of a number."""
-    lower, upper = row["lower"], row["upper"]
+    lower, upper, level = row["lower"], row["upper"], numbers.level
+    units = numbers.units(row["slice"], row["slice_value"])
     if row.get("trials") is not None and level is not None:
         lower, upper = clopper_pearson(row["value"], row["trials"], level)
     if lower is None or upper is None or lower == upper:  # as runs of earlier versions may have
@@ -382,8 +419,8 @@ def _of_interval(gate: Gate, blank: Verdict, row: dict[str, Any], level: float |
     blank = _with(blank, reason=EXACT if row.get("trials") is not None else "")
     p = None
     if level is not None and blank.bound is not None:
-        ends, above = gate.end(lower, upper), gate.lower_bounded
-        p = one_sided_p(row["value"], blank.bound, ends, level, row.get("trials"), above=above)
+        ends, above, trials = gate.end(lower, upper), gate.lower_bounded, row.get("trials")
+        p = one_sided_p(row["value"], blank.bound, ends, level, trials, units, above=above)
     return _with(
         blank, status=status, lower=lower, upper=upper, interval_of="number", level=level, p=p
     )
@@ -450,6 +487,7 @@ def _of_difference(
             gate.margin,
             gate.end(lower, upper),
             margins.level,
+            units=found.get("units"),
             above=gate.lower_bounded,
         ),
     )

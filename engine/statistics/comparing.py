@@ -18,6 +18,7 @@ from ..schemas.contract import DEFAULT_LABEL_KEY
 from ..schemas.option_values import FEW_CLUSTERS, Wanted
 from ..scorecard.lookup import KEYS
 from ..tally.cells import Cells
+from ..tally.draws import effective_number
 from ..tally.stats import Fill, skip
 from .intervals import (
     WIDTHLESS,
@@ -290,8 +291,9 @@ def pair(
 
     Returns:
         differences, in which column ``size`` is the scale of rounding errors (dropped by
-        :func:`with_shares`); numbers that only one run has; reasons for missing tests; count of
-        numbers without an interval, since they rest on one datum or cluster.
+        :func:`with_shares`) and ``units`` the effective number of datums or clusters; numbers that
+        only one run has; reasons for missing tests; count of numbers without an interval, since
+        they rest on one datum or cluster.
     """
     a = first.rows.with_row_index("at_a").select(
         *IDENTITY, "at_a", pl.col("value").alias("a"), "support"
@@ -340,6 +342,7 @@ def pair(
         "p": p,
         "detectable": np.where(still, np.nan, reach * se),
         "size": size,
+        "units": units,
     }
     columns = [pl.Series(name, values, nan_to_null=True) for name, values in made.items()]
     return rows.drop("at_a", "at_b", "at_m").with_columns(columns), lone, why, single
@@ -525,9 +528,9 @@ def _by_delong(
         )
         change = None if one is None or other is None else other.minus(one, keys)
         if change is not None:
-            clusters = np.inf if keys is None else np.unique(np.concatenate(change.unit)).size
+            sizes = np.unique(np.concatenate(change.unit), return_counts=True)[1]
             variance = change.variance(clustered=keys is not None)
-            p[i] = delong_p(row["difference"], variance, clusters)
+            p[i] = delong_p(row["difference"], variance, effective_number(sizes))
     lost = int((np.isnan(p) & rows["difference"].is_not_null().to_numpy()).sum())
     return p, [f"the test {DELONG!r} does not fit them"] * lost
 
@@ -692,7 +695,7 @@ class Margins(msgspec.Struct, frozen=True):
     Attributes:
         rows: one row per number that both have, with the columns that identify it and ``a``
             (earlier), ``b``, ``difference``, ``lower``, ``upper``, ``support``, ``missing_a``,
-            ``missing_b`` and ``coverage``.
+            ``missing_b`` and ``coverage``, and, if known, ``units``.
         level: confidence of the intervals, in (0, 1).
         told: remark on how much the data of the runs differ, or that they are too few; may be
             empty.

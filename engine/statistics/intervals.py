@@ -164,12 +164,29 @@ class Sample(msgspec.Struct, frozen=True):
 
 def few_units_z(level: float, units: Array | None, size: int) -> Array:
     """Quantile of normal intervals, by the effective number of resampled units; see Sample.z."""
+    out = few_units_t(level, units, size)
+    if units is not None:
+        df = np.maximum(1, np.round(units) - 1)
+        few = (units > 1) & (units < FEW_CLUSTERS)
+        out[few] *= np.sqrt((df[few] + 1) / df[few])
+    return out
+
+
+def degrees_of_freedom(units: float | None) -> int | None:
+    """Degrees of freedom of Student's t by the effective number of units; None for the normal."""
+    if units is None or not 1 < units < FEW_CLUSTERS:
+        return None
+    return max(1, round(units) - 1)
+
+
+def few_units_t(level: float, units: Array | None, size: int) -> Array:
+    """Quantile of intervals from unbiased standard errors, by their effective number of units."""
     out = np.full(size, normal_quantile((1 + level) / 2))
     if units is None:
         return out
-    for i in np.flatnonzero((units > 1) & (units < FEW_CLUSTERS)):
-        df = max(1, round(float(units[i])) - 1)
-        out[i] = t_quantile((1 + level) / 2, df) * math.sqrt((df + 1) / df)
+    for i in np.flatnonzero(units < FEW_CLUSTERS):
+        if (df := degrees_of_freedom(float(units[i]))) is not None:
+            out[i] = t_quantile((1 + level) / 2, df)
     return out
 
 
@@ -367,6 +384,7 @@ def one_sided_p(
     end: float,
     level: float,
     trials: float | None = None,
+    units: float | None = None,
     *,
     above: bool,
 ) -> float:
@@ -379,6 +397,7 @@ def one_sided_p(
         end: lower end of the interval if ``above``, otherwise the upper one.
         level: of the interval.
         trials: (effective) number of trials of a proportion.
+        units: effective number of datums or clusters; Student's t if they are few.
     """
     if trials:
         right = value * trials
@@ -389,6 +408,8 @@ def one_sided_p(
     reach = value - end if above else end - value
     if reach <= 0:
         return 0.0 if gap > 0 else 1.0
+    if (df := degrees_of_freedom(units)) is not None:
+        return 1 - t_cdf(t_quantile((1 + level) / 2, df) * gap / reach, df)
     return _NORMAL.cdf(-normal_quantile((1 + level) / 2) * gap / reach)
 
 
@@ -437,7 +458,9 @@ def delong(sample: Sample) -> Interval:
     method 5.
     """
     variance, positives, negatives = sample.variance
-    found = _on_logits(sample, np.sqrt(variance))
+    found = _on_logits(
+        sample, np.sqrt(variance), few_units_t(sample.level, sample.units, sample.point.size)
+    )
     small = ~(variance > 0)
     return Interval(
         *(
@@ -455,18 +478,18 @@ def logit(sample: Sample) -> Interval:
     known = delong(sample)
     if not sample.drawn.shape[0]:
         return known
-    drawn = _on_logits(sample, standard_errors(sample.drawn))
+    drawn = _on_logits(sample, standard_errors(sample.drawn), sample.z)
     there = ~np.isnan(known.lower)
     return Interval(*(np.where(there, *both) for both in zip(known, drawn, strict=True)))
 
 
-def _on_logits(sample: Sample, se: Array) -> Interval:
-    """Normal intervals of numbers in (0, 1) on the logit scale; NaN at 0 and 1."""
+def _on_logits(sample: Sample, se: Array, z: Array) -> Interval:
+    """Intervals of z standard errors on the logit scale, of numbers in (0, 1); NaN at 0 and 1."""
     p = sample.point
     with np.errstate(divide="ignore", invalid="ignore"):
         inside = (p > 0) & (p < 1)
         odds = np.log(p / (1 - p))
-        reach = sample.z * se / (p * (1 - p))
+        reach = z * se / (p * (1 - p))
         ends = [
             np.where(inside, 1 / (1 + np.exp(-end)), np.nan) for end in (odds - reach, odds + reach)
         ]

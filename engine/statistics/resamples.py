@@ -36,7 +36,7 @@ from .intervals import (
     Method,
     Sample,
     delong,
-    few_units_z,
+    few_units_t,
     floor_of,
     logit,
     means,
@@ -284,7 +284,7 @@ class Base:
             p, k, n = self.point[mixed], units[mixed], self.size[mixed]
             between = self._variance(2)[mixed[self.share]] / n**2 * k / (k - 1)
             z = normal_quantile((1 + level) / 2)
-            t = few_units_z(level, k, k.size) / np.where(k < FEW_CLUSTERS, np.sqrt(k / (k - 1)), 1)
+            t = few_units_t(level, k, k.size)
             with np.errstate(divide="ignore"):
                 found[mixed] = np.minimum(p * (1 - p) / between, n) * (z / t) ** 2
         if clustered:

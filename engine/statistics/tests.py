@@ -12,10 +12,10 @@ from ..metrics.registry import Metric
 from ..plan.summary import Computed, Tallied
 from ..schemas.arrays import Array
 from ..schemas.errors import ResultError
-from ..schemas.option_values import FEW_CLUSTERS, Wanted
+from ..schemas.option_values import Wanted
 from ..schemas.wording import option
 from ..tally.cells import Cells
-from .intervals import METHODS, WIDTHLESS, Sample, normal_cdf, t_cdf
+from .intervals import METHODS, WIDTHLESS, Sample, degrees_of_freedom, normal_cdf, t_cdf
 from .resamples import Drawing, column_of, places
 
 # Tests of a difference from the values of single datums, in closed form.
@@ -80,24 +80,24 @@ def _defined_values(single: Single) -> tuple[Array, Array]:
     return of_a, of_b
 
 
-def delong_p(gap: float, variance: float, clusters: float) -> float:
+def delong_p(gap: float, variance: float, units: float) -> float:
     """Return the two-sided p of DeLong's test of two areas under ROC curves over the same datums.
 
-    Source: E. R. DeLong et al. (1988); with clusters N. Obuchowski (1997), and Student's t if they
-    are few.
+    Source: E. R. DeLong et al. (1988); with clusters N. Obuchowski (1997). Student's t if units
+    are few, with the degrees of freedom of the intervals.
 
     Args:
         gap: difference of the areas.
         variance: its variance; NaN if unknown.
-        clusters: their number, infinite without any.
+        units: effective number of datums or clusters.
     """
     if math.isnan(variance):
         return math.nan
     if variance <= 0:
         return 1.0 if abs(gap) < WIDTHLESS else math.nan
     z = abs(gap) / math.sqrt(variance)
-    if clusters < FEW_CLUSTERS:
-        return max(0.0, 2 * (1 - t_cdf(z, max(1, round(clusters) - 1))))
+    if (df := degrees_of_freedom(units)) is not None:
+        return max(0.0, 2 * (1 - t_cdf(z, df)))
     return float(2 * normal_cdf(np.array([-z]))[0])
 
 

@@ -85,6 +85,15 @@ class Draws(msgspec.Struct, frozen=True, dict=True):
         return draw_weights(keys, self.seed, self.first, self.last)
 
 
+def effective_number(weights: Array) -> float:
+    """Return the number of equal weights whose mean varies as much: (sum w)^2 / sum w^2.
+
+    Source: L. Kish, Survey Sampling (1965).
+    """
+    weights = weights.astype(np.float64)
+    return float(weights.sum() ** 2 / (weights**2).sum())
+
+
 def by_draw(sums: Array, n_groups: int) -> Array:
     """Reshape sums of a block from [groups * cells, ..., resamples] to [resamples * groups, cells].
 

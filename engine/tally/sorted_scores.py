@@ -26,6 +26,7 @@ from ..schemas.arrays import Array
 from ..schemas.errors import OptionError
 from ..schemas.tuning import tuning
 from .datums import Labels, Lazy, Over, View
+from .draws import effective_number
 from .ranked_points import Points as Points
 from .units import Scored, Units
 
@@ -607,14 +608,12 @@ def area_variances(view: ScoredView, keys: Array | None, *, clustered: bool) -> 
     """
     out = np.full((3, *view.shape), np.nan)
     for place, one in placements(view, keys).items():
-        sizes = [_kish(unit) if clustered else unit.size for unit in one.unit]
+        sizes = [
+            effective_number(np.unique(unit, return_counts=True)[1]) if clustered else unit.size
+            for unit in one.unit
+        ]
         out[:, *place] = one.variance(clustered=clustered), *sizes
     return out
-
-
-def _kish(clusters: Array) -> float:
-    each = np.unique(clusters, return_counts=True)[1].astype(float)
-    return float(each.sum() ** 2 / (each**2).sum())
 
 
 def partial_area(view: ScoredView, limit: float) -> Array:

@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 from refusals import refused
 from scipy.stats import binomtest
+from scipy.stats import t as student
 
 import evalengine as ee
 from evalengine import run
@@ -479,6 +480,27 @@ class TestManyRows:
             if one.lower is not None
         ]  # type: ignore[operator]
         assert [one.p for one in found if one.lower is not None] == pytest.approx(p)
+
+    @pytest.mark.parametrize("of_difference", [False, True])
+    def test_few_clusters_have_students_p(self, of_difference: bool) -> None:
+        """p is half of 1 - level if the bound is the end of the interval, and t's beyond it."""
+        rng = np.random.default_rng(1)
+        doc = np.repeat(np.arange(6), 20)
+        error = rng.normal(rng.normal(2, 0.3, 6)[doc], 0.1)
+        frame = pl.DataFrame({"target": 0.0, "prediction": error, "doc": doc, "part": doc % 2})
+        asked: dict[str, Any] = {
+            "metrics": ["MAE"], "task": "regression", "intervals": 0.95, "cluster": "doc",
+            "method": "normal", "draws": 100, "by": "part",
+        }  # fmt: skip
+        card = ee.score(frame, **asked)
+        earlier = ee.score(frame.with_columns(prediction=0.0), **asked) if of_difference else None
+        bound = "baseline + 0.5" if of_difference else "0.5"
+        for name, df in (("MAE", 5), ("MAE[part=0]", 2)):
+            gate = f"{name} > {bound} surely"
+            (found,) = verdicts(card, earlier, fail_if=(gate,))
+            value = found.value if earlier is None else found.value - found.baseline
+            t = student.ppf(0.975, df) * (value - 0.5) / (value - found.lower)
+            assert found.p == pytest.approx(student.sf(t, df))
 
     def test_gates_that_all_must_pass_keep_their_ends(self) -> None:
         card = self.card(4)

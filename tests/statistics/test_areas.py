@@ -80,8 +80,23 @@ def test_clusters_are_obuchowskis(seed: int) -> None:
     assert found["se"] == pytest.approx(se)
     kish = 60**2 / (np.bincount(doc) ** 2).sum()
     df = round(kish) - 1
-    z = stats.t.ppf(0.975, df) * ((df + 1) / df) ** 0.5
+    z = stats.t.ppf(0.975, df)
     assert [found["lower"], found["upper"]] == pytest.approx(on_logits(won.mean(), se, z))
+
+
+def test_few_datums_have_students_t() -> None:
+    """Once: DeLong's variance already divides by n - 1. The paired test has the same degrees."""
+    frame = made(11, 12, ties=True)
+    won, *_ = pairs(frame)
+    se = sum(part.var(ddof=1) / part.size for part in (won.mean(axis=1), won.mean(axis=0))) ** 0.5
+    found = row(frame)
+    ends = on_logits(won.mean(), se, stats.t.ppf(0.975, 11))
+    assert [found["lower"], found["upper"]] == pytest.approx(ends)
+    second = second_of(frame)
+    gap = pairs(second)[0] - won
+    parts = gap.mean(axis=1), gap.mean(axis=0)
+    se = sum(part.var(ddof=1) / part.size for part in parts) ** 0.5
+    assert compared(frame, second)["p"] == pytest.approx(2 * stats.t.sf(abs(gap.mean()) / se, 11))
 
 
 def test_separated_classes_have_newcombes_interval() -> None:
@@ -142,7 +157,7 @@ def second_of(frame: pl.DataFrame, seed: int = 9) -> pl.DataFrame:
 
 @pytest.mark.parametrize("cluster", [None, "doc"])
 def test_paired_p_by_loops(cluster: str | None) -> None:
-    first = made(5)
+    first = made(5).with_columns(doc=(pl.col("datum_id") ** 0.5).cast(pl.Int64))
     second = second_of(first)
     (won_a, positive, negative), (won_b, *_) = pairs(first), pairs(second)
     gap = won_b - won_a
@@ -154,7 +169,8 @@ def test_paired_p_by_loops(cluster: str | None) -> None:
     else:
         doc = first["doc"].to_numpy()
         variance = obuchowski(gap, doc[positive], doc[negative])
-        p = 2 * stats.t.sf(abs(gap.mean()) / variance**0.5, 11)
+        kish = 60**2 / (np.bincount(doc) ** 2).sum()
+        p = 2 * stats.t.sf(abs(gap.mean()) / variance**0.5, round(kish) - 1)
     assert 0.0001 < p < 0.9
     assert found["p"] == pytest.approx(p)
 
