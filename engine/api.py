@@ -198,7 +198,7 @@ def explain(
     definition and rules, the data behind it, the rows that were excluded, and its bounds. A scored
     run may then replace the tables.
     """
-    from . import outofcore as partitions
+    from . import outofcore
 
     chosen = make_options(options, **named)
     tables = Tables(predictions, ground_truths, datums, labels, storage_options)
@@ -209,7 +209,7 @@ def explain(
     if predictions is None:
         return planner.explain(planner.make_plan(chosen, _task_of(chosen)))
     opened = open_tables(tables, chosen)
-    memory = partitions.describe_memory(opened.plan, opened.inputs, opened.options)
+    memory = outofcore.describe_memory(opened.plan, opened.inputs, opened.options)
     frames = checked_rows(opened)
     message = "\n".join([planner.explain(opened.plan), *memory])
     inputs = [

@@ -22,7 +22,7 @@ from .ingest.sources.objects import FORMAT as LABEL_MAPS
 from .ingest.sources.objects import empty_images, refuse_uneven
 from .ingest.sources.tables import open_source
 from .ingest.values import open_datums, paired_values, value_pair
-from .outofcore.memory import BASE, limit_of
+from .outofcore.memory import BASE, bytes_of_limit
 from .plan import planner
 from .progress import Progress
 from .schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
@@ -316,7 +316,7 @@ class Collector:
         self.ground_truths, self.datums, self.labels = ground_truths, datums, labels
         self.repeated = repeated
         limit = self.options.memory_limit
-        room = None if limit is None else max(0, limit_of(limit) - BASE) // _SHARE
+        room = None if limit is None else max(0, bytes_of_limit(limit) - BASE) // _SHARE
         self._batches = Batches(room, self.options.scratch)
         self._forms: dict[str, Form] = {}
         self._notes: dict[str, Note] = {}

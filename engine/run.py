@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from . import outofcore as partitions
+from . import outofcore
 from ._version import __version__
 from .executors import Threads
 from .executors.processes import pool_of
@@ -33,7 +33,7 @@ from .ingest.problems import MANY, Note, PointsAlone, listing
 from .metrics import own as own_metrics
 from .metrics import registry
 from .metrics.own import OwnMetric
-from .outofcore.memory import BASE, free_memory, limit_of, too_many_labels
+from .outofcore.memory import BASE, bytes_of_limit, free_memory, too_many_labels
 from .plan import limits, planner, summary
 from .plan import own as own_rows
 from .plan.paging import page_frames, with_distribution, worst
@@ -110,7 +110,7 @@ def open_tables(tables: Tables, options: Options, *, whole: bool = False) -> Ope
         if options.memory_limit is None:
             room = Room(free_memory, BASE, given=False)  # the system is asked on demand
         else:
-            limit = limit_of(options.memory_limit)
+            limit = bytes_of_limit(options.memory_limit)
             room = Room(lambda: limit, BASE)
         try:
             inputs = open_inputs(tables, options, room=room)
@@ -270,10 +270,10 @@ def score_opened(
         if asked or _may_be_large(inputs):
             workers = pool_of(pool, address, options.threads)
             try:
-                found, unlimited = partitions.wanted(plan, inputs, options, workers)
+                found, unlimited = outofcore.plan_buckets(plan, inputs, options, workers)
                 if found is not None:
                     estimates = None if intervals is None else partial(_estimates, intervals)
-                    result = partitions.run(
+                    result = outofcore.run(
                         found, plan, options, workers, estimates, held=held, disk=disk, own=run.own
                     )
                     if plan.does.judge and not held and disk is None:
@@ -358,7 +358,7 @@ _NOT_CHECKED = (
 
 def _may_be_large(inputs: Inputs) -> bool:
     formats = {*map(attrgetter("format"), inputs.sources.values())}
-    return formats != {"memory"} and partitions.large(inputs)
+    return formats != {"memory"} and outofcore.large(inputs)
 
 
 def _scored(run: Opened, result: Result, options: Options, *, held: bool) -> Scorecard:

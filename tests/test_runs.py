@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from evalengine.kernels.labels import HIT, OTHER
 from evalengine.kernels.scores import points
 from evalengine.tally import score_runs
-from evalengine.tally.score_runs import merge_runs, points_in_blocks
+from evalengine.tally.score_runs import merge_score_runs, points_in_blocks
 from evalengine.tally.sorted_scores import Sorted
 from evalengine.tally.stored import Place
 
@@ -71,7 +71,7 @@ def test_the_run_of_all_parts(
             for a, b in zip(part.start[:-1], part.start[1:], strict=True):
                 rng.shuffle(score[a:b])
         given.append((Sorted(part.start, score, part.weight), ascending))
-    merged = merge_runs(iter(given), segments, place)
+    merged = merge_score_runs(iter(given), segments, place)
     assert listed(merged) == want
     assert (merged.weight is None) == all(part.weight is None for part in parts)
     for a, b in zip(merged.start[:-1], merged.start[1:], strict=True):
@@ -80,7 +80,7 @@ def test_the_run_of_all_parts(
 
 
 def test_no_part_has_a_run(tmp_path: Path) -> None:
-    merged = merge_runs(iter([]), 3, Place(str(tmp_path), 10))
+    merged = merge_score_runs(iter([]), 3, Place(str(tmp_path), 10))
     assert merged.start.tolist() == [0, 0, 0, 0]
     assert merged.score.size == 0
 
@@ -94,7 +94,7 @@ def test_a_full_disk_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(score_runs.os, "posix_fallocate", full)
     run = Sorted(np.array([0, 3]), np.arange(3.0), None)
     with pytest.raises(OSError, match="No space left"):
-        merge_runs(iter([(run, True)]), 1, Place(str(tmp_path), 2))
+        merge_score_runs(iter([(run, True)]), 1, Place(str(tmp_path), 2))
 
 
 @settings(max_examples=150, deadline=None)

@@ -71,26 +71,26 @@ from .shuffle import (
     PER_FILE,
     Whole,
     find_repeats,
-    heads_of,
+    first_rows,
     heights_of,
     keys_of,
-    once_only,
     range_folder,
     repeated,
     split,
-    unheld,
+    unique_columns,
+    without_unique_checks,
 )
 from .stages import (
     Job,
+    bounds_frame,
     collected,
-    limits_of,
     memory_file,
+    part_facts,
     part_file,
     tally_bucket,
     values_in,
     write_job,
 )
-from .stages import heads_of as heads_in
 
 # Frames of a bounded run: in memory if small, otherwise written row by row.
 
@@ -248,7 +248,7 @@ def _where(heads: list[dict[str, Any]], ready: Prepared, whole: Whole) -> list[N
     """Return notes on the number of rows removed by conditions."""
     texts = dict.fromkeys(repr(condition.text) for condition in ready.where.values())
     notes = []
-    rows = rows_of(heads, whole)
+    rows = merged_heights(heads, whole)
     for role in (PREDICTIONS, GROUND_TRUTHS, TABLE, DATUMS):
         before = whole.before.get(role, whole.heights.get(role))
         if before is None or not ready.where or role not in rows:
@@ -266,7 +266,7 @@ def _where(heads: list[dict[str, Any]], ready: Prepared, whole: Whole) -> list[N
     return notes
 
 
-def rows_of(heads: list[dict[str, Any]], whole: Whole) -> dict[str, int]:
+def merged_heights(heads: list[dict[str, Any]], whole: Whole) -> dict[str, int]:
     rows: dict[str, int] = {}
     for head in heads:
         for role, height in head["heights"].items():
@@ -276,7 +276,7 @@ def rows_of(heads: list[dict[str, Any]], whole: Whole) -> dict[str, int]:
     return rows
 
 
-class Wanted(msgspec.Struct):
+class BucketPlan(msgspec.Struct):
     """Tables to be processed in buckets.
 
     Attributes:
@@ -292,9 +292,9 @@ class Wanted(msgspec.Struct):
     limit: int
 
 
-def wanted(
+def plan_buckets(
     plan: planner.Plan, inputs: Inputs, options: Options, pool: Pool
-) -> tuple[Wanted | None, str]:
+) -> tuple[BucketPlan | None, str]:
     """Decide if a run uses buckets; otherwise return the reason, if a limit or a pool requested
     them.
 
@@ -309,7 +309,7 @@ def wanted(
         pool.prepare(tally_bucket)
     reason = refused(ready, options)
     if not reason:
-        heads = heads_of(ready)
+        heads = first_rows(ready)
         reason = unclear(plan, ready, heads)
     if reason:
         return None, reason if asked else ""
@@ -334,7 +334,7 @@ def wanted(
         ahead = plan.does.told_by_rows is not None
         fitted = plan if ahead else _fitted(plan, ready, heads, [])[0]
         refuse_labels(fitted, keys.labels, keys.groups, options)
-    return (None, "") if sizes.n < 2 else (Wanted(ready, heads, heights, sizes, limit), "")
+    return (None, "") if sizes.n < 2 else (BucketPlan(ready, heads, heights, sizes, limit), "")
 
 
 def describe_memory(plan: planner.Plan, inputs: Inputs, options: Options) -> list[str]:
@@ -345,7 +345,7 @@ def describe_memory(plan: planner.Plan, inputs: Inputs, options: Options) -> lis
     """
     if options.memory_limit is None and not large(inputs):
         return []
-    found, reason = wanted(plan, inputs, options, pool_of(None, None, options.threads))
+    found, reason = plan_buckets(plan, inputs, options, pool_of(None, None, options.threads))
     if found is not None:
         sizes = found.sizes
         return [
@@ -389,7 +389,7 @@ EstimateOf = Callable[[planner.Plan, Any, Threads], summary.Estimate | None]
 
 
 def run(
-    found: Wanted,
+    found: BucketPlan,
     plan: planner.Plan,
     options: Options,
     pool: Pool,
@@ -402,7 +402,7 @@ def run(
     """Shuffle rows to buckets, tally every bucket, merge, summarise.
 
     Args:
-        found: result of :func:`wanted`.
+        found: result of :func:`plan_buckets`.
         estimate_of: computes intervals, if requested.
         held: keep the tally in memory as far as the limit allows; otherwise only if it is small.
         disk: receives the scratch folder; the tally is usable until it is closed.
@@ -484,7 +484,7 @@ def run(
         makers, _ = summary.summarise(plan, tallies, threads=threads, estimate=estimate)
         step("making frames")
         if options.limits:
-            moved = limits_of(
+            moved = bounds_frame(
                 here,
                 parts,
                 [head["limits"] for head in heads],
@@ -514,7 +514,7 @@ def run(
         frames=frames,
         labels=tallies.labels.frame,
         notes=notes + fit_notes,
-        rows=rows_of(heads, whole),
+        rows=merged_heights(heads, whole),
         n_datums=n_datums,
         recognised=heads[0]["recognised"],
         sources={role: side.source.description for role, side in ready.sides.items()},
@@ -539,7 +539,7 @@ def _merged(
 ) -> tuple[Any, int]:
     """Merge the tallies of all buckets in a folder; also return the number of datums."""
     if plan.does.by_labels:
-        return merged_by_labels(folder, parts, heads_in(folder, parts), plan, sizes, pool)
+        return merged_by_labels(folder, parts, part_facts(folder, parts), plan, sizes, pool)
     in_parts = plan.does.in_parts
     assert in_parts is not None
     files = [str(part_file(folder, bucket)) for bucket in parts]
@@ -609,7 +609,7 @@ def _repeats(ready: Prepared, whole: Whole, folder: Path, pool: Pool) -> BaseExc
     calls = [
         (str(folder), role, name, file, ranges[role])
         for role in whole.heights
-        for name in once_only(ready.sides[role])
+        for name in unique_columns(ready.sides[role])
         if name in whole.blanks[role].columns
         for file in range(-(-whole.n // PER_FILE))
     ]
@@ -657,7 +657,7 @@ def _without_sources(ready: Prepared) -> Prepared:
         source = Source(
             pl.LazyFrame(), side.source.description, side.source.format, side.source.files[:1]
         )
-        sides[role] = unheld(Side(source, side.table, side.schema, side.naming))
+        sides[role] = without_unique_checks(Side(source, side.table, side.schema, side.naming))
     bare = Prepared(sides, ready.plan, ready.where)
     pickle.dumps(bare)  # fails here, not in a worker
     return bare

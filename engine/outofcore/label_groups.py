@@ -33,9 +33,9 @@ from .stages import (
     collected,
     group_file,
     is_named,
-    leave,
     part_file,
-    taken,
+    read_pickle,
+    write_pickle,
 )
 
 # Labels larger than memory, split into score ranges common to all buckets.
@@ -127,7 +127,7 @@ def answer_span(home: str, number: int, span: Span, digest: str) -> None:
     target = _answer_file(home, number)
     if target.exists():
         return
-    query: Query = taken(Path(home) / _QUERY, digest)
+    query: Query = read_pickle(Path(home) / _QUERY, digest)
     with whole_file(target) as file:
         np.savez(file, *query.answer(span))
 
@@ -153,7 +153,7 @@ class OnWorkers:
         with self._lock:
             home = self._home / str(next(self._numbers))
             home.mkdir(parents=True)
-            digest = leave(home / _QUERY, query)
+            digest = write_pickle(home / _QUERY, query)
             sizes = [-sum(map(os.path.getsize, span.blocks)) for span in spans]  # type: ignore[arg-type]
             order = np.argsort(sizes, kind="stable").tolist()
             collected(

@@ -330,7 +330,7 @@ class Sizes(msgspec.Struct):
     run_rows: int = 1
 
 
-def limit_of(given: str | int | None) -> int:
+def bytes_of_limit(given: str | int | None) -> int:
     """Return a limit in bytes; by default 70 % of free memory.
 
     Args:
@@ -370,7 +370,7 @@ def sufficient_limit(given: str | int | None) -> int:
     Raises:
         OptionError: the given limit is too small for the process itself.
     """
-    limit = limit_of(given)
+    limit = bytes_of_limit(given)
     if given is not None and limit < LEAST:
         raise OptionError(
             f"{option('memory_limit', given)}: too small to work in. The interpreter, Polars and"
@@ -528,7 +528,7 @@ def refuse_labels(plan: planner.Plan, n_labels: int, groups: int, options: Optio
     """
     if options.memory_limit is None:
         return
-    limit, held = limit_of(options.memory_limit), _bytes_by_label(plan, n_labels, groups)
+    limit, held = bytes_of_limit(options.memory_limit), _bytes_by_label(plan, n_labels, groups)
     if BASE + held <= limit:
         return
     enough = -(-(BASE + held) // _STEP) * _STEP >> 20

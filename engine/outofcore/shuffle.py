@@ -41,7 +41,7 @@ from ..tasks.encoding import hashes_of
 # of small files per range.
 
 
-def rows_by_file(files: Sequence[str]) -> list[int] | None:
+def row_ends(files: Sequence[str]) -> list[int] | None:
     """Return the cumulative number of rows at the end of each file; None if footers are unreadable.
 
     Args:
@@ -104,15 +104,15 @@ class Repeats(msgspec.Struct):
     first: list[int]
 
 
-def once_only(side: Side) -> list[str]:
+def unique_columns(side: Side) -> list[str]:
     """Return columns with unique values, except the one that rows are shuffled by."""
     names = [column.name for column in side.table.columns if column.unique]
     return [name for name in names if name != side.table.datum]
 
 
-def unheld(side: Side) -> Side:
+def without_unique_checks(side: Side) -> Side:
     """Return the table without the uniqueness checks that buckets cannot make."""
-    names = once_only(side)
+    names = unique_columns(side)
 
     def without(columns: Sequence[Any]) -> tuple[Any, ...]:
         return tuple(
@@ -136,7 +136,7 @@ def repeats_file(folder: str | Path, role: str, column: str, n: int) -> Path:
     return Path(folder) / "repeats" / f"{role}-{column}-{n}.json"
 
 
-class Writer:
+class UniqueValuesWriter:
     """Shuffle the values of one range of a table's rows."""
 
     def __init__(
@@ -147,7 +147,7 @@ class Writer:
         self._open: dict[Path, Any] = {}
         self._stack = ExitStack()
 
-    def __enter__(self) -> Writer:
+    def __enter__(self) -> UniqueValuesWriter:
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -236,7 +236,7 @@ def repeated(folder: Path, ready: Prepared, heights: Mapping[str, int]) -> list[
         if role == LABELS or role not in heights:
             continue
         own = {name: mine for mine, name in side.naming.recognised.items()}
-        for name in once_only(side):
+        for name in unique_columns(side):
             files = sorted((folder / "repeats").glob(f"{role}-{name}-*.json"))
             found = [msgspec.json.decode(file.read_bytes(), type=Repeats) for file in files]
             rows, values = (sum(getattr(one, of) for one in found) for of in ("rows", "values"))
@@ -401,8 +401,10 @@ def _written(draft: Path, span: RowRange, shuffle: Shuffle) -> Shuffled:
     with ExitStack() as stack:
         writers: dict[int, Any] = {}
         values = None
-        if once := once_only(side):
-            values = stack.enter_context(Writer(draft, once, -(-n // PER_FILE), hashes_of))
+        if once := unique_columns(side):
+            values = stack.enter_context(
+                UniqueValuesWriter(draft, once, -(-n // PER_FILE), hashes_of)
+            )
         for batch in _batches_of(shuffle, span):
             rows = batch.with_columns(pl.col(c).cast(t) for c, t in shuffle.targets.items())
             here = np.arange(done, done + rows.height, dtype=np.int64)
@@ -484,7 +486,7 @@ def _parts(shuffle: Shuffle, span: RowRange) -> Iterator[Side]:
     if not inside:
         yield _part(shuffle, span)
         return
-    ends = rows_by_file(shuffle.side.source.files)
+    ends = row_ends(shuffle.side.source.files)
     for at, end in pairwise([first, *inside, last]):
         assert at is not None
         many = None if end is None else end - at
@@ -610,7 +612,7 @@ class Whole(msgspec.Struct):
         )
 
 
-def heads_of(ready: Prepared, rows: int = 1000) -> dict[str, pl.DataFrame]:
+def first_rows(ready: Prepared, rows: int = 1000) -> dict[str, pl.DataFrame]:
     """The first rows of every table but that of labels."""
     return {
         role: _read(ready, role, rows_of(role, side, ready.where, ready.plan).head(rows))
@@ -726,7 +728,7 @@ def split(
     """Shuffle all rows: those of Parquet files on workers that can read them, others here.
 
     Args:
-        heads: result of :func:`heads_of`.
+        heads: result of :func:`first_rows`.
         heights: result of :func:`heights_of`.
         ahead: columns of a single table whose distinct combinations are collected.
 
@@ -752,12 +754,12 @@ def split(
             targets[role],
             n,
             per,
-            cuts=stretches(side, heads[role], heights[role]),
+            cuts=query_starts(side, heads[role], heights[role]),
             ahead=asked,
             width=width,
         )
         if _by_workers(side, pool):
-            ends = rows_by_file(side.source.files) if len(ranges[role]) > 1 else None
+            ends = row_ends(side.source.files) if len(ranges[role]) > 1 else None
             calls += [
                 (str(folder), span, pickle.dumps(of_range(table, ends, span)))
                 for span in ranges[role]
@@ -871,7 +873,7 @@ def rows_of_range(rows: int, n: int, least: int) -> int:
     return max(sizes.shuffle_rows, -(-rows // (PER_BUCKET * least)), rows * n // MOST_FILES)
 
 
-def stretches(side: Side, head: pl.DataFrame, height: int) -> tuple[int, ...]:
+def query_starts(side: Side, head: pl.DataFrame, height: int) -> tuple[int, ...]:
     """Return rows of local Parquet files at which a new query begins.
 
     Polars decodes about twenty row groups ahead, which may exceed a bucket.

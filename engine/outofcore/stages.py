@@ -46,14 +46,14 @@ from .shuffle import Whole, read_rows
 # mode is. So every call brings the digest of the file that it reads.
 
 
-def leave(path: Path, thing: Any) -> str:
+def write_pickle(path: Path, thing: Any) -> str:
     """Write a thing for the stages of a run; the digest that they need to read it."""
     written = pickle.dumps(thing, protocol=5)
     path.write_bytes(written)
     return sha256(written).hexdigest()
 
 
-def taken(path: Path, digest: str) -> Any:
+def read_pickle(path: Path, digest: str) -> Any:
     """Load a stored object.
 
     Raises:
@@ -106,7 +106,7 @@ def write_job(folder: Path, job: Job) -> str:
     (folder / "blocks").mkdir()
     (folder / "groups").mkdir()
     (folder / "versions.json").write_text(json.dumps(VERSIONS))
-    return leave(folder / _JOB, job)
+    return write_pickle(folder / _JOB, job)
 
 
 _JOB = "job.pickle"
@@ -137,7 +137,7 @@ def job_of(folder: str, digest: str) -> tuple[Job, planner.Plan]:
                 package=name,
                 versions=[version, theirs[name]],
             )
-    job: Job = taken(Path(folder) / _JOB, digest)
+    job: Job = read_pickle(Path(folder) / _JOB, digest)
     plan = planner.make_plan(job.options, job.task)
     if job.highest is not None:
         assert plan.does.scaling is not None
@@ -446,7 +446,7 @@ def tally_extremes(folder: str, bucket: int, threads: int, digest: str, known: l
         path.unlink(missing_ok=True)
 
 
-def limits_of(
+def bounds_frame(
     folder: str,
     parts: list[int],
     known: Sequence[Any],
@@ -482,6 +482,6 @@ def limits_of(
         return limits.table(plan, values, chosen, ends, Threads(1))
 
 
-def heads_of(folder: str, parts: list[int]) -> list[dict[str, Any]]:
+def part_facts(folder: str, parts: list[int]) -> list[dict[str, Any]]:
     """Return the metadata of the parts in a folder."""
     return [stored.head_of(part_file(folder, bucket))["about"] for bucket in parts]

@@ -2,12 +2,12 @@
 
 from .cells import Cells
 from .datums import Datums, Labels, View
-from .ranked import Counts, Ranked, Variants, Word
+from .ranked import ConfusedPairs, Ranked, Variants, Word
 from .ranked_view import RankedView
 
 __all__ = [
     "Cells",
-    "Counts",
+    "ConfusedPairs",
     "Datums",
     "Labels",
     "Ranked",

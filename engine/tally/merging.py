@@ -14,7 +14,7 @@ from ..schemas.arrays import Array
 from ..schemas.contract import DEFAULT_LABEL_KEY
 from ..schemas.errors import InputError
 from .datums import Datums, Labels
-from .ranked import OF_ROWS, OF_TRUTHS, Counts, Ranked
+from .ranked import OF_ROWS, OF_TRUTHS, ConfusedPairs, Ranked
 from .tables import combined
 from .units import Scored, Units
 
@@ -193,7 +193,7 @@ def _with_keys(labels: Labels, parts: Sequence[Labels]) -> Labels:
     return Labels(labels.frame, key, names, labels.bare, labels.frequency)
 
 
-def joined(parts: Sequence[Any], name: str) -> Array:
+def column_of_parts(parts: Sequence[Any], name: str) -> Array:
     """One attribute of all parts, rows along the last axis."""
     return np.concatenate([getattr(part, name) for part in parts], axis=-1)
 
@@ -215,7 +215,7 @@ def _runs(
 def _of_datums(parts: Sequence[Ranked], datum: str, datums: Sequence[Array] | None) -> Array:
     """Datums of the rows of all parts, under the codes of the whole."""
     if datums is None:
-        return joined(parts, datum)
+        return column_of_parts(parts, datum)
     return np.concatenate(
         [codes[getattr(part, datum)] for part, codes in zip(parts, datums, strict=True)]
     ).astype(np.int32, copy=False)
@@ -253,11 +253,11 @@ def merge_ranked(
         known = {datum: _of_datums(parts, datum, datums)}
         score, tie = np.zeros(known[datum].size), np.zeros(0)
         if columns is OF_ROWS:
-            score, tie = joined(parts, "score"), joined(parts, "tie")
+            score, tie = column_of_parts(parts, "score"), column_of_parts(parts, "tie")
             known |= {"score": score, "tie": tie}
         order = merge_runs(begin, end, score, tie, known[datum])
         for name in columns:
-            column = known[name] if name in known else joined(parts, name)
+            column = known[name] if name in known else column_of_parts(parts, name)
             made[name] = column[..., order] if column.size else column
     return msgspec.structs.replace(parts[0], **made).limited(before)
 
@@ -280,15 +280,15 @@ def one_precision(found: Sequence[tuple[bool, int]]) -> bool:
 
 
 def merge_counts(
-    parts: Sequence[Counts], datums: Sequence[Array], labels: Sequence[Array]
-) -> Counts:
+    parts: Sequence[ConfusedPairs], datums: Sequence[Array], labels: Sequence[Array]
+) -> ConfusedPairs:
     """All meetings across labels, under the codes of the whole."""
     triples = list(zip(parts, datums, labels, strict=True))
-    return Counts(
+    return ConfusedPairs(
         actual=np.concatenate([label[part.actual] for part, _, label in triples]),
         predicted=np.concatenate([label[part.predicted] for part, _, label in triples]),
-        threshold=joined(parts, "threshold"),
-        scores=joined(parts, "scores"),
+        threshold=column_of_parts(parts, "threshold"),
+        scores=column_of_parts(parts, "scores"),
         datum=np.concatenate([datum[part.datum] for part, datum, _ in triples]),
     )
 

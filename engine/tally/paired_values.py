@@ -32,7 +32,7 @@ from .counts import CountsView
 from .datums import Labels, Lazy
 from .draws import Draws, by_draw
 from .registry import stored_as
-from .tables import Table, joined
+from .tables import Table, stacked
 
 # Paired values: predicted and true numbers by datum and label key.
 
@@ -358,7 +358,7 @@ class PairedView(CountsView):
             return self._held
         blocks = list(self._laid())
         cell = [np.arange(self.n_cells, dtype=np.int32).repeat(np.diff(of)) for _, of in blocks]
-        rows = joined([rows for rows, _ in blocks])
+        rows = stacked([rows for rows, _ in blocks])
         return rows.laid(np.concatenate(cell), rows.weight, self.n_cells)
 
     def by_cell(self, of: OfRows) -> Array:
@@ -545,7 +545,7 @@ class PairedDraws(PairedView):
         cell = [np.zeros(rows.datum.size, np.int32) if at is None else at for rows, at, _ in blocks]
         start, order = by_cell(np.concatenate(cell), None, self._base.n_cells)
         drawn = np.concatenate([times for _, _, times in blocks])[order]
-        return joined([rows for rows, _, _ in blocks]).take(order), start, drawn
+        return stacked([rows for rows, _, _ in blocks]).take(order), start, drawn
 
     def by_cell(self, of: OfRows) -> Array:
         rows, start, drawn = self._by_cell

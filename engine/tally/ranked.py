@@ -32,7 +32,7 @@ def comparable(threshold: float, *, single: bool) -> float:
 
 
 @stored_as("detection.confusion/1")
-class Counts(msgspec.Struct, frozen=True):
+class ConfusedPairs(msgspec.Struct, frozen=True):
     """Pairs of predictions and ground truths with different labels, for the confusion matrix.
 
     One entry is one pair at one IoU threshold, for all score thresholds of ``scores``.
@@ -52,7 +52,7 @@ class Counts(msgspec.Struct, frozen=True):
     datum: Array
 
 
-def counted(counts: Counts | Deferred[Counts] | None) -> Counts | None:
+def counted(counts: ConfusedPairs | Deferred[ConfusedPairs] | None) -> ConfusedPairs | None:
     """Return counts, computed if they are deferred."""
     return counts.value if isinstance(counts, Deferred) else counts
 

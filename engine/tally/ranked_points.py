@@ -493,12 +493,12 @@ def binned(
         right = rows.right[here].astype(np.int64)
         sums = np.stack([np.ones_like(weight), right, *digits], axis=1) * weight[:, None]
         one = _added(segment, rows.place[here], bin_of(score, n_scores), sums, n, beyond)
-        made = one if made is None else _merged_points(made, one)
+        made = one if made is None else _merged_bins(made, one)
     assert made is not None
     return made
 
 
-def _merged_points(one: Binned, other: Binned) -> Binned:
+def _merged_bins(one: Binned, other: Binned) -> Binned:
     segment, place, at, sums = (
         np.concatenate([getattr(side, name) for side in (one, other)])
         for name in ("segment", "place", "at", "sums")

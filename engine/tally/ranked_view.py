@@ -26,7 +26,7 @@ from ..kernels.datums import drawn_counts, drawn_sums
 from ..schemas.arrays import Array
 from .datums import Deferred, Labels, Lazy, View
 from .draws import Draws
-from .ranked import Counts, Interpolation, Ranked, RankedAside, RankedRun, Span, by_group
+from .ranked import ConfusedPairs, Interpolation, Ranked, RankedAside, RankedRun, Span, by_group
 from .ranked_points import (
     Binned,
     CountedRows,
@@ -155,7 +155,7 @@ class RankedView(View):
         *,
         interpolation: Interpolation,
         caps: Array,
-        crossed: Counts | Deferred[Counts] | None = None,
+        crossed: ConfusedPairs | Deferred[ConfusedPairs] | None = None,
         tallies: Mapping[str, RankedAside] | None = None,
         draws: Draws | None = None,
         shared: dict[Any, Any] | None = None,

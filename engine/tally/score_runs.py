@@ -26,7 +26,7 @@ from .units import Scored, Units
 # unreferenced.
 
 
-def merge_runs(runs: Iterable[tuple[Sorted, bool]], segments: int, place: Place) -> Sorted:
+def merge_score_runs(runs: Iterable[tuple[Sorted, bool]], segments: int, place: Place) -> Sorted:
     """Merge the runs of all parts; ties are in any order.
 
     Args:

@@ -27,7 +27,7 @@ from ..schemas.arrays import Array
 from .datums import Labels, Lazy, keys_as_labels
 from .draws import Draws, OneByOne, by_draw
 from .ranked_points import Points
-from .score_runs import DrawnWeights, merge_runs, points_in_blocks, room
+from .score_runs import DrawnWeights, merge_score_runs, points_in_blocks, room
 from .sorted_scores import (
     HardCounts,
     OrderedRows,
@@ -511,7 +511,7 @@ class ScoredView(UnitClasses):
         """
         assert self.parts is not None
         filled = (few for few in self.blocks() if few.scored is not None and len(few.scored))
-        return merge_runs((run(few) for few in filled), segments, self.parts.place)
+        return merge_score_runs((run(few) for few in filled), segments, self.parts.place)
 
     @Lazy
     def keyed_run(self) -> Sorted:
@@ -526,7 +526,9 @@ class ScoredView(UnitClasses):
                     key = keys[rows.datum]
                     yield msgspec.structs.replace(rows.sorted, weight=rows.own, key=key), True
 
-        return merge_runs(runs(), self.n_groups * self.slots.size * N_OUTCOMES, self.parts.place)
+        return merge_score_runs(
+            runs(), self.n_groups * self.slots.size * N_OUTCOMES, self.parts.place
+        )
 
     @Lazy
     def row_step(self) -> float | None:

@@ -240,7 +240,7 @@ def _stacked(arrays: Sequence[Array]) -> Array:
     return np.concatenate([array for array in arrays if len(array)] or arrays[:1])
 
 
-def joined(parts: Sequence[T]) -> T:
+def stacked(parts: Sequence[T]) -> T:
     """Return the rows of tables one after the other, with their codes."""
     whole: T = combined(parts, _stacked)
     return whole

@@ -205,7 +205,7 @@ class GridCounts:
 _SHARING = Lock()  # views side by side wait for the one that sorts
 
 
-def joined(parts: tuple[Array, ...]) -> Array:
+def one_array(parts: tuple[Array, ...]) -> Array:
     """Pieces of a column as one array."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.zeros(0)
 
@@ -321,7 +321,7 @@ class Listed:
     @Lazy
     def score(self) -> Array:
         """All scores in one array, float64 [n]."""
-        return joined(self.parts)
+        return one_array(self.parts)
 
     def sample(self, step: int) -> tuple[Array, Array, Array]:
         """Return unit, label and score of every ``step``-th row; labels only if rows have several.
@@ -332,7 +332,7 @@ class Listed:
         row = np.arange(0, ends[-1] if ends.size else 0, step)
         cuts = np.searchsorted(row, ends)
         begins = zip([0, *cuts], cuts, [0, *ends], self.parts, strict=False)
-        score = joined(tuple(part[row[i:j] - first] for i, j, first, part in begins))
+        score = one_array(tuple(part[row[i:j] - first] for i, j, first, part in begins))
         if self.grid is not None:
             width = self.grid.label.size
             return self.grid.unit[row // width], self.grid.label[row % width], score

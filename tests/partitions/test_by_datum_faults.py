@@ -117,7 +117,7 @@ def test_values_that_a_twin_has_looked_through_are_gone(
         folder.mkdir()
         values = pl.DataFrame({"annotation_id": [unit if twice else 10 * unit, 1], ROW: [0, 1]})
         values = values if twice or not unit else values.head(1)
-        with repeats.Writer(folder, ["annotation_id"], 1, _as_they_are) as writer:
+        with repeats.UniqueValuesWriter(folder, ["annotation_id"], 1, _as_they_are) as writer:
             writer.write(values)
         units.append((str(folder), 2 * unit))
     read, call = repeats._numbered, (str(tmp_path), "ground_truths", "annotation_id", 0, units)

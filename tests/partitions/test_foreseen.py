@@ -13,11 +13,11 @@ import pytest
 from refusals import refused
 
 import evalengine as ee
-from evalengine.outofcore.memory import limit_of
+from evalengine.outofcore.memory import bytes_of_limit
 
 
 def limit_named(error: ee.OptionError) -> int:
-    return limit_of(error.facts["least"])
+    return bytes_of_limit(error.facts["least"])
 
 
 def test_rows_of_one_datum_that_take_more_than_a_process_may() -> None:
@@ -32,7 +32,7 @@ def test_rows_of_one_datum_that_take_more_than_a_process_may() -> None:
     truths = boxes.head(100)
     with refused("memory_limit_too_small", least="512MiB") as raised:
         ee.score(scored, truths, memory_limit="448MiB")
-    assert limit_of("448MiB") < limit_named(raised.value) < limit_of("1GiB")
+    assert bytes_of_limit("448MiB") < limit_named(raised.value) < bytes_of_limit("1GiB")
     even = [one.with_columns(datum_id=pl.int_range(pl.len())) for one in (scored, truths)]
     assert ee.score(*even, memory_limit="480MiB").metrics.height
 
@@ -44,7 +44,9 @@ def test_runs_and_json_that_are_read_as_a_whole(tmp_path: Path, packed: bool) ->
     run.write_bytes(gzip.compress(lines, 1) if packed else lines)
     with refused("memory_limit_too_small", least="512MiB") as raised:
         ee.score(run, {"q1": {"d1": 1}}, memory_limit="448MiB")
-    assert limit_named(raised.value) > limit_of("448MiB") + 4 * len(lines) - limit_of("64MiB")
+    assert limit_named(raised.value) > bytes_of_limit("448MiB") + 4 * len(lines) - bytes_of_limit(
+        "64MiB"
+    )
 
 
 def test_coco_results_that_are_read_as_a_whole(tmp_path: Path) -> None:

@@ -153,12 +153,12 @@ def test_stretches_end_with_row_groups(tmp_path: Path) -> None:
     found = []
     for given in (str(path), table):
         side = prepare(open_inputs(Tables(given)), "classification", Options()).sides["table"]
-        found.append(shuffle.stretches(side, table.head(10), table.height))
+        found.append(shuffle.query_starts(side, table.head(10), table.height))
     assert found[1] == ()
     assert len(found[0]) == 0  # forty-eight megabytes are more than all rows
     wide = pl.DataFrame({"note": [str(i) * 400 for i in range(10)]})
     side = prepare(open_inputs(Tables(str(path))), "classification", Options()).sides["table"]
-    cuts = shuffle.stretches(side, wide, table.height)
+    cuts = shuffle.query_starts(side, wide, table.height)
     assert len(cuts) > 3
     assert all(cut % 150_000 == 0 for cut in cuts)
 

@@ -191,18 +191,18 @@ def test_small_inputs_stay_in_memory(tmp_path: Path) -> None:
     [("2GB", 2 * 10**9), ("512 MiB", 512 << 20), ("1.5g", 1_500_000_000), (7, 7), ("1KiB", 1024)],
 )
 def test_limits_are_read(given: str | int, size: int) -> None:
-    assert memory.limit_of(given) == size
+    assert memory.bytes_of_limit(given) == size
 
 
 @pytest.mark.parametrize("given", ["lots", "-1", "0", "2 gigs"])
 def test_limits_that_are_none_are_refused(given: str) -> None:
     with pytest.raises(ee.OptionError, match="memory_limit"):
-        memory.limit_of(given)
+        memory.bytes_of_limit(given)
 
 
 def test_without_a_limit_a_share_of_what_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "free_memory", lambda: 10**10)
-    assert memory.limit_of(None) == 7 * 10**9
+    assert memory.bytes_of_limit(None) == 7 * 10**9
 
 
 def test_label_groups_hold_so_many_rows() -> None:
@@ -215,11 +215,11 @@ def test_more_rows_make_more_buckets(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     """Twice the rows, twice the buckets: what one takes does not grow."""
     from evalengine.ingest.opening import Tables, open_inputs
     from evalengine.ingest.preparing import prepare
-    from evalengine.outofcore.shuffle import heads_of
+    from evalengine.outofcore.shuffle import first_rows
     from evalengine.schemas.options import Options
 
     ready = prepare(open_inputs(Tables(*boxes())), "detection", Options())
-    heads = heads_of(ready)
+    heads = first_rows(ready)
     found = [
         memory.bucket_count(
             ready, heads, {"predictions": rows, "ground_truths": rows}, 2 * 10**9, task="detection"
@@ -244,14 +244,14 @@ def test_a_limit_for_more_files_than_can_be_open_is_refused() -> None:
     """With one that is large enough."""
     from evalengine.ingest.opening import Tables, open_inputs
     from evalengine.ingest.preparing import prepare
-    from evalengine.outofcore.shuffle import heads_of
+    from evalengine.outofcore.shuffle import first_rows
     from evalengine.schemas.options import Options
 
     ready = prepare(open_inputs(Tables(*boxes())), "detection", Options())
-    heads, heights = heads_of(ready), {"predictions": 10**9, "ground_truths": 10**9}
+    heads, heights = first_rows(ready), {"predictions": 10**9, "ground_truths": 10**9}
 
     def sizes(limit: str) -> memory.Sizes:
-        limits = {"limit": memory.limit_of(limit), "given": limit}
+        limits = {"limit": memory.bytes_of_limit(limit), "given": limit}
         return memory.bucket_count(ready, heads, heights, task="detection", **limits)
 
     with refused("memory_limit_too_small", least="3264MiB") as told:

@@ -65,12 +65,12 @@ class _Planted:
 
 
 def test_what_somebody_else_put_in_place_of_a_stages_orders_is_not_run(tmp_path: Path) -> None:
-    digest = stages.leave(tmp_path / "orders", {"a": 1})
-    assert stages.taken(tmp_path / "orders", digest) == {"a": 1}
+    digest = stages.write_pickle(tmp_path / "orders", {"a": 1})
+    assert stages.read_pickle(tmp_path / "orders", digest) == {"a": 1}
     mark = tmp_path / "ran"
     (tmp_path / "orders").write_bytes(pickle.dumps(_Planted(mark)))
     with refused("scratch_unsafe", ScratchError):
-        stages.taken(tmp_path / "orders", digest)
+        stages.read_pickle(tmp_path / "orders", digest)
     assert not mark.exists()
 
 

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import evalengine as ee
-from evalengine.outofcore.memory import limit_of
+from evalengine.outofcore.memory import bytes_of_limit
 
 COMMAND = """
 import re, sys
@@ -105,7 +105,7 @@ def test_thousands_of_thresholds_stay_within_the_limit(tmp_path: Path) -> None:
     ious = [f"--iou={0.3 + i / 5000:.6f}" for i in range(2500)]
     status, peak, said = score(*files, *ious, "--task", "detection", "--memory-limit", "512MB")
     assert status == 0, said
-    assert peak <= limit_of("512MB")
+    assert peak <= bytes_of_limit("512MB")
 
 
 def test_time_of_score_columns_is_not_that_of_their_pairs() -> None:

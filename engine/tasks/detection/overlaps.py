@@ -13,7 +13,7 @@ from ...kernels.matching import match_across_labels
 from ...schemas.arrays import Array
 from ...schemas.results import empty_frame, frame_schema
 from ...tally.datums import Labels
-from ...tally.ranked import Counts
+from ...tally.ranked import ConfusedPairs
 from ..encoding import Workers
 from .encode import Batch
 from .matching import Matched, OverlapPairs
@@ -195,7 +195,7 @@ def cross_match(
     ious: tuple[float, ...],
     score_thresholds: tuple[float, ...],
     threads: Workers,
-) -> Counts:
+) -> ConfusedPairs:
     """Match the remaining rows across labels, at every IoU and score threshold.
 
     Args:
@@ -221,7 +221,7 @@ def cross_match(
     reached = [_score_bits(ranked.score, thresholds) for thresholds in words]
     regular = regular_ground_truths(matched)
 
-    def at_iou(index: int, threshold: float) -> Counts:
+    def at_iou(index: int, threshold: float) -> ConfusedPairs:
         place = ranked.variants.threshold_index(threshold)
         word, bit = ranked.variants.bit(place)
         taker = matched.taker[place]
@@ -243,7 +243,7 @@ def cross_match(
             scores = np.zeros((len(words), bits.size), np.uint64)
             scores[w] = bits
             parts.append(
-                Counts(
+                ConfusedPairs(
                     actual=pairs.g_label[g_met],
                     predicted=pairs.p_label[p_met],
                     threshold=np.full(bits.size, index, np.int32),
@@ -258,9 +258,9 @@ def cross_match(
     )
 
 
-def _joined(parts: list[Counts]) -> Counts:
+def _joined(parts: list[ConfusedPairs]) -> ConfusedPairs:
     """Entries one after the other."""
-    return Counts(
+    return ConfusedPairs(
         actual=np.concatenate([part.actual for part in parts]),
         predicted=np.concatenate([part.predicted for part in parts]),
         threshold=np.concatenate([part.threshold for part in parts]),

@@ -20,7 +20,7 @@ from ...schemas.errors import InputError, OptionError
 from ...schemas.wording import option
 from ...tally.datums import Datums, Deferred, Labels
 from ...tally.merging import merge_counts, merge_datums, merge_labels, merge_ranked, merged_seconds
-from ...tally.ranked import Counts, Ranked, Variants, counted
+from ...tally.ranked import ConfusedPairs, Ranked, Variants, counted
 from ...tally.ranked_points import places_of
 from ...tally.registry import stored_as
 from ...tally.units import ranked_by_rank
@@ -187,7 +187,7 @@ class Tallies(msgspec.Struct, frozen=True):
     datums: Datums
     labels: Labels
     ranked: Ranked
-    crossed: Counts | Deferred[Counts] | None
+    crossed: ConfusedPairs | Deferred[ConfusedPairs] | None
     examples: Examples | None
     outcomes: pl.DataFrame | None
     errors: Errors | None
@@ -324,7 +324,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
         words = "row", "rows", "below the threshold of their label skipped"
         frames.notes.append(note_of("below", matched.below, words, before="predictions: "))
         frames.notes += notes_of(settings.thresholds, batch.labels)
-    crossed: Counts | Deferred[Counts] | None = None
+    crossed: ConfusedPairs | Deferred[ConfusedPairs] | None = None
     examples = outcomes = errors = label_errors = points = None
     if overlapping:
         at = settings.pr_curve_iou_threshold
@@ -334,7 +334,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
     if overlapping == {"confusion"}:
         later = threads.own()
 
-        def count() -> Counts:
+        def count() -> ConfusedPairs:
             return cross_match(matched, find_pairs(*overlaps, later, near, crowd), *grid, later)
 
         crossed = Deferred(count)
