@@ -45,14 +45,14 @@ def merged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Every run goes through buckets; says of how many parts runs were merged."""
     cases.in_buckets(monkeypatch)
     seen: list[int] = []
-    real = scored_view.merge_runs
+    real = scored_view.merge_score_runs
 
     def counting(runs: Any, *rest: Any) -> Any:
         given = list(runs)
         seen.append(len(given))
         return real(given, *rest)
 
-    monkeypatch.setattr(scored_view, "merge_runs", counting)
+    monkeypatch.setattr(scored_view, "merge_score_runs", counting)
     return seen
 
 

@@ -325,7 +325,7 @@ def test_without_footers_all_files_are_left_to_every_unit(
 ) -> None:
     in_buckets(monkeypatch, WIDE)
     pool = in_units(monkeypatch, 13)
-    monkeypatch.setattr(shuffle, "rows_by_file", lambda _: None)
+    monkeypatch.setattr(shuffle, "row_ends", lambda _: None)
     case = Case(boxes(9), {"metrics": ["mAP"]})  # three units of rows in three files
     same_as_in_memory(case, "detection", tmp_path, files=3, executor="processes")
     dealt = [call for name, call in pool.called if name == "shuffle_range"]
