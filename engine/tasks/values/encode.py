@@ -229,7 +229,7 @@ def notes(found: Findings, settings: Settings, needs: frozenset[str]) -> list[No
             more = f" and {len(gaps) - _NAMED} more" if len(gaps) > _NAMED else ""
             message = f"of {count_of(found.datums, 'datum')}, some {words}: {shown}{more}."
             made.append(Note(code, message, sum(gaps.values()), facts={"metrics": _first(gaps)}))
-    several = {name: counts for name, counts in found.averaged.items() if name in needs}
+    several = {name: found.averaged[name] for name in sorted(needs) if name in found.averaged}
     if several:
         rows, datums = (max(counts[i] for counts in several.values()) for i in (0, 1))
         message = (
