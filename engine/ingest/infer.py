@@ -370,6 +370,9 @@ def _by_columns(inputs: Inputs, options: Options) -> str:
     for name in _DECISIVE:
         if getattr(options, name) is not None:
             return DECLARED[name].tasks[0]
+    for source in inputs.sources.values():
+        if source.task:
+            return source.task
     roles = [role for role in (TABLE, PREDICTIONS, GROUND_TRUTHS) if role in inputs.sources]
     if options.columns and (named := _named_by_hand(inputs, roles, options)):
         return named

@@ -45,6 +45,7 @@ class Source(msgspec.Struct):
         images: ``image_id``, ``sequence`` and ``frame`` of video frames, if described.
         classes: columns to the names of their class numbers; None if not looked up.
         missing: canonical names of columns to the texts in them that were read as missing values.
+        task: the task that the format decides; empty if the columns decide.
     """
 
     frame: pl.LazyFrame
@@ -68,6 +69,7 @@ class Source(msgspec.Struct):
     held: dict[str, MemorySize] = {}
     missing: dict[str, list[str]] = msgspec.field(default_factory=dict)
     classes: dict[str, tuple[str, ...]] | None = None
+    task: str = ""
 
     def __post_init__(self) -> None:
         if "@" in self.description or "?" in self.description:

@@ -267,7 +267,7 @@ def _values(own: OwnMetric, rows: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
             found = rows.group_by("datum_id", maintain_order=True).agg(value=found)
         if isinstance(found, pl.LazyFrame):
             found = found.collect()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise refuse(f"raised {type(error).__name__}: {error}", error) from error
     if not isinstance(found, pl.DataFrame):
         raise refuse(f"returned {type(found).__name__} instead of a Polars frame")

@@ -206,6 +206,7 @@ class TestComparison:
 
 BAD = {
     "raises": lambda rows: rows["nothere"],
+    "exits": lambda rows: sys.exit(0),
     "text": lambda rows: rows.select("datum_id", value=pl.lit("x")),
     "columns": lambda rows: rows.select("datum_id"),
     "other datums": lambda rows: rows.select(pl.col("datum_id") + 1000, value=pl.lit(1)),

@@ -47,6 +47,24 @@ def test_files_of_several_tasks_number_documents_per_task() -> None:
     assert set(means(card)) == {*means(ee.score(TINY)), "acc", "acc_norm"}
 
 
+def test_fields_of_documents_do_not_decide_the_task() -> None:
+    """Documents of GSM8K and others have the fields of texts or of classes."""
+    doc = [
+        {"question": "1 + 1?", "answer": "2", "label": 1},
+        {"question": "?", "answer": "3", "label": 0},
+    ]
+    rows = pl.DataFrame(
+        {
+            "doc_id": [0, 1],
+            "doc": doc,
+            "target": ["2", "3"],
+            "metrics": [["acc"]] * 2,
+            "acc": [1.0, 0.0],
+        }
+    )
+    assert means(ee.score(rows)) == {"acc": 0.5}
+
+
 def test_metrics_that_are_no_numbers_are_named() -> None:
     rows = pl.DataFrame(
         {

@@ -82,7 +82,7 @@ def _of_lm_eval(source: Source, schema: Mapping[str, pl.DataType], options: Opti
         rows = _unpivoted(rows, names, [*kept, "metrics"])
         rows = rows.filter(pl.col("metrics").list.contains(pl.col("metric"))).drop("metrics")
         rows = rows.with_columns(metric)
-    source.frame = rows
+    source.frame, source.task = rows, VALUES[0]
     source.notes += (_note("lm-eval", "doc_id" if len(source.files) < 2 else "task/doc_id", names),)
 
 
@@ -113,7 +113,7 @@ def _of_inspect(
     )
     if options.value_columns is None:
         rows = _unpivoted(rows, [*columns], _beside(rows, [*scores, *columns]))
-    source.frame = rows
+    source.frame, source.task = rows, VALUES[0]
     source.notes += (_note("inspect", datum, columns),)
 
 
