@@ -49,6 +49,8 @@ class Labelled(msgspec.Struct, frozen=True):
         weight: float64 [n], 1 / probability that the row was labelled; None if all are equal.
         cluster: int64 [N], code of each row's cluster; None if rows are independent.
         level: confidence of intervals.
+        verdicts: whether labels are verdicts, 0 or 1.
+        binary: whether the judge's values are verdicts, too.
     """
 
     judged: Array
@@ -57,12 +59,18 @@ class Labelled(msgspec.Struct, frozen=True):
     weight: Array | None = None
     cluster: Array | None = None
     level: float = LEVEL
+    verdicts: bool = False
+    binary: bool = False
 
     @property
     def share(self) -> Array:
         """Share of each label in the weight of all, float64 [n]."""
         n = self.place.size
         return np.full(n, 1 / n) if self.weight is None else self.weight / self.weight.sum()
+
+    def mean(self, values: Array) -> float:
+        """Return the weighted mean of values of labels, exact if all are equal."""
+        return float(values[0] + self.share @ (values - values[0]))
 
     @property
     def own(self) -> Array:
@@ -75,11 +83,6 @@ class Labelled(msgspec.Struct, frozen=True):
         return self.weight is None and self.cluster is None
 
     @property
-    def binary(self) -> bool:
-        """Whether both sides are verdicts, 0 or 1."""
-        return bool(np.isin(self.judged, (0, 1)).all() and np.isin(self.label, (0, 1)).all())
-
-    @property
     def clusters(self) -> int:
         """Number of clusters with labels."""
         return self.place.size if self.cluster is None else np.unique(self.cluster[self.place]).size
@@ -87,8 +90,9 @@ class Labelled(msgspec.Struct, frozen=True):
     @property
     def few_clusters(self) -> str:
         """Why labels are of too few clusters for an interval; empty if they suffice."""
-        few = self.cluster is not None and self.clusters < LEAST
-        return f"no interval: labels of {self.clusters} clusters, {LEAST} needed" * few
+        if self.cluster is None or self.clusters >= LEAST:
+            return ""
+        return f"no interval: labels of {self.clusters} clusters, {LEAST} needed"
 
     def among(self, rows: Array) -> Labelled:
         """Return the part within some rows, bool [N]."""
@@ -145,8 +149,10 @@ def _around(
     """
     n, p = data.place.size, (1 + data.level) / 2
     why = data.few_clusters
-    if n < 2 or not variance > 0:
-        why = f"no interval: {count_of(n, 'label')}" + ", all alike" * (n > 1)
+    if n < 2:
+        why = f"no interval: {count_of(n, 'label')}"
+    elif not variance > 0:
+        why = f"no interval: {n:,} labels, all alike"
     if why:
         return Number(value, n=n, reason=why)
     if clusters is None or clusters > _LARGE_DF:
@@ -161,7 +167,8 @@ def _around(
 def proportion(data: Labelled, hit: Array, chosen: Array) -> Number:
     """Return the share of hits among chosen labels, with Wilson's interval.
 
-    With weights or clusters, n is the number of independent rows of the same variance.
+    With weights or clusters, n is the number of independent rows of the same variance, at most
+    Kish's number of rows; if all labels are alike, Kish's number of clusters.
 
     Args:
         hit: bool [n].
@@ -175,10 +182,15 @@ def proportion(data: Labelled, hit: Array, chosen: Array) -> Number:
     value = float(weight @ hit[chosen] / weight.sum())
     if why := data.few_clusters:
         return Number(value, n=n, reason=why)
-    trials = independent = float(n)
+    trials = independent = 1 / float(p @ p)
     if not data.plain:
-        variance, clusters = data.variance(p * (hit[chosen] - value), data.place[chosen])
-        trials = value * (1 - value) / variance if variance > 0 else float(clusters)
+        place = data.place[chosen]
+        variance, clusters = data.variance(p * (hit[chosen] - value), place)
+        if variance > 0:
+            trials = min(value * (1 - value) / variance, trials)
+        elif data.cluster is not None:
+            of_cluster = np.bincount(np.unique(data.cluster[place], return_inverse=True)[1], p)
+            trials = 1 / float(of_cluster @ of_cluster)
         ends = (1 + data.level) / 2
         t = t_quantile(ends, min(max(clusters - 1, 1), _LARGE_DF))
         independent = trials * (normal_quantile(ends) / t) ** 2
@@ -201,9 +213,9 @@ def proportion(data: Labelled, hit: Array, chosen: Array) -> Number:
 def mean_of_labels(data: Labelled, within: tuple[float, float]) -> Number:
     """Return the mean of the labels: Wilson's interval of verdicts, Student's t of numbers."""
     y, p = data.label, data.share
-    if np.isin(y, (0, 1)).all():
+    if data.verdicts:
         return proportion(data, y == 1, np.ones(y.size, bool))
-    value = float(p @ y)
+    value = data.mean(y)
     variance, clusters = data.variance(p * (y - value), data.place)
     return _around(data, value, variance, within, clusters)
 
@@ -232,7 +244,7 @@ def kappa(data: Labelled) -> Number:
 def correlation(data: Labelled) -> Number:
     """Return Pearson's correlation of judge and labels, of values that are not verdicts."""
     f, y, p = data.own, data.label, data.share
-    f, y = f - p @ f, y - p @ y
+    f, y = f - data.mean(f), y - data.mean(y)
     size = math.sqrt(float(p @ f**2) * float(p @ y**2))
     if size <= 0:
         return Number(math.nan, n=y.size, reason="the judge or the labels do not vary")
@@ -317,8 +329,11 @@ def rogan_gladen(data: Labelled, sensitivity: Number, specificity: Number) -> Nu
     (1978).
     """
     f, y, p, n = data.judged, data.label, data.share, data.place.size
+    for one, verdict in ((sensitivity, 1), (specificity, 0)):
+        if math.isnan(one.value):
+            return Number(math.nan, n=n, reason=f"undefined: no label is {verdict}")
     youden = sensitivity.value + specificity.value - 1
-    if not youden > 0:
+    if youden <= 0:
         return Number(
             math.nan, n=n, reason="undefined: sensitivity and specificity are together 1 or less"
         )
@@ -431,7 +446,7 @@ def allotted(size: Array, spread: Array, labelled: Array, more: int) -> Array:
     return many - labelled
 
 
-def _spread_of(data: Labelled, stratum: Array) -> Array:
+def _deviation_of(data: Labelled, stratum: Array) -> Array:
     """Standard deviation of label minus judge per stratum, pulled to that of all by some rows."""
     strata = int(stratum.max(initial=-1)) + 1
     if data.place.size < 2:
@@ -463,7 +478,7 @@ def to_label(data: Labelled, ids: pl.Series, more: int, seed: int) -> pl.DataFra
             own = data.weight[stratum[data.place] == h]
             if own.size and np.ptp(own) > 1e-6 * own.max():
                 return None
-    extra = allotted(size, _spread_of(data, stratum), n, more)
+    extra = allotted(size, _deviation_of(data, stratum), n, more)
     free = np.ones(data.judged.size, bool)
     free[data.place] = False
     order = ids.arg_sort().to_numpy()  # the order of the tables does not matter
@@ -553,6 +568,10 @@ def read_labels(
         if name not in rows.columns
     ]
     rows = rows.with_columns(missing)
+    own = rows.filter(pl.col("metric").is_in(list(run)))
+    weights = pl.col("label_weight").n_unique().over("datum_id", "metric")
+    what = "label_weight that differs from others of the same datum"
+    _refuse_rows(own, weights > 1, before, "label_weight", f"a {what}.")
     notes: list[Note] = []
     if "value" not in rows.columns:
         known = rows["metric"].is_not_null()
@@ -663,7 +682,8 @@ def add_human(result: Result, options: Options, score: Verdicts) -> None:
             if options.cluster is not None:
                 codes = cluster_codes(scored, options.cluster)
                 data = msgspec.structs.replace(data, cluster=codes)
-            data, notes = _joined(data, scored["datum_id"], own["datum_id"], mine, name)
+            ranged = metrics.get(result.plan.task, name).range == (0.0, 1.0)
+            data, notes = _joined(data, scored["datum_id"], own["datum_id"], mine, name, ranged)
             result.notes += notes
             if data.place.size:
                 rows = _rows(result, name, data, mine)
@@ -809,10 +829,16 @@ def _notes(name: str, data: Labelled, rows: Sequence[Mapping[str, Any]]) -> list
 
 
 def _joined(
-    data: Labelled, ids: pl.Series, judged: pl.Series, mine: pl.DataFrame, name: str
+    data: Labelled, ids: pl.Series, judged: pl.Series, mine: pl.DataFrame, name: str, ranged: bool
 ) -> tuple[Labelled, list[Note]]:
-    """Attach labels to the judge's rows; labels on other rows are reported."""
-    binary = bool(np.isin(data.judged, (0, 1)).all() and mine["value"].is_in([0.0, 1.0]).all())
+    """Attach labels to the judge's rows; labels on other rows are reported.
+
+    Args:
+        ranged: whether the metric is from 0 to 1, so that verdicts are possible.
+    """
+    binary = ranged and bool(
+        np.isin(data.judged, (0, 1)).all() and mine["value"].is_in([0.0, 1.0]).all()
+    )
     one = one_label(mine, binary)
     places = pl.DataFrame({"datum_id": ids, "place": np.arange(len(ids), dtype=np.int64)})
     joined = one.join(places, on="datum_id", how="left", maintain_order="left")
@@ -834,4 +860,6 @@ def _joined(
         weight = None
     place = joined["place"].to_numpy()
     label = joined["value"].to_numpy()
-    return msgspec.structs.replace(data, place=place, label=label, weight=weight), notes
+    verdicts = ranged and bool(np.isin(label, (0, 1)).all())
+    data = msgspec.structs.replace(data, place=place, label=label, weight=weight)
+    return msgspec.structs.replace(data, verdicts=verdicts, binary=binary), notes

@@ -91,7 +91,7 @@ def test_corrected_means_are_those_of_the_definition(seed, binary, clustered):
     f = np.where(noise < 0.4, rng.permutation(y), y) if binary else 0.7 * y + 0.3 * noise
     place = np.sort(rng.choice(rows, n, replace=False))
     cluster = rng.integers(0, 20, rows) if clustered else np.arange(rows)
-    data = Labelled(f, place, y[place], cluster=cluster if clustered else None)
+    data = Labelled(f, place, y[place], cluster=cluster if clustered else None, binary=binary)
     found = human.corrected(data, (-math.inf, math.inf))
     value, half = slow(f.tolist(), y[place].tolist(), place.tolist(), cluster.tolist())
     assert found.value == pytest.approx(value, abs=1e-12)
@@ -104,9 +104,10 @@ def test_corrected_means_are_those_of_the_definition(seed, binary, clustered):
 def test_equal_weights_and_one_row_per_cluster_change_nothing_but_the_degrees_of_freedom():
     f = TABLE["verdict"].eq("yes").cast(float).to_numpy()
     y = TRUTH[CHOSEN].astype(float)
-    plain = Labelled(f, CHOSEN, y)
-    weighted = Labelled(f, CHOSEN, y, weight=np.full(LABELS, 3.0))
-    by_row = Labelled(f, CHOSEN, y, cluster=np.arange(ROWS))
+    kind = {"verdicts": True, "binary": True}
+    plain = Labelled(f, CHOSEN, y, **kind)
+    weighted = Labelled(f, CHOSEN, y, weight=np.full(LABELS, 3.0), **kind)
+    by_row = Labelled(f, CHOSEN, y, cluster=np.arange(ROWS), **kind)
     assert human.ppi(weighted).value == pytest.approx(human.ppi(plain).value, abs=1e-12)
     one, other = (human.corrected(data, (0.0, 1.0)) for data in (plain, by_row))
     assert other == pytest.approx(one)
@@ -253,9 +254,10 @@ def test_labels_that_are_no_random_sample_are_a_warning():
 
 def test_a_judge_that_guesses_is_a_warning():
     labels = HUMAN.with_columns(value=1 - pl.col("value"))
-    assert "judge_by_chance" in ee.score(
-        TABLE, human=labels
-    ).warnings or "judge_by_chance" in codes(ee.score(TABLE, human=labels))
+    (found,) = [
+        one for one in ee.score(TABLE, human=labels).findings if one.code == "judge_by_chance"
+    ]
+    assert found.severity == "warning"
     assert "judge_by_chance" not in codes(ee.score(TABLE, human=HUMAN))
 
 
@@ -348,12 +350,63 @@ def test_ratings_are_correlated():
     assert row(card, "corrected")["lower"] > 1
 
 
+def test_ratings_of_1_are_no_verdicts():
+    """An interval of verdicts would end at 1, below every other rating."""
+    judge = np.where(np.arange(200) % 9 == 0, 2, 1)
+    table = pl.DataFrame({"datum_id": np.arange(200), "metric": "Coherence", "verdict": judge})
+    card = ee.score(table, human=pl.DataFrame({"id": np.arange(60), "rating": 1}))
+    found = row(card, "labels")
+    assert (found["value"], found["lower"]) == (1, None)
+    assert row(card, "correlation")["value"] is None
+    assert "agreement" not in card.metrics["statistic"]
+
+
+@pytest.mark.parametrize("wrong", [0, 1])
+def test_labels_of_one_large_weight_are_few(wrong):
+    """Kish's number of 60 labels, one of weight 500, is 1.25."""
+    label = np.ones(60, int)
+    label[1 : 1 + wrong] = 0
+    weight = np.ones(60)
+    weight[0] = 500
+    labels = pl.DataFrame({"datum_id": CHOSEN[:60], "value": label, "label_weight": weight})
+    found = row(ee.score(TABLE, human=labels), "labels")
+    z, n, p = 1.96, 559**2 / (250_000 + 59), 1 - wrong / 559
+    low = (p + z**2 / (2 * n) - z * math.sqrt(p * (1 - p) / n + (z / n / 2) ** 2)) / (1 + z**2 / n)
+    assert found["lower"] == pytest.approx(low, abs=0.02)
+
+
+def test_labels_of_few_clusters_are_few():
+    """All alike: as many as clusters."""
+    label = np.ones(120)
+    cluster = np.arange(120) // 10
+    data = Labelled(label, np.arange(120), label, cluster=cluster, verdicts=True)
+    t = t_quantile(0.975, 11)
+    assert human.mean_of_labels(data, (0.0, 1.0)).lower == pytest.approx(1 / (1 + t**2 / 12))
+
+
+def test_sensitivity_without_a_positive_label_is_named():
+    card = ee.score(TABLE, human=HUMAN.with_columns(value=0))
+    assert "no label is 1" in row(card, "rogan_gladen")["reason"]
+    card = ee.score(TABLE, human=HUMAN.with_columns(value=1))
+    assert "no label is 0" in row(card, "rogan_gladen")["reason"]
+
+
+_ANNOTATED = pl.concat(
+    [
+        HUMAN.with_columns(annotator=pl.lit(name), label_weight=w)
+        for name, w in (("x", 2.0), ("y", 3.0))
+    ]
+)
+
+
 @pytest.mark.parametrize(
     ("labels", "code"),
     [
         (HUMAN.with_columns(pl.col("datum_id").cast(pl.String)), "types_differ"),
         (pl.concat([HUMAN, HUMAN.head(1)]), "repeated_values"),
         (HUMAN.with_columns(label_weight=0.0), "option_value"),
+        (_ANNOTATED, "option_value"),
+        (_ANNOTATED.with_columns(verdict=pl.lit("yes")).drop("value"), "option_value"),
         (HUMAN.with_columns(value=float("inf")), "option_value"),
         (HUMAN.drop("value"), "column_missing"),
     ],
@@ -365,4 +418,6 @@ def test_labels_that_cannot_be_used_are_refused(labels, code):
 
 
 def test_runs_with_other_labels_are_compared():
-    ee.compare(ee.score(TABLE, human=HUMAN), ee.score(TABLE))
+    found = ee.compare(ee.score(TABLE, human=HUMAN), ee.score(TABLE)).differences
+    assert found["metric"].to_list() == ["Bias"]
+    assert found["difference"][0] == 0
