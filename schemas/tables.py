@@ -1234,10 +1234,19 @@ PREFERENCES_TABLE = Table(
         ),
     ),
     (DATASET,),
+    shape="models",
     signs=("model_a", "model_b"),
     long=True,
     unit=("prompt", "prompts"),
 )
+
+A, B, TIE = "a", "b", "tie"
+WINNERS = {
+    **dict.fromkeys((A, "model_a"), A),
+    **dict.fromkeys((B, "model_b"), B),
+    **dict.fromkeys((TIE, "both_bad", "bothbad", "tie (bothbad)"), TIE),
+}
+"""Value of the column ``winner``, in lower case -> its meaning; otherwise it is a model."""
 
 # Input contracts of every task, by task and side.
 #

@@ -13,7 +13,7 @@ import polars as pl
 from ..schemas.arrays import Array
 from ..schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ..schemas.errors import InputError
-from ..schemas.tables import VERDICT_KEY
+from ..schemas.tables import VERDICT_KEY, WINNERS, A, B
 from ..schemas.wording import option
 from . import geometry
 from .checks import REPAIR, Check, not_whole
@@ -349,6 +349,44 @@ def _check_holes(check: Check, key: list[str]) -> None:
     )
 
 
+# Two models per row, and one of them or a word as the winner.
+
+
+def check_models(check: Check, seen: Mapping[str, Any]) -> None:
+    """Refuse models named like a word, compared with themselves, and unknown winners."""
+    models = ["model_a", "model_b"]
+    check.step += 1
+    words = ", ".join(WINNERS)
+    for name in models:
+        check.refuse(
+            "model_named_like_a_word",
+            [name],
+            pl.col(name).str.strip_chars().str.to_lowercase().is_in(list(WINNERS)),
+            "that would be mistaken for a word of column 'winner'",
+            f"The words are {words}. Rename these models.",
+        )
+    check.step += 1
+    same = pl.col("model_a").str.strip_chars() == pl.col("model_b").str.strip_chars()
+    check.refuse("same_model", models, same, "with a model against itself", "Remove these rows.")
+    check.step += 1
+    known = pl.all_horizontal(pl.col(name).is_not_null() for name in (*models, "winner"))
+    check.refuse(
+        "unknown_winner",
+        ["winner"],
+        known & winner().is_null(),
+        "with a winner that is neither of the row's models, nor a, b, tie or both_bad",
+        "Repair or remove these rows.",
+        shown=[*models, "winner"],
+    )
+
+
+def winner() -> pl.Expr:
+    """Return an expression for ``a``, ``b`` or ``tie`` of each row; null if unknown."""
+    one, a, b = (pl.col(name).str.strip_chars() for name in ("winner", "model_a", "model_b"))
+    word = one.str.to_lowercase().replace_strict(WINNERS, default=None, return_dtype=pl.String)
+    return pl.when(one == a).then(pl.lit(A)).when(one == b).then(pl.lit(B)).otherwise(word)
+
+
 # Row checks of label maps, masks and polygons, beyond single columns.
 
 FORMS = ("raster", "mask", "polygon")
@@ -464,6 +502,7 @@ SHAPES: dict[str, Shape] = {
     "ranked": Shape(first=check_order),
     "lists": Shape(first=check_items),
     "verdicts": Shape(last=check_verdicts),
+    "models": Shape(last=check_models),
     "references": Shape(first=check_references),
     "vectors": Shape(first=check_vectors),
     "values": Shape(first=check_vectors, last=check_bounds),

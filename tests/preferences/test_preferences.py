@@ -157,6 +157,30 @@ def test_rows_that_cannot_be_read_are_refused(row, code):
     assert caught.value.code == code
 
 
+@pytest.mark.parametrize("bad", [("x", "y", "z"), ("x", "x", "a"), ("tie", "y", "a")])
+def test_rows_that_cannot_be_read_are_named_by_their_number(tmp_path, bad):
+    rows = [(i % 50, "x", "y", "a" if i % 3 else "b") for i in range(200)]
+    rows[150] = (3, *bad)
+    table(rows).write_parquet(tmp_path / "rows.parquet")
+    found = []
+    for more in ({}, {"memory_limit": "448MiB", "executor": "threads"}):
+        with pytest.raises(ee.InputError) as caught:
+            ee.score(str(tmp_path / "rows.parquet"), **more)
+        found.append((caught.value.code, caught.value.facts["rows"], caught.value.facts["count"]))
+    assert found[0][1:] == ([150], 1)
+    assert found[0] == found[1]
+
+
+def test_blanks_around_winners_and_models_do_not_count():
+    rows = [(1, "x", "y", " x"), (2, "x ", "y", "x"), (3, "x", "y ", "y")]
+    card = ee.score(table(rows))
+    won = [card.value("WinRate", label_value=name) for name in ("x", "x ", "y", "y ")]
+    assert won == [0.5, 1, 0, 1]
+    with pytest.raises(ee.InputError) as caught:
+        ee.score(table([*rows, (4, "x", "x ", "a")]))
+    assert caught.value.code == "same_model"
+
+
 def test_words_of_chatbot_arena_are_read():
     words = ["model_a", "model_b", "tie", "tie (bothbad)", "Model_A"]
     arena = pl.DataFrame(

@@ -116,8 +116,8 @@ def _separate(view: PreferenceView) -> Array:
             for one in sorted(sets, key=len)
         ]
         joined = "; ".join(groups[:4]) + (" ..." if len(groups) > 4 else "")
-        way = "undefined: of the groups of models, one never beat another"
-        reasons.append(f"{way}: {joined}" if len(sets) > 1 else "")
+        why = "undefined: the models form groups, and some group never won against another"
+        reasons.append(f"{why}: {joined}" if len(sets) > 1 else "")
     return np.array(reasons, dtype=np.str_)[:, None]
 
 
