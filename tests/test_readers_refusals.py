@@ -105,6 +105,17 @@ def test_broken_lines_are_named(tmp_path: Path) -> None:
     assert message.has("file_malformed")
 
 
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e400"])
+def test_numbers_that_json_does_not_have(tmp_path: Path, number: str) -> None:
+    """Python's json writes NaN and Infinity. The line is named."""
+    path = tmp_path / "t.jsonl"
+    lines = ['{"datum_id": 1, "COMET": 0.5}', f'{{"datum_id": 2, "COMET": {number}}}']
+    path.write_text("\n".join(lines) + "\n")
+    message = refusal(path)
+    assert message.has("file_malformed")
+    assert f"line 2 has {number}" in str(message)
+
+
 @pytest.mark.parametrize("name", ["part-{}.parquet", "part-{}.csv", "part-{}.jsonl"])
 def test_among_many_files_the_broken_one_is_named(name: str, tmp_path: Path) -> None:
     writer = FILES["t" + Path(name).suffix]

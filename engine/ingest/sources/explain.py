@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
 import re
 from collections.abc import Mapping
@@ -156,12 +157,22 @@ def _wrong(line: bytes, format_: str) -> str:
         )
     if format_ != "ndjson" or not text.strip():
         return ""
+    strange: list[str] = []  # Python reads NaN and Infinity, which JSON does not have
+
+    def number(written: str) -> float:
+        if math.isinf(value := float(written)):
+            strange.append(written)
+        return value
+
     try:
-        whole = isinstance(json.loads(text), dict)
+        read = json.loads(text, parse_constant=strange.append, parse_float=number)
+        whole = isinstance(read, dict)
         said = "is not JSON object"
     except (ValueError, RecursionError) as error:
         whole, said = False, f"is not JSON ({error})"
     shown = text.strip()[:_SHOWN]
+    if whole and strange:
+        return f"has {strange[0]}, which is no finite number of JSON: {shown!r}. Write null."
     return "" if whole else f"{said}: {shown!r}. Every line must be one whole JSON object."
 
 
