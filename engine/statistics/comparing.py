@@ -290,10 +290,10 @@ def pair(
             precision are biased; the bias cancels only between runs over the same datums.
 
     Returns:
-        differences, in which column ``size`` is the scale of rounding errors (dropped by
-        :func:`with_shares`) and ``units`` the effective number of datums or clusters; numbers that
-        only one run has; reasons for missing tests; count of numbers without an interval, since
-        they rest on one datum or cluster.
+        differences, in which column ``size`` is the scale of rounding errors and
+        ``share`` marks shares of datums (both dropped by :func:`with_shares`), and ``units`` is the
+        effective number of datums or clusters; numbers that only one run has; reasons for missing
+        tests; count of numbers without an interval, since they rest on one datum or cluster.
     """
     a = first.rows.with_row_index("at_a").select(
         *IDENTITY, "at_a", pl.col("value").alias("a"), "support"
@@ -324,7 +324,7 @@ def pair(
     undefined = np.isnan(difference)
     still = units < 1 + 1e-9
     single = int((still & ~undefined).sum())
-    still |= undefined
+    still |= undefined | first.unfit[at_a]
     size = np.fmax(np.abs(_floats(rows["a"])), np.abs(_floats(rows["b"])))
     size = np.fmax(size, first.floor[at_a])
     p = randomisation_p(difference, swaps, size)
@@ -343,6 +343,7 @@ def pair(
         "detectable": np.where(still, np.nan, reach * se),
         "size": size,
         "units": units,
+        "share": first.share[at_a] & second.share[at_b],
     }
     columns = [pl.Series(name, values, nan_to_null=True) for name, values in made.items()]
     return rows.drop("at_a", "at_b", "at_m").with_columns(columns), lone, why, single
@@ -415,16 +416,12 @@ def with_shares(
     Returns:
         the rows; count of numbers without an interval for this reason.
     """
-    tie, rows = WIDTHLESS * _floats(rows["size"]), rows.drop("size")
+    tie, share = WIDTHLESS * _floats(rows["size"]), rows["share"]
+    rows = rows.drop("size", "share")
     first, second = runs
-    if unfit := [one.name for one in first.plan.metrics if "" in one.unfit]:
-        estimates = pl.col("lower", "upper", "se", "detectable")
-        rows = rows.with_columns(pl.when(~pl.col("metric").is_in(unfit)).then(estimates))
     lower, upper, se = (_floats(rows[name]).copy() for name in ("lower", "upper", "se"))
     flat = se <= tie
-    shares = [metric.name for metric in first.plan.metrics if metric.trials is not None]
-    proportions = (rows["metric"].is_in(shares) & rows["average"].is_null()).to_numpy()
-    proportions &= ~np.isnan(se)
+    proportions = (share & rows["average"].is_null()).to_numpy() & ~np.isnan(se)
     if slices is None or asked.cluster is not None or first.tallies.weighted:
         proportions[:] = False
     if not (flat.any() or proportions.any()):

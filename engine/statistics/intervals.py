@@ -556,6 +556,6 @@ METHODS: dict[str, Method] = {
     "delong": Method(
         delong, draws=False, lacking="DeLong's interval is one of areas under unweighted ROC curves"
     ),
-    "none": Method(none, draws=False, lacking="it follows from tests of differences"),
+    "none": Method(none, draws=False, lacking="ranks have no interval"),
 }
 """Kinds of intervals by the name that the option ``method`` knows them by."""

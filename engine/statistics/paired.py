@@ -23,7 +23,7 @@ from ..tally.cells import Cells
 from ..tally.draws import Draws
 from ..tally.stats import Fill, skip
 from .intervals import floor_of
-from .resamples import Drawing, column_of, of_rows, places, spread
+from .resamples import Base, Drawing, column_of, of_rows, places, spread
 
 # The datums of runs that are compared: the same of all of them.
 
@@ -413,6 +413,8 @@ class Numbers(msgspec.Struct, frozen=True):
         drawn: float64 [resamples, rows], NaN if undefined.
         failed: row -> why it has no resamples.
         units: float64 [rows], effective number of datums or clusters, infinite if many.
+        share: bool [rows], shares of datums.
+        unfit: bool [rows], numbers without any interval.
         floor: float64 [rows], minimum scale of rounding errors.
     """
 
@@ -420,6 +422,8 @@ class Numbers(msgspec.Struct, frozen=True):
     drawn: Array
     failed: dict[int, str]
     units: Array
+    share: Array
+    unfit: Array
     floor: Array
 
 
@@ -434,6 +438,8 @@ class _Collector:
         self._lock = threading.Lock()
         self.kept: list[Array | str] = []
         self.units: list[Array] = []
+        self.share: list[Array] = []
+        self.unfit: list[Array] = []
         self.n = 0
         self.begins: list[int] = []
 
@@ -441,14 +447,18 @@ class _Collector:
         values = self._drawing.values(view, computed, self._blocks(computed))
         units = self._drawing.units(view)
         out = []
-        for (_, _, every), drawn in zip(computed, values, strict=True):
+        for (metric, _, every), drawn in zip(computed, values, strict=True):
             of_one = [of_rows(units, cells) for cells in every]
             size = sum(rows.size for rows in of_one)
+            base = Base(metric, every, independent=True)
+            unfit = ["" in metric.unfit or bool(cells.unfit) for cells in every]
             with self._lock:
                 at = self.n
                 self.n += size
                 self.kept.append(drawn)
                 self.units += of_one
+                self.share.append(base.share & ~np.isnan(base.size))
+                self.unfit.append(np.repeat(unfit, [rows.size for rows in of_one]))
                 self.begins.append(at)
             cells_of = []
             for cells in every:
@@ -489,11 +499,12 @@ def numbers(run: Tallied, blocks: Blocks, within: Array | None = None) -> Number
             every[:, first:last] = one
     at = rows[AT].to_numpy() if rows.height else np.zeros(0, np.int64)
     failed = {row: why[place] for row, place in enumerate(at.tolist()) if place in why}
-    units = np.concatenate([np.zeros(0), *collector.units])[at]
+    parts = collector.units, collector.share, collector.unfit
+    units, share, unfit = (np.concatenate([np.zeros(0), *one])[at] for one in parts)
     floors = {metric.name: floor_of(metric.range) for metric in run.plan.metrics}
     floor = np.array([floors.get(name, 1.0) for name in rows["metric"].to_list()])
     rows = rows.drop("lower", "upper", "se", "bias", "trials", AT)
-    return Numbers(rows, every[:, at], failed, units, floor)
+    return Numbers(rows, every[:, at], failed, units, share > 0, unfit > 0, floor)
 
 
 def joined(first: Tallied, second: Tallied) -> tuple[Tallied, Array, Array]:

@@ -508,20 +508,19 @@ class Estimates:
             some = slice(at, at + where.size)
             at += where.size
             point = column_of(cells, "value")[where]
+            failed = drawn if isinstance(drawn, str) else left_out
+            why = cells.unfit or (failed if isinstance(failed, str) else "")
+            none = np.zeros((0, point.size))
             sample = Sample(
                 point=point,
                 level=self._asked.level,
                 range=metric.range,
-                drawn=np.zeros((0, point.size)) if isinstance(drawn, str) else drawn[:, some],
-                left_out=np.zeros((0, point.size))
-                if isinstance(left_out, str)
-                else left_out[:, some],
+                drawn=none if isinstance(drawn, str) or cells.unfit else drawn[:, some],
+                left_out=none if isinstance(left_out, str) or cells.unfit else left_out[:, some],
                 trials=trials[some],
                 variance=variance[:, some],
                 units=of_rows(units, cells),
             )
-            failed = drawn if isinstance(drawn, str) else left_out
-            why = failed if isinstance(failed, str) else ""
             out.append(self._filled(cells, where, sample, method, why, rests[some]))
         return out
 

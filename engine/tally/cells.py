@@ -27,6 +27,7 @@ class Cells(msgspec.Struct, frozen=True, kw_only=True):
             shape, if it differs between cells.
         always: show ``reason`` for defined values too, as a remark on skipped input; empty strings
             are ignored.
+        unfit: why its numbers have no interval of any kind; empty if they can have one.
         codes: further codes by name (``group``, ``label``, ``key``), arrays of the axes' shape, if
             one row of cells contains points of several curves, all of them kept.
     """
@@ -38,6 +39,7 @@ class Cells(msgspec.Struct, frozen=True, kw_only=True):
     keep: Array | None = None
     reason: Array | str | None = None
     always: bool = False
+    unfit: str = ""
     codes: dict[str, Array] = {}
 
     @property

@@ -112,6 +112,44 @@ def test_a_share_of_datums_has_wilsons_interval() -> None:
     assert rows["points"]["lower"] != pytest.approx(rows["ok"]["lower"])
 
 
+def test_differences_of_shares_are_tangos_only_of_unweighted_means() -> None:
+    """40 of 40 against none: [0.82, 1]. One weight of 1000 leaves 1.08 effective datums."""
+    runs = [pl.DataFrame({"ok": [right] * 40}) for right in (False, True)]
+    how: dict[str, Any] = {"task": "values", "statistics": ["mean", "median", "max", "min"]}
+
+    def ends(*tables: pl.DataFrame) -> dict[str, tuple[float | None, float | None]]:
+        rows = ee.compare(*tables, **how, draws=50).differences
+        return {
+            name: (low, high)
+            for name, low, high in rows.select("statistic", "lower", "upper").rows()
+        }
+
+    found = ends(*runs)
+    assert found.pop("mean") == (pytest.approx(0.824757, abs=1e-6), 1.0)
+    assert {*found.values()} == {(None, None)}
+    weight = pl.Series("weight", [1000.0] + [1.0] * 39)
+    assert {*ends(*(run.with_columns(weight) for run in runs)).values()} == {(None, None)}
+
+
+@pytest.mark.parametrize("statistic", ["max", "min", "p100", "p0"])
+def test_extreme_values_have_no_interval(statistic: str) -> None:
+    how: dict[str, Any] = {"task": "values", "statistics": ["mean", statistic], "draws": 40}
+    first, second = wide(60, 1), wide(60, 2)
+    for method in (None, "bca", "jackknife"):
+        rows = ee.score(first, **how, by="lang", intervals=0.95, method=method).metrics
+        ends = rows.filter(pl.col("statistic") == statistic).select("lower", "upper", "se", "draws")
+        assert ends.null_count().row(0) == (ends.height,) * 4
+        assert rows.filter(statistic="mean", metric="x")["lower"][0] is not None
+        told = rows.filter(pl.col("statistic") == statistic, pl.col("value").is_not_null())[
+            "reason"
+        ]
+        assert told.null_count() == 0
+    found = ee.compare(first, second, **how).differences.filter(statistic=statistic)
+    made = found.select("lower", "upper", "se", "detectable")
+    assert made.null_count().row(0) == (found.height,) * 4
+    assert found["p"].null_count() == 0
+
+
 @pytest.mark.parametrize("weighs", [False, True])
 def test_statistics_of_resamples_are_those_of_repeated_rows(weighs: bool) -> None:
     table = pl.DataFrame({"datum_id": range(6), "v": [1.0, 2.0, 4.0, 8.0, 4.0, -1.0]})

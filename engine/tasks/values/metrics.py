@@ -302,6 +302,8 @@ def _compute(name: str, view: ValuesView, settings: Settings) -> list[Cells]:
         }
         if statistic == "mean":
             columns[TRIALS] = trials
+        extreme = {0.0: "is below the smallest value", 1.0: "exceeds the largest value"}
+        end = extreme.get({"min": 0.0, "max": 1.0}.get(statistic, levels.get(statistic, 0.5)))
         out.append(
             Cells(
                 axes=("group",),
@@ -309,6 +311,7 @@ def _compute(name: str, view: ValuesView, settings: Settings) -> list[Cells]:
                 shape=value.shape,
                 keep=support > 0 if view.group is not None else None,
                 reason=np.where(short, TOO_FEW, np.where(large, TOO_LARGE, why)),
+                unfit=f"no resample {end}" if end else "",
             )
         )
     return out
