@@ -15,7 +15,7 @@ import polars.selectors as cs
 
 from .. import metrics
 from ..ingest.infer import recognise
-from ..ingest.problems import Note, count_of, listing, refuse
+from ..ingest.problems import MANY, Note, count_of, listing, refuse
 from ..ingest.sources.tables import open_source, schema_of
 from ..ingest.training import digest_of
 from ..plan.summary import Result
@@ -583,10 +583,15 @@ def read_labels(
         notes.append(Note("labels_of_other_metrics", message, other))
     rows = rows.filter(pl.col("metric").is_in(list(run)), pl.col("value").is_not_null())
     weight = pl.col("label_weight")
-    _refuse_rows(rows, ~pl.col("value").is_finite(), before, "value", "a value that is not finite")
+    _refuse_rows(rows, ~pl.col("value").is_finite(), before, "value", "a value that is not finite.")
+    for name in run:
+        low, high = metrics.get(task, name).range
+        beyond = (pl.col("metric") == name) & ~pl.col("value").is_between(low, high)
+        what = f"a value of {name} that is not between {low:g} and {high:g}."
+        _refuse_rows(rows, beyond, before, "value", what)
     if rows["label_weight"].null_count() < rows.height:
         wrong = weight.is_null() | ~((weight > 0) & weight.is_finite())
-        what = "no weight, or one that is not a finite number above 0"
+        what = "no weight, or one that is not a finite number above 0."
         _refuse_rows(rows, wrong, before, "label_weight", what)
     twice = pl.struct(_KEY).is_duplicated()
     way = " Several annotators of a row are distinguished by a column annotator."
@@ -631,12 +636,12 @@ def _refuse_rows(rows: pl.DataFrame, wrong: pl.Expr, before: str, column: str, w
 def one_label(rows: pl.DataFrame, binary: bool) -> pl.DataFrame:
     """Reduce several annotators to one label per datum: the mean, or of verdicts the majority.
 
-    In a tie the first annotator of the table decides.
+    Null in a tie, which has no majority.
     """
     value = pl.col("value")
     if binary:
         twice = (value * 2).sum() - pl.len()
-        value = pl.when(twice != 0).then((twice > 0).cast(pl.Float64)).otherwise(value.first())
+        value = pl.when(twice != 0).then((twice > 0).cast(pl.Float64))
     else:
         value = value.mean()
     return rows.group_by("datum_id", maintain_order=True).agg(
@@ -840,10 +845,18 @@ def _joined(
         np.isin(data.judged, (0, 1)).all() and mine["value"].is_in([0.0, 1.0]).all()
     )
     one = one_label(mine, binary)
+    notes = []
+    if tied := one["value"].null_count():
+        message = (
+            f"{name}: {count_of(tied, 'row')} of {one.height:,} without a label, since as many"
+            " annotators say 1 as 0. Let one more person decide."
+        )
+        many = tied > MANY * one.height
+        notes.append(Note("labels_tied", message, tied, warning=many, facts={"metric": name}))
+        one = one.drop_nulls("value")
     places = pl.DataFrame({"datum_id": ids, "place": np.arange(len(ids), dtype=np.int64)})
     joined = one.join(places, on="datum_id", how="left", maintain_order="left")
     lost = joined.filter(pl.col("place").is_null())["datum_id"]
-    notes = []
     if len(lost):
         unscored = int(lost.is_in(judged.implode()).sum())
         failed = f", {unscored:,} of them without a score of the judge" if unscored else ""

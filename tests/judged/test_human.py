@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refused
 
 import evalengine as ee
 from evalengine.statistics import human
@@ -181,6 +182,30 @@ def test_values_and_verdicts_are_the_same_labels(annotated):
     assert ("alpha" in a.metrics["statistic"]) == annotated
     booleans = labels.with_columns(pl.col("value").cast(pl.Boolean))
     assert ee.score(TABLE, human=booleans).metrics.equals(a.metrics)
+
+
+def test_annotators_without_a_majority_leave_the_row_out():
+    """The order of the table decides nothing."""
+    other = HUMAN.with_columns(
+        value=pl.when(pl.col("datum_id") % 5 == 0).then(0).otherwise("value")
+    )
+    both = pl.concat(
+        [HUMAN.with_columns(annotator=pl.lit("x")), other.with_columns(annotator=pl.lit("y"))]
+    )
+    tied = int((HUMAN["value"] != other["value"]).sum())
+    card, again = (ee.score(TABLE, human=one) for one in (both, both.reverse()))
+    assert tied > 0
+    (note,) = [one for one in card.findings if one.code == "labels_tied"]
+    assert note.count == tied
+    assert row(card, "labels")["support"] == LABELS - tied
+    assert row(card, "labels")["value"] == row(again, "labels")["value"]
+
+
+@pytest.mark.parametrize("value", [5, -1])
+def test_labels_beyond_the_range_of_the_metric_are_refused(value):
+    labels = HUMAN.with_columns(value=pl.lit(value))
+    with refused("option_value", table="human", column="value", count=LABELS):
+        ee.score(TABLE, human=labels)
 
 
 def test_rows_of_the_scorecard(tmp_path):
