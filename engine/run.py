@@ -382,11 +382,11 @@ def _scored(run: Opened, result: Result, options: Options, *, held: bool) -> Sco
 def _add_own(card: Scorecard, run: Opened, result: Result, *, held: bool) -> Scorecard:
     """Add the numbers of own metrics to a scorecard: their values are a run of their own."""
     assert result.values is not None
-    table = own_rows.table_of(result.values)
+    table, booleans = own_rows.table_of(result.values)
     facts = own_rows.facts_of(run.own)
     options = own_rows.options_of(run.options, run.plan.task, facts)
     opened = open_tables(Tables(table), options, whole=True)
-    opened.plan = own_rows.with_ranges(opened.plan, facts)
+    opened.plan = own_rows.with_ranges(opened.plan, facts, booleans)
     card.add_own(score_opened(opened, held=held), facts)
     card.options = run.given or card.options
     return card
@@ -813,6 +813,26 @@ def ious_of(tallied: Tallied) -> list[str]:
     at = hits_at(settings)["iou_threshold"]
     values = tallied.tallies.labels.frame["label_value"]
     return own_ious(settings, values, at, "pr_curve_iou_threshold")
+
+
+def refuse_own(tallied: Tallied, options: Options) -> None:
+    """Refuse own metrics that an analysis of losses is asked for, and runs without others.
+
+    Raises:
+        OptionError: names the first one.
+    """
+    own = [] if tallied.own is None else [metric.name for metric in tallied.own.plan.metrics]
+    asked = {*(options.metrics or ()), *own_metrics.names(options.metrics or ())}
+    found = [name for name in own if name in asked or not tallied.plan.metrics]
+    if found:
+        raise OptionError(
+            f"{option('metrics', found)}: datums have no loss by an own metric, since only its"
+            " values are known. Name a built-in metric, or score the values as a table:"
+            f" {option('task', own_rows.TASK)}.",
+            code="option_unfit",
+            option="metrics",
+            value=found[0],
+        )
 
 
 def refusal(frame: str, task: str, options: Options, tables: Tables) -> str:

@@ -28,6 +28,7 @@ from ..run import (
     open_tables,
     own_ious,
     refusal,
+    refuse_own,
     refuse_tables,
     score_opened,
     tallied_of,
@@ -265,6 +266,7 @@ def _judged(tables: Tables, options: Options) -> tuple[Scorecard, Losses, pl.Dat
             opened.plan = planner.showing(plan, frames)
             card = score_opened(opened, held=not bounded, disk=disk if bounded else None)
         tallied = tallied_of("the run", card, "finding errors")
+        refuse_own(tallied, options)
         step("searching for errors")
         judged = judged_of(tallied.plan, tallied.tallies)
         tallied = msgspec.structs.replace(tallied, tallies=judged)

@@ -20,7 +20,7 @@ from ..kernels.datums import Level, Scoring, join_slices, measure_slices
 from ..plan.paging import losses_of
 from ..plan.summary import Tallied
 from ..progress import Progress, counting, heard, step
-from ..run import READ_BESIDE, card_of_run, is_scored, keyed, refuse_tables, tallied_of
+from ..run import READ_BESIDE, card_of_run, is_scored, keyed, refuse_own, refuse_tables, tallied_of
 from ..schemas.arrays import Array
 from ..schemas.contract import DATUMS, TABLE
 from ..schemas.display import NAME, Column
@@ -726,6 +726,7 @@ def find_slices(
     tables = Tables(run, ground_truths, datums, labels, storage_options)
     card, table = _scored(tables, chosen)
     tallied = tallied_of("the run", card, "finding slices", chosen.threads)
+    refuse_own(tallied, chosen)
     if chosen.metrics is not None:
         tallied = _narrowed(tallied, chosen.metrics)
     metric = leading(tallied)

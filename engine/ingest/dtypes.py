@@ -629,7 +629,7 @@ KINDS = {
         pl.Float64(),
         "numbers or booleans",
         "Cast it to Float64 before scoring.",
-        lambda one: pl.Float64() if one == pl.Boolean else _number(one),
+        lambda one: one if one == pl.Boolean else _number(one),
     ),
     "number": Kind(pl.Float64(), "numbers", "Cast it to Float64 before scoring.", _number),
     "any": Kind(

@@ -88,7 +88,7 @@ def metric(
         >>> @ee.metric(better="higher", range=(0, 1))
         ... def agreement(rows):
         ...     same = pl.col("actual") == pl.col("predicted")
-        ...     return rows.select("datum_id", value=same.cast(pl.Float64))
+        ...     return rows.select("datum_id", value=same)
     """
     if better not in DIRECTIONS:
         raise OptionError(
@@ -238,7 +238,7 @@ _SHOWN = 2
 
 
 def values_of(own: Sequence[OwnMetric], rows: pl.DataFrame) -> pl.DataFrame:
-    """Return datum_id, metric, value and weight of own metrics.
+    """Return datum_id, metric, value, weight and ``boolean`` (its dtype) of own metrics.
 
     Args:
         rows: of both sides, with ``datum_id``.
@@ -315,4 +315,7 @@ def _values(own: OwnMetric, rows: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
         beyond = made.filter((pl.col("value") < low) | (pl.col("value") > high))
         if beyond.height:
             raise refuse(f"returned {beyond['value'][0]!r}, outside of its range {own.range}")
-    return made.select("datum_id", pl.lit(own.name).alias("metric"), "value", "weight")
+    boolean = not ratio and found.schema["value"] in (pl.Boolean, pl.Null)
+    return made.select(
+        "datum_id", pl.lit(own.name).alias("metric"), "value", "weight", boolean=pl.lit(boolean)
+    )

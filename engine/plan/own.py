@@ -70,7 +70,7 @@ def with_slices(values: pl.DataFrame, datums: Datums, rows: pl.Series | None) ->
     names = values.select(pl.col("metric").unique(maintain_order=True))
     whole = known.join(names, how="cross")
     found = whole.join(values, on=[_DATUM, "metric"], how="left", maintain_order="left")
-    return found.with_columns(pl.col("weight").fill_null(1.0))
+    return found.with_columns(pl.col("weight").fill_null(1.0), pl.col("boolean").fill_null(True))
 
 
 def options_of(options: Options, task: str, facts: Mapping[str, Mapping[str, Any]]) -> Options:
@@ -95,19 +95,29 @@ _SAME = ("by", "spread", "intervals", "draws", "seed", "cluster", "method", "thr
 """Options that apply to values as they do to the built-in metrics."""
 
 
-def with_ranges(plan: Plan, facts: Mapping[str, Mapping[str, Any]]) -> Plan:
-    """Return the plan of the run of values, with the declared ranges."""
+def with_ranges(
+    plan: Plan, facts: Mapping[str, Mapping[str, Any]], booleans: Sequence[str] = ()
+) -> Plan:
+    """Return the plan of the run of values, with the declared ranges.
+
+    Args:
+        booleans: metrics whose functions returned booleans.
+    """
     ranged = []
     for metric in plan.metrics:
         low, high = facts[metric.name].get("range") or (None, None)
         limits = (-math.inf if low is None else low, math.inf if high is None else high)
         ranged.append(msgspec.structs.replace(metric, range=limits))
-    return msgspec.structs.replace(plan, metrics=tuple(ranged))
+    settings = msgspec.structs.replace(plan.settings, yes_or_no=tuple(booleans))
+    return msgspec.structs.replace(plan, metrics=tuple(ranged), settings=settings)
 
 
-def table_of(values: pl.DataFrame) -> pl.DataFrame:
-    """Return the table without equal weights, which proportions must not have."""
-    return values.drop("weight") if bool((values["weight"] == 1).all()) else values
+def table_of(values: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """Return the table to score, without equal weights, and the metrics of booleans."""
+    flags = values.group_by("metric").agg(pl.col("boolean").all())
+    equal = bool((values["weight"] == 1).all())
+    table = values.drop("boolean", *(["weight"] if equal else []))
+    return table, flags.filter("boolean")["metric"].to_list()
 
 
 def facts_of(own: Sequence[OwnMetric]) -> dict[str, dict[str, Any]]:

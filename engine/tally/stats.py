@@ -40,6 +40,8 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
         values: float64 [n_datums, n_parameters, n_k]; NaN if undefined.
         reason: why a value is undefined.
         status: names and codes of each datum's status, if specific to the metric.
+        share: whether the mean is a proportion: every value is the answer to a yes-or-no question;
+            None if no value is known.
     """
 
     metric: str
@@ -49,6 +51,7 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
     values: Array
     reason: str | None = None
     status: Coded | None = None
+    share: bool | None = None
 
 
 @stored_as("values/1")
@@ -196,7 +199,13 @@ def merge_stats(parts: Sequence[Stats], datums: Sequence[Array]) -> Stats:
             if (one.metric, one.statistic, one.k) != (other.metric, other.statistic, other.k):
                 raise InputError(f"partitions were measured at different cut-offs of {one.metric}.")
     none = np.zeros(0, np.int32)
-    return merged(parts, [Codes(codes, none, none) for codes in datums])
+    whole: Stats = merged(parts, [Codes(codes, none, none) for codes in datums])
+    for need, columns in whole.columns.items():
+        shares = {part.columns[need][0].share for part in parts} - {None}
+        if shares:
+            share = msgspec.structs.replace(columns[0], share=all(shares))
+            whole.columns[need] = (share, *columns[1:])
+    return whole
 
 
 # Stats whose parts are in files, and single datums of all parts in the order they are shown.

@@ -11,7 +11,7 @@ import evalengine as ee
 def agreement(rows: pl.DataFrame) -> pl.DataFrame:
     """1 if the labels agree."""
     same = pl.col("actual") == pl.col("predicted")
-    return rows.select("datum_id", value=same.cast(pl.Float64))
+    return rows.select("datum_id", value=same)
 
 
 @ee.metric(better="lower", range=(0, 1))

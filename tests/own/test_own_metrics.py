@@ -135,6 +135,31 @@ def test_kept_partitions_refuse_own_metrics(tmp_path: Path) -> None:
             score_parts([part], make_options(task="classification", metrics=names))
 
 
+@pytest.mark.parametrize("find", [ee.find_slices, ee.find_errors])
+def test_findings_by_loss_refuse_own_metrics(find: Any) -> None:
+    table = labels()
+    sides = (
+        table.select("datum_id", "source", label_value="predicted"),
+        table.select("datum_id", label_value="actual"),
+    )
+    card = ee.score(*sides, metrics=[rows_per_datum], by="source")
+    for run in (lambda: find(card), lambda: find(*sides, metrics=["F1", rows_per_datum])):
+        with refused("option_unfit", option="metrics", value="rows_per_datum"):
+            run()
+
+
+def test_the_mean_of_booleans_is_a_proportion_and_that_of_0_and_1_a_mean() -> None:
+    @ee.metric(range=(0, 1))
+    def number(rows: pl.DataFrame) -> pl.DataFrame:
+        return agreement(rows).with_columns(pl.col("value").cast(pl.Float64))
+
+    card = ee.score(labels(), metrics=["Accuracy", agreement, number], intervals=95, draws=200)
+    ends = {row[0]: row[1:] for row in card.metrics.select("metric", "lower", "upper").iter_rows()}
+    assert ends["agreement"] == ends["Accuracy"] != ends["number"]
+    trials = dict(card.metrics.select("metric", "trials").iter_rows())
+    assert (trials["agreement"], trials["number"]) == (300, None)
+
+
 def test_a_function_that_workers_cannot_import_is_refused(tmp_path: Path) -> None:
     @ee.metric(better="higher")
     def local(rows: pl.DataFrame) -> pl.DataFrame:

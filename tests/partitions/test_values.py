@@ -43,3 +43,12 @@ def test_wide_tables(tmp_path: Path, ids: bool) -> None:
     options = {"statistics": ["mean", "median", "std", "max"], "by": ["size"]}
     wide = table if ids else table.drop("datum_id")
     same_as_in_memory(Case((wide,), options), "values", tmp_path)
+
+
+@pytest.mark.parametrize("dtype", [pl.Boolean, pl.Int64])
+def test_proportions(tmp_path: Path, dtype: type[pl.DataType]) -> None:
+    """Booleans are proportions in buckets too, and numbers 0 and 1 are not."""
+    table = pl.DataFrame({"datum_id": range(40), "a": [i % 3 == 0 for i in range(40)]})
+    case = Case((table.cast({"a": dtype}),), {"value_columns": ["a"], "intervals": 0.95})
+    card = same_as_in_memory(case, "values", tmp_path)
+    assert card.metrics["trials"].to_list() == [40 if dtype == pl.Boolean else None]

@@ -81,6 +81,23 @@ def test_metrics_that_are_no_numbers_are_named() -> None:
     assert means(only) == {"acc": 0.5}
 
 
+def test_scores_of_0_and_1_are_proportions() -> None:
+    card = ee.score(CHOICE, intervals=95)
+    assert card.metrics["trials"].to_list() == card.metrics["support"].to_list()
+    table = pl.DataFrame(
+        {
+            "sample_id": ["a", "b", "c"],
+            "epoch": [1, 1, 1],
+            "score_x": ["C", "I", "C"],
+            "score_y": [0.5, 0.0, 1.0],
+        }
+    )
+    for name, trials in (("score_x", 3), ("score_y", None)):
+        (row,) = ee.score(table, value_columns=[name], intervals=95).metrics.iter_rows(named=True)
+        assert row["trials"] == trials
+    assert ee.score(table.drop("score_y"), intervals=95).metrics["trials"].item() == 3
+
+
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 def test_inspects_samples(ending: str) -> None:
     card = ee.score(FOLDER / f"inspect.{ending}")

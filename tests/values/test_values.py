@@ -19,6 +19,7 @@ from evalengine.jobs.verdicts import judge_gates, numbers_of
 from evalengine.plan.planner import make_plan
 from evalengine.schemas.options import Options
 from evalengine.tally.draws import Draws
+from evalengine.tasks.values.metrics import is_share
 
 THREE = {"datum_id": [1, 2, 3], "metric": ["COMET"] * 3, "value": [0.5, 1.5, 4.0]}
 EVERY = ["mean", "sum", "median", "std", "min", "max", "p5", "p95", "p99.9"]
@@ -92,9 +93,8 @@ def test_weights_of_one_size_change_nothing_and_others_weigh(seed: int) -> None:
 def test_long_and_wide_tables_are_the_same() -> None:
     table = wide(50, 1, gaps=0.3)
     how: dict[str, Any] = {"statistics": EVERY, "by": ["lang"], "intervals": 0.95, "draws": 40}
-    narrow = table.with_columns(pl.col("z").cast(pl.Float64)).unpivot(
-        ["x", "y", "z"], index=["datum_id", "lang"], variable_name="metric"
-    )
+    table = table.with_columns(pl.col("z").cast(pl.Float64))
+    narrow = table.unpivot(["x", "y", "z"], index=["datum_id", "lang"], variable_name="metric")
     one, other = ee.score(narrow, **how), ee.score(table, task="values", **how)
     assert one.task == "values"
     assert_frame_equal(one.metrics, other.metrics)
@@ -148,6 +148,43 @@ def test_extreme_values_have_no_interval(statistic: str) -> None:
     made = found.select("lower", "upper", "se", "detectable")
     assert made.null_count().row(0) == (found.height,) * 4
     assert found["p"].null_count() == 0
+
+
+QUESTIONS = {
+    "booleans": ([True, None, False, True], 3),
+    "texts": (["true", "false", "", "True"], 3),
+    "integers": ([1, 0, 0, 1], None),
+    "floats": ([1.0, 0.0, 0.0, 1.0], None),
+}
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+@pytest.mark.parametrize("shape", ["long", "wide"])
+def test_only_booleans_are_proportions(name: str, shape: str) -> None:
+    value, trials = QUESTIONS[name]
+    table = pl.DataFrame({"datum_id": range(4), "v": value})
+    how: dict[str, Any] = {"task": "values", "intervals": 95, "value_columns": ["v"]}
+    if shape == "long":
+        table = table.with_columns(metric=pl.lit("v")).rename({"v": "value"})
+        del how["value_columns"]
+    (row,) = ee.score(table, **how).metrics.iter_rows(named=True)
+    assert row["trials"] == trials
+    for one in ({"weight": [2.0, 1.0, 1.0, 1.0]}, {"datum_id": [0, 0, 1, 2], "epoch": range(4)}):
+        changed = table.with_columns(**{key: pl.Series(some) for key, some in one.items()})
+        assert ee.score(changed, **how).metrics["trials"].to_list() == [None]
+
+
+def test_tables_of_nights_are_proportions_if_all_of_them_are() -> None:
+    values = [[True, False], [1, 0], [None, None]]
+    nights = [
+        ee.score(pl.DataFrame({"datum_id": [2 * i, 2 * i + 1], "v": some}), value_columns=["v"])
+        for i, some in enumerate(values)
+    ]
+    tallies = [night.tallied.tallies for night in nights]
+    does, settings = nights[0].tallied.plan.does, nights[0].tallied.plan.settings
+    for some, share in (([0, 2], True), ([0, 1], False), ([2], False)):
+        whole = does.merge([tallies[i] for i in some], settings)
+        assert is_share(whole.stats, "v") is share
 
 
 @pytest.mark.parametrize("weighs", [False, True])

@@ -71,6 +71,7 @@ def _of_lm_eval(source: Source, schema: Mapping[str, pl.DataType], options: Opti
         if field.name not in (*schema, *_RESERVED) and not field.dtype.is_nested()
     ]
     rows = rows.with_columns(*beside, datum, *(pl.col(name).cast(pl.Float64) for name in names))
+    rows = _with_booleans(rows, names)
     metric = pl.col("metric")
     if "filter" in schema:
         filters = rows.select(pl.col("filter").n_unique()).collect().item()
@@ -111,6 +112,7 @@ def _of_inspect(
     rows = rows.with_columns(
         pl.col(datum).alias("datum_id"), *(expr.alias(name) for name, expr in columns.items())
     )
+    rows = _with_booleans(rows, [*columns])
     if options.value_columns is None:
         rows = _unpivoted(rows, [*columns], _beside(rows, [*scores, *columns]))
     source.frame, source.task = rows, VALUES[0]
@@ -150,7 +152,20 @@ def _beside(rows: pl.LazyFrame, names: Iterable[str]) -> list[str]:
 
 
 def _unpivoted(rows: pl.LazyFrame, names: Sequence[str], index: Sequence[str]) -> pl.LazyFrame:
+    schema = rows.collect_schema()
+    if len({schema[name] for name in names}) > 1:
+        rows = rows.with_columns(pl.col(names).cast(pl.Float64))
     return rows.unpivot(names, index=index, variable_name="metric", value_name="value")
+
+
+def _with_booleans(rows: pl.LazyFrame, names: Sequence[str]) -> pl.LazyFrame:
+    """Return the rows; scores that are all 0 or 1 become booleans, so that they are proportions."""
+    plain = rows.select(
+        pl.col(name).is_in([0.0, 1.0]).all() & pl.col(name).is_not_null().any() for name in names
+    )
+    flags = plain.collect().row(0) if names else ()
+    found = [name for name, flag in zip(names, flags, strict=True) if flag]
+    return rows.with_columns(pl.col(found).cast(pl.Boolean))
 
 
 def _note(harness: str, datum: str, names: Iterable[str]) -> Note:

@@ -64,7 +64,10 @@ class Findings(msgspec.Struct):
 
 def merge_findings(parts: Sequence[Findings]) -> Findings:
     """Merge findings of disjoint sets of datums."""
-    names = dict.fromkeys(name for part in parts for name in part.written)
+    every = [[*part.written] for part in parts if part.written]
+    names = sorted({name for one in every for name in one})
+    if every and all(one == every[0] for one in every):
+        names = every[0]  # in the order of columns, of a wide table
     wide = any(part.wide for part in parts)
     whole = Findings(
         wide=wide,
@@ -97,32 +100,46 @@ def encode(
     weight = table["weight"].to_numpy() if "weight" in table.columns else None
     columns: dict[str, tuple[Column, ...]] = {}
     rows_of = dict(_rows(table, long=long))
+    questions = {name for name, (value, _) in rows_of.items() if value.dtype == pl.Boolean}
+    questions.update(settings.yes_or_no)
     for name in sorted(needs):
         if name not in rows_of and (asked := PASSES.fullmatch(name)) and "passed" in rows_of:
             found.written[name] = table.height
             every = np.arange(n) if codes is None else codes
-            chance, there = chance_of_passing(rows_of["passed"][0], every, asked[1], int(asked[2]))
-            columns |= _columns(name, chance, there, None, n, found)
+            passed = _numbers(rows_of["passed"][0])
+            chance, there = chance_of_passing(passed, every, asked[1], int(asked[2]))
+            single = there.size == table.height
+            columns |= _columns(name, chance, there, None, n, found, question=single)
             continue
-        value, rows = rows_of.get(name, (np.zeros(0), np.zeros(0, np.int64)))
+        series, rows = rows_of.get(name, (_NONE, np.zeros(0, np.int64)))
+        value = _numbers(series)
         datum = codes if codes is None or rows is None else codes[rows]
         own = weight if weight is None or rows is None else weight[rows]
         if datum is None and rows is not None:
             datum = rows.astype(np.int32)
-        columns |= _columns(name, value, datum, own, n, found)
+        columns |= _columns(name, value, datum, own, n, found, question=name in questions)
     stats = Stats(np.ones(n, bool), columns, ((SCORED,), np.zeros(n, np.int8)))
     height = None if numbers is not None else table.height
     seconds = {"match": time.perf_counter() - begun}
     return StatsTallies(datums, no_labels(), stats, row, height, seconds), found
 
 
-def _rows(table: pl.DataFrame, *, long: bool) -> Iterator[tuple[str, tuple[Array, Array | None]]]:
+_NONE = pl.Series([], dtype=pl.Float64)
+
+
+def _numbers(values: pl.Series) -> Array:
+    return values.cast(pl.Float64).to_numpy()
+
+
+def _rows(
+    table: pl.DataFrame, *, long: bool
+) -> Iterator[tuple[str, tuple[pl.Series, Array | None]]]:
     """Yield metric, its values and their rows, None for all."""
     if not long:
         for name in wide_names(table.columns):
-            yield name, (table[name].to_numpy(), None)
+            yield name, (table[name], None)
         return
-    value, names = table["value"].to_numpy(), table["metric"].unique().sort()
+    value, names = table["value"], table["metric"].unique().sort()
     if len(names) == 1:
         yield names[0], (value, None)
         return
@@ -134,17 +151,30 @@ def _rows(table: pl.DataFrame, *, long: bool) -> Iterator[tuple[str, tuple[Array
 
 
 def _columns(
-    name: str, value: Array, datum: Array | None, weight: Array | None, n: int, found: Findings
+    name: str,
+    value: Array,
+    datum: Array | None,
+    weight: Array | None,
+    n: int,
+    found: Findings,
+    *,
+    question: bool,
 ) -> dict[str, tuple[Column, ...]]:
     """Return the columns of a metric, and of its weights; several rows of a datum are averaged.
 
     Args:
         datum: int32 [rows], code of each; None if row i is datum i.
         weight: float64 [rows]; None if equal.
+        question: values answer a yes-or-no question.
     """
+    known = ~np.isnan(value)
+    share = question if known.any() else None
+    if share and weight is not None:
+        share = bool((weight[known] == 1).all())
     if datum is not None and datum.size:
         many = np.bincount(datum, minlength=n)
         if many.max() > 1:
+            share = None if share is None else False
             found.averaged[name] = [int(many[many > 1].sum()), int((many > 1).sum())]
             value, there = _averaged(value, datum)
             weight = None if weight is None else _averaged(weight, datum)[0]
@@ -156,7 +186,7 @@ def _columns(
     status[at] = np.where(np.isnan(value), STATUS.index(MISSING), STATUS.index(SCORED))
     found.status[name] = np.bincount(status, minlength=len(STATUS)).tolist()
     columns: dict[str, tuple[Column, ...]] = {
-        name: (Column(metric=name, values=_cube(out), status=(STATUS, status)),)
+        name: (Column(metric=name, values=_cube(out), status=(STATUS, status), share=share),)
     }
     if weight is not None:
         own[at] = weight

@@ -139,30 +139,10 @@ class ValuesView(StatsView):
             return self.rows(name).rows[:, 0]
         return self.integer_sums("", here, "")[:, 0]
 
-    def is_share(self, name: str) -> bool:
-        """Return whether all values of a metric are 0 or 1, without weights."""
-        if self._of is not None:
-            return self._of.is_share(name)
-        return is_share(self.tally, name)
-
-
-_FEW = 1000
-
 
 def is_share(tally: Any, name: str) -> bool:
-    """Return whether all values of a metric are 0 or 1, of one weight, and there are some."""
-    some, weighs = False, weight_of(name) in tally.columns
-    for stats, _, _ in tally.blocks(None):
-        value = stats.columns[name][0].values[:, 0, 0]
-        known = stats.counted & ~np.isnan(value)
-        value = value[known]
-        for few in (value[:_FEW], value):  # most numbers differ from 0 and 1 soon
-            if not ((few == 0) | (few == 1)).all():
-                return False
-        if weighs and not (stats.columns[weight_of(name)][0].values[known] == 1).all():
-            return False
-        some = some or value.size > 0
-    return some
+    """Return whether the mean of a metric is a proportion: of booleans, one per datum, weight 1."""
+    return bool(tally.columns[name][0].share)
 
 
 # Statistics of the rows of a metric, float64 [group].
@@ -277,7 +257,7 @@ def _compute(name: str, view: ValuesView, settings: Settings) -> list[Cells]:
     rows = view.rows(name)
     scored = rows.rows[:, 0]
     support = scored if view.draws is not None else view.measured(name)
-    trials = scored if view.is_share(name) else np.full(scored.shape, np.nan)
+    trials = scored if is_share(view, name) else np.full(scored.shape, np.nan)
     levels = {one: level for one in settings.statistics if (level := level_of(one)) is not None}
     of_levels = _quantiles(rows, [*levels.values()]) if levels else []
     by_level = dict(zip(levels, of_levels, strict=True))
