@@ -28,7 +28,7 @@ def same(values: Array) -> Array:
     return values
 
 
-@stored_as("values.column/1")
+@stored_as("values.column/2", oldest=1)
 class Column(msgspec.Struct, frozen=True, kw_only=True):
     """Per-datum values of one metric, for all its variants.
 
