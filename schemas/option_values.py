@@ -667,6 +667,12 @@ def _read_without_intervals(options: Options) -> tuple[str, ...]:
     return ("seed", "cluster") if labels else ()
 
 
+def level_of(options: Options) -> float:
+    """Return the confidence of intervals, as a share; by default :data:`LEVEL`."""
+    level = LEVEL if options.intervals is None else options.intervals
+    return level / 100 if level > 1 else level
+
+
 def wanted(options: Options) -> Wanted | None:
     """Return the requested intervals; None without any.
 
@@ -684,7 +690,7 @@ def wanted(options: Options) -> Wanted | None:
                     value=given,
                 )
         return None
-    level = options.intervals / 100 if options.intervals > 1 else options.intervals
+    level = level_of(options)
     if not 0 < level < 1:
         raise invalid("intervals", options.intervals, "write a confidence such as 0.95 or 95.")
     draws = DECLARED["draws"].default if options.draws is None else options.draws

@@ -22,7 +22,7 @@ from ..plan.summary import Result
 from ..schemas.arrays import Array
 from ..schemas.contract import HUMAN
 from ..schemas.errors import InputError, OptionError
-from ..schemas.option_values import LEVEL, HeldTable
+from ..schemas.option_values import LEVEL, HeldTable, level_of
 from ..schemas.options import Options
 from ..schemas.results import Finding, frame_schema, in_schema
 from ..schemas.tables import contracts
@@ -671,8 +671,7 @@ def add_human(result: Result, options: Options, score: Verdicts) -> None:
         result.notes = [*result.notes, *notes]
         if columns := dict.fromkeys(options.columns_of_datums):
             values = values.join(_columns(result, options, columns), on="datum_id", how="left")
-    level = options.intervals or LEVEL
-    level = level / 100 if level > 1 else level
+    level = level_of(options)
     more = options.label_next if options.label_next is not None else _LISTED
     added, listed = [], []
     for name in run:

@@ -18,9 +18,10 @@ from ..schemas.wording import option
 from ..tasks.encoding import cluster_codes
 
 _NUMBERS = ("value", "lower", "upper", "support", "scored", "reason", "slice_value")
-KEYS = tuple(name for name in METRICS if name not in _NUMBERS)
+NUMBER_KEYS = tuple(name for name in METRICS if name not in _NUMBERS)
 """Columns that identify a number, other than its group."""
 DRAWS = 200
+"""Maximum number of times that groups are mixed, each a summary of the whole run."""
 _TITLE = ("metric", "statistic", "average", "label_value")
 _SHOWN = 3
 
@@ -45,9 +46,11 @@ def add_spread(result: Result, options: Options) -> None:
     counts = [metric.name for metric in result.plan.metrics if metric.counts]
     named = result.plan.does.fairness
     rows = metrics.filter(~pl.col("metric").is_in(counts))
-    made = _spread_of(rows, column, named)
+    made = _differences(rows, column, named)
     by_chance = _by_chance(result.tallied, options, column, counts, named)
-    whole = made.join(by_chance, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
+    whole = made.join(
+        by_chance, on=NUMBER_KEYS, how="left", nulls_equal=True, maintain_order="left"
+    )
     excess = pl.max_horizontal(pl.col("difference") - pl.col("expected"), 0.0)
     frame = in_schema(
         whole.with_columns(excess=pl.when(pl.col("expected").is_not_null()).then(excess)),
@@ -64,15 +67,16 @@ def add_spread(result: Result, options: Options) -> None:
             f" ({row['highest_group']})"
             for row in apart.head(_SHOWN).iter_rows(named=True)
         ]
+        more = "; ..." if apart.height > _SHOWN else ""
         message = (
             f"{column}: its groups differ more than equal groups would in 95 % of cases, in"
             f" {apart.height:,} of {count_of(frame.height, 'number')}: {'; '.join(shown)}"
-            f"{'; ...' * (apart.height > _SHOWN)}. See frame spread."
+            f"{more}. See frame spread."
         )
         result.notes = [*result.notes, Note("groups_differ", message, apart.height)]
 
 
-def _spread_of(
+def _differences(
     metrics: pl.DataFrame, column: str, named: Mapping[str, tuple[str, ...]]
 ) -> pl.DataFrame:
     """Return lowest, highest, difference and ratio of every number over the groups of a column.
@@ -84,7 +88,7 @@ def _spread_of(
     value, group = pl.col("value"), pl.col("slice_value")
     known = metrics.filter(pl.col("slice") == column, value.is_not_null())
     made = (
-        known.group_by(KEYS, maintain_order=True)
+        known.group_by(NUMBER_KEYS, maintain_order=True)
         .agg(
             pl.len().cast(pl.Int64).alias("groups"),
             value.min().alias("lowest"),
@@ -101,7 +105,7 @@ def _spread_of(
         )
     )
     parts = [made]
-    others = [name for name in KEYS if name != "metric"]
+    others = [name for name in NUMBER_KEYS if name != "metric"]
     for name, needed in named.items():
         labelled = made.filter(pl.col("metric").is_in(needed), pl.col("average").is_null())
         worst = (
@@ -149,7 +153,7 @@ def _by_chance(
     rng = np.random.default_rng(options.seed or 0)
     texts = pl.Series(column, [*names, None], dtype=pl.String)
     every = []
-    for _ in range(DRAWS if options.draws is None else options.draws):
+    for _ in range(min(DRAWS, options.draws or DRAWS)):
         mixed = np.full(codes.size, len(names), np.int64)
         mixed[inside] = rng.permutation(group_of_unit)[of_datum]
         slices = datums.slices.with_columns(texts.gather(mixed))
@@ -157,10 +161,10 @@ def _by_chance(
         tallies = msgspec.structs.replace(tallied.tallies, datums=own)
         frames, _ = summarise(plan, tallies, threads=tallied.threads)
         rows = frames["metrics"]().filter(~pl.col("metric").is_in(counts))
-        every.append(_spread_of(rows, column, named).select(*KEYS, "difference"))
+        every.append(_differences(rows, column, named).select(*NUMBER_KEYS, "difference"))
     return (
         pl.concat(every)
-        .group_by(KEYS, maintain_order=True)
+        .group_by(NUMBER_KEYS, maintain_order=True)
         .agg(
             pl.col("difference").mean().alias("expected"),
             pl.col("difference").quantile(0.95, "linear").alias("expected_95"),

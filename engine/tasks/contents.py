@@ -379,6 +379,15 @@ def rows_of(frame: pl.DataFrame) -> Rows:
     )
 
 
+def contents_of_table(
+    frames: Frames, settings: Any, ids: list[str], made_with: dict[str, Any], workers: Workers
+) -> list[Content | None]:
+    """Return the rows of datums in the single table; see :attr:`Contents.of_tables`."""
+    assert frames.table is not None
+    rows = by_datum(frames.table)
+    return [rows_of(rows[one].drop("datum_id")) if one in rows else None for one in ids]
+
+
 def called(labels: pl.DataFrame, code: int) -> str:
     """A label's name, or its value."""
     value, name = labels.select("label_value", "label_name").row(code)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import polars as pl
 
@@ -15,8 +14,7 @@ from ...schemas.contract import DATUMS, TABLE
 from ...schemas.errors import InputError, did_you_mean
 from ...schemas.options import Options
 from ...schemas.wording import option
-from ..contents import Content, Contents, by_datum, rows_of
-from ..encoding import Workers
+from ..contents import Contents, contents_of_table
 from ..per_datum import OF_VALUES
 from ..task import Sample, Task, ToldByRows
 from .dialects import Settings
@@ -141,18 +139,6 @@ def samples() -> Iterator[Sample]:
     )
 
 
-# Contents of single judged datums: their verdicts.
-
-
-def contents(
-    frames: Frames, settings: Any, ids: list[str], made_with: dict[str, Any], workers: Workers
-) -> list[Content | None]:
-    """See :attr:`..contents.Contents.of_tables`."""
-    assert frames.table is not None
-    verdicts = by_datum(frames.table)
-    return [rows_of(verdicts[one].drop("datum_id")) if one in verdicts else None for one in ids]
-
-
 TASK = Task(
     name="judged",
     settings=Settings,
@@ -160,7 +146,7 @@ TASK = Task(
     tally=tally,
     explain=explain,
     samples=samples,
-    contents=Contents(of_tables=contents),
+    contents=Contents(of_tables=contents_of_table),
     needs_all_rows=needs_all_rows,
     judge=True,
     told_by_rows=ToldByRows(

@@ -18,6 +18,7 @@ _SIGNIFICANT = 0.05
 _STEPS, _LONGEST, _EXACT = 200, 2.0, 1e-13
 _MM_STEPS = 10
 _NAMED = 4
+_AT_ONCE = 1_000_000  # scores of prompts and models in memory
 
 
 def _cells(view: PreferenceView, value: Array, reason: Array | str | None = None) -> list[Cells]:
@@ -148,19 +149,25 @@ def _stronger(view: PreferenceView, theta: Array) -> Array:
     meat, prompts = np.zeros((groups, n, n)), np.zeros(groups)
     for rows, group in view.blocks():
         own = rows.bouts
-        datums = int(own.datum.max(initial=-1)) + 1
-        of = np.zeros(datums, np.int64) if group is None else group[:datums].astype(np.int64)
-        gap = theta[of[own.datum], own.actual] - theta[of[own.datum], own.predicted]
-        score = np.zeros((datums, n))
-        surprise = own.count / (1 + np.exp(gap))
-        np.add.at(score, (own.datum, own.actual), surprise)
-        np.add.at(score, (own.datum, own.predicted), -surprise)
-        met = np.bincount(own.datum, minlength=datums) > 0
-        for g in np.unique(of[met & (of >= 0)]):
-            inside = met & (of == g)
-            weight = np.ones(datums) if view.weights is None else view.weights[:datums]
-            meat[g] += (score[inside] * weight[inside, None]).T @ score[inside]
-            prompts[g] += weight[inside].sum()
+        order = np.argsort(own.datum, kind="stable")
+        datums, begins = np.unique(own.datum[order], return_index=True)
+        begins, step = np.append(begins, order.size), max(1, _AT_ONCE // n)
+        for start in range(0, datums.size, step):
+            met, ends = datums[start : start + step], begins[start : start + step + 1]
+            at = order[ends[0] : ends[-1]]
+            datum = np.repeat(np.arange(met.size), np.diff(ends))
+            won, lost = own.actual[at], own.predicted[at]
+            of = np.zeros(met.size, np.int64) if group is None else group[met].astype(np.int64)
+            gap = theta[of[datum], won] - theta[of[datum], lost]
+            surprise = own.count[at] / (1 + np.exp(gap))
+            score = np.zeros((met.size, n))
+            np.add.at(score, (datum, won), surprise)
+            np.add.at(score, (datum, lost), -surprise)
+            weight = np.ones(met.size) if view.weights is None else view.weights[met]
+            for g in np.unique(of[of >= 0]):
+                inside = of == g
+                meat[g] += (score[inside] * weight[inside, None]).T @ score[inside]
+                prompts[g] += weight[inside].sum()
     points = view.points.astype(np.float64)
     both = points + points.swapaxes(1, 2)
     result = np.zeros((groups, n, n), bool)
@@ -174,11 +181,11 @@ def _stronger(view: PreferenceView, theta: Array) -> Array:
         inverse = np.linalg.pinv(np.diag(curve.sum(axis=1)) - curve)
         found = inverse @ meat[g][np.ix_(own, own)] @ inverse * prompts[g] / (prompts[g] - 1)
         above = level[None, :] - level[:, None]
-        spread = np.sqrt(
+        error = np.sqrt(
             np.maximum(np.diag(found)[:, None] + np.diag(found)[None, :] - 2 * found, 0)
         )
         i, j = np.nonzero(above > 0)
-        z = np.divide(above, spread, out=np.full(spread.shape, np.inf), where=spread > 0)[i, j]
+        z = np.divide(above, error, out=np.full(error.shape, np.inf), where=error > 0)[i, j]
         p = np.array([2 * NormalDist().cdf(-one) for one in z])
         order = np.argsort(p, kind="stable")
         failed = p[order] > _SIGNIFICANT / (p.size - np.arange(p.size))

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import polars as pl
 
 from ...dialects import Dialect
-from ...ingest.frames import Frames
 from ...metrics import Metric
 from ...tally.counts import PreferenceView
-from ..contents import Content, Contents, by_datum, rows_of
+from ..contents import Contents, contents_of_table
 from ..counted import frames_of, view_of
-from ..encoding import Workers
 from ..task import Cuts, Sample, Task
 from .dialects import Settings
 from .tallies import IN_PARTS, Tallies, merge, tally
@@ -24,15 +21,6 @@ def losses(
 ) -> str:
     """See :class:`..task.JudgeDatums`."""
     return "a single comparison has no error"
-
-
-def contents(
-    frames: Frames, settings: Any, ids: list[str], made_with: dict[str, Any], workers: Workers
-) -> list[Content | None]:
-    """See :attr:`..contents.Contents.of_tables`."""
-    assert frames.table is not None
-    rows = by_datum(frames.table)
-    return [rows_of(rows[one].drop("datum_id")) if one in rows else None for one in ids]
 
 
 def samples() -> Iterator[Sample]:
@@ -66,7 +54,7 @@ TASK = Task(
     explain=explain,
     samples=samples,
     losses=losses,
-    contents=Contents(of_tables=contents),
+    contents=Contents(of_tables=contents_of_table),
     no_limits="every comparison has one winner, so no choice is open",
     drawn=PreferenceView.drawn,
     warm=("parts",),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -18,7 +17,7 @@ from ...schemas.errors import InputError, did_you_mean
 from ...schemas.tables import PASSES
 from ...schemas.wording import option
 from ...tally.stats import Column, Stats
-from ..contents import Content, Contents, by_datum, rows_of
+from ..contents import Contents, contents_of_table
 from ..encoding import Workers
 from ..per_datum import OF_VALUES, StatsTallies
 from ..per_datum import common as common_values
@@ -178,15 +177,6 @@ def samples() -> Iterator[Sample]:
     yield table.with_columns(weight=pl.Series([1.0, 2.0, 3.0, 1.0])), None, named
 
 
-def contents(
-    frames: Frames, settings: Any, ids: list[str], made_with: dict[str, Any], workers: Workers
-) -> list[Content | None]:
-    """See :attr:`..contents.Contents.of_tables`."""
-    assert frames.table is not None
-    values = by_datum(frames.table)
-    return [rows_of(values[one].drop("datum_id")) if one in values else None for one in ids]
-
-
 TASK = Task(
     name="values",
     settings=Settings,
@@ -194,7 +184,7 @@ TASK = Task(
     tally=tally,
     explain=explain,
     samples=samples,
-    contents=Contents(of_tables=contents),
+    contents=Contents(of_tables=contents_of_table),
     truths=False,
     no_limits="every datum has its values, so no choice is open",
     told_by_rows=ToldByRows(
