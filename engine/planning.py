@@ -22,8 +22,10 @@ from .schemas.option_values import FEW_CLUSTERS, LEVEL, make_options, wanted
 from .schemas.options import FIELDS, Options
 from .schemas.wording import option
 from .scorecard.lookup import KEYS
-from .statistics.intervals import normal_quantile
+from .statistics.comparing import POWER
+from .statistics.intervals import Sample, normal_quantile, wilson
 from .statistics.resamples import Estimates
+from .statistics.tests import cannot_be_significant
 
 _SIZES = ("factor", "datums", "clusters", "positives")
 _KEYS = tuple(name for name in KEYS if name not in ("slice", "slice_value", "parameters"))
@@ -36,7 +38,8 @@ class FoundPlan(FindingResult, eq=False):
         frame: one row per number of all datums: its key columns, ``value`` (of a comparison
             ``difference``), ``now`` (half-width of the interval, or the detectable difference),
             ``factor`` (needed data as a multiple of these), ``datums``, ``clusters`` (null without)
-            and ``positives`` of a label (null for other numbers), rounded up.
+            and ``positives`` of a label (null for other numbers), rounded up, and ``reason``, why
+            they are unknown.
         aim: what the data are for, in words.
         n: number of datums of the pilot run.
     """
@@ -146,7 +149,10 @@ def find_plan(
         refuse_tables(tables)
     card = card_of_run(tables, chosen, settable=FIELDS)
     tallied = with_keys("the run", tallied_of("the run", card, "planning"), asked, ())
-    z = normal_quantile((1 + asked.level) / 2)
+    n = len(tallied.tallies.datums)
+    keys = tallied.tallies.datums.keys
+    clusters = None if asked.cluster is None else np.unique(keys).size
+    many = count_of(n, "datum") if clusters is None else count_of(clusters, "cluster")
     if detect is None:
         assert half_width is not None
         aim = f"intervals of ± {half_width:g} at {asked.level:.0%} confidence"
@@ -155,7 +161,7 @@ def find_plan(
             tallied.plan, tallied.tallies, threads=tallied.threads, estimate=estimate
         )
         rows = makers["metrics"]().with_columns(now=(pl.col("upper") - pl.col("lower")) / 2)
-        factor = _for_width(rows, half_width, z)
+        factor = _for_width(rows, half_width, asked.level)
         value = "value"
     else:
         aim = f"a difference of {detect:g} found in {power:.0%} at {asked.level:.0%} confidence"
@@ -163,41 +169,57 @@ def find_plan(
             against, card if is_scored(run) else run, ground_truths=ground_truths, datums=datums,
             labels=labels, storage_options=storage_options, options=chosen.replace(by=()),
         )  # fmt: skip
-        reach = z + normal_quantile(power)
-        rows = found.differences.with_columns(now=reach * pl.col("se"))
-        factor = (pl.Series(rows["now"]) / detect) ** 2
+        other_power = normal_quantile(power) - normal_quantile(POWER)
+        why = "the difference of the pilot runs has no standard error"
+        if cannot_be_significant(clusters or n, asked.level):
+            why = f"no difference of {many} can be significant"
+        rows = found.differences.with_columns(
+            now=pl.col("detectable") + other_power * pl.col("se"),
+            reason=pl.when(pl.col("detectable").is_null()).then(pl.lit(why)),
+        )
+        factor = (rows["now"] / detect) ** 2
         value = "difference"
-    n = len(tallied.tallies.datums)
-    keys = tallied.tallies.datums.keys
-    clusters = None if asked.cluster is None else np.unique(keys).size
     of_label = pl.when(pl.col("label_value").is_not_null()).then(pl.col("support"))
     frame = (
         rows.with_columns(factor=factor)
-        .filter(pl.col("slice").is_null(), pl.col("factor").is_not_null())
+        .filter(pl.col("slice").is_null(), pl.col(value).is_not_null())
         .with_columns(
             datums=pl.col("factor") * n,
             clusters=pl.col("factor") * pl.lit(clusters, pl.Int64),
             positives=pl.col("factor") * of_label,
         )
-        .select("metric", *_KEYS, value, "now", "factor", pl.col(_SIZES[1:]).ceil().cast(pl.Int64))
+        .select(
+            "metric",
+            *_KEYS,
+            value,
+            "now",
+            "factor",
+            pl.col(_SIZES[1:]).ceil().cast(pl.Int64),
+            pl.when(pl.col("factor").is_null()).then("reason").alias("reason"),
+        )
     )
     said = ["new data are assumed to be like these."]
-    if (many := n if clusters is None else clusters) < FEW_CLUSTERS:
-        what = "datum" if clusters is None else "cluster"
-        said.append(f"standard errors of {count_of(many, what)} are themselves uncertain.")
+    if (n if clusters is None else clusters) < FEW_CLUSTERS:
+        said.append(f"standard errors of {many} are themselves uncertain.")
     return FoundPlan(frame, aim, n, said=tuple(said))
 
 
-def _for_width(rows: pl.DataFrame, half_width: float, z: float) -> pl.Series:
-    """Needed data as a multiple of those of each number; null without an interval."""
-    scaled = (z * rows["se"] / half_width) ** 2
+def _for_width(rows: pl.DataFrame, half_width: float, level: float) -> pl.Series:
+    """Needed data as a multiple of those of each number; null without an interval.
+
+    Raises:
+        OptionError: intervals of proportions are never so wide.
+    """
+    if half_width >= 0.5 and rows["trials"].null_count() < rows.height:
+        raise invalid("half_width", half_width, "for proportions write a number below 0.5.")
+    scaled = (normal_quantile((1 + level) / 2) * rows["se"] / half_width) ** 2
     p, trials = (rows[name].cast(pl.Float64).to_numpy() for name in ("value", "trials"))
-    spread = p * (1 - p)
-    low, high = np.zeros(p.size), np.full(p.size, 1e15)
+    low, high, none = np.zeros(p.size), np.full(p.size, 1e15), np.zeros((0, p.size))
     for _ in range(100):  # Wilson's half-width falls with the number of trials
         n = (low + high) / 2
-        width = z / (1 + z * z / n) * np.sqrt(spread / n + z * z / (4 * n * n))
-        low, high = np.where(width > half_width, n, low), np.where(width > half_width, high, n)
+        found = wilson(Sample(p, level, (0.0, 1.0), none, none, trials=n))
+        wide = found.upper - found.lower > 2 * half_width
+        low, high = np.where(wide, n, low), np.where(wide, high, n)
     shares = pl.Series(high / trials, nan_to_null=True)
     factor = pl.select(pl.coalesce(shares, scaled)).to_series()
     return factor.zip_with(

@@ -427,7 +427,8 @@ def with_shares(
     if not (flat.any() or proportions.any()):
         return rows, 0
     if flat.any() and slices is not None and identical(first.tallies, second.tallies, codes):
-        return rows, 0
+        varies = pl.when(~pl.Series(flat)).then("detectable")
+        return rows.with_columns(detectable=varies), 0
     lower[flat] = upper[flat] = np.nan
     if slices is not None and proportions.any():
         a, b = singles()

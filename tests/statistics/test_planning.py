@@ -76,7 +76,46 @@ def test_a_planned_comparison_finds_the_difference() -> None:
         both = [table(n, seed, right) for right in (0.8, 0.84)]
         p = ee.compare(*both, metrics=["Accuracy"], task="classification", test="mcnemar", draws=20)
         found += p.differences["p"][0] < 0.05
-    assert found >= 22  # power 0.8 gives 32 of 40
+    assert 22 <= found <= 38  # power 0.8 gives 32 of 40
+
+
+def test_pilots_without_a_standard_error_have_no_plan() -> None:
+    """A run against itself, a proportion of one verdict, and too few datums."""
+    asked: dict[str, Any] = {"task": "classification", "detect": 0.01, "draws": 50}
+    pilot = table(100, 7)
+    right = pilot.with_columns(prediction="target")
+    wrong = right.with_columns(prediction=pl.lit("c"))
+    few = [one.head(5) for one in (pilot, right)]
+    for run, against, metric in (
+        (pilot, pilot, "Accuracy"), (pilot, pilot, "F1"), (right, wrong, "Accuracy"),
+        (*few, "Accuracy"),
+    ):  # fmt: skip
+        frame = ee.find_plan(run, against=against, metrics=[metric], **asked).frame
+        sizes = frame.select("now", "factor", "datums")
+        assert sizes.null_count().row(0) == (frame.height,) * 3
+        assert frame["reason"].null_count() == 0
+    frame = ee.find_plan(pilot, against=right, metrics=["Accuracy"], **asked).frame
+    assert frame["reason"].null_count() == frame.height
+
+
+def test_few_pilots_take_the_standard_errors_of_the_comparison() -> None:
+    pilots = table(12, 8), table(12, 8, 0.5)
+    asked: dict[str, Any] = {"metrics": ["F1"], "task": "classification", "draws": 200}
+    seen = ee.compare(*pilots, **asked).differences
+    for power in (0.8, 0.95):
+        plan = ee.find_plan(pilots[1], against=pilots[0], detect=0.1, power=power, **asked).frame
+        more = stats.norm.ppf(power) - stats.norm.ppf(0.8)
+        expected = seen["detectable"] + more * seen["se"]
+        assert len(expected.drop_nulls()) > 0
+        assert plan["now"].drop_nulls().to_list() == pytest.approx(expected.drop_nulls().to_list())
+
+
+def test_numbers_without_an_interval_say_why() -> None:
+    right = table(50, 10).with_columns(prediction="target")
+    frame = ee.find_plan(right, metrics=["F1"], task="classification", half_width=0.1).frame
+    assert frame.height
+    assert frame["datums"].null_count() == frame["reason"].len() - frame["reason"].null_count()
+    assert frame["datums"].null_count() == frame.height
 
 
 def test_saved_runs_without_intervals_can_be_planned(tmp_path: Any) -> None:
@@ -84,7 +123,7 @@ def test_saved_runs_without_intervals_can_be_planned(tmp_path: Any) -> None:
     card.save(tmp_path / "run")
     plan = ee.find_plan(tmp_path / "run", half_width=0.03)
     assert plan.frame["datums"][0] > 200
-    assert "0.03" in repr(plan)
+    assert plan.n == 200
 
 
 @pytest.mark.parametrize(
@@ -95,6 +134,7 @@ def test_saved_runs_without_intervals_can_be_planned(tmp_path: Any) -> None:
         ({"half_width": -1}, {"code": "option_value"}),
         ({"half_width": 0.1, "power": 1.0}, {"code": "option_value"}),
         ({"detect": 0.1}, {"code": "option_missing", "option": "against"}),
+        ({"half_width": 0.5}, {"code": "option_value", "option": "half_width"}),
     ],
 )
 def test_aims_that_are_none(asked: dict[str, Any], refusal: dict[str, Any]) -> None:
