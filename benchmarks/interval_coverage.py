@@ -79,10 +79,10 @@ def ends(row: dict[str, Any], units: float) -> dict[str, tuple[float, float]]:
 
     ``units`` is the number of clusters; infinite without.
     """
-    from evalengine.statistics.intervals import few_units_z
+    from evalengine.statistics.intervals import resample_quantile
 
     low, high, bias = row["lower"], row["upper"], row["bias"]
-    reach = float(few_units_z(LEVEL, np.array([units]), 1)[0]) * row["se"]
+    reach = float(resample_quantile(LEVEL, np.array([units]), 1)[0]) * row["se"]
     made = {
         "percentile": (low, high),
         "recentred": (low - bias, high - bias),

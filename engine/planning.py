@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Unpack
 
@@ -38,8 +39,8 @@ class FoundPlan(FindingResult, eq=False):
         frame: one row per number of all datums: its key columns, ``value`` (of a comparison
             ``difference``), ``now`` (half-width of the interval, or the detectable difference),
             ``factor`` (needed data as a multiple of these), ``datums``, ``clusters`` (null without)
-            and ``positives`` of a label (null for other numbers), rounded up, and ``reason``, why
-            they are unknown.
+            and ``positives`` of a label (null for other numbers), rounded up. Sizes are null where
+            the pilot has no interval or standard error; a note gives the reason.
         aim: what the data are for, in words.
         n: number of datums of the pilot run.
     """
@@ -174,8 +175,10 @@ def find_plan(
         if cannot_be_significant(clusters or n, asked.level):
             why = f"no difference of {many} can be significant"
         rows = found.differences.with_columns(
-            now=pl.col("detectable") + other_power * pl.col("se"),
-            reason=pl.when(pl.col("detectable").is_null()).then(pl.lit(why)),
+            now=pl.when(pl.col("detectable") > 0).then(
+                pl.col("detectable") + other_power * pl.col("se")
+            ),
+            reason=pl.lit(why),
         )
         factor = (rows["now"] / detect) ** 2
         value = "difference"
@@ -188,17 +191,14 @@ def find_plan(
             clusters=pl.col("factor") * pl.lit(clusters, pl.Int64),
             positives=pl.col("factor") * of_label,
         )
-        .select(
-            "metric",
-            *_KEYS,
-            value,
-            "now",
-            "factor",
-            pl.col(_SIZES[1:]).ceil().cast(pl.Int64),
-            pl.when(pl.col("factor").is_null()).then("reason").alias("reason"),
-        )
+    )
+    unknown = frame.filter(pl.col("factor").is_null())["reason"]
+    frame = frame.select(
+        "metric", *_KEYS, value, "now", "factor", pl.col(_SIZES[1:]).ceil().cast(pl.Int64)
     )
     said = ["new data are assumed to be like these."]
+    for reason, numbers in Counter(unknown.fill_null("no interval")).items():
+        said.append(f"no plan for {count_of(numbers, 'number')}: {reason}.")
     if (n if clusters is None else clusters) < FEW_CLUSTERS:
         said.append(f"standard errors of {many} are themselves uncertain.")
     return FoundPlan(frame, aim, n, said=tuple(said))

@@ -14,7 +14,7 @@ from merging.test_parts import CASES
 
 import evalengine as ee
 from evalengine import metrics
-from evalengine.statistics.intervals import few_units_z, tails
+from evalengine.statistics.intervals import resample_quantile, tails
 
 ESTIMATES = ["lower", "upper", "se", "bias", "draws"]
 CLUSTER = "video"
@@ -145,7 +145,7 @@ def are_percentiles(ends: np.ndarray, values: np.ndarray, level: float) -> np.nd
     """
     fits = np.isnan(ends).all(axis=1)
     for units in (np.inf, *range(2, 20)):
-        z = few_units_z(level, np.full(1, units), 1)
+        z = resample_quantile(level, np.full(1, units), 1)
         low, high = np.nanquantile(values, tails(z)[:, 0], axis=0)
         found = np.stack([low, high], axis=1)
         fits |= np.isclose(ends, found, rtol=1e-9, atol=1e-9).all(axis=1)

@@ -22,10 +22,10 @@ from ..tally.draws import effective_number
 from ..tally.stats import Fill, skip
 from .intervals import (
     WIDTHLESS,
-    few_units_z,
     means,
     normal_quantile,
     quantiles,
+    resample_quantile,
     standard_errors,
     tails,
     tango,
@@ -318,7 +318,7 @@ def pair(
     swaps = np.where(at_m.is_null().to_numpy(), np.nan, swaps)
     difference = _floats(rows["b"]) - _floats(rows["a"])
     units = np.minimum(first.units[at_a], second.units[at_b])
-    z = few_units_z(asked.level, units, units.size)
+    z = resample_quantile(asked.level, units, units.size)
     lower, upper = quantiles(gone, tails(z)) + ((difference - means(gone)) if recentred else 0.0)
     se = standard_errors(gone)
     undefined = np.isnan(difference)
@@ -427,8 +427,7 @@ def with_shares(
     if not (flat.any() or proportions.any()):
         return rows, 0
     if flat.any() and slices is not None and identical(first.tallies, second.tallies, codes):
-        varies = pl.when(~pl.Series(flat)).then("detectable")
-        return rows.with_columns(detectable=varies), 0
+        return rows, 0
     lower[flat] = upper[flat] = np.nan
     if slices is not None and proportions.any():
         a, b = singles()

@@ -27,6 +27,7 @@ from ..schemas.options import Options
 from ..schemas.results import Finding, frame_schema, in_schema
 from ..schemas.tables import contracts
 from ..schemas.wording import option
+from ..tally.draws import effective_number
 from ..tasks.encoding import cluster_codes
 from .intervals import Sample, normal_quantile, t_quantile, wilson
 
@@ -182,7 +183,7 @@ def proportion(data: Labelled, hit: Array, chosen: Array) -> Number:
     value = float(weight @ hit[chosen] / weight.sum())
     if why := data.few_clusters:
         return Number(value, n=n, reason=why)
-    trials = independent = 1 / float(p @ p)
+    trials = independent = effective_number(weight)
     if not data.plain:
         place = data.place[chosen]
         variance, clusters = data.variance(p * (hit[chosen] - value), place)
@@ -190,7 +191,7 @@ def proportion(data: Labelled, hit: Array, chosen: Array) -> Number:
             trials = min(value * (1 - value) / variance, trials)
         elif data.cluster is not None:
             of_cluster = np.bincount(np.unique(data.cluster[place], return_inverse=True)[1], p)
-            trials = 1 / float(of_cluster @ of_cluster)
+            trials = effective_number(of_cluster)
         ends = (1 + data.level) / 2
         t = t_quantile(ends, min(max(clusters - 1, 1), _LARGE_DF))
         independent = trials * (normal_quantile(ends) / t) ** 2

@@ -159,10 +159,10 @@ class Sample(msgspec.Struct, frozen=True):
         (n - 1) / n too little. Source: T. Hesterberg, "What teachers should know about the
         bootstrap" (2015), expanded percentiles.
         """
-        return few_units_z(self.level, self.units, self.point.size)
+        return resample_quantile(self.level, self.units, self.point.size)
 
 
-def few_units_z(level: float, units: Array | None, size: int) -> Array:
+def resample_quantile(level: float, units: Array | None, size: int) -> Array:
     """Quantile of normal intervals, by the effective number of resampled units; see Sample.z."""
     out = few_units_t(level, units, size)
     if units is not None:

@@ -405,6 +405,7 @@ class Estimates:
                     "few_clusters",
                     f"{many} rest{'s' * (len(self._few) == 1)} on fewer than {FEW_CLUSTERS} {what},"
                     f" the least on {min(self._few)}: such intervals are often too narrow.",
+                    facts={"least": min(self._few)},
                 )
             )
         if self._rare:
