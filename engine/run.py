@@ -35,7 +35,7 @@ from .metrics import registry
 from .metrics.own import OwnMetric
 from .outofcore.memory import BASE, bytes_of_limit, free_memory, too_many_labels
 from .plan import limits, planner, summary
-from .plan import own as own_rows
+from .plan import own as own_values
 from .plan.paging import page_frames, with_distribution, worst
 from .plan.summary import Result, Tallied
 from .progress import Progress, heard, step
@@ -81,7 +81,7 @@ class Opened(msgspec.Struct):
         plan: what is computed; may be replaced until the run is scored.
         begun: time at which it was opened.
         own: own metrics, which ``options`` do not name.
-        given: the options with them; None without any.
+        options_with_own: the options with them; None without any.
     """
 
     tables: Tables
@@ -90,20 +90,20 @@ class Opened(msgspec.Struct):
     inputs: Inputs
     begun: float
     own: tuple[OwnMetric, ...] = ()
-    given: Options | None = None
+    options_with_own: Options | None = None
 
 
-def open_tables(tables: Tables, options: Options, *, whole: bool = False) -> Opened:
+def open_tables(tables: Tables, options: Options, *, built_in_only: bool = False) -> Opened:
     """Open tables and plan their run; an explicit task is planned before any file is read.
 
     If a side has only keypoints and the options do not name the compared geometry, keypoints are
     compared.
 
     Args:
-        whole: no metric is an own one.
+        built_in_only: no name is looked up among own metrics.
     """
     begun = time.perf_counter()
-    if not whole and options.metrics and ":" in "\n".join(options.metrics):
+    if not built_in_only and options.metrics and ":" in "\n".join(options.metrics):
         return _with_own_metrics(tables, options)
     try:
         plan = None if options.task is None else planner.make_plan(options, options.task)
@@ -134,7 +134,7 @@ def open_tables(tables: Tables, options: Options, *, whole: bool = False) -> Ope
         return Opened(tables, plan.options, plan, inputs, begun)
     except OptionError as error:
         unknown = error.facts.get("value") if error.code == "unknown_name" else None
-        if whole or unknown is None or unknown not in own_metrics.plugins("metrics"):
+        if built_in_only or unknown is None or unknown not in own_metrics.plugins("metrics"):
             raise
     return _with_own_metrics(tables, options)
 
@@ -148,7 +148,7 @@ def _with_own_metrics(tables: Tables, options: Options) -> Opened:
     names, own = own_metrics.split(
         options.metrics, lambda name: any(registry.has(task, name) for task in NAMES)
     )
-    opened = open_tables(tables, options.replace(metrics=names or None), whole=True)
+    opened = open_tables(tables, options.replace(metrics=names or None), built_in_only=True)
     strange = [name for name in names or () if own_metrics.is_reference(name)]
     if strange and not registry.is_open(opened.plan.task):
         raise OptionError(
@@ -171,7 +171,7 @@ def _with_own_metrics(tables: Tables, options: Options) -> Opened:
                 value=one.name,
             )
     references = (*(names or ()), *(one.reference for one in own))
-    opened.own, opened.given = own, options.replace(metrics=references)
+    opened.own, opened.options_with_own = own, options.replace(metrics=references)
     return opened
 
 
@@ -262,6 +262,7 @@ def score_opened(
     if run.own:
         own_metrics.refuse_workers(run.own, executor if isinstance(executor, str) else None)
     intervals = None if held or disk is not None else wanted(options)
+    analysed = not held and disk is None and (plan.does.judge or options.spread is not None)
     pool = executor if isinstance(executor, str) else None
     unlimited = ""
     limited = not held or options.memory_limit is not None
@@ -276,10 +277,8 @@ def score_opened(
                     result = outofcore.run(
                         found, plan, options, workers, estimates, held=held, disk=disk, own=run.own
                     )
-                    if plan.does.judge and not held and disk is None:
-                        _judge_the_judge(result, options)
-                    if options.spread is not None and not held and disk is None:
-                        _compare_groups(result, options)
+                    if analysed:
+                        _add_analyses(result, options)
                     return _scored(run, result, options, held=held or disk is not None)
             finally:
                 workers.close()
@@ -294,7 +293,7 @@ def score_opened(
         message = f"all rows are kept in the memory of one process: {unlimited}."
         frames.notes.append(Note("not_in_parts", message))
     rows = rows_of(frames)  # the match may drop some
-    values = own_rows.measured(run.own, frames) if run.own else None
+    values = own_values.measured(run.own, frames) if run.own else None
     loaded = time.perf_counter()
     step("matching")
     if options.limits:
@@ -312,23 +311,25 @@ def score_opened(
     result.recognised, result.sources = frames.recognised, frames.sources
     result.facts = {**frames.facts, "columns": frames.columns}
     result.seconds = {"read": loaded - run.begun, **tallies.seconds}
-    if plan.does.judge and not held and disk is None:
-        _judge_the_judge(result, options)
-    if options.spread is not None and not held and disk is None:
-        _compare_groups(result, options)
+    if analysed:
+        _add_analyses(result, options)
     if values is not None:
-        result.values = own_rows.with_slices(values, tallies.datums, None)
+        result.values = own_values.with_slices(values, tallies.datums, None)
     return _scored(run, result, options, held=held or disk is not None)
 
 
-def _compare_groups(result: Result, options: Options) -> None:
-    from .statistics.spread import add_spread
+def _add_analyses(result: Result, options: Options) -> None:
+    """Add what human labels say of a judge, and the spread over groups."""
+    if result.plan.does.judge:
+        _add_human_labels(result, options)
+    if options.spread is not None:
+        from .statistics.spread import add_spread
 
-    step("comparing groups")
-    add_spread(result, options)
+        step("comparing groups")
+        add_spread(result, options)
 
 
-def _judge_the_judge(result: Result, options: Options) -> None:
+def _add_human_labels(result: Result, options: Options) -> None:
     """Add what human labels say of a judge, or a note that intervals say nothing of that."""
     if options.human is None and options.label_next is None:
         if options.drawn:
@@ -382,13 +383,13 @@ def _scored(run: Opened, result: Result, options: Options, *, held: bool) -> Sco
 def _add_own(card: Scorecard, run: Opened, result: Result, *, held: bool) -> Scorecard:
     """Add the numbers of own metrics to a scorecard: their values are a run of their own."""
     assert result.values is not None
-    table, booleans = own_rows.table_of(result.values)
-    facts = own_rows.facts_of(run.own)
-    options = own_rows.options_of(run.options, run.plan.task, facts)
-    opened = open_tables(Tables(table), options, whole=True)
-    opened.plan = own_rows.with_ranges(opened.plan, facts, booleans)
+    table, booleans = own_values.table_of(result.values)
+    facts = own_values.facts_of(run.own)
+    options = own_values.options_of(run.options, run.plan.task, facts)
+    opened = open_tables(Tables(table), options, built_in_only=True)
+    opened.plan = own_values.with_ranges(opened.plan, facts, booleans)
     card.add_own(score_opened(opened, held=held), facts)
-    card.options = run.given or card.options
+    card.options = run.options_with_own or card.options
     return card
 
 
@@ -578,10 +579,7 @@ def card_of_tallies(
     """
     result = _summarised(plan, tallies, threads, wanted(options))
     result = msgspec.structs.replace(result, **fields)
-    if plan.does.judge:
-        _judge_the_judge(result, options)
-    if options.spread is not None:
-        _compare_groups(result, options)
+    _add_analyses(result, options)
     return _card(result, options, messages + messages_of(result.notes))
 
 
@@ -736,8 +734,8 @@ def tallied_of(
     tallied = Tallied(plan, stored.load(path, again=again), workers)
     if not (card.folder / OWN_FILE).is_file():
         return tallied
-    values = planner.make_plan(own_rows.options_of(card.options, card.task, own), own_rows.TASK)
-    values = own_rows.with_ranges(values, own)
+    values = planner.make_plan(own_values.options_of(card.options, card.task, own), own_values.TASK)
+    values = own_values.with_ranges(values, own)
     of_own = Tallied(values, stored.load(card.folder / OWN_FILE, again=again), workers)
     return msgspec.structs.replace(tallied, own=of_own)
 
@@ -828,7 +826,7 @@ def refuse_own(tallied: Tallied, options: Options) -> None:
         raise OptionError(
             f"{option('metrics', found)}: datums have no loss by an own metric, since only its"
             " values are known. Name a built-in metric, or score the values as a table:"
-            f" {option('task', own_rows.TASK)}.",
+            f" {option('task', own_values.TASK)}.",
             code="option_unfit",
             option="metrics",
             value=found[0],

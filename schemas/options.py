@@ -141,6 +141,9 @@ SEGMENTATION, PANOPTIC, RETRIEVAL = ("segmentation",), ("panoptic",), ("retrieva
 TEXT, JUDGED, REGRESSION = ("text",), ("judged",), ("regression",)
 VALUES = ("values",)
 
+DIRECTIONS = ("higher", "lower", "neither")
+"""Better directions of a metric; the option ``better`` takes the first two."""
+
 TOPICS = (
     RUN := "Task, metrics and slices",
     MATCHING := "Matching and thresholds",
@@ -170,7 +173,11 @@ TOPICS = (
 """Headings of the help, in order."""
 
 FINITE, POSITIVE, FROM_0, FROM_1 = Range(), Range(0, above=True), Range(0), Range(1)
-SHARE, IOU, INSIDE = Range(0, 1), Range(0, 1, above=True), Range(0, 1, above=True, below=True)
+SHARE, POSITIVE_SHARE, INSIDE = (
+    Range(0, 1),
+    Range(0, 1, above=True),
+    Range(0, 1, above=True, below=True),
+)
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -376,7 +383,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     iou_thresholds: Annotated[
         tuple[float, ...] | None,
-        Option(MATCHING, DETECTION + TRACKING, accepts={"tracking": IOU}, grid=True),
+        Option(MATCHING, DETECTION + TRACKING, accepts={"tracking": POSITIVE_SHARE}, grid=True),
     ] = None
     iou_thresholds_to_return: Annotated[
         tuple[float, ...] | None, Option(MATCHING, DETECTION + TRACKING, grid=True)
@@ -452,7 +459,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     )
     box_bins: Annotated[int | None, Option(CALIBRATION, DETECTION, 5, Range(1, 100))] = None
     least_in_bin: Annotated[int | None, Option(CALIBRATION, DETECTION, 8, FROM_1)] = None
-    max_fpr: Annotated[float | None, Option(CLASSES, CLASSIFICATION, accepts=IOU)] = None
+    max_fpr: Annotated[float | None, Option(CLASSES, CLASSIFICATION, accepts=POSITIVE_SHARE)] = None
     target_precision: Annotated[
         float | None, Option(CUTS, CLASSIFICATION + DETECTION, 0.9, SHARE)
     ] = None
@@ -465,7 +472,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         float | None, Option(CUTS, CLASSIFICATION + DETECTION, 1.0, FROM_0)
     ] = None
     miss_cost: Annotated[float | None, Option(CUTS, CLASSIFICATION + DETECTION, 1.0, FROM_0)] = None
-    top_share: Annotated[float | None, Option(CUTS, CLASSIFICATION, 0.1, IOU)] = None
+    top_share: Annotated[float | None, Option(CUTS, CLASSIFICATION, 0.1, POSITIVE_SHARE)] = None
     thin_curves: Annotated[bool | None, Option(CLASSES, CLASSIFICATION, True)] = None
     match: Annotated[
         str | None,
@@ -485,7 +492,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     match_threshold: Annotated[
         float | None,
-        Option(MATCHING, RETRIEVAL + TRACKING, accepts={"retrieval": SHARE, "tracking": IOU}),
+        Option(
+            MATCHING, RETRIEVAL + TRACKING, accepts={"retrieval": SHARE, "tracking": POSITIVE_SHARE}
+        ),
     ] = None
     ties: Annotated[str | None, Option(LISTS, RETRIEVAL, "trec", ("trec", "input", "average"))] = (
         None

@@ -19,9 +19,9 @@ from typing import Any
 import polars as pl
 
 from ..schemas.errors import InputError, OptionError
+from ..schemas.options import DIRECTIONS
 from ..schemas.wording import option
 
-DIRECTIONS = ("higher", "lower", "neither")
 NO_PLUGINS = "EVALENGINE_NO_PLUGINS"
 """Environment variable that refuses the code of others; workers inherit it."""
 _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_<][\w.<>]*")

@@ -36,7 +36,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
         counts: whether its values are whole numbers, for rows without weights.
         trials: column of its cells with the number of datums it is a share of; None if it is not a
             proportion of independent datums.
-        variance: function from a view, the keys of its datums' clusters, and whether there are
+        area_variance: function from a view, the keys of its datums' clusters, and whether there are
             clusters, to theoretical variances of areas under ROC curves and the numbers of
             positives and negatives, float64 [3, *shape of its cells], NaN if unknown.
         placements: function from a view to the values per datum that a paired test compares, by
@@ -73,7 +73,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     unfit: Mapping[str, str] = {}
     counts: bool = False
     trials: str | None = None
-    variance: Callable[..., Any] | None = None
+    area_variance: Callable[..., Any] | None = None
     placements: Callable[[Any], Any] | None = None
     ranks: bool = False
     chooses: bool = False

@@ -27,7 +27,7 @@ from ..ingest.ids import Bucket
 from ..ingest.problems import ChecksFailed, PartRefused, problems_of_parts
 from ..metrics.own import OwnMetric, split
 from ..plan import limits, planner
-from ..plan import own as own_metrics
+from ..plan import own as own_values
 from ..plan.limits import facts_of
 from ..schemas.arrays import Array
 from ..schemas.contract import LABELS, ROW
@@ -203,7 +203,7 @@ def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:
         heights["datums"] = checked.datums.height
     met = checked.common_ids
     found: dict[str, Any] = {}
-    values = own_metrics.measured(own_of(job), checked) if job.own else None
+    values = own_values.measured(own_of(job), checked) if job.own else None
     numbers = row_numbers_of(checked)
     if job.options.limits:
         found["limits"] = facts_of(plan, checked)
@@ -216,7 +216,7 @@ def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:
         )
         found["findings"] = msgspec.to_builtins(findings)
     if values is not None:
-        values = own_metrics.with_slices(values, tallies.datums, numbers)
+        values = own_values.with_slices(values, tallies.datums, numbers)
         with whole_file(values_file(folder, bucket)) as file:
             values.write_parquet(file)
     notes = [msgspec.to_builtins(note) for note in checked.notes]

@@ -484,8 +484,8 @@ class Estimates:
     ) -> list[Cells]:
         metric, _, every = computed
         variance = np.full((3, base.size.size), np.nan)
-        if metric.variance is not None:
-            found = metric.variance(
+        if metric.area_variance is not None:
+            found = metric.area_variance(
                 view, self._drawing.keys, clustered=self._asked.cluster is not None
             )
             variance = found.reshape(3, -1)[:, places(every[0])]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,23 @@ from evalengine.metrics import own as own_metrics
 from evalengine.schemas.option_values import make_options
 
 MODULE = "own.own_functions"
+
+
+def without_plugins(expression: str) -> str:
+    """Evaluate in a process that refuses plugins; return the value, or the code of the error."""
+    code = (
+        "import evalengine as ee\ntry:\n"
+        f"    print({expression})\n"
+        "except ee.EvalengineError as error:\n    print(error.code)"
+    )
+    environment = {
+        **os.environ,
+        "EVALENGINE_NO_PLUGINS": "1",
+        "PYTHONPATH": str(Path(__file__).parents[1]),
+    }
+    run = [sys.executable, "-c", code]
+    done = subprocess.run(run, env=environment, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
 
 
 def labels(n: int = 300, seed: int = 0) -> pl.DataFrame:
@@ -208,11 +227,10 @@ class TestComparison:
         assert set(only["metric"]) == {"agreement"}
         assert ee.load(saved_a).run["own_metrics"]["agreement"]["better"] == "higher"
 
-    def test_loading_a_run_imports_nothing(self, tmp_path: Path, monkeypatch: Any) -> None:
+    def test_loading_a_run_imports_nothing(self, tmp_path: Path) -> None:
         *_, saved_a, saved_b = self.runs(tmp_path)
-        monkeypatch.setattr(own_metrics, "_KNOWN", {})
-        monkeypatch.setenv("EVALENGINE_NO_PLUGINS", "1")
-        assert ee.compare(saved_a, saved_b).differences["metric"].n_unique() == 2
+        found = f"ee.compare({str(saved_a)!r}, {str(saved_b)!r})"
+        assert without_plugins(f"{found}.differences['metric'].n_unique()") == "2"
 
     def test_gates_on_numbers_and_on_a_baseline(self, tmp_path: Path) -> None:
         a, b, *_ = self.runs(tmp_path)
@@ -314,7 +332,7 @@ class TestOptions:
         assert card.value("same.p95") == card.value("m.p95")
 
 
-def test_refusals_of_names(monkeypatch: Any) -> None:
+def test_refusals_of_names(tmp_path: Path) -> None:
     with refused("option_value", option="metrics"):
         ee.score(labels(), metrics=[own_functions.plain])
     with refused("option_value", option="metrics"):
@@ -323,10 +341,9 @@ def test_refusals_of_names(monkeypatch: Any) -> None:
         ee.score(labels(), metrics=[f"{MODULE}:nothere"])
     with refused("unknown_name"):
         ee.score(labels(), metrics=["no_such_module_here:nothing"])
-    monkeypatch.setenv("EVALENGINE_NO_PLUGINS", "1")
-    monkeypatch.setattr(own_metrics, "_KNOWN", {})
-    with refused("plugins_refused"):
-        ee.score(labels(), metrics=[f"{MODULE}:agreement"])
+    labels().write_parquet(tmp_path / "t.parquet")
+    score = f"ee.score({str(tmp_path / 't.parquet')!r}, metrics=['{MODULE}:agreement'])"
+    assert without_plugins(score) == "plugins_refused"
 
     @ee.metric
     def F1(rows: pl.DataFrame) -> pl.DataFrame:

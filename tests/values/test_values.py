@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -362,11 +363,10 @@ class TestVerdicts:
         )
         found = ee.compare(first, second, task="values", better={"x": "lower"})
         assert found.directions == {"x": "lower", "y": "neither", "z": "neither"}
-        assert "worse" in str(found).splitlines()[2]
-        plain = str(ee.compare(first, second, task="values"))
-        assert "b is higher than a by x mean" in " ".join(plain.split())
-        assert "better than" not in plain
-        assert "worse than" not in plain
+        assert re.search(r"(better|worse)\s+than", str(found))
+        unknown = ee.compare(first, second, task="values")
+        assert {*unknown.directions.values()} == {"neither"}
+        assert not re.search(r"(better|worse)\s+than", str(unknown))
 
     def test_missing_values_of_comparisons(self) -> None:
         first = wide(100, 6)
@@ -384,13 +384,13 @@ class TestVerdicts:
             ee.compare(first, second, **kept, missing="worst")
 
     def test_saved_runs_compare_and_report(self, tmp_path: Path) -> None:
-        how = {"task": "values", "better": {"x": "higher"}, "statistics": ["mean", "p95"]}
+        how = {"task": "values", "better": {"fluency": "higher"}, "statistics": ["mean", "p95"]}
         runs = []
         for seed in (7, 8):
-            table = wide(60, seed).sort("datum_id")
+            table = wide(60, seed).sort("datum_id").rename({"x": "fluency"})
             runs.append(ee.score(table, **how).save(tmp_path / str(seed)))
         found = ee.compare(*runs)
-        assert found.directions["x"] == "higher"
+        assert found.directions["fluency"] == "higher"
         assert set(found.differences["statistic"]) == {"mean", "p95"}
         ee.report(ee.load(runs[0]), tmp_path / "page.html")
-        assert "x" in (tmp_path / "page.html").read_text()
+        assert "fluency" in (tmp_path / "page.html").read_text()

@@ -27,7 +27,7 @@ from ...kernels.matching import (
     match_best,
 )
 from ...kernels.matching import match as match_labels
-from ...kernels.matching import match_anew as matching_anew_match_labels
+from ...kernels.matching import match_anew as match_again
 from ...kernels.order import group_by_label, rank_by_score
 from ...schemas.arrays import Array
 from ...tally.ranked import Ranked, Variants, Word
@@ -541,7 +541,7 @@ def match_by_difficulty(
     def run(first: int, last: int) -> None:
         rank_by_score(ours.score, ours.start, first, last, order)
         for both, thresholds, out in jobs:
-            matching_anew_match_labels(first, last, both, thresholds, out)
+            match_again(first, last, both, thresholds, out)
 
     threads.over(ours.start, run)
     for word, (_, _, out) in zip(words, jobs, strict=True):

@@ -16,7 +16,7 @@ from ...ingest.geometry import ANGLES
 from ...schemas.arrays import Array
 from ...schemas.errors import InputError, OptionError, invalid
 from ...schemas.option_values import LabelThresholds, as_sigmas, chosen_thresholds
-from ...schemas.options import INSIDE, IOU, Options, Range
+from ...schemas.options import INSIDE, POSITIVE_SHARE, Options, Range
 from ...schemas.wording import option
 from ...tally.datums import Labels
 from ...tally.ranked_points import BoxBins
@@ -285,7 +285,7 @@ def _similarities(values: Iterable[float]) -> tuple[float, ...]:
 def _derive_thresholds(values: dict[str, Any], options: Options, rules: DetectionRules) -> None:
     """Check thresholds; distances become similarities, and hits at them are exact."""
     far = options.iou_type == DISTANCE
-    limits = Range(0, FARTHEST, above=True) if far else IOU
+    limits = Range(0, FARTHEST, above=True) if far else POSITIVE_SHARE
     thresholds, shown = values["iou_thresholds"], values["iou_thresholds_to_return"]
     at, background = values["pr_curve_iou_threshold"], values["background_iou"]
     limits.check("iou_thresholds", *thresholds)

@@ -10,7 +10,7 @@ import msgspec
 from ...dialects import Dialect, TaskSettings, of_task
 from ...schemas.errors import OptionError, did_you_mean, invalid, unknown
 from ...schemas.layouts import Layout
-from ...schemas.options import Options
+from ...schemas.options import DIRECTIONS, Options
 from ...schemas.wording import option
 
 STATISTICS = ("mean", "sum", "median", "std", "min", "max")
@@ -25,7 +25,6 @@ _ALIASES = {
     "maximum": "max",
 }
 _PERCENTILE = re.compile(r"p(\d{1,3}(?:\.\d{1,6})?)")
-DIRECTIONS = ("higher", "lower")
 
 
 class ValuesRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,8 +63,8 @@ class Settings(TaskSettings, frozen=True, kw_only=True):
         values["statistics"] = tuple(dict.fromkeys(map(_canonical, values["statistics"])))
         values["better"] = values["better"] or {}
         for direction in values["better"].values():
-            if direction not in DIRECTIONS:
-                raise unknown("better", direction, DIRECTIONS)
+            if direction not in DIRECTIONS[:2]:
+                raise unknown("better", direction, DIRECTIONS[:2])
 
 
 def _canonical(name: str) -> str:

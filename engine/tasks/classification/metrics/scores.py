@@ -210,7 +210,7 @@ _RANKING_METRICS = (
         _label_auc,
         aliases=("AUROC", "roc_auc", "roc_auc_score", "AUC"),
         interval="logit",
-        variance=area_variances,
+        area_variance=area_variances,
         placements=placements,
         formula=r"\frac{1}{n_+ n_-} \sum_{i \in +} \sum_{j \in -} \left([s_i > s_j] +"
         r" \tfrac{1}{2} [s_i = s_j]\right)",
