@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -83,6 +84,16 @@ CLASSIFICATION: dict[str, Truth] = {
     "no negative datum of the label": lambda f, r, _: (
         f.positives(r["label_value"]) == len(f.datums | set(f.scores))
     ),
+    "no datum without the label": lambda f, r, _: (
+        f.positives(r["label_value"]) == len(f.truth) > 0 if r["label_value"] else len(f.true) == 1
+    ),
+    "the label is predicted for every datum": lambda f, r, _: (
+        set(f.answers) == {r["label_value"]} if r["label_value"] else len(set(f.answers)) == 1
+    ),
+    "no bin with two datums": lambda f, r, _: (
+        bool(f.truth)
+        and max(Counter(int(15 * max(f.scores[one].values())) for one in f.truth).values()) == 1
+    ),
     "no predictions at the threshold": lambda f, r, rows: chosen(r, rows),
     "no threshold reaches it": lambda f, r, rows: not chosen(r, rows),
 }
@@ -99,7 +110,7 @@ CASES: dict[str, tuple[list[tuple[int, str, float]], list[tuple[int, str]]]] = {
     "a label without scores": ([(1, A, 0.9), (2, A, 0.3)], [(1, A), (2, B)]),
     "all fine": ([(1, A, 0.9), (1, B, 0.1), (2, A, 0.2), (2, B, 0.8)], [(1, A), (2, B)]),
 }
-NEVER_UNDEFINED = {"Counts", "Reliability"}
+NEVER_UNDEFINED = {"Counts", "Reliability", "SelectionRate"}
 
 
 def undefined(card: ee.Scorecard) -> list[Row]:

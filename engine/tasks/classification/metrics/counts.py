@@ -153,8 +153,9 @@ def _of_datums(view: ScoredView, settings: Settings, *, of: Rate, reason: str) -
     parts = tp, fp, counts.missed, negatives - fp
     top, bottom = of(*parts)
     value, inside = ratio(top, bottom, settings.zero_division), members(view, settings)
-    rests = {TRIALS: bottom}
-    cells = [label_cells(view, value, present(view, settings), reason, counts.actual, **rests)]
+    rests, key = {TRIALS: bottom}, view.labels.key
+    why = np.where(view.judged > 0, reason, NO_TRUTH)
+    cells = [label_cells(view, value, present(view, settings), why[:, key], counts.actual, **rests)]
     sums = [by_key(view, part, inside) for part in parts]
     averages = {
         "macro": macro(view, value, inside),
@@ -163,8 +164,7 @@ def _of_datums(view: ScoredView, settings: Settings, *, of: Rate, reason: str) -
     }
     support = by_key(view, counts.actual, inside)
     return cells + [
-        key_cells(view, mean, reason, average, support=support)
-        for average, mean in averages.items()
+        key_cells(view, mean, why, average, support=support) for average, mean in averages.items()
     ]
 
 
