@@ -110,7 +110,7 @@ CASES: dict[str, tuple[list[tuple[int, str, float]], list[tuple[int, str]]]] = {
     "a label without scores": ([(1, A, 0.9), (2, A, 0.3)], [(1, A), (2, B)]),
     "all fine": ([(1, A, 0.9), (1, B, 0.1), (2, A, 0.2), (2, B, 0.8)], [(1, A), (2, B)]),
 }
-NEVER_UNDEFINED = {"Counts", "Reliability", "SelectionRate"}
+NEVER_UNDEFINED = {"Counts", "Reliability"}
 
 
 def undefined(card: ee.Scorecard) -> list[Row]:

@@ -73,12 +73,19 @@ def cli(*, no_plugins: bool) -> None:
 
 @cli.command()
 def plugins() -> None:
-    """List metrics, readers and executors of installed packages, without importing them."""
+    """List metrics, readers and executors of installed packages, without importing them.
+
+    \b Example:
+      evalengine plugins
+    """
     from ..metrics.own import plugins as installed
 
-    for group in ("metrics", "readers", "executors"):
-        for name, entry in sorted(installed(group).items()):
-            click.echo(f"{group}  {name}  {entry.value}")
+    lines = [
+        f"{group}  {name}  {entry.value}"
+        for group in ("metrics", "readers", "executors")
+        for name, entry in sorted(installed(group).items())
+    ]
+    click.echo("\n".join(lines) or "no installed package has any")
 
 
 @cli.command(cls=WithOptions)

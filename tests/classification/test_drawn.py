@@ -74,7 +74,7 @@ def test_a_block_of_draws_is_its_draws(shape: str, monkeypatch: pytest.MonkeyPat
     asked = {"task": "classification", "intervals": 0.9, "draws": 20, "seed": 5, **options}
     together = ee.score(one, other, metrics=wanted, **asked).metrics
     refused = replace(get("classification"), drawn=None)
-    monkeypatch.setattr("evalengine.plan.summary.tasks.get", lambda name: refused)
+    monkeypatch.setattr("evalengine.plan.planner.tasks.get", lambda name: refused)
     apart = ee.score(one, other, metrics=wanted, **asked).metrics
     assert together["lower"].is_not_null().any()
     assert_frame_equal(together, apart, abs_tol=1e-9, rel_tol=1e-9)

@@ -170,3 +170,15 @@ def test_sklearn_with_zeros(seed: int, n: int, silent: int) -> None:
         ("CohenKappa", sk.cohen_kappa_score(truth, predicted, **by)),
     ):
         assert card.value(name) == pytest.approx(theirs), name
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_true_negative_whatever_the_weights(seed: int) -> None:
+    """Sums of weights are rounded: their difference is not a true negative."""
+    weights = np.random.default_rng(seed).random(7).round(3) + 0.001
+    rows = pl.DataFrame(
+        {"datum_id": range(7), "actual": [*"aabbbbb"], "predicted": "a", "weight": weights}
+    )
+    card = score((rows,), ["NPV", "Specificity"])
+    assert card.metrics.filter(metric="NPV", label_value="a")["value"].to_list() == [None]
+    assert card.metrics.filter(metric="Specificity", label_value="a")["value"].to_list() == [0.0]

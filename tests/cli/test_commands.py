@@ -88,7 +88,7 @@ class TestEnds:
         groups = {"convert": ("coco", "trec"), "judge": ("run", "prompts", "export", "import")}
         commands = [[name] for name in cli.commands]
         commands += [[group, name] for group, names in groups.items() for name in names]
-        assert len(commands) == 27
+        assert len(commands) == 29
         for words in commands:
             status, out, _ = run(*words, "--help")
             assert status == 0

@@ -150,10 +150,10 @@ def test_numbers_are_stored_without_pandas(tmp_path: Path) -> None:
 import sys
 import numpy as np
 from evalengine.tally import stored
-from evalengine.tally.ranked import Counts
+from evalengine.tally.ranked import ConfusedPairs
 numbers = np.arange(5, dtype=np.int32)
 for some in (numbers, numbers[:0], numbers[::2]):
-    kept = Counts(some, some, some > 1, some / 2, some.astype(np.uint64))
+    kept = ConfusedPairs(some, some, some > 1, some / 2, some.astype(np.uint64))
     stored.save(kept, {str(tmp_path / "one")!r}, lasting=False)
     back = stored.load({str(tmp_path / "one")!r})
     for name in kept.__struct_fields__:

@@ -198,7 +198,8 @@ MOVED = {"detection": "score", "classification": "score", "binary": "score",
          "segmentation": "raster", "retrieval": "score", "lists": "retrieved", "text": "text",
          "judged": "verdict", "panoptic": "label_value", "keypoints": "score", "seen": "score",
          "tracking": "xmin", "oriented": "score", "solid": "score", "centres": "score",
-         "sets": "predicted", "regression": "prediction", "values": "value"}  # fmt: skip
+         "sets": "predicted", "regression": "prediction", "values": "value",
+         "preferences": "winner"}  # fmt: skip
 
 
 COUNTS = ("Counts", "KeypointCounts")  # 0 where a label is not drawn, of which tables know nothing

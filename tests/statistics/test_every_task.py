@@ -50,6 +50,7 @@ BY_NUMBER = (  # of rows: a lone one leaves them undefined, and the same twice d
 )  # fmt: skip
 UNDRAWN = ("ROCAUC", "mROCAUC", "ECECalibrated", "MaxError")
 EXTREMES = ("min", "max", "p0", "p100")  # without intervals
+OF_ABSENT = ("Specificity", "FPR", "NPV", "SelectionRate")  # defined of labels without any row
 BY_COPIES = ("sum", "std", "median", "p95")  # statistics of values that copies change
 BY_SERIES = ("SeriesMASE", "SeriesRMSSE", "GroupSpearman", "Rank")
 """Means over what several datums make, which counts as often as they are drawn: see regression;
@@ -94,8 +95,8 @@ def by_tables(name: str, case: Case, rows: pl.DataFrame, seed: int) -> np.ndarra
 def test_draws_are_datums_repeated(name: str, seed: int) -> None:
     """A weight of 2 is the datum twice, a weight of 0 its absence: in every number of every draw.
 
-    Left out are shares of bins and true negatives of labels, of which tables that lack the bin or
-    the label have no row.
+    Left out are shares of bins, and numbers of labels that do not need a row of the label: tables
+    that lack the bin or the label have no row.
     """
     case = drawn(name, seed)
     rows = scored(name, case, seed=seed, **ASKED)
@@ -103,7 +104,9 @@ def test_draws_are_datums_repeated(name: str, seed: int) -> None:
     rows = rows.filter(
         pl.col("statistic").is_in(["share", "tn", *EXTREMES]).not_() | pl.col("statistic").is_null()
     )
-    rows = rows.filter(pl.col("value").is_not_null(), ~pl.col("metric").is_in(BY_SERIES))
+    rows = rows.filter(
+        pl.col("value").is_not_null(), ~pl.col("metric").is_in([*BY_SERIES, *OF_ABSENT])
+    )
     still = pl.col("reason").str.contains(NOT_MOVED).fill_null(value=False)
     # Others are not made of percentiles.
     rows = rows.filter(pl.col("trials").is_null(), ~still, ~pl.col("metric").is_in(UNDRAWN))

@@ -116,7 +116,8 @@ def _jaccard(settings: Settings, right: Array, predicted: Array, actual: Array) 
 def _selection_rate(view: ScoredView, settings: Settings) -> list[Cells]:
     every = view.judged[:, view.labels.key]
     value = ratio(view.hard.judged, every)
-    return [label_cells(view, value, every > 0, NO_TRUTH, every, **{TRIALS: every})]
+    shown = present(view, settings)
+    return [label_cells(view, value, shown, NO_TRUTH, every, **{TRIALS: every})]
 
 
 FAIRNESS = {
@@ -137,6 +138,7 @@ def _f(beta: float, settings: Settings, right: Array, predicted: Array, actual: 
     return np.where((p == 0) & (r == 0), 0.0, f)
 
 
+_ROUNDING = 8 * np.finfo(np.float64).eps
 NO_NEGATIVE = "no datum without the label"
 Rate = Callable[[Array, Array, Array, Array], tuple[Array, Array]]
 """Function from true and false positives, false and true negatives to numerator and denominator."""
@@ -148,9 +150,11 @@ def _of_datums(view: ScoredView, settings: Settings, *, of: Rate, reason: str) -
     Negatives are the datums with a ground truth and without the label.
     """
     counts = view.hard
-    negatives = view.judged[:, view.labels.key] - counts.actual
+    every = view.judged[:, view.labels.key]
     tp, fp = counts.right, counts.mistaken
-    parts = tp, fp, counts.missed, negatives - fp
+    tn = every - counts.actual - fp
+    tn = np.where(tn <= _ROUNDING * every, 0.0, tn)  # a difference of sums of weights
+    parts = tp, fp, counts.missed, tn
     top, bottom = of(*parts)
     value, inside = ratio(top, bottom, settings.zero_division), members(view, settings)
     rests, key = {TRIALS: bottom}, view.labels.key
