@@ -273,7 +273,8 @@ def match_best(
 ) -> None:
     """Match every label of [first, last) by ``LOCKED``, ``POOL`` or ``BEST``.
 
-    A prediction takes the ground truth of its highest IoU, taken before or not.
+    With ``LOCKED`` and ``BEST`` a prediction takes the ground truth of its highest IoU, matched
+    before or not; with ``POOL`` the best one that is not yet matched.
 
     Args:
         rule: one of the three.
