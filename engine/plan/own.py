@@ -15,8 +15,9 @@ import numpy as np
 import polars as pl
 
 from ..ingest.frames import Frames
+from ..ingest.problems import Note, listing
 from ..metrics.own import OwnMetric, values_of
-from ..schemas.contract import GROUND_TRUTHS, PREDICTIONS, ROW, TABLE
+from ..schemas.contract import GROUND_TRUTHS, PREDICTIONS, ROW, TABLE, WEIGHT
 from ..schemas.options import VALUES, Options
 from ..tally.datums import Datums
 from .planner import Plan
@@ -53,7 +54,15 @@ def _with_ids(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def measured(own: Sequence[OwnMetric], frames: Frames) -> pl.DataFrame:
-    """Return the values of own metrics, before a tally consumes the rows."""
+    """Return the values of own metrics, before a tally consumes the rows; add a note on weights."""
+    weights = (side[WEIGHT.name] for side in frames.sides.values() if WEIGHT.name in side.columns)
+    if any((weight != 1).any() for weight in weights):
+        message = (
+            f"{listing([one.name for one in own])}: datums count equally, since own metrics get the"
+            " column weight and are not weighted by it. For a weighted mean return numerator and"
+            " denominator."
+        )
+        frames.notes.append(Note("own_metrics_unweighted", message))
     return values_of(own, joined_rows(frames))
 
 

@@ -269,6 +269,14 @@ def test_functions_that_go_wrong_are_named(name: str) -> None:
         ee.score(labels(), metrics=["F1", mine])
 
 
+@pytest.mark.parametrize("weight", [None, 1.0, 2.0])
+def test_weights_that_an_own_metric_does_not_read_are_noted(weight: float | None) -> None:
+    rows = labels() if weight is None else labels().with_columns(weight=pl.lit(weight))
+    card = ee.score(rows, metrics=["F1", agreement])
+    codes = [one.code for one in card.findings]
+    assert ("own_metrics_unweighted" in codes) == (weight == 2)
+
+
 def test_datums_without_a_value_are_missing() -> None:
     @ee.metric(range=(0, 1))
     def some(rows: pl.DataFrame) -> pl.DataFrame:
