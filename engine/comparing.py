@@ -13,7 +13,7 @@ import polars as pl
 
 from .ingest.opening import Tables
 from .ingest.problems import MANY, count_of, listing
-from .metrics import Metric
+from .metrics import Metric, is_open
 from .metrics import own as own_metrics
 from .plan import planner
 from .plan.summary import Tallied
@@ -156,8 +156,10 @@ def compare(
     if cluster != chosen.cluster:
         chosen = chosen.replace(cluster=cluster)
         asked = msgspec.structs.replace(asked, cluster=cluster)
+    lone = _metrics_of_some(tallied)
     tallied = _same_metrics(tallied, chosen)
     by, notes = _same_slices(tallied, chosen)
+    notes += lone
     tallied = {name: with_keys(name, run, asked, by) for name, run in tallied.items()}
     told, warnings = _same_truth(cards, tallied)
     notes += told
@@ -517,6 +519,21 @@ def _own_metrics(
     if only or not all(run.plan.metrics for run in runs.values()):
         return own, {}, options
     return dict(runs), own, options
+
+
+def _metrics_of_some(runs: Mapping[str, Tallied]) -> list[str]:
+    """Return a note on metrics that not all tables have, in tasks whose tables name them."""
+    if not is_open(next(iter(runs.values())).plan.task):
+        return []
+    every = {name: [metric.name for metric in run.plan.metrics] for name, run in runs.items()}
+    shared = set.intersection(*map(set, every.values()))
+    lone = [
+        f"{metric} of {name}"
+        for name, own in every.items()
+        for metric in own
+        if metric not in shared
+    ]
+    return [f"skipped: metrics that not all runs have: {listing(lone)}."] if lone else []
 
 
 def _same_metrics(runs: Mapping[str, Tallied], options: Options) -> dict[str, Tallied]:

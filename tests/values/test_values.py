@@ -394,3 +394,15 @@ class TestVerdicts:
         assert set(found.differences["statistic"]) == {"mean", "p95"}
         ee.report(ee.load(runs[0]), tmp_path / "page.html")
         assert "fluency" in (tmp_path / "page.html").read_text()
+
+
+def test_a_metric_of_only_one_run_is_named() -> None:
+    first = pl.DataFrame(
+        {"datum_id": range(30), "s": np.linspace(0, 1, 30), "ok": [True, False] * 15}
+    )
+    found = ee.compare(first, first.rename({"s": "S"}), task="values")
+    (note,) = [one for one in found.notes if "not all runs" in one]
+    assert "s of a" in note
+    assert "S of b" in note
+    same = ee.compare(first, first, task="values")
+    assert not [one for one in same.notes if "not all runs" in one]
