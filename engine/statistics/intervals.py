@@ -349,11 +349,9 @@ def wilson(sample: Sample) -> Interval:
     p, n = np.clip(sample.point, 0.0, 1.0), np.where(sample.trials > 0, sample.trials, np.nan)
     middle = (p + z * z / (2 * n)) / (1 + z * z / n)
     reach = z / (1 + z * z / n) * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    return Interval(
-        np.clip(middle - reach, 0.0, 1.0),
-        np.clip(middle + reach, 0.0, 1.0),
-        np.sqrt(p * (1 - p) / n),
-    )
+    low, high = np.clip(middle - reach, 0.0, 1.0), np.clip(middle + reach, 0.0, 1.0)
+    # The interval contains the share; at 0 and 1 only rounding says otherwise.
+    return Interval(np.minimum(low, p), np.maximum(high, p), np.sqrt(p * (1 - p) / n))
 
 
 NOT_MOVED = "no resample changes the number"

@@ -181,3 +181,11 @@ def test_the_note_on_few_counts_positives() -> None:
     assert not any(one.code == "rare_labels_averaged" for one in enough.findings)
     fit = ee.score(frame, metrics=["Recall", "Accuracy"], **asked)  # in closed form
     assert not any(one.code == "few_clusters" for one in fit.findings)
+
+
+def test_the_interval_contains_the_share() -> None:
+    for n in range(2, 90):
+        for right in (True, False):
+            table = pl.DataFrame({"datum_id": range(n), "metric": "ok", "value": [right] * n})
+            row = ee.score(table, intervals=0.95).metrics.row(0, named=True)
+            assert row["lower"] <= row["value"] <= row["upper"]
