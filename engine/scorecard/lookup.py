@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -11,8 +12,11 @@ from ..metrics import registry
 from ..schemas.errors import ResultError, did_you_mean, unknown
 from ..schemas.option_values import Asked, parse_metric
 from ..schemas.results import METRICS
+from ..schemas.wording import option
 
 _TOLERANCE = 1e-9
+_STATISTIC = re.compile(r"mean|sum|median|std|min|max|p[\d.]+")
+"""Statistics of the task values."""
 SHORT = {"label": "label_value", "iou": "iou_threshold", "score": "score_threshold"}
 """Short names of columns, also used by gates."""
 _SHOWN = 12
@@ -135,7 +139,17 @@ def chosen_rows(
     metric = asked.metric
     if metric not in known:
         base, _, statistic = metric.rpartition(".")
-        if metrics.filter(metric=base, statistic=statistic).height:
+        own = metrics.filter(metric=base)["statistic"].drop_nulls().unique(maintain_order=True)
+        if len(own) and statistic not in own:
+            way = ""
+            if _STATISTIC.fullmatch(statistic):
+                way = f" To add it, write {option('statistics', [*own, statistic])}."
+            raise ResultError(
+                f"{metric}: the run has only {', '.join(own)} of {base!r}.{way}",
+                code="unknown_name",
+                value=metric,
+            )
+        if len(own):
             metric, filters = base, {"statistic": statistic, **filters}
     rows = metrics.filter(pl.col("metric") == metric)
     if not rows.height:

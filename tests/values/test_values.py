@@ -396,6 +396,13 @@ class TestVerdicts:
         assert "fluency" in (tmp_path / "page.html").read_text()
 
 
+def test_a_statistic_that_was_not_computed_is_named_with_the_option() -> None:
+    card = ee.score(pl.DataFrame({"datum_id": [1], "metric": "latency", "value": 2.0}))
+    with refused("unknown_name", value="latency.p95") as raised:
+        card.value("latency.p95")
+    assert "statistics" in str(raised.value)
+
+
 def test_a_metric_of_only_one_run_is_named() -> None:
     first = pl.DataFrame(
         {"datum_id": range(30), "s": np.linspace(0, 1, 30), "ok": [True, False] * 15}
