@@ -167,9 +167,14 @@ def find_plan(
     else:
         aim = f"a difference of {detect:g} found in {power:.0%} at {asked.level:.0%} confidence"
         found = compare(
-            against, card if is_scored(run) else run, ground_truths=ground_truths, datums=datums,
-            labels=labels, storage_options=storage_options, options=chosen.replace(by=()),
-        )  # fmt: skip
+            against,
+            card if is_scored(run) else run,
+            ground_truths=ground_truths,
+            datums=datums,
+            labels=labels,
+            storage_options=storage_options,
+            options=chosen.replace(by=()),
+        )
         other_power = normal_quantile(power) - normal_quantile(POWER)
         why = "the difference of the pilot runs has no standard error"
         if cannot_be_significant(clusters or n, asked.level):
