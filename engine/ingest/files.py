@@ -161,7 +161,7 @@ LONG = 1 << 23
 """Bytes of a text from which it counts as long."""
 _LONGEST = 1 << 27
 """Bytes of a text that is no text any more."""
-_COPIES, _TEXTS = 20, 5
+_COPIES, _TEXTS = 28, 5
 """Bytes in memory per byte of the longest text, and of all long lines of a CSV or JSON Lines file;
 measured over all steps of a run."""
 

@@ -33,7 +33,7 @@ from polars.testing import assert_frame_equal
 from evalengine.executors import Threads
 from evalengine.kernels.datums import draw_weights
 from evalengine.plan import planner, summary
-from evalengine.schemas.option_values import make_options, wanted
+from evalengine.schemas.option_values import FEW_CLUSTERS, make_options, wanted
 from evalengine.statistics.intervals import METHODS as EVERY_METHOD
 from evalengine.statistics.resamples import NOT_MOVED, Estimates
 from evalengine.tasks.encoding import hashes_of
@@ -186,6 +186,8 @@ def test_copies_in_one_cluster_add_nothing(name: str, seed: int) -> None:
 
     both = scored(name, clustered(twice, original), **asked)
     shown = [*identity(once), "value", *ESTIMATES]
+    if len(case.ids) < FEW_CLUSTERS:  # t quantiles of a number of clusters that resamples estimate
+        shown = [name for name in shown if name not in ("lower", "upper")]
     # Effective trials of shares are at most the datums, which are twice as many.
     some = ~pl.col("metric").is_in(BY_NUMBER), pl.col("trials").is_null()
     if name == "values":
