@@ -156,10 +156,10 @@ def compare(
     if cluster != chosen.cluster:
         chosen = chosen.replace(cluster=cluster)
         asked = msgspec.structs.replace(asked, cluster=cluster)
-    lone = _metrics_of_some(tallied)
+    skipped = _metrics_of_some(tallied)
     tallied = _same_metrics(tallied, chosen)
     by, notes = _same_slices(tallied, chosen)
-    notes += lone
+    notes += skipped
     tallied = {name: with_keys(name, run, asked, by) for name, run in tallied.items()}
     told, warnings = _same_truth(cards, tallied)
     notes += told
@@ -527,13 +527,13 @@ def _metrics_of_some(runs: Mapping[str, Tallied]) -> list[str]:
         return []
     every = {name: [metric.name for metric in run.plan.metrics] for name, run in runs.items()}
     shared = set.intersection(*map(set, every.values()))
-    lone = [
+    unshared = [
         f"{metric} of {name}"
         for name, own in every.items()
         for metric in own
         if metric not in shared
     ]
-    return [f"skipped: metrics that not all runs have: {listing(lone)}."] if lone else []
+    return [f"skipped: metrics that not all runs have: {listing(unshared)}."] if unshared else []
 
 
 def _same_metrics(runs: Mapping[str, Tallied], options: Options) -> dict[str, Tallied]:

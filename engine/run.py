@@ -381,7 +381,7 @@ def _scored(run: Opened, result: Result, options: Options, *, held: bool) -> Sco
 
 
 def _add_own(card: Scorecard, run: Opened, result: Result, *, held: bool) -> Scorecard:
-    """Add the numbers of own metrics to a scorecard: their values are a run of their own."""
+    """Add the numbers of own metrics to a scorecard, by scoring their values."""
     assert result.values is not None
     table, booleans = own_values.table_of(result.values)
     facts = own_values.facts_of(run.own)

@@ -1234,6 +1234,7 @@ PREFERENCES_TABLE = Table(
         ),
     ),
     (DATASET,),
+    unread=((WEIGHT, "preferences have no weights; every comparison counts once"),),
     shape="models",
     signs=("model_a", "model_b"),
     long=True,

@@ -32,7 +32,7 @@ _CONTEXT = (
     "series",
 )
 _REPETITIONS = ("epoch", "sample")
-"""Columns that tell apart rows which repeat a key on purpose."""
+"""Columns that distinguish rows which repeat a key on purpose."""
 _SHOWN = 3
 _LOOKED_AT = 1000  # labels inspected for repetitions
 _MANY = 20  # of them at least
@@ -252,9 +252,9 @@ class Check:
         )
 
     def _way_out(self, names: list[str]) -> str:
-        apart = [name for name in self.key if name in _REPETITIONS and name not in names]
-        if apart:
-            return f" Rows that repeat on purpose have a column {' or '.join(apart)}."
+        others = [name for name in self.key if name in _REPETITIONS and name not in names]
+        if others:
+            return f" Rows that repeat on purpose have a column {' or '.join(others)}."
         if self.side == TABLE and self.datum in names:
             return f" Without a {self.datum} column every row is a separate {self.unit}."
         if self.several is not None and "label_value" not in names:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import count, pairwise
 from operator import itemgetter
 from pathlib import Path
@@ -188,6 +189,16 @@ _MAPPED: dict[str, dict[int, Ranked]] = {}
 """Folders whose buckets this process is merging, and their mapped rows: a file has many labels."""
 
 
+@contextmanager
+def _mapped_once(folder: str) -> Iterator[None]:
+    """Map each bucket's rows once per merge, not once per group of labels."""
+    _MAPPED[folder] = {}
+    try:
+        yield
+    finally:
+        del _MAPPED[folder]
+
+
 def merge_rows(
     folder: str, group: int, labels: tuple[int, int], span: ScoreRange | None, parts: Sequence[int]
 ) -> None:
@@ -219,39 +230,26 @@ def merged_by_labels(
     pool: Pool,
 ) -> tuple[Any, int]:
     """The tally of all buckets, whose ranked rows stay on disk by groups of labels."""
-    _MAPPED[folder] = {}
-    try:
-        return _merged_by_labels(folder, parts, heads, plan, sizes, pool)
-    finally:
-        del _MAPPED[folder]
-
-
-def _merged_by_labels(
-    folder: str,
-    parts: list[int],
-    heads: list[dict[str, Any]],
-    plan: planner.Plan,
-    sizes: Sizes,
-    pool: Pool,
-) -> tuple[Any, int]:
     per_label: Array = np.array([head["labels"] for head in heads], np.int64).sum(axis=0)
     total = code_datums(folder, parts, sizes.datums_at_once)
     even = -(-int(per_label.sum()) // (2 * pool.least)) if pool.apart else sizes.group_rows
     bounds = label_groups(per_label, min(even, sizes.group_rows))
     calls: list[tuple[int, tuple[Any, ...]]] = []  # rows, about, and the call
     spans: list[Span] = []
-    for group, labels in enumerate(pairwise(bounds)):
-        rows = int(per_label[slice(*labels)].sum())
-        ranges: Sequence[ScoreRange | None] = [None]
-        if rows > sizes.group_rows:  # a single label that exceeds the limit
-            ranges = ranges_of([*_rows_of(folder, labels, parts)], sizes.group_rows // 4)
-        calls += [(rows // len(ranges), (folder, group, labels, span, parts)) for span in ranges]
-        files = tuple(str(group_file(folder, group, at)) for at in range(len(ranges)))
-        spans.append(Span(files, *labels))
-    # Largest first, so that no worker waits long at the end.
-    calls.sort(key=itemgetter(0), reverse=True)
-    if calls:
-        collected(pool.run(merge_rows, [call for _, call in calls]))
+    with _mapped_once(folder):
+        for group, labels in enumerate(pairwise(bounds)):
+            rows = int(per_label[slice(*labels)].sum())
+            ranges: Sequence[ScoreRange | None] = [None]
+            if rows > sizes.group_rows:  # a single label that exceeds the limit
+                ranges = ranges_of([*_rows_of(folder, labels, parts)], sizes.group_rows // 4)
+            about = rows // len(ranges)
+            calls += [(about, (folder, group, labels, span, parts)) for span in ranges]
+            files = tuple(str(group_file(folder, group, at)) for at in range(len(ranges)))
+            spans.append(Span(files, *labels))
+        # Largest first, so that no worker waits long at the end.
+        calls.sort(key=itemgetter(0), reverse=True)
+        if calls:
+            collected(pool.run(merge_rows, [call for _, call in calls]))
     tallies = [stored.load(part_file(folder, bucket)) for bucket in parts]
     first_part = tallies[0]
     datums = Datums(None, pl.DataFrame(), None, total)

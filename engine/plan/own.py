@@ -130,7 +130,7 @@ def table_of(values: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
 
 
 def facts_of(own: Sequence[OwnMetric]) -> dict[str, dict[str, Any]]:
-    """Return what a saved run knows of its own metrics; null for an infinite end of a range."""
+    """Return the facts of own metrics for saved runs; null for an infinite end of a range."""
     return {
         one.name: {
             "reference": one.reference,

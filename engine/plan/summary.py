@@ -191,7 +191,7 @@ class Tallied(msgspec.Struct, frozen=True):
     """Tallied run before summarising.
 
     Attributes:
-        own: values of its own metrics, as a run of their own.
+        own: values of own metrics, as a run of the task values.
     """
 
     plan: Plan

@@ -46,7 +46,7 @@ def _all_labels(rows: pl.DataFrame) -> pl.Expr:
 
 
 def _main_statistic(rows: pl.DataFrame) -> pl.Expr:
-    """The number without a name of its own, otherwise the mean."""
+    """Select the row without a statistic if there is one, otherwise the mean."""
     statistic = pl.col("statistic")
     return statistic.is_null() if rows["statistic"].null_count() else statistic == "mean"
 

@@ -609,11 +609,11 @@ def _scored(
     for (annotator,), own in both.partition_by(
         "annotator", as_dict=True, maintain_order=True
     ).items():
-        values, told = score(own.drop("annotator"))
+        values, raised = score(own.drop("annotator"))
         made.append(values.with_columns(annotator=pl.lit(annotator, pl.String)))
         notes += [
             Note(one.code, f"human: {one.message}", one.count, warning=one.severity == "warning")
-            for one in told
+            for one in raised
         ]
     weights = rows.group_by("datum_id", "metric").agg(pl.col("label_weight").first())
     values = pl.concat(made).select(*_KEY, "value")
@@ -808,20 +808,20 @@ def _notes(name: str, data: Labelled, rows: Sequence[Mapping[str, Any]]) -> list
         variance, _ = data.variance(share * (own - mean), data.place)
         if data.weight is None:
             others_of = data.judged[rest]
-            apart = mean - float(others_of.mean())
+            gap = mean - float(others_of.mean())
             variance += data.variance(
                 (others_of - others_of.mean()) / others, np.flatnonzero(rest)
             )[0]
         else:
-            apart = mean - judge
-        if abs(apart) > max(_SURE * math.sqrt(variance), 1e-12):
+            gap = mean - judge
+        if abs(gap) > max(_SURE * math.sqrt(variance), 1e-12):
             message = (
                 f"{name}: labelled rows are no random sample: the judge gives them"
-                f" {mean:.4g} on average, and {mean - apart:.4g} to the others. Corrected numbers"
+                f" {mean:.4g} on average, and {mean - gap:.4g} to the others. Corrected numbers"
                 " would be wrong. Label rows chosen at random, or give column label_weight (1 /"
                 " probability that the row was chosen)."
             )
-            facts = {"metric": name, "labelled": mean, "others": mean - apart}
+            facts = {"metric": name, "labelled": mean, "others": mean - gap}
             notes.append(Note("labels_not_random", message, n, warning=True, facts=facts))
     useless = found["kappa" if data.binary else "correlation"]["value"]
     if n >= _GUESSING and useless is not None and useless <= 0:

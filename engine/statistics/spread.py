@@ -57,23 +57,23 @@ def add_spread(result: Result, options: Options) -> None:
         frame_schema("spread", label=metrics.schema["label_value"]),
     )
     result.frames["spread"] = frame.clone
-    apart = frame.filter(pl.col("difference") > pl.col("expected_95")).sort(
+    unequal = frame.filter(pl.col("difference") > pl.col("expected_95")).sort(
         "excess", descending=True, maintain_order=True
     )
-    if apart.height:
+    if unequal.height:
         shown = [
             f"{' '.join(str(row[name]) for name in _TITLE if row[name] is not None)}"
             f" {row['lowest']:.4g} ({row['lowest_group']}) to {row['highest']:.4g}"
             f" ({row['highest_group']})"
-            for row in apart.head(_SHOWN).iter_rows(named=True)
+            for row in unequal.head(_SHOWN).iter_rows(named=True)
         ]
-        more = "; ..." if apart.height > _SHOWN else ""
+        more = "; ..." if unequal.height > _SHOWN else ""
         message = (
             f"{column}: its groups differ more than equal groups would in 95 % of cases, in"
-            f" {apart.height:,} of {count_of(frame.height, 'number')}: {'; '.join(shown)}"
+            f" {unequal.height:,} of {count_of(frame.height, 'number')}: {'; '.join(shown)}"
             f"{more}. See frame spread."
         )
-        result.notes = [*result.notes, Note("groups_differ", message, apart.height)]
+        result.notes = [*result.notes, Note("groups_differ", message, unequal.height)]
 
 
 def _differences(

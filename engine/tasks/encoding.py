@@ -408,8 +408,8 @@ def cluster_codes(slices: pl.DataFrame, cluster: str) -> Array:
     As in :func:`draw_keys`, a datum without a cluster is a cluster.
     """
     codes = slices[cluster].rank("dense").cast(pl.Int64)
-    alone = codes.is_null()
-    return codes.fill_null(alone.cum_sum().cast(pl.Int64) + (codes.max() or 0)).to_numpy()
+    missing = codes.is_null()
+    return codes.fill_null(missing.cum_sum().cast(pl.Int64) + (codes.max() or 0)).to_numpy()
 
 
 def dataset_of(frames: Frames) -> pl.DataFrame | None:

@@ -211,3 +211,11 @@ def test_words_of_chatbot_arena_are_read():
         }
     )
     assert ee.score(arena).value("WinRate", label_value="x") == pytest.approx(3 / 5)
+
+
+def test_weights_that_are_not_read_are_noted():
+    rows = table([("p", "x", "y", "a"), ("q", "x", "y", "b")])
+    assert "unread_column" not in {one.code for one in ee.score(rows).findings}
+    card = ee.score(rows.with_columns(weight=pl.Series([1.0, 5.0])))
+    (note,) = [one for one in card.findings if one.code == "unread_column"]
+    assert "weight" in note.message

@@ -533,7 +533,7 @@ class CalibrationError(_Classification):
         sure = scores.max(axis=1)
         if not (sure == 1).any():
             return result(found)
-        # torchmetrics has a bin of its own for scores of exactly 1.
+        # torchmetrics has a separate bin for scores of exactly 1.
         right = actual if scores.shape[1] == 1 else scores.argmax(axis=1) == actual
         edges = np.linspace(0, 1, self.n_bins + 1, dtype=np.float32)
         at = np.searchsorted(edges, sure, side="right") - 1

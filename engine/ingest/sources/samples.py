@@ -65,12 +65,14 @@ def _of_lm_eval(source: Source, schema: Mapping[str, pl.DataType], options: Opti
         source.notes += (Note("samples_not_read", message, len(lists)),)
     doc = schema.get("doc")
     fields = doc.fields if isinstance(doc, pl.Struct) else []
-    beside = [
+    fields_of_doc = [
         pl.col("doc").struct.field(field.name)
         for field in fields
         if field.name not in (*schema, *_RESERVED) and not field.dtype.is_nested()
     ]
-    rows = rows.with_columns(*beside, datum, *(pl.col(name).cast(pl.Float64) for name in names))
+    rows = rows.with_columns(
+        *fields_of_doc, datum, *(pl.col(name).cast(pl.Float64) for name in names)
+    )
     rows = _with_booleans(rows, names)
     metric = pl.col("metric")
     if "filter" in schema:
@@ -79,7 +81,7 @@ def _of_lm_eval(source: Source, schema: Mapping[str, pl.DataType], options: Opti
             metric = pl.when(pl.col("filter") != "none").then(metric + "," + pl.col("filter"))
             metric = metric.otherwise("metric").alias("metric")
     if options.value_columns is None:
-        kept = _beside(rows, names)
+        kept = _other_columns(rows, names)
         rows = _unpivoted(rows, names, [*kept, "metrics"])
         rows = rows.filter(pl.col("metrics").list.contains(pl.col("metric"))).drop("metrics")
         rows = rows.with_columns(metric)
@@ -114,7 +116,7 @@ def _of_inspect(
     )
     rows = _with_booleans(rows, [*columns])
     if options.value_columns is None:
-        rows = _unpivoted(rows, [*columns], _beside(rows, [*scores, *columns]))
+        rows = _unpivoted(rows, [*columns], _other_columns(rows, [*scores, *columns]))
     source.frame, source.task = rows, VALUES[0]
     source.notes += (_note("inspect", datum, columns),)
 
@@ -144,7 +146,7 @@ def _number(text: pl.Expr) -> pl.Expr:
 # Both become long tables.
 
 
-def _beside(rows: pl.LazyFrame, names: Iterable[str]) -> list[str]:
+def _other_columns(rows: pl.LazyFrame, names: Iterable[str]) -> list[str]:
     """Return plain columns other than values, for slices and clusters."""
     out = {*names, "metric", "value"}
     schema = rows.collect_schema()

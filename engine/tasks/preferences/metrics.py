@@ -86,13 +86,13 @@ def strengths(points: Array) -> Array:
         p = np.exp(theta)
         below = (both / (p[:, :, None] + p[:, None, :])).sum(axis=2)
         theta = centred(np.log(ratio(total, below, 1.0)))
-    lone = ~here[:, :, None] * np.eye(here.shape[1])
+    unused = ~here[:, :, None] * np.eye(here.shape[1])
     for _ in range(_STEPS):
         chance = 1 / (1 + np.exp(theta[:, None, :] - theta[:, :, None]))
         slope = total - (both * chance).sum(axis=2)
         curve = both * chance * (1 - chance)
         hessian = np.eye(here.shape[1]) * curve.sum(axis=2)[:, :, None] - curve
-        step = np.linalg.solve(hessian + pairs / many[:, :, None] + lone, slope[:, :, None])[
+        step = np.linalg.solve(hessian + pairs / many[:, :, None] + unused, slope[:, :, None])[
             :, :, 0
         ]
         size = np.abs(step).max(axis=1, keepdims=True)

@@ -387,10 +387,10 @@ def _ks(view: ScoredView, settings: Settings) -> list[Cells]:
     """Compute the largest distance of recall and false-positive rate over all thresholds."""
     curve = curve_of(view, settings)
     best, at, _ = best_of(curve, _KS, settings)
-    apart = np.abs(at.recall - at.fpr).reshape(view.shape)
+    gap = np.abs(at.recall - at.fpr).reshape(view.shape)
     keep = curve.shown().reshape(view.shape)
     why = np.where(best.unscored.reshape(view.shape), _NO_SCORE, _ONE_CLASS)
-    return [label_cells(view, apart, keep, why, view.positives)]
+    return [label_cells(view, gap, keep, why, view.positives)]
 
 
 _KS = Rule(
@@ -427,9 +427,9 @@ def _gain(view: ScoredView, settings: Settings, *, lift: bool) -> list[Cells]:
     part = ratio(aim - low[0], high[0] - low[0], 0.0)
     gain = ratio(low[1] + part * (high[1] - low[1]), positives).reshape(view.shape)
     keep = curve.shown().reshape(view.shape)
-    told = parameters(top_share=share)
+    at_share = parameters(top_share=share)
     value = gain / share if lift else gain
-    return [label_cells(view, value, keep, _NO_TRUTH, view.positives, parameters=told)]
+    return [label_cells(view, value, keep, _NO_TRUTH, view.positives, parameters=at_share)]
 
 
 _BY_SHARE: dict[str, Any] = {"chooses": True, "needs": ("scores",)}
