@@ -3,6 +3,10 @@
 #   docker build -t evalengine .
 #   docker run --rm --read-only --tmpfs /tmp -v "$PWD:/data:ro" evalengine score preds.parquet gts.parquet
 #
+# Workers of a cluster use the same image:
+#
+#   docker run --rm --entrypoint dask -v /mnt/common:/mnt/common evalengine worker tcp://10.0.0.7:8786 --nthreads 1
+#
 # Results go to a folder that is mounted to be written: -v "$PWD/runs:/runs", --out /runs/monday.
 FROM python:3.12-slim AS made
 COPY . /source

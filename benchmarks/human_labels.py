@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
+import msgspec
 import numpy as np
 
 from evalengine.schemas.arrays import Array
@@ -75,6 +76,7 @@ DESIGNS = {"random rows": independent, "clusters": clustered, "rows of to_label"
 
 def estimates(data: Labelled) -> Iterator[tuple[str, float, float]]:
     """Yield names and bounds of the intervals."""
+    data = msgspec.structs.replace(data, verdicts=True, binary=True)
     f = data.judged
     reach = 1.96 * np.sqrt(f.mean() * (1 - f.mean()) / f.size)
     yield "judge", f.mean() - reach, f.mean() + reach

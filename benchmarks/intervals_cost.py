@@ -9,12 +9,14 @@ The loops take the values of single datums as they are: they draw, and add up.
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import statistics
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date
 from functools import partial
 from typing import Any
 
@@ -53,13 +55,22 @@ def _score(tables: tuple[pl.DataFrame, ...], **options: Any) -> dict[str, Call]:
     return {"without": run, "with intervals": partial(run, intervals=0.95, draws=DRAWS)}
 
 
+def _two_classes(scale: float) -> pl.DataFrame:
+    rng = np.random.default_rng(1)
+    actual = rng.random(int(1_000_000 * scale)) < 0.3
+    score = np.clip(rng.normal(0.4 + 0.2 * actual, 0.2), 0, 1)
+    return pl.DataFrame({"score": score, "actual": actual})
+
+
+def ranked(scale: float) -> dict[str, Call]:
+    """Average precision of two classes, which needs the weight of each row in each resample."""
+    return _score((_two_classes(scale),), metrics=["AP"])
+
+
 def binary(scale: float) -> dict[str, Call]:
     """Scores of two classes, all default metrics; the loop has ROC AUC and accuracy alone."""
-    rng = np.random.default_rng(1)
-    n = int(1_000_000 * scale)
-    actual = rng.random(n) < 0.3
-    score = np.clip(rng.normal(0.4 + 0.2 * actual, 0.2), 0, 1)
-    table = pl.DataFrame({"score": score, "actual": actual})
+    table = _two_classes(scale)
+    n, score, actual = table.height, table["score"].to_numpy(), table["actual"].to_numpy()
 
     def loop() -> list[tuple[float, float]]:
         order = np.argsort(score)
@@ -75,6 +86,18 @@ def binary(scale: float) -> dict[str, Call]:
         return found
 
     return {**_score((table,)), "NumPy loop, 50 draws": loop}
+
+
+def labels(scale: float) -> dict[str, Call]:
+    """Ten labels in five slices, all default metrics."""
+    rng = np.random.default_rng(4)
+    n = int(1_000_000 * scale)
+    actual = rng.integers(0, 10, n)
+    predicted = np.where(rng.random(n) < 0.8, actual, rng.integers(0, 10, n))
+    names = np.array([f"label {i}" for i in range(10)])
+    table = pl.DataFrame({"actual": names[actual], "predicted": names[predicted]})
+    table = table.with_columns(day=pl.Series(rng.integers(0, 5, n)))
+    return _score((table,), task="classification", by=["day"])
 
 
 def queries(scale: float) -> dict[str, Call]:
@@ -115,8 +138,20 @@ CASES = {
     "binary": Case(
         "Classification, 1 million rows of two classes, all default metrics",
         binary,
-        lambda plain, drawn: drawn <= 20 * plain,
-        "at most 20 times one run",
+        lambda plain, drawn: drawn <= 5 * plain,
+        "at most 5 times one run",
+    ),
+    "ranked": Case(
+        "Classification, 1 million rows of two classes, AP",
+        ranked,
+        lambda plain, drawn: drawn <= 25 * plain,
+        "at most 25 times one run",
+    ),
+    "labels": Case(
+        "Classification, 1 million rows of ten labels, all default metrics, five slices",
+        labels,
+        lambda plain, drawn: drawn <= 5 * plain,
+        "at most 5 times one run",
     ),
     "queries": Case(
         "Retrieval, 10,000 queries, all default metrics",
@@ -156,7 +191,8 @@ def page(found: dict[str, dict[str, tuple[float, float]]], runs: int, peak: floa
         "## Cost of intervals",
         "",
         f"1,000 resamples, one thread, tables in memory, kernels compiled; medians of {runs} runs"
-        f" that take turns. Peak memory of the whole process: {peak:,.0f} MB.",
+        f" that take turns. Peak memory of the whole process: {peak:,.0f} MB. Load average"
+        f" {os.getloadavg()[0]:.0f} on {os.cpu_count()} cores, {date.today().isoformat()}.",
         "",
         "| | CPU s | wall s | |",
         "| --- | ---: | ---: | --- |",

@@ -237,7 +237,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--task", choices=list(DRAWN), default="detection")
+    parser.add_argument("--task", choices=list(HEADINGS), default="detection")
     parser.add_argument("--images", type=number, nargs="+", default=[100_000])
     parser.add_argument("--in-memory", type=number, default=0)
     parser.add_argument("--limit", default="2GB")

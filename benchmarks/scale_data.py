@@ -1,4 +1,4 @@
-"""Tables of one row a datum in the end: verdicts, texts and label maps for ``scale.py``."""
+"""Tables of other tasks than boxes and scored labels for ``scale.py`` and ``slopes.py``."""
 
 from __future__ import annotations
 
@@ -65,9 +65,124 @@ def label_maps(rng: Any, first: int, many: int) -> dict[str, Any]:
     return sides
 
 
-DRAWN = {"judged": verdicts, "text": texts, "segmentation": label_maps}
-SIDES = {"judged": ("table",), "text": ("table",)}
-STEPS = {"segmentation": 500}
+DOCUMENTS = 50  # of a query; a tenth of them is judged
+MODELS = 12
+FRAMES = 100  # of a video
+
+
+def documents(rng: Any, first: int, many: int) -> dict[str, Any]:
+    """Ranked documents of some queries, and their judgments."""
+    import numpy as np
+    import pyarrow as pa
+
+    query = np.repeat(np.arange(first, first + many), DOCUMENTS)
+    doc = np.tile(np.arange(DOCUMENTS), many) + 1000 * rng.integers(0, 1000, query.size)
+    judged, score = rng.random(query.size) < 0.1, rng.random(query.size)
+    relevance = rng.integers(0, 3, int(judged.sum()))
+    return {
+        "predictions": pa.table({"query_id": query, "doc_id": doc, "score": score}),
+        "truths": pa.table(
+            {"query_id": query[judged], "doc_id": doc[judged], "relevance": relevance}
+        ),
+    }
+
+
+def numbers(rng: Any, first: int, many: int) -> dict[str, Any]:
+    """Predicted numbers and their targets."""
+    import numpy as np
+    import pyarrow as pa
+
+    target = rng.normal(10, 3, many)
+    datum = np.arange(first, first + many)
+    prediction = target + rng.normal(0, 1, many)
+    return {"table": pa.table({"datum_id": datum, "prediction": prediction, "target": target})}
+
+
+def values(rng: Any, first: int, many: int) -> dict[str, Any]:
+    """Values of three metrics on some datums."""
+    import numpy as np
+    import polars as pl
+
+    metrics = pl.Series(["latency", "cost", "length"])
+    row = np.arange(3 * many)
+    columns = {"datum_id": first + row // 3, "metric": metrics.gather(row % 3)}
+    return {"table": pl.DataFrame({**columns, "value": rng.gamma(2, size=row.size)}).to_arrow()}
+
+
+def bouts(rng: Any, first: int, many: int) -> dict[str, Any]:
+    """Preferences between two of some models."""
+    import numpy as np
+    import polars as pl
+
+    one = rng.integers(0, MODELS, many)
+    other = (one + rng.integers(1, MODELS, many)) % MODELS
+    names = pl.Series([f"model-{n}" for n in range(MODELS)])
+    columns = {"model_a": names.gather(one), "model_b": names.gather(other)}
+    winner = pl.Series(["a", "b", "tie"]).gather(rng.integers(0, 3, many))
+    datum = np.arange(first, first + many)
+    return {"table": pl.DataFrame({"datum_id": datum, **columns, "winner": winner}).to_arrow()}
+
+
+def entities(rng: Any, first: int, many: int) -> dict[str, Any]:
+    """Scored spans of some texts, and true ones."""
+    import numpy as np
+    import pyarrow as pa
+
+    datum = np.repeat(np.arange(first, first + many), 5)
+    start = np.tile(20 * np.arange(5), many) + rng.integers(0, 8, datum.size)
+    columns = {
+        "datum_id": datum,
+        "label_value": rng.integers(0, 8, datum.size).astype(np.int16),
+        "start": start,
+        "end": start + rng.integers(3, 10, datum.size),
+    }
+    found = {**columns, "start": start - (rng.random(datum.size) < 0.2)}
+    return {
+        "predictions": pa.table({**found, "score": rng.random(datum.size)}),
+        "truths": pa.table(columns),
+    }
+
+
+def tracks(rng: Any, first: int, many: int) -> dict[str, Any]:
+    """Boxes of five objects in a hundred frames of some videos, and of their tracks."""
+    import numpy as np
+    import pyarrow as pa
+
+    rows = np.arange(many * FRAMES * 5)
+    low = 100.0 * (rows % 5)[:, None] + rng.normal(0, 2, (rows.size, 2))
+
+    def table(name: str, low: Any, kept: Any) -> Any:
+        columns = {
+            "sequence": first + rows // (FRAMES * 5),
+            "frame": rows // 5 % FRAMES,
+            name: rows % 5 + 5 * (rows // 5 % FRAMES // 50),
+            **{corner: low[:, axis] for axis, corner in enumerate(("xmin", "ymin"))},
+            **{corner: low[:, axis] + 50 for axis, corner in enumerate(("xmax", "ymax"))},
+        }
+        return pa.table({key: column[kept] for key, column in columns.items()})
+
+    every = np.ones(rows.size, bool)
+    return {
+        "predictions": table(
+            "track_id", low + rng.normal(0, 5, low.shape), rng.random(rows.size) < 0.9
+        ),
+        "truths": table("object_id", low, every),
+    }
+
+
+DRAWN = {
+    "judged": verdicts,
+    "text": texts,
+    "segmentation": label_maps,
+    "retrieval": documents,
+    "regression": numbers,
+    "values": values,
+    "preferences": bouts,
+    "spans": entities,
+    "tracking": tracks,
+}
+SIDES = dict.fromkeys(("judged", "text", "regression", "values", "preferences"), ("table",))
+STEPS = {"segmentation": 500, "retrieval": 20_000, "tracking": 1000}
 GIVEN = {"text": {"metrics": ["ROUGE1", "ROUGEL", "BLEU"]}}
 HEADINGS = {
     "judged": (

@@ -26,7 +26,7 @@ from sklearn.metrics import precision_recall_curve
 
 import evalengine as ee
 from evalengine.metrics.thresholds import Curve, fitted_isotonic, segments_of
-from evalengine.tally.ranked_points import Points
+from evalengine.tallies.ranked_points import Points
 
 ROWS = 1_000_000
 IMAGES, EACH, LABELS = 5_000, 40, 80

@@ -126,12 +126,18 @@ def formula(metric: Metric) -> str:
     """A formula and what its symbols stand for, as HTML that is no Markdown."""
     named = registry.symbols(metric)
     rows = "".join(
-        f"<tr><td>{convert(tex)}</td><td>{html.escape(meaning)}</td></tr>"
+        f"<tr><td>{mathml(tex)}</td><td>{html.escape(meaning)}</td></tr>"
         for tex, meaning in named.items()
     )
     where = f'<table class="symbols">{rows}</table>' if rows else ""
-    shown = convert(metric.formula, display="block")
+    shown = mathml(metric.formula, display="block")
     return f'<div class="formula" data-search-exclude>{shown}{where}</div>'
+
+
+def mathml(tex: str, display: str = "inline") -> str:
+    """A formula as MathML, with its TeX as the alternative text."""
+    shown: str = convert(tex, display=display)
+    return shown.replace("<math", f'<math alttext="{html.escape(tex)}"', 1)
 
 
 class Example(NamedTuple):

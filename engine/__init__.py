@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .findings.diagnose import diagnose
     from .findings.errors import find_errors
     from .findings.label_errors import find_label_errors
+    from .findings.plan import find_plan
     from .findings.slices import find_slices
     from .findings.thresholds import find_thresholds
     from .fusion.fuse import fuse
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from .jobs.running import run_job
     from .judge.judging import judge
     from .metrics.own import metric
-    from .planning import find_plan
+    from .partial import Tally, TallyPlan, merge, plan, tally
     from .schemas.errors import (
         EndpointError,
         EvalengineError,
@@ -53,49 +54,37 @@ if TYPE_CHECKING:
     from .scorecard.card import Scorecard, load
     from .statistics.comparison import Comparison
 
-_HOMES = {
-    "score": "api",
-    "check": "api",
-    "compare": "comparing",
-    "diagnose": "findings.diagnose",
-    "explain": "api",
-    "find_calibration": "findings.calibration",
-    "find_errors": "findings.errors",
-    "find_label_errors": "findings.label_errors",
-    "find_limits": "findings.bounds",
-    "find_plan": "planning",
-    "find_slices": "findings.slices",
-    "find_thresholds": "findings.thresholds",
-    "metrics_table": "api",
-    "warmup": "api",
-    "precision_recall_fscore": "compat.arrays",
-    "fuse": "fusion.fuse",
-    "judge": "judge.judging",
-    "metric": "metrics.own",
-    "report": "jobs.reports",
-    "run_job": "jobs.running",
-    "rouge": "compat.arrays",
-    "bleu": "compat.arrays",
-    "load": "scorecard.card",
-    "convert": "ingest.converting",
-    "convert_coco": "ingest.converting",
-    "convert_trec": "ingest.converting",
-    "expand_hierarchy": "ingest.annotations.hierarchy",
-    "Collector": "collector",
-    "Options": "schemas.options",
-    "Scorecard": "scorecard.card",
-    "Comparison": "statistics.comparison",
-    "EvalengineError": "schemas.errors",
-    "ExecutorError": "schemas.errors",
-    "InputError": "schemas.errors",
-    "EndpointError": "schemas.errors",
-    "JudgeError": "schemas.errors",
-    "OptionError": "schemas.errors",
-    "ReadError": "schemas.errors",
-    "ResultError": "schemas.errors",
-    "ScratchError": "schemas.errors",
+_MODULES = {
+    "api": "score check explain metrics_table warmup",
+    "comparing": "compare",
+    "partial": "plan tally merge Tally TallyPlan",
+    "findings.diagnose": "diagnose",
+    "findings.calibration": "find_calibration",
+    "findings.errors": "find_errors",
+    "findings.label_errors": "find_label_errors",
+    "findings.bounds": "find_limits",
+    "findings.plan": "find_plan",
+    "findings.slices": "find_slices",
+    "findings.thresholds": "find_thresholds",
+    "compat.arrays": "precision_recall_fscore rouge bleu",
+    "fusion.fuse": "fuse",
+    "judge.judging": "judge",
+    "metrics.own": "metric",
+    "jobs.reports": "report",
+    "jobs.running": "run_job",
+    "scorecard.card": "load Scorecard",
+    "ingest.converting": "convert convert_coco convert_trec",
+    "ingest.annotations.hierarchy": "expand_hierarchy",
+    "collector": "Collector",
+    "schemas.options": "Options",
+    "statistics.comparison": "Comparison",
+    "schemas.errors": "EvalengineError ExecutorError InputError EndpointError JudgeError"
+    " OptionError ReadError ResultError ScratchError",
 }
+_HOMES: dict[str, str] = {}
 """Public name -> module of this package that defines it."""
+for _module, _names in _MODULES.items():
+    _HOMES |= dict.fromkeys(_names.split(), _module)
 
 __all__ = [
     "Collector",
@@ -111,6 +100,8 @@ __all__ = [
     "ResultError",
     "Scorecard",
     "ScratchError",
+    "Tally",
+    "TallyPlan",
     "__version__",
     "bleu",
     "check",
@@ -131,18 +122,23 @@ __all__ = [
     "fuse",
     "judge",
     "load",
+    "merge",
     "metric",
     "metrics_table",
+    "plan",
     "precision_recall_fscore",
     "report",
     "rouge",
     "run_job",
     "score",
+    "tally",
     "warmup",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "compat":  # a package of drop-ins, each imported on first use
+        return import_module(f"{__name__}.compat")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     collects = gc.isenabled()

@@ -11,22 +11,23 @@ import msgspec
 import polars as pl
 
 from . import dialects, metrics, tasks
+from .evaluation import planner
 from .executors import Threads
 from .ingest.opening import Tables
 from .ingest.problems import count_of
 from .ingest.rules.columns import describe_columns
 from .ingest.values import sides_by_name
-from .plan import planner
 from .progress import Progress
 from .run import checked_rows, messages_of, open_tables, rows_of, score_tables, unanswered
 from .schemas.errors import OptionError
 from .schemas.option_values import make_options
 from .schemas.options import Options
 from .schemas.results import Finding
+from .schemas.wording import option
 from .scorecard.card import Scorecard
 
 if TYPE_CHECKING:
-    from .schemas.named import Named
+    from .schemas.named import Named, Task
 
 
 class CheckReport(msgspec.Struct, frozen=True):
@@ -80,9 +81,10 @@ def score(
         datums: table or list of all datum ids, with slice columns; datums without boxes count.
         labels: table or list of declared classes.
         storage_options: for remote paths, as Polars takes them.
-        executor: ``threads`` (default), ``processes`` on this machine, ``dask``, or a thread-based
-            ``concurrent.futures.Executor``.
-        address: of a Dask scheduler whose workers share a file system with this machine.
+        executor: ``threads`` (default), ``processes`` on this machine, ``dask``, ``ray``, or a
+            thread-based ``concurrent.futures.Executor``.
+        address: of a Dask scheduler, or of a Ray cluster (``auto`` on one of its nodes), whose
+            workers share a file system with this machine.
         progress: True shows the progress; or a callable that receives the name of each step as it
             starts, a str with the attributes ``done``, ``total`` and ``unit`` if these are known.
         report: an HTML file to write about the run; everything it shows is computed too, whatever
@@ -185,6 +187,8 @@ def explain(
     ground_truths: Any = None,
     *,
     number: str | None = None,
+    rows: float | None = None,
+    workers: int | None = None,
     options: Options | Mapping[str, Any] | None = None,
     datums: Any = None,
     labels: Any = None,
@@ -194,22 +198,41 @@ def explain(
     """Describe the steps that :func:`score` would take.
 
     Tables are read and checked, as in :func:`check`; without tables only the plan is described.
+    With ``rows`` (of all tables together; by default those of the given tables) or ``workers``, the
+    cost of a run in bounded memory is forecast from measured runs: CPU, time, memory, scratch, and
+    the resource that ends first. Tables show how large a row is.
     With ``number``, such as ``"AP[label=car, iou=0.5]"``, that number is explained instead: its
     definition and rules, the data behind it, the rows that were excluded, and its bounds. A scored
     run may then replace the tables.
+
+    Raises:
+        OptionError: ``rows`` or ``workers`` out of range, or together with ``number``.
     """
     from . import outofcore
 
     chosen = make_options(options, **named)
     tables = Tables(predictions, ground_truths, datums, labels, storage_options)
     if number is not None:
+        if rows is not None or workers is not None:
+            raise OptionError(
+                f"{option('number', number)} explains a number, and {option('rows')} and"
+                f" {option('workers')} forecast a run: omit one of them.",
+                code="options_conflict",
+                options=["number", "rows", "workers"],
+            )
         from .findings.explain import explain_number
 
         return explain_number(tables, number, chosen)
     if predictions is None:
-        return planner.explain(planner.make_plan(chosen, _task_of(chosen)))
+        plan = planner.make_plan(chosen, _task_of(chosen))
+        lines = [planner.explain(plan)]
+        if rows is not None or workers is not None:
+            from .outofcore.forecast import describe_forecast
+
+            lines += describe_forecast(plan, rows, workers)
+        return "\n".join(lines)
     opened = open_tables(tables, chosen)
-    memory = outofcore.describe_memory(opened.plan, opened.inputs, opened.options)
+    memory = outofcore.describe_memory(opened.plan, opened.inputs, opened.options, rows, workers)
     frames = checked_rows(opened)
     message = "\n".join([planner.explain(opened.plan), *memory])
     inputs = [
@@ -247,7 +270,7 @@ def metrics_table() -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def warmup(task: str | None = None) -> None:
+def warmup(task: Task | None = None) -> None:
     """Compile every kernel and cache it, for image builds and first runs.
 
     Args:
@@ -261,14 +284,14 @@ def warmup(task: str | None = None) -> None:
     from .kernels import warm  # with NumPy, which asking for help does without
 
     warm.inputs()
-    for task in wanted:
-        for kernels in tasks.get(task).warm:
+    for name in wanted:
+        for kernels in tasks.get(name).warm:
             getattr(warm, kernels)()
-    for task, (predictions, ground_truths, named) in runs:
-        card = score(predictions, ground_truths, task=task, **named)
+    for name, (predictions, ground_truths, named) in runs:
+        card = score(predictions, ground_truths, **{"task": name, **named})
         for frame in card.frames:
             card.frame(frame)
-        shape = dialects.get(task, card.dialect).export
+        shape = dialects.get(name, card.dialect).export
         exported = None if shape is None else getattr(card, f"to_{shape}")()
         if isinstance(exported, Mapping):  # arrays made on access
             list(exported.values())

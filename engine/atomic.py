@@ -20,6 +20,7 @@ from io import RawIOBase
 from pathlib import Path
 from typing import IO, Any, ParamSpec, TypeVar
 
+from . import scratch
 from .schemas.errors import OptionError, WriteError
 
 # Protection of inputs: an output that would replace a file that was read is refused.
@@ -195,6 +196,10 @@ def whole_file(
         OptionError: the target is an input of the same call.
     """
     target = Path(target)
+    if (remote := scratch.writing(target)) is not None:
+        with remote as file:
+            yield file
+        return
     writes(target)
     if sweeps:
         sweep(target.parent, [target.name])

@@ -14,6 +14,7 @@ import msgspec
 import polars as pl
 
 from .api import score
+from .evaluation import planner
 from .geometry.rasters import packed, unpacked
 from .ingest.geometry import wanted_fields
 from .ingest.problems import Note, listing
@@ -23,11 +24,10 @@ from .ingest.sources.objects import empty_images, refuse_uneven
 from .ingest.sources.tables import open_source
 from .ingest.values import open_datums, paired_values, value_pair
 from .outofcore.memory import BASE, bytes_of_limit
-from .plan import planner
 from .progress import Progress
 from .schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from .schemas.errors import InputError, OptionError, ScratchError, invalid
-from .schemas.named import Named
+from .schemas.named import Named, Task
 from .schemas.option_values import make_options
 from .schemas.options import Options
 from .schemas.tables import contracts
@@ -199,7 +199,11 @@ class Batches:
 
     def _write(self) -> None:
         """Write the batches in memory to one file per table."""
-        home = self._scratch()
+        if self._home is None:
+            from .outofcore.memory import scratch_folder
+
+            self._home = self._files.enter_context(scratch_folder(self._folder, self._held))
+        home = self._home
         for name, batches in self._tables.items():
             held = [one for one in batches if isinstance(one.rows, pl.DataFrame)]
             if not held:
@@ -217,13 +221,6 @@ class Batches:
             self._tables[name] = [*rest, Batch(pl.scan_ipc(path), 0)]
         self._written += 1
         self._held = 0
-
-    def _scratch(self) -> Path:
-        if self._home is None:
-            from .outofcore.memory import scratch_folder
-
-            self._home = self._files.enter_context(scratch_folder(self._folder, self._held))
-        return self._home
 
 
 def _joined(batches: list[Batch]) -> pl.LazyFrame:
@@ -291,7 +288,7 @@ class Collector:
 
     def __init__(
         self,
-        task: str | None = None,
+        task: Task | None = None,
         /,
         *,
         ground_truths: Any = None,

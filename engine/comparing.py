@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -11,21 +11,36 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from .ingest.opening import Tables
-from .ingest.problems import MANY, count_of, listing
+from .evaluation import planner
+from .evaluation.summary import Tallied
+from .ingest.dtypes import canonical_dtype, fractional
+from .ingest.opening import Tables, named_as
+from .ingest.problems import MANY, Note, count_of, listing
+from .ingest.recognise import levels_in, with_calls
+from .ingest.source import Source
+from .ingest.sources.tables import head_of, open_source, schema_of
+from .ingest.where import parse
 from .metrics import Metric, is_open
 from .metrics import own as own_metrics
-from .plan import planner
-from .plan.summary import Tallied
 from .progress import Progress, heard, step
 from .report.tables import at_k
 from .report.verdicts import gaps_of
-from .run import card_of_run, class_names, is_scored, refuse_tables, tallied_of, with_or_without
-from .schemas.contract import GROUND_TRUTHS, PREDICTIONS
+from .run import (
+    card_of_run,
+    class_names,
+    is_scored,
+    messages_of,
+    open_tables,
+    refuse_tables,
+    tallied_of,
+    with_or_without,
+)
+from .schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE, Table
 from .schemas.errors import InputError, OptionError, TruthsMissingError, invalid, unknown
 from .schemas.named import Named
 from .schemas.option_values import FEW_CLUSTERS, LEVEL, Wanted, make_options, wanted
 from .schemas.options import FIELDS, Options
+from .schemas.tables import table_for
 from .schemas.wording import option, spoken
 from .scorecard.card import Scorecard
 from .statistics.comparing import Compared, Margins, compare_runs, with_own
@@ -36,7 +51,7 @@ from .statistics.resamples import does_not_vary
 from .statistics.tests import ADJUSTMENTS, DELONG, RANDOMISATION, TESTS, cannot_be_significant
 from .tasks.encoding import draw_keys
 
-_FREE = (
+FREE = (
     "threads",
     "memory_limit",
     "scratch",
@@ -53,16 +68,21 @@ _FREE = (
     "label_next",
 )
 """Options in which runs that are compared may differ."""
+_UNREAD = ("human", "label_next", "spread")
+"""Options of one run that a comparison does not read."""
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 @heard
 def compare(
     first: Any,
-    second: Any,
+    second: Any = None,
     *more: Any,
     ground_truths: Any = None,
     names: Sequence[str] | None = None,
+    predictions: str | Sequence[str] | None = None,
+    model: str | None = None,
+    replicate: str | None = None,
     common: bool = False,
     adjust: str = "holm",
     test: str = "randomisation",
@@ -84,7 +104,15 @@ def compare(
         second: the same; differences are the second minus the first.
         *more: further runs; every pair is compared.
         ground_truths: for runs that are predictions.
-        names: names of the runs; by default from their files.
+        names: names of the runs; by default from their files. Runs with the same name are
+            replicates of one model, such as training seeds: averages are compared, with the
+            variance over replicates and datums.
+        predictions: columns of predictions in a single table, one per model, each of which is a
+            run, as a list or ``"a,b"``; truths and all other columns are shared. Columns of scores
+            are named in ``columns``: ``{"a": "score", "b": "score"}``.
+        model: column of a single table that distinguishes models; the rows of each value are a run.
+        replicate: column of the predictions that distinguishes replicates of a model; the rows of
+            each value are a run.
         common: skip datums that some runs do not have, instead of raising an error.
         adjust: adjustment of p-values for multiple rows: holm, bh (Benjamini-Hochberg) or none.
         test: source of p-values: randomisation (any number), t (paired, means over datums),
@@ -106,14 +134,32 @@ def compare(
     Raises:
         InputError: runs over different datums, ground truths or rules; names the first difference.
         ResultError: a saved run without the data for comparisons.
+        OptionError: a single run, or several of them with ``predictions`` or ``model``.
 
     Example:
         >>> import evalengine as ee
         >>> ee.compare("a.parquet", "b.parquet", ground_truths="gts.parquet")  # doctest: +SKIP
     """
-    runs = (first, second, *more)
-    tables = Tables(None, ground_truths, datums, labels, storage_options)
+    runs = (first, *(() if second is None else (second,)), *more)
     chosen = make_options(options, **named)
+    matched = not any(map(is_scored, runs))  # rows of scored runs have no ids made of columns
+    tables = Tables(None, ground_truths, datums, labels, storage_options, matched)
+    fields: Sequence[dict[str, Any]] = [{} for _ in runs]  # options of each run
+    skipped: list[str] = []
+    if predictions is not None or model is not None:
+        if isinstance(predictions, str):
+            predictions = [column.strip() for column in predictions.split(",")]
+        parts, skipped = _models_of(runs, predictions, model, tables, chosen)
+        names = names or [part.name for part in parts]
+        runs, fields = tuple(part.run for part in parts), [part.fields for part in parts]
+    if len(runs) < 2:
+        raise OptionError(
+            "compare needs two runs or more, or one table of several models:"
+            f" {option('predictions', ['A', 'B'])} if each has a column of predictions,"
+            f" {option('model', 'COLUMN')} if each has separate rows.",
+            code="option_missing",
+            option="model",
+        )
     if adjust not in ADJUSTMENTS:
         raise unknown("adjust", adjust, ADJUSTMENTS)
     if test not in TESTS:
@@ -126,20 +172,40 @@ def compare(
     if chosen.method is not None:
         raise OptionError(
             f"{option('method', chosen.method)} is for the numbers of one run; intervals of"
-            " differences are always percentiles of resamples. Omit it."
+            " differences are percentiles of resamples, or those of the test. Omit it."
         )
+    unread = [name for name in _UNREAD if getattr(chosen, name) is not None]
+    chosen = chosen.replace(**dict.fromkeys(unread, None))
     chosen = chosen if chosen.drawn else chosen.replace(intervals=LEVEL)
     asked = wanted(chosen)
     assert asked is not None
     called = _names(runs, names)
     if all(map(is_scored, runs)):
         refuse_tables(tables)
+    if replicate is not None:
+        parts = []
+        for name, run, own in zip(called, runs, fields, strict=True):
+            split, gone = _by_value(name, run, _REPLICATE, replicate, tables, chosen.where)
+            parts += [_Part(name, part.run, own) for part in split]
+            skipped += [f"{name}: {note}" for note in gone]
+        called, runs = [part.name for part in parts], tuple(part.run for part in parts)
+        fields = [part.fields for part in parts]
+    models, called = _models(called)
+    if models is not None and test != RANDOMISATION:
+        raise OptionError(
+            f"{option('test', test)} is of single runs: replicates have a test of their own. Omit"
+            " it.",
+            code="options_conflict",
+            options=["test", "replicate" if replicate else "names"],
+        )
     cards: dict[str, Scorecard] = {}
-    for name, run in zip(called, runs, strict=True):
+    for name, run, own_fields in zip(called, runs, fields, strict=True):
         step(f"reading {name}")
         try:
             cards[name] = card_of_run(
-                msgspec.structs.replace(tables, predictions=run), chosen, settable=FIELDS
+                msgspec.structs.replace(tables, predictions=run),
+                chosen.replace(**own_fields),
+                settable=FIELDS,
             )
         except TruthsMissingError:
             last = runs[-1] if len(runs) > 2 and isinstance(runs[-1], (str, Path)) else None
@@ -149,6 +215,11 @@ def compare(
                 f" truths as {way}."
             ) from None
     tallied = {name: tallied_of(name, card) for name, card in cards.items()}
+    for name, source in _named_alike(dict(zip(called, runs, strict=True)), tallied, tables).items():
+        own_fields = fields[called.index(name)]
+        named_tables = msgspec.structs.replace(tables, predictions=source)
+        cards[name] = card_of_run(named_tables, chosen.replace(**own_fields), settable=FIELDS)
+        tallied[name] = tallied_of(name, cards[name])
     refuse_other_rules(cards, chosen)
     tallied, own, chosen = _own_metrics(tallied, chosen)
     same_kind(tallied)
@@ -156,13 +227,17 @@ def compare(
     if cluster != chosen.cluster:
         chosen = chosen.replace(cluster=cluster)
         asked = msgspec.structs.replace(asked, cluster=cluster)
-    skipped = _metrics_of_some(tallied)
+    skipped += _metrics_of_some(tallied)
     tallied = _same_metrics(tallied, chosen)
     by, notes = _same_slices(tallied, chosen)
+    notes += [
+        f"{option(name)} is not read: runs are compared by their own numbers." for name in unread
+    ]
     notes += skipped
     tallied = {name: with_keys(name, run, asked, by) for name, run in tallied.items()}
-    told, warnings = _same_truth(cards, tallied)
-    notes += told
+    more_notes, warnings = ([], []) if predictions is not None else _same_truth(cards, tallied)
+    notes += more_notes
+    notes += _other_weights(tallied)
     leader = next(iter(cards.values()))
     directions = {
         metric.name: _better(run.plan, metric)
@@ -178,6 +253,7 @@ def compare(
         adjust=adjust,
         test=test,
         missing=missing,
+        models=models,
     )
     if own:
         own = {name: with_keys(name, run, asked, by) for name, run in own.items()}
@@ -185,7 +261,14 @@ def compare(
         ways = {metric.name: _better(first_own, metric) for metric in first_own.metrics}
         directions |= ways
         more_found = compare_runs(
-            own, asked, directions=ways, common=common, adjust=adjust, test=test, missing=missing
+            own,
+            asked,
+            directions=ways,
+            common=common,
+            adjust=adjust,
+            test=test,
+            missing=missing,
+            models=models,
         )
         found = with_own(found, more_found, adjust)
     if found.left_out:
@@ -204,47 +287,75 @@ def compare(
             " they have too many values per datum to keep."
         )
     notes += [f"no test of {count_of(n, 'number')}: {why}." for why, n in found.failed.items()]
-    notes += _weak(found, asked, adjust, drawn=TESTS[test] is None)
+    notes += _weak(found, asked, adjust, drawn=TESTS[test] is None and models is None)
+    if models is not None:
+        shown = ", ".join(f"{name} {len(of_model)}" for name, of_model in models.items())
+        notes.append(
+            f"averages of replicates ({shown}) are compared; intervals and p are over replicates"
+            " and datums."
+        )
+    warnings += [
+        f"{one} and {other} agree in every number and every resample: is one run given twice?"
+        " Replicates have to be independent; otherwise intervals are too narrow and p too low."
+        for one, other in found.repeated
+    ]
+    warnings += [note.message for note in changed_metrics(cards.values())]
     warnings += _merged_notes({name: card.warnings for name, card in cards.items()})
     said, withheld = _gaps(found.differences, missing)
     notes += said
     warnings += withheld
     lacking, many = _lacking(cards, tallied, found)
     (warnings if many else notes).extend(lacking)
-    notes += _merged_notes(
+    merged = _merged_notes(
         {
             name: [note for note in card.notes if note not in card.warnings]
             for name, card in cards.items()
         }
     )
+    if model is not None or replicate is not None:  # counts of removed rows are not of the table
+        findings = [finding for card in cards.values() for finding in card.findings]
+        removed = {finding.message for finding in findings if finding.code == "where"}
+        merged = [f"each run: {note}" if note in removed else note for note in merged]
+    notes += merged
+    sources = {
+        name: str(run if isinstance(run, (str, Path)) else card.folder or type(run).__name__)
+        for (name, card), run in zip(cards.items(), runs, strict=True)
+    }
     return Comparison(
         task=leader.task,
         dialect=leader.dialect,
         options=chosen,
-        runs={
-            name: str(run if isinstance(run, (str, Path)) else card.folder or type(run).__name__)
-            for (name, card), run in zip(cards.items(), runs, strict=True)
+        runs=sources
+        if models is None
+        else {
+            name: ", ".join(dict.fromkeys(sources[one] for one in of_model))
+            for name, of_model in models.items()
         },
         adjust=adjust,
-        test=test,
+        test=test if models is None else REPLICATES,
         n=found.n,
-        differences=found.differences,
+        differences=found.differences.drop("units"),
+        units=found.differences["units"],
         flips=found.flips,
         directions=directions,
         notes=tuple(map(spoken, (*warnings, *notes))),
         warnings=tuple(map(spoken, warnings)),
         names=class_names(*cards.values()),
+        cites={
+            name: card.cite
+            for (name, card), run in zip(cards.items(), runs, strict=True)
+            if is_scored(run)
+        },
     )
 
 
 def _merged_notes(notes: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the notes shared by all runs, then the others prefixed with the name of their run."""
-    every = [{*told} for told in notes.values()]
-    shared = set.intersection(*every)
-    said = [
-        f"{name}: {note}" for name, told in notes.items() for note in told if note not in shared
+    shared = set.intersection(*map(set, notes.values()))
+    others = [
+        f"{name}: {note}" for name, own in notes.items() for note in own if note not in shared
     ]
-    return [*(note for note in next(iter(notes.values())) if note in shared), *said]
+    return [*(note for note in next(iter(notes.values())) if note in shared), *others]
 
 
 def _gaps(rows: pl.DataFrame, missing: str) -> tuple[list[str], list[str]]:
@@ -293,7 +404,7 @@ def _lacking(
     if rule is not None and rule.leaves(plan.settings):
         return [], False
     inputs = {name: card.run["inputs"].get(PREDICTIONS, {}) for name, card in cards.items()}
-    lacking = {name: told.get("lacking", 0) for name, told in inputs.items()}
+    lacking = {name: facts.get("lacking", 0) for name, facts in inputs.items()}
     n = max(int(card.run.get("datums", 0)) for card in cards.values())
     apart = max(lacking.values()) - min(lacking.values())
     if not n or (apart < MANY * n and max(lacking.values()) < _MOST * n):
@@ -361,18 +472,18 @@ def _cluster(cards: Mapping[str, Scorecard], options: Options, test: str) -> str
     Raises:
         OptionError: the runs have different clusters, or the test does not support them.
     """
-    told = {name: card.options.cluster for name, card in cards.items()}
-    if options.cluster is not None or set(told.values()) == {None}:
+    clusters = {name: card.options.cluster for name, card in cards.items()}
+    if options.cluster is not None or set(clusters.values()) == {None}:
         return options.cluster
-    if len(set(told.values())) > 1:
-        message = ", ".join(f"{name} {one or 'none'}" for name, one in told.items())
+    if len(set(clusters.values())) > 1:
+        message = ", ".join(f"{name} {one or 'none'}" for name, one in clusters.items())
         raise OptionError(
             f"the runs were scored by different clusters ({message}): choose one with"
-            f" {option('cluster', next(filter(None, told.values())))}.",
+            f" {option('cluster', next(filter(None, clusters.values())))}.",
             code="runs_differ",
             option="cluster",
         )
-    cluster = next(iter(told.values()))
+    cluster = next(iter(clusters.values()))
     if test not in (RANDOMISATION, DELONG):
         raise OptionError(
             f"{option('test', test)} assumes that datums are independent, and the runs were scored"
@@ -427,19 +538,413 @@ def _weak(found: Compared, asked: Wanted, adjust: str, *, drawn: bool) -> list[s
 def _names(runs: Sequence[Any], names: Sequence[str] | None) -> list[str]:
     """Return the names of the runs: as given, by their files or folders, or letters."""
     if names is not None:
-        if len(names) != len(runs) or len(set(names)) != len(names):
-            raise OptionError(f"names={list(names)!r}: give {len(runs)} different ones.")
+        if len(names) != len(runs) or len(set(names)) < 2:
+            raise OptionError(
+                f"names={list(names)!r}: give {len(runs)}, one per run; runs with the same name are"
+                " replicates of one model."
+            )
         return list(names)
     paths = [Path(run) for run in runs if isinstance(run, (str, Path))]
     if len(paths) == len(runs):
-        for told in ([path.stem for path in paths], [str(path) for path in paths]):
-            if len(set(told)) == len(told):
-                return told
+        for titles in ([path.stem for path in paths], [str(path) for path in paths]):
+            if len(set(titles)) == len(titles):
+                return titles
     return (
         list(_LETTERS[: len(runs)])
         if len(runs) <= len(_LETTERS)
         else [f"run {i + 1}" for i in range(len(runs))]
     )
+
+
+def _models(called: Sequence[str]) -> tuple[dict[str, list[str]] | None, list[str]]:
+    """Return the runs of each model, if names repeat, and different names of all runs.
+
+    Raises:
+        OptionError: a model has a single run, so that nothing is known of its replicates.
+    """
+    if len(set(called)) == len(called):
+        return None, list(called)
+    models: dict[str, list[str]] = {}
+    names = []
+    for name in called:
+        own = models.setdefault(name, [])
+        own.append(f"{name} {len(own) + 1}")
+        names.append(own[-1])
+    single = [name for name, own in models.items() if len(own) == 1]
+    if single:
+        raise OptionError(
+            f"{single[0]} has one replicate, and other models have more: give two or more of each.",
+            code="too_few_replicates",
+            value=single[0],
+        )
+    return models, names
+
+
+def _named_alike(
+    runs: Mapping[str, Any], tallied: Mapping[str, Tallied], tables: Tables
+) -> dict[str, Source]:
+    """Return the runs with integer ids of images, with the names that other runs matched by."""
+    datums = {name: run.tallies.datums for name, run in tallied.items()}
+    texts = [
+        one.ids for one in datums.values() if one.id_dtype == pl.String and one.ids is not None
+    ]
+    numbers = [name for name, one in datums.items() if one.id_dtype.is_integer()]
+    if not texts or not numbers or tables.ground_truths is None:
+        return {}
+    truths = open_source(tables.ground_truths, storage_options=tables.storage_options)
+    found = {}
+    for name in numbers:
+        if is_scored(runs[name]):
+            continue
+        source = open_source(runs[name], storage_options=tables.storage_options)
+        named = named_as(source, truths, pl.concat(texts))
+        if named is not None:
+            found[name] = named
+    return found
+
+
+class _Part(msgspec.Struct):
+    """A model or replicate of a table.
+
+    Attributes:
+        fields: options that only this run has.
+    """
+
+    name: str
+    run: Any
+    fields: dict[str, Any] = {}
+
+
+class _Split(msgspec.Struct, frozen=True):
+    """An argument that names the columns by which a table is split.
+
+    Attributes:
+        noun: one of the parts.
+        few: code of the error if there is only one.
+        scored: advice if the run is scored already; takes the run's name.
+    """
+
+    option: str
+    noun: str = ""
+    few: str = ""
+    scored: str = ""
+
+
+_MODEL = _Split("model", "model", "too_few_models")
+_REPLICATE = _Split(
+    "replicate",
+    "replicate",
+    "too_few_replicates",
+    " Give all replicates as runs with the same name ({}).",
+)
+_COLUMNS = _Split("predictions")
+
+
+def _models_of(
+    runs: Sequence[Any],
+    predictions: Sequence[str] | None,
+    model: str | None,
+    tables: Tables,
+    options: Options,
+) -> tuple[list[_Part], list[str]]:
+    """Return the models of one table, and notes on skipped columns and models.
+
+    Raises:
+        OptionError: not a single table, or both arguments.
+        InputError: see :func:`_by_column` and :func:`_by_value`.
+    """
+    if len(runs) > 1 or (predictions is not None and model is not None):
+        raise OptionError(
+            f"{option('predictions')} and {option('model')} name the models of a single table:"
+            " give one table and one of them.",
+            code="options_conflict",
+            options=["predictions", "model"],
+        )
+    name = _names(runs, None)[0]
+    if predictions is not None:
+        return _by_column(name, runs[0], predictions, tables, options)
+    return _by_value(name, runs[0], _MODEL, str(model), tables, options.where)
+
+
+def _opened(
+    name: str, run: Any, split: _Split, columns: Sequence[str], storage: dict[str, str] | None
+) -> Source:
+    """Open a table whose columns an argument names.
+
+    Raises:
+        InputError: the run is scored already, or does not have a column.
+    """
+    if is_scored(run):
+        way = split.scored.format(option("names", name))
+        raise InputError(
+            f"{option(split.option, *columns)}: {name} is scored already.{way}", code="not_kept"
+        )
+    source = open_source(run, storage_options=storage)
+    there = schema_of(source)
+    for column in columns:
+        if column not in there:
+            raise InputError(
+                f"{option(split.option, column)}: {name} has no such column. Columns there:"
+                f" {', '.join(there)}.",
+                code="column_missing",
+                column=column,
+            )
+    return source
+
+
+def _by_value(
+    name: str,
+    run: Any,
+    split: _Split,
+    column: str,
+    tables: Tables,
+    where: str | Mapping[str, str] | None,
+) -> tuple[list[_Part], list[str]]:
+    """Split a table by the values of a column, which its parts have only if a condition reads it.
+
+    Conditions remove values, with a note, if the table has all their columns. With separate ground
+    truths they must also name the column: otherwise the missing predictions count as missed.
+
+    Raises:
+        InputError: the run is scored already, does not have the column, or a single value of it.
+    """
+    source = _opened(name, run, split, [column], tables.storage_options)
+    schema = schema_of(source)
+    given = where if isinstance(where, Mapping) else {TABLE: where}
+    conditions = [parse(text) for side in (TABLE, PREDICTIONS) if (text := given.get(side))]
+    reading = any(column in condition.names for condition in conditions)
+    removing = [
+        condition
+        for condition in conditions
+        if {*condition.names} <= {*schema}
+        and (column in condition.names or tables.ground_truths is None)
+    ]
+    remains = pl.all_horizontal(pl.lit(True), *(condition.expr for condition in removing)).any()
+    found = source.frame.group_by(column).agg(remains.alias(f"{column} remains"))
+    try:
+        every = found.collect().sort(column)
+    except pl.exceptions.PolarsError:
+        if not removing:
+            raise
+        removing = []  # scoring the parts refuses the condition
+        every = source.frame.group_by(column).agg(pl.lit(True)).collect().sort(column)
+    values, gone = (every.filter(mask)[column] for mask in (every[:, 1], ~every[:, 1]))
+    if len(values) < 2 or values.null_count():
+        raise InputError(
+            f"{option(split.option, column)}: {name} has"
+            f" {'missing values' if values.null_count() else f'one {split.noun}'} in it; two or"
+            " more are needed, each with a value.",
+            code=split.few,
+            column=column,
+        )
+    partitions = {key: dtype for key, dtype in source.partitions.items() if key != column}
+    parts = [
+        _Part(
+            str(value),
+            msgspec.structs.replace(
+                source,
+                frame=source.frame.filter(pl.col(column) == value).drop([] if reading else column),
+                partitions=partitions,
+            ),
+        )
+        for value in values.to_list()
+    ]
+    texts = " and ".join(repr(condition.text) for condition in removing)
+    note = f"where {texts} removed {len(gone)} of {count_of(len(every), split.noun)}"
+    return parts, [f"{note}: {listing(gone)}."] if len(gone) else []
+
+
+def _by_column(
+    name: str, run: Any, models: Sequence[str], tables: Tables, options: Options
+) -> tuple[list[_Part], list[str]]:
+    """Return a table once per column of predictions, and notes on skipped columns.
+
+    Each part has the option ``columns`` for its model. It does not have the columns of other
+    models, nor interval ends, quantiles and other predictions of no model. Columns that options
+    name are shared.
+
+    Raises:
+        OptionError: fewer than two different columns, or columns of different roles.
+        InputError: the run is scored already, does not have a column, or its task is unknown or has
+            no column of predictions.
+    """
+    if len(set(models)) < max(2, len(models)):
+        raise OptionError(
+            f"{option('predictions', list(models))}: give two or more different columns, one per"
+            " model.",
+            code="option_value",
+            option="predictions",
+            value=list(models),
+        )
+    source = _opened(name, run, _COLUMNS, models, tables.storage_options)
+    schema = schema_of(source)
+    given = dict(options.columns or {})
+    roles = {model: given.pop(model) for model in models if model in given}
+    table = _table_of_models(source, models, roles, tables, options.replace(columns=given or None))
+    known = {alias: column.name for column in table.columns for alias in column.aliases}
+    for model in models:
+        role = roles.get(model) or _role(table, model, schema[model])
+        roles[model] = role if role in table.names else known.get(role, role)
+    if len({*roles.values()}) > 1:
+        raise OptionError(
+            f"{option('columns', {one: roles[one] for one in models})}: models are compared by"
+            " columns of the same kind. Give all of them the same name.",
+            code="options_conflict",
+            options=["columns", "predictions"],
+        )
+    role = roles[models[0]]
+    others = [of for of, _ in table.values if of != role and of in table.any_of]
+    kinds = {column.name: column.kind for column in table.columns}
+    if kinds.get(role) == "label" and others and not {*models} & {*(options.columns or {})}:
+        head = head_of(source, list(models), _HEAD)
+        if any(map(fractional, head)):
+            way = option("columns", dict.fromkeys(models, others[0]))
+            raise InputError(
+                f"{option('predictions', list(models))}: numbers with fractions are not labels. If"
+                f" they are scores, write {way}.",
+                code="option_missing",
+                option="columns",
+            )
+    owners, lone = _owners(table, role, models, schema)
+    named = {*given, *options.by, options.cluster}
+    lone = [one for one in lone if one not in named]
+    parts = []
+    for model in models:
+        gone = {one for one, of in owners.items() if of != model and one not in named} | {*lone}
+        frame, mine, fields = source.frame.drop(gone), model, {}
+        if table.unpivoted:
+            frame, mine = frame.rename({model: role}), role
+            fields = {"value_columns": (role,), "columns": given or None}
+        else:
+            fields = {"columns": {**given, mine: role}}
+        parts.append(_Part(model, msgspec.structs.replace(source, frame=frame), fields))
+    note = f"skipped: columns of none of the compared models: {listing(lone)}."
+    return parts, [note] if lone else []
+
+
+_HEAD = 10_000
+"""Rows looked at to distinguish scores from labels."""
+_PREDICTION = "prediction"
+"""Name of predictions that every task with a column of predictions recognises."""
+
+
+def _table_of_models(
+    source: Source,
+    models: Sequence[str],
+    roles: Mapping[str, str],
+    tables: Tables,
+    options: Options,
+) -> Table:
+    """Return the contract of a table with one of the models.
+
+    Raises:
+        InputError: the task cannot be inferred.
+    """
+    first = models[0]
+    mine = roles.get(first, _PREDICTION)
+    rest = [name for name in schema_of(source) if name not in (*models, mine)]
+    frame = source.frame.select(*rest, pl.col(first).alias(mine))
+    one = msgspec.structs.replace(source, frame=frame, classes=None)
+    try:
+        opened = open_tables(msgspec.structs.replace(tables, predictions=one), options)
+    except InputError as error:
+        if error.code not in ("task_unknown", "task_unclear"):
+            raise
+        dtype = source.frame.collect_schema()[first]
+        truth = "target" if dtype.is_float() else "actual"
+        alike = [name for name in rest if frame.collect_schema()[name] == dtype]
+        way = option("columns", {alike[0] if len(alike) == 1 else "mine": truth})
+        raise InputError(
+            f"{option('predictions', list(models))}: the task cannot be inferred from the other"
+            f" columns, {listing(rest)}. Name the column of true values, such as {way}, or the"
+            f" task: {option('task')}.",
+            code="task_unclear",
+            columns=rest,
+        ) from None
+    side = TABLE if tables.ground_truths is None else PREDICTIONS
+    contract = table_for(opened.plan.task, side)
+    return with_calls(contract, dict(frame.collect_schema())) if contract.of_calls else contract
+
+
+def _role(table: Table, model: str, dtype: pl.DataType) -> str:
+    """Return the contract's name of a model's column.
+
+    Raises:
+        InputError: the task has no column of predictions.
+    """
+    if table.unpivoted:
+        return table.unpivoted[-1]
+    columns = {column.name: column for column in table.columns}
+    answers = [columns[answer] for answer, _ in table.values] or [
+        column for column in table.columns if _PREDICTION in (column.name, *column.aliases)
+    ]
+    if not answers:
+        raise InputError(
+            f"{option('predictions', model)}: {table.task} has no column of predictions. Give each"
+            f" model separate rows, and name their column: {option('model', 'COLUMN')}.",
+            code="options_conflict",
+            options=["predictions", "task"],
+        )
+    fitting = [column for column in answers if canonical_dtype(column, dtype) is not None]
+    return (fitting or answers)[0].name
+
+
+def _owners(
+    table: Table, role: str, models: Sequence[str], names: Collection[str]
+) -> tuple[dict[str, str], list[str]]:
+    """Return the model of each column of a model, and predictions of none of the models.
+
+    Interval ends and quantiles, such as ``AutoETS-lo-80``, belong to the column of the longest name
+    with which they begin.
+    """
+    answers = {column.name: column for column in table.columns}
+    below = {column.below for column in table.columns if column.below}
+    others = [answers[one] for one in {*table.any_of, *below} - {role} if one in answers]
+    levels = {one for column in others for one in levels_in(column, names)}
+    known = {name for column in others for name in (column.name, *column.aliases)} - levels
+    known |= {role}
+    owners = {model: model for model in models}
+    lone = []
+    plain = [name for name in names if name not in levels]
+    for one in names:
+        if one in levels:
+            begin = (of for of in plain if one.startswith(tuple(of + sign for sign in "-_. ")))
+            owner = max(begin, default="")  # of beginnings of one name, the longest
+            if owner in models:
+                owners[one] = owner
+                continue
+        if one not in owners and (one in levels or one.casefold() in known):
+            lone.append(one)
+    return owners, lone
+
+
+REPLICATES = "replicates"
+"""Name of the test over replicates and datums."""
+
+
+def changed_metrics(cards: Iterable[Scorecard]) -> list[Note]:
+    """Return a warning on own metrics whose known files differ between runs."""
+    known: dict[str, set[str]] = {}
+    for card in cards:
+        for name, facts in (card.run.get("own_metrics") or {}).items():
+            known.setdefault(name, set()).update(filter(None, [facts.get("digest")]))
+    changed = [name for name, digests in known.items() if len(digests) > 1]
+    if not changed:
+        return []
+    message = (
+        f"{listing(changed)}: the file that defines this own metric differs between the runs, so"
+        " that a difference may be one of definition. Score all runs with one file."
+    )
+    facts = {"metrics": changed}
+    return [Note("own_metric_changed", message, len(changed), warning=True, facts=facts)]
+
+
+def note_changes(earlier: Scorecard | None, card: Scorecard) -> None:
+    """Add a warning to a run about own metrics that changed since its baseline."""
+    found = messages_of(changed_metrics([card] if earlier is None else [earlier, card]))
+    card.notes += found.notes
+    card.warnings += found.warnings
+    card.findings += found.findings
 
 
 def refuse_other_rules(cards: Mapping[str, Scorecard], asked: Options | None = None) -> None:
@@ -453,7 +958,7 @@ def refuse_other_rules(cards: Mapping[str, Scorecard], asked: Options | None = N
     for name, card in cards.items():
         for field in FIELDS:
             given, theirs = getattr(asked, field), getattr(card.options, field)
-            if field not in (*_FREE, "columns") and given not in (getattr(plain, field), theirs):
+            if field not in (*FREE, "columns") and given not in (getattr(plain, field), theirs):
                 raise InputError(
                     f"{name} was scored {with_or_without(field, theirs)}, not with"
                     f" {option(field, given)}: score it so, or omit the option."
@@ -471,7 +976,7 @@ def refuse_other_rules(cards: Mapping[str, Scorecard], asked: Options | None = N
                 )
         for field in FIELDS:
             ours, theirs = getattr(first.options, field), getattr(card.options, field)
-            if field not in _FREE and field != "columns" and ours != theirs:
+            if field not in FREE and field != "columns" and ours != theirs:
                 raise InputError(
                     f"{name} was scored {with_or_without(field, ours)}, {other}"
                     f" {with_or_without(field, theirs)}: score both with the same.",
@@ -624,28 +1129,68 @@ def _same_truth(
     truth_of = first.plan.does.truth
     if not first.plan.does.truths:
         return [], []
-    if truth_of is None:
+    differing = [None if truth_of is None else _differing(first, run, truth_of) for _, run in rest]
+    for (other, _), where in zip(rest, differing, strict=True):
+        if where is not None and len(where):
+            some = ", ".join(map(repr, where.head(3).to_list()))
+            raise InputError(
+                f"{name} and {other} were scored against other ground truths:"
+                f" {count_of(len(where), 'datum')}, first {some}. Score both against the same ones."
+            )
+    if any(where is None for where in differing):
         if None not in facts and len({fact["source"] for fact in facts if fact}) == 1:
             return [], []
         if not any(facts):
             return ["each run brought its own ground truths, which were not compared."], []
         return [], ["whether all runs had the same ground truths is not known: their files differ."]
-    for other, run in rest:
-        where = _differing(first, run, truth_of)
-        if where is not None and len(where):
-            some = ", ".join(map(repr, where.head(3).to_list()))
-            raise InputError(
-                f"{name} and {other} were scored against other ground truths: {len(where):,} datums"
-                f" differ, first {some}. Score both against the same ones."
-            )
     return [], []
 
 
+def _other_weights(runs: Mapping[str, Tallied]) -> list[str]:
+    """Return a note on common datums that do not have the same weight in all runs."""
+    weights = {name: run.plan.does.weights(run.tallies) for name, run in runs.items()}
+    if all(weight is None for weight in weights.values()):
+        return []
+    sides = {
+        name: pl.DataFrame({"id": run.tallies.datums.id}).with_columns(
+            weight=pl.lit(1.0) if weights[name] is None else pl.Series(weights[name])
+        )
+        for name, run in runs.items()
+    }
+    (name, first), *rest = sides.items()
+    for other, side in rest:
+        side = side.with_columns(pl.col("id").cast(first.schema["id"]))
+        both = first.join(side, on="id", how="inner", suffix="_b")
+        apart = both.filter((pl.col("weight") - pl.col("weight_b")).abs() > 1e-9 * pl.col("weight"))
+        if apart.height:
+            some = ", ".join(map(repr, apart["id"].sort().head(3).to_list()))
+            return [
+                f"{count_of(apart.height, 'datum')} with different weights in {name} and {other},"
+                f" first {some}: a difference of the runs may be one of weights."
+            ]
+    return []
+
+
 def _differing(first: Tallied, second: Tallied, truth_of: Any) -> pl.Series | None:
-    """Datums of both runs whose ground truths differ, by id."""
-    sides = []
-    for run in (first, second):
-        table = pl.DataFrame({"id": run.tallies.datums.id, "truth": truth_of(run.tallies)})
-        sides.append(table)
+    """Datums of both runs whose ground truths differ, by id; None if either does not have them."""
+    truths = [truth_of(run.tallies) for run in (first, second)]
+    if any(truth is None for truth in truths):
+        return None
+    dtype = first.tallies.datums.id.dtype
+    sides = [
+        pl.DataFrame({"id": run.tallies.datums.id.cast(dtype), "truth": truth})
+        for run, truth in zip((first, second), truths, strict=True)
+    ]
     both = sides[0].join(sides[1], on="id", how="inner", suffix="_b")
-    return both.filter(pl.col("truth") != pl.col("truth_b"))["id"].sort()
+    one, other = pl.col("truth"), pl.col("truth_b")
+    both = both.filter(one != other)
+    if both.schema["truth"].is_float():
+        if len({run.tallies.labels.key_names for run in (first, second)}) > 1:
+            return None  # numbers of several targets, which are not those of the other run
+        far = (one - other).abs() > _ROUNDED * pl.max_horizontal(one.abs(), other.abs())
+        both = both.filter(far, one.is_not_nan(), other.is_not_nan())
+    return both["id"].sort()
+
+
+_ROUNDED = 1e-6
+"""Relative difference up to which numbers may be roundings of one, such as to float32."""

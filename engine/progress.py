@@ -163,7 +163,10 @@ def shown(stream: Any = None) -> Iterator[Progress]:
         def tell(step: str) -> None:
             nonlocal last
             if step == "matching":
-                _announce(console)
+                from .kernels.folder import is_compiled
+
+                if not is_compiled():
+                    console.print("compiling kernels once (up to 20 seconds) ...", style="dim")
             known = isinstance(step, Step)
             if step != last:
                 progress.columns = counted if known else plain
@@ -173,14 +176,6 @@ def shown(stream: Any = None) -> Iterator[Progress]:
                 progress.update(task, completed=step.done, total=step.total, unit=step.unit)
 
         yield tell
-
-
-def _announce(console: Any) -> None:
-    """Announce the compilation of kernels, if it is pending."""
-    from .kernels.folder import is_compiled
-
-    if not is_compiled():
-        console.print("compiling kernels once (up to 20 seconds) ...", style="dim")
 
 
 @contextmanager

@@ -11,8 +11,8 @@ import polars as pl
 
 from .comparing import compare, refuse_other_rules
 from .comparing import margins as margins_of
+from .evaluation.summary import Tallied
 from .ingest.opening import Tables
-from .plan.summary import Tallied
 from .progress import Progress, heard, step
 from .report.page import Examples, Gate, as_page, write_page
 from .run import tallied_of
@@ -75,7 +75,7 @@ def make_report(
     """
     check_report(path)
     notes: list[str] = []
-    comparison, margins = None, None
+    comparison, margins, untested = None, None, ""
     if baseline is not None:
         refuse_other_rules({names[0]: baseline, names[1]: card})
         step("comparing")
@@ -88,8 +88,8 @@ def make_report(
                     baseline, card, metrics=card.metrics["metric"].unique(), by=card.options.by
                 )
             except (InputError, OptionError, ResultError) as unknown:
-                why = in_python(unknown.said)
-                notes.append(f"whether differences are more than luck is not known: {why}")
+                untested = in_python(unknown.said)
+                notes.pop()  # the page has the reason where it would have the verdict
             else:
                 notes += [f"the baseline's data: {margins.told}."] if margins.told else []
         else:
@@ -107,6 +107,7 @@ def make_report(
         notes=notes,
         examples=shown,
         again=_again(card, baseline, path, options),
+        untested=untested,
     )
     return write_page(page, path)
 
@@ -132,7 +133,7 @@ def _examples(
 
     Empty if they are unknown, which the page then states.
     """
-    from .plan.paging import worse_since
+    from .evaluation.paging import worse_since
     from .report.contents import contents, pictures
     from .report.page import examples
 

@@ -20,36 +20,39 @@ import polars as pl
 
 from . import outofcore
 from ._version import __version__
+from .evaluation import limits, planner, summary
+from .evaluation import own as own_values
+from .evaluation.paging import page_frames, with_distribution, worst
+from .evaluation.summary import Result, Tallied
 from .executors import Threads
 from .executors.processes import pool_of
 from .exports import makers
 from .ingest.files import Room
 from .ingest.frames import Each, Frames, checked_frames, in_turn
 from .ingest.geometry import wanted_fields
-from .ingest.infer import infer_task
+from .ingest.infer import infer_task, with_canonical_columns
 from .ingest.opening import Inputs, Tables, open_inputs
 from .ingest.preparing import POINTS, only_keypoints
 from .ingest.problems import MANY, Note, PointsAlone, listing
 from .metrics import own as own_metrics
 from .metrics import registry
 from .metrics.own import OwnMetric
-from .outofcore.memory import BASE, bytes_of_limit, free_memory, too_many_labels
-from .plan import limits, planner, summary
-from .plan import own as own_values
-from .plan.paging import page_frames, with_distribution, worst
-from .plan.summary import Result, Tallied
+from .outofcore.memory import BASE, bytes_of_limit, free_memory, scratch_folder, too_many_labels
 from .progress import Progress, heard, step
 from .report.provenance import command
 from .schemas.contract import GROUND_TRUTHS, NAMES, PREDICTIONS, TABLE
-from .schemas.errors import EvalengineError, InputError, OptionError, ResultError
+from .schemas.errors import EvalengineError, InputError, OptionError, ResultError, invalid
 from .schemas.option_values import LEVEL, Wanted, wanted
-from .schemas.options import FIELDS, Options
+from .schemas.options import FIELDS, TABLE_OPTIONS, Options
 from .schemas.results import Finding
+from .schemas.tuning import tuning
 from .schemas.wording import option, spoken
 from .scorecard.card import Scorecard, load
 from .scorecard.storage import OWN_FILE, RUN_FILE, TALLY_FILE, Paged
-from .tally import stored
-from .tally.ranked import UnmatchedError
+from .scratch import local
+from .tallies import stored
+from .tallies.datums import Deferred
+from .tallies.ranked import UnmatchedError
 from .tasks.encoding import draw_keys
 
 # A run from tables to a scorecard.
@@ -114,6 +117,9 @@ def open_tables(tables: Tables, options: Options, *, built_in_only: bool = False
             room = Room(lambda: limit, BASE)
         try:
             inputs = open_inputs(tables, options, room=room)
+            if options.columns:
+                given, options = options, with_canonical_columns(inputs, options)
+                plan = plan if options is given else plan and planner.make_plan(options, plan.task)
             task = infer_task(inputs, options)
             alone = options.iou_type is None and only_keypoints(inputs, task, options)
         except PointsAlone:
@@ -139,15 +145,20 @@ def open_tables(tables: Tables, options: Options, *, built_in_only: bool = False
     return _with_own_metrics(tables, options)
 
 
+def split_metrics(options: Options) -> tuple[tuple[str, ...] | None, tuple[OwnMetric, ...]]:
+    """Return the names of built-in metrics that options name, and the own metrics."""
+    return own_metrics.split(
+        options.metrics, lambda name: any(registry.has(task, name) for task in NAMES)
+    )
+
+
 def _with_own_metrics(tables: Tables, options: Options) -> Opened:
     """Open tables for the built-in metrics of the options; keep the own ones apart.
 
     Raises:
         OptionError: an own metric has the name of another.
     """
-    names, own = own_metrics.split(
-        options.metrics, lambda name: any(registry.has(task, name) for task in NAMES)
-    )
+    names, own = split_metrics(options)
     opened = open_tables(tables, options.replace(metrics=names or None), built_in_only=True)
     strange = [name for name in names or () if own_metrics.is_reference(name)]
     if strange and not registry.is_open(opened.plan.task):
@@ -268,19 +279,34 @@ def score_opened(
     limited = not held or options.memory_limit is not None
     if limited and (executor is None or pool or address):
         asked = pool or address is not None or options.memory_limit is not None
-        if asked or _may_be_large(inputs):
-            workers = pool_of(pool, address, options.threads)
+        formats = {*map(attrgetter("format"), inputs.sources.values())}
+        if asked or (formats != {"memory"} and outofcore.large(inputs)):
+            workers, own_files = pool_of(pool, address, options.threads), ExitStack()
+            n_own = len(run.own)
             try:
-                found, unlimited = outofcore.plan_buckets(plan, inputs, options, workers)
+                found, unlimited = outofcore.plan_buckets(
+                    plan, inputs, options, workers, n_own, held=held
+                )
                 if found is not None:
                     estimates = None if intervals is None else partial(_estimates, intervals)
+                    place = None
+                    if run.own:
+                        place = own_files.enter_context(scratch_folder(options.scratch, 0))
+                        place /= _OWN_VALUES
+                    how: dict[str, Any] = {
+                        "held": held,
+                        "disk": disk,
+                        "own": run.own,
+                        "storage": run.tables.storage_options,
+                    }
                     result = outofcore.run(
-                        found, plan, options, workers, estimates, held=held, disk=disk, own=run.own
+                        found, plan, options, workers, estimates, **how, own_values=place
                     )
                     if analysed:
                         _add_analyses(result, options)
                     return _scored(run, result, options, held=held or disk is not None)
             finally:
+                own_files.close()
                 workers.close()
     elif options.memory_limit is not None:
         unlimited = "the threads of a given executor work on them together"
@@ -293,6 +319,7 @@ def score_opened(
         message = f"all rows are kept in the memory of one process: {unlimited}."
         frames.notes.append(Note("not_in_parts", message))
     rows = rows_of(frames)  # the match may drop some
+    content = None if held or disk is not None else _digests(frames.tables, options, run.tables)
     values = own_values.measured(run.own, frames) if run.own else None
     loaded = time.perf_counter()
     step("matching")
@@ -308,14 +335,19 @@ def score_opened(
         result.frames[limits.FRAME] = lambda: bounds
     result.notes = frames.notes + result.notes
     result.rows = rows
+    result.content = content or dict
     result.recognised, result.sources = frames.recognised, frames.sources
     result.facts = {**frames.facts, "columns": frames.columns}
     result.seconds = {"read": loaded - run.begun, **tallies.seconds}
     if analysed:
         _add_analyses(result, options)
     if values is not None:
-        result.values = own_values.with_slices(values, tallies.datums, None)
+        result.values = own_values.with_slices(values, run.own, tallies.datums, None)
     return _scored(run, result, options, held=held or disk is not None)
+
+
+_OWN_VALUES = "values.parquet"
+"""File of the values of own metrics in bounded memory."""
 
 
 def _add_analyses(result: Result, options: Options) -> None:
@@ -357,23 +389,13 @@ _NOT_CHECKED = (
 )
 
 
-def _may_be_large(inputs: Inputs) -> bool:
-    formats = {*map(attrgetter("format"), inputs.sources.values())}
-    return formats != {"memory"} and outofcore.large(inputs)
-
-
 def _scored(run: Opened, result: Result, options: Options, *, held: bool) -> Scorecard:
     """Return the scorecard of a run.
 
     Args:
         held: without intervals.
     """
-    truths = None
-    if result.view is None:  # notes of buckets were merged without their facts
-        kind = f"datums_without_{GROUND_TRUTHS}"
-        without = sum(note.count or 0 for note in result.notes if note.kind == kind)
-        truths = result.n_datums - without
-    result.notes = unanswered(result.plan, result.notes, truths)
+    result.notes = unanswered(result.plan, result.notes)
     result.seconds["total"] = time.perf_counter() - run.begun
     messages = messages_of(result.notes, result.recognised)
     card = _card(result, options, messages, run)
@@ -382,15 +404,62 @@ def _scored(run: Opened, result: Result, options: Options, *, held: bool) -> Sco
 
 def _add_own(card: Scorecard, run: Opened, result: Result, *, held: bool) -> Scorecard:
     """Add the numbers of own metrics to a scorecard, by scoring their values."""
-    assert result.values is not None
-    table, booleans = own_values.table_of(result.values)
-    facts = own_values.facts_of(run.own)
-    options = own_values.options_of(run.options, run.plan.task, facts)
-    opened = open_tables(Tables(table), options, built_in_only=True)
-    opened.plan = own_values.with_ranges(opened.plan, facts, booleans)
-    card.add_own(score_opened(opened, held=held), facts)
+    add_own(card, run.options, own_values.facts_of(run.own), result.values, held=held)
     card.options = run.options_with_own or card.options
     return card
+
+
+def add_own(
+    card: Scorecard,
+    options: Options,
+    facts: Mapping[str, Mapping[str, Any]],
+    table: Any,
+    *,
+    held: bool = False,
+) -> None:
+    """Add the numbers of own metrics to a scorecard, by scoring their values.
+
+    Args:
+        facts: name of every own metric -> its reference, direction and range.
+        table: frame or file of the values.
+        held: skip intervals.
+    """
+    run = _values_run(options, card.task, facts, table)
+    card.add_own(score_opened(run, held=held), dict(facts))
+
+
+def _values_run(
+    options: Options, task: str, facts: Mapping[str, Mapping[str, Any]], table: Any
+) -> Opened:
+    """Return the run that scores values of own metrics: a frame or a file of them."""
+    given, options = options, own_values.options_of(options, task, facts)
+    if isinstance(table, Path):
+        here = local(given.scratch)  # the file is on this machine, too
+        table, options = (
+            str(table),
+            options.replace(memory_limit=given.memory_limit, scratch=here),
+        )
+    opened = open_tables(Tables(table), options, built_in_only=True)
+    opened.plan = own_values.with_ranges(opened.plan, facts)
+    return opened
+
+
+def tally_run(run: Opened, threads: Threads) -> tuple[Frames, Tallied]:
+    """Tally the rows of open tables, and the values of own metrics; intervals are not made.
+
+    Returns:
+        the checked rows, and tallies in memory.
+    """
+    frames = checked_rows(run)
+    values = own_values.measured(run.own, frames) if run.own else None
+    tallies = planner.run(run.plan, frames, threads)
+    own = None
+    if values is not None:
+        table = own_values.with_slices(values, run.own, tallies.datums, None)
+        facts = own_values.facts_of(run.own)
+        values_run = _values_run(run.options, run.plan.task, facts, table)
+        own = tally_run(values_run, threads)[1]
+    return frames, Tallied(run.plan, tallies, threads, own)
 
 
 def _estimates(
@@ -426,13 +495,10 @@ def _summarised(
     )
 
 
-def unanswered(plan: planner.Plan, notes: Sequence[Note], truths: int | None = None) -> list[Note]:
+def unanswered(plan: planner.Plan, notes: Sequence[Note]) -> list[Note]:
     """Return the notes; that on datums without predictions becomes a warning if there are many.
 
     Datums with ground truths count. Other warnings about missing datums come first.
-
-    Args:
-        truths: number of datums with ground truths; default from the facts of the note.
     """
     rule, kind = plan.does.unanswered, f"datums_without_{PREDICTIONS}"
     if rule is not None and not rule.leaves(plan.settings):
@@ -445,16 +511,32 @@ def unanswered(plan: planner.Plan, notes: Sequence[Note], truths: int | None = N
         if note.kind in _EXPLAINED:
             return [*notes]
         if note.kind == kind and note.facts:
-            n, of = note.facts["with_ground_truths"], truths or note.facts["ground_truths"]
+            n, of = note.facts["with_ground_truths"], note.facts["ground_truths"]
             many = n >= MANY * of and n > 0
             if many and rule is None:  # objects that are missed honestly are few in their datum
-                busy = note.facts.get("busy", 0)
-                many = n >= min(of, 2) and note.facts.get("busy_missing", 0) >= MANY * busy
+                many = n >= min(of, 2) and _busy_are_missing(note.facts.get("sizes", {}))
                 many |= note.facts.get("lost", 0) >= max(1, MANY * of)
             if many:
                 note = msgspec.structs.replace(note, message=note.message + way, warning=True)
         result.append(note)
     return result
+
+
+def _busy_are_missing(sizes: Mapping[str, Sequence[int]]) -> bool:
+    """Return whether a tenth of the datums with many ground truths lack predictions.
+
+    Many are as many as the median datum has, or more.
+
+    Args:
+        sizes: number of ground truths -> datums, and those of them without predictions.
+    """
+    if not sizes:
+        return True
+    size, datums, missing = np.array(sorted((int(n), *counts) for n, counts in sizes.items())).T
+    rank, total = datums.cumsum(), datums.sum()
+    middle = size[np.searchsorted(rank, [(total - 1) // 2, total // 2], side="right")].mean()
+    busy = size >= middle
+    return bool(missing[busy].sum() >= MANY * datums[busy].sum())
 
 
 _EXPLAINED = ("splits_without_predictions", "ids_hardly_meet")
@@ -487,11 +569,47 @@ def _run_facts(result: Result, tables: Tables | None, scored: datetime) -> dict[
         "fingerprint": result.plan.fingerprint,
         "inputs": inputs,
         "datums": result.n_datums,
+        "content": _content(result, tables),
         "recognised": result.recognised,
         **{name: fact() if callable(fact) else fact for name, fact in result.facts.items()},
         "scored": scored.isoformat(timespec="seconds"),
         "seconds": {step: round(value, 6) for step, value in result.seconds.items()},
     }
+
+
+_TABLE_OPTIONS = attrgetter(*TABLE_OPTIONS)
+
+
+def _digests(
+    tables: Mapping[str, pl.DataFrame], options: Options, given: Tables
+) -> Callable[[], Any]:
+    """Return a function for the digests of tables and options.
+
+    They take up to a third as long as a fast run. So rows of data frames, which the caller has, and
+    of small files are kept until digests are asked for; those of large files are computed at once.
+    """
+    sides = given.predictions, given.ground_truths
+    of_caller = all(one is None or isinstance(one, pl.DataFrame) for one in sides)
+    size = sum(map(pl.DataFrame.estimated_size, tables.values()))
+    later = Deferred(partial(_digests_now, tables, options))
+    own = {*map(type, _TABLE_OPTIONS(options))} != {type(None)}  # may change until then
+    if (of_caller or size <= tuning().undigested_bytes) and not own:
+        return partial(getattr, later, "value")
+    return dict(later.value).copy
+
+
+def _digests_now(tables: Mapping[str, pl.DataFrame], options: Options) -> Mapping[str, str]:
+    from .ingest.digests import digests_of
+
+    return digests_of(tables, options)
+
+
+def _content(result: Result, tables: Tables | None) -> dict[str, str]:
+    """Return the digests of a run; without those of datums and labels that came with a table."""
+    alone = {
+        name for name in ("datums", "labels") if tables is None or getattr(tables, name) is None
+    }
+    return {name: digest for name, digest in result.content().items() if name not in alone}
 
 
 def _page(result: Result) -> Paged:
@@ -525,6 +643,7 @@ def _card(
     return Scorecard(
         tallied=result.tallied,
         page=partial(_page, result),
+        content=partial(_content, result, tables),
         task=plan.task,
         dialect=plan.dialect.name,
         options=options,
@@ -575,7 +694,7 @@ def card_of_tallies(
     Args:
         threads: threads for computing frames.
         messages: notes of the run.
-        **fields: of :class:`~evalengine.plan.summary.Result`.
+        **fields: of :class:`~evalengine.evaluation.summary.Result`.
     """
     result = _summarised(plan, tallies, threads, wanted(options))
     result = msgspec.structs.replace(result, **fields)
@@ -734,8 +853,7 @@ def tallied_of(
     tallied = Tallied(plan, stored.load(path, again=again), workers)
     if not (card.folder / OWN_FILE).is_file():
         return tallied
-    values = planner.make_plan(own_values.options_of(card.options, card.task, own), own_values.TASK)
-    values = own_values.with_ranges(values, own)
+    values = own_values.plan_of(card.options, card.task, own)
     of_own = Tallied(values, stored.load(card.folder / OWN_FILE, again=again), workers)
     return msgspec.structs.replace(tallied, own=of_own)
 
@@ -755,7 +873,9 @@ def keyed(tallied: Tallied, cluster: str | None) -> Tallied:
     rows = pl.Series(np.arange(len(datums), dtype=np.int64)) if datums.ids is None else datums.ids
     with_keys = msgspec.structs.replace(datums, keys=draw_keys(rows, datums.slices, cluster))
     tallies = msgspec.structs.replace(tallied.tallies, datums=with_keys)
-    return msgspec.structs.replace(tallied, tallies=tallies)
+    options = tallied.plan.options.replace(cluster=cluster)
+    plan = msgspec.structs.replace(tallied.plan, options=options)
+    return msgspec.structs.replace(tallied, plan=plan, tallies=tallies)
 
 
 def intervals_of(options: Options) -> Wanted:
@@ -768,11 +888,11 @@ def intervals_of(options: Options) -> Wanted:
     asked = wanted(options.replace(draws=DRAWS if options.draws is None else options.draws))
     assert asked is not None
     if asked.method is not None:
-        raise OptionError(
-            f"{option('method', asked.method)}: findings have intervals of one kind; omit it.",
+        raise invalid(
+            "method",
+            asked.method,
+            "findings have intervals of one kind; omit it.",
             code="option_unread",
-            option="method",
-            value=asked.method,
         )
     return asked
 
@@ -782,7 +902,7 @@ def hits_at(settings: Any) -> dict[str, Any]:
     at = getattr(settings, "pr_curve_iou_threshold", None)
     if at is None:
         return {"iou_threshold": None}
-    return {"iou_threshold": settings.told(at), "by_distance": settings.by_distance}
+    return {"iou_threshold": settings.in_user_unit(at), "by_distance": settings.by_distance}
 
 
 def own_ious(settings: Any, labels: pl.Series, at: Any, way: str) -> list[str]:
@@ -790,11 +910,11 @@ def own_ious(settings: Any, labels: pl.Series, at: Any, way: str) -> list[str]:
     thresholds: dict[str, float] = getattr(settings, "label_ious", {})
     present = {*labels.cast(pl.String)}
     notes = []
-    for iou in sorted({settings.told(one) for one in thresholds.values()} - {at}):
+    for iou in sorted({settings.in_user_unit(one) for one in thresholds.values()} - {at}):
         names = [
             name
             for name, one in thresholds.items()
-            if settings.told(one) == iou and name in present
+            if settings.in_user_unit(one) == iou and name in present
         ]
         if names:
             value = [iou] if way == "iou_thresholds" else iou

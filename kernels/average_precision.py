@@ -254,8 +254,9 @@ def sample_precision(
 # Interpolated average precision and true positives under the weights of many resamples, stored side
 # by side: the same two passes, with each row visited once for a block of resamples.
 # The second pass subtracts the additions of the first, from the worst row up, so rows in several
-# files need only be read in order and then in the opposite order. Counts are whole numbers in
-# doubles, and additions follow the order of the rows, so blocks do not change results.
+# files need only be read in order and then in the opposite order. Counts are integers of 32 bits,
+# of which twice as many are added at once as of doubles, and additions of precision follow the
+# order of the rows, so blocks do not change results.
 
 
 class Rows(NamedTuple):
@@ -279,9 +280,9 @@ class Rows(NamedTuple):
 class Counted(NamedTuple):
     """Counts of the first pass, which the second subtracts again, of b resamples."""
 
-    plain: Array  # float64 [s, a, b], false positives of rows without a match, by area range
-    wrong: Array  # float64 [s, t * a, b], other false positives
-    right: Array  # float64 [s, m, t * a, b], true positives of rank below a cap, not the previous
+    plain: Array  # int32 [s, a, b], false positives of rows without a match, by area range
+    wrong: Array  # int32 [s, t * a, b], other false positives
+    right: Array  # int32 [s, m, t * a, b], true positives of rank below a cap, not the previous
 
     def within(self, first: int, last: int) -> tuple[Any, ...]:
         return tuple(array[first:last] for array in self)
@@ -291,9 +292,9 @@ def nothing_counted(n_segments: int, shape: tuple[int, int], n_caps: int, n_draw
     """Counts before the first pass."""
     size = shape[0] * shape[1]
     return Counted(
-        np.zeros((n_segments, shape[1], n_draws)),
-        np.zeros((n_segments, size, n_draws)),
-        np.zeros((n_segments, n_caps, size, n_draws)),
+        np.zeros((n_segments, shape[1], n_draws), np.int32),
+        np.zeros((n_segments, size, n_draws), np.int32),
+        np.zeros((n_segments, n_caps, size, n_draws), np.int32),
     )
 
 
@@ -362,38 +363,29 @@ def _down(
                         out[d] += w[d]
 
 
-@inner
-def _reach(
-    right: Array, positives: Array, levels: Array, even: bool, integer_grid: bool, out: Array
-) -> None:
-    """Count the recall levels that the true positives of each resample reach."""
+class Grid(NamedTuple):
+    """Recall levels of resamples: from 0 to 1 in even steps, of any rounding."""
+
+    last: float  # number of steps
+    middle: float  # levels above are computed from 1 downwards, as MATLAB does
+    top: float  # highest level; infinite for the area, whose levels are the true positives
+    first: float  # number of levels that the first true positive reaches
+    factor: float  # of the recall; above 1 to reach levels that rounding would miss
+
+
+def grid_of(levels: Array, *, integer_grid: bool) -> Grid | None:
+    """The grid of recall levels, see :func:`sample_precision`; None if there is none."""
     last = levels.size - 1
     if last < 0:
-        for d in range(out.size):
-            out[d] = right[d]
-        return
+        return Grid(1.0, np.inf, np.inf, 0.0, 1.0)
     if integer_grid:
-        for d in range(out.size):
-            level = np.floor(right[d] * last / positives[d])
-            level = level if level < last else float(last)
-            out[d] = level + 1.0 if right[d] > 0.0 else 0.0
-        return
-    if not even:  # looked up, which takes half as long again
-        for d in range(out.size):
-            recall = right[d] / positives[d]
-            at = min(int(recall * last), last)
-            at += 1 if at < last and levels[at + 1] <= recall else 0
-            at -= 1 if levels[at] > recall else 0
-            out[d] = at + 1.0 if right[d] > 0.0 else 0.0
-        return
-    step = 1.0 / last
-    for d in range(out.size):
-        recall = right[d] / positives[d]
-        level = np.floor(recall * last)  # of which rounding may have made the next one
-        level += 1.0 if (level + 1.0) * step <= recall else 0.0
-        level -= 1.0 if level * step > recall else 0.0
-        level = level if level < last else float(last)
-        out[d] = level + 1.0 if right[d] > 0.0 else 0.0
+        return Grid(last, np.inf, last, 1.0, 1.0 + 2.0**-50)
+    up = np.arange(levels.size) * (1.0 / last)
+    for middle in (np.inf, last / 2):
+        down = np.arange(levels.size) > middle
+        if (levels == np.where(down, 1.0 - up[::-1], up)).all():
+            return Grid(last, middle, last, 1.0, 1.0)
+    return None
 
 
 @kernel
@@ -411,12 +403,10 @@ def _up(
     n_areas: int,
     cap: int,
     positives: F64,
-    levels: F64,
-    even: bool,
-    integer_grid: bool,
+    grid: tuple[float, float, float, float, float],
     epsilon: float,
     reached: Array,
-    fresh: Array,
+    higher: Array,
     plain: Array,
     wrong: Array,
     right: Array,
@@ -429,10 +419,9 @@ def _up(
     of_area = ~np.uint64(0) >> np.uint64(64 - n_thresholds)
     lows = _lows(n_thresholds, n_areas)
     n_draws = weights.shape[1]
+    last, middle, top, at_first, factor = grid
+    step = 1.0 / last
     for s in range(begin.size):
-        for v in range(n_variants):
-            n = positives[s, v // n_thresholds]
-            _reach(right[s, v], n, levels, even, integer_grid, reached[v])
         for i in range(end[s] - 1, begin[s] - 1, -1):
             r = order[i]
             if rank[r] >= cap or (left_out.size > 0 and left_out[r]):
@@ -454,20 +443,38 @@ def _up(
                     a = v // n_thresholds
                     tp, bad, far, best = right[s, v], wrong[s, v], plain[s, a], envelope[s, v]
                     # Loops with one result each: the compiler vectorises resamples only in these.
-                    # A resample without the row's datum does not change: at the same number of true
-                    # positives,
-                    # the previous true positive had fewer false ones before it.
+                    # A rise of the envelope counts for all levels reached up to here. In a resample
+                    # without the row's datum it rises less than at the previous true positive,
+                    # which reaches the same levels and has fewer false ones before it.
                     for d in range(n_draws):
-                        p = tp[d] / (tp[d] + (bad[d] + far[d]) + epsilon)
-                        best[d] = p if p > best[d] else best[d]
+                        p = float(tp[d]) / (float(np.int32(tp[d] + bad[d] + far[d])) + epsilon)
+                        higher[d] = p if p > best[d] else best[d]
+                    rises = 0
+                    for d in range(n_draws):
+                        rises += higher[d] > best[d]
+                    if rises == 0:  # in no resample of the block: levels need not be counted
+                        for d in range(n_draws):
+                            tp[d] -= w[d]
+                        continue
+                    n = positives[s, a]
+                    for d in range(n_draws):
+                        recall = float(tp[d]) / n[d] * factor
+                        level = np.floor(recall * last)  # rounding may have made the next one of it
+                        higher_one, same = (level + 1.0) * step, level * step
+                        if level + 1.0 > middle:
+                            higher_one = 1.0 - (last - level - 1.0) * step
+                        if level > middle:
+                            same = 1.0 - (last - level) * step
+                        level += 1.0 if higher_one <= recall else 0.0
+                        level -= 1.0 if same > recall else 0.0
+                        reached[d] = (level if level < top else top) + at_first
+                    out = total[s, v]
+                    for d in range(n_draws):
+                        out[d] += reached[d] * (higher[d] - best[d])
+                    for d in range(n_draws):
+                        best[d] = higher[d]
                     for d in range(n_draws):
                         tp[d] -= w[d]
-                    _reach(tp, positives[s, a], levels, even, integer_grid, fresh)
-                    out, before = total[s, v], reached[v]
-                    for d in range(n_draws):
-                        out[d] += best[d] * (before[d] - fresh[d])
-                    for d in range(n_draws):
-                        before[d] = fresh[d]
                 elif (missed >> np.uint64(v)) & one:
                     bad = wrong[s, v]
                     for d in range(n_draws):
@@ -508,10 +515,9 @@ def walk_up(
     shape: tuple[int, int],
     cap: int,
     positives: Array,
-    levels: Array,
+    grid: Grid,
     held: tuple[Array, Array, Array, Array, Array],
     *,
-    integer_grid: bool,
     epsilon: float,
 ) -> None:
     """Add up interpolated precision over recall levels, or all true positives.
@@ -520,26 +526,21 @@ def walk_up(
         rows: rows of :func:`walk_down`; of several parts the one with the worst scores first.
         weights: weights of :func:`walk_down`.
         cap: the last of its caps.
-        positives: float64 [s, a, b], ground truths that are not ignored; 1 if there are none.
-        levels: next to 0, 1 / (r - 1), ..., 1.
-        held: float64 each, written: plain and wrong as the first pass counted them, and right [s, t
-            * a, b], its true positives under all caps, all of which are subtracted again; envelope
-            [s, t * a, b], zeros; sums of precision, zeros.
+        positives: float64 [s, a, b], ground truths that are not ignored; 1 if there are none, and
+            for the area.
+        held: written: plain and wrong as the first pass counted them, and right int32 [s, t * a,
+            b], its true positives under all caps, all of which are subtracted again; envelope
+            float64 [s, t * a, b], zeros; sums of precision, zeros.
     """
-    even = bool((levels == np.arange(levels.size) * (1 / max(1, levels.size - 1))).all())
-    shape_of_draws = shape[0] * shape[1], weights.shape[1]
     given: tuple[Any, ...] = (
         *rows.within(first, last),
         weights,
         *shape,
         cap,
         positives[first:last],
-        levels,
-        even,
-        integer_grid,
+        grid,
         epsilon,
-        np.empty(shape_of_draws),
-        np.empty(shape_of_draws[1]),
+        *np.empty((2, weights.shape[1])),
         *(array[first:last] for array in held),
     )
     _up(*given)

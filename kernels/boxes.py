@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .jit import F32, F64, I8, I32, I64, Array, Bools, frozen, inner, kernel
+from .sums import row_sum
 
 # IoU of axis-aligned boxes on closed real coordinates, without added pixels or epsilon. Against a
 # crowd region it is intersection / detection area. Source: pycocotools ``bbIou``.
@@ -754,7 +755,6 @@ def rotated_ious(
 # Source: pycocotools ``COCOeval.computeOks``.
 
 _TINY = 2.0**-52
-_SUM_BLOCK = 128  # numbers that NumPy adds up without halving
 
 
 class PersonRows(NamedTuple):
@@ -922,32 +922,6 @@ def oks_exponents(
     return start, values
 
 
-@inner
-def _block_sum(values: Array, first: int, n: int) -> float:
-    """Sum of at most 128 numbers: in order below eight, otherwise in eight running sums."""
-    if n < 8:
-        total = 0.0
-        for i in range(first, first + n):
-            total += values[i]
-        return total
-    r0, r1, r2, r3 = values[first], values[first + 1], values[first + 2], values[first + 3]
-    r4, r5, r6, r7 = values[first + 4], values[first + 5], values[first + 6], values[first + 7]
-    whole = n - n % 8
-    for i in range(first + 8, first + whole, 8):
-        r0 += values[i]
-        r1 += values[i + 1]
-        r2 += values[i + 2]
-        r3 += values[i + 3]
-        r4 += values[i + 4]
-        r5 += values[i + 5]
-        r6 += values[i + 6]
-        r7 += values[i + 7]
-    total = ((r0 + r1) + (r2 + r3)) + ((r4 + r5) + (r6 + r7))
-    for i in range(first + whole, first + n):
-        total += values[i]
-    return total
-
-
 @kernel
 def oks_means(start: Array, values: Array) -> Any:
     """Mean of each pair's numbers in the order of NumPy's pairwise sum, float64 [k]; NaN if empty.
@@ -957,34 +931,9 @@ def oks_means(start: Array, values: Array) -> Any:
         values: float64, the numbers.
     """
     out = np.empty(start.size - 1, np.float64)
-    # Stack of halves still to be added: begin, length, depth.
-    begin = np.empty(64, np.int64)
-    long = np.empty(64, np.int64)
-    depth = np.empty(64, np.int64)
-    sums = np.empty(64, np.float64)
-    level = np.empty(64, np.int64)
     for i in range(out.size):
         n = start[i + 1] - start[i]
-        begin[0], long[0], depth[0] = start[i], n, 0
-        waiting, done = 1, 0
-        while waiting > 0:
-            waiting -= 1
-            at, size, deep = begin[waiting], long[waiting], depth[waiting]
-            if size > _SUM_BLOCK:
-                half = size // 2
-                half -= half % 8
-                begin[waiting], long[waiting] = at + half, size - half
-                begin[waiting + 1], long[waiting + 1] = at, half
-                depth[waiting] = depth[waiting + 1] = deep + 1
-                waiting += 2
-                continue
-            sums[done], level[done] = _block_sum(values, at, size), deep
-            done += 1
-            while done > 1 and level[done - 1] == level[done - 2]:
-                sums[done - 2] += sums[done - 1]
-                level[done - 2] -= 1
-                done -= 1
-        out[i] = sums[0] / n
+        out[i] = row_sum(values, start[i], n) / n
     return out
 
 

@@ -9,6 +9,7 @@ Arguments of these names are the same everywhere:
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -194,53 +195,60 @@ _GOLDEN = 0x9E3779B97F4A7C15
 # so that the mean is 1 exactly; the variance is 1.00003.
 _COUNTS = (24109, 24110, 12055, 4018, 1004, 201, 33, 5, 1)
 MOST = len(_COUNTS) - 1
-_FIRST = tuple(sum(_COUNTS[: k + 1]) for k in range(MOST))
-"""First value that gives each of the weights 1, 2, ..."""
+_FLIP = 0x8000800080008000  # signs of four values: processors compare signed integers faster
+# First values that give the weights 1, 2, ..., with the sign flipped.
+_F1, _F2, _F3, _F4, _F5, _F6, _F7, _F8 = (np.cumsum(_COUNTS[:-1]) - 0x8000).astype(np.int16)
+_ROWS = 16  # keys whose words are made before they are compared: waiting for one key's costs more
+
+
+class Stream(NamedTuple):
+    """Source of the weights of a block of resamples; made by :func:`stream_of_draws`."""
+
+    seed: Any  # uint64
+    steps: Array  # uint64 [n], added to the state of a key to make its words
+    words: Array  # uint64 [rows, n], memory for the words of some keys
+    values: Array  # int16, the same as values
 
 
 @inner
-def draw_one(
-    key: Any, seed: Any, first_word: int, words: Array, values: Array, first: Array, out: Array
-) -> None:
-    """Weights of one key in a block of resamples; see :func:`state_of_draws`."""
-    state = mixed(key ^ seed)
-    for j in range(words.size):
-        words[j] = mixed(state + np.uint64(first_word + j + 1) * np.uint64(_GOLDEN))
-    # Comparisons of 16 bits are vectorised; table look-ups are not.
-    for d in range(out.size):
-        out[d] = values[d] >= first[0]
-    for k in range(1, first.size):
-        for d in range(out.size):
-            out[d] += values[d] >= first[k]
+def draw_rows(keys: Array, first: int, last: int, stream: Stream, out: Array) -> None:
+    """Write the weights of the keys [first, last) to ``out``, uint8 [last - first or more, b]."""
+    seed, steps, words, values = stream
+    flip = np.uint64(_FLIP)
+    for begin in range(first, last, words.shape[0]):
+        many = min(words.shape[0], last - begin)
+        for i in range(many):
+            state = mixed(keys[begin + i] ^ seed)
+            for j in range(words.shape[1]):
+                words[i, j] = mixed(state + steps[j]) ^ flip
+        for i in range(many):
+            for d in range(values.shape[1]):
+                v = values[i, d]
+                # One expression of comparisons with constants is vectorised; table look-ups are
+                # not. It is as wide as the values: to narrow each comparison costs more.
+                values[i, d] = (
+                    np.int16(v >= _F1) + np.int16(v >= _F2) + np.int16(v >= _F3)
+                    + np.int16(v >= _F4) + np.int16(v >= _F5) + np.int16(v >= _F6)
+                    + np.int16(v >= _F7) + np.int16(v >= _F8)
+                )  # fmt: skip
+        for i in range(many):
+            for d in range(out.shape[1]):
+                out[begin - first + i, d] = values[i, d]
 
 
 @kernel
-def _draw(
-    keys: U64, seed: Any, first_word: int, words: Array, values: Array, first: Array, out: Array
-) -> None:
-    # As draw_one, but not by it: rows of an array that are handed on cost three times as much.
-    golden = np.uint64(_GOLDEN)
-    for i in range(keys.size):
-        state = mixed(keys[i] ^ seed)
-        for j in range(words.size):
-            words[j] = mixed(state + np.uint64(first_word + j + 1) * golden)
-        for d in range(out.shape[1]):
-            out[i, d] = values[d] >= first[0]
-        for k in range(1, first.size):
-            for d in range(out.shape[1]):
-                out[i, d] += values[d] >= first[k]
+def _draw(keys: U64, stream: Any, out: Array) -> None:
+    draw_rows(keys, 0, keys.size, stream, out)
 
 
-def state_of_draws(seed: int, first: int, last: int) -> tuple[Any, int, Array, Array, Array]:
-    """Arguments of :func:`draw_one` other than the key.
-
-    These are the seed, the first word, memory for words, the same as 16-bit values, and the first
-    value of every weight.
-    """
+def stream_of_draws(seed: int, first: int, last: int) -> Stream:
+    """Source of the weights of resamples ``first`` to ``last``, a multiple of :data:`PER_WORD`."""
     assert first % PER_WORD == 0
-    words = np.empty(-(-(last - first) // PER_WORD), np.uint64)
+    word = np.arange(first // PER_WORD, -(-last // PER_WORD), dtype=np.uint64)
+    words = np.empty((_ROWS, word.size), np.uint64)
     seed_word = np.uint64(seed * 0xD1342543DE82EF95 & 0xFFFFFFFFFFFFFFFF)
-    return seed_word, first // PER_WORD, words, words.view("<u2"), np.array(_FIRST, np.uint16)
+    steps = (word + np.uint64(1)) * np.uint64(_GOLDEN)
+    return Stream(seed_word, steps, words, words.view("<i2"))
 
 
 def draw_weights(keys: Array, seed: int, first: int, last: int) -> Array:
@@ -250,7 +258,7 @@ def draw_weights(keys: Array, seed: int, first: int, last: int) -> Array:
         first: a multiple of :data:`PER_WORD`.
     """
     out = np.empty((keys.size, last - first), np.uint8)
-    _draw(keys, *state_of_draws(seed, first, last), out)
+    _draw(keys, stream_of_draws(seed, first, last), out)
     return out
 
 
@@ -386,6 +394,188 @@ def drawn_counts(datum: MaybeI32, cell: I64, values: MaybeMatrix, weights: U8, s
                 out = sums[c, j]
                 for d in range(n_draws):
                     out[d] += w[d]
+
+
+# Sums by distinct vectors: what datums add to all sums, as a hash; numbers of datums per vector in
+# resamples. A hash is the sum of the hashes of single rows, so that their order does not matter.
+# Hashes of 64 bits: the chance that two of a million distinct vectors are equal is below 1e-7.
+
+
+@kernel
+def hash_rows(
+    datum: MaybeI32,
+    cell: I64,
+    values: MaybeMatrix,
+    counts: bool,
+    turn: int,
+    hashes: Array,
+    total: Array,
+) -> None:
+    """Add rows to the hashes of their datums, and to the sums of their cells.
+
+    Args:
+        datum: as in :func:`drawn_sums`, as ``cell``.
+        values: float64 [m, c], of which NaN and 0 do not count; None for 1 each.
+        counts: every value that is not NaN counts 1.
+        turn: number of the sum.
+        hashes: uint64 [n_datums].
+        total: float64 [cells, c].
+    """
+    golden = np.uint64(_GOLDEN)
+    bits = values.view(np.uint64)
+    salt = mixed(np.uint64(turn) + golden)
+    for r in range(cell.size):
+        c = cell[r]
+        if c < 0:
+            continue
+        d = datum[r] if datum.size else r
+        for j in range(total.shape[1]):
+            word, value = np.uint64(1), 1.0
+            if values.size > 0:
+                value = values[r, j]
+                if value != value or (value == 0.0 and not counts):
+                    continue
+                word = np.uint64(1) if counts else bits[r, j]
+                value = 1.0 if counts else value
+            total[c, j] += value
+            place = np.uint64(c * total.shape[1] + j)
+            hashes[d] += mixed(mixed(place ^ salt) + word * golden)
+
+
+@kernel
+def class_counts(code: I32, keys: U64, first: int, out: Array) -> None:
+    """Count units per class, and find the smallest key of each and the unit that has it.
+
+    Args:
+        code: int32 [n], class of each unit.
+        keys: uint64 [n], a key per unit.
+        first: number of the first unit.
+        out: uint64 [3, classes].
+    """
+    out[0] = 0
+    for i in range(code.size):
+        k = code[i]
+        if out[0, k] == 0 or keys[i] < out[1, k]:
+            out[1, k] = keys[i]
+            out[2, k] = np.uint64(first + i)
+        out[0, k] += np.uint64(1)
+
+
+@inner
+def _uniform(state: Any, step: int) -> float:
+    """A number in (0, 1) of a key's stream."""
+    word = mixed(state + np.uint64(step) * np.uint64(_GOLDEN))
+    return (float(word >> np.uint64(12)) + 0.5) * 2.0**-52
+
+
+@inner
+def _poisson(mean: float, state: Any) -> float:
+    """Poisson variate: multiplication, or transformed rejection for means of 10 and more.
+
+    Source: W. Hoermann, "The transformed rejection method for generating Poisson random variables"
+    (1993), algorithm PTRS.
+    """
+    step = 0
+    if mean < 10.0:
+        limit, product, found = math.exp(-mean), 1.0, -1.0
+        while product > limit or found < 0.0:
+            step += 1
+            product *= _uniform(state, step)
+            found += 1.0
+        return found
+    b = 0.931 + 2.53 * math.sqrt(mean)
+    a = -0.059 + 0.02483 * b
+    inverse = math.log(1.1239 + 1.1328 / (b - 3.4))
+    surely = 0.9277 - 3.6224 / (b - 2.0)
+    log_mean = math.log(mean)
+    while True:
+        u, v = _uniform(state, step + 1) - 0.5, _uniform(state, step + 2)
+        step += 2
+        edge = 0.5 - abs(u)
+        k = math.floor((2.0 * a / edge + b) * u + mean + 0.43)
+        if edge >= 0.07 and v <= surely:
+            return k
+        if k < 0.0 or (edge < 0.013 and v > edge):
+            continue
+        density = k * log_mean - mean - math.lgamma(k + 1.0)
+        if math.log(v) + inverse - math.log(a / (edge * edge) + b) <= density:
+            return k
+
+
+@kernel
+def _poissons(keys: U64, units: I64, seed: Any, first: int, out: Array) -> None:
+    for i in range(keys.size):
+        state = mixed(keys[i] ^ seed)
+        mean = float(units[i])
+        for d in range(out.shape[1]):
+            own = mixed(state + np.uint64(first + d + 1) * np.uint64(_GOLDEN))
+            out[i, d] = _poisson(mean, own)
+
+
+def poisson_counts(keys: Array, units: Array, seed: int, first: int, last: int) -> Array:
+    """Number of units of each class in resamples, float64 [classes, last - first].
+
+    Args:
+        keys: uint64 [classes].
+        units: int64 [classes], units of each class: the mean.
+    """
+    out = np.empty((keys.size, last - first))
+    word = np.uint64((seed * 0xD1342543DE82EF95 + 0x632BE59BD9B4E019) & 0xFFFFFFFFFFFFFFFF)
+    _poissons(keys, units, word, first, out)
+    return out
+
+
+@kernel
+def _swapped_units(keys: U64, units: I64, seed: Any, first: int, out: Array) -> None:
+    for i in range(keys.size):
+        state = mixed(keys[i] ^ seed)
+        words, rest = units[i] // 64, np.uint64(units[i] % 64)
+        last = (np.uint64(1) << rest) - np.uint64(1)
+        for d in range(out.shape[1]):
+            own = mixed(state + np.uint64(first + d + 1) * np.uint64(_GOLDEN))
+            many = _ones(mixed(own) & last)
+            for j in range(words):
+                many += _ones(mixed(own + np.uint64(j + 1) * np.uint64(_GOLDEN)))
+            out[i, d] = many
+
+
+@inner
+def _ones(word: Any) -> Any:
+    """Number of bits that are set. Source: H. Warren, Hacker's Delight (2012), 5-1."""
+    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
+    word = (word & np.uint64(0x3333333333333333)) + (
+        (word >> np.uint64(2)) & np.uint64(0x3333333333333333)
+    )
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+def swap_counts(keys: Array, units: Array, seed: int, first: int, last: int) -> Array:
+    """Number of units of each class that are swapped, float64 [classes, last - first].
+
+    Each is binomial, exactly: one random bit per unit. Arguments as in :func:`poisson_counts`.
+    """
+    out = np.empty((keys.size, last - first))
+    word = np.uint64(~(seed * 0xD1342543DE82EF95 + 0x632BE59BD9B4E019) & 0xFFFFFFFFFFFFFFFF)
+    _swapped_units(keys, units, word, first, out)
+    return out
+
+
+@kernel
+def drawn_classes(of: I64, cell: I64, values: F64, drawn: F64, sums: Array) -> None:
+    """Add values times the number of units of their class in each resample.
+
+    Args:
+        of: int64 [m], class of each row.
+        cell: int64 [m].
+        values: float64 [m], on a grid.
+        drawn: float64 [classes, b].
+        sums: float64 [cells, b], added to.
+    """
+    for r in range(of.size):
+        value, w, out = values[r], drawn[of[r]], sums[cell[r]]
+        for d in range(out.size):
+            out[d] += value * w[d]
 
 
 # Slices by several conditions (column = value), at most one per column. A slice of the next level

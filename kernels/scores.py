@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .datums import draw_one, state_of_draws
+from .datums import MOST, Stream, draw_rows, stream_of_draws
 from .jit import F64, I32, I64, Array, frozen, inner, kernel
 from .sums import ExactSums, add_bits, nearest
 
@@ -708,259 +708,195 @@ def add_wins(score: F64, offset: int, tables: Tables, won: Array) -> None:
 
 
 # Areas under curves in many resamples at once: one pass over the sorted positives and negatives
-# adds up the weights of a block of resamples, stored side by side.
+# adds up the weights of a block of resamples, stored side by side. Weights are made in the order of
+# scores, a few rows at a time: to look them up by datum would miss the cache for every row.
+
+_CHUNK = 64  # rows whose weights are made at a time
 
 
 class Drawing(NamedTuple):
-    """Source of the weights of rows: weights of datums, or keys of rows."""
+    """Weights of rows in a block of resamples."""
 
     seed: int  # of the resamples
     first: int  # the first resample
     last: int  # one past the last
-    weights: Array | None  # uint8 [n_datums, b], or None
-    keys: Array | None  # uint64 [n], of every row, or None
+    keys: Array | None  # uint64 [n], of every row
+    given: tuple[Array, Array] | None = (
+        None  # instead: weights uint8 [n_datums, b], datum int32 [n]
+    )
+
+
+class _Source(NamedTuple):
+    """Scored rows and their weights in resamples."""
+
+    score: Array  # float64 [n]
+    own: Array  # float64 [n], weight of each row, or empty
+    keys: Array  # uint64 [n], or empty
+    weights: Array  # uint8 [n_datums, b], or [0, b] to make them from the keys
+    datum: Array  # int32 [n], or empty
+    stream: Stream
+
+
+@inner
+def _weigh(source: Any, first: int, last: int, out: Array) -> None:
+    """Write the weights of rows [first, last) to ``out``."""
+    weights, datum, own = source.weights, source.datum, source.own
+    if weights.shape[0] == 0:
+        draw_rows(source.keys, first, last, source.stream, out)
+    else:
+        for i in range(first, last):
+            given, made = weights[datum[i]], out[i - first]
+            for d in range(made.size):
+                made[d] = given[d]
+    if own.size:
+        for i in range(last - first):
+            for d in range(out.shape[1]):
+                out[i, d] *= own[first + i]
+
+
+@kernel
+def _won(
+    p_start: I64,
+    p_stop: I64,
+    n_start: I64,
+    n_stop: I64,
+    source: Any,
+    filled: Array,
+    memory: Array,
+    won: Array,
+    hits: Array,
+    others: Array,
+) -> None:
+    score, chunk, other_chunk = source.score, filled[0], filled[1]
+    here, beside = memory[0], memory[1]
+    for s in range(p_start.size):
+        out, right, below = won[s], hits[s], others[s]
+        i, j = p_start[s], n_start[s]
+        i_begin, i_end, j_begin, j_end = i, i, j, j
+        while i < p_stop[s] or j < n_stop[s]:
+            at = score[i] if i < p_stop[s] else np.inf
+            for d in range(here.size):
+                here[d] = 0.0
+            while i < p_stop[s] and score[i] == at:
+                if i == i_end:
+                    i_begin, i_end = i, min(i + chunk.shape[0], p_stop[s])
+                    _weigh(source, i_begin, i_end, chunk)
+                for d in range(here.size):
+                    here[d] += chunk[i - i_begin, d]
+                i += 1
+            for d in range(beside.size):
+                beside[d] = 0.0
+            while j < n_stop[s] and score[j] <= at:
+                if j == j_end:
+                    j_begin, j_end = j, min(j + other_chunk.shape[0], n_stop[s])
+                    _weigh(source, j_begin, j_end, other_chunk)
+                if score[j] < at:
+                    for d in range(below.size):
+                        below[d] += other_chunk[j - j_begin, d]
+                else:
+                    for d in range(beside.size):
+                        beside[d] += other_chunk[j - j_begin, d]
+                j += 1
+            for d in range(out.size):
+                out[d] += float(here[d]) * (float(below[d]) + float(beside[d]) / 2)
+            for d in range(out.size):
+                right[d] += here[d]
+                below[d] += beside[d]
+
+
+@kernel
+def _precise(
+    p_start: I64,
+    p_stop: I64,
+    n_start: I64,
+    n_stop: I64,
+    source: Any,
+    filled: Array,
+    memory: Array,
+    total: Array,
+    hits: Array,
+    others: Array,
+) -> None:
+    score, chunk, other_chunk = source.score, filled[0], filled[1]
+    here = memory[0]
+    for s in range(p_start.size):
+        out, right, wrong = total[s], hits[s], others[s]
+        i, j = p_stop[s], n_stop[s]  # one past the next row
+        i_begin, j_begin = i, j
+        while i > p_start[s] or j > n_start[s]:
+            at = score[i - 1] if i > p_start[s] else -np.inf
+            while j > n_start[s] and score[j - 1] >= at:
+                if j == j_begin:
+                    j_begin = max(j - other_chunk.shape[0], n_start[s])
+                    _weigh(source, j_begin, j, other_chunk)
+                j -= 1
+                for d in range(wrong.size):
+                    wrong[d] += other_chunk[j - j_begin, d]
+            for d in range(here.size):
+                here[d] = 0.0
+            while i > p_start[s] and score[i - 1] == at:
+                if i == i_begin:
+                    i_begin = max(i - chunk.shape[0], p_start[s])
+                    _weigh(source, i_begin, i, chunk)
+                i -= 1
+                for d in range(here.size):
+                    here[d] += chunk[i - i_begin, d]
+            for d in range(out.size):
+                right[d] += here[d]
+                n = float(right[d])
+                share = n / (n + float(wrong[d]))  # if it is 0 / 0, ``here`` is 0
+                out[d] += float(here[d]) * share if here[d] > 0 else 0.0
 
 
 Side = tuple[Array, Array]
 """Starts and stops of the segments of positives, or of negatives, int64 [s]."""
 
 
-@inner
-def _clear(sums: Array) -> None:
-    for d in range(sums.size):
-        sums[d] = 0.0
-
-
-@inner
-def _weights_of(
-    i: int,
-    datum: Array,
-    weights: Array,
-    keys: Any,
-    seed: Any,
-    first_word: int,
-    words: Array,
-    values: Array,
-    first: Array,
-    made: Array,
+def _drawn(
+    pass_over: Any,
+    positives: Side,
+    negatives: Side,
+    score: Array,
+    own: Array | None,
+    drawing: Drawing,
 ) -> Array:
-    """Weights of a row in all resamples, of its datum or its key.
-
-    The choice is made at compile time: ``keys`` is None or an array.
-    """
-    if keys is None:
-        return weights[datum[i]]
-    draw_one(keys[i], seed, first_word, words, values, first, made)
-    return made
-
-
-@inner
-def _gather(
-    i: int,
-    stop: int,
-    at: float,
-    score: Array,
-    datum: Array,
-    own: Array,
-    weights: Array,
-    keys: Any,
-    seed: Any,
-    first_word: int,
-    words: Array,
-    values: Array,
-    first: Array,
-    made: Array,
-    out: Array,
-) -> int:
-    """Add the weights of the rows from ``i`` on that score ``at``; return the next row."""
-    while i < stop and score[i] == at:
-        w = _weights_of(i, datum, weights, keys, seed, first_word, words, values, first, made)
-        if own.size:
-            for d in range(out.size):
-                out[d] += own[i] * w[d]
-        else:
-            for d in range(out.size):
-                out[d] += w[d]
-        i += 1
-    return i
-
-
-@kernel
-def _won(
-    p_start: Array,
-    p_stop: Array,
-    n_start: Array,
-    n_stop: Array,
-    score: Array,
-    datum: Array,
-    own: Array,
-    weights: Array,
-    keys: Any,
-    seed: Any,
-    first_word: int,
-    words: Array,
-    values: Array,
-    first: Array,
-    made: Array,
-    here: Array,
-    beside: Array,
-    below: Array,
-    won: Array,
-) -> None:
-    for s in range(p_start.size):
-        out = won[s]
-        _clear(below)
-        j = n_start[s]
-        i = p_start[s]
-        while i < p_stop[s]:
-            at = score[i]
-            while j < n_stop[s] and score[j] < at:
-                w = _weights_of(
-                    j, datum, weights, keys, seed, first_word, words, values, first, made
-                )
-                if own.size:
-                    for d in range(below.size):
-                        below[d] += own[j] * w[d]
-                else:
-                    for d in range(below.size):
-                        below[d] += w[d]
-                j += 1
-            if j < n_stop[s] and score[j] == at:
-                _clear(here)
-                _clear(beside)
-                i = _gather(
-                    i,
-                    p_stop[s],
-                    at,
-                    score,
-                    datum,
-                    own,
-                    weights,
-                    keys,
-                    seed,
-                    first_word,
-                    words,
-                    values,
-                    first,
-                    made,
-                    here,
-                )
-                j = _gather(
-                    j,
-                    n_stop[s],
-                    at,
-                    score,
-                    datum,
-                    own,
-                    weights,
-                    keys,
-                    seed,
-                    first_word,
-                    words,
-                    values,
-                    first,
-                    made,
-                    beside,
-                )
-                for d in range(out.size):
-                    out[d] += here[d] * (below[d] + beside[d] / 2)
-                    below[d] += beside[d]
-            else:
-                w = _weights_of(
-                    i, datum, weights, keys, seed, first_word, words, values, first, made
-                )
-                if own.size:
-                    for d in range(out.size):
-                        out[d] += own[i] * w[d] * below[d]
-                else:
-                    for d in range(out.size):
-                        out[d] += w[d] * below[d]
-                i += 1
-
-
-@kernel
-def _precise(
-    p_start: Array,
-    p_stop: Array,
-    n_start: Array,
-    n_stop: Array,
-    score: Array,
-    datum: Array,
-    own: Array,
-    weights: Array,
-    keys: Any,
-    seed: Any,
-    first_word: int,
-    words: Array,
-    values: Array,
-    first: Array,
-    made: Array,
-    here: Array,
-    right: Array,
-    wrong: Array,
-    total: Array,
-) -> None:
-    for s in range(p_start.size):
-        out = total[s]
-        _clear(right)
-        _clear(wrong)
-        i, j = p_stop[s] - 1, n_stop[s] - 1
-        while i >= p_start[s]:
-            at = score[i]
-            _clear(here)
-            while j >= n_start[s] and score[j] >= at:
-                w = _weights_of(
-                    j, datum, weights, keys, seed, first_word, words, values, first, made
-                )
-                for d in range(wrong.size):
-                    wrong[d] += (own[j] if own.size else 1.0) * w[d]
-                j -= 1
-            while i >= p_start[s] and score[i] == at:
-                w = _weights_of(
-                    i, datum, weights, keys, seed, first_word, words, values, first, made
-                )
-                for d in range(here.size):
-                    here[d] += (own[i] if own.size else 1.0) * w[d]
-                i -= 1
-            for d in range(out.size):
-                right[d] += here[d]
-                if here[d] > 0:
-                    out[d] += here[d] * (right[d] / (right[d] + wrong[d]))
-
-
-Rows = tuple[Array, Array, Array | None]
-"""Score float64 [n], datum int32 [n] and weight float64 [n] of each row, or None."""
-
-
-def _inputs(positives: Side, negatives: Side, rows: Rows, drawing: Drawing) -> tuple[Any, ...]:
-    score, datum, own = rows
-    bounds = (frozen(bound, np.int64) for bound in (*positives, *negatives))
-    beside = np.zeros(0) if own is None else own
-    n_draws = drawing.last - drawing.first
-    weights = np.zeros((0, n_draws), np.uint8) if drawing.weights is None else drawing.weights
-    keys = None if drawing.keys is None else frozen(drawing.keys, np.uint64)
-    return (
-        *bounds,
+    seed, first, last, keys, given = drawing
+    n_draws = last - first
+    weights, datum = (np.zeros((0, n_draws)), np.zeros(0)) if given is None else given
+    source = _Source(
         frozen(score, np.float64),
-        frozen(datum, np.int32),
-        frozen(beside, np.float64),
+        frozen(np.zeros(0) if own is None else own, np.float64),
+        frozen(np.zeros(0) if keys is None else keys, np.uint64),
         frozen(weights, np.uint8),
-        keys,
-        *state_of_draws(drawing.seed, drawing.first, drawing.last),
-        np.empty(n_draws, np.uint8),
-        *np.zeros((3, n_draws)),
+        frozen(datum, np.int32),
+        stream_of_draws(seed, first, last),
     )
+    # More integers of 32 bits than doubles are added at once.
+    few = own is None and score.size * MOST <= np.iinfo(np.int32).max
+    kind, dtype = (np.uint8, np.int32) if few else (np.float64, np.float64)
+    filled, memory = np.empty((2, _CHUNK, n_draws), kind), np.zeros((2, n_draws), dtype)
+    hits, others = np.zeros((2, positives[0].size, n_draws), dtype)
+    sums = np.zeros(hits.shape)
+    pass_over(*positives, *negatives, source, filled, memory, sums, hits, others)
+    return np.stack([sums, hits, others])
 
 
-def drawn_wins(positives: Side, negatives: Side, rows: Rows, drawing: Drawing) -> Array:
-    """Weight of the pairs that positives win, ties counting half, per resample, float64 [s, b]."""
-    out = np.zeros((positives[0].size, drawing.last - drawing.first))
-    _won(*[*_inputs(positives, negatives, rows, drawing), out])
-    return out
+def drawn_wins(
+    positives: Side, negatives: Side, score: Array, own: Array | None, drawing: Drawing
+) -> Array:
+    """Weight of the pairs that positives win, ties counting half, per resample.
+
+    Args:
+        own: float64 [n], weight of each row, or None.
+
+    Returns:
+        float64 [3, s, b]: these, and the weights of positives and of negatives.
+    """
+    return _drawn(_won, positives, negatives, score, own, drawing)
 
 
-def drawn_precisions(positives: Side, negatives: Side, rows: Rows, drawing: Drawing) -> Array:
-    """Sums of weights of positives times the precision down to their score, float64 [s, b]."""
-    out = np.zeros((positives[0].size, drawing.last - drawing.first))
-    _precise(*[*_inputs(positives, negatives, rows, drawing), out])
-    return out
+def drawn_precisions(
+    positives: Side, negatives: Side, score: Array, own: Array | None, drawing: Drawing
+) -> Array:
+    """Sums of weights of positives times the precision down to their score; as drawn_wins."""
+    return _drawn(_precise, positives, negatives, score, own, drawing)

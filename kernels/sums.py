@@ -526,7 +526,9 @@ def _place_sides(
         if cell[i] >= 0 and (weight.size == 0 or weight[i] > 0.0):
             place = at[cell[i]]
             at[cell[i]] = place + 1
-            own[0, place], own[1, place] = target[i], prediction[i]
+            own[0, place] = target[i]
+            if own.shape[0] > 1:
+                own[1, place] = prediction[i]
 
 
 def by_cell(cell: Array, weight: Array | None, n_cells: int) -> tuple[Array, Array]:
@@ -553,13 +555,13 @@ def sides_by_cell(
 
     Returns:
         int64 [cells + 1], offsets of the rows of each cell; targets and predictions, float64 [2,
-        m].
+        m]. If both are the same array, they are placed once.
     """
     start = np.zeros(n_cells + 1, np.int64)
     _count_rows(cell, weight, start)
-    own = np.empty((2, start[-1]))
+    own = np.empty((1 if prediction is target else 2, start[-1]))
     _place_sides(cell, weight, start[:-1].copy(), target, prediction, own)
-    return start, own
+    return start, np.broadcast_to(own, (2, start[-1]))
 
 
 @inner

@@ -9,18 +9,24 @@ from .datums import (
     Level,
     Scoring,
     by_bucket,
+    class_counts,
     count_tiny,
     draw_weights,
+    drawn_classes,
     drawn_counts,
     drawn_sums,
     hash_codes,
     hash_integers,
+    hash_rows,
     hash_texts,
     join_slices,
     largest_of_cells,
     measure_slices,
+    poisson_counts,
     swap_bits,
+    swap_counts,
 )
+from .digests import add_floats, add_integers, hash_bytes, hash_lists, sum_rows
 from .json import powers_of_five, scan_rows
 from .label_maps import colour_ids
 from .labels import majority_order, match_labels, pooled_blocks
@@ -72,9 +78,19 @@ def inputs() -> None:
     drawn_counts(None, np.zeros(4), None, weights, sums)
     largest_of_cells(np.zeros(4), np.zeros(4), np.zeros(1), np.zeros(1))
     count_tiny(np.zeros(4), np.zeros(4), np.zeros(1), np.zeros(1))
+    hash_rows(None, np.zeros(4), None, False, 0, hashes.copy(), np.zeros((1, 1)))
+    class_counts(np.zeros(4), hashes, 0, np.zeros((3, 1), np.uint64))
+    poisson_counts(hashes, value, 0, 0, 4)
+    swap_counts(hashes, value, 0, 0, 4)
+    drawn_classes(value, np.zeros(4), np.ones(4), np.zeros((4, 4)), np.zeros((1, 4)))
     item, ones = value[:2], np.ones(2)
     level = Level(item[:, None], item, item + 1, ones, ones, ones)
     grown = join_slices(0, 2, level, item, Scoring(4.0, 1.0, 1.0, 1, 1.0, 0.0))
+    add_integers(hashes, np.zeros(0, np.bool_), 0, hashes.copy())
+    add_floats(ones, np.zeros(0, np.bool_), 0, hashes.copy())
+    hash_bytes(np.array([0, 1]), np.zeros(1, np.uint8), hashes.copy()[:1])
+    hash_lists(np.array([0, 1]), hashes, hashes.copy()[:1])
+    sum_rows(hashes, np.zeros(2, np.uint64))
     measure_slices(np.stack((value, value)), np.zeros(4), np.ones(4), item, item[:, None], *grown)
 
 
@@ -97,12 +113,11 @@ def scores() -> None:
     pair_wins((value[:1], value[1:2]), (value[1:2], value[3:]), score)
     best_of_blocks(score, 0, 2, np.zeros(2, np.int32), np.zeros(2))
     count_reaching(score, 0, 2, score, np.zeros((2, 4), np.int64))
-    side, rows = (value[:1], value[2:3]), (score, code, None)
-    drawing = Drawing(
-        0, 0, 4, None, np.zeros(4, np.uint64)
-    )  # scores in files have keys next to them
-    drawn_wins(side, side, rows, drawing)
-    drawn_precisions(side, side, rows, drawing)
+    side = value[:1], value[2:3]
+    drawing = Drawing(0, 0, 4, np.zeros(4, np.uint64))
+    for own in (None, score):  # sums are of integers, or of doubles
+        drawn_wins(side, side, score, own, drawing)
+        drawn_precisions(side, side, score, own, drawing)
     add_wins(score, 0, place_table(np.array([0, 2, 4]), score), np.zeros(2, np.int64))
 
 

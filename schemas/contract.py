@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Split a list of names at blanks."""
+    return tuple(text.split())
+
 
 # The tasks, by name.
 
-NAMES = (
-    "classification",
-    "detection",
-    "retrieval",
-    "segmentation",
-    "panoptic",
-    "tracking",
-    "text",
-    "judged",
-    "regression",
-    "values",
-    "preferences",
+NAMES = words(
+    "classification detection retrieval segmentation panoptic tracking text judged regression"
+    " values preferences spans agents"
 )
 
 
@@ -27,6 +26,8 @@ PREDICTIONS = "predictions"
 GROUND_TRUTHS = "ground_truths"
 TABLE = "table"
 """Role of a single table that contains both sides."""
+REGION_TABLE = "regions"
+"""Role of a table of regions in which nothing counts."""
 TRAINING = "training"
 """Role of a model's training data, for numbers relative to it."""
 HUMAN = "human"
@@ -73,6 +74,7 @@ class Column(msgspec.Struct, frozen=True):
         sliced: read only if slices, clusters or metrics request it.
         steps: power of the steps of a training series of which it is the mean; 0 for other columns.
         lacking: meaning of its nulls, if the user's table has no such column.
+        repeats: tells apart rows that repeat a key on purpose.
     """
 
     name: str
@@ -96,6 +98,21 @@ class Column(msgspec.Struct, frozen=True):
     sliced: bool = False
     steps: int = 0
     lacking: str = ""
+    repeats: bool = False
+
+
+class OfMetrics(msgspec.Struct, frozen=True):
+    """Other columns of a table, if all requested metrics have such names.
+
+    Attributes:
+        names: regular expression of the names.
+        required: columns that are required, next to that of datums.
+        optional: names of the optional columns that remain.
+    """
+
+    names: str
+    required: tuple[Column, ...]
+    optional: tuple[str, ...] = ()
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -146,6 +163,12 @@ class Table(msgspec.Struct, frozen=True):
         as_written: dialects that compare unmodified corners of Pascal VOC files.
         unpivoted: columns replaced by the option ``value_columns``, if rows have a column per
             metric.
+        of_metrics: columns of tables for some metrics.
+        decided_by: options that identify the task.
+        of_calls: column of tool calls -> further names, which no other task reads of such columns.
+        tags: columns of lists of tags, all of them needed; a table that has them is replaced by
+            tables of spans.
+        readings: dialect -> how it reads tags.
     """
 
     task: str
@@ -180,6 +203,11 @@ class Table(msgspec.Struct, frozen=True):
     found_by: tuple[str, ...] = ()
     as_written: tuple[str, ...] = ()
     unpivoted: tuple[str, ...] = ()
+    of_metrics: tuple[OfMetrics, ...] = ()
+    decided_by: tuple[str, ...] = ()
+    of_calls: Mapping[str, tuple[str, ...]] = {}
+    tags: tuple[str, ...] = ()
+    readings: Mapping[str, str] = {}
     made_of: str = ""
     made_by: tuple[str, str] = ("", "")
 
@@ -201,22 +229,13 @@ DATUM_ID = Column(
     "id",
     "Which image, document or row this belongs to.",
     ("image_id", "imageid", "img_id", "datum", "datum_uid", "image", "file_name", "filename"),
+    kin=("image_path", "img_path", "file_path"),
 )
 LABEL_VALUE = Column(
     "label_value",
     "id",
     "The class.",
-    (
-        "category_id",
-        "label",
-        "class",
-        "category",
-        "class_name",
-        "category_name",
-        "class_id",
-        "label_id",
-        "name",
-    ),
+    words("category_id label class category class_name category_name class_id label_id name"),
 )
 LABEL_KEY = Column(
     "label_key", "text", "The kind of label, if there are several; 'label' if absent.", ()
@@ -448,22 +467,9 @@ DATUM_ROW = Column(
     "datum_id",
     "id",
     "The datum.",
-    (
-        "image_id",
-        "imageid",
-        "img_id",
-        "datum",
-        "datum_uid",
-        "image",
-        "query_id",
-        "qid",
-        "query-id",
-        "q_id",
-        "topic_id",
-        "topic",
-        "queryid",
-        "question_id",
-        "id",
+    words(
+        "image_id imageid img_id datum datum_uid image query_id qid query-id q_id topic_id topic"
+        " queryid question_id id"
     ),
     unique=True,
 )

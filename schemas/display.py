@@ -34,12 +34,14 @@ class Cell(NamedTuple):
         value: number to sort by; None to sort by ``text``.
         state: ``best`` or the reading, for styling; may be empty.
         bar: length of the background bar, 0 to 100; None for no bar.
+        link: address that the text of a page leads to; may be empty.
     """
 
     text: str
     value: float | None = None
     state: str = ""
     bar: float | None = None
+    link: str = ""
 
 
 class Table(msgspec.Struct, frozen=True):

@@ -33,6 +33,14 @@ class EvalengineError(ValueError):
         return _restored, (type(self), self.said, self.__dict__)
 
 
+def not_installed(package: str, extra: str) -> str:
+    """Return words for a package that is missing, with the command that adds it.
+
+    pip and uv add an extra to an installed evalengine without asking an index for evalengine.
+    """
+    return f"{package}, which is not installed: pip install 'evalengine[{extra}]'"
+
+
 def _restored(kind: type[EvalengineError], message: str, state: dict[str, Any]) -> EvalengineError:
     """Rebuild an error that crossed a process, whatever the arguments of its class."""
     error = kind.__new__(kind)
@@ -89,13 +97,15 @@ PASSING = (WriteError, ScratchError, EndpointError, ExecutorError, ChangedError)
 """Errors that may be temporary, so that the same command is worth repeating."""
 
 
-def invalid(name: str, value: Any, rule: str, **facts: Any) -> OptionError:
+def invalid(
+    name: str, value: Any, rule: str, *, code: str = "option_value", **facts: Any
+) -> OptionError:
     """Return the error for a value of an option that breaks a rule, such as ``write 1 or more.``"""
     message = f"{option(name, value)}: {rule}"
-    return OptionError(message, code="option_value", option=name, value=value, **facts)
+    return OptionError(message, code=code, option=name, value=value, **facts)
 
 
-def did_you_mean(word: str, choices: Iterable[str], *, n: int = 1) -> str:
+def did_you_mean(word: str, choices: Iterable[str]) -> str:
     """Return `` Did you mean 'mAP'?`` for similar names, or an empty string.
 
     A word misspells a name if one edit separates them, or two if it has seven letters or more;
@@ -113,7 +123,7 @@ def did_you_mean(word: str, choices: Iterable[str], *, n: int = 1) -> str:
     near = extract(word.casefold(), plain, scorer=OSA.distance, score_cutoff=2, limit=None)
     # If names differ only in case (mAP, MAP), prefer the one closer to the user's spelling.
     near.sort(key=lambda one: (one[1], OSA.distance(word, names[one[2]])))
-    found = [names[at] for _, edits, at in near if _misspells(word, names[at], edits)][:n]
+    found = [names[at] for _, edits, at in near if _misspells(word, names[at], edits)][:1]
     if not found:
         begun = [name for name, text in zip(names, plain, strict=True) if _begins(word, text)]
         found = sorted(begun, key=len)[:_BEGUN]

@@ -107,8 +107,12 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     by: Annotated[
         str | list[str] | None, _meta("Slice columns; 'a*b' crosses two.", ["weather"])
     ] = None
+    model: Annotated[
+        str | None,
+        _meta("Name or version of the model; gates with always start anew with another.", "v3"),
+    ] = None
     executor: Annotated[
-        Literal["threads", "processes", "dask"] | None,
+        Literal["threads", "processes", "dask", "ray"] | None,
         _meta("Executor of the work; threads. The numbers are the same.", "processes"),
     ] = None
     address: Annotated[
@@ -123,6 +127,14 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     fail_if: Annotated[
         list[str], _meta("Inverse gates: the run fails if one is true.", ["AP < baseline surely"])
     ] = []
+    false_alarms: Annotated[
+        Annotated[float, msgspec.Meta(gt=0, lt=0.5)] | None,
+        _meta(
+            "Probability that any of the fail_if with surely or always is wrong, in equal"
+            " parts for all of them; each has its own unless given.",
+            0.05,
+        ),
+    ] = None
     strict: Annotated[bool, _meta("Whether a warning fails the job as a gate does; false.")] = False
     baseline: Annotated[
         str | None,

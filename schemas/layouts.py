@@ -18,12 +18,15 @@ class Entry(msgspec.Struct, frozen=True):
         title: a template over the row: ``iou`` (0.5), ``percent`` (50), ``area``, ``cap``, ``k``.
         area: ``whole`` for the row over all areas, ``parts`` for the named ranges.
         cap: ``largest`` for the largest cap on detections (no cap being the largest), ``each``.
+        known: name in other tools, a template as ``title`` that may also have ``low`` and ``high``,
+            the first and last IoU threshold in percent.
     """
 
     metric: str
     title: str
     area: str = WHOLE
     cap: str = LARGEST
+    known: str = ""
 
 
 class Spread(msgspec.Struct, frozen=True):
@@ -50,6 +53,7 @@ class Layout(msgspec.Struct, frozen=True):
         slice_columns: columns of the tables of slices.
         tables: metrics with a separate table, one column per statistic.
         exact: show every digit of the headline next to the rounded number.
+        best_first: labels and slices are sorted as in a leaderboard; otherwise the worst is first.
     """
 
     headline: tuple[Entry, ...]
@@ -57,3 +61,4 @@ class Layout(msgspec.Struct, frozen=True):
     slice_columns: tuple[Entry, ...]
     tables: tuple[Spread, ...] = ()
     exact: bool = False
+    best_first: bool = False

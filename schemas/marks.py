@@ -27,6 +27,7 @@ class Scale(msgspec.Struct, frozen=True):
     Attributes:
         title: with the unit.
         ticks: values to mark; None for round ones.
+        texts: one per tick, instead of its number.
         names: one per row or column, instead of a range.
         after: a text at the far end of each row.
     """
@@ -35,6 +36,7 @@ class Scale(msgspec.Struct, frozen=True):
     low: float = 0.0
     high: float = 1.0
     ticks: list[float] | None = None
+    texts: list[str] = []
     names: list[str] = []
     after: list[str] = []
 
@@ -49,6 +51,17 @@ class Line(msgspec.Struct, frozen=True):
     dash: str = SOLID
     width: float = 1.6
     opacity: float = 1.0
+
+
+class Band(msgspec.Struct, frozen=True):
+    """Space between two lines; None in ``low`` and ``high`` is a gap."""
+
+    x: list[float]
+    low: list[float | None]
+    high: list[float | None]
+    legend: str = ""
+    colour: int = PLAIN
+    opacity: float = 0.22
 
 
 class Points(msgspec.Struct, frozen=True):
@@ -70,7 +83,7 @@ class Points(msgspec.Struct, frozen=True):
 
 
 class Area(NamedTuple):
-    """Bar or cell."""
+    """Bar or cell; a page leads to its link."""
 
     left: float
     right: float
@@ -80,6 +93,7 @@ class Area(NamedTuple):
     colour: int = 0
     opacity: float = 0.7
     outlined: bool = False
+    link: str = ""
 
 
 class Areas(msgspec.Struct, frozen=True):
@@ -96,7 +110,7 @@ class Texts(msgspec.Struct, frozen=True):
     legend: str = ""
 
 
-Mark = Line | Points | Areas | Texts
+Mark = Line | Band | Points | Areas | Texts
 
 
 class Chart(msgspec.Struct, frozen=True):

@@ -606,10 +606,19 @@ def _as_metrics(value: Any) -> tuple[str, ...]:
         value = value.tolist()
     several = isinstance(value, (Sequence, set, frozenset)) and not isinstance(value, str)
     names = []
+    own: dict[str, Any] = {}
     for one in value if several else [value]:
         if isinstance(one, str):
             names.append(one)
         elif hasattr(one, "reference") and callable(one):
+            if own.setdefault(one.reference, one) is not one:
+                raise OptionError(
+                    f"metric {one.reference}: {one.name!r} is the name of another metric of this"
+                    " run. Rename the function: set its __name__ and __qualname__ before it is"
+                    " decorated.",
+                    code="reserved_name",
+                    value=one.name,
+                )
             names.append(one.register())
         elif callable(one):
             raise invalid("metrics", one, "decorate an own metric with @evalengine.metric.")
@@ -618,8 +627,14 @@ def _as_metrics(value: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
+def _with_texts(pairs: Any) -> Any:
+    """Return a mapping whose values may be numbers with texts in their place."""
+    return {key: str(one) for key, one in pairs.items()} if isinstance(pairs, Mapping) else pairs
+
+
 _CONVERT: dict[str, Callable[[Any], Any]] = {
     "area_ranges": _as_ranges,
+    "argument_rules": _with_texts,
     "metrics": _as_metrics,
     "score_columns": _as_score_columns,
     "stop_words": _as_stop_words,
@@ -627,6 +642,7 @@ _CONVERT: dict[str, Callable[[Any], Any]] = {
     "keypoint_sigmas": as_sigmas,
     "embedder": as_embedder,
     "training": partial(as_table, "training"),
+    "regions": partial(as_table, "regions"),
     "human": partial(as_table, "human"),
     "match": lambda name: str(name).lower().removesuffix("_match"),
     "positive_label": lambda label: label.item() if hasattr(label, "item") else label,

@@ -9,66 +9,55 @@ import math
 import re
 from collections.abc import Mapping
 from types import UnionType
-from typing import Annotated, Any, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import msgspec
 
+from .contract import words
 from .errors import OptionError, invalid, unknown
 from .wording import option
 
+if TYPE_CHECKING:
+    from .named import Dialect, Task
+else:  # names are checked with a message that suggests the nearest
+    Task = Dialect = str
+
 # Names of the options in other tools.
 
-ELSEWHERE = {
-    "metric": "metrics",
-    "metric_names": "metrics",
-    "metrics_to_return": "metrics",
-    "measures": "metrics",
-    "k_list": "k",
-    "k_values": "k",
-    "top_k": "k",
-    "cutoffs": "k",
-    "matching_strategy": "match",
-    "iou": "iou_thresholds",
-    "iou_thrs": "iou_thresholds",
-    "iouthrs": "iou_thresholds",
-    "iou_thresholds_to_compute": "iou_thresholds",
-    "score_threshold": "score_thresholds",
-    "confidence_threshold": "score_thresholds",
-    "confidence_thresholds": "score_thresholds",
-    "convert_annotations_to_type": "convert_to",
-    "number_of_examples": "pr_curve_max_examples",
-    "filters": "where",
-    "filter_by": "where",
-    "filter": "where",
-    "maxdets": "max_detections",
-    "max_dets": "max_detections",
-    "max_detection_thresholds": "max_detections",
-    "arearng": "area_ranges",
-    "area_range": "area_ranges",
-    "ioutype": "iou_type",
-    "pos_label": "positive_label",
-    "threshold": "decision_threshold",
-    "rel": "relevance_levels",
-    "relevance_level": "relevance_levels",
-    "column_map": "columns",
-    "rename": "columns",
-    "values": "value_columns",
-    "statistic": "statistics",
-    "directions": "better",
-    "weights": "bleu_weights",
-    "smoothing_function": "smoothing",
-    "smooth_method": "smoothing",
-    "tokenize": "tokenizer",
-    "embeddings": "embedder",
-    "slices": "by",
-    "group_by": "by",
-    "slice_by": "by",
-    "n_jobs": "threads",
+_NAMES_ELSEWHERE = {
+    "metrics": "metric metric_names metrics_to_return measures",
+    "k": "k_list k_values top_k cutoffs",
+    "match": "matching_strategy",
+    "iou_thresholds": "iou iou_thrs iouthrs iou_thresholds_to_compute",
+    "score_thresholds": "score_threshold confidence_threshold confidence_thresholds",
+    "convert_to": "convert_annotations_to_type",
+    "pr_curve_max_examples": "number_of_examples",
+    "where": "filters filter_by filter",
+    "max_detections": "maxdets max_dets max_detection_thresholds",
+    "collar": "t_collar",
+    "area_ranges": "arearng area_range",
+    "iou_type": "ioutype",
+    "positive_label": "pos_label",
+    "decision_threshold": "threshold",
+    "relevance_levels": "rel relevance_level",
+    "columns": "column_map rename",
+    "value_columns": "values",
+    "statistics": "statistic",
+    "better": "directions",
+    "bleu_weights": "weights",
+    "smoothing": "smoothing_function smooth_method",
+    "tokenizer": "tokenize",
+    "embedder": "embeddings",
+    "by": "slices group_by slice_by",
+    "threads": "n_jobs",
 }
+ELSEWHERE: dict[str, str] = {}
 """Name of an option in other tools or the shell, in lower case -> its name here."""
+for _ours, _names in _NAMES_ELSEWHERE.items():
+    ELSEWHERE |= dict.fromkeys(words(_names), _ours)
 
 
-def meant(name: str) -> str | None:
+def known_elsewhere(name: str) -> str | None:
     """Return the message for another tool's name of an option; None for unknown names."""
     ours = ELSEWHERE.get(name.lower().replace("-", "_"))
     return None if ours is None else f"{name!r} is not a known option. It is {option(ours)} here."
@@ -139,7 +128,7 @@ class Option(msgspec.Struct, frozen=True):
 CLASSIFICATION, DETECTION, TRACKING = ("classification",), ("detection",), ("tracking",)
 SEGMENTATION, PANOPTIC, RETRIEVAL = ("segmentation",), ("panoptic",), ("retrieval",)
 TEXT, JUDGED, REGRESSION = ("text",), ("judged",), ("regression",)
-VALUES = ("values",)
+VALUES, SPANS, AGENTS = ("values",), ("spans",), ("agents",)
 
 DIRECTIONS = ("higher", "lower", "neither")
 """Better directions of a metric; the option ``better`` takes the first two."""
@@ -159,6 +148,7 @@ TOPICS = (
     LISTS := "Ranked lists",
     VERDICTS := "Verdicts",
     STATISTICS := "Values",
+    CALLS := "Tool calls",
     NUMBERS := "Errors of numbers",
     FORECASTS := "Forecasts",
     ROUGE := "ROUGE",
@@ -230,6 +220,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         background_iou: IoU up to which a wrong detection is background in TIDE; 0.1. E.g. 0.2
         boundary_ratio: Width of the boundary in boundary IoU, as a share of the diagonal; 0.02.
             E.g. 0.02
+        regions: Table of boxes (datum_id, xmin, ymin, xmax, ymax) in which nothing counts,
+            whatever the label. E.g. regions.parquet
+        region_overlap: Share of a prediction inside the regions from which it does not count; 0.5
+            in standard and visdrone. E.g. 0.8
         keypoint_sigmas: Spread of each keypoint in OKS: coco, crowdpose, even, one number for all,
             a number each, a JSON file of these, or a mapping of labels to any of them; coco's for
             17. E.g. 0.05
@@ -272,6 +266,15 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         miss_cost: Cost of a miss in ThresholdAtCost; 1. E.g. 20
         top_share: Share of datums with the highest scores in Gain and Lift; 0.1. E.g. 0.2
         thin_curves: Skip points of ROCCurve on a straight line; true.
+        scheme: Spelling of tags: IOB1, IOB2, IOE1, IOE2, IOBES or BILOU; only its well-formed
+            entities count. Without it all are read, and malformed ones too. E.g. IOB2
+        span_ends: Whether column end is the first place after a span (exclusive), or its last
+            (inclusive); exclusive. E.g. inclusive
+        min_overlap_percentage: Percent of a true span that an overlap has to cover (nervaluate);
+            1. E.g. 50
+        collar: Seconds that onsets, and offsets, may differ (sed); 0.2. E.g. 0.5
+        percentage_of_length: Share of a true event's length that offsets may differ, if that is
+            more than the collar (sed); 0.5. E.g. 0.2
         match: When a retrieved text is a relevant one: chunk_from_original, exact_chunk,
             exact_sentence, rouge_chunk, rouge_sentence, fuzzy or levenshtein; ids match by
             equality. E.g. rouge_chunk
@@ -332,23 +335,31 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             p95; mean. E.g. mean,p95
         better: Better direction of own metrics, higher or lower; without it comparisons say higher
             and lower. E.g. COMET=higher
+        tool_arguments: How arguments of tool calls are compared: exact, subset (the call's are
+            among the expected), superset (the reverse), ignore; exact.
+        argument_rules: Rule for an argument, of one tool or of all: exact, ignore, text (case and
+            white space do not count), or a tolerance of numbers, also in percent.
+            E.g. search.query=text,lat=0.01,price=1%
+        tools: Tools whose use TrajectorySingleToolUse counts. E.g. search
         limits: Add frame limits: how far numbers could move by open choices; false.
         intervals: Confidence of intervals of every metric: 0.95, or 95 percent; none. E.g. 95
         draws: Number of bootstrap resamples for intervals and comparisons; 1,000. E.g. 10000
         seed: Seed of the resamples; 0. E.g. 1
         cluster: Column of the clusters to resample, as the video of a frame; single datums. E.g.
             video
-        method: Kind of interval: percentile, recentred, normal, bca, jackknife, wilson, logit or
-            delong; by metric. E.g. bca
+        method: Kind of interval: percentile, recentred, normal, bca, jackknife, wilson, logit, log
+            or delong; by metric. E.g. bca
         threads: Threads; all cores unless given. E.g. 2
         memory_limit: Memory limit: bytes or '2GB'; a share of free memory unless given. Larger
             inputs use files. E.g. 2GB
-        scratch: Folder for files of a run larger than memory; the system's temporary one unless
-            given. E.g. /mnt/large
+        scratch: Folder or store for a run larger than memory: a path, or an address such as s3://...;
+            the system's temporary folder unless given. E.g. /mnt/large
+        client_reads: Whether this process reads all tables for the workers of a cluster; only those
+            that the workers cannot read unless given.
     """
 
-    task: Annotated[str | None, Option(RUN)] = None
-    dialect: Annotated[str, Option(RUN)] = "standard"
+    task: Annotated[Task | None, Option(RUN)] = None
+    dialect: Annotated[Dialect, Option(RUN)] = "standard"
     metrics: Annotated[tuple[str, ...] | None, Option(RUN)] = None
     by: Annotated[tuple[str, ...], Option(RUN)] = ()
     spread: Annotated[str | None, Option(RUN)] = None
@@ -365,17 +376,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             GEOMETRY,
             DETECTION + PANOPTIC + TRACKING,
             accepts={
-                "detection": (
-                    "bbox",
-                    "obb",
-                    "probiou",
-                    "segm",
-                    "boundary",
-                    "keypoints",
-                    "3d",
-                    "bev",
-                    "distance",
-                ),
+                "detection": words("bbox obb probiou segm boundary keypoints 3d bev distance"),
                 "panoptic": ("segm", "boundary"),
                 "tracking": ("bbox", "segm"),
             },
@@ -383,25 +384,27 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     iou_thresholds: Annotated[
         tuple[float, ...] | None,
-        Option(MATCHING, DETECTION + TRACKING, accepts={"tracking": POSITIVE_SHARE}, grid=True),
+        Option(
+            MATCHING, DETECTION + TRACKING + SPANS, accepts={"tracking": POSITIVE_SHARE}, grid=True
+        ),
     ] = None
     iou_thresholds_to_return: Annotated[
-        tuple[float, ...] | None, Option(MATCHING, DETECTION + TRACKING, grid=True)
+        tuple[float, ...] | None, Option(MATCHING, DETECTION + TRACKING + SPANS, grid=True)
     ] = None
     score_thresholds: Annotated[
         tuple[float, ...] | None,
-        Option(CURVES, CLASSIFICATION + DETECTION, accepts=FINITE, grid=True),
+        Option(CURVES, CLASSIFICATION + DETECTION + SPANS, accepts=FINITE, grid=True),
     ] = None
-    recall_score_threshold: Annotated[float | None, Option(MATCHING, DETECTION, accepts=FINITE)] = (
-        None
-    )
-    pr_curve_iou_threshold: Annotated[float | None, Option(MATCHING, DETECTION)] = None
+    recall_score_threshold: Annotated[
+        float | None, Option(MATCHING, DETECTION + SPANS, accepts=FINITE)
+    ] = None
+    pr_curve_iou_threshold: Annotated[float | None, Option(MATCHING, DETECTION + SPANS)] = None
     pr_curve_max_examples: Annotated[
-        int | None, Option(CURVES, CLASSIFICATION + DETECTION, accepts=FROM_0)
+        int | None, Option(CURVES, CLASSIFICATION + DETECTION + SPANS, accepts=FROM_0)
     ] = None
     max_detections: Annotated[
         tuple[int, ...] | None,
-        Option(MATCHING, DETECTION, accepts=FROM_1, grid=True, may_be_empty=True),
+        Option(MATCHING, DETECTION + SPANS, accepts=FROM_1, grid=True, may_be_empty=True),
     ] = None
     area_ranges: Annotated[dict[str, tuple[float, float]] | None, Option(MATCHING, DETECTION)] = (
         None
@@ -412,10 +415,14 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     invalid_polygons: Annotated[
         str | None, Option(GEOMETRY, DETECTION + SEGMENTATION, "refuse", ("refuse", "repair"))
     ] = None
-    background_iou: Annotated[float | None, Option(MATCHING, DETECTION)] = None
+    background_iou: Annotated[float | None, Option(MATCHING, DETECTION + SPANS)] = None
     boundary_ratio: Annotated[
         float | None, Option(GEOMETRY, DETECTION + SEGMENTATION + PANOPTIC, 0.02, INSIDE)
     ] = None
+    regions: Annotated[Any, Option(MATCHING, DETECTION)] = None
+    region_overlap: Annotated[float | None, Option(MATCHING, DETECTION, accepts=POSITIVE_SHARE)] = (
+        None
+    )
     keypoint_sigmas: Annotated[Any, Option(GEOMETRY, DETECTION)] = None
     pck_threshold: Annotated[float | None, Option(GEOMETRY, DETECTION, accepts=POSITIVE)] = None
     head_segment: Annotated[tuple[int, ...] | None, Option(GEOMETRY, DETECTION)] = None
@@ -432,14 +439,14 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     )
     raster_root: Annotated[str | None, Option(RASTERS, DETECTION + SEGMENTATION + PANOPTIC)] = None
     beta: Annotated[
-        float | None, Option(SCORES, CLASSIFICATION + DETECTION + JUDGED, 1.0, POSITIVE)
+        float | None, Option(SCORES, CLASSIFICATION + DETECTION + JUDGED + SPANS, 1.0, POSITIVE)
     ] = None
     average: Annotated[
         str | None,
         Option(CLASSES, CLASSIFICATION, accepts=("macro", "micro", "weighted", "samples")),
     ] = None
     positive_label: Annotated[str | int | bool | None, Option(CLASSES, CLASSIFICATION)] = None
-    zero_division: Annotated[float | None, Option(CLASSES, CLASSIFICATION)] = None
+    zero_division: Annotated[float | None, Option(CLASSES, CLASSIFICATION + SPANS)] = None
     k: Annotated[
         tuple[int, ...] | None,
         Option(
@@ -454,39 +461,48 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     decision_threshold: Annotated[float | None, Option(CLASSES, CLASSIFICATION, accepts=FINITE)] = (
         None
     )
-    n_bins: Annotated[int | None, Option(CALIBRATION, CLASSIFICATION + DETECTION, 15, FROM_1)] = (
-        None
-    )
+    n_bins: Annotated[
+        int | None, Option(CALIBRATION, CLASSIFICATION + DETECTION + SPANS, 15, FROM_1)
+    ] = None
     box_bins: Annotated[int | None, Option(CALIBRATION, DETECTION, 5, Range(1, 100))] = None
     least_in_bin: Annotated[int | None, Option(CALIBRATION, DETECTION, 8, FROM_1)] = None
     max_fpr: Annotated[float | None, Option(CLASSES, CLASSIFICATION, accepts=POSITIVE_SHARE)] = None
     target_precision: Annotated[
-        float | None, Option(CUTS, CLASSIFICATION + DETECTION, 0.9, SHARE)
+        float | None, Option(CUTS, CLASSIFICATION + DETECTION + SPANS, 0.9, SHARE)
     ] = None
-    target_recall: Annotated[float | None, Option(CUTS, CLASSIFICATION + DETECTION, 0.9, SHARE)] = (
-        None
-    )
+    target_recall: Annotated[
+        float | None, Option(CUTS, CLASSIFICATION + DETECTION + SPANS, 0.9, SHARE)
+    ] = None
     target_fpr: Annotated[float | None, Option(CUTS, CLASSIFICATION, 0.1, SHARE)] = None
-    thresholds: Annotated[Any, Option(CUTS, CLASSIFICATION + DETECTION, ())] = None
+    thresholds: Annotated[Any, Option(CUTS, CLASSIFICATION + DETECTION + SPANS, ())] = None
     false_positive_cost: Annotated[
-        float | None, Option(CUTS, CLASSIFICATION + DETECTION, 1.0, FROM_0)
+        float | None, Option(CUTS, CLASSIFICATION + DETECTION + SPANS, 1.0, FROM_0)
     ] = None
-    miss_cost: Annotated[float | None, Option(CUTS, CLASSIFICATION + DETECTION, 1.0, FROM_0)] = None
+    miss_cost: Annotated[
+        float | None, Option(CUTS, CLASSIFICATION + DETECTION + SPANS, 1.0, FROM_0)
+    ] = None
     top_share: Annotated[float | None, Option(CUTS, CLASSIFICATION, 0.1, POSITIVE_SHARE)] = None
     thin_curves: Annotated[bool | None, Option(CLASSES, CLASSIFICATION, True)] = None
+    scheme: Annotated[
+        str | None,
+        Option(MATCHING, SPANS, accepts=("IOB1", "IOB2", "IOE1", "IOE2", "IOBES", "BILOU")),
+    ] = None
+    span_ends: Annotated[
+        str | None, Option(MATCHING, SPANS, "exclusive", ("exclusive", "inclusive"))
+    ] = None
+    min_overlap_percentage: Annotated[float | None, Option(MATCHING, SPANS, 1.0, Range(1, 100))] = (
+        None
+    )
+    collar: Annotated[float | None, Option(MATCHING, SPANS, 0.2, POSITIVE)] = None
+    percentage_of_length: Annotated[float | None, Option(MATCHING, SPANS, 0.5, SHARE)] = None
     match: Annotated[
         str | None,
         Option(
             MATCHING,
             RETRIEVAL,
-            accepts=(
-                "chunk_from_original",
-                "exact_chunk",
-                "exact_sentence",
-                "rouge_chunk",
-                "rouge_sentence",
-                "fuzzy",
-                "levenshtein",
+            accepts=words(
+                "chunk_from_original exact_chunk exact_sentence rouge_chunk rouge_sentence fuzzy"
+                " levenshtein"
             ),
         ),
     ] = None
@@ -541,19 +557,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         Option(
             BLEU,
             TEXT,
-            accepts=(
-                "none",
-                "method0",
-                "method1",
-                "method2",
-                "method3",
-                "method4",
-                "method5",
-                "method6",
-                "method7",
-                "exp",
-                "floor",
-                "add-k",
+            accepts=words(
+                "none method0 method1 method2 method3 method4 method5 method6 method7 exp floor"
+                " add-k"
             ),
         ),
     ] = None
@@ -580,6 +586,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     value_columns: Annotated[tuple[str, ...] | None, Option(STATISTICS, VALUES)] = None
     statistics: Annotated[tuple[str, ...] | None, Option(STATISTICS, VALUES, ("mean",))] = None
     better: Annotated[dict[str, str] | None, Option(STATISTICS, VALUES)] = None
+    tool_arguments: Annotated[
+        str | None, Option(CALLS, AGENTS, "exact", ("exact", "subset", "superset", "ignore"))
+    ] = None
+    argument_rules: Annotated[dict[str, str] | None, Option(CALLS, AGENTS)] = None
+    tools: Annotated[tuple[str, ...] | None, Option(CALLS, AGENTS)] = None
     limits: Annotated[bool | None, Option(OPEN, DETECTION + RETRIEVAL)] = None
     intervals: Annotated[float | None, Option(INTERVALS)] = None
     draws: Annotated[int | None, Option(INTERVALS, default=1000, accepts=Range(20))] = None
@@ -589,21 +600,13 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         str | None,
         Option(
             INTERVALS,
-            accepts=(
-                "percentile",
-                "recentred",
-                "normal",
-                "bca",
-                "jackknife",
-                "wilson",
-                "logit",
-                "delong",
-            ),
+            accepts=words("percentile recentred normal bca jackknife wilson logit log delong"),
         ),
     ] = None
     threads: Annotated[int | None, Option(EXECUTION, accepts=FROM_1)] = None
     memory_limit: Annotated[str | int | None, Option(EXECUTION)] = None
     scratch: Annotated[str | None, Option(EXECUTION)] = None
+    client_reads: Annotated[bool | None, Option(EXECUTION)] = None
 
     @property
     def drawn(self) -> bool:
@@ -628,10 +631,17 @@ DECLARED: dict[str, Option] = {
 """Every option, in the order of the fields."""
 
 
+TABLE_OPTIONS = (
+    *("label_map", "regions", "thresholds", "keypoint_sigmas", "human", "stop_words", "training"),
+)
+"""Options that may be tables or files."""
+
+
 def help_texts() -> dict[str, str]:
     """Return the help text of every option: its entry in the docstring of :class:`Options`."""
-    entries = re.findall(r"^ {8}(\w+): (.+(?:\n {12}.+)*)", Options.__doc__ or "", re.MULTILINE)
-    return {name: " ".join(text.split()) for name, text in entries}
+    # From Python 3.13 on, compiled docstrings have no common indentation.
+    entry = re.compile(r"^((?: {4}){1,2})(\w+): (.+(?:\n\1 {4}.+)*)", re.MULTILINE)
+    return {name: " ".join(text.split()) for _, name, text in entry.findall(Options.__doc__ or "")}
 
 
 def kind_of(name: str) -> Any:
@@ -648,7 +658,7 @@ def checked_names(given: Mapping[str, Any]) -> dict[str, Any]:
     """
     for name in given:
         if name not in FIELDS:
-            said = meant(name) or unknown("option", name, FIELDS).said
+            said = known_elsewhere(name) or unknown("option", name, FIELDS).said
             raise OptionError(said, code="unknown_name", value=name)
     return dict(given)
 

@@ -15,6 +15,9 @@ import polars as pl
 
 Schema = dict[str, pl.DataType | type[pl.DataType] | None]
 
+PASSED, FAILED, SKIPPED, UNJUDGED = "passed", "failed", "skipped", "unjudged"
+"""Statuses of gates, and of runs by their gates."""
+
 
 class Finding(msgspec.Struct, frozen=True):
     """A note of a run as data.
@@ -245,7 +248,7 @@ SPREAD: Schema = {
     "expected_95": pl.Float64,
     "excess": pl.Float64,
 }
-"""How far each number differs between groups: one row per number, over the values of one slice.
+"""Differences of each number between groups: one row per number, over the values of one slice.
 
 ``expected`` and ``expected_95`` are mean and 95 % point of the difference between groups of these
 sizes that are equal; ``excess`` is the difference minus ``expected``, at least 0.
@@ -271,10 +274,14 @@ ESTIMATES: dict[str, pl.DataType] = {
     "bias": pl.Float64(),
     "draws": pl.Int64(),
     "trials": pl.Int64(),
+    "corrected": pl.Float64(),
+    "corrected_lower": pl.Float64(),
+    "corrected_upper": pl.Float64(),
 }
 """Columns of ``metrics`` with intervals: standard error, mean of the resamples minus the
-value, number of resamples that define the value, and the independent datums of a proportion whose
-interval is Wilson's (null for any other).
+value, number of resamples that define the value, the independent datums of a proportion whose
+interval is Wilson's (null for any other), and mAP without the part that small sets add (likewise),
+with its interval.
 """
 
 COUNTS = ("tp", "fp", "fn", "tn", "count", "support")
@@ -318,14 +325,10 @@ def frame_schema(
 
 
 def empty_frame(
-    name: str,
-    *,
-    label: pl.DataType | None = None,
-    datum: pl.DataType | None = None,
-    weighted: bool = False,
+    name: str, *, label: pl.DataType | None = None, datum: pl.DataType | None = None
 ) -> pl.DataFrame:
     """An output frame of the right schema without rows."""
-    return pl.DataFrame(schema=frame_schema(name, label=label, datum=datum, weighted=weighted))
+    return pl.DataFrame(schema=frame_schema(name, label=label, datum=datum))
 
 
 def in_schema(

@@ -43,6 +43,7 @@ from .contract import (
     RASTER_BAND,
     RASTER_CODING,
     RASTER_VALUE,
+    REGION_TABLE,
     SCORE,
     TABLE,
     TRAINING,
@@ -54,8 +55,10 @@ from .contract import (
     YMAX,
     YMIN,
     Column,
+    OfMetrics,
     Table,
     renamed,
+    words,
 )
 from .errors import unknown
 from .wording import option
@@ -63,39 +66,14 @@ from .wording import option
 # Tables of classification: two long ones, or one of both sides.
 
 _ROW_NAMES = ("id", "sample_id", "example_id", "row_id", "document_id", "doc_id", "text_id")
-_TRUE_NAMES = (
-    "y_true",
-    "true_label",
-    "label_true",
-    "actual_label",
-    "target",
-    "truth",
-    "ground_truth",
-    "gold",
-    "gold_label",
-    "reference_label",
-    "expected",
-    "expected_label",
+_TRUE_NAMES = words(
+    "y_true true_label label_true actual_label target truth ground_truth gold gold_label"
+    " reference_label expected expected_label"
 )
-_PREDICTED_NAMES = (
-    "y_pred",
-    "predicted_label",
-    "pred_label",
-    "label_pred",
-    "predicted",
-    "prediction",
-    "pred",
-)
-_SCORE_NAMES = (
-    "y_score",
-    "y_prob",
-    "y_proba",
-    "y_scores",
-    "pred_score",
-    "predicted_score",
-    "pred_prob",
-    "predicted_probability",
-    "prediction_score",
+_PREDICTED_NAMES = words("y_pred predicted_label pred_label label_pred predicted prediction pred")
+_SCORE_NAMES = words(
+    "y_score y_prob y_proba y_scores pred_score predicted_score pred_prob predicted_probability"
+    " prediction_score"
 )
 
 
@@ -201,6 +179,8 @@ DETECTION_GROUND_TRUTHS = Table(
     unread=_UNREAD,
 )
 
+DETECTION_REGIONS = Table("detection", REGION_TABLE, (DATUM_ID, *_BOX), (BBOX,), shape="boxes")
+
 # Tables of judged metrics: verdicts, one per row, and the input of a judge.
 
 JUDGED_DATUM = renamed(
@@ -213,7 +193,13 @@ JUDGED_DATUM = renamed(
     "query_id",
     about="Which text, answer or query was judged.",
 )
-METRIC = Column("metric", "text", "The metric that the verdict is for.", ("metric_name",))
+METRIC = Column(
+    "metric",
+    "text",
+    "The metric that the verdict is for.",
+    ("metric_name",),
+    otherwise=" For verdicts on a question of your own, write 1 or 0 and name the task values.",
+)
 VERDICT = Column(
     "verdict",
     "verdict",
@@ -353,11 +339,19 @@ VALUE = Column(
     nullable=True,
 )
 EPOCH = Column(
-    "epoch", "any", "Which of several rows of a datum and metric, that are averaged.", ("epochs",)
+    "epoch",
+    "any",
+    "Which of several rows of a datum and metric, that are averaged.",
+    ("epochs",),
+    repeats=True,
 )
-SAMPLE = Column("sample", "any", "The same as epoch, under another name.", ("sample_index",))
+SAMPLE = Column(
+    "sample", "any", "The same as epoch, under another name.", ("sample_index",), repeats=True
+)
 _VALUES_DATUM = renamed(JUDGED_DATUM, "segment_id", "task_id", about="Which datum the value is of.")
 
+PASSES = re.compile(r"pass([@^])([1-9]\d{0,5})")
+"""Metrics of samples: chance that one of k samples passes (@), or that all do (^)."""
 VALUES_TABLE = Table(
     "values",
     TABLE,
@@ -365,18 +359,26 @@ VALUES_TABLE = Table(
     (EPOCH, SAMPLE, WEIGHT, DATASET),
     key=("datum_id", "metric", "epoch", "sample"),
     signs=("metric", "value"),
+    formats=("samples",),
     yields=True,
     long=True,
     unpivoted=("metric", "value"),
-)
-PASSES = re.compile(r"pass([@^])([1-9]\d{0,5})")
-"""Metrics of samples: chance that one of k samples passes (@), or that all do (^)."""
-PASSED = Column(
-    "passed",
-    "value",
-    "Whether the sample passed, for pass@k and pass^k; null if it was not run.",
-    ("is_correct", "correct", "passes", "success", "resolved"),
-    nullable=True,
+    of_metrics=(
+        OfMetrics(
+            PASSES.pattern,
+            (
+                Column(
+                    "passed",
+                    "value",
+                    "Whether the sample passed, for pass@k and pass^k; null if it was not run.",
+                    ("is_correct", "correct", "passes", "success", "resolved"),
+                    nullable=True,
+                ),
+            ),
+            ("dataset",),
+        ),
+    ),
+    decided_by=("value_columns", "statistics"),
 )
 VALUES_BESIDE = ("datum_id", *(column.name for column in VALUES_TABLE.optional))
 """Columns of a wide table other than those of values."""
@@ -403,14 +405,9 @@ REFERENCE = Column(
     "reference",
     "text_list",
     "The ground truth: a string, or a list of several.",
-    (
-        "ground_truth",
-        "ground_truths",
-        "groundtruths",
-        "ground_truth_answers",
-        "expected_output",
-        "references",
-        "reference_answer",
+    words(
+        "ground_truth ground_truths groundtruths ground_truth_answers expected_output references"
+        " reference_answer"
     ),
     nullable=True,
 )
@@ -503,61 +500,20 @@ PANOPTIC_GROUND_TRUTHS = Table(
 # Tables of regression: predicted and true numbers, in one table or two.
 
 VALUE_DATUM = renamed(DATUM_ID, "id", "sample_id", "example_id", "row_id")
-_PREDICTED_NUMBER_NAMES = (
-    "y_pred",
-    "predicted",
-    "pred",
-    "forecast",
-    "y_hat",
-    "yhat",
-    "predicted_value",
-    "prediction_value",
-    "forecast_value",
-    "predicted_mean",
-    "estimate",
-    "estimated",
-    "fitted",
+_PREDICTED_NUMBER_NAMES = words(
+    "y_pred predicted pred forecast y_hat yhat predicted_value prediction_value forecast_value"
+    " predicted_mean estimate estimated fitted"
 )
-_TRUE_NUMBER_NAMES = (
-    "y_true",
-    "actual",
-    "truth",
-    "ground_truth",
-    "true_value",
-    "actual_value",
-    "observed",
-    "observation",
-    "expected",
-    "gold",
-    "y",
+_TRUE_NUMBER_NAMES = words(
+    "y_true actual truth ground_truth true_value actual_value observed observation expected gold y"
 )
-_LOWER_NAMES = (
-    "lower_bound",
-    "lo",
-    "yhat_lower",
-    "y_lower",
-    "pred_lower",
-    "prediction_lower",
-    "obs_ci_lower",
-    "ci_lower",
-    "lower_ci",
-    "pi_lower",
-    "prediction_interval_lower_bound",
-    "lwr",
+_LOWER_NAMES = words(
+    "lower_bound lo yhat_lower y_lower pred_lower prediction_lower obs_ci_lower ci_lower lower_ci"
+    " pi_lower prediction_interval_lower_bound lwr"
 )
-_UPPER_NAMES = (
-    "upper_bound",
-    "hi",
-    "yhat_upper",
-    "y_upper",
-    "pred_upper",
-    "prediction_upper",
-    "obs_ci_upper",
-    "ci_upper",
-    "upper_ci",
-    "pi_upper",
-    "prediction_interval_upper_bound",
-    "upr",
+_UPPER_NAMES = words(
+    "upper_bound hi yhat_upper y_upper pred_upper prediction_upper obs_ci_upper ci_upper upper_ci"
+    " pi_upper prediction_interval_upper_bound upr"
 )
 _BEFORE = r"(?:.*[-_. ])?"  # models precede the level: AutoARIMA-lo-80, forecast_p10
 _SHARE = r"0?\.\d+(?:e-\d+)?"
@@ -740,19 +696,7 @@ DOC_ID = Column(
     "doc_id",
     "id",
     "The document.",
-    (
-        "docno",
-        "docid",
-        "corpus-id",
-        "corpus_id",
-        "document_id",
-        "doc",
-        "did",
-        "pid",
-        "passage_id",
-        "chunk_id",
-        "item_id",
-    ),
+    words("docno docid corpus-id corpus_id document_id doc did pid passage_id chunk_id item_id"),
     kin=("id", "document", "passage"),
 )
 RETRIEVAL_SCORE = renamed(
@@ -774,31 +718,15 @@ RELEVANCE = Column(
     "relevance",
     "number",
     "How relevant it was judged, 1 if absent; below 0 is not judged.",
-    (
-        "rel",
-        "relevance_score",
-        "relevancy",
-        "judgment",
-        "judgement",
-        "grade",
-        "label",
-        "score",
-        "gain",
-    ),
+    words("rel relevance_score relevancy judgment judgement grade label score gain"),
 )
 RETRIEVED = Column(
     "retrieved",
     "items",
     "Retrieved documents, best first: a list of ids or texts.",
-    (
-        "retrieved_contexts",
-        "retrieved_context",
-        "retrieved_chunks",
-        "retrieved_docs",
-        "retrieved_documents",
-        "retrieved_ids",
-        "retrieved_context_ids",
-        "retrieved_doc_ids",
+    words(
+        "retrieved_contexts retrieved_context retrieved_chunks retrieved_docs retrieved_documents"
+        " retrieved_ids retrieved_context_ids retrieved_doc_ids"
     ),
     kin=("contexts", "predictions", "chunks"),
 )
@@ -806,20 +734,10 @@ RELEVANT = Column(
     "relevant",
     "items",
     "Relevant documents: a list of ids or texts.",
-    (
-        "reference_contexts",
-        "ground_truth_context",
-        "ground_truth_contexts",
-        "gold_docs",
-        "gold_documents",
-        "gold_contexts",
-        "relevant_docs",
-        "relevant_documents",
-        "relevant_ids",
-        "reference_context_ids",
-        "relevant_doc_ids",
-        "relevant_contexts",
-        "gold",
+    words(
+        "reference_contexts ground_truth_context ground_truth_contexts gold_docs gold_documents"
+        " gold_contexts relevant_docs relevant_documents relevant_ids reference_context_ids"
+        " relevant_doc_ids relevant_contexts gold"
     ),
     kin=("contexts", "ground_truths", "reference"),
 )
@@ -972,48 +890,15 @@ TEXT_DATUM = renamed(
     "segment_id",
     "sentence_id",
 )
-_WRITTEN = (
-    "prediction",
-    "predictions",
-    "predicted",
-    "response",
-    "output",
-    "answer",
-    "candidate",
-    "hypothesis",
-    "actual_output",
-    "generated",
-    "generated_text",
-    "generated_answer",
-    "completion",
-    "hyp",
-    "mt",
-    "translation",
-    "summary",
-    "prediction_text",
-    "model_output",
+_WRITTEN = words(
+    "prediction predictions predicted response output answer candidate hypothesis actual_output"
+    " generated generated_text generated_answer completion hyp mt translation summary"
+    " prediction_text model_output"
 )
-_EXPECTED = (
-    "references",
-    "reference_text",
-    "reference_answer",
-    "ground_truth",
-    "ground_truths",
-    "ground_truth_answer",
-    "ground_truth_answers",
-    "expected",
-    "expected_output",
-    "target",
-    "targets",
-    "gold",
-    "gold_answer",
-    "gold_text",
-    "ref",
-    "refs",
-    "correct_answer",
-    "answers",
-    "reference_summary",
-    "highlights",
+_EXPECTED = words(
+    "references reference_text reference_answer ground_truth ground_truths ground_truth_answer"
+    " ground_truth_answers expected expected_output target targets gold gold_answer gold_text ref"
+    " refs correct_answer answers reference_summary highlights"
 )
 CANDIDATE_TEXT = Column("text", "text", "The generated text.", _WRITTEN)
 TRUE_TEXT = Column("text", "text", "A reference; a row each.", ("reference", *_EXPECTED, "answer"))
@@ -1024,25 +909,14 @@ EMBEDDING = Column(
     "embedding",
     "vector",
     "The vector of the generated text: a list or array of numbers.",
-    (
-        "embeddings",
-        "vector",
-        "text_embedding",
-        "prediction_embedding",
-        "response_embedding",
-        "answer_embedding",
-        "output_embedding",
-        "generated_embedding",
-        "candidate_embedding",
+    words(
+        "embeddings vector text_embedding prediction_embedding response_embedding"
+        " answer_embedding output_embedding generated_embedding candidate_embedding"
     ),
 )
-_TRUE_VECTORS = (
-    "reference_embeddings",
-    "reference_vector",
-    "ground_truth_embedding",
-    "expected_embedding",
-    "target_embedding",
-    "gold_embedding",
+_TRUE_VECTORS = words(
+    "reference_embeddings reference_vector ground_truth_embedding expected_embedding"
+    " target_embedding gold_embedding"
 )
 TRUE_EMBEDDING = Column(
     "embedding",
@@ -1060,14 +934,7 @@ TEXT_CONTEXTS = Column(
     "contexts",
     "text_list",
     "Retrieved contexts of the text: a text or a list of texts, for DeterministicFaithfulness.",
-    (
-        "retrieved_contexts",
-        "retrieved_context",
-        "retrieval_context",
-        "context",
-        "context_list",
-        "retrieved",
-    ),
+    words("retrieved_contexts retrieved_context retrieval_context context context_list retrieved"),
     named=True,
 )
 _BY_VECTOR = (("text", "embedding"),)
@@ -1249,6 +1116,180 @@ WINNERS = {
 }
 """Value of the column ``winner``, in lower case -> its meaning; otherwise it is a model."""
 
+# Tables of spans: a row an entity of a text, or a segment of a recording; or tags of tokens.
+
+SCHEMES = ("IOB1", "IOB2", "IOE1", "IOE2", "IOBES", "BILOU")
+"""Spellings of tags."""
+
+SPAN_DATUM = renamed(
+    DATUM_ID,
+    *("sentence", "sentence_id", "doc_id", "document_id", "text_id", "id", "video", "video_id"),
+    *("video-id", "clip", "recording", "audio_filename"),
+    about="Which sentence, document or recording this belongs to.",
+)
+START = Column(
+    "start",
+    "number",
+    "Where the span begins: number of a token or character, or seconds.",
+    ("begin", "onset", "t-start", "t_start", "start_time", "start_char", "start_offset"),
+    kin=("from", "first", "offset_start", "event_onset"),
+)
+END = Column(
+    "end",
+    "number",
+    "Where the span ends, in the same unit: the first place that is not part of it, unless"
+    " span_ends is inclusive.",
+    ("stop", "offset", "t-end", "t_end", "end_time", "end_char", "end_offset"),
+    kin=("to", "last", "offset_end", "event_offset"),
+)
+TAGS = Column(
+    "tags",
+    "items",
+    "Tags of a sentence's tokens, such as B-PER, I-PER, O, in place of start, end and label_value.",
+    ("ner_tags", "labels"),
+)
+_TAGS_ACTUAL = msgspec.structs.replace(
+    ACTUAL, kind="items", about="The true tags of a sentence's tokens: B-PER, I-PER, O."
+)
+_TAGS_PREDICTED = msgspec.structs.replace(
+    PREDICTED, kind="items", about="The predicted tags, as many."
+)
+_SPAN = (SPAN_DATUM, LABEL_VALUE, START, END)
+_SENTENCES = ("sentence or recording", "sentences or recordings")
+_SPANS_UNREAD = ((WEIGHT, "spans have no weights; every span counts once"),)
+
+SPANS_PREDICTIONS = Table(
+    "spans",
+    PREDICTIONS,
+    _SPAN,
+    (SCORE, LABEL_KEY, DATASET, TAGS),
+    signs=("start", "end"),
+    all_signs=True,
+    formats=("conll",),
+    shape="ends",
+    unit=_SENTENCES,
+    unread=_SPANS_UNREAD,
+    tags=("tags",),
+)
+ENDS_LIKE = {
+    "start": r"(?i)(.+[_-])?(start|begin)([_-].+)?",
+    "end": r"(?i)(.+[_-])?(end|stop)([_-].+)?",
+}
+"""Ends of spans -> patterns of names that are offered as these, such as ``start_frame``. They are
+not read by themselves, since last frames often belong to the span.
+"""
+SPANS_GROUND_TRUTHS = msgspec.structs.replace(
+    SPANS_PREDICTIONS,
+    side=GROUND_TRUTHS,
+    optional=(LABEL_KEY, DATASET, IGNORE, ANNOTATION_ID, TAGS),
+)
+DURATION = Column(
+    "duration",
+    "number",
+    "Length of the recording, in the unit of start and end: spans after it are counted.",
+    nullable=True,
+)
+SPANS_DATUMS = msgspec.structs.replace(
+    DATUM_TABLE, task="spans", optional=(*DATUM_TABLE.optional, DURATION)
+)
+SPANS_TABLE = Table(
+    "spans",
+    TABLE,
+    (_TAGS_ACTUAL, _TAGS_PREDICTED),
+    (SPAN_DATUM, DATASET),
+    key=("datum_id",),
+    formats=("conll",),
+    unit=_SENTENCES,
+    tags=("actual", "predicted"),
+    readings={"seqeval": "seqeval", "seqeval-strict": "strict", "nervaluate": "nervaluate"},
+)
+
+
+# Trajectories of agents: tool calls as lists, one row per datum; or one call per row.
+
+TOOL_FIELDS = ("name", "tool_name", "tool")
+"""Fields of a call that name its tool, in the order in which they are looked for."""
+ARGUMENT_FIELDS = (
+    "arguments",
+    "args",
+    "input",
+    "tool_input",
+    "tool_args",
+    "input_parameters",
+    "inputParameters",
+    "params",
+    "parameters",
+    "kwargs",
+)
+"""Fields of a call with its arguments, likewise."""
+PREDICTED_CALLS = Column(
+    "predicted_trajectory",
+    "calls",
+    "The agent's tool calls in their order: structs with name (or tool_name) and arguments (or"
+    " tool_input), the same as JSON, or names of tools.",
+    ("tools_called", "tool_calls", "trajectory"),
+    way_out="Give each row a list; an agent that called no tool has an empty one.",
+)
+REFERENCE_CALLS = Column(
+    "reference_trajectory",
+    "calls",
+    "The expected tool calls, in the same form.",
+    ("expected_tools", "expected_tool_calls", "expected_trajectory"),
+    way_out=PREDICTED_CALLS.way_out,
+)
+_CALL_DATUM = renamed(
+    JUDGED_DATUM, "trace_id", "task_id", about="Which task or conversation the calls belong to."
+)
+_CALL = (
+    _CALL_DATUM,
+    Column(
+        "tool",
+        "text",
+        "The tool that was called.",
+        ("tool_name", "function_name"),
+        otherwise=" Lists of calls are read from one table with a row per datum: join both tables"
+        " by id, with the lists as predicted_trajectory and reference_trajectory.",
+    ),
+)
+_ABOUT_CALL = (
+    Column(
+        "step",
+        "number",
+        "Place of the call in the trajectory; the order of rows if absent.",
+        ("step_index", "call_index"),
+    ),
+    Column(
+        "arguments",
+        "json",
+        "Arguments of the call: a struct, or a JSON object as text; null for none.",
+        ("tool_input", "tool_args", "input_parameters"),
+        nullable=True,
+    ),
+    DATASET,
+)
+_CALLS_UNREAD = ((WEIGHT, "trajectories have no weights; every datum counts once"),)
+
+AGENTS_PREDICTIONS = Table(
+    "agents", PREDICTIONS, _CALL, _ABOUT_CALL, signs=("tool",), unread=_CALLS_UNREAD
+)
+AGENTS_GROUND_TRUTHS = Table(
+    "agents", GROUND_TRUTHS, _CALL, _ABOUT_CALL, signs=("tool",), unread=_CALLS_UNREAD
+)
+AGENTS_TABLE = Table(
+    "agents",
+    TABLE,
+    (PREDICTED_CALLS, REFERENCE_CALLS),
+    (_CALL_DATUM, DATASET),
+    key=("datum_id",),
+    signs=("predicted_trajectory", "reference_trajectory"),
+    shape="lists",
+    unread=_CALLS_UNREAD,
+    of_calls={
+        "predicted_trajectory": ("predicted", "prediction", "outputs", "output"),
+        "reference_trajectory": ("actual", "expected", "reference", "reference_outputs"),
+    },
+)
+
 # Input contracts of every task, by task and side.
 #
 # ``contract`` defines their structure.
@@ -1256,6 +1297,7 @@ WINNERS = {
 TABLES: tuple[Table, ...] = (
     DETECTION_PREDICTIONS,
     DETECTION_GROUND_TRUTHS,
+    DETECTION_REGIONS,
     SEGMENTATION_PREDICTIONS,
     SEGMENTATION_GROUND_TRUTHS,
     PANOPTIC_PREDICTIONS,
@@ -1282,6 +1324,13 @@ TABLES: tuple[Table, ...] = (
     REGRESSION_TABLE,
     REGRESSION_TRAINING,
     PREFERENCES_TABLE,
+    SPANS_PREDICTIONS,
+    SPANS_GROUND_TRUTHS,
+    SPANS_TABLE,
+    SPANS_DATUMS,
+    AGENTS_PREDICTIONS,
+    AGENTS_GROUND_TRUTHS,
+    AGENTS_TABLE,
     DATUM_TABLE,
     LABEL_TABLE,
 )

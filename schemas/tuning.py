@@ -34,11 +34,14 @@ class Tuning(msgspec.Struct, frozen=True):
         query_bytes: approximate bytes read by one query, since Polars decodes row groups ahead.
         range_rows: rows of a table that a worker shuffles in one call; None to derive it from
             workers and buckets.
+        object_bytes: maximum bytes of rows in a range that goes to an object store, and of copies
+            of objects in a process.
         datum_bytes: bytes in memory per row of a per-datum frame while it is built.
         draws_at_once: resamples computed together, with the weights of a datum adjacent.
         drawn_cells: approximate numbers over all resamples of a block.
         drawn_weights: resampling weights in memory at a time, for all datums.
         kept_bytes: maximum size of a tally saved with a result for comparisons.
+        undigested_bytes: bytes of tables of files that are kept until their digests are asked for.
         calibrated_scores: distinct scores in memory while scores are calibrated.
         drawn_bytes: bytes of a metric's resampled values in memory; more are on disk.
         datum_file_bytes: maximum bytes on disk per row of a per-datum frame, with ids of some
@@ -64,11 +67,13 @@ class Tuning(msgspec.Struct, frozen=True):
     shuffle_bytes: int = 16 << 20
     query_bytes: int = 48 << 20
     range_rows: int | None = None
+    object_bytes: int = 1 << 30
     datum_bytes: int = 200
     draws_at_once: int = 64
     drawn_cells: int = 1 << 25
     drawn_weights: int = 1 << 26
     kept_bytes: int = 1 << 26
+    undigested_bytes: int = 1 << 27
     calibrated_scores: int = 1 << 18
     drawn_bytes: int = 1 << 28
     datum_file_bytes: int = 50

@@ -17,6 +17,7 @@ from evalengine import metrics
 from evalengine.statistics.intervals import resample_quantile, tails
 
 ESTIMATES = ["lower", "upper", "se", "bias", "draws"]
+CORRECTED = ["corrected", "corrected_lower", "corrected_upper"]
 CLUSTER = "video"
 MOST_COPIES = 16
 LEFT_OUT = {
@@ -28,7 +29,7 @@ LEFT_OUT = {
     "text": ["ROUGE2", "ROUGELsum", "chrF"],
 }  # fmt: skip
 """Metrics that others of the task stand for, which are made in the same way in every draw."""
-_NUMBERS = ["value", "support", "scored", "reason", *ESTIMATES, "trials"]
+_NUMBERS = ["value", "support", "scored", "reason", *ESTIMATES, "trials", *CORRECTED]
 
 
 def of_each_kind(name: str, case: Case) -> Case:
@@ -64,7 +65,7 @@ def drawn(name: str, seed: int) -> Case:
         carried = parts.fitted(asks, task).metrics
         kept = [one.name for one in carried if one.name in kept]
         case = replace(case, options={**case.options, "metrics": kept})
-    if task != "detection":
+    if task != "detection" and name != "segments":
         return case
     if case.options["dialect"] in ("valor-lite", "nuscenes"):
         case = replace(case, options={**case.options, "by": []})

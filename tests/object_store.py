@@ -1,17 +1,19 @@
-"""A bucket of an object store on loopback: the few calls of S3 by which tables are read.
+"""A bucket of an object store on loopback: the few calls of S3 by which tables and scratch work.
 
-Objects are files of a folder. Listing, HEAD, GET and ranges of bytes are as the S3 API reference
-has them; nobody checks signatures.
+Objects are files of a folder. Listing, HEAD, GET, ranges of bytes, PUT of what does not exist yet
+and deletion are as the S3 API reference has them; nobody checks signatures.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from email.utils import formatdate
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
-from xml.sax.saxutils import escape
+from xml.sax.saxutils import escape, unescape
 
 from loopback import FileHandler, FileServer, part_of, served
 
@@ -23,11 +25,17 @@ class Store(FileServer):
 
     Attributes:
         asked: method and path of every request.
+        sent: bytes of objects that were sent.
+        failing: whether a PUT of a key is refused.
+        lock: held while an object appears.
     """
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, _Handler)
         self.asked: list[tuple[str, str]] = []
+        self.failing: Callable[[str], bool] = lambda key: False
+        self.sent = 0
+        self.lock = threading.Lock()
 
     @property
     def options(self) -> dict[str, str]:
@@ -47,6 +55,7 @@ class Store(FileServer):
 
 class _Handler(FileHandler):
     server: Store
+    disable_nagle_algorithm = True  # an answer is two writes, and the client's receipt takes 40 ms
 
     def do_GET(self) -> None:
         asked = urlsplit(self.path)
@@ -55,6 +64,48 @@ class _Handler(FileHandler):
             self._list(parse_qs(asked.query).get("prefix", [""])[0])
         else:
             super().do_GET()
+
+    def do_PUT(self) -> None:
+        """Write an object as a whole; refuse one that exists if the client asks for that."""
+        key = self._key("PUT")
+        file = self.server.folder / key
+        content = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.server.failing(key):
+            self.send(403, {}, b"<Error><Code>AccessDenied</Code></Error>")
+            return
+        draft = self.server.folder.with_name(f"draft-{threading.get_ident()}")
+        draft.write_bytes(content)
+        with self.server.lock:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            if self.headers.get("If-None-Match") == "*" and file.exists():
+                draft.unlink()
+                self.send(412, {}, b"<Error><Code>PreconditionFailed</Code></Error>")
+                return
+            draft.replace(file)
+        self.send(200, {"ETag": '"e"'}, b"")
+
+    def do_DELETE(self) -> None:
+        (self.server.folder / self._key("DELETE")).unlink(missing_ok=True)
+        self.send(204, {}, b"")
+
+    def do_POST(self) -> None:
+        """Delete several objects; multipart uploads are refused."""
+        self._key("POST")
+        content = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        if urlsplit(self.path).query.partition("=")[0] != "delete":
+            self.send(501, {}, b"<Error><Code>NotImplemented</Code></Error>")
+            return
+        keys = [unescape(key) for key in re.findall("<Key>(.*?)</Key>", content)]
+        for key in keys:
+            (self.server.folder / key).unlink(missing_ok=True)
+        rows = "".join(f"<Deleted><Key>{escape(key)}</Key></Deleted>" for key in keys)
+        body = f'<?xml version="1.0"?><DeleteResult>{rows}</DeleteResult>'.encode()
+        self.send(200, {"Content-Type": "application/xml"}, body)
+
+    def _key(self, method: str) -> str:
+        path = unquote(urlsplit(self.path).path)
+        self.server.asked.append((method, path))
+        return path.removeprefix(f"/{BUCKET}/")
 
     def _list(self, prefix: str) -> None:
         found = sorted(
@@ -75,9 +126,7 @@ class _Handler(FileHandler):
         self.send(200, {"Content-Type": "application/xml"}, body)
 
     def answer(self, *, send: bool) -> None:
-        path = unquote(urlsplit(self.path).path)
-        self.server.asked.append((self.command, path))
-        file = self.server.folder / path.removeprefix(f"/{BUCKET}/")
+        file = self.server.folder / self._key(self.command)
         wanted = self.headers.get("Range")
         if not file.is_file():
             status, headers = 404, {"Content-Type": "application/xml"}
@@ -89,6 +138,7 @@ class _Handler(FileHandler):
                 status = 206
                 body, told = part_of(body, wanted)
                 headers.update(told)
+        self.server.sent += len(body) if send else 0
         self.send(status, headers, body, body if send else b"")
 
 

@@ -1,7 +1,9 @@
-"""Assertions on refusals and notes: their codes and facts, not their wording."""
+"""Assertions on refusals and notes: their codes and facts, not their wording; peaks of memory."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -71,3 +73,15 @@ def noted(result: Any, code: str, **facts: Any) -> Finding:
     have = {"count": found[0].count, "severity": found[0].severity, **found[0].facts}
     assert {name: have[name] for name in facts if name in have} == facts
     return found[0]
+
+
+def peak(*arguments: object) -> tuple[int, int, str]:
+    """Exit status, megabytes at most and messages of a command, run by itself."""
+    code = (
+        "import sys; from evalengine.cli import main; status = main(sys.argv[1:]);"
+        "lines = open('/proc/self/status').read().splitlines();"
+        "print(*(line.split()[1] for line in lines if line.startswith('VmHWM'))); sys.exit(status)"
+    )
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode, int(done.stdout.split()[-1]) >> 10, done.stderr

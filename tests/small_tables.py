@@ -6,9 +6,10 @@ from typing import Any
 
 import polars as pl
 import pytest
+from loading import load_frames
 from refusals import Refusal
 
-from evalengine.ingest.frames import Frames, load_frames
+from evalengine.ingest.frames import Frames
 from evalengine.schemas.errors import EvalengineError
 from evalengine.schemas.options import Options
 

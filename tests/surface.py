@@ -9,6 +9,7 @@ writes ``tests/surface.txt`` and the options as keywords in ``schemas/named.py``
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -179,15 +180,28 @@ def options() -> Iterator[str]:
 
 
 def named() -> str:
-    """Module with the options as keywords: a tuple may be any iterable or one item."""
-    head = NAMED.read_text("utf-8").partition("    task:")[0]
+    """Module with the options as keywords: a tuple may be any iterable or one item; words of tasks
+    and dialects are literal types.
+    """
+    head, _, rest = NAMED.read_text("utf-8").partition("Task = ")
+    words = {
+        "Task": list(NAMES),
+        "Dialect": list(dict.fromkeys(name for task in NAMES for name in dialects.names(task))),
+    }
+    literals = []
+    for kind, known in words.items():
+        listed = "".join(f"    {json.dumps(name)},\n" for name in known)
+        literals.append(f"{kind} = Literal[\n{listed}]\n")
     lines = []
     for name in FIELDS:
         kind = annotation(ee.Options.__annotations__[name].__origin__)
         kind = re.sub(r"^tuple\[(\w+), \.\.\.\]", r"\1 | Iterable[\1]", kind)
         kind = kind.replace("dict[", "Mapping[").replace("tuple[float, float]", "Sequence[float]")
+        if name.capitalize() in words:
+            kind = kind.replace("str", name.capitalize())
         lines.append(f"    {name}: {kind if 'None' in kind or kind == 'Any' else kind + ' | None'}")
-    return head + "\n".join(lines) + "\n"
+    before = rest[rest.index("\n\nclass Named") : rest.index("    task:")]
+    return head + "".join(literals) + before + "\n".join(lines) + "\n"
 
 
 def defaults() -> Iterator[str]:

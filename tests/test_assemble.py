@@ -8,11 +8,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from evalengine.evaluation.summary import frame_of, label_axes, rows_of
 from evalengine.metrics.registry import Metric
-from evalengine.plan.summary import frame_of, label_axes, rows_of
 from evalengine.schemas.results import frame_schema
-from evalengine.tally.cells import Cells
-from evalengine.tally.datums import Labels
+from evalengine.tallies.cells import Cells
+from evalengine.tallies.datums import Labels
 
 METRIC = Metric(
     name="Made", task="detection", frame="metrics", needs=(), definition="", formula="", source=""

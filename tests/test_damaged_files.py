@@ -20,7 +20,7 @@ from segmentation.making import write
 import evalengine as ee
 from evalengine.cli import main
 from evalengine.geometry.rasters import damage, opened
-from evalengine.tally import stored
+from evalengine.tallies import stored
 
 MAP = np.random.default_rng(0).integers(0, 9, (64, 64)).astype(np.uint8).repeat(4, 0).repeat(4, 1)
 

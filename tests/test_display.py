@@ -47,7 +47,7 @@ def test_the_command_offers_every_format() -> None:
 
 
 class TestTable:
-    def test_headline_first_and_the_worst_label_last(self) -> None:
+    def test_headline_first_then_the_worst_label(self) -> None:
         lines = shown(fabricated.card()).splitlines()
         assert [line.split() for line in lines if line.startswith("  ")] == [
             ["mAPAveragedOverIOUs", "0.5000"],
@@ -55,9 +55,9 @@ class TestTable:
             ["mAP", "@", "IoU", "0.75", "0.4000"],
             ["mAR", "0.6000"],
             ["label", "APAveragedOverIOUs", "AP@0.5", "AP@0.75", "AR", "support"],
-            ["owl", "–", "–", "–", "–", "0"],
-            ["cat", "0.8000", "0.9000", "0.7500", "0.8200", "10"],
             ["dog", "0.2000", "0.3000", "0.1500", "0.2200", "10"],
+            ["cat", "0.8000", "0.9000", "0.7500", "0.8200", "10"],
+            ["owl", "–", "–", "–", "–", "0"],
         ]
         assert "– no ground truth: label owl" in lines
 
@@ -65,7 +65,7 @@ class TestTable:
         card = fabricated.card()
         card.directions["APAveragedOverIOUs"] = "lower"
         text = shown(card)
-        assert text.index("dog") < text.index("cat")
+        assert text.index("cat") < text.index("dog")
 
     def test_piped_is_plain_and_80_wide(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("FORCE_COLOR", "1")
@@ -87,8 +87,8 @@ class TestTable:
         card = many(50)
         rows = [line.split() for line in shown(card).splitlines() if line.startswith("  class")]
         aps = card.metrics.filter(metric="APAveragedOverIOUs", label_key="label")["value"]
-        best_first = [f"{value:.4f}" for value in aps.sort(descending=True)]
-        assert [row[-5] for row in rows] == best_first[:5] + best_first[-10:]
+        worst_first = [f"{value:.4f}" for value in aps.sort()]
+        assert [row[-5] for row in rows] == worst_first[:10] + worst_first[-5:]
         assert "... and 35 more" in shown(card)
 
     def test_a_few_labels_are_all_shown(self) -> None:
@@ -242,6 +242,7 @@ class TestFormats:
         card = fabricated.card(notes=("a note", 'said "so"'), warnings=('said "so"',))
         found = json.loads(shown(card, "json"))
         assert found.pop("metrics") == card.metrics.to_dicts()
+        assert found.pop("cite") == card.cite
         assert found == {"notes": ["a note", 'said "so"'], "warnings": ['said "so"']}
 
     def test_csv(self) -> None:
@@ -272,7 +273,7 @@ class TestFormats:
         text = shown(card, "markdown")
         assert "| mAP @ IoU 0.5 | 0.7000 |" in text
         assert "| a\\|b | 0.5000 | 0.6000 | 0.4500 | 0.5200 | 10 |" in text
-        assert text.endswith("- note: a note\n")
+        assert text.endswith(f"- note: a note\n- cite: `{card.cite}`\n")
 
     def test_markdown_of_all_labels(self) -> None:
         assert shown(many(50), "markdown").count("| class ") == 50
@@ -324,7 +325,7 @@ class TestWidth:
             rows += fabricated.aggregates(slice="weather", slice_value=f"kind {i}", shift=i / 1000)
         card = fabricated.card(rows)
         whole = {f"{value:.4f}" for value in card.metrics["value"].drop_nulls()}
-        whole |= {str(value) for value in card.metrics["support"].drop_nulls()}
+        whole |= {f"{value:,}" for value in card.metrics["support"].drop_nulls()}
         out = io.StringIO()
         console = Console(file=out, width=width, color_system=None, highlight=False)
         console.print(render(card))

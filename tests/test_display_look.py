@@ -74,6 +74,14 @@ def test_names_that_are_numbers_are_sorted_as_such() -> None:
     assert names(table(made, sort="label"), "label")[:3] == ["1", "9", "10"]
 
 
+def test_labels_with_numbers_of_any_length_are_sorted() -> None:
+    long = "9" * 5_000
+    order = ["part 9", "part 10", f"part {long}"]
+    parts = [row for name in reversed(order) for row in fabricated.of_label(name, 0.5)]
+    text = table(fabricated.card(parts), sort="label", top=2)
+    assert re.findall(r"part \d+", text)[:2] == order[:2]
+
+
 def test_top_holds_for_every_table_and_says_what_is_left(card: ee.Scorecard) -> None:
     text = table(card, top=2)
     assert (
@@ -138,7 +146,7 @@ def test_labels_without_a_number_give_way_to_the_few_that_have_one() -> None:
     """Of 20 declared labels two occur: a long table shows these two, and counts the others."""
     known = [f"c{i:02}" for i in range(20)]
     card = ee.score(["c03", "c07"], ["c03", "c03"], labels=known)
-    assert names(table(card), "label")[:3] == ["...", "c03", "c07"]
+    assert names(table(card), "label")[:3] == ["c07", "c03", "..."]
     assert "  ... and 18 more" in table(card)
     assert len(names(table(card, top="all"), "label")) == 20
 
@@ -162,7 +170,7 @@ def test_wide_tables_end_where_their_text_does(
     plain = re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue())
     assert "\x1b[" in terminal.getvalue()
     assert [line for line in plain.splitlines() if line != line.rstrip()] == []
-    assert plain.splitlines() == pipe.getvalue().splitlines()
+    assert plain.splitlines() == [*pipe.getvalue().splitlines(), card.cite]
 
 
 def scores(labels: int) -> tuple[pl.DataFrame, dict[str, Any]]:
@@ -203,3 +211,53 @@ def test_metrics_of_labels_that_were_asked_for_are_printed_and_in_the_dict() -> 
     } == areas
     usual = ee.score(table, **named).to_dict()
     assert not any(name.startswith("ROCAUC") for name in usual)
+
+
+def first_cells(table: str) -> list[str]:
+    """First cells of the rows of an HTML table."""
+    return re.findall(r"<tr>\s*<t[dh] ?[^>]*>([^<]*)</t[dh]>(?!<th)", table)
+
+
+@pytest.mark.parametrize(
+    ("metric", "by", "id"), [("Recall", "labels", "labels-0"), ("Accuracy", "slices", "slices-0-0")]
+)
+def test_terminal_page_chart_and_notebook_have_one_order(
+    metric: str, by: str, id: str, tmp_path: Path
+) -> None:
+    """The worst first, undefined last; equal ones by support, then by name, numbers by value."""
+    truths = ["b"] * 4 + ["a"] * 4 + ["10"] * 3 + ["9"] * 3 + ["c"] * 6 + ["e"] * 8
+    said = [*truths]
+    for wrong in (0, 4, 8, 11, 14, 15, 20, 21):  # 3 of 4, 3 of 4, 2 of 3, 2 of 3, 4 of 6, 6 of 8
+        said[wrong] = "d"
+    rows = pl.DataFrame({"datum_id": range(28), "y_true": truths, "y_pred": said, "part": truths})
+    card = ee.score(rows, by="part", metrics=[metric])
+    expected = ["c", "9", "10", "e", "a", "b"]
+    undefined = ["d"] if by == "labels" else []
+    header = "label" if by == "labels" else "part"
+    assert names(table(card), header) == expected + undefined
+    *_, notebook = card._repr_html_().partition(f">{header}</th>")
+    assert first_cells(notebook.partition("</table>")[0]) == expected + undefined
+    page = card.to_html(tmp_path / "a.html").read_text("utf-8")
+    shown = re.search(rf'<table id="{id}".*?</table>', page, re.S)
+    assert shown
+    assert first_cells(shown[0]) == expected + undefined
+    axes = getattr(card.plot, by)().axes[0]
+    chart = [one.get_text().removeprefix("part=") for one in axes.get_yticklabels()]
+    assert axes.yaxis_inverted()
+    assert chart == expected + undefined
+
+
+def test_leaderboards_have_the_best_first(tmp_path: Path) -> None:
+    """Labels of preferences are models: ``z`` is the strongest, ``x`` the weakest."""
+    pairs = [("x", "y", "model_b"), ("y", "z", "model_b"), ("x", "z", "model_b")] * 5
+    pairs += [("x", "y", "model_a"), ("y", "z", "model_a"), ("x", "z", "model_a")]
+    rows = pl.DataFrame(pairs, schema=["model_a", "model_b", "winner"], orient="row")
+    card = ee.score(rows.with_row_index("datum_id"))
+    assert names(table(card), "label") == ["z", "y", "x"]
+    assert "best BradleyTerry: z" in repr(card)
+    page = card.to_html(tmp_path / "a.html").read_text("utf-8")
+    shown = re.search(r'<table id="labels-0".*?</table>', page, re.S)
+    assert shown
+    assert first_cells(shown[0]) == ["z", "y", "x"]
+    chart = card.plot.labels().axes[0].get_yticklabels()
+    assert [one.get_text() for one in chart] == ["z", "y", "x"]

@@ -2,24 +2,30 @@
 
 ``console`` blocks: each line after ``$ `` is a command, what follows is all it prints. ``python``
 blocks: doctest sessions, one namespace a page. ``bash`` blocks set up from nothing; CI runs those.
+``toml`` and ``py`` blocks that begin with the name of a file are such files for the sessions.
 """
 
 from __future__ import annotations
 
+import ast
 import doctest
+import importlib.util
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+from itertools import takewhile
 from pathlib import Path
 
+import click
 import pytest
 from judge.server import serving
 
-from evalengine.cli import main
-from evalengine.jobs.loading import load_job
+from evalengine.cli import cli, main
+from evalengine.dialects import names as names_of_dialects
+from evalengine.schemas.contract import NAMES
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("", "coming-from", "how-to", "start")
@@ -27,10 +33,12 @@ PAGES = [
     ROOT / "README.md",
     *(page for folder in FOLDERS for page in sorted((ROOT / "docs" / folder).glob("*.md"))),
 ]
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.S | re.M)
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
 HEAD = re.compile(r"(.*) \| head -(\d+)")
 INTO = re.compile(r"(.*?) (2?)> ([\w.]+)( 2>&1)?")
 QUOTED = re.compile(r"'[^']*'")
+NAMED = re.compile(r"# (\w+\.(?:toml|py))\n")
+INLINE = re.compile(r"`(evalengine [^`]+)`")
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -109,6 +117,9 @@ def answer(capsys):
     ],
 )
 def test_console_sessions(page, workplace, answer):
+    for body in blocks(page, "toml") + blocks(page, "py"):
+        if name := NAMED.match(body):
+            Path(name[1]).write_text(body, "utf-8")
     for place, body in enumerate(blocks(page, "console")):
         for command, expected in sessions(body):
             told = answer(command, shell=page.name == "README.md" and place == 0)
@@ -129,10 +140,60 @@ def test_python_sessions(page, workplace):
     assert failed == 0, "".join(report)
 
 
-def test_the_job_to_copy_can_be_loaded(tmp_path):
-    [body] = blocks(ROOT / "docs" / "start" / "nightly.md", "toml")
-    (tmp_path / "nightly.toml").write_text(body)
-    assert load_job(tmp_path / "nightly.toml").job.name == "nightly"
+def unexecuted(page: Path) -> list[str]:
+    """Commands of a page that no test runs: within sentences, and in blocks that are no sessions.
+
+    Their files are yours, or they need a cluster, a model or a network.
+    """
+    text = page.read_text("utf-8")
+    shell = [body for name in ("bash", "sh", "text", "") for body in blocks(page, name)]
+    lines = [line for body in shell for line in body.replace("\\\n", " ").splitlines()]
+    lines += [" ".join(one.split()) for one in INLINE.findall(BLOCK.sub("", text))]
+    return [line for line in lines if re.match(r"evalengine (?!\d)", line)]  # no lines to cite
+
+
+def test_commands_that_are_not_executed_have_known_options():
+    known = {name for task in NAMES for name in names_of_dialects(task)}
+    written = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    for page, line in [(path.name, line) for path in written for line in unexecuted(path)]:
+        typed = takewhile(lambda word: word not in ("|", ">", "&"), shlex.split(line)[1:])
+        words, command = [word for word in typed if word != "..."], cli
+        while isinstance(command, click.Group) and words and words[0][0] != "-":
+            command = command.get_command(click.Context(command), words.pop(0))
+            if command is None:
+                pytest.fail(f"{page}: no such command: {line}")
+        try:
+            given, _, _ = command.make_parser(click.Context(command)).parse_args([*words, "X"])
+        except click.UsageError as error:
+            pytest.fail(f"{page}: {line}: {error.format_message()}")
+        assert given.get("dialect") in {None, *known}, f"{page}: {line}"
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if blocks(page, "py")], ids=lambda page: page.name
+)
+def test_code_that_needs_other_packages_compiles(page):
+    for body in blocks(page, "py"):
+        for node in ast.walk(ast.parse(body)):
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith("evalengine"):
+                spec = importlib.util.find_spec(node.module)
+                assert spec is not None
+                assert all(name.name in Path(spec.origin).read_text("utf-8") for name in node.names)
+
+
+def test_no_page_and_no_message_installs_from_an_index():
+    places = ("docs", "engine", "schemas", "integrations", "examples")
+    found = [
+        f"{path.relative_to(ROOT)}: {line}"
+        for path in [
+            ROOT / "README.md",
+            *(path for one in places for path in (ROOT / one).rglob("*")),
+        ]
+        if path.suffix in (".md", ".py", ".yml", ".toml", ".ipynb", ".html")
+        for line in path.read_text("utf-8").splitlines()
+        if re.search(r"(?:pip install|uv add)(?: -\S+)* '?evalengine\b(?!\[)", line)
+    ]
+    assert found == []
 
 
 def test_the_two_setup_commands_are_single_lines():

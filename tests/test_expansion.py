@@ -12,27 +12,15 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from refusals import refused
+from refusals import peak, refused
 
 import evalengine as ee
 from evalengine.geometry.masks import read_masks
 from evalengine.ingest.annotations.format import mask_row
-from evalengine.ingest.files import LONG, Room, measure_text
+from evalengine.ingest.files import LONG, Room, measure_arrow, measure_text
 
 TRUTHS = pl.DataFrame({"datum_id": [1, 2, 3], "label_value": ["a", "b", "a"]})
 TRACK = '<box frame="{}" xtl="1" ytl="1" xbr="5" ybr="5" outside="0"/>'
-
-
-def peak(*arguments: object) -> tuple[int, int, str]:
-    """Exit status, megabytes at most and messages of a command, run by itself."""
-    code = (
-        "import sys; from evalengine.cli import main; status = main(sys.argv[1:]);"
-        "lines = open('/proc/self/status').read().splitlines();"
-        "print(*(line.split()[1] for line in lines if line.startswith('VmHWM'))); sys.exit(status)"
-    )
-    command = [sys.executable, "-c", code, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.returncode, int(done.stdout.split()[-1]) >> 10, done.stderr
 
 
 def video(frames: int, *keyframes: int) -> str:
@@ -123,12 +111,13 @@ def test_a_text_that_is_none(tmp_path: Path, ending: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ending", ["parquet", "csv"])
+@pytest.mark.parametrize("ending", ["parquet", "csv", "arrow", "arrows"])
 def test_long_texts_under_a_limit(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"p.{ending}"
     labels = [letter * 20_000_000 for letter in "abc"]
     frame = pl.DataFrame({"datum_id": [1, 2, 3], "label_value": labels})
-    getattr(frame, f"write_{ending}")(path)
+    writer = {"arrow": frame.write_ipc, "arrows": frame.write_ipc_stream}
+    writer.get(ending, getattr(frame, f"write_{ending}", None))(path)
     status, megabytes, said = peak("score", path, path, "--memory-limit", "512MB")
     assert status == 2
     assert "--memory-limit " in said
@@ -136,11 +125,33 @@ def test_long_texts_under_a_limit(tmp_path: Path, ending: str) -> None:
     assert megabytes < 300
 
 
+@pytest.mark.parametrize("compression", ["uncompressed", "zstd"])
+@pytest.mark.parametrize("dtype", [pl.String(), pl.List(pl.String()), pl.Categorical()])
+def test_the_longest_text_of_arrow_files(
+    tmp_path: Path, dtype: pl.DataType, compression: str
+) -> None:
+    longest = "x" * (LONG + 1000)
+    texts = pl.Series("text", ["a", None, longest, "b" * (LONG + 1)])
+    column = texts.reshape((4, 1)).arr.to_list() if dtype == pl.List else texts.cast(dtype)
+    frame = pl.DataFrame({"id": range(4), "short": ["a"] * 4, "text": column})
+    for level in (pl.CompatLevel.oldest(), pl.CompatLevel.newest()):
+        path = tmp_path / "t.arrow"
+        frame.write_ipc(path, compression=compression, compat_level=level)
+        found = measure_arrow(str(path), streamed=False)
+        assert {name: (one.cell, one.least) for name, one in found.items()} == {
+            "text": (len(longest), len(longest))
+        }
+        frame[:2].write_ipc_stream(path, compression=compression, compat_level=level)
+        assert measure_arrow(str(path), streamed=True) == {}
+
+
 @pytest.mark.slow
-def test_a_limit_that_is_named_is_enough(tmp_path: Path) -> None:
-    path = tmp_path / "p.csv"
+@pytest.mark.parametrize("ending", ["csv", "arrow"])
+def test_a_limit_that_is_named_is_enough(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"p.{ending}"
     labels = [letter * 50_000_000 for letter in "abc"]
-    pl.DataFrame({"datum_id": [1, 2, 3], "label_value": labels}).write_csv(path)
+    frame = pl.DataFrame({"datum_id": [1, 2, 3], "label_value": labels})
+    (frame.write_csv if ending == "csv" else frame.write_ipc)(path)
     status, _, said = peak("score", path, path, "--memory-limit", "512MB")
     assert status == 2
     named = said.rpartition("MiB")[0].rpartition(" ")[2]

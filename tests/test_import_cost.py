@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
+import shlex
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -68,6 +70,18 @@ def test_warm_score_imports_the_compiler_without_its_implementations() -> None:
     assert "numba" in modules
     assert "numba.np.arraymath" not in modules  # imported to compile anything at all
     assert "pyarrow" not in modules  # for stored tallies, texts and geometry
+
+
+def test_only_files_of_pixels_need_rasterio_and_only_polygons_shapely(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(EXAMPLE.parent)
+    demos = tomllib.loads(Path("demos.toml").read_text("utf-8"))
+    lines = {task: ["score", *shlex.split(line)] for task, line in demos.items()}
+    pixels = [lines.pop(task) for task in ("segmentation", "panoptic")]
+    scores = "from evalengine.cli import main; assert not any(map(main, {}))"
+    assert not loaded(scores.format(list(lines.values()))) & {"rasterio", "shapely"}
+    assert loaded(scores.format(pixels)) & {"rasterio", "shapely"} == {"rasterio"}
 
 
 def test_kernels_called_by_kernels_and_pickled_ones_are_the_same() -> None:

@@ -17,7 +17,7 @@ from evalengine.ingest.problems import ChecksFailed
 from evalengine.schemas.errors import InputError
 
 TYPES: list[tuple[str, Any, str]] = [
-    ("datum_id", [1.0, 1.0, 2.0], "Int64 before scoring"),
+    ("datum_id", [1.0, 1.0, 2.0], "whole numbers as integers"),
     ("datum_id", [True, True, False], "integers or strings"),
     ("datum_id", [datetime.date(2020, 1, 1)] * 3, "integers or strings"),
     ("label_value", [[1], [2], [3]], "integers or strings"),
@@ -157,6 +157,7 @@ def test_huge_finite_values_whose_sum_overflows_are_fine() -> None:
 def test_inverted_boxes_are_refused() -> None:
     message = refusal(predictions(xmax=[5.0, 9.0, 25.0], ymax=[0.5, 17.0, 27.0]))
     assert message.has("inverted_boxes", side="predictions", column="xmin", count=2, rows=[0, 1])
+    assert "in a file of annotations" in str(message)
     assert "row 0 (datum_id=1" in message
     assert "row 1 (datum_id=1" in message
     assert "box_width" in message

@@ -7,10 +7,11 @@ from typing import Any
 
 import polars as pl
 import pytest
+from loading import load_frames
 from refusals import Refusal, noted, refused
 
 import evalengine as ee
-from evalengine.ingest.frames import Frames, load_frames
+from evalengine.ingest.frames import Frames
 from evalengine.schemas.errors import EvalengineError, InputError, OptionError
 from evalengine.schemas.option_values import make_options
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from partitions.cases import in_buckets
 from small_tables import CORNERS, counted, ground_truths, kinds, load, note, predictions, refusal
 
 import evalengine as ee
@@ -217,6 +219,26 @@ def test_distinct_leaves_nulls_out() -> None:
     assert not has_repeats(pl.Series([1, None, None]))
 
 
+@pytest.mark.parametrize("lone", [True, False])
+@pytest.mark.parametrize("swapped", [True, False])
+def test_labels_in_two_unicode_forms_are_told(swapped: bool, lone: bool) -> None:
+    names = ("caf\u00e9", "cafe\u0301")[:: -1 if swapped else 1]
+    second = names[1] if lone else names[0]
+    table = pl.DataFrame(
+        {"y_true": [names[0], names[0], "dog"] * 2, "y_pred": [names[1], second, "dog"] * 2}
+    )
+    (one,) = [one for one in ee.score(table).findings if one.code == "labels_spelt_apart"]
+    assert (one.severity, one.count) == ("warning", 1)
+    assert r"cafe\u0301" in one.message
+    assert "normalize('NFC')" in one.message
+    ways = table.with_columns(pl.col("y_pred").replace({names[1]: names[0]})), table
+    maps: list[dict[str, Any]] = [{}, {"label_map": {names[1]: names[0]}}]
+    for way, options in zip(ways, maps, strict=True):
+        card = ee.score(way, metrics=["Accuracy"], **options)
+        assert card.value("Accuracy") == 1
+        assert "labels_spelt_apart" not in {one.code for one in card.findings}
+
+
 def test_labels_with_blanks_next_to_the_plain_ones_are_told() -> None:
     for name, other in (("cat ", "cat"), ("cat", "cat ")):
         mine = pl.DataFrame({"datum_id": [1, 2, 3], "label_value": [name, "cat", "dog"]})
@@ -272,6 +294,25 @@ def test_texts_of_missing_values_among_labels_are_told(mine: Any, true: Any, tol
     notes = [one for one in found if one.code == "missing_as_label"]
     assert [tuple(one.facts[k] for k in ("side", "count", "labels")) for one in notes] == told
     assert all(one.severity == "warning" for one in notes)
+
+
+@pytest.mark.parametrize("bounded", [False, True])
+def test_texts_of_lists_among_labels_are_a_warning(
+    bounded: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = ["['a', 'b']", '["c"]', "[UNK]", "b"] * 5
+    rows = pl.DataFrame({"datum_id": range(20), "y_true": said, "y_pred": ["b"] * 20})
+    rows.write_csv(tmp_path / "t.csv")
+    if bounded:
+        in_buckets(monkeypatch)
+    card = ee.score(tmp_path / "t.csv", **({"memory_limit": "1GB"} if bounded else {}))
+    assert ("buckets" in card.run) == bounded
+    (one,) = [one for one in card.findings if one.code == "lists_as_labels"]
+    assert (one.severity, one.count, one.facts["side"]) == ("warning", 10, "ground_truths")
+    assert one.facts["labels"] == ['["c"]', "['a', 'b']"]
+    named = {'["c"]': "c", "['a', 'b']": "a"}
+    card = ee.score(tmp_path / "t.csv", label_map=named)
+    assert "lists_as_labels" not in {one.code for one in card.findings}
 
 
 def test_unsigned_ids_one_higher_are_a_warning() -> None:

@@ -23,6 +23,11 @@ PAIRS: dict[str, tuple[list[Any], list[Any], Any]] = {
     "case": ([f"IMG{i}" for i in SOME], [f"img{i}" for i in SOME], ["case"]),
     "blanks": ([f"a{i} " for i in SOME], [f"a{i}" for i in SOME], ["blanks"]),
     "zeros": ([f"{i:06}" for i in SOME], [str(i) for i in SOME], ["zeros"]),
+    "zeros of numbers in names": (
+        [f"cam{i % 3}_img_{i:04}" for i in SOME],
+        [f"cam{i % 3}_img_{i}" for i in SOME],
+        ["zeros"],
+    ),
     "zeros against integers": ([f"{i:06}" for i in SOME], SOME, ["zeros"]),
     "text": ([str(i) for i in SOME], SOME, ["text"]),
     "stem": ([f"c:\\x\\{i}.jpeg" for i in SOME], [str(i) for i in SOME], ["stem"]),
@@ -335,3 +340,27 @@ def test_results_of_coco_one_apart_from_names(tmp_path: Path) -> None:
         card = ee.score(given, truth, id_format=["number", "-1"])
         assert card.value("mAP", iou_threshold=0.75) == pytest.approx(1)
         assert card.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("spelt", "forms"),
+    [("img_018", ["zeros"]), ("IMG_18", ["case"]), ("img_18.jpg", ["extension"]),
+     ("IMG_18.jpg", ["extension", "case"]), ("img_1018", None)],
+)  # fmt: skip
+def test_single_ids_in_another_spelling_are_noted(spelt: str, forms: list[str] | None) -> None:
+    ids = [f"img_{i}" for i in range(1, 19)]
+    card = ee.score(*classified(ids, [*ids[:-1], spelt]))
+    found = {one.code: one for one in card.findings}
+    assert "datums_without_predictions" in found
+    assert ("ids_nearly_meet" in found) == (forms is not None)
+    if forms is not None:
+        assert "1 datum of the predictions" in found["ids_nearly_meet"].message
+        assert f"id_format={forms!r}" in " ".join(card.notes)
+        assert (
+            ee.score(*classified(ids, [*ids[:-1], spelt]), id_format=forms).value("Accuracy") == 1
+        )
+
+
+def test_decimals_in_names_keep_their_zeros() -> None:
+    ids = ["v1.05", "v1.5", "v2.0"]
+    assert ee.score(*classified(ids, ids), id_format=["zeros"]).value("Accuracy") == 1

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from loading import load_frames
 from refusals import Refusal, refused
 
 import evalengine as ee
-from evalengine.ingest.frames import Frames, load_frames
+from evalengine.ingest.frames import Frames
 from evalengine.ingest.problems import ChecksFailed
 from evalengine.schemas.errors import EvalengineError
 from evalengine.schemas.option_values import make_options

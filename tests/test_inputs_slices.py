@@ -6,10 +6,10 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loading import load_frames
 from refusals import refused
 from small_tables import counted, ground_truths, kinds, load, predictions, refusal
 
-from evalengine.ingest.frames import load_frames
 from evalengine.ingest.slices import slice_text
 from evalengine.schemas.contract import ROW
 from evalengine.schemas.errors import InputError

@@ -90,6 +90,16 @@ def test_power_is_promised_by_the_detectable_difference(module: Any) -> None:
     )
 
 
+def test_nightly_alarms(module: Any) -> None:
+    alarms = module("nightly_alarms")
+    found = alarms.measured("accuracy 0.98", 3, 12)
+    assert found["first"] <= 12
+    assert 0 <= found["high"] <= 1
+    for _, make in alarms.CELLS.values():
+        assert make(np.random.default_rng(0), 7).shape[0] == 7
+    assert alarms.f1(np.random.default_rng(0), 4000).mean() == pytest.approx(0.736, abs=0.01)
+
+
 @pytest.mark.parametrize("name", ["coverage", "comparisons"])
 def test_the_pages_are_there(name: str) -> None:
     page = (BENCHMARKS.parent / "docs" / "benchmarks" / "intervals.md").read_text(encoding="utf-8")

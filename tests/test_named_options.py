@@ -9,10 +9,12 @@ import surface
 from refusals import refused
 
 import evalengine as ee
+from evalengine import dialects
 from evalengine.cli import main
 from evalengine.jobs.loading import load_job
-from evalengine.schemas.named import Named
+from evalengine.schemas.named import Dialect, Named, Task
 from evalengine.schemas.options import ELSEWHERE, FIELDS
+from evalengine.tasks import NAMES
 
 
 @pytest.mark.parametrize("call", [ee.score, ee.check, ee.explain])
@@ -21,6 +23,14 @@ def test_type_checkers_know_every_option(call):
     assert surface.NAMED.read_text("utf-8") == surface.named()
     hint = call.__annotations__["named"]
     assert hint == "Unpack[Named]"
+
+
+def test_type_checkers_know_the_names_of_tasks_and_dialects():
+    assert typing.get_args(Task) == NAMES
+    assert set(typing.get_args(Dialect)) == {one for task in NAMES for one in dialects.names(task)}
+    hints = typing.get_type_hints(Named)
+    assert hints["task"] == Task | None
+    assert hints["dialect"] == Dialect | None
 
 
 @pytest.mark.parametrize("theirs", sorted(ELSEWHERE))

@@ -50,6 +50,23 @@ def test_unicode_forms_of_texts(text: str, reference: str, expected: bool) -> No
     assert ("unicode_forms" in codes(table, metrics=["WER"])) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "references", "expected"),
+    [
+        ("the cat sat", ["['the cat sat', 'a cat sat']", '["a dog"]', "a", "b"], True),
+        ("the cat sat", ["['the cat sat', 'a cat sat']", "a", "b"], False),
+        ("the cat sat", ["[UNK]", "[1, 2]"], False),
+        ('["a", "b"]', ['["a", "c"]', '["a"]'], False),  # an answer in JSON
+        ("the cat sat", [["['a']"] * 2, ["['b']"]], False),
+    ],
+)
+def test_references_that_are_texts_of_lists(
+    text: str, references: list[Any], expected: bool
+) -> None:
+    table = pl.DataFrame({"text": [text] * len(references), "reference": references})
+    assert ("lists_as_texts" in codes(table, metrics=["WER"])) == expected
+
+
 def test_references_by_stream() -> None:
     found = ["the dog bit the man", "it was not unexpected at all"]
     streams = [found, ["the dog had bit the man", "no one was surprised at all"]]

@@ -12,6 +12,7 @@ from fresh import python
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
+from refusals import refused
 
 import evalengine as ee
 from evalengine.ingest.sources.scanning import scan_csv
@@ -85,3 +86,11 @@ def test_columns_of_an_empty_file_are_there_whatever_they_are(
     ours, theirs = (ee.score(tmp_path / name, truths, **given) for name in ("p.csv", "p.parquet"))
     assert_frame_equal(ours.metrics, theirs.metrics)
     assert ours.metrics.filter(metric="mROCAUC").height == 2  # macro, weighted
+
+
+def test_lists_as_texts_are_refused_with_the_way_out(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text('query_id,retrieved,relevant\n1,"[""a"", ""b""]","[""a""]"\n')
+    words = r"'retrieved' has dtype String.*JSON Lines or Parquet.*no single quotes.*pl.String\)"
+    with refused("wrong_dtype", match=words):
+        ee.score(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +102,6 @@ FOREIGN = {
     "rle.csv": "ImageId,EncodedPixels\na.jpg,1 3 10 5\n",
     "hyp.trn": "hello world (utt_1)\n",
     "hyp.ctm": "utt_1 1 0.00 0.25 hello 0.9\n",
-    "tags.conll": "EU B-ORG\nrejects O\n\n",
 }
 
 
@@ -155,3 +155,96 @@ def test_a_pipe_among_files_is_not_waited_for(tmp_path: Path) -> None:
     names = [Path(name).name for name in files_below(str(tmp_path))]
     assert names == ["a.txt", "c.txt"]
     assert open_source(tmp_path / "labels").frame.collect().height == 2
+
+
+@pytest.mark.parametrize("name", ["a.xlsx", "a.csv", "a"])
+def test_spreadsheets_and_pointers_are_named(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    with zipfile.ZipFile(path, "w") as made:
+        made.writestr("[Content_Types].xml", "<Types/>")
+        made.writestr("xl/workbook.xml", "<workbook/>")
+    with refused("format_unknown", ee.ReadError) as said:
+        open_source(str(path))
+    assert "is a spreadsheet" in str(said.value)
+    with zipfile.ZipFile(path, "w") as made:
+        made.writestr("a.csv", "x\n1\n")
+    with pytest.raises(ee.ReadError) as other:
+        open_source(str(path))
+    assert "is a spreadsheet" not in str(other.value)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "csv", "json", "jsonl"])
+def test_pointers_of_lfs_are_named(ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"a.{ending}"
+    path.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 12\n")
+    with refused("format_unknown", ee.ReadError) as said:
+        open_source(str(path))
+    assert "git lfs pull" in str(said.value)
+
+
+def test_a_csv_without_a_header(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("1,a,b\n2,b,b\n")
+    with pytest.raises(ee.InputError, match="Line 1 of the table looks like data"):
+        ee.score(str(path))
+    path.write_text("one,two,three\n2,b,b\n")
+    with pytest.raises(ee.InputError) as said:
+        ee.score(str(path))
+    assert "Line 1" not in str(said.value)
+
+
+def test_headers_with_blanks_and_texts_of_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("y_true, y_pred\na,a\nb,a\n")
+    assert ee.score(str(path)).value("Accuracy") == 0.5
+    path.write_text("y_true,score\n1,87%\n0,12%\n")
+    with pytest.raises(ee.InputError, match="for 87%"):
+        ee.score(str(path))
+    path.write_text("datum_id,y_true,y_pred\n12e4567,a,b\n13e4567,b,b\n")
+    with pytest.raises(ee.InputError, match="infer_schema=False"):
+        ee.score(str(path))
+    table = pl.read_csv(path, infer_schema=False)
+    assert ee.score(table).value("Accuracy") == 0.5
+
+
+def test_boxes_as_texts_have_a_way_out() -> None:
+    found = pl.DataFrame({"image_id": ["a.jpg"], "label": ["a"], "bbox": ["[1, 2, 3, 4]"]})
+    with pytest.raises(ee.InputError, match="json_decode"):
+        ee.score(found.with_columns(score=0.5), found, task="detection")
+    found = found.with_columns(pl.col("bbox").str.json_decode(pl.List(pl.Float64)))
+    card = ee.score(found.with_columns(score=0.5), found, box_format="xywh")
+    assert card.value("mAP", iou=0.5) == pytest.approx(1)
+
+
+def test_a_dialect_of_another_task_names_it() -> None:
+    with refused("unknown_name", ee.OptionError, value="sklearn") as said:
+        ee.explain(task="detection", dialect="sklearn")
+    assert "classification and regression" in str(said.value)
+    assert len(str(said.value)) < 200
+
+
+def test_images_that_are_not_listed_are_not_called_false_positives(tmp_path: Path) -> None:
+    (tmp_path / "g.json").write_text(json.dumps(truths(annotation())))
+    rows = [result(), result(image=99)]
+    (tmp_path / "p.json").write_text(json.dumps(rows))
+    paths = str(tmp_path / "p.json"), str(tmp_path / "g.json")
+    for dialect, scored in (("coco", False), ("standard", True)):
+        card = ee.score(*paths, dialect=dialect)
+        (note,) = [one.message for one in card.findings if one.code == "datums_not_listed"]
+        assert "99" in note
+        assert ("false positives" in note) is scored
+
+
+def test_paths_of_images_are_offered_as_ids() -> None:
+    truth = {
+        "image_path": ["a.jpg"],
+        "label": ["a"],
+        "xmin": [1],
+        "ymin": [1],
+        "xmax": [5],
+        "ymax": [5],
+    }
+    found = {**truth, "score": [0.5]}
+    with refused("column_missing", ee.InputError, column="datum_id") as said:
+        ee.score(pl.DataFrame(found), pl.DataFrame(truth))
+    assert "'image_path'" in str(said.value)

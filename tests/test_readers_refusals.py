@@ -12,6 +12,7 @@ from refusals import refused
 from small_tables import load, predictions, refusal
 from table_files import FILES, Writer, write_packed_csv, write_records
 
+import evalengine as ee
 from evalengine.ingest.sources.tables import open_source
 from evalengine.schemas.errors import ReadError
 
@@ -221,6 +222,19 @@ def test_json_that_is_nested_too_deep_is_named(
     assert any(words in message for words in known)
 
 
+@pytest.mark.parametrize("around", ["[{}]", '{{"a":{}}}'])
+def test_nesting_that_the_parser_allows_is_refused_beyond_100_levels(
+    around: str, tmp_path: Path
+) -> None:
+    """The time that Polars takes grows with the cube of the levels: 9 s for 800."""
+    path = tmp_path / "t.json"
+    value = "1"
+    for _ in range(150):
+        value = around.format(value)
+    path.write_text(f'[{{"datum_id":{value}}}]')
+    assert refusal(path).has("nested_too_deeply")
+
+
 def test_numbers_among_storage_options_are_texts() -> None:
     given = {"aws_region": "x", "timeout": 30, "aws_allow_http": True}
     source = open_source("s3://bucket/x.parquet", storage_options=given)  # type: ignore[arg-type]
@@ -257,3 +271,26 @@ def test_numbers_that_no_column_holds_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     path.write_text('[{"datum_id": 1' + "0" * 60 + ', "label_value": 1}]')
     assert refusal(path).has("file_malformed")
+
+
+@pytest.mark.parametrize("name", ["t.jsonl", "t.json", "lines.json"])
+def test_a_key_that_occurs_twice_is_named(name: str, tmp_path: Path) -> None:
+    """Polars takes the first value, Python the last."""
+    objects = ['{"id": 1, "n": {"a": 1}}', '{"id": 2, "n": {"a": 1, "a": 2}}']
+    records = name == "t.json"
+    text = "[" + ",\n".join(objects) + "]" if records else "\n".join(objects) + "\n"
+    path = tmp_path / name
+    path.write_text(text)
+    with refused("repeated_key", ReadError, file=str(path), line=2, column="a"):
+        open_source(str(path))
+    path.write_text(text.replace('"a": 2', '"b": 2'))
+    assert open_source(str(path)).frame.collect().height == 2
+
+
+@pytest.mark.parametrize("name", ["t.jsonl", "t.json"])
+def test_booleans_among_numbers_are_named(name: str, tmp_path: Path) -> None:
+    rows = ['{"id": 1, "acc": true}', '{"id": 2}', '{"id": 3, "acc": 0.5}']
+    path = tmp_path / name
+    path.write_text("\n".join(rows) if name == "t.jsonl" else f"[{','.join(rows)}]")
+    with refused("file_malformed", ReadError, match="3 has 'acc' 0.5, and (line|record) 1 has"):
+        ee.score(path, value_columns=["acc"])

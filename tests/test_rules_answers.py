@@ -315,10 +315,13 @@ class TestDatumsWithoutPredictions:
         cards = [ee.score(*sides), ee.check(*sides)]
         if kept:
             cards.append(through_buckets(sides, tmp_path, monkeypatch))
+            halves = [[side[rows] for side in sides] for rows in (slice(20), slice(20, None))]
+            cards.append(ee.merge([ee.tally(*half) for half in halves]).summarise())
         for card in cards:
             (one,) = found(card, kind)
             assert (one.severity, one.count) == (severity, 40 - kept)
-            assert one.facts["with_ground_truths"] == 40 - kept
+            facts = one.facts["with_ground_truths"], one.facts["ground_truths"]
+            assert facts == (40 - kept, 40)  # of buckets without a gap too
 
     def test_a_file_with_a_header_only(self, tmp_path: Path) -> None:
         mine, truth = self.boxes(40)

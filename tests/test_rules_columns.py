@@ -71,7 +71,7 @@ class TestPositions:
         with pytest.raises(ChecksFailed):
             ee.check(*tables)
 
-    @pytest.mark.parametrize("names", [("start", "end"), ("x_px", "y_px", "w_px", "h_px")])
+    @pytest.mark.parametrize("names", [("start_px", "end_px"), ("x_px", "y_px", "w_px", "h_px")])
     def test_ends_of_spans_and_boxes_with_sizes(self, names: tuple[str, ...]) -> None:
         tables = sides(**{name: ([1, 2], [5, 6]) for name in names})
         assert refused(*tables)["columns"] == [*names]

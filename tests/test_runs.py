@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from evalengine.kernels.labels import HIT, OTHER
 from evalengine.kernels.scores import points
-from evalengine.tally import score_runs
-from evalengine.tally.score_runs import merge_score_runs, points_in_blocks
-from evalengine.tally.sorted_scores import Sorted
-from evalengine.tally.stored import Place
+from evalengine.tallies import score_runs
+from evalengine.tallies.score_runs import merge_score_runs, points_in_blocks
+from evalengine.tallies.sorted_scores import Sorted
+from evalengine.tallies.stored import Place
 
 Array = np.ndarray[Any, Any]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -125,6 +126,33 @@ def test_differences_between_dialects(metric_pages: ModuleType) -> None:
     assert told(None) == "none instead of 0.5000 (macro, k 5)"
     percent = pl.DataFrame([{**row, "max_detections": 100, "parameters": "{}", "value": 50.0}])
     assert metric_pages.difference(rows, percent) == "50.0000 instead of 0.5000 (macro, k 5)"
+
+
+def test_every_page_is_in_the_files_for_language_models(
+    generated: ModuleType, metric_pages: ModuleType
+) -> None:
+    markdown = hook("markdown_pages")
+    made = metric_pages.pages(examples=False) | generated.pages()
+    written = {page: (ROOT / "docs" / page).read_text("utf-8") for page in listed(CONFIG["nav"])}
+    texts = written | {address: text for address, (_, text) in made.items()}
+    optional = [page for page in written if page.startswith(("benchmarks", "decisions/"))]
+    pages = [
+        markdown.Page("Decisions" if address in optional else "Docs", address, text)
+        for address, text in texts.items()
+    ]
+    files = markdown.files("evalengine", "metrics", pages)
+    linked = re.findall(r"^- \[.+\]\(([^()]+)\)", files["llms.txt"], re.M)
+    assert sorted(linked) == sorted(["llms-full.txt", *texts])
+    assert set(files) == {"llms.txt", "llms-full.txt", *texts}
+    assert all(files[page] == written[page] for page in written)
+    in_full = re.findall(r"^<!-- (\S+) -->$", files["llms-full.txt"], re.M)
+    assert sorted(in_full) == sorted(set(texts) - set(optional))
+    formulas = files["reference/metrics-retrieval.md"]
+    assert "<math" not in formulas
+    assert f"${registry.get('retrieval', 'MRR').formula}$" in formulas
+    assert "- [The report](report.md): One HTML file about a run, to open, mail or attach." in (
+        files["llms.txt"].splitlines()
+    )
 
 
 def test_nothing_in_text_is_markup(generated: ModuleType, metric_pages: ModuleType) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -24,6 +24,7 @@ from .base import (
     with_tables,
 )
 from .compare import Keeper, annotate_error, compare, markdown_of, report_gates, with_gates
+from .completion import completes
 from .findings import (
     calibration,
     diagnose,
@@ -35,14 +36,21 @@ from .findings import (
     slices,
     thresholds,
 )
-from .jobs import run
+from .jobs import history, run
 from .judge import judge
 from .outputs import convert, demo, plot, report, with_images, written
+from .verify import verify
+
+if TYPE_CHECKING:
+    from ..schemas.named import Task
 
 DONE, GATE_FAILED, BAD_INPUT, FAILED, INTERRUPTED = 0, 1, 2, 3, 130
 
 _FORMATS = (*FORMATS, "github")
-_EXPORTS = ("coco", "continuous-eval", "panoptic", "phoenix", "ragas", "remem", "trec", "valor")
+_EXPORTS = (
+    *("coco", "continuous-eval", "openmetrics", "otlp", "panoptic", "phoenix", "ragas", "remem"),
+    *("trec", "valor"),
+)
 _FRAMES = (
     *("metrics", "curves", "examples", "confusion", "outcomes", "errors", "per_datum"),
     *("to_label", "spread"),
@@ -61,7 +69,8 @@ _LISTINGS = ("text", "json", "csv", "markdown")
 def cli(*, no_plugins: bool) -> None:
     """Score predictions against ground truths, table against table.
 
-    \b Example:
+    \b
+    Example:
       evalengine score predictions.parquet ground_truths.parquet
       evalengine score detections.json instances.json --dialect coco
 
@@ -75,7 +84,8 @@ def cli(*, no_plugins: bool) -> None:
 def plugins() -> None:
     """List metrics, readers and executors of installed packages, without importing them.
 
-    \b Example:
+    \b
+    Example:
       evalengine plugins
     """
     from ..metrics.own import plugins as installed
@@ -109,7 +119,7 @@ def plugins() -> None:
 @click.option(
     "--export",
     type=click.Choice(_EXPORTS),
-    help="Print another tool's shape instead: JSON, or trec_eval's lines.",
+    help="Print another tool's shape instead: JSON, or the text of trec and openmetrics.",
 )
 @click.option(
     "--sort",
@@ -131,7 +141,7 @@ def plugins() -> None:
 @click.option(
     "--executor",
     metavar="NAME",
-    help="Executor: threads (default), processes, dask, or that of a plugin.",
+    help="Executor: threads (default), processes, dask, ray, or that of a plugin.",
 )
 @click.option("--address", metavar="URL", help="Scheduler of --executor dask; a local one if none.")
 @click.option("--strict", "warned", is_flag=True, help="Exit with 1 if there is a warning.")
@@ -168,11 +178,15 @@ def score(
     YOLO, Pascal VOC, CVAT, LabelMe or DOTA labels, or of label maps; a TREC run. `score --help
     TASK` shows the options of a task.
 
-    \b Example:
-      evalengine score preds.parquet gts.parquet --by weather --out runs/monday evalengine score
-      runs/predict/labels data/labels/val evalengine score preds.csv gts.csv --metric mAP,AP --iou
-      0.5,0.75 --format json evalengine score preds.csv gts.csv --fail-under 'mAP[iou=0.5] >= 0.42'
+    \b
+    Example:
+      evalengine score preds.parquet gts.parquet --by weather --out runs/monday
+      evalengine score runs/predict/labels data/labels/val
+      evalengine score preds.csv gts.csv --metric mAP,AP --iou 0.5,0.75 \\
+        --format json
+      evalengine score preds.csv gts.csv --fail-under 'mAP[iou=0.5] >= 0.42'
     """
+    STATE["finish"] = bool(gates or fail_if or warned or out or report)
     given = arguments(storage, datums, labels, fields)
     if export is not None and (form or frame):
         raise click.UsageError("--export has a fixed format: omit --format and --frame.")
@@ -211,6 +225,7 @@ def score(
             paged=report is not None or (out is not None and options.metrics is None),
             planned=keeper.check,
         )
+        keeper.note(card)
         card.asked_frame(frame or "metrics")
         if out is not None:
             if progress:
@@ -263,6 +278,7 @@ def score(
 for _command in (
     demo,
     run,
+    history,
     compare,
     diagnose,
     errors,
@@ -275,6 +291,7 @@ for _command in (
     convert,
     report,
     plot,
+    verify,
 ):
     cli.add_command(_command)
 
@@ -297,7 +314,8 @@ def check(
 
     Exits with 1 if a warning means that the numbers would be meaningless.
 
-    \b Example:
+    \b
+    Example:
       evalengine check preds.parquet gts.parquet
     """
     from ..api import check as run
@@ -348,9 +366,11 @@ def fuse(
     condorcet take ranks; combsum, combmnz, combanz, combmax, combmin, combmed, gmnz, wsum and
     mixed take scores, after a normalisation by min-max, max, sum, zmuv, rank or borda.
 
-    \b Example:
+    \b
+    Example:
       evalengine fuse bm25.run dense.run --method rrf --out fused.run
-      evalengine fuse bm25.run dense.parquet --method wsum --normalisation min-max --weights 0.3,0.7
+      evalengine fuse bm25.run dense.parquet --method wsum \\
+        --normalisation min-max --weights 0.3,0.7
     """
     from ..fusion.fuse import fuse as run
     from ..fusion.fuse import write
@@ -372,15 +392,19 @@ cli.add_command(judge)
 
 
 @cli.command()
-@click.argument("names", nargs=-1)
-@click.option("--task", metavar="NAME", help="Metrics of one task only.")
+@click.argument("names", nargs=-1, shell_complete=completes("metrics"))
+@click.option(
+    "--task", metavar="NAME", shell_complete=completes("task"), help="Metrics of one task only."
+)
 @click.option("form", "--format", type=click.Choice(_LISTINGS), default="text", show_default=True)
 @debug
 def metrics(names: tuple[str, ...], task: str | None, form: str) -> None:
     """List every metric: definition, range, formula, source.
 
-    \b Example:
-      evalengine metrics mAP AR evalengine metrics --task detection --format csv
+    \b
+    Example:
+      evalengine metrics mAP AR
+      evalengine metrics --task detection --format csv
     """
     from ..api import metrics_table
     from ..report import show
@@ -397,9 +421,11 @@ def schemas(names: tuple[str, ...], form: str) -> None:
 
     `schemas job` prints the JSON Schema of a job file.
 
-    \b Example:
-      evalengine schemas predictions evalengine schemas metrics --format json evalengine schemas job
-      > job.schema.json
+    \b
+    Example:
+      evalengine schemas predictions
+      evalengine schemas metrics --format json
+      evalengine schemas job > job.schema.json
     """
     if names == ("job",):
         import json
@@ -414,13 +440,17 @@ def schemas(names: tuple[str, ...], form: str) -> None:
 
 
 @cli.command()
-@click.option("--task", metavar="NAME", help="Kernels of one task only.")
+@click.option(
+    "--task", metavar="NAME", shell_complete=completes("task"), help="Kernels of one task only."
+)
 @debug
-def warmup(task: str | None) -> None:
+def warmup(task: Task | None) -> None:
     """Compile every kernel now, for image builds.
 
-    \b Example:
-      RUN evalengine warmup RUN evalengine warmup --task retrieval
+    \b
+    Example:
+      RUN evalengine warmup
+      RUN evalengine warmup --task retrieval
     """
     import time
 
@@ -444,7 +474,7 @@ def main(args: Sequence[str] | None = None) -> int:
         exit status: 0 done, 1 a gate failed, 2 usage or bad input, 3 temporary failures (a full
             disk, an endpoint that does not answer) and anything else.
     """
-    STATE["debug"] = False
+    STATE.update(dict.fromkeys(STATE, False))
     given = list(sys.argv[1:] if args is None else args)
     _end_in_order()
     try:

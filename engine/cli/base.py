@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ..schemas.wording import to_shell
+from .completion import ALL, completes
 
 if TYPE_CHECKING:
     from ..dialects import Dialect
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 # Help of commands that take every option: short, or of one task, with the defaults by dialect.
 
-ALL = "all"
-"""Argument of ``--help`` that shows the options of all tasks."""
 _SHORT = ""
 _ASKED = "evalengine.help"
 
@@ -50,15 +49,9 @@ def help_option(names: Iterable[str]) -> click.Option:
         expose_value=False,
         is_eager=True,
         callback=_answer,
-        shell_complete=_tasks,
+        shell_complete=completes("task of help"),
         help=f"This page; with a TASK its options in full; {ALL} for all of them.",
     )
-
-
-def _tasks(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
-    from ..schemas.contract import NAMES
-
-    return [name for name in (*NAMES, ALL) if name.startswith(begun)]
 
 
 def _answer(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
@@ -178,8 +171,9 @@ def _evenly(values: tuple[Any, ...]) -> str:
 
 T = TypeVar("T")
 
-STATE = {"debug": False}
-"""True if the current command was called with --debug."""
+STATE = {"debug": False, "finish": False}
+"""``debug``: the current command was called with --debug; ``finish``: its work goes on if nobody
+reads its output, since its status or files count."""
 
 
 class PipeClosed(Exception):
@@ -238,7 +232,11 @@ class Commands(click.Group):
         except click.UsageError:
             from ..schemas.errors import did_you_mean
 
-            near = did_you_mean(args[0], self.list_commands(ctx))
+            names = self.list_commands(ctx)
+            usual = "score" if "score" in names else names[0]
+            near = did_you_mean(args[0], names)
+            if os.path.splitext(args[0])[1] or os.path.exists(args[0]):
+                near = f" For a file or folder write: {ctx.command_path} {usual} {args[0]}"
             raise click.UsageError(f"No such command {args[0]!r}.{near}", ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -250,6 +248,10 @@ class Commands(click.Group):
         except BrokenPipeError:
             raise PipeClosed from None
         return done
+
+
+_GATES = ("--gate", "--gates", "--require", "--assert")
+"""Names of gates in other tools."""
 
 
 class WithOptions(Command):
@@ -277,10 +279,15 @@ class WithOptions(Command):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            from ..schemas.options import meant
+            from ..schemas.options import known_elsewhere
             from ..schemas.wording import in_shell
 
-            said = meant(error.option_name.lstrip("-"))
+            if error.option_name in _GATES:
+                raise click.UsageError(
+                    f"No such option {error.option_name}. It is --fail-under here, or --fail-if.",
+                    ctx,
+                ) from None
+            said = known_elsewhere(error.option_name.lstrip("-"))
             if said is None:
                 raise
             said = said.replace(error.option_name.lstrip("-"), error.option_name, 1)

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from .._version import __version__
-from .base import WithOptions, arguments, progress_line, with_tables
+from .base import STATE, WithOptions, arguments, progress_line, with_tables
+from .completion import completes
 
 if TYPE_CHECKING:
+    from ..evaluation.planner import Plan
     from ..jobs.verdicts import Verdict
-    from ..plan.planner import Plan
     from ..schemas.options import Options
     from ..scorecard.card import Scorecard
     from ..statistics.comparison import Comparison
@@ -30,6 +31,7 @@ _OPTIONS = (
         "--fail-under",
         multiple=True,
         metavar="GATE",
+        shell_complete=completes("metrics"),
         help="Exit with 1 unless it is true; repeatable. E.g. 'mAP[iou=0.5] >= 0.42',"
         " 'recall[label=cat] >= baseline - 0.01', 'F1[weather=*] > 0.8', 'mAP >= baseline -"
         " 0.01 surely'.",
@@ -39,6 +41,7 @@ _OPTIONS = (
         "--fail-if",
         multiple=True,
         metavar="GATE",
+        shell_complete=completes("metrics"),
         help="Exit with 1 if it is true; repeatable. E.g. 'mAP < baseline surely'.",
     ),
 )
@@ -130,11 +133,24 @@ class Keeper:
 
             refuse_unknown(self._gates, plan, own)
 
+    def note(self, card: Scorecard) -> None:
+        """Warn about own metrics that changed since the baseline."""
+        if self.earlier is not None:
+            from ..comparing import note_changes
+
+            note_changes(self.earlier, card)
+
     def judge(self, card: Scorecard) -> list[Verdict]:
         """The verdicts on a scorecard."""
         if not self._gates:
             return []
-        from ..jobs.verdicts import compare_with, judge_gates, means_differ_in_datums, numbers_of
+        from ..jobs.verdicts import (
+            compare_with,
+            judge_gates,
+            means_differ_in_datums,
+            numbers_of,
+            watch_of,
+        )
 
         earlier = self.earlier
         return judge_gates(
@@ -143,6 +159,7 @@ class Keeper:
             None if earlier is None else numbers_of(earlier),
             compare=compare_with(earlier, card),
             differ=means_differ_in_datums(earlier, card),
+            watch=watch_of(self._gates, card, earlier),
         )
 
 
@@ -163,8 +180,12 @@ def compared_gates(
     runs: Sequence[str],
     options: Options,
     junit: str | None,
+    names: Sequence[str] | None = (),
 ) -> Callable[[Comparison], list[Verdict]]:
     """Return a function that applies gates to a comparison: the first run is the baseline.
+
+    Args:
+        names: of the runs; None if the table knows them.
 
     Raises:
         OptionError: a gate that cannot be parsed, or about a number that is not computed.
@@ -174,8 +195,9 @@ def compared_gates(
         if junit is not None:
             raise click.UsageError("--junit is for gates: add --fail-under GATE.")
         return lambda comparison: []
-    if len(runs) != 2:
-        raise click.UsageError("gates are of two runs: the first is the baseline of the second.")
+    two = click.UsageError("gates are of two runs: the first is the baseline of the second.")
+    if names is not None and len(names) != 2:
+        raise two
     from ..jobs.gates import check_gates, parse_gates
     from ..jobs.verdicts import compared_numbers, judge_gates, refuse_own_intervals
     from ..run import is_saved
@@ -183,7 +205,7 @@ def compared_gates(
 
     parsed = parse_gates(gates, fail_if)
     refuse_own_intervals(parsed)
-    saved = load(runs[1]) if is_saved(runs[1]) else None
+    saved = load(runs[-1]) if is_saved(runs[-1]) else None
     if saved is not None:
         options = options.replace(
             by=options.by or saved.options.by,
@@ -194,6 +216,8 @@ def compared_gates(
     check_gates(parsed, options)
 
     def judge(comparison: Comparison) -> list[Verdict]:
+        if len(comparison.runs) != 2:
+            raise two
         earlier, run, margins = compared_numbers(
             comparison, None if saved is None else saved.labels
         )
@@ -279,6 +303,36 @@ _GATE_FAILED = 1
 _FORMATS = ("table", "markdown", "latex", "json", "csv", "parquet", "github")
 
 
+def _check_report(path: str, runs: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse a report that cannot be written, before the work."""
+    from ..reporting import check_report
+    from ..run import is_saved
+
+    check_report(path)
+    if len(runs) != 2 or not all(map(is_saved, runs)) or len(set(names)) == 1:
+        raise click.UsageError(
+            "--report is of two saved runs: write them with `evalengine score --out DIR`."
+        )
+
+
+def _write_report(
+    path: str, runs: Sequence[str], verdicts: Sequence[Verdict], options: Options
+) -> None:
+    """Write the page of a saved run with another as its baseline."""
+    from ..jobs.reports import report
+
+    with progress_line() as progress:
+        made = report(
+            runs[1],
+            path,
+            baseline=runs[0],
+            verdicts=verdicts,
+            options=options.replace(intervals=None),
+            progress=progress,
+        )
+    click.echo(f"the report is in {made}", err=True)
+
+
 @click.command(cls=WithOptions)
 @click.argument("runs", nargs=-1, required=True, type=click.Path())
 @click.option(
@@ -291,6 +345,22 @@ _FORMATS = ("table", "markdown", "latex", "json", "csv", "parquet", "github")
     help="Ground truths, if runs are tables of predictions only.",
 )
 @click.option("names", "--name", multiple=True, help="Name of a run; once per run.")
+@click.option(
+    "predictions",
+    "--predictions",
+    metavar="COLUMN,...",
+    multiple=True,
+    help="Columns of predictions in one table, one per model; each is a run. Columns of scores:"
+    " --columns A=score,B=score.",
+)
+@click.option(
+    "--model", metavar="COLUMN", help="Column of models in one table; the rows of each are a run."
+)
+@click.option(
+    "--replicate",
+    metavar="COLUMN",
+    help="Column of seeds or checkpoints of a model. Runs with the same --name are such, too.",
+)
 @click.option("--common", is_flag=True, help="Skip datums that not all runs have.")
 @click.option(
     "--adjust",
@@ -324,12 +394,22 @@ _FORMATS = ("table", "markdown", "latex", "json", "csv", "parquet", "github")
     type=click.Choice(("differences", "flips")),
     help="Print the rows of a frame instead, as csv unless --format is json, parquet or markdown.",
 )
+@click.option(
+    "report",
+    "--report",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="HTML page about the second of two saved runs, with the first as its baseline.",
+)
 @with_gates
 @with_tables
 def compare(
     runs: tuple[str, ...],
     ground_truths: str | None,
     names: tuple[str, ...],
+    predictions: tuple[str, ...],
+    model: str | None,
+    replicate: str | None,
     common: bool,
     adjust: str,
     test: str,
@@ -338,6 +418,7 @@ def compare(
     overwrite: bool,
     form: str,
     frame: str | None,
+    report: str | None,
     gates: tuple[str, ...],
     fail_if: tuple[str, ...],
     junit: str | None,
@@ -349,21 +430,29 @@ def compare(
     """Compare RUNS on the same datums: are differences larger than chance?
 
     A run is a folder that `score --out` wrote, or predictions, with --ground-truths or as one table
-    that contains both sides. Differences are the second run minus the first; with more than two
-    runs every pair is compared. Gates compare the second of two runs with the first.
+    that contains both sides. One table may have several models, in columns or rows. Differences are
+    the second run minus the first; with more than two runs every pair is compared. Gates compare
+    the second of two runs with the first.
 
-    \b Example:
+    \b
+    Example:
       evalengine compare runs/monday runs/tuesday
-      evalengine compare a.parquet b.parquet --ground-truths gts.parquet --by weather
-      evalengine compare a.parquet b.parquet -g gts.parquet --cluster video --format markdown
-      evalengine compare runs/main runs/mine --fail-under 'mAP >= baseline - 0.01 surely'
+      evalengine compare a.parquet b.parquet -g gts.parquet --by weather
+      evalengine compare a.csv b.csv -g gts.csv --cluster video --format markdown
+      evalengine compare forecasts.parquet --predictions AutoARIMA,AutoETS
+      evalengine compare runs/a runs/b --fail-under 'mAP >= baseline - 0.01 surely'
     """
+    STATE["finish"] = bool(gates or fail_if or out or report)
     given = arguments(storage, datums, labels, fields)
-    if len(runs) < 2:
-        raise click.UsageError("compare needs two runs or more.")
+    from .options import Listed
+
+    columns = [one for text in predictions for one in Listed(str).convert(text, None, None)]
     if form == "github" and frame:
         raise click.UsageError("--format github prints the comparison: omit --frame.")
-    judge = compared_gates(gates, fail_if, runs, given["options"], junit)
+    several = names or columns or (runs if model is None else None)
+    judge = compared_gates(gates, fail_if, runs, given["options"], junit, several)
+    if report is not None:
+        _check_report(report, runs, names)
     with progress_line() as progress:
         from ..comparing import compare as run
 
@@ -371,6 +460,9 @@ def compare(
             *runs,
             ground_truths=ground_truths,
             names=names or None,
+            predictions=columns or None,
+            model=model,
+            replicate=replicate,
             common=common,
             adjust=adjust,
             test=test,
@@ -399,8 +491,11 @@ def compare(
     sys.stdout.flush()
     from ..report.show import as_markdown
 
+    verdicts = judge(found)
+    if report is not None:
+        _write_report(report, runs, verdicts, given["options"])
     failed = report_gates(
-        judge(found),
+        verdicts,
         about={
             "evalengine": __version__,
             "task": found.task,

@@ -108,7 +108,8 @@ def calibration(found: Any, form: str, bins: bool, fit: bool) -> None:
     temperature and an isotonic fit are shown with the error before and after, also on held-out
     data. The run itself is not changed.
 
-    \b Example:
+    \b
+    Example:
       evalengine calibration preds.parquet gts.parquet --n-bins 10
       evalengine calibration runs/monday --bins --format csv
     """
@@ -128,7 +129,8 @@ def diagnose(found: Any, form: str, top: int) -> None:
     Warnings, labels that are confused, labels and slices worse than the rest, ground truths that
     are likely wrong, and duplicate datums, by how much of the error each explains.
 
-    \b Example:
+    \b
+    Example:
       evalengine diagnose preds.parquet gts.parquet --datums images.parquet
     """
     print_finding(found.first(top), form)
@@ -168,10 +170,13 @@ def errors(found: Any, form: str, rows: bool, to: str | None, out: str | None) -
     that contains both sides. Each datum is shown with its number and its errors; --rows lists the
     wrong predictions and the missed ground truths.
 
-    \b Example:
+    \b
+    Example:
       evalengine errors preds.parquet gts.parquet --top 20
-      evalengine errors preds.parquet gts.parquet --rows --sort score --format csv
-      evalengine errors preds.parquet gts.parquet --datums images.parquet --to cvat -o errors.xml
+      evalengine errors preds.parquet gts.parquet --rows --sort score \\
+        --format csv
+      evalengine errors preds.parquet gts.parquet --datums images.parquet \\
+        --to cvat -o errors.xml
     """
     from ..findings.errors import ErrorRows
 
@@ -192,11 +197,15 @@ def errors(found: Any, form: str, rows: bool, to: str | None, out: str | None) -
 @click.argument("predictions", required=False, type=click.Path())
 @click.argument("ground_truths", required=False, type=click.Path())
 @click.option("--number", metavar="NUMBER", help="Explain one number: 'AP[label=car,iou=0.5]'.")
+@click.option("--rows", type=float, metavar="N", help="Forecast the cost of so many rows: 1e9.")
+@click.option("--workers", type=int, metavar="N", help="Forecast the cost on so many workers.")
 @with_tables
 def explain(
     predictions: str | None,
     ground_truths: str | None,
     number: str | None,
+    rows: float | None,
+    workers: int | None,
     datums: str | None,
     labels: str | None,
     storage: tuple[str, ...],
@@ -208,15 +217,21 @@ def explain(
     excluded, its bounds, and the rows behind it. PREDICTIONS may then be a folder that `score
     --out` wrote.
 
-    \b Example:
+    With --rows or --workers, forecast CPU, time, memory and scratch of a run in bounded memory from
+    measured runs, and the resource that ends first. Tables are optional; they show how large a row
+    is.
+
+    \b
+    Example:
       evalengine explain preds.parquet gts.parquet --metric mAP --by weather
-      evalengine explain preds.parquet gts.parquet --number 'AP[label=car,iou=0.5]'
+      evalengine explain --task detection --rows 1e9 --workers 32
+      evalengine explain preds.parquet gts.parquet \\
+        --number 'AP[label=car,iou=0.5]'
     """
     from ..api import explain as run
 
-    click.echo(
-        run(predictions, ground_truths, number=number, **arguments(storage, datums, labels, fields))
-    )
+    more = arguments(storage, datums, labels, fields)
+    click.echo(run(predictions, ground_truths, number=number, rows=rows, workers=workers, **more))
 
 
 def _given(_: click.Context, __: click.Parameter, value: Sequence[str]) -> Sequence[str] | None:
@@ -255,9 +270,11 @@ def label_errors(found: Any, form: str) -> None:
     classification labels are judged by confident learning, in detection by confident predictions
     that contradict them.
 
-    \b Example:
+    \b
+    Example:
       evalengine label-errors preds.parquet gts.parquet --top 20
-      evalengine label-errors boxes.parquet truths.parquet --reason missing --format csv
+      evalengine label-errors boxes.parquet truths.parquet --reason missing \\
+        --format csv
     """
     print_finding(found, form)
 
@@ -281,7 +298,8 @@ def limits(found: Any, form: str, every: bool) -> None:
     passed; `at least`, reached, and other choices may go further. The widest come first.
     PREDICTIONS may be a folder that `score --limits --out` wrote.
 
-    \b Example:
+    \b
+    Example:
       evalengine limits run.txt qrels.txt --metric nDCG@10,MAP
       evalengine limits preds.json gts.json --dialect coco --format csv
     """
@@ -326,15 +344,17 @@ def slices(found: Any, form: str) -> None:
     are searched for those whose datums are worst; the metric is then computed in each and
     elsewhere.
 
-    \b Example:
+    \b
+    Example:
       evalengine slices runs/monday --datums images.parquet
-      evalengine slices preds.parquet gts.parquet --datums images.parquet --by weather,camera
+      evalengine slices preds.parquet gts.parquet --datums images.parquet \\
+        --by weather,camera
     """
     print_finding(found, form)
 
 
 @_command(
-    "planning.find_plan",
+    "findings.plan.find_plan",
     click.option("--half-width", type=float, metavar="WIDTH", help="Half of an interval's length."),
     click.option("--detect", type=float, metavar="DIFFERENCE", help="Difference to find."),
     click.option(
@@ -350,9 +370,11 @@ def plan(found: Any, form: str) -> None:
     the same datums: --against is a second pilot run. `factor` is the needed data as a multiple of
     these.
 
-    \b Example:
+    \b
+    Example:
       evalengine plan runs/pilot --half-width 0.01
-      evalengine plan runs/new --against runs/old --detect 0.005 --power 0.9 --cluster video
+      evalengine plan runs/new --against runs/old --detect 0.005 --power 0.9 \\
+        --cluster video
     """
     print_finding(found, form)
 
@@ -382,8 +404,10 @@ def thresholds(found: Any, form: str, output: str | None) -> None:
     ThresholdAtRecall, ThresholdAtFPR (classification), ThresholdAtCost, ThresholdAtEqualError; by
     default all. Each threshold comes with its result on data that did not choose it.
 
-    \b Example:
-      evalengine thresholds preds.parquet gts.parquet --metric ThresholdAtMaxF -o best.json
+    \b
+    Example:
+      evalengine thresholds preds.parquet gts.parquet --metric ThresholdAtMaxF \\
+        -o best.json
       evalengine score preds.parquet gts.parquet --thresholds best.json
     """
     print_finding(found, form)

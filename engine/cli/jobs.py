@@ -1,8 +1,9 @@
-"""The command ``run``: scheduled jobs."""
+"""Commands of scheduled jobs: ``run`` and ``history``."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from typing import TYPE_CHECKING
 
@@ -71,7 +72,8 @@ def run(
     same folder at a time. Exit status: 0 done, 1 a gate failed, 2 wrong job or input, 3
     anything else, such as another run at work; 143 after SIGTERM, 130 after SIGINT.
 
-    \b Example:
+    \b
+    Example:
       evalengine run nightly.toml
       evalengine run nightly.toml --set date=2026-11-20 --log-format json
     """
@@ -80,6 +82,7 @@ def run(
     from ..schemas.errors import PASSING, EvalengineError
     from ..schemas.wording import in_shell
 
+    STATE["finish"] = True
     strange = [pair for pair in changes if not pair.partition("=")[1]]
     if strange:
         raise click.BadParameter(f"--set {strange[0]!r} is not of the form name=value.")
@@ -120,6 +123,53 @@ def run(
             sys.modules["evalengine.outofcore.memory"].delete_open()
         # Not sys.exit: the thread that was at work would be waited for, or die with noise.
         os._exit(_SIGNALLED + stopped.signal)
+
+
+@click.command(cls=Command)
+@click.argument("job", type=click.Path(exists=True))
+@click.option(
+    "form",
+    "--format",
+    type=click.Choice(("text", "json", "csv", "openmetrics")),
+    default="text",
+    show_default=True,
+    help="Lines and a table for people; a row per night and number; or gauges with timestamps.",
+)
+@click.option(
+    "--top",
+    type=click.IntRange(1),
+    default=14,
+    show_default=True,
+    metavar="N",
+    help="Nights in the table of the format text.",
+)
+@debug
+def history(job: str, form: str, top: int) -> None:
+    """Print the numbers of JOB's runs over time.
+
+    JOB is a job file, a folder of runs, or the folder of a job's history. Each number has a line of
+    its values, its last value, and the night since which it is certainly better or worse.
+    `evalengine report JOB` writes a page of the same.
+
+    \b
+    Example:
+      evalengine history nightly.toml
+      evalengine history runs --format csv > history.csv
+    """
+    from ..jobs.history import trends
+    from ..report.text import write_frame, write_text
+    from ..report.trend import history_frame, history_gauges, history_text
+
+    found, unread = trends(job)
+    for said in unread:
+        click.echo(f"warning: {said}", err=True)
+    if form == "text":
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        write_text(history_text(found, width, top), sys.stdout)
+    elif form == "openmetrics":
+        write_text(history_gauges(found), sys.stdout)
+    else:
+        write_frame(history_frame(found), form, sys.stdout, "history", {})
 
 
 def _print_result(done: JobResult, form: str, junit: str | None, *, quiet: bool) -> None:

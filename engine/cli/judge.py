@@ -20,9 +20,11 @@ _LEVELS = click.Choice(("low", "high"))
 def judge() -> None:
     """Judge texts with a language model, and score the verdicts.
 
-    \b Example:
+    \b
+    Example:
       evalengine judge run answers.parquet --metric Faithfulness,Bias \\
-        --model my-model --base-url http://localhost:8000/v1 --out verdicts.parquet
+        --model my-model --base-url http://localhost:8000/v1 \\
+        --out verdicts.parquet
       evalengine score verdicts.parquet --task judged
     """
 
@@ -153,6 +155,11 @@ def _asked(given: dict[str, Any]) -> dict[str, Any]:
 @click.option("--max-tokens", type=int, metavar="N", help="Stop after so many tokens.")
 @click.option("--max-cost", type=float, metavar="X", help="Stop at this cost; needs --prices.")
 @click.option("--prices", metavar="PATH", help="TOML: a table per model with input and output.")
+@click.option(
+    "--until",
+    metavar="GATE",
+    help="Judge rows in random order until a gate is decided: 'Faithfulness >= 0.8 always'.",
+)
 @click.option("--offline", is_flag=True, help="Use only the cache; send no requests.")
 @click.option("--dialect", metavar="NAME", help="Rules by which verdicts are scored.")
 @click.option("--beta", type=float, metavar="X", help="Of FactualCorrectness; 1.")
@@ -172,15 +179,24 @@ def run(data: str, references: str | None, form: str, **given: Any) -> None:
     REFERENCES, if given, has one ground truth per row: datum_id and text. Every answer is cached as
     it arrives: the same command resumes and repeats no request.
 
-    \b Example:
-      evalengine judge run answers.parquet --metric Faithfulness --model my-model \\
-        --base-url http://localhost:8000/v1 --out verdicts.parquet --max-requests 1000
+    \b
+    Example:
+      evalengine judge run answers.parquet --metric Faithfulness \\
+        --model my-model --base-url http://localhost:8000/v1 \\
+        --out verdicts.parquet --max-requests 1000
     """
     scoring = {name: given.pop(name) for name in ("dialect", "beta")}
     scoring = {name: value for name, value in scoring.items() if value is not None}
+    gate = given.pop("until")
     arguments = _asked(given)
     from ..judge.judging import judge as call
 
+    if gate is not None:
+        from ..jobs.verdicts import until
+        from ..schemas.option_values import make_options
+
+        options = make_options(scoring, metrics=arguments["metrics"])
+        arguments["until"] = until(gate, options)
     try:
         with _progress() as progress:
             judged = call(data, references, scoring=scoring, progress=progress, **arguments)
@@ -240,9 +256,11 @@ def _progress() -> Iterator[Callable[[Any], None]]:
 def prompts(names: tuple[str, ...], out: str | None) -> None:
     """Print the prompts, or copy them.
 
-    \b Example:
-      evalengine judge prompts evalengine judge prompts faithfulness evalengine judge prompts --out
-      my_prompts
+    \b
+    Example:
+      evalengine judge prompts
+      evalengine judge prompts faithfulness
+      evalengine judge prompts --out my_prompts
     """
     from ..judge.prompts import copy_prompts, load_prompts, prompt_text
 
@@ -287,7 +305,8 @@ def export(
     Metrics of several steps need several rounds: export, have the files answered, import, and
     export again until no requests remain.
 
-    \b Example:
+    \b
+    Example:
       evalengine judge export answers.parquet --metric Bias --model my-model \\
         --base-url http://localhost:8000/v1 --out round1
     """
@@ -318,7 +337,8 @@ def export(
 def import_(files: tuple[str, ...], cache: str) -> None:
     """Put the output and error files of batches into the cache.
 
-    \b Example:
+    \b
+    Example:
       evalengine judge import round1/output.jsonl round1/errors.jsonl
     """
     from ..judge.judging import read_batches

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, get_args, get_origin
 
 import click
 
 from ..schemas.options import FIELDS, help_texts, kind_of
+from .completion import OF_FIELDS, completes
 
 # click 8.1 has no subscript at run time.
 _ParamType = click.ParamType
@@ -38,8 +38,23 @@ _COMMA = re.compile(r",(?![^(\[{]*[)\]}])")
 """Comma outside brackets: inside, it belongs to a regular expression or a name."""
 
 
+_QUOTED = re.compile(r'(?:^|(?<=[,=]))\s*"([^"]+)"\s*(?=[,=]|$)')
+_PLACE = re.compile(r"\0(\d+)\0")
+
+
+def _without_quoted(text: str) -> tuple[str, Callable[[str], str]]:
+    """Replace quoted names by placeholders without commas; also return the inverse."""
+    names: list[str] = []
+
+    def hide(match: re.Match[str]) -> str:
+        names.append(match[1])
+        return f"\0{len(names) - 1}\0"
+
+    return _QUOTED.sub(hide, text), lambda piece: _PLACE.sub(lambda at: names[int(at[1])], piece)
+
+
 class Listed(_ParamType):  # type: ignore[type-arg]
-    """One or several values separated by commas."""
+    """One or several values separated by commas; a name with a comma is quoted."""
 
     def __init__(self, kind: type) -> None:
         self.kind = kind
@@ -51,13 +66,15 @@ class Listed(_ParamType):  # type: ignore[type-arg]
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> list[Any]:
-        pieces = [piece.strip() for piece in _COMMA.split(value)]
+        text, original = _without_quoted(value)
+        pieces = [original(piece.strip()) for piece in _COMMA.split(text)]
         try:
             return [self.kind(piece) for piece in pieces if piece]
         except ValueError:
             words = {float: "a number", int: "a whole number"}
             wanted = words.get(self.kind, self.kind.__name__)
-            self.fail(f"{value!r} contains something that is not {wanted}.", param, ctx)
+            way = " Ranges are not read: list the values, 0.5,0.75." if ":" in value else ""
+            self.fail(f"{value!r} contains something that is not {wanted}.{way}", param, ctx)
 
 
 class Pairs(_ParamType):  # type: ignore[type-arg]
@@ -71,16 +88,18 @@ class Pairs(_ParamType):  # type: ignore[type-arg]
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> list[tuple[str, Any]]:
-        return [self.pair(piece, param, ctx) for piece in separate(value)]
+        pairs, (text, original) = [], _without_quoted(value)
+        for piece in separate(text):
+            key, equals, end = (original(part.strip()) for part in piece.partition("="))
+            parsed = self.parsed(end) if equals and key and end else None
+            if parsed is None:
+                self.fail(f"{original(piece)!r} is not of the form {self.name}.", param, ctx)
+            pairs.append((key, parsed))
+        return pairs
 
-    def pair(
-        self, piece: str, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, Any]:
-        """One key and its value."""
-        key, equals, value = piece.partition("=")
-        if not equals or not key.strip() or not value.strip():
-            self.fail(f"{piece!r} is not of the form {self.name}.", param, ctx)
-        return key.strip(), value.strip()
+    def parsed(self, end: str) -> Any:
+        """Return the value of a key; None if it is malformed."""
+        return end
 
 
 class Ranges(Pairs):
@@ -91,16 +110,12 @@ class Ranges(Pairs):
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
         return "NAME=LOW:HIGH"
 
-    def pair(
-        self, piece: str, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, Any]:
-        """One name and its two ends."""
-        name, ends = super().pair(piece, param, ctx)
-        low, _, high = ends.partition(":")
+    def parsed(self, end: str) -> Any:
+        low, _, high = end.partition(":")
         try:
-            return name, (float(low), float(high))
+            return float(low), float(high)
         except ValueError:
-            self.fail(f"{piece!r} is not of the form {self.name}.", param, ctx)
+            return None
 
 
 def separate(text: str) -> list[str]:
@@ -150,20 +165,23 @@ def label_map_of(ctx: click.Context, param: click.Parameter, value: Sequence[str
 
 def _loose(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> Any:
     """One word, several between commas, or ``key=word`` for each key; numbers are converted."""
-    pieces = []
+    pairs: list[tuple[str, ...]] = []
     for given in value:
-        listed = param.name in _LISTS and "=" not in given
-        pieces += given.split(",") if listed else separate(given)
-    pieces = [piece.strip() for piece in pieces if piece.strip()]
-    pairs = [piece.partition("=") for piece in pieces]
+        text, original = _without_quoted(given)
+        listed = param.name in _LISTS and "=" not in text
+        pairs += [
+            tuple(original(part.strip()) for part in piece.partition("="))
+            for piece in (text.split(",") if listed else separate(text))
+        ]
+    pairs = [pair for pair in pairs if any(pair)]
     number = param.name in _NUMBERS
     if any(equals for _, equals, _ in pairs):
-        if not all(key.strip() and equals and word.strip() for key, equals, word in pairs):
+        if not all(map(all, pairs)):
             raise click.BadParameter("write key=value for every one.", ctx=ctx, param=param)
-        words = {key.strip(): word.strip() for key, _, word in pairs}
+        words = {key: word for key, _, word in pairs}
         return {k: _number(word) for k, word in words.items()} if number else words
-    found = [_number(piece) for piece in pieces] if number else pieces
-    single = len(value) == 1 and "," not in value[0]
+    found = [_number(piece) if number else piece for piece, _, _ in pairs]
+    single = len(value) == 1 and "," not in _without_quoted(value[0])[0]
     return (found[0] if single and found else found) or None
 
 
@@ -182,7 +200,9 @@ _NUMBERS = ("gains", "keypoint_sigmas", "thresholds")
 _BY_FIELD: dict[str, tuple[str, Callable[..., Any]]] = {
     "where": ("CONDITION", _conditions),
     "label_map": ("OLD=NEW|PATH", label_map_of),
-    **dict.fromkeys(("training", "human"), ("PATH", lambda ctx, param, value: list(value) or None)),
+    **dict.fromkeys(
+        ("training", "human", "regions"), ("PATH", lambda ctx, param, value: list(value) or None)
+    ),
     "score_columns": ("NAME,...|LABEL=NAME", _loose),
     "gains": ("NAME|RELEVANCE=GAIN,...", _loose),
     "stop_words": ("WORD,...|PATH", _loose),
@@ -206,29 +226,10 @@ def _option(name: str, message: str) -> click.Option:
     return click.Option(
         [name, *SHORT.get(name, ()), long],
         help=message,
-        shell_complete=partial(_values, name) if name in ("task", "dialect", "metrics") else None,
+        shell_complete=completes(OF_FIELDS[name]) if name in OF_FIELDS else None,
         is_eager=name == "task",  # --help depends on it
         **_reading(name, kind),
     )
-
-
-def _values(name: str, ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
-    """Values of an option that a shell completes; of lists the piece behind the last comma."""
-    from .. import dialects, metrics, tasks
-
-    given = ctx.params.get("task")
-    of = [given] if given in tasks.NAMES else list(tasks.NAMES)
-    known = {
-        "task": lambda: list(tasks.NAMES),
-        "dialect": lambda: [one for task in of for one in dialects.names(task)],
-        "metrics": lambda: [one for task in of for one in metrics.names(task)],
-    }[name]()
-    before, comma, piece = begun.rpartition(",")
-    return [
-        before + comma + one
-        for one in dict.fromkeys(known)
-        if one.casefold().startswith(piece.casefold())
-    ]
 
 
 def _reading(name: str, kind: Any) -> dict[str, Any]:

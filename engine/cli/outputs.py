@@ -14,6 +14,7 @@ import click
 
 from ..schemas.wording import in_shell
 from .base import Command, Commands, debug, progress_line
+from .completion import completes, demos
 
 if TYPE_CHECKING:
     from ..jobs.verdicts import Verdict
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command)
 @click.argument("run", type=click.Path())
-@click.argument("kind", required=False)
+@click.argument("kind", required=False, shell_complete=completes("plots"))
 @click.option(
     "-o",
     "--out",
@@ -34,7 +35,12 @@ if TYPE_CHECKING:
 )
 @click.option("--label", metavar="LABEL", help="The only label to plot.")
 @click.option("--iou", type=float, metavar="IOU", help="IoU threshold, of detection.")
-@click.option("--metric", metavar="NAME", help="The metric to plot, for kinds that plot one.")
+@click.option(
+    "--metric",
+    metavar="NAME",
+    shell_complete=completes("metrics"),
+    help="The metric to plot, for kinds that plot one.",
+)
 @click.option("--baseline", metavar="DIR", help="Earlier result, shown dashed.")
 @debug
 def plot(
@@ -51,9 +57,11 @@ def plot(
     RUN is a folder that `score --out` or a job wrote. Without KIND the kinds available for this run
     are listed. Needs matplotlib: pip install 'evalengine[plot]'.
 
-    \b Example:
+    \b
+    Example:
       evalengine plot runs/tuesday
-      evalengine plot runs/tuesday precision_recall -o pr.png --baseline runs/monday
+      evalengine plot runs/tuesday precision_recall -o pr.png \\
+        --baseline runs/monday
     """
     from ..jobs.reports import scored_in
     from ..report.plots import FORMATS, Plots
@@ -127,15 +135,18 @@ def report(
     draws: int | None,
     seed: int | None,
 ) -> None:
-    """Write one HTML page about RUN.
+    """Write one HTML page about RUN, or about several runs over time.
 
-    RUN is a folder that `score --out` or a job wrote. The page needs no network and no server:
-    verdict, numbers, labels, curves, slices, errors, the worst datums, notes, and the origin of it
-    all. With a baseline, differences are shown with their intervals.
+    RUN is a folder that `score --out` or a job wrote; or a folder of such folders, a job file, or
+    the folder of a job's history, whose page has a line per number. The page needs no network and
+    no server: verdict, numbers, labels, curves, slices, errors, the worst datums, notes, and the
+    origin of it all. With a baseline, differences are shown with their intervals.
 
-    \b Example:
+    \b
+    Example:
       evalengine score preds.parquet gts.parquet --out runs/tuesday
       evalengine report runs/tuesday --baseline runs/monday -o report.html
+      evalengine report runs -o nights.html
     """
     from ..schemas.option_values import make_options
 
@@ -150,6 +161,7 @@ def report(
             images=images,
             options=make_options(draws=draws, seed=seed),
             progress=progress,
+            warn=lambda said: click.echo(f"warning: {said}", err=True),
         )
     _print_report_path(made)
 
@@ -212,7 +224,8 @@ class Formats(Commands):
 def convert() -> None:
     """Convert other formats to tables, COCO JSON or tracks as text.
 
-    \b Example:
+    \b
+    Example:
       evalengine convert auto labels/ --to coco --out coco
     """
 
@@ -314,10 +327,12 @@ def _listed(files: dict[str, int], out: str) -> None:
 def coco(ground_truths: str, predictions: str | None, out: str, to: str) -> None:
     """COCO's ground-truth JSON, and a results JSON if there is one, as Parquet tables.
 
-    \b Example:
+    \b
+    Example:
       evalengine convert coco instances.json detections.json --out tables
       evalengine score tables/predictions.parquet tables/groundtruths.parquet \\
-        --datums tables/datums.parquet --labels tables/labels.parquet --dialect coco
+        --datums tables/datums.parquet --labels tables/labels.parquet \\
+        --dialect coco
     """
     from ..ingest.converting import convert_coco
 
@@ -334,7 +349,8 @@ def trec(run: str, qrels: str | None, out: str) -> None:
 
     TREC's lines, BEIR's TSV and JSON and MS MARCO's files are read, gzip-compressed or not.
 
-    \b Example:
+    \b
+    Example:
       evalengine convert trec bm25.run qrels.txt --out tables
     """
     from ..ingest.converting import convert_trec
@@ -348,7 +364,7 @@ _REPORT = "report.html"
 
 
 @click.command(cls=Command)
-@click.argument("name", required=False, metavar="[TASK]")
+@click.argument("name", required=False, metavar="[TASK]", shell_complete=completes("demos"))
 @click.option(
     "-o",
     "--out",
@@ -364,14 +380,12 @@ def demo(context: click.Context, name: str | None, out: str | None) -> int:
     TASK is detection by default. The tables are copied into a folder, and the command that scores
     them is printed first, so that you can change it and try again.
 
-    \b Example:
-      evalengine demo evalengine demo retrieval --out try
+    \b
+    Example:
+      evalengine demo
+      evalengine demo retrieval --out try
     """
-    import tomllib
-
-    # The arguments of `score` for each bundled data set.
-    text = files("evalengine.examples").joinpath("demos.toml").read_text("utf-8")
-    lines: dict[str, str] = tomllib.loads(text)
+    lines = demos()
     wanted = name or next(iter(lines))
     if wanted not in lines:
         from ..schemas.errors import OptionError, did_you_mean

@@ -12,42 +12,53 @@ import threading
 from typing import Any
 
 from . import INTERRUPTED, main
-from .base import OutputRefused
+from .base import STATE, OutputRefused
 
 _YOUNG = 50_000  # objects made before the collector looks at the new ones; Python has 700 to 2,000
 
 
 class _Output(io.FileIO):
-    """Standard output; raises its errors as a separate class."""
+    """Standard output or error that survives its reader, if the work is to be finished.
+
+    Raises:
+        OutputRefused: standard output cannot be written.
+    """
 
     def write(self, data: Any) -> int | None:  # type: ignore[override]
         try:
             return super().write(data)
         except BrokenPipeError:
-            raise
+            if self.fileno() == 1 and not STATE["finish"]:
+                raise
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
+            return len(data)
         except OSError as error:
+            if self.fileno() != 1:
+                raise
             raise OutputRefused(error.errno, error.strerror) from error
 
 
-def _mark_output_errors() -> None:
-    """Have errors of standard output be :class:`OutputRefused`."""
-    out = sys.stdout
-    if not isinstance(out, io.TextIOWrapper):  # replaced by whoever runs this, or closed
-        return
-    raw = _Output(out.fileno(), "w", closefd=False)
-    sys.stdout = io.TextIOWrapper(
-        io.BufferedWriter(raw),
-        encoding=out.encoding,
-        errors=out.errors,
-        line_buffering=out.line_buffering,
-    )
+def _replace_streams() -> None:
+    """Have standard output and error be :class:`_Output`."""
+    for name in ("stdout", "stderr"):
+        out = getattr(sys, name)
+        if not isinstance(out, io.TextIOWrapper):  # replaced by whoever runs this, or closed
+            continue
+        raw = _Output(out.fileno(), "w", closefd=False)
+        made = io.TextIOWrapper(
+            io.BufferedWriter(raw),
+            encoding=out.encoding,
+            errors=out.errors,
+            line_buffering=out.line_buffering,
+        )
+        setattr(sys, name, made)
 
 
 def command() -> int:
     """Run the command for the process's own arguments; the exit status, if it returns at all."""
     # Imports create half a million objects, all of them live.
     gc.set_threshold(_YOUNG, 10, 10)
-    _mark_output_errors()
+    _replace_streams()
     try:
         status = main()
         # From here no handler is active: Python would print a traceback and die by the signal.

@@ -7,7 +7,7 @@ import sys
 import warnings
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import polars as pl
@@ -22,12 +22,15 @@ from ..schemas.errors import InputError, OptionError, invalid
 from ..schemas.option_values import in_name
 from ..schemas.options import Options
 from ..scorecard.card import Scorecard
-from ..tally.datums import Labels
-from ..tally.scored_view import ScoredView
-from ..tally.units import Units
+from ..tallies.datums import Labels
+from ..tallies.scored_view import ScoredView
+from ..tallies.units import Units
 from ..tasks.encoding import Workers, offsets_of
 from ..tasks.text.dialects import Settings
 from ..tasks.text.pairs import Pairs
+
+if TYPE_CHECKING:
+    from ..schemas.named import Dialect
 
 # Conversion of lists, arrays, Series and tensors to columns.
 
@@ -127,7 +130,7 @@ def alike(columns: dict[str, pl.Series]) -> None:
     lengths = {name: len(one) for name, one in columns.items()}
     if len(set(lengths.values())) > 1:
         raise InputError(
-            f"inconsistent numbers of rows: {told(lengths)}.",
+            f"inconsistent numbers of rows: {listed(lengths)}.",
             code="lengths_differ",
             lengths=lengths,
         )
@@ -138,11 +141,11 @@ def alike(columns: dict[str, pl.Series]) -> None:
     kinds = {name: one.dtype for name, one in columns.items()}
     if len(set(kinds.values())) > 1:
         raise InputError(
-            f"labels are a mix of strings and numbers: {told(kinds)}.", code="types_mixed"
+            f"labels are a mix of strings and numbers: {listed(kinds)}.", code="types_mixed"
         )
 
 
-def told(by_name: dict[str, Any]) -> str:
+def listed(by_name: dict[str, Any]) -> str:
     return ", ".join(f"{name} {one}" for name, one in by_name.items())
 
 
@@ -221,7 +224,7 @@ def undefined(message: str) -> None:
     warnings.warn(message, kind, stacklevel=4)
 
 
-def classify(table: pl.DataFrame, *metrics: str, dialect: str, **options: Any) -> Scorecard:
+def classify(table: pl.DataFrame, *metrics: str, dialect: Dialect, **options: Any) -> Scorecard:
     """Score a table of both sides."""
     return score(table, task="classification", dialect=dialect, metrics=metrics, **options)
 

@@ -29,6 +29,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
         better: metric -> ``higher`` or ``lower``, if the dialect reverses it.
         own_names: lower-case names of the reference -> metric that they mean in this dialect, if
             different from the usual one.
+        means: metric of labels -> its means over all IoU thresholds and at one, which the
+            reference calls by the same name. They are computed with the metric.
         by_iou_type: iou_type -> dialect for it, if there is a separate one.
         iou_type: default for dialects with only one.
         heeds: kinds of file warnings that its rules settle, so that they are not reported.
@@ -46,6 +48,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     export: str | None = None
     better: dict[str, str] = {}
     own_names: dict[str, str] = {}
+    means: dict[str, tuple[str, str]] = {}
     by_iou_type: dict[str, str] = {}
     iou_type: str | None = None
     heeds: frozenset[str] = frozenset()
@@ -77,7 +80,7 @@ class TaskSettings(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             OptionError: a value out of range, or options that contradict each other.
         """
-        values = dict(_defaults(dialect.task, dialect.name))
+        values = dict(defaults(dialect.task, dialect.name))
         for name in values:
             given = getattr(options, name)
             if given is not None:
@@ -106,7 +109,7 @@ class Aims(TaskSettings, frozen=True, kw_only=True):
 
 
 @cache
-def _defaults(task: str, name: str) -> dict[str, Any]:
+def defaults(task: str, name: str) -> dict[str, Any]:
     """Return the default of every option that a task reads, in a dialect."""
     dialect = get(task, name)
     result = {}
@@ -153,5 +156,13 @@ def get(task: str, name: str) -> Dialect:
     """
     dialects = _of(task)
     if name not in dialects:
+        others = [one for one in NAMES if name in _of(one)]
+        if others:
+            raise OptionError(
+                f"{name!r} is a dialect of {' and '.join(others)}, and the task is {task}. Its"
+                f" dialects: evalengine score --help {task}.",
+                code="unknown_name",
+                value=name,
+            )
         raise unknown(f"dialect of {task}", name, dialects)
     return dialects[name]

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
-from ..schemas.errors import EndpointError, OptionError
+from ..schemas.errors import EndpointError, OptionError, not_installed
 
 # Keys: read from the environment, sent in one header, and taken out of everything else.
 
@@ -182,8 +182,7 @@ class Client:
             import httpx
         except ImportError:
             raise OptionError(
-                f"{who} is reached by HTTP through httpx, which is not installed: pip install"
-                f" 'evalengine[{extra}]'.",
+                f"{who} is reached by HTTP through {not_installed('httpx', extra)}.",
                 code="package_missing",
                 package="httpx",
             ) from None
@@ -241,9 +240,9 @@ class Client:
 
     def _failure(self, response: Any, body: dict[str, Any]) -> Exception:
         status = response.status_code
-        told, code = _error_of(response)
-        told = self._clean(told)
-        message = f"HTTP {status}" + (f": {told}" if told else "")
+        reason, code = _error_of(response)
+        reason = self._clean(reason)
+        message = f"HTTP {status}" + (f": {reason}" if reason else "")
         why = _STOPPING_CODES.get(code) or _STOPPING.get(status)
         if 300 <= status < 400:
             why = "the endpoint is somewhere else"

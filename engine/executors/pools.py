@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from ..progress import one_done
-from ..schemas.errors import OptionError
+from ..schemas.errors import ExecutorError, OptionError
 
 # Thread pool: kernels release the GIL, so ranges of labels or datums run in parallel.
 #
@@ -146,7 +146,11 @@ class Threads:
         finally:
             waiting.clear()  # also after an interrupt between two calls
             wait([future for future in futures if not future.cancel()])
-            self._give_back()
+            with self._lock:
+                self._lists -= 1
+                if not self._lists and self._pool is not None:
+                    _idle[self.workers].append(self._pool)
+                    self._pool = None
         errors = [one.exception() for one in futures if not one.cancelled()]
         failed = [error for error in errors if error is not None]
         if failed:
@@ -171,14 +175,6 @@ class Threads:
                     self._pool = ThreadPoolExecutor(self.workers - 1, "evalengine")
             return self._pool
 
-    def _give_back(self) -> None:
-        """Let others have the threads, after the last list."""
-        with self._lock:
-            self._lists -= 1
-            if not self._lists and self._pool is not None:
-                _idle[self.workers].append(self._pool)
-                self._pool = None
-
 
 def dismiss() -> None:
     """End the threads that no run has; later calls start others."""
@@ -193,8 +189,53 @@ with suppress(AttributeError):  # absent if processes cannot fork
 
 # Pools that run stages over files: serially, in local processes, or on Dask.
 
-ATTEMPTS = 4  # workers that may die over one call before it is given up
+ATTEMPTS = 8  # workers that may die over one call while no other call finishes
 Call = tuple[Any, ...]
+
+
+class Losses:
+    """Workers that died since a call last finished.
+
+    Any number of workers may die as long as calls finish in between.
+
+    Args:
+        executor: name of the pool, for the error.
+        least: deaths over any calls after which the run is given up, if more than ``ATTEMPTS``.
+    """
+
+    def __init__(self, executor: str, least: int) -> None:
+        self._executor, self._most = executor, max(ATTEMPTS, least)
+        self._of: Counter[int] = Counter()
+
+    def finished(self) -> None:
+        """Forget all deaths: a call finished."""
+        self._of.clear()
+
+    def lost(
+        self, call: int, last: str, times: int = 1, options: str = "", status: int | None = None
+    ) -> None:
+        """Count deaths over one call.
+
+        Args:
+            call: number of the call; -1 for a worker that died before it had one.
+            last: the worker that died, or how it died.
+            options: that need less memory.
+            status: exit code of the worker.
+
+        Raises:
+            ExecutorError: the call or all calls make no progress.
+        """
+        self._of[call] += times
+        count = self._of.total()
+        if self._of[call] < ATTEMPTS and count < self._most:
+            return
+        raise ExecutorError(
+            f"executor {self._executor!r}: {count} workers died in a row and no bucket was finished"
+            f" in between. The last: {last.rstrip('.')}. If memory ran out, lower {options}.",
+            code="workers_died",
+            count=count,
+            status=status,
+        )
 
 
 class Pool(Protocol):
@@ -202,7 +243,7 @@ class Pool(Protocol):
 
     Attributes:
         apart: whether stages run outside this process.
-        reads_tables: whether they run in local processes, which can read the same files.
+        reads_tables: whether they may be able to read the same tables.
     """
 
     threads: int
@@ -235,7 +276,15 @@ class Pool(Protocol):
             immediately.
 
         Raises:
-            ExecutorError: workers cannot be reached or started, or died repeatedly.
+            ExecutorError: workers cannot be reached or started, or died in a row without progress.
+        """
+        ...
+
+    def refusal(self, function: Callable[..., None], call: Call) -> str:
+        """Call a function once on every worker; return the first worker and its error.
+
+        Returns:
+            empty if all succeeded, or if workers are processes of this machine.
         """
         ...
 
@@ -276,11 +325,30 @@ class InTurn:
             one_done()
         return result
 
+    def refusal(self, function: Callable[..., None], call: Call) -> str:
+        """Skip: there are no workers."""
+        return ""
+
     def prepare(self, function: Callable[..., None]) -> None:
         """Skip: there are no workers."""
 
     def close(self) -> None:
         """Skip: there are no workers."""
+
+
+def error_of(function: Callable[..., None], call: Call) -> str:
+    """Run a call and return its error as text; empty if there is none.
+
+    Raises:
+        ExecutorError: this worker cannot work on the run.
+    """
+    try:
+        function(*call)
+    except ExecutorError:
+        raise
+    except Exception as error:
+        return str(error) or type(error).__name__
+    return ""
 
 
 def caught(function: Callable[..., None], call: Call) -> BaseException | None:

@@ -1,4 +1,4 @@
-"""Pools of processes and of a Dask cluster, by name."""
+"""Pools of processes, of a Dask cluster and of a Ray cluster, by name."""
 
 from __future__ import annotations
 
@@ -7,21 +7,23 @@ import multiprocessing
 import os
 import pickle
 import signal
+import socket
 import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from importlib import import_module
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any
 
 from ..metrics.own import loaded, plugins
 from ..progress import one_done
-from ..schemas.errors import ExecutorError, OptionError, invalid, unknown
+from ..schemas.errors import ExecutorError, OptionError, invalid, not_installed, unknown
 from ..schemas.wording import option
-from .pools import ATTEMPTS, Call, InTurn, Pool, available_cores, caught
+from .pools import Call, InTurn, Losses, Pool, available_cores, caught, error_of
 
 # Local processes, each with a pipe: if one dies, only its current call is lost.
 #
@@ -30,6 +32,16 @@ from .pools import ATTEMPTS, Call, InTurn, Pool, available_cores, caught
 
 LEAST_SHARE = 512 << 20
 """Bytes below which a process has no room for rows in addition to interpreter and libraries."""
+
+
+def shared(limit: int, workers: int) -> tuple[int, int]:
+    """Return the number of local workers that fit into a memory limit, and bytes for each.
+
+    The first process has a part of the limit, too.
+    """
+    fitting = max(1, min(workers, limit // LEAST_SHARE - 1))
+    return fitting, limit // (fitting + 1)
+
 
 GUARD = (
     "Started from a script, each process imports that script: put its code under `if __name__ =="
@@ -94,8 +106,8 @@ class Processes:
 
     def share(self, limit: int) -> int:
         """A process's part of the limit, of which this process has one, too."""
-        self.workers = max(1, min(self.workers, limit // LEAST_SHARE - 1))
-        return limit // (self.workers + 1)
+        self.workers, share = shared(limit, self.workers)
+        return share
 
     def run(
         self, function: Callable[..., None], calls: Sequence[Call]
@@ -103,7 +115,7 @@ class Processes:
         """See :class:`~evalengine.executors.pools.Pool`."""
         found: dict[int, BaseException | None] = {}
         waiting = deque(range(len(calls)))
-        deaths, unborn = [0] * len(calls), 0
+        losses = Losses("processes", self.least)
         workers: dict[Connection, _Worker] = {}
         try:
             while len(found) < len(calls):
@@ -121,8 +133,7 @@ class Processes:
                     except (EOFError, OSError):
                         del workers[worker.pipe]
                         worker.process.join()
-                        unborn += not worker.ready
-                        _mourn(worker, deaths, waiting, unborn)
+                        _mourn(worker, losses, waiting)
                         worker.dismiss()
                         continue
                     worker.ready = True
@@ -134,6 +145,7 @@ class Processes:
                             raise error
                         found[worker.call] = error
                         worker.call = None
+                        losses.finished()
                         one_done()
                     if waiting:
                         number = waiting.popleft()
@@ -148,6 +160,10 @@ class Processes:
             raise
         self._idle += workers.values()  # those that were not ready before all was done
         return [found[i] for i in range(len(calls))]
+
+    def refusal(self, function: Callable[..., None], call: Call) -> str:
+        """Skip: what this process can read, its children can."""
+        return ""
 
     def prepare(self, function: Callable[..., None]) -> None:
         """See :class:`~evalengine.executors.pools.Pool`."""
@@ -171,30 +187,22 @@ def imports_main() -> bool:
     return bool(getattr(multiprocessing.current_process(), "_inheriting", False))
 
 
-def _mourn(worker: _Worker, deaths: list[int], waiting: deque[int], unborn: int) -> None:
-    """Put the call of a dead worker first in the queue, unless it has cost too many."""
+def _mourn(worker: _Worker, losses: Losses, waiting: deque[int]) -> None:
+    """Put the call of a dead worker last in the queue, unless there is no progress."""
     code = worker.process.exitcode
-    if not worker.ready:
-        if code is not None and code < 0 and unborn < ATTEMPTS:
-            return  # killed, not by a fault of its imports: replace it
+    if not worker.ready and (code is None or code >= 0):  # not killed
         raise ExecutorError(
             f"executor 'processes': a process ended as it started (exit code {code}). {GUARD}",
             code="workers_died",
             status=code,
         )
-    if worker.call is None:
+    if worker.ready and worker.call is None:
         return
-    deaths[worker.call] += 1
-    if deaths[worker.call] == ATTEMPTS:
-        raise ExecutorError(
-            f"executor 'processes': {ATTEMPTS} processes died over the same bucket, the last with"
-            f" exit code {code}{' (killed)' if code == -9 else ''}. If memory ran out, lower"
-            f" {option('memory_limit')} or {option('threads')}.",
-            code="workers_died",
-            count=ATTEMPTS,
-            status=code,
-        )
-    waiting.appendleft(worker.call)
+    killed = f"exit code {code}{' (killed)' if code == -9 else ''}"
+    less = f"{option('memory_limit')} or {option('threads')}"
+    losses.lost(-1 if worker.call is None else worker.call, killed, options=less, status=code)
+    if worker.call is not None:
+        waiting.append(worker.call)
 
 
 def _serve(pipe: Connection) -> None:
@@ -243,6 +251,18 @@ _LOOPBACK = "127.0.0.1"
 PATIENCE = 30.0  # seconds without a finished stage after which missing workers are reported
 
 
+def _package(executor: str, name: str) -> Any:
+    """Import the package of an executor."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise OptionError(
+            f"executor {executor!r} needs {not_installed(name, executor)}.",
+            code="package_missing",
+            package=name,
+        ) from error
+
+
 class OnDask:
     """Workers of a Dask cluster that share a file system with this machine.
 
@@ -256,20 +276,12 @@ class OnDask:
     """
 
     apart = True
+    reads_tables = True
     threads = 1
 
     def __init__(self, address: str | None = None, workers: int | None = None) -> None:
-        try:
-            import distributed
-        except ImportError as error:
-            raise OptionError(
-                "executor 'dask': the package distributed is not installed: pip install"
-                " 'evalengine[dask]'.",
-                code="package_missing",
-                package="distributed",
-            ) from error
+        distributed = _package("dask", "distributed")
         self._address = address
-        self.reads_tables = address is None
         self._workers = workers or available_cores()
         self._cluster: Any = None
         self._client: Any = None
@@ -302,8 +314,8 @@ class OnDask:
         """The limit for each worker of a cluster that is there; a part of it for one made here."""
         if self._address is not None:
             return limit // max((one["nthreads"] for one in self._known().values()), default=1)
-        self._workers = max(1, min(self._workers, limit // LEAST_SHARE - 1))
-        return limit // (self._workers + 1)
+        self._workers, share = shared(limit, self._workers)
+        return share
 
     def run(
         self, function: Callable[..., None], calls: Sequence[Call]
@@ -312,28 +324,77 @@ class OnDask:
         if self._client is None:
             self._start()
         self._check_packages()
+        return self._results(caught, function, calls)
+
+    def _results(
+        self, task: Callable[..., Any], function: Callable[..., None], calls: Sequence[Call]
+    ) -> list[Any]:
+        """Submit ``task(function, call)`` for each call, again after workers died over it."""
         from distributed import KilledWorker
         from distributed.comm import CommClosedError
 
-        # One retry, for transient errors of network file systems; input errors are return values.
-        futures = [
-            self._client.submit(caught, function, call, pure=False, retries=1) for call in calls
-        ]
+        numbers: dict[Any, int] = {}
+        results: list[Any] = [None] * len(calls)
+        losses = Losses("dask", self.least)
+
+        def submit(number: int) -> None:
+            # One retry, for transient errors of network file systems; input errors are results.
+            future = self._client.submit(task, function, calls[number], pure=False, retries=1)
+            numbers[future] = number
+
         try:
-            self._finish(futures)
-            result: list[BaseException | None] = self._client.gather(futures)
-        except KilledWorker as error:
-            raise ExecutorError(
-                "executor 'dask': several workers died over the same bucket, the last"
-                f" {error.last_worker.address}. If memory ran out, lower {option('memory_limit')},"
-                " which is that of each worker.",
-                code="workers_died",
-            ) from error
+            for number in range(len(calls)):
+                submit(number)
+            while numbers:
+                for future in self._done(numbers):
+                    number = numbers.pop(future)
+                    try:
+                        results[number] = future.result()
+                    except KilledWorker as error:
+                        # Dask itself started it this often, also counting calls that waited on
+                        # a worker that died.
+                        times = error.allowed_failures + 1
+                        less = f"{option('memory_limit')}, which is that of each worker"
+                        losses.lost(number, error.last_worker.address, times, less)
+                        submit(number)
+                    else:
+                        losses.finished()
+                        one_done()
         except CommClosedError as error:
             raise self._gone() from error
         finally:
-            self._client.cancel([one for one in futures if not one.done()], force=True)
-        return result
+            self._client.cancel([*numbers], force=True)
+        return results
+
+    def refusal(self, function: Callable[..., None], call: Call) -> str:
+        """See :class:`~evalengine.executors.pools.Pool`; one worker is awaited."""
+        if self._address is None:
+            return ""
+        from concurrent.futures import CancelledError
+
+        from distributed import KilledWorker
+
+        self._check_packages()
+        self._results(isinstance, print, [(type,)])  # built-ins, which any worker can unpickle
+        found = self._client.run(error_of, function, call, on_error="return")
+        for worker, answer in found.items():
+            if isinstance(answer, ExecutorError):
+                raise answer
+            if isinstance(answer, (OSError, CancelledError, KilledWorker)):
+                continue  # the worker died meanwhile, or is being restarted
+            if isinstance(answer, BaseException):
+                # Errors outside of the function arrive as their text, such as those of unpickling.
+                if any(word in str(answer) for word in ("shutdown", "CommClosed", "Cancelled")):
+                    continue
+                raise ExecutorError(
+                    f"executor 'dask': worker {worker} cannot run a function of this evalengine:"
+                    f" {str(answer).rstrip('.')}. Install the same version there.",
+                    code="versions_differ",
+                    package="evalengine",
+                ) from answer
+            if answer:
+                return f"{worker}: {answer}"
+        return ""
 
     def prepare(self, function: Callable[..., None]) -> None:
         """Skip: the first stage starts a local cluster."""
@@ -345,29 +406,29 @@ class OnDask:
         for worker, answer in found.items():
             if isinstance(answer, ImportError):
                 raise ExecutorError(
-                    f"executor 'dask': worker {worker} cannot import evalengine: {answer}. Client"
-                    " and workers need the same versions of evalengine, Polars and NumPy.",
+                    f"executor 'dask': worker {worker} cannot import evalengine: {answer}. Install"
+                    " evalengine there, too.",
                     code="versions_differ",
                     package="evalengine",
                 )
 
-    def _finish(self, futures: list[Any]) -> None:
-        """Wait until all are done or one has failed."""
+    def _done(self, futures: Iterable[Any]) -> set[Any]:
+        """Wait until the first future is done or has failed; return all that are."""
         from concurrent.futures import CancelledError
 
         from distributed import wait
 
-        left, since, told = set(futures), time.monotonic(), False
-        while left:
+        since, reported = time.monotonic(), False
+        while True:
             if self._cluster is not None:
                 # Replace workers that nannies did not restart in time.
                 self._cluster.scale(self._workers)
             try:
-                done = wait(left, timeout=TICK, return_when="FIRST_COMPLETED").done
+                done: set[Any] = wait([*futures], timeout=TICK, return_when="FIRST_COMPLETED").done
             except TimeoutError:
                 waited = time.monotonic() - since
-                if self._address and not told and waited > PATIENCE and not self._known():
-                    told = True
+                if self._address and not reported and waited > PATIENCE and not self._known():
+                    reported = True
                     warnings.warn(
                         f"no worker has joined the scheduler at {self._address} yet; the run goes"
                         " on when one does.",
@@ -377,14 +438,9 @@ class OnDask:
                 continue
             except CancelledError as error:
                 raise self._gone() from error
-            since = time.monotonic()
-            for future in done:
-                if future.status == "cancelled":
-                    raise self._gone()
-                if future.status != "finished":
-                    future.result()  # raises
-                one_done()
-            left -= done
+            if any(one.status == "cancelled" for one in done):
+                raise self._gone()
+            return done
 
     def _gone(self) -> ExecutorError:
         return ExecutorError(
@@ -425,8 +481,7 @@ class OnDask:
         except ImportError as error:
             raise ExecutorError(
                 f"executor 'dask': {error}. The cluster of this machine is reached with a"
-                " throw-away certificate: pip install 'evalengine[dask]' installs the library for"
-                " it."
+                f" throw-away certificate, which needs {not_installed('cryptography', 'dask')}."
             ) from error
         except RuntimeError as error:
             raise ExecutorError(
@@ -442,9 +497,189 @@ class OnDask:
             self._cluster.close()
 
 
+# Workers of Ray.
+
+
+class OnRay:
+    """Tasks of a Ray cluster whose nodes share a file system with this machine.
+
+    Args:
+        address: of a cluster, ``auto`` for the one that this machine is a node of; by default a
+            local one.
+        workers: number of local workers; by default all cores.
+
+    Raises:
+        OptionError: the package is not installed, or the calling program is connected to another
+            cluster.
+        ExecutorError: the address does not answer.
+    """
+
+    apart = True
+    reads_tables = True
+    threads = 1
+
+    def __init__(self, address: str | None = None, workers: int | None = None) -> None:
+        self._ray = _package("ray", "ray")
+        self._address = address
+        self._workers = workers or available_cores()
+        self._started = False
+        if address is not None:
+            self._connect(address=address)
+
+    def _connect(self, **how: Any) -> None:
+        if self._ray.is_initialized():  # by the program that calls, which chose the cluster
+            if self._is_elsewhere:
+                raise OptionError(
+                    f"{option('address', self._address)}: this program is already connected to Ray,"
+                    f" at {self._here}. Omit the address, or call ray.shutdown() before.",
+                    code="option_unfit",
+                    option="address",
+                    value=self._address,
+                )
+            return
+        try:
+            self._ray.init(include_dashboard=False, log_to_driver=False, **how)
+        except (ConnectionError, TimeoutError, RuntimeError, ValueError) as error:
+            raise ExecutorError(
+                f"executor 'ray': no cluster answers at {self._address or 'this machine'}: {error}",
+                code="scheduler_unreachable",
+                address=self._address,
+            ) from error
+        self._started = True
+
+    @property
+    def _here(self) -> str:
+        """Address of the cluster that this program is connected to."""
+        return str(self._ray.get_runtime_context().gcs_address)
+
+    @property
+    def _is_elsewhere(self) -> bool:
+        """True if the given host and port are not those of this program's cluster."""
+        if self._address in (None, "auto") or "://" in self._address:  # of a proxy
+            return False
+        host, _, port = self._address.rpartition(":")
+        there, _, port_there = self._here.rpartition(":")
+        try:
+            hosts = {one[4][0] for one in socket.getaddrinfo(host, port)}
+        except OSError:
+            hosts = {host}
+        local = any(str(one) in ("127.0.0.1", "::1") for one in hosts)
+        return port != port_there or not (local or there in hosts)
+
+    @property
+    def least(self) -> int:
+        """Minimum number of buckets: four per core, so that a slow one does not delay the rest."""
+        if self._address is None:
+            return 4 * self._workers
+        return 4 * max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+
+    def share(self, limit: int) -> int:
+        """The limit for each task of a cluster that is there; a part of it for one made here."""
+        if self._address is not None:
+            return limit
+        self._workers, share = shared(limit, self._workers)
+        return share
+
+    def run(
+        self, function: Callable[..., None], calls: Sequence[Call]
+    ) -> list[BaseException | None]:
+        """See :class:`~evalengine.executors.pools.Pool`."""
+        if self._address is None:
+            if imports_main():
+                raise ExecutorError(f"executor 'ray': {GUARD}")
+            self._connect(
+                address="local",  # not a cluster that happens to run here
+                num_cpus=self._workers,
+                object_store_memory=_OBJECTS,
+                _node_ip_address=_LOOPBACK,
+            )
+        task = self._ray.remote(num_cpus=1, max_retries=0)(caught)
+        results: list[BaseException | None] = [None] * len(calls)
+        numbers: dict[Any, int] = {}
+        losses = Losses("ray", self.least)
+
+        def submit(number: int) -> None:
+            try:
+                numbers[task.remote(function, calls[number])] = number
+            except (self._ray.exceptions.RayError, OSError, RuntimeError) as error:
+                raise ExecutorError(
+                    f"executor 'ray': a call cannot be submitted: {str(error).rstrip('.')}. The"
+                    " cluster may have gone away. Run it again.",
+                    code="scheduler_lost",
+                ) from error
+
+        try:
+            for number in range(len(calls)):
+                submit(number)
+            while numbers:
+                (done,), _ = self._ray.wait([*numbers], num_returns=1)
+                number = numbers.pop(done)
+                try:
+                    results[number] = self._ray.get(done)
+                except self._ray.exceptions.RayTaskError as error:
+                    raise _error_of_task(error.cause) from error
+                except self._ray.exceptions.RayError as error:
+                    less = f"{option('memory_limit')}, which is that of each task"
+                    losses.lost(number, str(error), options=less)
+                    submit(number)
+                else:
+                    losses.finished()
+                    one_done()
+        finally:
+            for future in numbers:
+                with suppress(Exception):  # the cluster may be gone
+                    self._ray.cancel(future, force=True)
+        return results
+
+    def refusal(self, function: Callable[..., None], call: Call) -> str:
+        """See :class:`~evalengine.executors.pools.Pool`; asks every node."""
+        if self._address is None:
+            return ""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        asked = []
+        for node in self._ray.nodes():
+            if node["Alive"] and node["Resources"].get("CPU"):
+                where = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+                task = self._ray.remote(num_cpus=0, scheduling_strategy=where)(error_of)
+                asked.append((node["NodeManagerAddress"], task.remote(function, call)))
+        for name, future in asked:
+            try:
+                reason = self._ray.get(future, timeout=_ANSWER)
+            except self._ray.exceptions.RayTaskError as error:
+                raise _error_of_task(error.cause) from error
+            except self._ray.exceptions.RayError as error:
+                reason = str(error) or "no answer."
+            if reason:
+                return f"{name}: {reason}"
+        return ""
+
+    def prepare(self, function: Callable[..., None]) -> None:
+        """Skip: the first stage starts a local cluster."""
+
+    def close(self) -> None:
+        """Disconnect from the cluster, and stop it if it was started here."""
+        if self._started:
+            self._ray.shutdown()
+
+
+def _error_of_task(cause: BaseException) -> BaseException:
+    """Return what a task of Ray raised, or that its node lacks this package."""
+    if not isinstance(cause, ImportError):
+        return cause
+    return ExecutorError(
+        f"executor 'ray': a node cannot import evalengine: {cause}. Install evalengine there, too.",
+        code="versions_differ",
+        package="evalengine",
+    )
+
+
+_ANSWER = 120.0  # seconds that a node may take to say whether it reads a table
+_OBJECTS = 100 << 20  # bytes of Ray's object store, which holds only names of files here
+
 # The pool of a name.
 
-NAMES = ("threads", "processes", "dask")
+NAMES = ("threads", "processes", "dask", "ray")
 
 
 def pool_of(name: str | None, address: str | None, threads: int | None) -> Pool:
@@ -460,16 +695,19 @@ def pool_of(name: str | None, address: str | None, threads: int | None) -> Pool:
     """
     if name not in (None, *NAMES):
         if name in plugins("executors"):
-            made: Pool = loaded("executors", str(name))(address=address, threads=threads)
-            return made
+            return loaded("executors", str(name))(address=address, threads=threads)
         raise unknown("executor", str(name), NAMES, before="executor: ")
-    if address is not None and name != "dask":
+    if address is not None and name not in ("dask", "ray"):
         raise OptionError(
-            "address: only executor='dask' has one.", code="option_unread", option="address"
+            "address: only executor='dask' and executor='ray' have one.",
+            code="option_unread",
+            option="address",
         )
     # Imported here: a run in this process needs neither.
     if name == "dask":
         return OnDask(address, threads)
+    if name == "ray":
+        return OnRay(address, threads)
     if name == "processes":
         return Processes(threads)
     return InTurn(threads)

@@ -13,7 +13,7 @@ import polars as pl
 from ..schemas.arrays import Array
 from ..schemas.errors import ResultError
 from ..scorecard.card import Scorecard
-from ..tally.ranked_view import RankedView
+from ..tallies.ranked_view import RankedView
 from ..tasks.detection.dialects import DIALECTS
 from ..tasks.detection.geometry import POINTS
 from ..tasks.detection.metrics.averages import (
@@ -146,9 +146,6 @@ def _params(view: RankedView, settings: Settings) -> dict[str, Any]:
 def coco_from_view(view: RankedView, settings: Settings) -> CocoResult:
     """Build COCO's result from a run.
 
-    Args:
-        view: the whole set.
-
     Returns:
         names, stats (Python floats), precision float64 [T, R, K, A, M], recall [T, K, A, M], scores
         [T, R, K, A, M] and params; K is the labels in ascending order. Undefined is -1.
@@ -226,9 +223,6 @@ def _named(coco_names: Mapping[str, float], frequent: Mapping[str, float]) -> di
 def lvis_from_view(view: RankedView, settings: Settings) -> CocoResult:
     """Build LVIS's result from a run.
 
-    Args:
-        view: the whole set.
-
     Returns:
         names, stats (Python floats), precision float64 [T, R, K, A], recall [T, K, A] and params; K
         is the labels in ascending order. Undefined is -1.
@@ -284,9 +278,6 @@ _UNDEFINED = 0.0
 
 def to_panoptic(card: Scorecard) -> dict[str, Any]:
     """Convert to the result of ``pq_compute``: ``All``, ``Things``, ``Stuff`` and ``per_class``.
-
-    Args:
-        card: a scorecard of panoptic segmentation.
 
     Returns:
         pq, sq, rq and n of each; None without segments, for which panopticapi divides by 0.

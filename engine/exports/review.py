@@ -95,11 +95,11 @@ def write(rows: pl.DataFrame, images: pl.DataFrame | None, form: str, path: str 
 
 
 def _images(rows: pl.DataFrame, images: pl.DataFrame | None) -> Iterator[_Image]:
-    told: dict[Any, dict[str, Any]] = {}
+    images_by_id: dict[Any, dict[str, Any]] = {}
     if images is not None:
-        told = {str(row["datum_id"]): row for row in images.iter_rows(named=True)}
+        images_by_id = {str(row["datum_id"]): row for row in images.iter_rows(named=True)}
     for (datum,), own in rows.group_by("datum_id", maintain_order=True):
-        known = told.get(str(datum), {})
+        known = images_by_id.get(str(datum), {})
         width, height = (
             None if known.get(name) is None else round(known[name]) for name in ("width", "height")
         )

@@ -213,11 +213,7 @@ def beta_name(beta: float) -> str:
 
 
 def automatic_positive(labels: list[Any], positive_label: Any, average: str) -> Any:
-    """Return the given positive label; by default 1 if labels are 0 and 1 and the average is macro.
-
-    Args:
-        labels: all labels, true and predicted.
-    """
+    """Return the positive label; by default 1 if labels are 0 and 1 and the average is macro."""
     if positive_label is not None:
         return positive_label
     if average == "macro" and len(labels) == 2 and all(label in (0, 1) for label in labels):

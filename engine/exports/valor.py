@@ -26,9 +26,6 @@ _OF_KEY = {"mIOU": "mIOU", "PixelAccuracy": "Accuracy"}
 def pixel_entries(card: Scorecard) -> list[Entry]:
     """Convert the numbers of a segmentation over the whole set.
 
-    Args:
-        card: a scorecard, new or loaded.
-
     Returns:
         metrics in the order of the frame, then one confusion matrix per label key.
     """
@@ -109,9 +106,6 @@ _WEIGHTS = (0.25,) * 4
 def of_texts(card: Scorecard) -> list[Entry]:
     """Convert ROUGE (F, by type) and BLEU of every scored datum, in the order of the frame.
 
-    Args:
-        card: a scorecard of texts.
-
     Returns:
         dicts of ``type``, ``value`` and ``parameters``: ``datum_uid`` and the options of the
         metric.
@@ -169,8 +163,8 @@ def judged_entries(card: Scorecard) -> list[dict[str, Any]]:
     ).iter_rows():
         at = {"datum_uid": datum}
         if value is None:
-            told = {"type": metric, "message": status}
-            entries.append({"type": "Error", "value": told, "parameters": at})
+            error = {"type": metric, "message": status}
+            entries.append({"type": "Error", "value": error, "parameters": at})
         else:
             shown = int(value) if metric in rated else value
             entries.append({"type": metric, "value": shown, "parameters": at})
@@ -205,9 +199,6 @@ _OBSERVATIONS: dict[str, dict[str, tuple[str, ...]]] = {
 
 def to_valor(card: Scorecard) -> list[Entry]:
     """Convert all frames of a scorecard for which Valor has a shape.
-
-    Args:
-        card: a scorecard, new or loaded.
 
     Returns:
         metrics in the order of the metrics frame, then curves, detailed curves and confusion

@@ -7,10 +7,10 @@ from typing import Any, Unpack
 
 import polars as pl
 
+from ..evaluation import planner
+from ..evaluation.limits import FRAME, refuse
 from ..ingest.opening import Tables
 from ..ingest.problems import count_of, listing
-from ..plan import planner
-from ..plan.limits import FRAME, refuse
 from ..run import card_of_run, is_scored, refuse_tables
 from ..schemas.errors import ResultError
 from ..schemas.named import Named

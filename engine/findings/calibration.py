@@ -10,6 +10,8 @@ import numpy as np
 import polars as pl
 
 from .. import tasks
+from ..evaluation.planner import Plan
+from ..evaluation.summary import Tallied
 from ..executors import Threads
 from ..ingest.opening import Tables
 from ..ingest.problems import count_of
@@ -28,8 +30,6 @@ from ..metrics.thresholds import (
     heated,
     segments_of,
 )
-from ..plan.planner import Plan
-from ..plan.summary import Tallied
 from ..progress import Progress, heard
 from ..run import hits_at, intervals_of, ious_of, tallied_through
 from ..schemas.arrays import Array
@@ -39,8 +39,9 @@ from ..schemas.named import Named
 from ..schemas.option_values import Wanted, make_options
 from ..schemas.options import Options
 from ..schemas.wording import option
+from ..scratch import local
 from ..statistics.resamples import Drawing, curves_of, in_every_draw, interval, notes_on
-from ..tally.datums import Labels, keys_as_labels, named_rows
+from ..tallies.datums import Labels, keys_as_labels, named_rows
 from . import FindingResult, hit_at
 
 # Result class of ``find_calibration``.
@@ -153,11 +154,11 @@ def calibrate(
     units = Drawing(plan, tallies, threads).units(whole)[0]
     made = []
     for level, (curve, half) in enumerate(zip(curves, curves_of(plan, halves), strict=True)):
-        scratch = plan.options.scratch
-        told, of_halves, n = segments_of(curve, scratch), segments_of(half, scratch), sizes[level]
-        bins = bins_of(told, n_bins)
+        scratch = local(plan.options.scratch)
+        pooled, of_halves, n = segments_of(curve, scratch), segments_of(half, scratch), sizes[level]
+        bins = bins_of(pooled, n_bins)
         ends = interval(drawn[level], bins.expected, asked, units, "recentred", (0.0, 1.0))
-        fits = [_fit(told, of_halves, s, n_bins) for s in range(n)]
+        fits = [_fit(pooled, of_halves, s, n_bins) for s in range(n)]
         fitted, held = (
             np.array([one[part] for one in fits]).reshape(n, len(FITS)).T for part in (2, 3)
         )
@@ -186,11 +187,11 @@ def _by_isotonic(of: ScoredSegments) -> Change:
 
 
 def _fit(
-    told: ScoredSegments, halves: ScoredSegments, segment: int, n_bins: int
+    pooled: ScoredSegments, halves: ScoredSegments, segment: int, n_bins: int
 ) -> tuple[float, Isotonic | None, list[float], list[float]]:
     """Both fits of one segment: themselves, their ECE on all datums, and held out."""
     none = [float("nan")] * len(FITS)
-    own = told.of(segment)
+    own = pooled.of(segment)
     if not own.score.size or own.score[0] > 1 or own.score[-1] < 0:
         return float("nan"), None, none, none
     temperature, isotonic = fitted_temperature(own), fitted_isotonic(own)
@@ -198,7 +199,7 @@ def _fit(
         ece_of([own], n_bins, [lambda score: heated(score, temperature)]),
         ece_of([own], n_bins, [isotonic.of]),
     ]
-    both = [halves.of(segment + half * (told.start.size - 1)) for half in range(2)]
+    both = [halves.of(segment + half * (pooled.start.size - 1)) for half in range(2)]
     if not all(half.score.size for half in both):
         return temperature, isotonic, here, none
     held = [

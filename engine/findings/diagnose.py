@@ -9,14 +9,14 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 import polars as pl
 
+from ..evaluation.paging import losses_of, shares, worst, worst_codes
+from ..evaluation.planner import filling, make_plan
 from ..ingest.infer import recognise
 from ..ingest.opening import Tables
 from ..ingest.problems import count_of
 from ..ingest.recognise import contract
 from ..ingest.sources.tables import open_source
 from ..metrics import get as metric_of
-from ..plan.paging import losses_of, shares, worst, worst_codes
-from ..plan.planner import filling, make_plan
 from ..report.text import number
 from ..run import card_of_run, is_scored, own_ious, tallied_of
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, PREDICTIONS, TABLE
@@ -452,8 +452,7 @@ def _label_numbers(card: Scorecard) -> Iterator[Finding]:
 
 def _slices(card: Scorecard, datums: Any, said: list[str]) -> Iterator[Finding]:
     try:
-        asked = Options(draws=_DRAWS)
-        found = find_slices(card, datums=datums, top=FEW, levels=2, options=asked)
+        found = find_slices(card, datums=datums, top=FEW, levels=2, options=Options(draws=_DRAWS))
     except EvalengineError as error:
         said.append(_unlooked("slices", error))
         return

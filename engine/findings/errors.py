@@ -12,13 +12,13 @@ import msgspec
 import polars as pl
 
 from ..atomic import guarding, refuse
+from ..evaluation import planner
+from ..evaluation.paging import losses_of, worst
+from ..evaluation.summary import judged_of
 from ..ingest.infer import recognise
 from ..ingest.opening import Tables
 from ..ingest.problems import count_of
 from ..ingest.sources.tables import open_source
-from ..plan import planner
-from ..plan.paging import losses_of, worst
-from ..plan.summary import judged_of
 from ..progress import Progress, heard, step
 from ..report.text import number
 from ..run import (
@@ -34,7 +34,7 @@ from ..run import (
     tallied_of,
 )
 from ..schemas.contract import DATUM_TABLE
-from ..schemas.errors import OptionError, ResultError, invalid, unknown
+from ..schemas.errors import ResultError, invalid, unknown
 from ..schemas.named import Named
 from ..schemas.option_values import make_options
 from ..schemas.options import Options
@@ -50,8 +50,8 @@ class FoundErrors(FindingResult, eq=False):
     """Errors of a run, worst first.
 
     Attributes:
-        datums: the worst datums, see :func:`evalengine.plan.paging.worst`: ``datum_id, metric,
-            value, why, parameters``.
+        datums: the worst datums, see :func:`evalengine.evaluation.paging.worst`:
+            ``datum_id, metric, value, why, parameters``.
         rows: wrong rows of these datums: the rows of the ``errors`` frame that the metric of
             ``datums`` counts, at its IoU and score threshold. None in tasks that judge whole
             datums, and for a scored run that has no such frame.
@@ -217,18 +217,13 @@ def find_errors(
     if not filled_by:
         rowless = f"in {card.task} datums are wrong as wholes, not row by row"
     elif FRAME not in card.frames:
-        told = f"score it with {option('metrics', filled_by[:1])}"
+        reason = f"score it with {option('metrics', filled_by[:1])}"
         if not is_scored(run):
-            told = refusal(FRAME, card.task, chosen, tables).rstrip(".") or told
-        rowless = f"the run keeps no rows of errors ({told})"
+            reason = refusal(FRAME, card.task, chosen, tables).rstrip(".") or reason
+        rowless = f"the run keeps no rows of errors ({reason})"
     if rowless is not None:
         if sort != "loss":
-            raise OptionError(
-                f"{option('sort', sort)}: {rowless}; omit it.",
-                code="option_unread",
-                option="sort",
-                value=sort,
-            )
+            raise invalid("sort", sort, f"{rowless}; omit it.", code="option_unread")
         return FoundErrors(whole.head(top), None, n, rowless=rowless, said=notes)
     counted = card.frame(FRAME)
     said: list[str] = []
@@ -276,14 +271,14 @@ def _judged(tables: Tables, options: Options) -> tuple[Scorecard, Losses, pl.Dat
 
 def _images(tables: Tables, options: Options) -> pl.DataFrame | None:
     """Return ids, sizes and names of images, from the table of datums or the ground truths."""
-    told = None
+    rows = None
     for given in (tables.datums, tables.ground_truths):
-        if given is not None and told is None:
+        if given is not None and rows is None:
             source = open_source(given, storage_options=tables.storage_options)
             own = None if source.datums is None else source.datums.lazy()
-            told = source.frame if given is tables.datums and own is None else own
-    if told is None:
+            rows = source.frame if given is tables.datums and own is None else own
+    if rows is None:
         return None
-    schema = told.collect_schema()
+    schema = rows.collect_schema()
     exprs = dict(recognise(schema, DATUM_TABLE, options.columns).exprs)
-    return told.select(exprs[name].alias(name) for name in _TOLD if name in exprs).collect()
+    return rows.select(exprs[name].alias(name) for name in _TOLD if name in exprs).collect()

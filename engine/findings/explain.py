@@ -10,13 +10,13 @@ import msgspec
 import polars as pl
 
 from .. import dialects, metrics, tasks
+from ..evaluation import planner
+from ..evaluation.limits import KEYS
+from ..evaluation.paging import worst
+from ..evaluation.summary import Tallied
 from ..ingest.opening import Tables
 from ..ingest.problems import count_of
 from ..ingest.rules.columns import describe_columns
-from ..plan import planner
-from ..plan.limits import KEYS
-from ..plan.paging import worst
-from ..plan.summary import Tallied
 from ..report.tables import by_title
 from ..report.text import number as shown
 from ..run import card_of_run, is_scored, refuse_tables, tallied_of
@@ -201,11 +201,13 @@ def _rules(card: Scorecard, row: dict[str, Any], tallied: Tallied | None) -> Ite
     if tallied is not None:
         plan = tallied.plan
         yield from tasks.get(card.task).explain(plan.settings, plan.needs)
+        convert = getattr(plan.settings, "in_user_unit", None)
         for name in metrics.get(card.task, row["metric"]).params:
             value = getattr(plan.settings, name, None)
             if value not in (None, ()):
-                if "iou" in name and (told := getattr(plan.settings, "told", None)) is not None:
-                    value = tuple(map(told, value)) if isinstance(value, tuple) else told(value)
+                if "iou" in name and convert is not None:
+                    several = isinstance(value, tuple)
+                    value = tuple(map(convert, value)) if several else convert(value)
                 yield _line("option", f"{name} = {_listed(value)}")
     if row["parameters"]:
         yield _line("option", row["parameters"])
@@ -299,8 +301,8 @@ def _of_outcomes(
 
 
 def _limits(tables: Tables, row: dict[str, Any], options: Options) -> Iterator[str]:
-    run, ground_truths, *rest = msgspec.structs.astuple(tables)
-    given = dict(zip(("datums", "labels", "storage_options"), rest, strict=True))
+    run, ground_truths = tables.predictions, tables.ground_truths
+    given = {name: getattr(tables, name) for name in ("datums", "labels", "storage_options")}
     try:
         found = find_limits(run, ground_truths, options=options, **given).frame
     except ResultError:

@@ -7,13 +7,13 @@ from typing import Any, Unpack
 
 import polars as pl
 
+from ..evaluation import planner
 from ..ingest.opening import Tables
 from ..ingest.problems import count_of
-from ..plan import planner
 from ..progress import Progress, heard
 from ..run import card_of_run, class_names, is_scored, refusal, refuse_tables
 from ..schemas.contract import NAMES
-from ..schemas.errors import OptionError, ResultError, invalid, unknown
+from ..schemas.errors import ResultError, invalid, unknown
 from ..schemas.label_errors import QUALITIES, REASONS, WAYS
 from ..schemas.named import Named
 from ..schemas.option_values import make_options
@@ -153,12 +153,12 @@ def find_label_errors(
     if rows.height and not several_ways:
         for name, value in (("filter_by", filter_by), ("rank_by", rank_by)):
             if value is not None:
-                raise OptionError(
-                    f"{option(name, value)}: label errors of {card.task} have one order, the most"
+                raise invalid(
+                    name,
+                    value,
+                    f"label errors of {card.task} have one order, the most"
                     f" suspicious first: omit it, or choose by {option('reasons')}.",
                     code="option_unread",
-                    option=name,
-                    value=value,
                 )
     if several_ways:
         rows = rows.filter(pl.col("found_by").str.split(" ").list.contains(filter_by or FILTER_BY))

@@ -11,14 +11,14 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ..evaluation.paging import losses_of
+from ..evaluation.summary import Tallied
 from ..executors import Threads
 from ..ingest.infer import recognise
 from ..ingest.opening import Tables
 from ..ingest.problems import count_of, listing
 from ..ingest.sources.tables import open_source
 from ..kernels.datums import Level, Scoring, join_slices, measure_slices
-from ..plan.paging import losses_of
-from ..plan.summary import Tallied
 from ..progress import Progress, counting, heard, step
 from ..run import READ_BESIDE, card_of_run, is_scored, keyed, refuse_own, refuse_tables, tallied_of
 from ..schemas.arrays import Array
@@ -32,7 +32,7 @@ from ..schemas.tables import contracts
 from ..schemas.wording import option, sql_name
 from ..scorecard.card import Scorecard
 from ..statistics.tests import SliceComparison, benjamini_hochberg, compare_slice, leading
-from ..tally.datums import half_of
+from ..tallies.datums import half_of
 from ..tasks.task import Losses
 from . import FindingResult
 
@@ -145,7 +145,7 @@ class Conditions(msgspec.Struct, frozen=True):
     notes: list[str]
 
 
-def conditions_of(table: pl.DataFrame, least: int, bins: int = BINS) -> Conditions:
+def conditions_of(table: pl.DataFrame, least: int) -> Conditions:
     """Make conditions from the columns of a table with one row per datum.
 
     Numbers and times with many values are cut at quantiles. A missing value is a value. Values of
@@ -154,7 +154,6 @@ def conditions_of(table: pl.DataFrame, least: int, bins: int = BINS) -> Conditio
     Args:
         table: columns of strings, categories, booleans, numbers, dates and times.
         least: minimum number of datums per slice.
-        bins: number of ranges per numeric column.
     """
     every: list[Condition] = []
     of_column: list[int] = []
@@ -168,7 +167,7 @@ def conditions_of(table: pl.DataFrame, least: int, bins: int = BINS) -> Conditio
         if values.dtype.is_decimal():
             values = values.cast(pl.Float64)
         ranges = _is_many(values)
-        made, code = _ranges(values, bins) if ranges else _values(values)
+        made, code = _ranges(values, BINS) if ranges else _values(values)
         size = np.bincount(code, minlength=len(made))
         kept = np.flatnonzero(size >= least)
         if not kept.size or (kept.size == 1 and len(made) == 1):
@@ -183,7 +182,7 @@ def conditions_of(table: pl.DataFrame, least: int, bins: int = BINS) -> Conditio
         codes.append(place[code])
     notes = []
     if cut:
-        notes.append(f"cut at quantiles into up to {bins} ranges: {listing(cut)}.")
+        notes.append(f"cut at quantiles into up to {BINS} ranges: {listing(cut)}.")
     if rare:
         notes.append(
             f"skipped, since no value separates at least {least:,} datums from others:"
@@ -671,9 +670,9 @@ def find_slices(
 ) -> FoundSlices:
     """Find the slices in which a run is worst.
 
-    Each datum has a loss, as for :func:`worst datums <evalengine.plan.paging.worst>`. An exact
-    search over all slices of up to ``levels`` conditions on the columns of ``datums`` finds those
-    with the highest losses for their size. Slices with a condition that does not matter are
+    Each datum has a loss, as for :func:`worst datums <evalengine.evaluation.paging.worst>`. An
+    exact search over all slices of up to ``levels`` conditions on the columns of ``datums`` finds
+    those with the highest losses for their size. Slices with a condition that does not matter are
     skipped. The run's first metric that is one number over all datums, and not a count, is then
     computed within each slice, with its interval, and on all other datums. A slice in which it is
     better than elsewhere is skipped, with a note.
@@ -819,7 +818,7 @@ def _scored(tables: Tables, options: Options) -> tuple[Scorecard, Any]:
 
 
 def _narrowed(tallied: Tallied, names: Collection[str]) -> Tallied:
-    from ..plan import planner
+    from ..evaluation import planner
 
     own = {metric.name for metric in tallied.plan.metrics}
     plan = planner.make_plan(Options(metrics=tuple(names)), tallied.plan.task)
@@ -860,15 +859,15 @@ def _columns(
     there = [*own]
     if table is not None:
         source = open_source(table, storage_options=storage_options)
-        told = source.frame if source.datums is None else source.datums.lazy()
-        schema = told.collect_schema()
+        listed = source.frame if source.datums is None else source.datums.lazy()
+        schema = listed.collect_schema()
         own_options = {**(tallied.plan.options.columns or {}), **(options.columns or {})}
         naming = recognise(schema, contracts(tallied.plan.task)[DATUMS], own_options or None)
         known = {*naming.exprs, *naming.recognised, *own_options, *read}
         there = [name for name in schema if name not in known or name in options.by]
         free = [name for name in there if not options.by or name in options.by]
         ids = [expr for name, expr in naming.exprs.items() if name == "datum_id"]
-        frame = told.select(*ids, *(pl.col(name).alias(f"_{name}") for name in free)).collect()
+        frame = listed.select(*ids, *(pl.col(name).alias(f"_{name}") for name in free)).collect()
         joined, notes = _joined(frame, datums, source.description)
         new = joined.select(
             pl.col(f"_{name}").alias(name) for name in free if f"_{name}" in joined.columns
@@ -967,15 +966,15 @@ def _one_row_a_datum(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     if torn:
         message = listing([name.removeprefix("_") for name in torn])
         said.append(f"skipped, since their values differ within a datum: {message}.")
-    kept = frame.drop(torn).unique("datum_id", keep="first", maintain_order=True)
-    return kept, said
+    return frame.drop(torn).unique("datum_id", keep="first", maintain_order=True), said
 
 
 def _weak(keys: Array, asked: Wanted, *, confirm: bool) -> list[str]:
     notes = []
     clusters = np.unique(keys).size
     if clusters < FEW_CLUSTERS:
-        notes.append(f"intervals rest on {clusters} datums or clusters: they are often too narrow.")
+        datums = "1 datum or cluster" if clusters == 1 else f"{clusters} datums or clusters"
+        notes.append(f"intervals rest on {datums}: they are often too narrow.")
     if not confirm:
         notes.append(
             "slices were found and measured on the same datums, which makes them look worse than"

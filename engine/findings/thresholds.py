@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
@@ -12,14 +13,15 @@ import polars as pl
 
 from ..atomic import guarding, refuse, whole_file, written
 from ..dialects import Aims
+from ..evaluation.planner import Plan
+from ..evaluation.summary import Tallied
 from ..executors import Threads
 from ..ingest.opening import Tables
 from ..ingest.problems import count_of, listing
 from ..ingest.values import sides_by_name
 from ..metrics.thresholds import RULES, Chosen, Curve, Reached, Rule, reached, walk
-from ..plan.planner import Plan
-from ..plan.summary import Tallied
 from ..progress import Progress, heard
+from ..report.text import UNDEFINED, fixed
 from ..run import hits_at, intervals_of, ious_of, tallied_through
 from ..schemas.arrays import Array
 from ..schemas.display import NAME, NOTE, Column
@@ -29,12 +31,15 @@ from ..schemas.option_values import Wanted, in_name, make_options
 from ..schemas.options import Options
 from ..schemas.wording import option
 from ..statistics.resamples import Drawing, curves_of, in_every_draw, interval, notes_on
-from ..tally.datums import Labels, keys_as_labels, named_rows
+from ..tallies.datums import Labels, keys_as_labels, named_rows
 from . import FindingResult, hit_at
 
 # Result class of ``find_thresholds``.
 
 FILE_COLUMNS = ("label_key", "label_value", "label_name", "threshold")
+
+DIGITS = (4, 6, 8, 10, 12, 17)
+"""Decimals of thresholds in text."""
 
 
 class FoundThresholds(FindingResult, eq=False):
@@ -57,6 +62,7 @@ class FoundThresholds(FindingResult, eq=False):
             boxes.
         by_distance: whether boxes are compared by the distance of their centres.
         n: number of datums.
+        digits: decimals of thresholds in text, where they are rounded down; enough for the counts.
     """
 
     frame: pl.DataFrame
@@ -66,6 +72,7 @@ class FoundThresholds(FindingResult, eq=False):
     iou_threshold: float | None
     n: int
     by_distance: bool = False
+    digits: int = DIGITS[0]
     _name = "thresholds"
 
     def table(self, metric: str | None = None) -> pl.DataFrame:
@@ -133,11 +140,16 @@ class FoundThresholds(FindingResult, eq=False):
         by = f" by {self.metrics[0]}" if len(self.metrics) == 1 else ""
         return f"{count_of(len(self), 'threshold')}{by} of {count_of(self.n, 'datum')}{at}"
 
+    def _shown(self) -> pl.DataFrame:
+        down = _rounded_down(self.frame["threshold"].to_numpy(), self.digits).tolist()
+        texts = [UNDEFINED if math.isnan(one) else fixed(one, self.digits) for one in down]
+        return self.frame.with_columns(threshold=pl.Series(texts, dtype=pl.String))
+
     def _columns(self) -> list[Column]:
         f = f"F{in_name(self.beta)}"
         columns = [
             Column("label", NAME, "label", ("label_value", "label_name", "average")),
-            Column("threshold"),
+            Column("threshold", form="text"),
             Column(f"{100 * self.level:g} % interval", form="interval", of=("lower", "upper")),
             *(Column(name, form="count") for name in ("tp", "fp", "fn")),
             Column("precision"),
@@ -191,6 +203,7 @@ class Searched(msgspec.Struct, frozen=True):
         positives: float64 [s].
         exclusive: see :class:`..metrics.thresholds.Curve`.
         cut: same.
+        digits: decimals with which thresholds, rounded down, have these counts.
         found: results of every rule.
     """
 
@@ -198,6 +211,7 @@ class Searched(msgspec.Struct, frozen=True):
     positives: Array
     exclusive: bool
     cut: bool
+    digits: int
     found: list[RuleResult]
 
 
@@ -239,8 +253,29 @@ def search(
                 for i, (name, point) in enumerate(points.items())
             }
             found.append(RuleResult(one.threshold, one.unscored, here, held[level][r], ends))
-        made.append(Searched(curve.shown(), curve.positives, curve.exclusive, curve.cut, found))
+        digits = _digits(curve, chosen[level], aims)
+        made.append(
+            Searched(curve.shown(), curve.positives, curve.exclusive, curve.cut, digits, found)
+        )
     return made[0], made[1]
+
+
+def _rounded_down(thresholds: Array, digits: int) -> Array:
+    near = np.round(thresholds, digits)
+    return np.where(near > thresholds, np.round(near - 10.0**-digits, digits), near)
+
+
+def _digits(curve: Curve, chosen: Sequence[Chosen], aims: Aims) -> int:
+    """Return the decimals with which thresholds, rounded down, have the same counts."""
+    for digits in DIGITS[:-1]:
+        down = [_rounded_down(one.threshold, digits) for one in chosen]
+        pairs = zip(chosen, walk(curve, [], aims, down)[1], strict=True)
+        if all(
+            np.all(np.isnan(one.threshold) | ((one.tp == tp) & (one.fp == fp)))
+            for one, (tp, fp) in pairs
+        ):
+            return digits
+    return DIGITS[-1]
 
 
 def _held_out_rates(curve: Curve, rules: Sequence[Rule], aims: Aims, whole: Curve) -> list[Reached]:
@@ -417,6 +452,7 @@ def _thresholds_of(tallied: Tallied, options: Options, asked: Wanted) -> FoundTh
         level=asked.level,
         **hits_at(plan.settings),
         n=len(tallies.datums),
+        digits=max(level.digits for level in levels),
         said=(*_notes(tallies, asked, frame, levels[0], several=len(rules) > 1), *ious_of(tallied)),
     )
 
@@ -463,7 +499,7 @@ def _rows(
     aims: Aims,
 ) -> pl.DataFrame:
     """Rows of one rule at one level; labels are of that type."""
-    from ..tally.cells import parameters
+    from ..tallies.cells import parameters
 
     one: RuleResult = level.found[place]
     here, held = one.here, one.held_out
@@ -475,8 +511,8 @@ def _rows(
         columns[name] = getattr(here, name)
         columns[f"{name}_lower"], columns[f"{name}_upper"] = _interval_bounds(one, name, none)
     columns["cost"] = here.cost
-    told = (*_COUNTS, *RATES, "cost")
-    columns |= {f"held_out_{name}": getattr(held, name) for name in told}
+    names = (*_COUNTS, *RATES, "cost")
+    columns |= {f"held_out_{name}": getattr(held, name) for name in names}
     gap: Array = getattr(here, rule.serves) - getattr(held, rule.serves)
     columns["flattery"] = -gap if rule.serves == "cost" else gap
     kept: list[bool | None] = [None] * none.size

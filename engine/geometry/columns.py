@@ -65,7 +65,7 @@ def flat(column: pl.Series) -> tuple[pl.Series, list[Array]]:
     return pl.Series(pl.from_arrow(array)), offsets
 
 
-def characters(column: pl.Series) -> tuple[Array, Array]:
+def text_bytes(column: pl.Series) -> tuple[Array, Array]:
     """Bytes of strings or binaries without nulls: uint8, and their offsets int64 [n + 1]."""
     if not column.len():
         return np.empty(0, np.uint8), np.zeros(1, np.int64)
@@ -75,8 +75,8 @@ def characters(column: pl.Series) -> tuple[Array, Array]:
     return np.frombuffer(data or b"", np.uint8), at
 
 
-def strings(data: Array, offset: Array) -> pl.Series:
-    """A column of strings from ASCII characters and their offsets."""
+def text_column(data: Array, offset: Array) -> pl.Series:
+    """A column of strings from their UTF-8 bytes and offsets, without a copy."""
     import pyarrow as pa
 
     array = pa.LargeStringArray.from_buffers(
@@ -103,7 +103,7 @@ class Origin(msgspec.Struct, frozen=True, eq=False):
     number: Callable[[int], int]
     datum: Callable[[int], Any]
 
-    def told(self, row: int) -> str:
+    def describe(self, row: int) -> str:
         """``row 17 (datum_id='a')``."""
         return f"row {self.number(row)} (datum_id={self.datum(row)!r})"
 
@@ -133,7 +133,7 @@ class Place(msgspec.Struct, frozen=True, eq=False):
     def named(self, index: int) -> str:
         """Return ``row 17``, with the datum's id if known."""
         at = self._at(index)
-        return f"row {at}" if self.origin is None else self.origin.told(at)
+        return f"row {at}" if self.origin is None else self.origin.describe(at)
 
     def take(self, rows: Array) -> Place:
         """The place of some of the values (integer [k])."""

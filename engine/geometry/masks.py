@@ -38,13 +38,13 @@ from .columns import (
     Origin,
     Over,
     Place,
-    characters,
     depth_of,
     flat,
     in_ranges,
     offsets_of,
     shown,
-    strings,
+    text_bytes,
+    text_column,
 )
 
 # Masks as runs of ones, and conversions.
@@ -196,7 +196,7 @@ def to_rle(masks: Masks) -> pl.Series:
     return pl.DataFrame(
         {
             "size": pl.Series(size, dtype=pl.Array(pl.Int64, 2)).cast(pl.List(pl.Int64)),
-            "counts": strings(data, offset),
+            "counts": text_column(data, offset),
         }
     ).to_struct("mask")
 
@@ -330,7 +330,7 @@ def _coded(column: pl.Series, place: Place, over: Over | None) -> Read:
 def _read(code: pl.Series, name: str, pixels: Array, place: Place, over: Over | None) -> Room:
     """The runs of codes, in a room that all threads write to."""
     packed = code.dtype in (pl.String, pl.Binary)
-    values, offset = characters(code) if packed else _counts(code, name, place)
+    values, offset = text_bytes(code) if packed else _counts(code, name, place)
     if packed:
         count = in_ranges(over, offset, lambda a, b: numbers_of(values, offset[a : b + 1]))
         room = Room(np.concatenate([np.zeros(0, np.int64), *count]))

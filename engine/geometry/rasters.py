@@ -168,7 +168,7 @@ class Grid(msgspec.Struct, frozen=True):
             return f"transforms {self.transform} against {other.transform}"
         return ""
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """Describe the size and, if georeferenced, projection, resolution and origin."""
         if not self.placed:
             return f"{self.height} x {self.width}"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
+import numpy as np
 import polars as pl
 
 from ..schemas.contract import DATUMS, DEFAULT_LABEL_KEY, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
@@ -37,8 +39,8 @@ def _spelling_notes(
         alone: label_key and label_value that only one side has, per side.
 
     Returns:
-        A warning on labels that differ only in case, blanks, hyphens or plural, or on classes
-        numbered from 0 and from 1; a note on similar names.
+        A warning on labels that differ only in case, blanks, hyphens, plural or Unicode form,
+        or on classes numbered from 0 and from 1; a note on similar names.
     """
     lone = [side["label_value"].drop_nulls().unique() for side in alone]
     blank = _blanks(lone, (theirs, ours))
@@ -51,6 +53,8 @@ def _spelling_notes(
     same = {name: known[plain(name)] for name in mine if plain(name) in known} | blank
     bare = all(a.strip() == b.strip() for a, b in same.items())
     way = option("label_format", ["blanks"]) if bare else _mapped(same)
+    if any(_composed(a) == _composed(b) for a, b in same.items()):
+        way += ", or normalise the columns, e.g. with .str.normalize('NFC') of Polars"
     notes = []
     if same:
         notes.append(
@@ -58,8 +62,8 @@ def _spelling_notes(
                 "labels_spelt_apart",
                 f"{count_of(len(same), 'label')} of the predictions "
                 f"{'differs' if len(same) == 1 else 'differ'} from one of the ground truths only "
-                f"in capitals, blanks, hyphens or plural, and so cannot match: {_pairs(same)}. "
-                f"If they are the same: {way}.",
+                "in capitals, blanks, hyphens, plural or Unicode form, and so cannot match: "
+                f"{_pairs(same)}. If they are the same: {way}.",
                 len(same),
                 warning=True,
                 facts={"count": len(same), "blanks": bare},
@@ -82,19 +86,30 @@ def _spelling_notes(
 
 
 def _blanks(lone: Sequence[pl.Series], others: Sequence[pl.Series]) -> dict[str, str]:
-    """Labels of the predictions, and those of the ground truths equal but for blanks around."""
+    """Labels of the predictions, and those of the ground truths equal but for blanks around.
+
+    Composed and decomposed characters (Unicode NFC and NFD) are equal, too.
+    """
     result: dict[str, str] = {}
     for i, (side, other) in enumerate(zip(lone, others, strict=True)):
-        if side.dtype == pl.String == other.dtype and (odd := [n for n in side if n != n.strip()]):
-            known = {name.strip(): name for name in other.drop_nulls()}
-            pairs = [(name, known[name.strip()]) for name in sorted(odd) if name.strip() in known]
+        if len(side) and side.dtype == pl.String == other.dtype:
+            known = {_bare(name): name for name in other.drop_nulls()}
+            pairs = [(name, known[_bare(name)]) for name in sorted(side) if _bare(name) in known]
             result |= dict(pairs) if i == 0 else {b: a for a, b in pairs}
     return result
 
 
+def _composed(label: str) -> str:
+    return unicodedata.normalize("NFC", label)
+
+
+def _bare(label: str) -> str:
+    return _composed(label.strip())
+
+
 def plain(label: str) -> str:
-    """Return a label without case, separators and plural endings."""
-    bare = re.sub(r"[\s_./-]+", "", label.casefold())
+    """Return a label in composed Unicode, without case, separators and plural endings."""
+    bare = re.sub(r"[\s_./-]+", "", _composed(label.casefold()))
     return re.sub("(?<=[sxz])es$|(?<=[^sui])s$", "", bare) or bare
 
 
@@ -228,7 +243,10 @@ def _paired(frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame | None:
 
 
 def _pairs(found: dict[str, str]) -> str:
-    some = "; ".join(f"{a!r} and {b!r}" for a, b in list(found.items())[:_SHOWN])
+    some = "; ".join(
+        f"{a!a} and {b!a}" if _composed(a) == _composed(b) else f"{a!r} and {b!r}"
+        for a, b in list(found.items())[:_SHOWN]
+    )
     more = len(found) - _SHOWN
     return f"{some} and {more:,} more" if more > 0 else some
 
@@ -440,31 +458,35 @@ def datum_notes(
             notes += _note("datums_without_rows", lone, "without rows", speech)
         return notes
     lone = ids.lacking(everything or GROUND_TRUTHS, PREDICTIONS)
-    if len(lone):
+    if len(lone) or not whole:  # all parts count
         with_truths, truths = len(ids.lacking(GROUND_TRUTHS, PREDICTIONS)), ids.count(GROUND_TRUTHS)
-        (note,) = _note("datums_without_predictions", lone, "without predictions", speech)
-        facts = {"with_ground_truths": with_truths, "ground_truths": truths}
+        words = speech.one, speech.many, "without predictions"
+        note = note_of("datums_without_predictions", len(lone), words, lone.head(5).to_list())
+        facts: dict[str, Any] = {"with_ground_truths": with_truths, "ground_truths": truths}
         if rows is not None and (not whole or with_truths >= MANY * truths):
-            facts |= _busy(rows)
-        notes.append(msgspec.structs.replace(note, facts=facts))
+            facts |= _sizes(ids, videos="frame" in rows[GROUND_TRUTHS].columns)
+        notes.append(msgspec.structs.replace(note, facts={**facts, "least": 1}))
     lone = ids.lacking(everything or PREDICTIONS, GROUND_TRUTHS)
     return notes + _note("datums_without_ground_truths", lone, "without ground truths", speech)
 
 
-def _busy(rows: Mapping[str, pl.DataFrame]) -> dict[str, int]:
-    """Count the datums with at least the median number of ground truths, and those unpredicted.
+def _sizes(ids: DatumIds, *, videos: bool) -> dict[str, Any]:
+    """Count datums by their number of ground truths, and those of them without predictions.
 
     A detector misses all of few objects easily; a run that lost its rows lost them everywhere.
     Videos, and datums with many objects, count as lost whatever the others have.
+
+    Returns:
+        ``sizes``: number of ground truths -> datums, and those without predictions; ``lost``.
     """
-    truths = rows[GROUND_TRUTHS].group_by("datum_id").len()
-    full = 0 if "frame" in rows[GROUND_TRUTHS].columns else _FULL
-    busy = truths.filter(pl.col("len") >= pl.col("len").median())
-    found = rows[PREDICTIONS]["datum_id"].unique()
-    missing = truths.filter(~pl.col("datum_id").is_in(found.implode()))
-    lost = missing["len"] >= full
-    missing = busy.join(missing, on="datum_id", how="semi")
-    return {"busy": busy.height, "busy_missing": missing.height, "lost": int(lost.sum())}
+    rows = np.bincount(ids.codes[GROUND_TRUTHS], minlength=len(ids.values))
+    there = ids.there[GROUND_TRUTHS]
+    missing = rows[there & ~ids.there[PREDICTIONS]]
+    of_size = np.bincount(rows[there])
+    of_missing = np.bincount(missing, minlength=of_size.size)
+    found = np.flatnonzero(of_size).tolist()
+    sizes = {str(size): [int(of_size[size]), int(of_missing[size])] for size in found}
+    return {"sizes": sizes, "lost": missing.size if videos else int((missing >= _FULL).sum())}
 
 
 _FULL = 50  # ground truths that no detector misses all of
@@ -561,6 +583,8 @@ def label_notes(pairs: Mapping[str, pl.DataFrame], keyed: Mapping[str, bool]) ->
 
 
 _MISSING = ("NaN", "nan", "<NA>", "None")
+TEXTS_AS_LABELS = ("missing_as_label", "lists_as_labels")
+"""Notes on rows, which parts add up."""
 
 
 def missing_notes(
@@ -568,7 +592,7 @@ def missing_notes(
     pairs: Mapping[str, pl.DataFrame],
     mapped: Mapping[str, Collection[Any]] | None = None,
 ) -> list[Note]:
-    """Return warnings on texts of missing values among other labels.
+    """Return warnings on texts of missing values and of lists among labels.
 
     Args:
         pairs: side to its labels.
@@ -579,33 +603,45 @@ def missing_notes(
         if side in pairs and pairs[side].schema["label_value"] == pl.String:
             known[side] = pairs[side]["label_value"].drop_nulls()
     notes = []
+
+    def noted(kind: str, side: str, odd: list[str], texts: Sequence[pl.Series], why: str) -> None:
+        n = sum(int(values.is_in(odd).sum()) for values in texts)
+        if n:  # otherwise another bucket has them
+            what = f"of the {side.replace('_', ' ')} with the label {listing(sorted(odd))}, {why}"
+            note = note_of(kind, n, ("row", "rows", what))
+            facts = {"side": side, "count": n, "labels": sorted(odd)}
+            notes.append(msgspec.structs.replace(note, warning=True, facts=facts))
+
     for side, labels in known.items():
-        odd = labels.filter(labels.is_in(_MISSING)).unique().to_list()
-        odd = [one for one in odd if one not in (mapped or {}).get(side, ())]
-        if not odd:
+        own = labels.filter(~labels.is_in(list((mapped or {}).get(side, ())))).unique()
+        odd, lists = own.filter(own.is_in(_MISSING)).to_list(), own.filter(are_lists(own)).to_list()
+        if not odd and not lists:
             continue
         texts = [
             frames[role][name]
             for role, name in places(frames, LABEL_COLUMNS)
             if SIDE_OF.get(name, role) == side and frames[role][name].dtype == pl.String
         ]
+        if lists:
+            why = (
+                "a list written as text, read as one class: give JSON Lines or Parquet with lists,"
+                f" and {option('multilabel', True)}"
+            )
+            noted("lists_as_labels", side, lists, texts, why)
         often = sum(int((values == "None").sum()) for values in texts)
         both = len(known) == 2 and all("None" in one for one in known.values())
         if both or often > MANY * sum(map(len, texts)):
             odd = [one for one in odd if one != "None"]  # a class
         if not odd or labels.n_unique() <= len(odd):
             continue
-        n = sum(int(values.is_in(odd).sum()) for values in texts)
-        if not n:  # another bucket has them
-            continue
-        what = (
-            f"of the {side.replace('_', ' ')} with the label {listing(sorted(odd))}, read as a"
-            " class: are values missing? Remove these rows, or write another name"
-        )
-        note = note_of("missing_as_label", n, ("row", "rows", what))
-        facts = {"side": side, "count": n, "labels": sorted(odd)}
-        notes.append(msgspec.structs.replace(note, warning=True, facts=facts))
+        why = "read as a class: are values missing? Remove these rows, or write another name"
+        noted("missing_as_label", side, odd, texts, why)
     return notes
+
+
+def are_lists(texts: pl.Series) -> pl.Series:
+    """Return which texts are lists of texts: ``['a', 'b']``, ``["a"]``."""
+    return texts.str.contains(r"^\s*\[\s*['\"].*['\"]\s*\]\s*$")
 
 
 def _in_one_only(side: str, labels: Sequence[Any], many: int) -> Note:

@@ -31,8 +31,6 @@ _CONTEXT = (
     "score",
     "series",
 )
-_REPETITIONS = ("epoch", "sample")
-"""Columns that distinguish rows which repeat a key on purpose."""
 _SHOWN = 3
 _LOOKED_AT = 1000  # labels inspected for repetitions
 _MANY = 20  # of them at least
@@ -89,7 +87,7 @@ class Check:
         self.schema = frame.schema
         self.side, self.selects = table.side, table.filtered
         self.task = table.task
-        self.key = table.key
+        self.key, self._known = table.key, table.columns
         self.datum, self.unit = table.datum, table.unit[0]
         self.several = table.multilabel_key or None
         self.columns = [column for column in table.columns if column.name in self.schema]
@@ -252,7 +250,7 @@ class Check:
         )
 
     def _way_out(self, names: list[str]) -> str:
-        others = [name for name in self.key if name in _REPETITIONS and name not in names]
+        others = [one.name for one in self._known if one.repeats and one.name not in names]
         if others:
             return f" Rows that repeat on purpose have a column {' or '.join(others)}."
         if self.side == TABLE and self.datum in names:

@@ -101,9 +101,9 @@ def checked(
     found, notes = check_side(
         frame, side.table, shape, naming.recognised, filtered=filtered, bucket=bucket or ALL
     )
-    told = {problem.column for problem in problems if problem.column} if found else set()
+    reported = {problem.column for problem in problems if problem.column} if found else set()
     for problem in found:
-        if problem.column not in told:
+        if problem.column not in reported:
             marks = side.source.missing.get(problem.column)
             more = f" In this column {listing(marks)} is read as missing." if marks else ""
             problems.append(problem.extended(more))
@@ -208,6 +208,8 @@ def _with_texts(side: Side, problem: Problem) -> Problem:
     shown = "; ".join(f"row {row}: {said[:40]!r}" for row, said, _ in first.iter_rows())
     few = " For missing values, use empty fields, or remove the rows."
     point = " Write decimal points, not commas." if decimal == counted else ""
+    if first["text"].str.contains(r"^\s*[-+]?[\d.]+\s*%\s*$").all():
+        point = " Write percentages as shares: 0.87 for 87%."
     return problem.extended(
         f" {counted} of {filled} texts are not numbers, first (rows count from 0): {shown}."
         f"{point or (few if counted < filled else '')}"

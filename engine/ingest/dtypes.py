@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,7 +14,7 @@ from .. import metrics
 from ..schemas.contract import TABLE, Column
 from ..schemas.errors import InputError
 from ..schemas.options import DECLARED, Options
-from ..schemas.tables import contracts, task_names
+from ..schemas.tables import ARGUMENT_FIELDS, TOOL_FIELDS, contracts, task_names
 from ..schemas.wording import option
 from .problems import Note, count_of, listing
 
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from .recognise import Side
 
 # Numbers with fractions: measurements, not labels.
+
+
+def folded(name: str) -> str:
+    """The name of a column without surrounding blanks, whatever its case."""
+    return name.strip().casefold()
 
 
 def fractional(values: pl.Series) -> bool:
@@ -43,7 +48,7 @@ def inferred_note(sides: Mapping[str, Any]) -> list[Note]:
             if name not in side.naming.exprs:
                 return []  # only distributions: no other task
             own.append(names.get(name, name))
-            others = {one for one in others if _knows(one, own[-1].casefold())}
+            others = {one for one in others if _knows(one, folded(own[-1]))}
         others -= {side.table.task} if side.table.measured else set()
     if not own or not others:
         return []
@@ -70,7 +75,7 @@ def decided_by_names(task: str, role: str, names: Iterable[str]) -> bool:
     """Return whether a table's column names belong to only one task, whatever their values."""
     others = [one for one in task_names() if one != task]
     return not any(
-        _knows(one, name.casefold(), at) for one in others for name in names for at in (role, TABLE)
+        _knows(one, folded(name), at) for one in others for name in names for at in (role, TABLE)
     )
 
 
@@ -212,8 +217,7 @@ def _words(rows: pl.LazyFrame, name: str) -> bool:
     """Return whether all texts are true, false, or marks of missing values, with some of those."""
     known = _boolean(name).is_not_null()
     absent = pl.col(name).str.strip_chars().str.contains(MISSING).fill_null(value=True)
-    asked = rows.select(known.any(), every=(known | absent).all())
-    return all(asked.collect().row(0))
+    return all(rows.select(known.any(), every=(known | absent).all()).collect().row(0))
 
 
 _COMMAS = r"^\s*[-+]?[\d.]*(,\d+)?\s*$"
@@ -244,7 +248,7 @@ def or_measured(names: Iterable[str]) -> str:
         names: columns in the input; the result is empty if no name is that of a measurement.
     """
     tasks = _measuring()
-    found = {tasks[name.casefold()] for name in names if name.casefold() in tasks}
+    found = {tasks[name] for name in map(folded, names) if name in tasks}
     ways = " or ".join(option("task", task) for task in sorted(found))
     return f" If they are measured numbers, write {ways}." if ways else ""
 
@@ -302,7 +306,7 @@ _DECIDED = 2  # distinct true values that may be the classes of scores
 
 
 def incomplete(rows: pl.LazyFrame, names: Iterable[str]) -> bool:
-    """Whether any value of some columns is missing: null, NaN, or a text that is no number."""
+    """Test for a missing value in columns: null, NaN, or a text that is no number."""
     number = pl.col(*names).cast(pl.Float64, strict=False).fill_nan(None)
     return bool(rows.select(pl.any_horizontal(number.is_null().any())).collect().item())
 
@@ -505,7 +509,15 @@ def _id(dtype: pl.DataType) -> pl.DataType | None:
 
 
 def cast(expr: pl.Expr, dtype: pl.DataType, target: pl.DataType) -> pl.Expr:
-    """Cast an expression if the dtype differs; a single text becomes a list."""
+    """Cast an expression if the dtype differs; a text becomes a list, a struct JSON."""
+    if dtype == pl.Struct and target == pl.String:
+        return expr.struct.json_encode()
+    lists = isinstance(dtype, (pl.List, pl.Array)) and element(dtype) == pl.Struct
+    if lists and target == _LIST_OF_TEXTS:
+        expr = expr.arr.to_list() if isinstance(dtype, pl.Array) else expr
+        call = pl.element().struct
+        as_text = dtype == CALLS_AS_TEXT
+        return expr.list.eval(call.field(JSON_TEXT) if as_text else call.json_encode())
     if isinstance(target, pl.List) and not dtype.is_nested():
         one = expr.cast(target.inner)
         return pl.when(one.is_not_null()).then(pl.concat_list(one))
@@ -563,6 +575,42 @@ def _texts(dtype: pl.DataType) -> pl.DataType | None:
     return pl.List(pl.String()) if inner == pl.Null or _text(inner) is not None else None
 
 
+JSON_TEXT = "__evalengine_json"
+"""Only field of structs that contain a tool call as JSON text."""
+CALLS_AS_TEXT = pl.List(pl.Struct({JSON_TEXT: pl.String}))
+_NAMES_OF_TOOLS = {*TOOL_FIELDS[1:], "function", "tool_calls", "function_call", JSON_TEXT}
+
+
+def calls_in(schema: Mapping[str, pl.DataType]) -> list[str]:
+    """Return the columns of lists of tool calls: structs with a tool's name, or of blocks."""
+    found = []
+    for name, dtype in schema.items():
+        if not isinstance(dtype, (pl.List, pl.Array)):
+            continue
+        if isinstance(inner := dtype.inner, pl.Struct):
+            fields = {field.name: field.dtype for field in inner.fields}
+            if _of_calls(fields.keys(), blocks=isinstance(fields.get("content"), pl.List)):
+                found.append(name)
+    return found
+
+
+def are_calls(objects: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether objects are tool calls, or messages with some, as :func:`calls_in` does."""
+    fields = {key for one in objects for key in one}
+    return _of_calls(fields, blocks=any(isinstance(one.get("content"), list) for one in objects))
+
+
+def _of_calls(fields: Set[str], *, blocks: bool) -> bool:
+    named = TOOL_FIELDS[0] in fields and not fields.isdisjoint(ARGUMENT_FIELDS)
+    return named or ("role" in fields and blocks) or not fields.isdisjoint(_NAMES_OF_TOOLS)
+
+
+def _calls(dtype: pl.DataType) -> pl.DataType | None:
+    inner = element(dtype) if isinstance(dtype, (pl.List, pl.Array)) else dtype
+    texts = isinstance(inner, TEXTS) or inner in (pl.Struct, pl.Null)
+    return _LIST_OF_TEXTS if texts and dtype != pl.Struct else None
+
+
 def _number(dtype: pl.DataType) -> pl.DataType | None:
     return pl.Float64() if dtype.is_numeric() else None
 
@@ -585,6 +633,15 @@ KINDS = {
         _items,
     ),
     "text": Kind(pl.String(), "strings", "Cast it to String before scoring.", _text),
+    "calls": Kind(
+        _LIST_OF_TEXTS, "lists of structs, or of strings", "Give each row a list.", _calls
+    ),
+    "json": Kind(
+        pl.String(),
+        "structs or JSON as text",
+        "Give each row a struct, or a JSON object as text.",
+        lambda one: pl.String() if isinstance(one, (*TEXTS, pl.Struct)) else None,
+    ),
     "raster": Kind(
         pl.String(),
         "paths of rasters, or rows of pixels: whole numbers in lists or arrays, two deep",
@@ -677,6 +734,11 @@ KINDS = {
     ),
 }
 """Kinds of columns by name."""
+_NUMBERS_IN_TEXT = "pl.List(pl.Float64)"
+_AS_JSON = {"items": "pl.List(pl.String)"} | dict.fromkeys(
+    ("list", "vector", "vectors", "keypoints"), _NUMBERS_IN_TEXT
+)
+"""Kind of column -> type of its lists, written as JSON in texts."""
 _UNSIGNED = getattr(pl, "UInt128", pl.Int128)  # of later versions
 
 
@@ -688,10 +750,19 @@ def wrong_type(column: Column, original: str, dtype: pl.DataType) -> str:
         advice = "True and false are not scores; predicted labels need none."
     if column.single and dtype.is_nested():
         advice = f"Give each label a separate column and name these in {option('score_columns')}."
+    if not column.way_out and column.kind in _AS_JSON and isinstance(dtype, TEXTS):
+        json = "JSON (no single quotes)" if column.kind == "items" else "JSON"
+        boxes = ", or four columns xmin, ymin, xmax, ymax" if column.kind == "list" else ""
+        advice = (
+            f"Text such as [1, 2] in a CSV is no list: give JSON Lines or Parquet{boxes}. Polars"
+            f" decodes texts of {json}: .str.json_decode({_AS_JSON[column.kind]})."
+        )
     if column.kind == "id" and dtype.is_float():
         advice = (
-            "Ids and labels stay as they are, so that 1.0 never matches 1 by accident: cast it to"
-            " Int64 before scoring (in pandas a missing value turns integers into floats)."
+            "Ids and labels stay as they are, so that 1.0 never matches 1 by accident: write whole"
+            " numbers as integers (in pandas a missing value turns them into floats). Ids such as"
+            " 12e4567 are numbers in a CSV: read it with polars.read_csv(..., infer_schema=False),"
+            " and give the table, or give Parquet."
         )
     held = KINDS[column.kind].words
     if dtype in (pl.Int128, _UNSIGNED):

@@ -7,12 +7,13 @@ import mmap
 import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from operator import attrgetter
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import msgspec
+import numpy as np
 import polars as pl
 
 from ..atomic import sweep, whole_file
@@ -41,6 +42,7 @@ EXTENSIONS = {
     ".qrel": "trec",
     ".trec": "trec",
     ".res": "trec",
+    **dict.fromkeys((".conll", ".bio", ".iob", ".iob2", ".bioes", ".bilou"), "conll"),
     ".png": "raster",
     ".tif": "raster",
     ".tiff": "raster",
@@ -90,9 +92,10 @@ def files_below(folder: str, hidden: tuple[str, ...] = (".",)) -> Iterator[str]:
 
 # Memory that files take to read, estimated before they are read and compared with a limit.
 
-_FACTORS = {"json": 5, "trec": 5, "duckdb": 8}
+_FACTORS = {"json": 5, "trec": 5, "conll": 6, "duckdb": 8}
 """Bytes in memory per byte of a file that is read, at most: measured for COCO files and runs; for
 DuckDB's, whose columns are compressed, an estimate."""
+_KEPT = 0.4  # share of these bytes that the rows keep
 _BLOCK = 1 << 20
 _STEP = 64 << 20  # to which limits in messages are rounded up
 
@@ -249,15 +252,68 @@ def _of_lines(lengths: Iterable[int], size: int = 0) -> MemorySize:
     return MemorySize(_TEXTS * sum(lengths), longest, longest, size)
 
 
+def measure_arrow(file: str, *, streamed: bool) -> dict[str, MemorySize]:
+    """Measure the columns of Arrow batches that have long texts, one batch at a time.
+
+    Offsets suffice, so that only compressed texts are read. Damaged files have no long texts: the
+    reader reports them.
+    """
+    import pyarrow as pa  # only for files that may have long texts
+
+    found: dict[str, MemorySize] = {}
+    with suppress(pa.ArrowException, OSError), pa.memory_map(file) as data:
+        reader = pa.ipc.open_stream(data) if streamed else pa.ipc.open_file(data)
+        batches = range(0) if streamed else range(reader.num_record_batches)
+        for batch in reader if streamed else map(reader.get_batch, batches):
+            for name, column in zip(batch.schema.names, batch.columns, strict=True):
+                lengths = _text_lengths(column)
+                if lengths.max(initial=0) > LONG:
+                    one = _of_lines(lengths[lengths > LONG].tolist())
+                    found[name] = found.get(name, MemorySize()) | one
+    return found
+
+
+def _text_lengths(column: Any) -> np.ndarray[Any, Any]:
+    """Bytes of the texts of an Arrow column, also within lists and dictionaries."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary
+    while pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+        column = column.flatten()
+    if column.type in (pa.string_view(), pa.binary_view()) and len(column):
+        views = np.frombuffer(column.buffers()[1], np.int32)[::4]
+        known = column.is_valid().to_numpy(zero_copy_only=False)
+        return views[column.offset : column.offset + len(column)] * known
+    if column.type in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary()):
+        return pc.fill_null(pc.binary_length(column), 0).to_numpy(zero_copy_only=False)
+    return np.zeros(0, np.int32)
+
+
 def refuse_beyond(room: Room, files: Sequence[str], format_: str, description: str) -> None:
     """Refuse files that cannot be read within a limit, before reading."""
-    each = _FACTORS.get(format_)
-    if each is None:
-        return
     if not room.given:
         files = [file for file in files if _is_packed(file)]
-    taken = each * sum(_unpacked(file) for file in files)
-    room.refuse(taken, description, "is read as a whole", _AS_PARQUET)
+    refuse_whole(room, {description: whole_size(files, format_)})
+
+
+def refuse_whole(room: Room, sizes: Mapping[str, int]) -> None:
+    """Refuse the largest of some inputs that are read one after the other, if it is too large.
+
+    Args:
+        sizes: path -> bytes that reading it takes; 0 if it is read in parts.
+    """
+    path = max(sizes, key=sizes.__getitem__, default="")
+    rest = sum(sizes.values()) - sizes.get(path, 0)
+    taken = sizes[path] + int(_KEPT * rest) if any(sizes.values()) else 0
+    room.refuse(taken, path, "is read as a whole", _AS_PARQUET)
+
+
+def whole_size(files: Iterable[str], format_: str) -> int:
+    """Return the bytes in memory of files that are read as a whole; 0 of formats that are not."""
+    each = _FACTORS.get(format_, 0)
+    return each and each * sum(_unpacked(file) for file in files)
 
 
 _AS_PARQUET = "write it as Parquet once, which is read in parts"
@@ -298,5 +354,5 @@ def write_files(writers: Mapping[str, Callable[[IO[bytes]], object]], out: Path)
             for name, write in writers.items():
                 write(files[name])
     except (OSError, pl.exceptions.PolarsError) as error:  # Polars' own of a disk that is full
-        told = getattr(error, "strerror", None) or error
-        raise InputError(f"{out}: cannot be written: {told}.", code="write_failed") from None
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{out}: cannot be written: {reason}.", code="write_failed") from None

@@ -16,10 +16,9 @@ from evalengine.schemas.options import Options
 from ..geometry.rasters import RasterFiles
 from . import both_sides, recognise
 from .collecting import Prepared, checked, collect, in_files
-from .id_mismatch import CommonIds, check_meet, common_ids
+from .id_mismatch import CommonIds, check_meet, common_ids, nearly
 from .ids import ALL, Bucket, DatumIds, distinct, is_signed, rows_repeat
-from .infer import infer_task
-from .opening import Inputs, Tables, open_inputs
+from .opening import Inputs
 from .preparing import early_notes, prepare
 from .problems import Note, Problem, refuse
 from .recognise import Naming, Side
@@ -58,6 +57,7 @@ def both(each: Each, first: Callable[[], R], second: Callable[[], S]) -> tuple[R
 
 
 _NUMBER = "number of the row"
+_LONE_DATUMS = {"datums_without_predictions", "datums_without_ground_truths"}
 
 
 class Frames(msgspec.Struct, kw_only=True):
@@ -76,6 +76,7 @@ class Frames(msgspec.Struct, kw_only=True):
         by_row: whether each row of a single table is a datum.
         same_order: whether both sides have the same datum ids row by row.
         ids: datum ids of all tables with the codes of the present rows, if the checks needed them.
+        bucket: of the datum ids, if these are integers.
         label_map: side to label_key, label_value, new_label_key, new_label_value, one row per
             distinct label; the frames keep the old labels. In one table ``actual`` is the side of
             the ground truths, ``predicted`` and score labels that of the predictions. None without
@@ -87,6 +88,7 @@ class Frames(msgspec.Struct, kw_only=True):
         kept: role to the remaining rows of its source, if some were removed.
         columns: makes :func:`~evalengine.ingest.rules.columns.columns_read` of the tables.
         whole: whether these are all datums, not those of a bucket, whose notes are merged.
+        heights: rows of predictions and ground truths before a task drops some of them.
         drawn: whether datums have keys for resampling; ``cluster`` is the slice column of the
             clusters.
     """
@@ -99,6 +101,7 @@ class Frames(msgspec.Struct, kw_only=True):
     by_row: bool = False
     same_order: bool = False
     ids: DatumIds | None = None
+    bucket: Bucket = ALL
     label_map: dict[str, pl.DataFrame] | None = None
     known: pl.DataFrame | None = None
     common_ids: CommonIds | None = None
@@ -110,6 +113,7 @@ class Frames(msgspec.Struct, kw_only=True):
     kept: dict[str, RemainingRows] = msgspec.field(default_factory=dict)
     columns: Callable[[], dict[str, dict[str, Any]]] = dict
     whole: bool = True
+    heights: tuple[int, int] | None = None
     drawn: bool = False
     cluster: str | None = None
 
@@ -136,6 +140,15 @@ class Frames(msgspec.Struct, kw_only=True):
         """Single table with both sides, if given; otherwise None."""
         return self.sides.get(TABLE)
 
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """Copies of all tables, whose columns may be removed from the frames themselves."""
+        tables = {}
+        for name, table in (*self.sides.items(), (DATUMS, self.datums), (LABELS, self.labels)):
+            if table is not None:
+                tables[name] = table.clone()
+        return tables
+
 
 class Part(msgspec.Struct):
     """Facts about the whole input that a part of it needs.
@@ -157,38 +170,14 @@ class Part(msgspec.Struct):
         return None if side is None else side["label_value"].unique().sort()
 
 
-def load_frames(
-    predictions: Any,
-    ground_truths: Any = None,
-    *,
-    datums: Any = None,
-    labels: Any = None,
-    options: Options | None = None,
-    storage_options: dict[str, str] | None = None,
-    task: str | None = None,
-) -> Frames:
-    """Read, recognise, filter and check all tables of a run.
-
-    Args:
-        predictions: path, glob, list of paths, or table; of both sides if it is the only one.
-        ground_truths: the same; a COCO ground-truth file also provides datums and labels.
-        options: columns, box_format, where, by, label_map, score_columns and multilabel apply here.
-        task: default for ``options.task``; by default inferred from the columns.
+def checked_frames(inputs: Inputs, task: str, options: Options, each: Each = in_turn) -> Frames:
+    """Read, recognise, filter and check open tables.
 
     Raises:
-        ReadError: a file that is missing or cannot be read.
+        ReadError: a file that cannot be read.
         InputError: all other problems of the tables, all of a side at once.
         OptionError: names in the options that do not exist.
     """
-    options = options or Options()
-    inputs = open_inputs(
-        Tables(predictions, ground_truths, datums, labels, storage_options), options
-    )
-    return checked_frames(inputs, options.task or task or infer_task(inputs, options), options)
-
-
-def checked_frames(inputs: Inputs, task: str, options: Options, each: Each = in_turn) -> Frames:
-    """Read, recognise, filter and check open tables; see :func:`load_frames`."""
     ready = prepare(inputs, task, options)
     frames, before = collect(ready.sides, ready.where, ready.plan)
     return assemble(ready, frames, before, options, each=each)
@@ -215,9 +204,10 @@ def assemble(
         if side.table.datum in frames[role].columns
     ):
         bucket = ALL  # dealt by hashes of ids
-    calls = []
+    calls, tagged = [], False
     for role, side in sides.items():
         sources[role], text[role] = side.source.description, side.source.format == "csv"
+        tagged |= side.source.format == "tags"  # their sentences were compared
         calls.append(partial(checked, side, frames[role], bucket, filtered=role in where))
     looked_at = each(calls)
     for role, (found, told, frames[role]) in zip(sides, looked_at, strict=True):
@@ -247,11 +237,13 @@ def assemble(
         same += keep_datums(frames, where, before, kept)
     if part is None:
         notes += same
-        if not any(frames[role].height for role in SIDES if role in frames):
+        unread = any(note.kind == "no_entities" for note in notes)
+        if not (unread or any(frames[role].height for role in SIDES if role in frames)):
             notes.append(no_rows(where))
     by_row, same_order = _by_row(sides, frames, bucket or ALL), _same_order(frames)
     keyed: dict[str, pl.Series] = {}
-    if DATUMS in frames or not (same_order or by_row) or (plan.by and not by_row):
+    counted = part is not None and TABLE not in frames  # by all parts, those without a gap too
+    if counted or DATUMS in frames or not (same_order or by_row) or (plan.by and not by_row):
         held = (DATUMS, *(role for role in SIDES if not (same_order and role == PREDICTIONS)))
         keyed = {
             role: frames[role]["datum_id"]
@@ -264,11 +256,18 @@ def assemble(
         if same_order:
             for known in (ids.codes, ids.there):
                 known[PREDICTIONS] = known[GROUND_TRUTHS]
-        met = check_meet(ids, speech, frames) if part is None and not same_order else []
+        met = []
+        if part is None and not same_order and not tagged:
+            met = check_meet(ids, speech, frames)
         along = sources.get(DATUMS) == sources.get(GROUND_TRUTHS)
-        return ids, met + both_sides.datum_notes(
+        told = both_sides.datum_notes(
             ids, speech, came_along=along, rows=frames, whole=part is None
         )
+        if part is None and {note.kind for note in told} >= _LONE_DATUMS:
+            told += nearly(ids, speech)
+        if tagged:  # sentences without entities are no lack
+            told = [note for note in told if note.kind == "datums_not_listed"]
+        return ids, met + told
 
     def labels_checked() -> tuple[dict[str, pl.DataFrame] | None, list[Note]]:
         return hold_labels(frames, options.label_map, None if part is None else part.pairs)
@@ -287,7 +286,7 @@ def assemble(
     if part is None:
         notes += [*more, *(of_labels(ready, options, more) if more else [])]
     else:  # the others are of labels, not of rows
-        notes += [note for note in more if note.kind == "missing_as_label"]
+        notes += [note for note in more if note.kind in both_sides.TEXTS_AS_LABELS]
     slices = None
     if plan.by:
         if by_row:
@@ -331,10 +330,11 @@ def assemble(
         by_row=by_row,
         same_order=same_order,
         ids=ids,
+        bucket=bucket or ALL,
         label_map=mapping,
         whole=part is None,
         known=None if part is None else part.known,
-        common_ids=None if part is None else common_ids(ids, frames),
+        common_ids=None if part is None or tagged else common_ids(ids, frames),
         recognised=recognised,
         notes=notes,
         sources=sources,

@@ -236,8 +236,7 @@ def _number(
 ) -> pl.Expr | None:
     """Return a coordinate as Float64; None for a non-numeric column, which is recorded."""
     column = Column(target, "number", "")
-    wanted = dtypes.canonical_dtype(column, dtype)
-    if wanted is None:
+    if dtypes.canonical_dtype(column, dtype) is None:
         find.refuse_dtype(column, name)
         return None
     return dtypes.cast(expr, dtype, pl.Float64())
@@ -349,7 +348,9 @@ def inverted(check: Check, seen: Mapping[str, Any]) -> None:
             CORNER_NAMES,
             wrong,
             "(xmax < xmin or ymax < ymin)",
-            f"Swap the corners; if the last two numbers are width and height, name them so: {way}.",
+            "Swap the corners, or, in a file of annotations with a negative width or height, remove"
+            " these boxes. If the last two numbers of a table are width and height, name them so:"
+            f" {way}.",
             unit=("inverted box", "inverted boxes"),
         )
     flat = (pl.col("xmax") == pl.col("xmin")) | (pl.col("ymax") == pl.col("ymin"))
@@ -883,9 +884,9 @@ def check_first(check: Check, seen: Mapping[str, Any]) -> None:
     if corners:
         # A row that has a polygon, mask or keypoints needs no box, but half a box is none.
         blank = [pl.col(name).is_null() for name in corners]
-        told = bare | (pl.any_horizontal(blank) & ~pl.all_horizontal(blank))
+        whole = bare | (pl.any_horizontal(blank) & ~pl.all_horizontal(blank))
         for name in BOX_NAMES:
-            check.sound[name] = check.sound.get(name, pl.lit(True)) & told
+            check.sound[name] = check.sound.get(name, pl.lit(True)) & whole
         return
     kept = option("where", f"{sql_name(check.own(names[0]))} IS NOT NULL")
     way = f"Give each row one, or remove these rows, e.g. with {kept}."

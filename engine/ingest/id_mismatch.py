@@ -247,6 +247,32 @@ def hardly_met(met: CommonIds, *, listed: bool, speech: DatumNouns = PLAIN) -> l
     ]
 
 
+def nearly(ids: DatumIds, speech: DatumNouns = PLAIN) -> list[Note]:
+    """Return a note on ids of one side only that are those of the other, written otherwise."""
+    ours = ids.lacking(PREDICTIONS, GROUND_TRUTHS)
+    theirs = ids.lacking(GROUND_TRUTHS, PREDICTIONS)
+    few, many = sorted((len(ours), len(theirs)))
+    if ours.dtype != pl.String or not few or many > _PAIRED:
+        return []
+    spellings = {*FORMS} - {"text", "number"}
+    tried = (
+        _mended(ours, theirs, forms, differ)
+        for forms, differ in _tries(ours, theirs)
+        if spellings.issuperset(forms)
+    )
+    best = max(filter(None, tried), key=lambda one: one.met, default=None)
+    if best is None:
+        return []
+    message = (
+        f"{count_of(best.met, speech.one, speech.many)} of the predictions only"
+        f" {'differs' if best.met == 1 else 'differ'} from ground truths in"
+        f" {best.differ.removeprefix('differ in ')}"
+        f" ({best.pair[0]!r} and {best.pair[1]!r}). If they are the same, write"
+        f" {option('id_format', list(best.forms))}."
+    )
+    return [Note("ids_nearly_meet", message, best.met)]
+
+
 def samples(values: pl.Series) -> str:
     """The first three distinct values, as messages have them."""
     if isinstance(values.dtype, pl.List):

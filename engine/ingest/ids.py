@@ -38,7 +38,7 @@ class Bucket(NamedTuple):
         if self.of == 1:
             return turns
         place = self.number - _first(turns, self.of)
-        place[place < 0] += self.of
+        np.add(place, self.of, out=place, where=place < 0)
         place += turns * self.of
         return place
 
@@ -521,6 +521,7 @@ class Form(NamedTuple):
 
 _FOLDERS, _EXTENSION = r"^.*[/\\]", r"\.[A-Za-z][A-Za-z0-9]{0,4}$"
 _ZEROS = r"^0+([0-9]+)$"
+_ZEROS_IN = r"(^|[^0-9.])0+([0-9])"  # of every number, but not of decimals
 
 
 FORMS = {
@@ -534,7 +535,7 @@ FORMS = {
             "Unicode form (composed or not, as file names of macOS)",
             lambda ids: ids.str.normalize("NFC"),
         ),
-        Form("zeros", "leading zeros", lambda ids: ids.str.replace(_ZEROS, "$1")),
+        Form("zeros", "leading zeros", lambda ids: ids.str.replace_all(_ZEROS_IN, "$1$2")),
         Form("extension", "file extension", lambda ids: ids.str.replace(_EXTENSION, "")),
         Form("file", "folders", lambda ids: ids.str.replace(_FOLDERS, "")),
         Form(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ from ..schemas.contract import (
     Table,
 )
 from ..schemas.errors import InputError, OptionError, TruthsMissingError, did_you_mean, unknown
-from ..schemas.options import DECLARED, Options
+from ..schemas.options import Options
 from ..schemas.wording import option
 from . import dtypes
 from .both_sides import LABEL_COLUMNS
@@ -32,6 +33,7 @@ from .dtypes import (
     beyond_classes,
     decided,
     decided_by_names,
+    folded,
     fractional,
     incomplete,
     numbers,
@@ -45,6 +47,7 @@ from .recognise import (
     Finder,
     Naming,
     Side,
+    contract,
     find_related,
     find_wide,
     has_column,
@@ -54,6 +57,7 @@ from .recognise import (
     spared,
     stands_in,
     turned,
+    with_calls,
 )
 from .shapes import SHAPES
 from .sources.tables import head_of
@@ -166,13 +170,13 @@ def unread(
     schema: Mapping[str, pl.DataType], naming: Naming, table: Table, sliced: Sequence[str]
 ) -> list[Note]:
     """Return notes on unread columns that a user may expect to count."""
-    notes, here = [], {*map(str.casefold, schema)}
+    notes, here = [], {*map(folded, schema)}
     for column, reason in table.unread:
         known = {*map(str.casefold, (column.name, *column.aliases))}
         if known.isdisjoint(here):
             continue
         used = {*naming.used, *sliced}
-        idle = [name for name in schema if name.casefold() in known and name not in used]
+        idle = [name for name in schema if folded(name) in known and name not in used]
         if idle:
             message = f"{table.side.replace('_', ' ')}: column {idle[0]!r} is not read: {reason}."
             notes.append(Note("unread_column", message, len(idle)))
@@ -241,7 +245,7 @@ def _bears(schema: Mapping[str, object], table: Table, own: Table) -> bool:
     needed = [one for one in table.columns if one in table.required or one.name in table.any_of]
     known = {name for one in needed for name in (one.name, *one.aliases)}
     known -= {name for one in own.columns for name in (one.name, *one.aliases)}
-    return any(name.casefold() in known for name in schema)
+    return any(folded(name) in known for name in schema)
 
 
 def point_out_swap(sides: Mapping[str, Side]) -> None:
@@ -260,10 +264,10 @@ def point_out_swap(sides: Mapping[str, Side]) -> None:
             if column not in own_table.required and column.name not in own_table.any_of:
                 continue
             known = {name.casefold() for name in (column.name, *column.aliases)}
-            theirs = [name for name in sides[other].schema if name.casefold() in known]
+            theirs = [name for name in sides[other].schema if folded(name) in known]
             same = (one for one in other_table.columns if one.name == column.name)
             turned = {alias for one in same for alias in one.aliases} - known
-            own = [name for name in sides[role].schema if name.casefold() in turned]
+            own = [name for name in sides[role].schema if folded(name) in turned]
             for i, problem in enumerate(problems):
                 if problem.column != column.name:
                     continue
@@ -283,7 +287,7 @@ def point_out_swap(sides: Mapping[str, Side]) -> None:
     for column in sides[PREDICTIONS].table.optional:
         if column.single and column.name not in ours.exprs and not ours.wide:
             known = {name.casefold() for name in (column.name, *column.aliases)}
-            theirs = [name for name in truths.schema if name.casefold() in known]
+            theirs = [name for name in truths.schema if folded(name) in known]
             if theirs:
                 values = head_of(truths.source, theirs[:1], _LOOKED_AT).to_series()
                 varied = 2 * values.n_unique() >= len(values)  # unlike the steps of annotators
@@ -367,9 +371,10 @@ def _by_columns(inputs: Inputs, options: Options) -> str:
             _refuse_unmade(made, inputs, options)
     if options.task is not None:
         return options.task
-    for name in _DECISIVE:
-        if getattr(options, name) is not None:
-            return DECLARED[name].tasks[0]
+    for table in tables.TABLES:
+        for name in table.decided_by:
+            if getattr(options, name) is not None:
+                return table.task
     for source in inputs.sources.values():
         if source.task:
             return source.task
@@ -418,6 +423,8 @@ def _by_columns(inputs: Inputs, options: Options) -> str:
             whole = left[0].whole or options.metrics
             return left[0].task if whole else _all_but_one(inputs, filled, options) or left[0].task
     if len(left) == 1:
+        if cut := [fit.task for fit in torn if _partly(fit.task, filled[0], inputs, options)]:
+            return cut[0]  # its contract names the missing columns
         first, rest = (role.replace("_", " ") for role in (filled[0], filled[-1]))
         one, other = left[0].task, torn[0].task
         raise InputError(
@@ -450,6 +457,41 @@ def _by_columns(inputs: Inputs, options: Options) -> str:
     if way := turned(options.columns, here, every):
         raise OptionError(way, code="columns_turned")
     raise InputError(_none(inputs, filled, options), code="task_unknown")
+
+
+def with_canonical_columns(inputs: Inputs, options: Options) -> Options:
+    """Replace aliases among the targets of ``columns``, such as ``y_true``, by the columns that the
+    task knows by them.
+    """
+    given = options.columns or {}
+    canonical = {column.name for table in tables.TABLES for column in table.columns}
+    here = {name for schema in inputs.schemas.values() for name in schema}
+    known = {alias for table in tables.TABLES for one in table.columns for alias in one.aliases}
+    aliased = {m: to for m, to in given.items() if m in here and to in known - canonical}
+    if not aliased:
+        return options
+    rest = {mine: to for mine, to in given.items() if mine not in aliased} or None
+    named = Inputs({}, {}, inputs.room)
+    for role, source in inputs.sources.items():  # as if the columns had these names
+        own = {mine: to for mine, to in aliased.items() if mine in inputs.schemas[role]}
+        frame = source.frame.drop([*own.values()], strict=False).rename(own)
+        named.sources[role] = msgspec.structs.replace(source, frame=frame)
+        schema = inputs.schemas[role].items()
+        left = {name: dtype for name, dtype in schema if name not in own.values()}
+        named.schemas[role] = {own.get(name, name): dtype for name, dtype in left.items()}
+    task = options.task or infer_task(named, options.replace(columns=rest))
+    columns = dict(given)
+    for mine, to in aliased.items():
+        meant = {
+            column.name
+            for role, schema in inputs.schemas.items()
+            if mine in schema
+            for column in tables.table_for(task, role).columns
+            if to in column.aliases
+        }
+        if len(meant) == 1:
+            columns[mine] = meant.pop()
+    return options.replace(columns=columns)
 
 
 def _sentences(labelled: str, inputs: Inputs, options: Options) -> dict[str, tuple[str, bool]]:
@@ -516,9 +558,6 @@ def _named_by_hand(inputs: Inputs, roles: list[str], options: Options) -> str:
     return "" if texts else able[0]
 
 
-_DECISIVE = ("value_columns", "statistics")
-"""Options whose task they decide."""
-
 _MADE = [table for table in tables.TABLES if table.made_of]
 
 
@@ -557,11 +596,11 @@ def _refuse_unmade(made: Table, inputs: Inputs, options: Options) -> None:
 
 def _left(fitting: Sequence[_Fit], filled: list[str], modest: set[str]) -> list[_Fit]:
     """Return the fitting tasks that yield to no other."""
-    told = [fit for fit in fitting if fit.task not in modest]
-    if filled == [TABLE] and not any(fit.complete for fit in told):
-        told = [fit for fit in fitting if fit.complete] or told
-    told = told or list(fitting)
-    left = [fit for fit in told if not any(_gives_way(fit, other) for other in told)]
+    likely = [fit for fit in fitting if fit.task not in modest]
+    if filled == [TABLE] and not any(fit.complete for fit in likely):
+        likely = [fit for fit in fitting if fit.complete] or likely
+    likely = likely or list(fitting)
+    left = [fit for fit in likely if not any(_gives_way(fit, other) for other in likely)]
     if len(left) > 1:
         left = [fit for fit in left if fit.complete] or left
     return left
@@ -666,6 +705,8 @@ def _fit(
     task: str, roles: list[str], inputs: Inputs, options: Options, measured: _Measured
 ) -> _Fit:
     contracts = tables.contracts(task)
+    if TABLE in roles and TABLE in contracts and contracts[TABLE].of_calls:
+        contracts = {TABLE: with_calls(contracts[TABLE], inputs.schemas[TABLE])}
     signs = {
         role: _signs(contracts[role], inputs, role, options, measured)
         if role in contracts
@@ -692,7 +733,7 @@ def _fit(
         for table, role in held
         if not _missing(table, _finder(table, inputs, role, options, measured), options)
     }
-    told = any(inputs.sources[role].format in table.formats for table, role in held)
+    by_format = any(inputs.sources[role].format in table.formats for table, role in held)
     return _Fit(
         task,
         signs[roles[0]],
@@ -702,7 +743,7 @@ def _fit(
         roles[0] in whole,
         refuted,
         all(signs[role] and role in whole for role in roles),
-        next((table.shape for table, _ in held if table.all_signs and not told), ""),
+        next((table.shape for table, _ in held if table.all_signs and not by_format), ""),
     )
 
 
@@ -736,6 +777,9 @@ def _has(find: Finder, column: Column) -> bool:
     )
 
 
+_LISTS = frozenset({pl.List, pl.Array})
+
+
 def _finder(
     table: Table, inputs: Inputs, role: str, options: Options, measured: _Measured
 ) -> Finder:
@@ -746,6 +790,8 @@ def _finder(
     find = Finder(inputs.schemas[role], role, options.columns, table.names)
     if not table.measured:
         find.used.update(measured.get(role, ()))
+    if not table.of_calls and not _LISTS.isdisjoint(map(type, find.schema.values())):
+        find.used.update(dtypes.calls_in(find.schema))
     return find
 
 
@@ -826,6 +872,25 @@ def _swapped(inputs: Inputs, roles: list[str], options: Options) -> str:
     )
 
 
+def _ready_values(inputs: Inputs, options: Options) -> str:
+    """Return the task of a table of datums with columns of numbers, which are reported as they are;
+    or "".
+    """
+    schema = inputs.schemas.get(TABLE, {})
+    for table in (one for one in tables.TABLES if one.unpivoted and one.side == TABLE):
+        datum = next(column for column in table.columns if column.name == table.datum)
+        known = {column.name for column in table.columns}
+        columns = contract(table.task, TABLE, options, schema).required
+        own = [column.name for column in columns if column.name not in known]
+        if own and has_column(datum, options, schema):
+            return (
+                f" If {listing(own)} {'is a result' if len(own) == 1 else 'are results'} per row,"
+                f" such as verdicts or scores of a judge, write {option('task', table.task)} for"
+                " the means."
+            )
+    return ""
+
+
 def _none(inputs: Inputs, roles: list[str], options: Options) -> str:
     """Return the message if no task fits: a missing table, swapped ones, or requirements."""
     if way := _swapped(inputs, roles, options):
@@ -853,7 +918,7 @@ def _none(inputs: Inputs, roles: list[str], options: Options) -> str:
         raise TruthsMissingError(
             f"task: the table has only the columns of {left[0].task} predictions: give the "
             f"ground truths as a second table, or add {_named(more, roles)} to it. Columns there: "
-            f"{there}. To name columns, write {option('columns')}.",
+            f"{there}. To name columns, write {option('columns')}.{_ready_values(inputs, options)}",
             code="truths_missing",
             task=left[0].task,
         )
@@ -861,6 +926,7 @@ def _none(inputs: Inputs, roles: list[str], options: Options) -> str:
     return (
         f"task: it cannot be inferred from the columns. Columns there: {there}."
         f"{_nearest(roles, inputs, options)}{second if roles == [TABLE] else ''}"
+        f"{_ready_values(inputs, options)}"
     )
 
 
@@ -881,9 +947,17 @@ def _gaps(
         if shape.present is not None and not shape.present(find):
             gaps.append((role, tuple(c for c in table.required if c.name in shape.together)))
         named = {n.casefold() for c in table.columns for n in (c.name, *c.aliases)}
-        free[role] = [name for name in find.schema if name.casefold() not in named]
+        free[role] = [name for name in find.schema if folded(name) not in named]
         known += len(find.schema) - len(free[role])
     return gaps, known, free
+
+
+def _partly(task: str, role: str, inputs: Inputs, options: Options) -> bool:
+    """Return whether a table has several columns of a task's shape, but not all that it takes."""
+    table = tables.contracts(task)[role]
+    find, shape = _finder(table, inputs, role, options, {}), SHAPES[table.shape]
+    several = sum(_has(find, one) for one in table.columns if one.name in shape.together) > 1
+    return several and shape.present is not None and not shape.present(find)
 
 
 def _all_but_one(inputs: Inputs, roles: list[str], options: Options) -> str:
@@ -907,20 +981,86 @@ def _named(gaps: _Gaps, roles: list[str]) -> str:
     )
 
 
+def headless(roles: Iterable[str], inputs: Inputs) -> str:
+    """Return that the first line of a CSV looks like data; or ""."""
+    for role in roles:
+        names = inputs.sources[role].frame.collect_schema().names()
+        if inputs.sources[role].format != "csv" or not names:
+            continue
+        fields = names[0].split() if len(names) == 1 else names
+        if any(map(like_data, fields)):
+            lines = (
+                " Lines separated by blanks are read if each has the 4 fields of qrels (query 0"
+                " document relevance) or the 6 of a run (query Q0 document rank score name)."
+                if len(fields) > len(names)
+                else ""
+            )
+            return (
+                f" Line 1 of the {role.replace('_', ' ')} looks like data"
+                f" ({' '.join(fields[:4])!r}): the first line of a CSV is read as the names of its"
+                f" columns. Add one with names.{lines}"
+            )
+    return ""
+
+
+def like_data(name: str) -> bool:
+    """Return whether the name of a column is a number."""
+    return re.fullmatch(r"[-+]?\d+(\.\d+)?", name) is not None
+
+
+def _answers(task: str) -> tuple[str, ...]:
+    """Return the columns of predictions of a task's single table."""
+    table = tables.contracts(task)[TABLE]
+    return *table.any_of, *(answer for answer, _ in table.values)
+
+
+def _may_measure(
+    task: str, gaps: _Gaps, known: int, free: dict[str, list[str]], inputs: Inputs
+) -> bool:
+    """Return whether a task is of measured numbers, and unknown columns are floats for all gaps."""
+    if not all(tables.contracts(task)[role].measured for role in free):
+        return False
+    floats = [
+        name
+        for role, names in free.items()
+        for name in names
+        if inputs.schemas[role][name].is_float()
+    ]
+    return len(floats) > len(gaps) > 1
+
+
 def _nearest(roles: list[str], inputs: Inputs, options: Options) -> str:
     """Return the columns that the nearest task misses; without known columns, the tasks."""
     able = [task for task in tables.task_names() if {*roles} <= tables.contracts(task).keys()]
     every = {task: _gaps(task, roles, inputs, options) for task in able}
-    task = min(every, key=lambda one: (len(every[one][0]) - every[one][1], len(every[one][0])))
+    task = min(
+        every,
+        key=lambda one: (
+            len(every[one][0]) - every[one][1],
+            len(every[one][0]),
+            not _may_measure(one, *every[one], inputs),
+        ),
+    )
     gaps, known, free = every[task]
-    if not known or not gaps:
-        return f" To see the columns that a task needs, write {option('task')} ({', '.join(able)})."
+    bare = headless(
+        [role for role in roles if len(free[role]) == len(inputs.schemas[role])], inputs
+    )
+    if not known or not gaps or bare:
+        way = f" To see the columns that a task needs, write {option('task')} ({', '.join(able)})."
+        return bare + way
     said = {}
     for role, columns in gaps:
         if len(columns) == 1 and [one for one, _ in gaps].count(role) == 1 == len(free[role]):
             said[free[role][0]] = columns[0].name
     way = option("columns", said or {"mine": gaps[0][1][0].name})
+    several = ""
+    answers = {*_answers(task)} if roles == [TABLE] else set()
+    if len(gaps) == 1 and gaps[0][1][0].name in answers and len(free[TABLE]) > 1:
+        models = option("predictions", free[TABLE][:4])
+        several = (
+            f" If several columns are it, one per model, use `evalengine compare` with {models}."
+        )
     return (
         f" The nearest task is {task}; it needs {_named(gaps, roles)}. To name columns, write"
-        f" {way}; for another task, {option('task')}."
+        f" {way}; for another task, {option('task')}.{several}"
     )

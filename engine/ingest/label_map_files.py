@@ -459,8 +459,7 @@ def _same_images(sides: list[_Side]) -> list[Note]:
     common = sorted({*names[0]} & {*names[-1]}) or names[0]
     every = max(1, len(common) // _LOOKED_AT)
     for side, own in zip(sides, names, strict=True):
-        there = common if common[0] in own else own
-        side.some = there[::every][:_LOOKED_AT]
+        side.some = (common if common[0] in own else own)[::every][:_LOOKED_AT]
     return warned
 
 

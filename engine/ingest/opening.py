@@ -32,16 +32,17 @@ from ..schemas.wording import option
 from .annotations import format
 from .annotations.format import NAMELESS
 from .annotations.titles import SUFFIXES
-from .files import Room
+from .dtypes import folded
+from .files import Room, refuse_whole
 from .geometry import wanted_fields
-from .id_mismatch import doubtful
+from .id_mismatch import doubtful, mend, samples
 from .label_map_files import read_alike
 from .problems import Note, count_of, listing
 from .recognise import Finder, numbered_columns
 from .source import Source
 from .sources.coco_videos import placed
 from .sources.objects import empty_images, refuse_uneven
-from .sources.tables import open_source, schema_of
+from .sources.tables import foreseen_size, open_source, schema_of
 from .values import open_datums, open_labels, paired_values
 
 # Reconciliation of two annotated sides: roles, classes, pixel coordinates.
@@ -369,7 +370,12 @@ def by_name(
             continue
         here, there = _as_they_match(kind, ours, theirs)
         doubt = doubt and not sure
+        if not alike and (cast := _as_numbers(kind, predictions, theirs, (here, there))):
+            predictions = cast
+            continue
         if not alike and theirs is not given:
+            if kind is _IMAGES and datums is None and not sure:
+                _refuse_none_named(here, there)
             predictions, truths = _both_named(kind, (predictions, here), (truths, there), doubt)
             continue
         wrong = _contradictions(here, there)
@@ -384,6 +390,31 @@ def by_name(
             Note("ids_matched_by_name", message, len(wrong)),
         )
     return predictions, truths
+
+
+def named_as(predictions: Source, truths: Source, ids: pl.Series) -> Source | None:
+    """Replace integer ids of images by their names in the ground truths, as other runs have them.
+
+    Args:
+        ids: names in the other runs.
+
+    Returns:
+        None if the ground truths do not have all these names.
+    """
+    table, column = truths.datums, _IMAGES.column
+    if table is None or not _has_names(table, _IMAGES):
+        return None
+    known = table.select(column, _name_column(table, _IMAGES)).drop_nulls()
+    for reading in _IMAGES.readings:
+        names = [reading(name) for name in known.to_series(1)]
+        if ids.is_in(names).all():
+            own = pl.col(column)
+            text = own.replace_strict(
+                known.to_series(0), names, default=own.cast(pl.String), return_dtype=pl.String
+            )
+            frame = predictions.frame.with_columns(text)
+            return msgspec.structs.replace(predictions, frame=frame)
+    return None
 
 
 def _table(source: Source, kind: _Kind) -> pl.DataFrame | None:
@@ -429,6 +460,70 @@ def _used(source: Source, kind: _Kind) -> pl.Series:
 
 def _noted(source: Source, note: Note) -> Source:
     return msgspec.structs.replace(source, notes=(*source.notes, note))
+
+
+def _as_numbers(
+    kind: _Kind, predictions: Source, theirs: pl.DataFrame, names: tuple[Names, Names]
+) -> Source | None:
+    """Read text ids of predictions as numbers, if at least as many match so as by name.
+
+    Args:
+        theirs: integer ids of the ground truths.
+        names: of both sides, by id, as most match.
+
+    Returns:
+        the predictions with integer ids; None if their ids are names.
+    """
+    known = theirs[kind.column]
+    if predictions.format == "annotations" or not known.dtype.is_integer():
+        return None
+    texts = _used(predictions, kind).drop_nulls()
+    numbers = texts.cast(pl.Int64, strict=False)
+    if texts.dtype != pl.String or not (numbers.cast(pl.String) == texts).all():
+        return None
+    here, there = names
+    ids = {name: i for i, name in there.items()}
+    named = {i: ids[name] for i, name in here.items() if name in ids}
+    common = int(numbers.is_in(known.cast(pl.Int64).implode()).sum())
+    if not common or common < len(named):
+        return None
+    message = (
+        f"{kind.what} are texts in the predictions and integers in the ground truths: "
+        f"{common:,} of {len(texts):,} are the same as numbers, and are matched so."
+    )
+    other = {i: theirs_id for i, theirs_id in named.items() if i != str(theirs_id)}
+    if other:
+        first, meant = next(iter(other.items()))
+        message += (
+            f" {len(named):,} are also the {kind.by} of one of the {kind.what}, {len(other):,} of"
+            f" another one: {first!r} is the {kind.by} of {meant}. If that is meant, write"
+            f" the ids of the ground truths in the predictions: {meant} for {first!r}."
+        )
+    expr = pl.col(kind.column).cast(known.dtype, strict=False)
+    return _noted(
+        msgspec.structs.replace(predictions, frame=predictions.frame.with_columns(expr)),
+        Note("ids_matched_as_numbers", message, common, warning=bool(other)),
+    )
+
+
+def _refuse_none_named(here: Names, there: Names) -> None:
+    """Refuse images that are numbers on one side and names on the other, none of them the same."""
+    ours, theirs = (pl.Series([*names.values()], dtype=pl.String) for names in (here, there))
+    if not here or not there or {*ours} & {*theirs} or mend(ours.sort(), theirs.sort()):
+        return
+    sides = [
+        samples(pl.Series([*names])) + (f", named {samples(values)}" if other else "")
+        for names, values in ((here, ours), (there, theirs))
+        for other in [[*names] != [*values]]
+    ]
+    raise InputError(
+        "predictions and ground truths have no datum_id in common: predictions have "
+        f"{count_of(len(here), 'image')} ({sides[0]}), ground truths {len(there):,} ({sides[1]}). "
+        "Are both of the same dataset? Write the ids or the names of the ground truths in the "
+        "predictions.",
+        code="no_common_id",
+        column="datum_id",
+    )
 
 
 def _both_named(
@@ -644,6 +739,8 @@ class Tables(msgspec.Struct, frozen=True):
         datums: ids of all datums.
         labels: declared classes.
         storage_options: for remote paths, as Polars takes them.
+        matched: rows of one table are matched with those of other runs, so that columns which
+            identify them, such as series and time, replace missing ids.
     """
 
     predictions: Any = None
@@ -651,6 +748,7 @@ class Tables(msgspec.Struct, frozen=True):
     datums: Any = None
     labels: Any = None
     storage_options: dict[str, str] | None = None
+    matched: bool = False
 
 
 class Inputs(msgspec.Struct):
@@ -661,11 +759,13 @@ class Inputs(msgspec.Struct):
             and labels if given or contained in the ground truths.
         schemas: role to columns.
         room: memory limit for reading; None for any.
+        matched: see :class:`Tables`.
     """
 
     sources: dict[str, Source]
     schemas: dict[str, dict[str, pl.DataType]]
     room: Room | None = None
+    matched: bool = False
 
 
 def open_inputs(
@@ -705,6 +805,8 @@ def open_inputs(
     alike = ground_truths is not None and _may_look_alike(given.get(PREDICTIONS))
     if wanted is None:
         wanted = wanted_fields(options.iou_type, options.convert_to)
+    if room is not None and room.given:
+        refuse_whole(room, dict(map(_foreseen, given.values())))
     for role in reversed(given) if alike else given:
         opened[role] = open_source(
             given[role],
@@ -737,7 +839,16 @@ def open_inputs(
 
         read_samples(sources[TABLE], schemas[TABLE], options)
         schemas[TABLE] = schema_of(sources[TABLE])
-    return Inputs(sources, schemas, room)
+    return Inputs(sources, schemas, room, tables.matched)
+
+
+def _foreseen(thing: Any) -> tuple[str, int]:
+    """Return the name of a path or of a list of paths, and its size in memory; 0 of tables."""
+    paths = list(thing) if isinstance(thing, (list, tuple)) else [thing]
+    if not all(isinstance(path, (str, os.PathLike)) for path in paths):
+        return "", 0
+    names = [*map(os.fspath, paths)]
+    return ", ".join(names[:1]), foreseen_size(names)
 
 
 _SAMPLES = frozenset({"doc_id", "sample_id"})
@@ -823,7 +934,7 @@ def _by_row(sources: dict[str, Source], options: Options) -> dict[str, Source] |
     sides = [sources[role] for role in (PREDICTIONS, GROUND_TRUTHS)]
     schemas = [schema_of(side) for side in sides]
     renames = options.columns or {}
-    names = {*map(str.casefold, chain(*schemas))}
+    names = {*map(folded, chain(*schemas))}
     if not renames and not names.isdisjoint(_datum_names()):
         return None
     finders = [

@@ -25,12 +25,13 @@ from ..schemas.contract import (
     OCCLUDED,
     OF_SOLIDS,
     PREDICTIONS,
+    REGION_TABLE,
     TABLE,
     TRUNCATED,
 )
 from ..schemas.errors import InputError
 from ..schemas.options import Options
-from ..schemas.tables import table_for
+from ..schemas.tables import contracts, table_for
 from ..schemas.wording import option, sql_name
 from . import rules
 from .annotations.format import FIRST
@@ -48,10 +49,11 @@ from .geometry import (
     says_boxes,
 )
 from .ids import check_forms, refuse_merged
-from .infer import check_columns, one_way, point_out_swap, recognise, unread
+from .infer import check_columns, headless, like_data, one_way, point_out_swap, recognise, unread
 from .opening import Inputs
 from .problems import DatumNouns, Note, Problem, count_of, listing, refuse
 from .recognise import TEXTS, Finder, Naming, Side, contract
+from .regions import with_regions
 from .relabel import named_classes
 from .rules import columns, values
 from .shapes import maybe_scores
@@ -121,12 +123,12 @@ def _firsts(source: Source, read: list[pl.Expr]) -> dict[str, set[tuple[object, 
     return result
 
 
-def _first_pair(told: dict[str, set[tuple[object, ...]]]) -> tuple[str, str, int, int] | None:
+def _first_pair(files: dict[str, set[tuple[object, ...]]]) -> tuple[str, str, int, int] | None:
     """Two files that share at least half of the datums looked at; how many, and of how many."""
-    datums = {file: {row[0] for row in rows} for file, rows in told.items()}
-    for one, other in combinations(told, 2):
+    datums = {file: {row[0] for row in rows} for file, rows in files.items()}
+    for one, other in combinations(files, 2):
         fewest = min(len(datums[one]), len(datums[other]))
-        both = len({row[0] for row in told[one] & told[other]})
+        both = len({row[0] for row in files[one] & files[other]})
         if fewest >= _LEAST and 2 * both >= fewest:
             return os.path.abspath(one), os.path.abspath(other), both, fewest
     return None
@@ -228,21 +230,23 @@ def _rounded(side: Side, name: str, condition: Condition | None) -> tuple[int, i
 _BETWEEN = "/"
 
 
-def make_composite_ids(task: str, sides: Mapping[str, Side], options: Options) -> None:
+def make_composite_ids(
+    task: str, sides: Mapping[str, Side], options: Options, *, matched: bool = False
+) -> None:
     """Make composite datum ids if no single column names the datums.
 
     Two tables without ids use all columns that both have. If ids repeat in a table, its additional
-    columns distinguish the rows.
+    columns distinguish the rows. In one table without ids every row is a separate datum.
 
     Args:
         sides: role to table; ids and notes are added in place.
+        matched: rows of one table without ids are matched with those of other runs.
     """
     first = TABLE if TABLE in sides else PREDICTIONS
     datum = sides[first].table.datum
-    if not sides[first].table.together or (
-        first == TABLE and datum not in sides[TABLE].naming.exprs
-    ):
-        return  # every row of one table without ids is a separate datum
+    unnamed = first == TABLE and datum not in sides[TABLE].naming.exprs
+    if not sides[first].table.together or (unnamed and not matched):
+        return
     sides = {role: sides[role] for role in (TABLE, PREDICTIONS, GROUND_TRUTHS) if role in sides}
     if not all(side.schema for side in sides.values()):
         return
@@ -278,7 +282,16 @@ def make_composite_ids(task: str, sides: Mapping[str, Side], options: Options) -
             own = [*naming.exprs[datum].meta.root_names(), *own]
         naming.exprs[datum] = pl.concat_str(pieces, separator=_BETWEEN).alias(datum)
         naming.problems[:] = [one for one in naming.problems if one.column != datum]
-        message = f"{role.replace('_', ' ')}: {datum} is made of {' and '.join(map(repr, own))}."
+        columns_of_id = " and ".join(map(repr, own))
+        if unnamed and not _identifies(side):
+            del naming.exprs[datum]
+            message = (
+                f"table: rows have no {datum}, and {columns_of_id} do not identify them: they are"
+                " matched with rows of other runs in their order."
+            )
+            naming.notes.append(Note("ids_repeat", message))
+            continue
+        message = f"{role.replace('_', ' ')}: {datum} is made of {columns_of_id}."
         naming.notes.append(Note("ids_together", message))
         rest = [mine for name, mine in found[role].items() if name not in names]
         if not all(known) and rest and _repeat(side):
@@ -290,6 +303,12 @@ def make_composite_ids(task: str, sides: Mapping[str, Side], options: Options) -
                 code="ids_differ",
                 side=role,
             )
+
+
+def _identifies(side: Side) -> bool:
+    """Return whether every row of a table has an id, and no key repeats."""
+    ids = side.source.frame.select(side.naming.exprs[side.table.datum].is_null().any())
+    return not ids.collect().item() and not _repeat(side)
 
 
 def _repeat(side: Side) -> bool:
@@ -478,6 +497,7 @@ def _forget(naming: Naming, columns: set[str]) -> None:
 
 def prepare(inputs: Inputs, task: str, options: Options) -> Prepared:
     """Columns recognised, slices and conditions planned: all that is done before rows are read."""
+    inputs, options = rewritten(inputs, task, options)
     sides = _recognised(inputs, task, options)
     table = sides[TABLE if TABLE in sides else PREDICTIONS].table
     plan = SlicePlan(speech=DatumNouns(table.datum, *table.unit))
@@ -490,6 +510,30 @@ def prepare(inputs: Inputs, task: str, options: Options) -> Prepared:
     return Prepared(sides, plan, where)
 
 
+def rewritten(
+    inputs: Inputs, task: str, options: Options, *, of_part: bool = False
+) -> tuple[Inputs, Options]:
+    """Rewrite tables before columns are recognised: tags to spans, regions to lists of datums.
+
+    Args:
+        inputs: what was opened.
+        task: what reads them.
+        options: the options.
+        of_part: whether these are of a plan or a part, which have lists of regions in any case.
+
+    Returns:
+        inputs and options; those given if the task has nothing to rewrite.
+    """
+    own = contracts(task)
+    if any(map(attrgetter("tags"), own.values())):  # most calls enter no more code
+        from .sources.tags import with_spans
+
+        inputs, options = with_spans(inputs, own, options)
+    if REGION_TABLE in own and GROUND_TRUTHS in inputs.sources:
+        inputs = with_regions(inputs, own, options, always=of_part)
+    return inputs, options
+
+
 def early_notes(
     ready: Prepared, options: Options, frames: Mapping[str, pl.DataFrame] | None = None
 ) -> list[Note]:
@@ -500,25 +544,25 @@ def early_notes(
     """
     sides = ready.sides
     task = sides[TABLE if TABLE in sides else PREDICTIONS].table.task
-    told: list[Note] = []
+    of_rules: list[Note] = []
     problems: list[Problem] = []
     for role, side in sides.items():
         schema, naming = side.schema, side.naming
         if role in SIDES and (
             naming.constant is not None
             or not values.MODELS.isdisjoint(map(str.casefold, schema))
-            or (task == "text" and pl.List in schema.values())
+            or (task in values.LISTED and pl.List in schema.values())
             or ("prediction" in naming.exprs and len(schema) > len(naming.exprs))
         ):
             found, known = values.evidence_of(ready, options)
             if found:
-                told, problems = rules.apply(values.RULES, task, found, known)
+                of_rules, problems = rules.apply(values.RULES, task, found, known)
             break
     if PREDICTIONS in sides and GROUND_TRUTHS in sides and not problems:
         signals, evidence = columns.evidence_of(ready, options)
         if evidence is not None:
             more, problems = rules.apply(columns.RULES, task, signals, evidence)
-            told += more
+            of_rules += more
     if problems:
         refuse(problems, {role: side.source.description for role, side in sides.items()})
     notes: list[Note] = []
@@ -531,7 +575,7 @@ def early_notes(
         if side.table.unread:
             unread_columns += unread(side.schema, side.naming, side.table, tuple(ready.plan.homes))
     notes.sort(key=lambda note: not note.warning)
-    notes += [*unread_columns, *told]
+    notes += [*unread_columns, *of_rules]
     if several:
         notes += overlapping(sides)
     if wide:
@@ -577,11 +621,16 @@ def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
         again |= named_classes(sides)
     for role in again:
         sides[role].naming = _naming(sides[role], options)
+    for role, side in sides.items():
+        missing = [i for i, p in enumerate(side.naming.problems) if p.kind == "column_missing"]
+        bare = headless([role], inputs) if missing and all(map(like_data, side.naming.used)) else ""
+        if bare:
+            side.naming.problems[missing[0]] = side.naming.problems[missing[0]].extended(bare)
     if options.nulls == "empty":
         for side in sides.values():
             _fill_texts(side)
     one_way(sides, by_rule=options.match is not None)
-    make_composite_ids(task, sides, options)
+    make_composite_ids(task, sides, options, matched=inputs.matched)
     if options.training is not None:
         step_columns(task, sides, options)
     if PREDICTIONS in sides and GROUND_TRUTHS in sides:

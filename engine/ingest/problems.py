@@ -63,6 +63,8 @@ MANY = 0.1
 """Share of datums from which a note on them is a warning."""
 DOCUMENTS_APART = "documents_apart"
 """Kind of a note: no document has a judgment; true of the whole if it is true of each part."""
+UNMET = "option_value_unmet"
+"""Kind of a note: nothing in the tables has a name in an option; likewise."""
 
 
 def note_of(
@@ -131,7 +133,7 @@ def notes_of_parts(parts: Iterable[Sequence[Note]], say: Say | None = None) -> l
     return [note for note in merged if note is not None]
 
 
-_OF_DATUMS = ("with_ground_truths", "ground_truths", "busy", "busy_missing", "lost")
+_OF_DATUMS = ("with_ground_truths", "ground_truths", "sizes", "lost")
 _ADDED = ("count", "of", "values", *_OF_DATUMS)
 """Facts of parts that add up."""
 
@@ -162,11 +164,24 @@ def _whole(notes: Sequence[Note], parts: int, say: Say | None) -> Note | None:
     return msgspec.structs.replace(whole, warning=warning, facts=facts)
 
 
+def _added(parts: Sequence[dict[str, list[int]]]) -> dict[str, list[int]]:
+    """Return the sums of lists of counts, by name."""
+    sums: dict[str, list[int]] = {}
+    for part in parts:
+        for name, counts in part.items():
+            sums[name] = [
+                a + b for a, b in zip(sums.get(name, [0] * len(counts)), counts, strict=True)
+            ]
+    return sums
+
+
 def _facts_of_parts(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Facts of the whole: counts add up, of other numbers the mean, weighted by ``of``."""
     facts = dict(parts[0])
     for name, one in facts.items():
-        if name in _ADDED:
+        if type(one) is dict:
+            facts[name] = _added([part.get(name, {}) for part in parts])
+        elif name in _ADDED:
             facts[name] = sum(part.get(name, 0) for part in parts)
         elif type(one) is float:
             weights = [part.get("of", 1) for part in parts]

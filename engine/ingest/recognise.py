@@ -98,7 +98,7 @@ def _levels(
         msgspec.structs.replace(
             column,
             name=f"{column.name}{level!r}",
-            aliases=(_chosen(column, level, found[level], renames),),
+            aliases=(_chosen(column, level, found[level], renames, schema),),
             numbered="",
             below=f"{column.below}{level!r}" if column.below else "",
         )
@@ -119,7 +119,13 @@ def _level(text: str, own: str) -> float:
     return level
 
 
-def _chosen(column: Column, level: float, names: list[str], renames: Mapping[str, str]) -> str:
+def _chosen(
+    column: Column,
+    level: float,
+    names: list[str],
+    renames: Mapping[str, str],
+    schema: Mapping[str, pl.DataType],
+) -> str:
     """The one column of a level: that of ``columns``, or of the model whose column it names."""
     for fits in (lambda own: own in renames, lambda own: own.startswith(tuple(renames))):
         chosen = [own for own in names if fits(own)]
@@ -127,10 +133,22 @@ def _chosen(column: Column, level: float, names: list[str], renames: Mapping[str
             return chosen[0]
     if len(names) == 1:
         return names[0]
-    ways = " or ".join(option("columns", {own: f"{column.name}{level!r}"}) for own in names[:2])
+    begun = [
+        [one for one in schema if own.startswith(tuple(one + sign for sign in "-_. "))]
+        for own in names
+    ]
+    models = [max(some, key=len) for some in begun if some]
+    if len({*models}) == len(names):  # other choices leave the other levels of a model
+        way = (
+            f"They are of several models. To score one, write"
+            f" {option('columns', {models[0]: 'prediction'})}; to compare them, use"
+            f" `evalengine compare` with {option('predictions', models)}."
+        )
+    else:
+        ways = (option("columns", {own: f"{column.name}{level!r}"}) for own in names[:2])
+        way = f"Remove all but one, or choose: write {' or '.join(ways)}."
     raise InputError(
-        f"columns {listing(names)} are all of {column.name}{level!r}. Remove all but one, or "
-        f"choose: write {ways}.",
+        f"columns {listing(names)} are all of {column.name}{level!r}. {way}",
         code="column_twice",
         column=column.name,
         columns=names,
@@ -196,7 +214,7 @@ class Finder:
         names: Container[str] | None = None,
     ) -> None:
         self.schema = schema
-        self._folded = [(name.casefold(), name) for name in schema]
+        self._folded = [(dtypes.folded(name), name) for name in schema]
         self.side = side
         self.said: dict[str, str] = {}
         self.used: set[str] = set()
@@ -260,8 +278,7 @@ class Finder:
 
     def refuse_dtype(self, column: Column, name: str) -> None:
         """Record that a column has another dtype than its contract."""
-        said = dtypes.wrong_type(column, name, self.schema[name])
-        self.refuse(column.name, said, "wrong_dtype")
+        self.refuse(column.name, dtypes.wrong_type(column, name, self.schema[name]), "wrong_dtype")
 
     def missing(self, column: Column) -> None:
         """Record that a required column is not there, with the nearest ones that are."""
@@ -275,13 +292,29 @@ class Finder:
                 return f"{option('columns', {mine: target})} reads that column as {target!r}."
         free = [name for name in self.schema if name not in self.used]
         near = nearest((column.name, *column.aliases), free)
-        near = near or [name for name in free if name.casefold() in column.kin]
+        near = near or [name for name in free if dtypes.folded(name) in column.kin]
         there = ", ".join(self.schema) or "none"
         if len(there) > 400:
             there = there[:400] + ", ..."
         message = option("columns", {near[0] if near else "mine": column.name})
         hint = f"To use {near[0]!r}" if near else "If it has another name"
-        return f"Columns there: {there}. {hint}, write {message}."
+        return f"Columns there: {there}. {hint}, write {message}.{_spans(self.schema)}"
+
+
+def _spans(schema: Mapping[str, pl.DataType]) -> str:
+    """Return the way to score columns such as ``start_frame`` and ``end_frame`` as spans; or ""."""
+    ends: dict[str, str] = {}
+    for end, pattern in tables.ENDS_LIKE.items():
+        found = [
+            name
+            for name, dtype in schema.items()
+            if dtype.is_numeric() and "_" in name and re.fullmatch(pattern, name)
+        ]
+        if len(found) != 1:
+            return ""
+        ends[found[0]] = end
+    task = tables.SPANS_PREDICTIONS.task
+    return f" If rows are {task}, write {option('task', task)} and {option('columns', ends)}."
 
 
 def nearest(words: Iterable[str], names: Iterable[str]) -> list[str]:
@@ -314,7 +347,7 @@ def find_related(
     models = {
         mine
         for mine in {*schema} - levels
-        if mine.casefold() not in known
+        if dtypes.folded(mine) not in known
         and any(one.startswith(tuple(mine + sign for sign in "-_. ")) for one in levels)
     }
     here = {mine: to for mine, to in renames.items() if mine in schema}
@@ -330,7 +363,7 @@ def find_related(
         near = [
             mine
             for mine in schema
-            if mine in models or (mine.casefold() in columns[name].kin and mine not in levels)
+            if mine in models or (dtypes.folded(mine) in columns[name].kin and mine not in levels)
         ]
         if there and not wanted and len(near) == 1 and near[0] not in here:
             taken[near[0]] = name
@@ -384,6 +417,8 @@ def contract(task: str, role: str, options: Options, schema: Mapping[str, Any]) 
                 f"{task} takes one table: remove the second one.", code="one_table_only", task=task
             )
     table = tables.table_for(task, role)
+    if table.of_calls:
+        table = with_calls(table, schema)
     if table.beside:
         table = _with_kin(table, options, schema)
     optional = table.optional
@@ -419,24 +454,22 @@ def contract(task: str, role: str, options: Options, schema: Mapping[str, Any]) 
     return _with_value_columns(table, options, schema) if table.unpivoted else table
 
 
-_BESIDE_SAMPLES = ("dataset",)
-
-
 def _with_value_columns(table: Table, options: Options, schema: Mapping[str, Any]) -> Table:
     """Replace metric and value by one column per metric, if rows have these.
 
     By default all columns of numbers and booleans are metrics, except ids, weights and slices.
     """
     instead = [column for column in table.required if column.name in table.unpivoted]
-    samples = [name for name in options.metrics or () if tables.PASSES.fullmatch(name)]
-    if samples and len(samples) == len(options.metrics or ()) and not {*samples} & {*schema}:
-        beside = tuple(column for column in table.columns if column not in instead)
-        return msgspec.structs.replace(
-            table,
-            required=(tables.PASSED, *(one for one in beside if one.name == table.datum)),
-            optional=tuple(one for one in beside if one.name in _BESIDE_SAMPLES),
-            key=(),
-        )
+    asked = options.metrics or ()
+    for other in table.of_metrics if asked and not {*asked} & {*schema} else ():
+        if all(re.fullmatch(other.names, name) for name in asked):
+            datum = next(column for column in table.columns if column.name == table.datum)
+            return msgspec.structs.replace(
+                table,
+                required=(*other.required, datum),
+                optional=tuple(one for one in table.optional if one.name in other.optional),
+                key=(),
+            )
     if options.value_columns is None and any(has_column(one, options, schema) for one in instead):
         return table
     others = [column for column in table.columns if column not in instead]
@@ -449,7 +482,7 @@ def _with_value_columns(table: Table, options: Options, schema: Mapping[str, Any
             name
             for name, dtype in schema.items()
             if (dtype.is_numeric() or dtype == pl.Boolean)
-            and not {name, name.casefold()} & known
+            and not {name, dtypes.folded(name)} & known
             and not re.search(r"(?i)(^|_)(id|index)$", name)
         )
         if not names:
@@ -477,6 +510,17 @@ def _with_value_columns(table: Table, options: Options, schema: Mapping[str, Any
         key=tuple(name for name in table.key if name not in table.unpivoted),
         long=repeated and has_column(datum, options, schema),
     )
+
+
+def with_calls(table: Table, schema: Mapping[str, Any]) -> Table:
+    """Return the contract with further names of columns, if they contain tool calls."""
+    there = {*map(dtypes.folded, dtypes.calls_in(schema))}
+
+    def known(column: Column) -> Column:
+        more = there.intersection(table.of_calls.get(column.name, ()))
+        return msgspec.structs.replace(column, aliases=(*column.aliases, *sorted(more)))
+
+    return msgspec.structs.replace(table, required=tuple(map(known, table.required)))
 
 
 def _with_kin(table: Table, options: Options, schema: Mapping[str, Any]) -> Table:
@@ -518,7 +562,9 @@ def _requested(task: str, options: Options) -> list[metrics.Metric]:
         if metrics.has(task, name):
             group = metrics.group_of(task, name)
             members = (name,) if group is None else group(options)
-            result += map(partial(metrics.meant, task), filter(partial(metrics.has, task), members))
+            result += map(
+                partial(metrics.metric_of, task), filter(partial(metrics.has, task), members)
+            )
     return result
 
 
@@ -584,7 +630,7 @@ def has_column(column: Column, options: Options, schema: Mapping[str, Any]) -> b
     """Return whether a table has a column under any of its names."""
     given = options.columns or {}
     said = {*map(given.__getitem__, given.keys() & schema.keys())}
-    here = {*map(str.casefold, schema.keys() - given.keys())}
+    here = {*map(dtypes.folded, schema.keys() - given.keys())}
     return (
         column.name in said
         or not here.isdisjoint(map(str.casefold, (column.name, *column.aliases)))

@@ -234,7 +234,7 @@ def hold_labels(
         if dtypes.inner_of(dtype) == pl.Boolean:
             whole = dtypes.like(dtype, pl.Int64())
             frames[role] = frames[role].with_columns(pl.col(name).cast(whole))
-    if pairs is None:
+    if not pairs:
         pairs = both_sides.side_pairs(frames)
     else:
         flag = pl.col(pl.Boolean).cast(pl.Int64)
@@ -463,7 +463,7 @@ def _unused(mapping: pl.DataFrame, pairs: list[pl.DataFrame]) -> list[Note]:
 _HEAD = 1 << 20  # bytes of an Arrow file in which its schema is looked for
 
 
-def _of_source(source: Source) -> dict[str, Names]:
+def classes_of(source: Source) -> dict[str, Names]:
     """Names that a source brought along, or that its first file has."""
     if source.classes is None:
         source.classes = {}
@@ -511,7 +511,7 @@ def named_classes(sides: Mapping[str, Side]) -> set[str]:
                 texts |= inner in (pl.String, pl.Categorical, pl.Enum)
                 numbers += [(role, own, dtype)] * inner.is_integer()
     for role, own, dtype in numbers if columns > 1 else ():
-        if names := _of_source(sides[role].source).get(own):
+        if names := classes_of(sides[role].source).get(own):
             named.append((role, own, dtype, names))
     if not named or not (texts or len(set(map(itemgetter(3), named))) > 1):
         return set()

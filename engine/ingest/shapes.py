@@ -156,8 +156,7 @@ def _elements(check: Check, name: str) -> None:
     if not values.is_finite().all():
         where = pl.col(name).list.eval(~element.is_finite()).list.any()
         check.refuse("not_finite", [name], where, "with NaN or infinity", REPAIR)
-    found = values.to_frame("x").select((not_whole(pl.col("x")) & pl.col("x").is_finite()).any())
-    if found.item():
+    if values.to_frame("x").select((not_whole(pl.col("x")) & pl.col("x").is_finite()).any()).item():
         where = pl.col(name).list.eval(not_whole(element) & element.is_finite()).list.any()
         column = next(one for one in check.columns if one.name == name)
         check.refuse_value("not_whole", column, where)
@@ -166,6 +165,7 @@ def _elements(check: Check, name: str) -> None:
 # Ranked lists per query: in rows with a score or rank, or one list per row.
 
 LISTS = ("retrieved", "relevant")
+_CALLS = ("predicted_trajectory", "reference_trajectory")
 
 
 def check_order(check: Check, seen: Mapping[str, Any]) -> None:
@@ -182,7 +182,7 @@ def check_order(check: Check, seen: Mapping[str, Any]) -> None:
 
 def check_items(check: Check, seen: Mapping[str, Any]) -> None:
     """Refuse nulls within lists; empty lists are lists."""
-    for name in LISTS:
+    for name in (*LISTS, *_CALLS):
         _refuse_nulls(check, name)
 
 
@@ -439,12 +439,12 @@ def maybe_scores(sides: Mapping[str, Any], sliced: Sequence[str]) -> list[Note]:
         return []
     known = {*ours.naming.used, *sliced, *theirs.schema}
     found = [name for name, dtype in ours.schema.items() if dtype.is_float() and name not in known]
-    told = {
+    recognised = {
         name.casefold()
         for column, _ in ours.table.unread
         for name in (column.name, *column.aliases)
     }
-    found = [name for name in found if name.casefold() not in told]
+    found = [name for name in found if name.casefold() not in recognised]
     if not found:
         return []
     named = option("columns", {found[0]: "score"})
@@ -454,6 +454,25 @@ def maybe_scores(sides: Mapping[str, Any], sliced: Sequence[str]) -> list[Note]:
         f"{option('task', 'segmentation')}."
     )
     return [Note("maybe_scores", message, len(found))]
+
+
+# Spans: ends after starts.
+
+
+def check_spans(check: Check, seen: Mapping[str, Any]) -> None:
+    """Refuse spans that end before they begin; note empty ones."""
+    if not {"start", "end"} <= {*check.frame.columns}:
+        return
+    ends = ["start", "end"]
+    way = "Swap the two, or remove these rows; 'end' is a place, not a length."
+    before = pl.col("end") < pl.col("start")
+    check.refuse("inverted_spans", ends, before, "whose end is before their start", way)
+    empty = check.count(pl.col("end") == pl.col("start"))
+    if empty:
+        way = f"no length; if 'end' is their last place, write {option('span_ends', 'inclusive')}"
+        words = "span has", "spans have", way
+        whose = f"{check.side.replace('_', ' ')}: "
+        check.notes.append(note_of("empty_spans", empty, words, before=whose))
 
 
 # Shapes: groups of a contract's columns with common checks, such as boxes or a pair of labels.
@@ -502,6 +521,7 @@ SHAPES: dict[str, Shape] = {
     "ranked": Shape(first=check_order),
     "lists": Shape(first=check_items),
     "verdicts": Shape(last=check_verdicts),
+    "ends": Shape(last=check_spans),
     "models": Shape(last=check_models),
     "references": Shape(first=check_references),
     "vectors": Shape(first=check_vectors),

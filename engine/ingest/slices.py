@@ -138,10 +138,10 @@ def build_slices(
     """
     if not plan.by:
         return None, []
-    told = [role for role in _LOOKED_AT if any(role in homes for homes in plan.homes.values())]
+    roles = [role for role in _LOOKED_AT if any(role in homes for homes in plan.homes.values())]
     every = ids.values
     slices = pl.DataFrame({"datum_id": every})
-    for role in told:
+    for role in roles:
         names = [name for name, homes in plan.homes.items() if role in homes]
         values = _per_datum(frames[role], names, ids.codes[role], len(every), role, plan.speech)
         twice = {name: f"{name} {role}" for name in values.columns if name in slices.columns}
@@ -174,15 +174,17 @@ def slices_by_row(
         return None, []
     table = frames[TABLE]
     found: dict[str, pl.Series] = {}
-    told = [name for name, homes in plan.homes.items() if homes == (DATUMS,)]
-    if told:
+    of_datums = [name for name, homes in plan.homes.items() if homes == (DATUMS,)]
+    if of_datums:
         joined = table.select("datum_id").join(
-            frames[DATUMS].select("datum_id", *(pl.col(name).alias(f"__{name}") for name in told)),
+            frames[DATUMS].select(
+                "datum_id", *(pl.col(name).alias(f"__{name}") for name in of_datums)
+            ),
             on="datum_id",
             how="left",
             maintain_order="left",
         )
-        found = {name: joined[f"__{name}"] for name in told}
+        found = {name: joined[f"__{name}"] for name in of_datums}
     values = pl.DataFrame(
         {name: found[name] if name in found else table[name] for name in plan.homes}
     )
@@ -243,11 +245,11 @@ def _crossed(columns: list[pl.Expr]) -> pl.Expr:
     """Values joined by ``*``, so that none merge: of a value, ``*`` becomes ``\\*``, ``\\`` two."""
     if len(columns) == 1:
         return columns[0]
-    told = [
+    texts = [
         column.str.replace_all("\\", r"\\", literal=True).str.replace_all("*", r"\*", literal=True)
         for column in columns
     ]
-    return pl.concat_str(told, separator="*")
+    return pl.concat_str(texts, separator="*")
 
 
 def _text(name: str, dtype: pl.DataType) -> pl.Expr:

@@ -24,7 +24,7 @@ class Source(msgspec.Struct):
 
     Attributes:
         format: parquet, ipc, csv, ndjson, json, coco, trec, mapping, raster, label maps,
-            annotations or memory.
+            annotations, tags (spans read from tags of sentences) or memory.
         files: local source files, in row order.
         partitions: partition columns of the paths, to their dtypes.
         datums: one row per image, including those without objects: ``datum_id``, ``file_name`` if

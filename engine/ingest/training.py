@@ -86,11 +86,11 @@ def key_of(columns: Sequence[pl.Expr]) -> pl.Expr:
     return pl.concat_str(first.str.len_bytes().cast(pl.String), first, second, separator="/")
 
 
-def read_steps(contract: Table, options: Options, told: Naming) -> Steps:
+def read_steps(contract: Table, options: Options, side: Naming) -> Steps:
     """Return the steps of a training table over one season.
 
     Args:
-        told: receives the table's notes.
+        side: receives the table's notes.
     """
     given = options.training
     thing = given.table if isinstance(given, HeldTable) else given
@@ -110,7 +110,7 @@ def read_steps(contract: Table, options: Options, told: Naming) -> Steps:
         message = (
             "training: without a column of time, values of a series follow each other as rows do"
         )
-        told.notes.append(Note("training_in_row_order", f"{message}."))
+        side.notes.append(Note("training_in_row_order", f"{message}."))
     else:
         rows = _timed(rows, by, source.description)
     rows = rows.sort(order, maintain_order=True)
@@ -130,7 +130,7 @@ def read_steps(contract: Table, options: Options, told: Naming) -> Steps:
     many = np.bincount(code[ahead][same], minlength=len(keys))
     if short := [names[i] for i in np.flatnonzero(many == 0)]:
         what = f"of no more than {count_of(season, 'value')} in training, whose scale is 0"
-        told.notes.append(note_of("short_training", len(short), ("series", "series", what), short))
+        side.notes.append(note_of("short_training", len(short), ("series", "series", what), short))
     return Steps(rows, by, keys, names, code[ahead][same], step, many)
 
 

@@ -343,7 +343,7 @@ def _order(ours: pl.Series, theirs: pl.Series, columns: tuple[str, str]) -> tupl
     """Return a note on the order of two columns of classes, if only the order defines it."""
     tables = _one_tables().values()
     kinds = {one.kind for table in tables for one in table.columns if one.name in columns}
-    if ours.name or theirs.name or kinds != {"label"}:
+    if ours.name or theirs.name or "label" not in kinds:
         return ()
     first, second = (listing(side.head(3).to_list(), len(side), most=3) for side in (ours, theirs))
     message = (
@@ -606,7 +606,7 @@ def _classes_of(ours: pl.Series, theirs: pl.Series, options: Options) -> pl.Seri
             return whole
         reason = f"{known:,} of {len(whole):,} are true classes"
     elif any(
-        metrics.has(task, one) and "scores" in metrics.meant(task, one).needs
+        metrics.has(task, one) and "scores" in metrics.metric_of(task, one).needs
         for one in options.metrics or ()
     ):
         return ours

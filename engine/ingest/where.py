@@ -84,7 +84,7 @@ def plan_where(
     if not where:
         return {}
     if isinstance(where, str):
-        plan = _one_for_all(_parse(where), tables, by)
+        plan = _one_for_all(parse(where), tables, by)
     else:
         plan = _one_each(where, tables)
     for side, condition in plan.items():
@@ -97,7 +97,12 @@ def filtered(frame: pl.LazyFrame, table: Side, condition: Condition) -> pl.LazyF
     return _extended(frame, table, condition.names).filter(condition.expr)
 
 
-def _parse(text: str) -> Condition:
+def parse(text: str) -> Condition:
+    """Parse an SQL condition.
+
+    Raises:
+        InputError: it is none, or names no column.
+    """
     try:
         expr = pl.sql_expr(text)
         names = list(dict.fromkeys(expr.meta.root_names()))
@@ -133,7 +138,7 @@ def _one_each(where: Mapping[str, str], tables: Mapping[str, Side]) -> dict[str,
                 code="where_side",
                 side=side,
             )
-        condition = _parse(text)
+        condition = parse(text)
         if not tables[side].has(condition.names):
             raise InputError(
                 _no_column(condition, {side: tables[side]}),

@@ -9,6 +9,7 @@ import dagster as dg
 import evalengine as ee
 from evalengine.jobs.process import LockedError
 from evalengine.schemas.errors import PASSING
+from evalengine.schemas.results import FAILED
 
 # Annotations are not texts here: Dagster looks at those of the asset's function.
 
@@ -54,12 +55,12 @@ def evaluation_asset(
         except ee.EvalengineError as error:
             again = isinstance(error, (LockedError, *PASSING))
             raise dg.Failure(str(error), allow_retries=again) from error
-        failing = [one.gate for one in result.verdicts if one.status == "failed"]
+        failing = [one.gate for one in result.verdicts if one.status == FAILED]
         numbers = result.card.to_dict(**(flat or {}))
-        told = {"folder": str(result.plan.folder), "run_id": result.plan.run_id, **numbers}
+        metadata = {"folder": str(result.plan.folder), "run_id": result.plan.run_id, **numbers}
         check = dg.AssetCheckResult(
             check_name="gates", passed=not result.gate_failed, metadata={"failed": failing}
         )
-        return dg.MaterializeResult(metadata=told, check_results=[check])
+        return dg.MaterializeResult(metadata=metadata, check_results=[check])
 
     return evaluation

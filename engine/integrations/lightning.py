@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 try:
     from lightning.pytorch.callbacks import Callback
@@ -14,6 +14,9 @@ except ImportError:
 from evalengine.collector import Collector
 from evalengine.schemas.errors import InputError
 from evalengine.scorecard.card import Scorecard
+
+if TYPE_CHECKING:
+    from evalengine.schemas.named import Task
 
 PREDICTIONS, TARGETS, IDS = "preds", "target", "ids"
 
@@ -42,7 +45,7 @@ class Evaluate(Callback):  # type: ignore[misc]  # untyped if Lightning is not i
 
     def __init__(
         self,
-        task: str | None = None,
+        task: Task | None = None,
         *,
         prefix: tuple[str, str] = ("val/", "test/"),
         flat: Mapping[str, Any] | None = None,
@@ -56,9 +59,9 @@ class Evaluate(Callback):  # type: ignore[misc]  # untyped if Lightning is not i
 
     def _add(self, outputs: Any, loader: int) -> None:
         if not isinstance(outputs, Mapping) or not {PREDICTIONS, TARGETS} <= outputs.keys():
-            told = ", ".join(outputs) if isinstance(outputs, Mapping) else type(outputs).__name__
+            kind = ", ".join(outputs) if isinstance(outputs, Mapping) else type(outputs).__name__
             raise InputError(
-                f"the step returned {told or 'an empty dict'}: return a dict with {PREDICTIONS!r}"
+                f"the step returned {kind or 'an empty dict'}: return a dict with {PREDICTIONS!r}"
                 f" and {TARGETS!r}, and {IDS!r} if datums have ids.",
                 code="column_missing",
                 columns=[PREDICTIONS, TARGETS],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -18,7 +18,7 @@ _PADDED = -100
 
 
 def compute_metrics(
-    task: str = "classification",
+    task: Literal["classification", "text", "detection"] = "classification",
     *,
     prefix: str = "",
     flat: Mapping[str, Any] | None = None,

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from .. import dialects, metrics, tasks
+from ..evaluation import planner
 from ..ingest.problems import listing
 from ..metrics.own import names as own_names
-from ..metrics.registry import group_of
-from ..plan import planner
+from ..metrics.registry import at_threshold, group_of
 from ..report.tables import any_title, by_title
 from ..schemas.errors import OptionError, unknown
 from ..schemas.options import Options
@@ -24,7 +24,7 @@ from ..scorecard.lookup import KEYS, SHORT
 #
 # ::
 #
-#     gate       = metric [ "." statistic ] [ filter ] operator bound [ "surely" ]
+#     gate       = metric [ "." statistic ] [ filter ] operator bound [ "surely" | "always" ]
 #     filter     = "[" condition { "," condition } "]"
 #     condition  = name "=" ( value | "*" )
 #     operator   = ">=" | "<=" | ">" | "<" | "=="
@@ -34,11 +34,13 @@ from ..scorecard.lookup import KEYS, SHORT
 # means every value, each of which has to pass; ``* spread`` of a slice means by how much the
 # number differs between its values, less what equal groups would show. With ``surely`` the low end
 # of the number's interval has to reach the bound, or the high end for ``<`` and ``<=``; with a
-# baseline it is the interval of the difference, over resamples that both runs share.
+# baseline it is the interval of the difference, over resamples that both runs share. With
+# ``always`` it is the confidence sequence over all nights of a job, which holds at every look.
 
 EACH = "*"
 SPREAD = "* spread"
 """Value of a slice in gates on the difference between its groups, less that of equal groups."""
+SURELY, ALWAYS = "surely", "always"
 COVERAGE = "coverage"
 """Name in gates for the share of rows that could be scored: the minimum over metrics, or with
 ``metric=NAME`` that of one.
@@ -55,7 +57,7 @@ _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _BOUND = re.compile(
     rf"\s*(?P<operator>>=|<=|==|>|<)\s*(?:(?P<number>{_NUMBER})|(?P<baseline>baseline)"
     rf"(?:\s*(?P<sign>[-+*])\s*(?P<by>(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?))?)"
-    r"(?P<surely>\s+surely)?\s*",
+    r"(?:\s+(?P<how>surely|always))?\s*",
     re.IGNORECASE,
 )
 _SIGNS: dict[str, Callable[[float, float], float]] = {
@@ -81,7 +83,8 @@ class Gate(msgspec.Struct, frozen=True):
         number: the bound, or the change to the baseline.
         sign: operator of the change to the baseline, ``+ - *``; empty without a baseline.
         quoted: names whose value was quoted: a star or null in them is literal.
-        surely: whether the interval has to pass, not only the number.
+        how: empty if the number has to pass; ``surely`` for its interval, ``always`` for its
+            confidence sequence.
         fails: whether the run fails if the condition is true, instead of false.
     """
 
@@ -92,13 +95,23 @@ class Gate(msgspec.Struct, frozen=True):
     number: float
     sign: str = ""
     quoted: tuple[str, ...] = ()
-    surely: bool = False
+    how: str = ""
     fails: bool = False
 
     @property
     def title(self) -> str:
         """Name in verdicts."""
         return f"fail if {self.text}" if self.fails else self.text
+
+    @property
+    def surely(self) -> bool:
+        """True if the interval has to pass, not only the number."""
+        return self.how == SURELY
+
+    @property
+    def always(self) -> bool:
+        """True if the confidence sequence over all nights has to pass."""
+        return self.how == ALWAYS
 
     @property
     def needs_baseline(self) -> bool:
@@ -108,7 +121,7 @@ class Gate(msgspec.Struct, frozen=True):
     def written_bound(self) -> str:
         """Operator and bound as text."""
         bound = f"baseline {self.sign} {self.number:g}" if self.sign else f"{self.number:g}"
-        return f"{self.operator} {bound}{' surely' if self.surely else ''}"
+        return f"{self.operator} {bound}{self.how and ' '}{self.how}"
 
     @property
     def margin(self) -> float:
@@ -121,12 +134,12 @@ class Gate(msgspec.Struct, frozen=True):
 
     @property
     def lower_bounded(self) -> bool:
-        """Whether values above the bound pass."""
+        """True if values above the bound pass."""
         return self.operator in (">", ">=")
 
     @property
     def on_spread(self) -> bool:
-        """Whether the gate is on the difference between the groups of a slice."""
+        """True if the gate is on the difference between the groups of a slice."""
         return any(value == SPREAD and name not in self.quoted for name, value in self.conditions)
 
     def stars(self, name: str) -> bool:
@@ -172,10 +185,13 @@ def parse_gate(text: str, *, fails: bool = False) -> Gate:
         place, open_ = match.end(), match["end"] == ","
     bound = _BOUND.fullmatch(text, place)
     if bound is None:
+        percent = re.search(rf"({_NUMBER})\s*%", text[place:])
         raise _unreadable(
             text,
             place,
-            "expected >=, <=, >, < or ==, then a number or baseline, such as"
+            f"write the percentage as a number, {float(percent[1]) / 100:g}"
+            if percent
+            else "expected >=, <=, >, < or ==, then a number or baseline, such as"
             " >= 0.42 or >= baseline - 0.01",
         )
     twice = [name for name, _ in conditions if sum(name == other for other, _ in conditions) > 1]
@@ -201,10 +217,10 @@ def parse_gate(text: str, *, fails: bool = False) -> Gate:
         by,
         sign,
         tuple(quoted),
-        bound["surely"] is not None,
+        (bound["how"] or "").lower(),
         fails,
     )
-    if gate.surely:
+    if gate.how:
         _can_be_sure(gate)
     return gate
 
@@ -213,16 +229,16 @@ def _can_be_sure(gate: Gate) -> None:
     """Refuse a gate that no interval answers."""
     why = ""
     if gate.operator == "==":
-        why = "no number is surely equal to another: write >= and <= with a margin"
+        why = f"no number is {gate.how} equal to another: write >= and <= with a margin"
     elif gate.sign == "*":
         why = (
             "the interval is one of the difference to the baseline, not of a share of it: write"
-            " baseline - 0.01 surely"
+            f" baseline - 0.01 {gate.how}"
         )
     elif gate.on_spread:
         why = "the spread between groups has no interval, but what equal groups show is taken off"
     elif gate.metric.casefold() == COVERAGE:
-        why = f"{COVERAGE} is a count of this run's rows, without an interval: omit surely"
+        why = f"{COVERAGE} is a count of this run's rows, without an interval: omit {gate.how}"
     if why:
         raise OptionError(f"gate {gate.text!r}: {why}.", code="gate_unfit")
 
@@ -250,6 +266,8 @@ def refuse_unknown(gates: Sequence[Gate], plan: planner.Plan, own: Sequence[str]
     """
     if metrics.is_open(plan.task):
         return
+    _refuse_thresholds(gates, [plan.task], plan.dialect.name)
+    _refuse_ranges(gates, plan)
     for gate in gates:
         known_name = gate.metric.casefold() == COVERAGE or any_title(gate.metric)
         known_name |= any(group_of(task, gate.metric) for task in tasks.NAMES) and gate.on_spread
@@ -258,6 +276,40 @@ def refuse_unknown(gates: Sequence[Gate], plan: planner.Plan, own: Sequence[str]
             known |= {*own, *(metric.name for metric in plan.metrics)}
             if gate.metric.partition(".")[0] not in known:
                 raise unknown("metric", gate.metric, known, before=f"gate {gate.text!r}: ")
+
+
+def _refuse_ranges(gates: Sequence[Gate], plan: planner.Plan) -> None:
+    """Refuse bounds that no value of the metric can have."""
+    ranges = {one.name.casefold(): (one.name, *one.range) for one in plan.metrics}
+    for gate in gates:
+        name, low, high = ranges.get(gate.metric.casefold(), ("", -math.inf, math.inf))
+        if gate.sign or low <= gate.number <= high:
+            continue
+        limit = f"at most {high:g}" if gate.number > high else f"at least {low:g}"
+        percent = f" For {gate.number:g} % write {gate.number / 100:g}."
+        raise OptionError(
+            f"gate {gate.text!r}: {name} is {limit}.{percent * (high == 1 < gate.number <= 100)}",
+            code="too_high" if gate.number > high else "too_low",
+            value=gate.number,
+        )
+
+
+def _refuse_thresholds(gates: Sequence[Gate], of: Sequence[str], dialect: str) -> None:
+    """Refuse names with an IoU threshold, such as mAP50, that are no title of these tasks."""
+    for gate in gates:
+        rated = next((one for task in of if (one := at_threshold(task, gate.metric))), None)
+        if rated is None or any(
+            by_title(task, dialect, gate.metric, set(), metrics.names(task)) for task in of
+        ):
+            continue
+        conditions = [f"{name}={value}" for name, value in gate.conditions]
+        written = f"{rated[0]}[{', '.join((f'iou={rated[1]:g}', *conditions))}]"
+        raise OptionError(
+            f"gate {gate.text!r}: the IoU threshold is a condition here: write {written}"
+            f" {gate.written_bound}.",
+            code="unknown_name",
+            value=gate.metric,
+        )
 
 
 def _bare(text: str) -> str:
@@ -307,6 +359,7 @@ def check_gates(gates: Sequence[Gate], options: Options) -> None:
                     before=f"gate {gate.text!r}: ",
                     after=f" A slice is asked for with {option('by', [*options.by, name])}.",
                 )
+    _refuse_thresholds(gates, _tasks(options), options.dialect)
     if options.metrics is None and options.task is None:
         return
     own_metrics = own_names(options.metrics or ())
@@ -400,6 +453,6 @@ def _makes(plan: planner.Plan, gate: Gate) -> bool:
         return True
     meant = plan.dialect.own_names.get(gate.metric, gate.metric)
     return metrics.has(plan.task, meant) and any(
-        metrics.meant(plan.task, one).name in made
+        metrics.metric_of(plan.task, one).name in made
         for one in metrics.members(plan.task, meant, plan.options)
     )

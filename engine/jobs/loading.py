@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import hashlib
 import os
 import re
 import tomllib
@@ -17,7 +18,8 @@ import msgspec
 from ..schemas.errors import OptionError, ReadError, unknown
 from ..schemas.job import SHARED, Job, JobInputs, JobOutputs, JobReport
 from ..schemas.option_values import make_options, path_of, read_stop_words
-from ..schemas.options import FIELDS, Options, meant
+from ..schemas.options import FIELDS, Options, known_elsewhere
+from ..schemas.wording import in_python
 from .gates import Gate, check_gates, parse_gates
 from .verdicts import refuse_workers, with_intervals
 
@@ -155,7 +157,9 @@ def for_records(
 
 LAST = "last"
 RUN_ID = "run_id"
-_HOW = tuple(name for name in ("threads", "memory_limit", "scratch") if name in FIELDS)
+_HOW = tuple(
+    name for name in ("threads", "memory_limit", "scratch", "client_reads") if name in FIELDS
+)
 """Options that change no number."""
 _TABLES: dict[str, tuple[str, ...]] = {
     "": Job.__struct_fields__,
@@ -176,6 +180,8 @@ class LoadedJob(msgspec.Struct, frozen=True):
             (:func:`evalengine.jobs.loading.for_records`).
         earlier: glob of folders of this job's results: ``outputs.folder`` with a star for every
             variable.
+        origin: hash of what gates with ``always`` are about: model, tables as written, options.
+        moving: whether the folder of the baseline contains a variable.
     """
 
     job: Job
@@ -184,6 +190,8 @@ class LoadedJob(msgspec.Struct, frozen=True):
     gates: tuple[Gate, ...]
     variables: dict[str, str]
     earlier: str
+    origin: str = ""
+    moving: bool = False
 
     @property
     def deciding(self) -> Options:
@@ -215,7 +223,8 @@ def load_job(path: str | Path, changes: Mapping[str, str] | None = None) -> Load
     try:
         return _loaded(raw, path, dict(changes or {}))
     except OptionError as error:
-        raise OptionError(f"{path}: {error.said}", code=error.code, **error.facts) from None
+        said = in_python(error.said)  # keys of the file have the names of Python
+        raise OptionError(f"{path}: {said}", code=error.code, **error.facts) from None
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -281,7 +290,18 @@ def _loaded(raw: dict[str, Any], path: Path, changes: dict[str, str]) -> LoadedJ
     settled = msgspec.structs.replace(job.outputs, folder=folder)
     gates = parse_gates(job.gates, job.fail_if)
     _check_combinations(job, gates)
+    _check_nights(job, gates, raw["inputs"]["predictions"], tuple(given))
     check_gates(gates, options)
+    free = (*_HOW, "intervals", "draws", "seed", "method", "metrics")
+    same = msgspec.structs.replace(options, **dict.fromkeys(free, None), by=())
+    changed = [  # not the others: a release may add some
+        (key, value)
+        for key in sorted(FIELDS)
+        if (value := getattr(same, key)) != getattr(_DEFAULTS, key)
+    ]
+    written = [raw["inputs"].get(table) for table in _SIDES]
+    compared = raw.get("baseline") if _followed(gates) else None
+    origin = [name, job.model, repr(changed), written, compared]
     options = with_intervals(options, gates)
     secret: set[str] = set()
     in_texts(raw.get("inputs", {}).get("storage_options"), _expander(given, None, secret))
@@ -294,6 +314,8 @@ def _loaded(raw: dict[str, Any], path: Path, changes: dict[str, str]) -> LoadedJ
         earlier=expanded(
             glob.escape(template), lambda key: glob.escape(name) if key == "job" else "*", ()
         ),
+        moving=raw.get("baseline") != job.baseline,
+        origin=hashlib.sha256(msgspec.json.encode(origin)).hexdigest()[:16],
     )
 
 
@@ -317,6 +339,13 @@ def _check_combinations(job: Job, gates: tuple[Gate, ...]) -> None:
             code="option_missing",
             option="baseline",
         )
+    if job.false_alarms is not None and not any(gate.fails and gate.how for gate in gates):
+        raise OptionError(
+            "false_alarms is shared by conditions of fail_if that end in surely or always, and"
+            " there is none.",
+            code="option_unread",
+            option="false_alarms",
+        )
     for key in ("first", "last", "required"):
         if getattr(inputs, key) is not None and inputs.partition is None:
             raise OptionError(
@@ -324,9 +353,11 @@ def _check_combinations(job: Job, gates: tuple[Gate, ...]) -> None:
                 code="option_unread",
                 option=f"inputs.{key}",
             )
-    if job.address is not None and job.executor != "dask":
+    if job.address is not None and job.executor not in ("dask", "ray"):
         raise OptionError(
-            'address: only executor = "dask" has one.', code="option_unread", option="address"
+            'address: only executor = "dask" and executor = "ray" have one.',
+            code="option_unread",
+            option="address",
         )
     if job.executor not in (None, "threads") and inputs.partition is not None:
         raise OptionError(
@@ -334,6 +365,47 @@ def _check_combinations(job: Job, gates: tuple[Gate, ...]) -> None:
             f" {job.executor!r} or inputs.partition.",
             code="options_conflict",
             options=["executor", "inputs.partition"],
+        )
+
+
+_DEFAULTS = Options()
+_SIDES = ("predictions", "ground_truths", "datums", "partition")
+
+
+def _followed(gates: tuple[Gate, ...]) -> list[Gate]:
+    """Return the gates that compare all nights with a baseline."""
+    return [gate for gate in gates if gate.always and gate.needs_baseline]
+
+
+def _check_nights(
+    job: Job, gates: tuple[Gate, ...], predictions: Any, variables: tuple[str, ...]
+) -> None:
+    """Refuse gates with ``always`` whose nights cannot be told apart, or whose model is unknown."""
+    watching = next((gate for gate in gates if gate.always), None)
+    if watching is None:
+        return
+    if job.model is None:
+        raise OptionError(
+            f"gate {watching.text!r} adds up nights of one model: name it, such as model ="
+            ' "{env.MODEL}"; with another model the gate starts anew.',
+            code="option_missing",
+            option="model",
+        )
+    moving = _followed(gates)
+    if job.baseline == LAST and moving:
+        raise OptionError(
+            f'gate {moving[0].text!r} is about one baseline, and baseline = "last" is another'
+            ' every night: name a folder, such as baseline = "runs/release".',
+            code="gate_unfit",
+        )
+    texts = [predictions] if isinstance(predictions, str) else predictions
+    used = {found[1] for text in texts for found in _FOUND.finditer(text)}
+    if job.inputs.partition is None and not used & {*variables} - {"job"}:
+        raise OptionError(
+            f"gate {watching.text!r} distinguishes nights by the paths of their tables: write a"
+            " variable, such as {date}, into inputs.predictions.",
+            code="option_missing",
+            option="inputs.predictions",
         )
 
 
@@ -347,7 +419,9 @@ def _check_keys(raw: Mapping[str, Any]) -> None:
         for key in found:
             if key not in known:
                 kind = f"key of [{table}]" if table else "key of a job"
-                said = meant(key) if table == "options" else None
+                said = known_elsewhere(key) if table in ("", "options") else None
+                if said and not table:
+                    said = f"{said} Write it in [options]."
                 said = said or unknown(kind, key, known).said
                 raise OptionError(said, code="unknown_name", value=key)
 

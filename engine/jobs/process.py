@@ -25,11 +25,12 @@ import msgspec
 
 from .._version import __version__
 from ..atomic import name_within, try_lock, written
-from ..schemas.errors import EvalengineError, OptionError
+from ..schemas.errors import EvalengineError, OptionError, not_installed
 from ..schemas.job import JobOutputs
+from ..schemas.results import FAILED, SKIPPED
 from ..scorecard.storage import real_folder
 from .sources import JobTables, without_secrets
-from .verdicts import FAILED, SKIPPED, Verdict
+from .verdicts import Verdict
 
 # Lock for one run per folder of results, released if its owner dies.
 #
@@ -107,14 +108,14 @@ def _of_writers(path: str, flags: int) -> int:
     writers = 0 if parent & stat.S_ISVTX else parent & 0o022
     mode = 0o600 | writers | writers << 1
     opened = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), mode)
-    told = os.fstat(opened)
-    if hasattr(os, "geteuid") and told.st_uid == os.geteuid() and told.st_mode & ~mode & 0o777:
-        os.fchmod(opened, told.st_mode & mode)  # one of an earlier version
+    status = os.fstat(opened)
+    if hasattr(os, "geteuid") and status.st_uid == os.geteuid() and status.st_mode & ~mode & 0o777:
+        os.fchmod(opened, status.st_mode & mode)  # one of an earlier version
     return opened
 
 
 def _acquire(file: RawIOBase, folder: Path, wait: float, tell: Callable[[str], None]) -> None:
-    end, told = time.monotonic() + wait, False
+    end, waiting = time.monotonic() + wait, False
     while not try_lock(file):
         holder, said = _holder(file), f"another run is writing {folder}"
         if holder is not None:  # None between its lock and its name
@@ -128,9 +129,9 @@ def _acquire(file: RawIOBase, folder: Path, wait: float, tell: Callable[[str], N
                 " wait with --wait SECONDS, or give the jobs different folders.",
                 code="locked",
             )
-        if not told:
+        if not waiting:
             tell(f"waiting: {said}")
-            told = True
+            waiting = True
         time.sleep(min(_POLL, max(0.0, end - time.monotonic())))
 
 
@@ -464,8 +465,8 @@ def _poster(url: str, key: str | None) -> Send:
         import httpx
     except ImportError:
         raise OptionError(
-            "outputs.lineage is a URL, which needs httpx: pip install 'evalengine[judge]', or"
-            " write to a file."
+            f"outputs.lineage is a URL, which needs {not_installed('httpx', 'judge')}, or write to"
+            " a file."
         ) from None
     headers = {"Content-Type": "application/json"}
     if key:

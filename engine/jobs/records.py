@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import json
+import os
 import secrets
 import time
 from collections.abc import Callable, Mapping
@@ -16,21 +17,13 @@ import msgspec
 import polars as pl
 
 from ..atomic import sync, whole_file, written
-from ..schemas.errors import OptionError, ResultError, WriteError
-from ..schemas.results import METRICS
+from ..schemas.errors import OptionError, ResultError, WriteError, not_installed
+from ..schemas.results import METRICS, PASSED
 from ..scorecard.card import Scorecard, load
 from ..scorecard.storage import write_into
+from ..statistics.sequences import Night, without_repeats
 from .loading import LAST, LoadedJob
-from .verdicts import (
-    PASSED,
-    Numbers,
-    Verdict,
-    can_be_compared,
-    hold,
-    keeping,
-    needing_margins,
-    unkept,
-)
+from .verdicts import Numbers, Verdict, can_be_compared, hold, keeping, needing_margins, unkept
 
 # Files of a run's folder in addition to the scorecard, and lookup of earlier runs.
 #
@@ -40,6 +33,8 @@ from .verdicts import (
 SUCCESS = "_SUCCESS"
 JOB_FILE = "job.json"
 BASELINE_FILE = "baseline.parquet"
+NIGHTS_FILE = "nights.json"
+"""Observations of gates with ``always``: of this run and of all earlier ones."""
 BASELINE_FOLDER = "baseline"
 """Subfolder for the baseline's result, if gates need the interval of the difference."""
 
@@ -134,27 +129,24 @@ def last_partitions(pattern: str, job: str, run_id: str) -> tuple[list[str], str
         if (success := read_success(Path(name))) and success.job == job and success.run_id != run_id
     ]
     finished, folder = max(found, default=("", ""))
-    try:
-        told = msgspec.json.decode((Path(folder) / JOB_FILE).read_bytes(), type=_Partitions)
-    except (OSError, msgspec.DecodeError, RecursionError):
-        return [], finished
-    return told.partitions, finished
+    return recorded(Path(folder)).partitions, finished
 
 
-def recorded(folder: Path) -> list[Verdict]:
-    """Return the verdicts in a run's ``job.json``; empty if they cannot be read."""
-    try:
-        return msgspec.json.decode((folder / JOB_FILE).read_bytes(), type=_Gates).gates
-    except (OSError, msgspec.DecodeError, RecursionError):
-        return []
+class Recorded(msgspec.Struct):
+    """Verdicts in ``job.json``, the budget that they share, and what was scored."""
 
-
-class _Gates(msgspec.Struct):
     gates: list[Verdict] = []
-
-
-class _Partitions(msgspec.Struct):
+    false_alarms: float | None = None
+    variables: dict[str, str] = {}
     partitions: list[str] = []
+
+
+def recorded(folder: Path) -> Recorded:
+    """Return the record of a run in its ``job.json``; empty if it cannot be read."""
+    try:
+        return msgspec.json.decode((folder / JOB_FILE).read_bytes(), type=Recorded)
+    except (OSError, msgspec.DecodeError, RecursionError):
+        return Recorded()
 
 
 def write_records(
@@ -163,12 +155,14 @@ def write_records(
     baseline: pl.DataFrame | None,
     success: Success,
     kept: Scorecard | None = None,
+    nights: Nights | None = None,
 ) -> None:
     """Complete a folder with a scorecard; all is synced to disk on return, ``_SUCCESS`` last.
 
     Args:
         details: of ``job.json``.
         kept: the baseline, if its tallies are needed again.
+        nights: observations of gates with ``always``, if there are any.
     """
     (folder / JOB_FILE).write_bytes(_text(details))
     sync(folder / JOB_FILE)
@@ -177,8 +171,109 @@ def write_records(
         sync(folder / BASELINE_FILE)
     if kept is not None:
         write_into(kept, folder / BASELINE_FOLDER)
+    if nights is not None:
+        write_nights(folder, nights)
     sync(folder)
     replace_success(folder, success)
+
+
+class Nights(msgspec.Struct, frozen=True):
+    """Observations of gates with ``always``.
+
+    Attributes:
+        origin: hash of what the numbers are about: model, data set, baseline and options.
+        seen: gate and row -> name of a night -> observation.
+        shares: see :class:`Watch`.
+        read: id of a run -> time of change, in ns, of its file, which is included here or has
+            another origin.
+    """
+
+    origin: str
+    seen: dict[str, dict[str, Night]] = {}
+    shares: dict[str, dict[str, float]] = {}
+    read: dict[str, int] = {}
+
+
+def earlier_nights(pattern: str, job: str, origin: str) -> tuple[Nights, int]:
+    """Return the observations of all finished runs of a job; the latest of each night.
+
+    Reads the newest file, and those that it does not include.
+
+    Args:
+        origin: runs with another one are skipped.
+
+    Returns:
+        the observations, and the number of runs that were skipped for the first time.
+    """
+    skipped = 0
+    merged = Nights(origin)
+    for changed, run_id, file in _night_files(pattern, job):
+        if merged.read.get(run_id) == changed:
+            continue
+        try:
+            nights = msgspec.json.decode(file.read_bytes(), type=Nights)
+        except (OSError, msgspec.DecodeError, RecursionError):
+            continue
+        merged.read[run_id] = changed
+        if nights.origin != origin:
+            skipped += 1
+            continue
+        for other, time_ns in nights.read.items():
+            merged.read[other] = max(time_ns, merged.read.get(other, 0))
+        for gate, shares in nights.shares.items():
+            merged.shares.setdefault(gate, {}).update(shares)
+        for key, by_name in nights.seen.items():
+            latest = merged.seen.setdefault(key, {})
+            for night, one in by_name.items():
+                if night not in latest or latest[night].finished < one.finished:
+                    latest[night] = one
+    for key, by_name in merged.seen.items():
+        merged.seen[key] = without_repeats(by_name)
+    return merged, skipped
+
+
+def _night_files(pattern: str, job: str) -> list[tuple[int, str, Path]]:
+    """Time of change, run id and path of the observations of all finished runs, newest first."""
+    files = []
+    for name in glob.glob(pattern):
+        success, file = read_success(Path(name)), Path(name) / NIGHTS_FILE
+        if success is not None and success.job == job and file.is_file():
+            files.append((file.stat().st_mtime_ns, success.run_id, file))
+    return sorted(files, reverse=True)
+
+
+def write_nights(folder: Path, nights: Nights) -> None:
+    """Write observations into the folder of a run, in one step."""
+    with whole_file(
+        folder / NIGHTS_FILE, lasting=True, draft=folder / f"{NIGHTS_FILE}.new"
+    ) as file:
+        file.write(msgspec.json.encode(nights))
+
+
+def shorten_nights(pattern: str, job: str, read: Mapping[str, int]) -> None:
+    """Reduce observations in the folders of earlier runs to those that each run made itself.
+
+    The two newest files keep those of all nights, so that either folder may be deleted. Stops at
+    the first file that is short already.
+
+    Args:
+        read: see :class:`Nights`; only files that the newest one includes are changed.
+    """
+    for changed, run_id, file in _night_files(pattern, job)[2:]:
+        try:
+            nights = msgspec.json.decode(file.read_bytes(), type=Nights)
+            if read.get(run_id) != changed or not nights.read:
+                return
+            every = [night for by_name in nights.seen.values() for night in by_name.values()]
+            last = max((night.finished for night in every), default="")
+            own = {
+                key: {name: night for name, night in by_name.items() if night.finished == last}
+                for key, by_name in nights.seen.items()
+            }
+            write_nights(file.parent, msgspec.structs.replace(nights, seen=own, read={}))
+            os.utime(file, ns=(changed, changed))
+        except (OSError, WriteError, msgspec.DecodeError, RecursionError):
+            return  # larger than it need be
 
 
 def replace_success(folder: Path, success: Success) -> None:
@@ -187,8 +282,8 @@ def replace_success(folder: Path, success: Success) -> None:
         file.write(_text(success))
 
 
-def _text(told: Any) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(told), indent=2) + b"\n"
+def _text(record: Any) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
 
 
 # History of metrics over time: a folder of Parquet files, or a Delta table.
@@ -344,8 +439,7 @@ def _deltalake() -> Any:
         import deltalake.exceptions
     except ImportError:
         raise OptionError(
-            'outputs.history_format = "delta" needs deltalake, which is not installed: pip install'
-            " 'evalengine[delta]'.",
+            f'outputs.history_format = "delta" needs {not_installed("deltalake", "delta")}.',
             code="package_missing",
             package="deltalake",
         ) from None

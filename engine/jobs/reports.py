@@ -12,14 +12,18 @@ from xml.etree import ElementTree as ET
 import polars as pl
 
 from ..atomic import whole_file, written
-from ..report.page import Gate
+from ..report.page import Gate, write_page
 from ..report.text import as_text, markdown, plain, table_of
-from ..reporting import make_report
-from ..schemas.errors import ResultError
+from ..report.trend import as_page
+from ..reporting import check_report, make_report
+from ..schemas.errors import OptionError, ResultError
 from ..schemas.options import Options
+from ..schemas.results import FAILED, SKIPPED
+from ..schemas.wording import option
 from ..scorecard.card import Scorecard, load
+from .history import is_history, trends
 from .records import read_success, recorded
-from .verdicts import FAILED, SKIPPED, Verdict
+from .verdicts import Verdict
 
 # Verdicts for people: one line on all gates, and a table that begins with those that failed.
 
@@ -233,13 +237,19 @@ def report(
     verdicts: Sequence[Verdict] | None = None,
     options: Options | None = None,
     progress: Callable[[str], None] | bool | None = None,
+    warn: Callable[[str], None] | None = None,
 ) -> Path:
-    """Write one HTML file about a run: verdict, numbers, labels, curves, slices, errors, examples.
+    """Write one HTML file about a run, or about runs over time.
+
+    A run: verdict, numbers, labels, curves, slices, errors, examples. A folder of runs, a job file
+    or a job's history: every number by night with its interval, gates, changes, and links to the
+    pages of the runs.
 
     It needs no network and no server, is at most two megabytes, and is readable without scripts.
 
     Args:
-        run: a :class:`evalengine.Scorecard`, or the folder of a saved one.
+        run: a :class:`evalengine.Scorecard`, or the folder of a saved one; or a folder of such
+            folders, a job file, or the folder of a job's history.
         path: the file, ending in .html; an existing one is replaced.
         baseline: an earlier run, as ``run``; by default that of the job that made the run.
         title: of the page; by default the run's folder or job.
@@ -247,13 +257,15 @@ def report(
         verdicts: on gates; by default those of the job that made the run.
         options: level, draws and seed of the comparison with the baseline.
         progress: called with the name of each step.
+        warn: called with a sentence on each run over time that could not be read; the page has
+            them in any case.
 
     Returns:
         the file.
 
     Raises:
         InputError: the baseline was scored by other rules.
-        OptionError: the file does not end in .html.
+        OptionError: the file does not end in .html, or the run is neither scorecard nor path.
         ResultError: a folder contains no result.
         WriteError: the disk refused.
 
@@ -261,11 +273,13 @@ def report(
         >>> import evalengine as ee
         >>> ee.report("runs/tuesday", "report.html", baseline="runs/monday")  # doctest: +SKIP
     """
+    if not isinstance(run, Scorecard) and is_history(run):
+        return _trends(Path(run), path, title, baseline, images, warn)
     card = scored_in(run)
     folder = card.folder
     success = None if folder is None else read_success(folder)
     if folder is not None and verdicts is None:
-        verdicts = recorded(folder)
+        verdicts = recorded(folder).gates
     name = "baseline" if baseline is None or isinstance(baseline, Scorecard) else str(baseline)
     earlier = None if baseline is None else scored_in(baseline)
     if earlier is None and success is not None and success.baseline_folder is not None:
@@ -288,6 +302,32 @@ def report(
     )
 
 
+def _trends(
+    source: Path,
+    path: str | Path,
+    title: str,
+    baseline: Any,
+    images: str | Path | None,
+    warn: Callable[[str], None] | None,
+) -> Path:
+    """Write the page about runs over time."""
+    for name, given in (("baseline", baseline), ("images", images)):
+        if given is not None:
+            raise OptionError(
+                f"{source} has several runs: {option(name, given)} is for the report of one.",
+                code="options_conflict",
+                options=[name],
+            )
+    check_report(path)
+    found, unread = trends(source, Path(path))
+    if warn is not None:
+        for said in unread:
+            warn(said)
+    if not title:
+        title = found[0].title if len(found) == 1 else source.resolve().name
+    return write_page(as_page(found, title, unread), path)
+
+
 def gate_lines(verdicts: Sequence[Verdict]) -> list[Gate]:
     """Verdicts as the report shows them, failed ones first."""
     return [Gate(one.status, named(one), sentence(one)) for one in ordered(verdicts)]
@@ -297,11 +337,19 @@ def scored_in(run: Any) -> Scorecard:
     """Return a scorecard, or the saved one in a folder.
 
     Raises:
+        OptionError: neither a scorecard nor a path.
         ResultError: there is none, or it is a comparison.
     """
     if isinstance(run, Scorecard):
         return run
-    result = load(run)
+    if not isinstance(run, (str, os.PathLike)):
+        raise OptionError(
+            f"a report is about a scorecard or the folder of one, not {type(run).__name__}: score"
+            " the table first, with evalengine.score.",
+            code="wrong_type",
+            option="run",
+        )
+    result = load(os.fspath(run))
     if not isinstance(result, Scorecard):
         raise ResultError(f"{run} is a comparison: give its two runs, the earlier as the baseline.")
     return result

@@ -22,12 +22,15 @@ import polars as pl
 from .. import run
 from .._version import __version__
 from ..atomic import fresh_name, is_abandoned, mend, name_within, refuse, swap, written
+from ..comparing import note_changes
+from ..evaluation import planner
+from ..evaluation.summary import Tallied
 from ..ingest.opening import Tables
-from ..plan import planner
 from ..progress import reminded
 from ..reporting import make_report
 from ..schemas.errors import ChangedError, EvalengineError, InputError, OptionError
 from ..schemas.options import Options
+from ..schemas.results import FAILED, PASSED, UNJUDGED
 from ..scorecard.card import Scorecard, load
 from ..scorecard.storage import REPORT_FILE, check_target, real_folder, write_into
 from .gates import refuse_unknown
@@ -49,22 +52,27 @@ from .process import (
 )
 from .records import (
     Baseline,
+    Nights,
     Success,
     append_history,
     baseline_of,
     check_history,
+    earlier_nights,
     finished_as,
     history_rows,
     last_partitions,
     read_success,
     recorded,
     replace_success,
+    shorten_nights,
+    write_nights,
     write_records,
 )
 from .reports import gate_lines
 from .sources import OPTIONS, File, JobTables, Part, find_inputs, in_window, listed, score_parts
 from .verdicts import (
     Verdict,
+    Watch,
     compare_with,
     failed,
     judge_gates,
@@ -72,6 +80,7 @@ from .verdicts import (
     means_differ_in_datums,
     needing_margins,
     numbers_of,
+    watch_of,
 )
 
 # The partitions of a job as parts, whose tallies are kept between nights.
@@ -85,7 +94,8 @@ def parts_of(loaded: LoadedJob, found: JobTables, *, again: bool) -> list[Part]:
     """Return the partitions of a job, in order.
 
     A tally's key covers its dependencies: the partition's and the shared files, options except
-    threads, and the version. Any other change makes another key and file.
+    threads, the files that define own metrics, and the version. Any other change makes another key
+    and file.
 
     Args:
         found: its inputs, with partitions.
@@ -95,9 +105,10 @@ def parts_of(loaded: LoadedJob, found: JobTables, *, again: bool) -> list[Part]:
     own = name_within(quote(loaded.job.name, safe=""), _LONGEST)
     folder = Path(loaded.beside(outputs.tallies or f"{FOLDER}/{own}"))
     options = repr(loaded.deciding)
+    functions = _digests(loaded)
     parts = []
     for value in found.partitions:
-        depends = [__version__, options, found.key_of(value)]
+        depends = [__version__, options, found.key_of(value), *functions]
         key = hashlib.sha256(msgspec.json.encode(depends)).hexdigest()[:16]
         part = Part(
             name=value,
@@ -112,6 +123,11 @@ def parts_of(loaded: LoadedJob, found: JobTables, *, again: bool) -> list[Part]:
                 part.tally.unlink()
         parts.append(part)
     return parts
+
+
+def _digests(loaded: LoadedJob) -> list[str]:
+    """Digests of the files that define the job's own metrics."""
+    return [own.digest for own in run.split_metrics(loaded.options)[1]]
 
 
 def describe_lost(loaded: LoadedJob, found: JobTables, run_id: str) -> str | None:
@@ -209,6 +225,7 @@ def planned(loaded: LoadedJob) -> JobPlan:
     files = [[role, file.name, *file.digests] for role, own in found.files.items() for file in own]
     # Threads are not in it: they change no number.
     key = [__version__, loaded.job.name, repr(loaded.deciding), found.partitions, files]
+    key += _digests(loaded)
     run_id = hashlib.sha256(msgspec.json.encode(key)).hexdigest()[:16]
     shown = filled(outputs.folder, {RUN_ID: run_id})
     return JobPlan(loaded, found, run_id, Path(loaded.beside(shown)), shown)
@@ -231,7 +248,6 @@ def planned_again(plan: JobPlan) -> JobPlan:
     return now
 
 
-PASSED, FAILED, UNJUDGED = "passed", "failed", "unjudged"
 STRICT = "strict"
 """Name of verdicts on warnings."""
 
@@ -356,15 +372,18 @@ def _again(plan: JobPlan, tell: Tell, lineage: Lineage) -> JobResult:
     assert success is not None
     tell("finished before; no work to do", finished=success.finished)
     card = load(plan.folder)
-    verdicts = _before(plan, success)
+    verdicts, watch = _before(plan, success), None
     if verdicts is None:
         baseline = baseline_of(
             plan.loaded, plan.folder, plan.run_id, success, partial(tell, level=WARNING)
         )
-        verdicts = _verdicts(plan, card, baseline)
+        watch = _watch(plan, card, baseline, tell)
+        verdicts = _verdicts(plan, card, baseline, watch)
     verdicts += _warned(plan, card)
     status = _status(verdicts)
     with deferred_signals():
+        if watch is not None:
+            write_nights(plan.folder, _nights(plan, baseline, watch))
         if not (plan.folder / REPORT_FILE).is_file():
             _report(plan, card, Baseline(), verdicts, plan.folder, tell)
         if status != success.gates:
@@ -382,13 +401,60 @@ def _again(plan: JobPlan, tell: Tell, lineage: Lineage) -> JobResult:
 def _before(plan: JobPlan, success: Success) -> list[Verdict] | None:
     """Return the recorded verdicts of a run if they would be the same again, otherwise None."""
     gates = plan.loaded.gates
-    if not needing_margins(gates) or success.baseline != plan.loaded.job.baseline:
+    kept = needing_margins(gates) or any(gate.always for gate in gates)
+    if not kept or success.baseline != plan.loaded.job.baseline:
         return None
-    found = [one for one in recorded(plan.folder) if one.gate != STRICT]
+    if recorded(plan.folder).false_alarms != plan.loaded.job.false_alarms:
+        return None
+    found = [one for one in recorded(plan.folder).gates if one.gate != STRICT]
     return found if {one.gate for one in found} == {gate.title for gate in gates} else None
 
 
-def _verdicts(plan: JobPlan, card: Scorecard, baseline: Baseline) -> list[Verdict]:
+def _watch(
+    plan: JobPlan,
+    card: Scorecard,
+    baseline: Baseline,
+    tell: Tell,
+    parts: Mapping[str, Tallied] | None = None,
+) -> Watch | None:
+    """Return the nights of this run and of earlier ones, if gates need them.
+
+    Args:
+        parts: tallies of the run's partitions, each of which is a night.
+    """
+    loaded = plan.loaded
+    tables = loaded.job.inputs.predictions
+    night = tables if isinstance(tables, str) else " ".join(tables)
+    watch = watch_of(loaded.gates, card, baseline.card, night, parts)
+    if watch is None:
+        return None
+    watch.finished = _now()
+    pattern = loaded.matching(loaded.earlier)
+    earlier, skipped = earlier_nights(pattern, loaded.job.name, _origin(plan, baseline))
+    watch.shares, watch.read = earlier.shares, earlier.read
+    if skipped:
+        why = "another model, path, option or baseline"
+        tell(f"earlier nights do not count for always: {why}", runs=skipped)
+    if not loaded.job.inputs.partition:
+        watch.nights = earlier.seen
+        watch.digest = watch.digest or plan.found.digest
+    return watch
+
+
+def _origin(plan: JobPlan, baseline: Baseline) -> str:
+    """Hash of what gates with ``always`` are about, with the run of a fixed baseline."""
+    compared = any(gate.always and gate.needs_baseline for gate in plan.loaded.gates)
+    fixed = compared and not plan.loaded.moving
+    return f"{plan.loaded.origin} {baseline.run_id or '' if fixed else ''}"
+
+
+def _nights(plan: JobPlan, baseline: Baseline, watch: Watch) -> Nights:
+    return Nights(_origin(plan, baseline), watch.nights, watch.shares, watch.read)
+
+
+def _verdicts(
+    plan: JobPlan, card: Scorecard, baseline: Baseline, watch: Watch | None
+) -> list[Verdict]:
     return judge_gates(
         plan.loaded.gates,
         numbers_of(card),
@@ -396,6 +462,8 @@ def _verdicts(plan: JobPlan, card: Scorecard, baseline: Baseline) -> list[Verdic
         first=baseline.first,
         compare=compare_with(baseline.card, card),
         differ=means_differ_in_datums(baseline.card, card),
+        watch=watch,
+        budget=plan.loaded.job.false_alarms,
     )
 
 
@@ -418,12 +486,14 @@ def _score(
     try:
         with written(plan.folder, pl.exceptions.PolarsError):
             try:
-                card = aside(lambda left: _scored(plan, fresh, left, force, tell))
+                parts: dict[str, Tallied] = {}
+                card = aside(lambda left: _scored(plan, fresh, left, force, tell, parts, baseline))
             except EvalengineError:
                 _refuse_changed(plan)  # which explains whatever was found in them
                 raise
             _refuse_changed(plan)
-            verdicts, wrong = _judged(plan, card, baseline)
+            watch = _watch(plan, card, baseline, tell, parts)
+            verdicts, wrong = _judged(plan, card, baseline, watch)
             _report(plan, card, baseline, verdicts, fresh, tell)
             status = UNJUDGED if wrong else _status(verdicts)
             success = Success(
@@ -441,8 +511,13 @@ def _score(
             )
             with deferred_signals():
                 kept = baseline.kept if keeping(plan.loaded.gates, card.task) else None
-                write_records(fresh, _details(plan, verdicts), baseline.metrics, success, kept)
+                nights = None if watch is None else _nights(plan, baseline, watch)
+                details = _details(plan, verdicts)
+                write_records(fresh, details, baseline.metrics, success, kept, nights)
                 swap(fresh, target, partial(tell, level=WARNING))
+                if nights is not None:
+                    loaded = plan.loaded
+                    shorten_nights(loaded.matching(loaded.earlier), loaded.job.name, nights.read)
                 _remember(plan, card, success, again=True)  # replaces an entry
                 _complete(plan, success, verdicts, lineage)
     finally:
@@ -462,7 +537,13 @@ def _refuse_changed(plan: JobPlan) -> None:
 
 
 def _scored(
-    plan: JobPlan, fresh: Path, left: threading.Event, force: bool, tell: Tell
+    plan: JobPlan,
+    fresh: Path,
+    left: threading.Event,
+    force: bool,
+    tell: Tell,
+    parts: dict[str, Tallied],
+    baseline: Baseline,
 ) -> Scorecard:
     """The scorecard, written under another name."""
     loaded, found = plan.loaded, plan.found
@@ -477,8 +558,9 @@ def _scored(
             tell(step)
 
     with reminded(heard) as progress:
-        card = _read_and_scored(plan, options, progress, left, force, tell)
+        card = _read_and_scored(plan, options, progress, left, force, tell, parts)
     card.make()
+    note_changes(baseline.card, card)
     for note in card.notes:
         tell(note, level=WARNING if note in card.warnings else INFO)
     if not left.is_set():
@@ -494,8 +576,9 @@ def _read_and_scored(
     left: threading.Event,
     force: bool,
     tell: Tell,
+    tallied: dict[str, Tallied],
 ) -> Scorecard:
-    """The scorecard of a job's inputs, whole or in parts."""
+    """The scorecard of a job's inputs; tallies of partitions are added to ``tallied``."""
     loaded, inputs, found = plan.loaded, plan.loaded.job.inputs, plan.found
     if found.partitions:
         if options.memory_limit is not None:
@@ -503,7 +586,12 @@ def _read_and_scored(
             tell(message, level=WARNING)
         parts = parts_of(loaded, found, again=force)
         card = score_parts(
-            parts, options, labels=found.paths("labels"), tell=progress, left=left.is_set
+            parts,
+            options,
+            labels=found.paths("labels"),
+            tell=progress,
+            left=left.is_set,
+            tallied=tallied if any(gate.always for gate in loaded.gates) else None,
         )
         clear_older(parts)
         gone = describe_lost(loaded, found, plan.run_id)
@@ -529,11 +617,11 @@ def _read_and_scored(
 
 
 def _judged(
-    plan: JobPlan, card: Scorecard, baseline: Baseline
+    plan: JobPlan, card: Scorecard, baseline: Baseline, watch: Watch | None
 ) -> tuple[list[Verdict], EvalengineError | None]:
     """Verdicts, or why the gates could not be judged: the numbers are kept either way."""
     try:
-        return _verdicts(plan, card, baseline) + _warned(plan, card), None
+        return _verdicts(plan, card, baseline, watch) + _warned(plan, card), None
     except EvalengineError as error:
         kept = f"{error.said} The numbers are kept in {plan.shown}: correct the gate and run again."
         return [], type(error)(kept, code=error.code, **error.facts)
@@ -610,6 +698,7 @@ def _details(plan: JobPlan, verdicts: list[Verdict]) -> dict[str, object]:
             ]
             for role, own in plan.found.files.items()
         },
+        "false_alarms": plan.loaded.job.false_alarms,
         "gates": verdicts,
     }
 

@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,9 @@ import msgspec
 import polars as pl
 
 from ..atomic import written
+from ..evaluation import own as own_values
+from ..evaluation import planner
+from ..evaluation.summary import Tallied
 from ..executors import Threads
 from ..geometry.rasters import RasterFiles
 from ..ingest.files import by_extension
@@ -21,23 +25,24 @@ from ..ingest.opening import Tables
 from ..ingest.problems import count_of
 from ..ingest.sources.scanning import expand, is_remote, looks_wild
 from ..ingest.sources.tables import open_source, schema_of
-from ..plan import planner
 from ..progress import Step
 from ..run import (
     Messages,
     card_of_tallies,
-    checked_rows,
     messages_of,
     open_tables,
     rows_of,
+    split_metrics,
+    tally_run,
     unanswered,
 )
 from ..schemas.contract import RASTER
 from ..schemas.errors import InputError, OptionError, ReadError, invalid
 from ..schemas.job import JobInputs
 from ..schemas.options import Options
+from ..schemas.results import Finding
 from ..scorecard.card import Scorecard
-from ..tally import stored
+from ..tallies import stored
 from .loading import LoadedJob, filled, mark
 
 # Raster files referred to by the tables of a job, and their changes.
@@ -68,8 +73,8 @@ class Pointed(msgspec.Struct, frozen=True):
         if not self.files:
             return ""
         # Not the inode: a copy that keeps its time is the same file.
-        told = [[name, stamp[:2] if stamp else None] for name, _, stamp in self.files]
-        return hashlib.sha256(msgspec.json.encode(told)).hexdigest()
+        stamps = [[name, stamp[:2] if stamp else None] for name, _, stamp in self.files]
+        return hashlib.sha256(msgspec.json.encode(stamps)).hexdigest()
 
     def changed(self) -> list[str]:
         """Return the paths of changed rasters."""
@@ -185,6 +190,15 @@ class JobTables(msgspec.Struct, frozen=True):
 
     files: dict[str, tuple[File, ...]]
     partitions: tuple[str, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """Digest of the content of all files, whatever their paths; empty if one is remote."""
+        files = [(role, file) for role, own in sorted(self.files.items()) for file in own]
+        if any(file.bytes is None for _, file in files):
+            return ""
+        content = [[role, *file.digests] for role, file in files]
+        return hashlib.sha256(msgspec.json.encode(content)).hexdigest()[:16]
 
     def paths(self, role: str) -> str | list[str] | None:
         """Return the argument of ``score`` for a role."""
@@ -406,6 +420,64 @@ def _with_digest(file: File) -> File:
     )
 
 
+_ROWS = ("rows", "first", "lowest", "highest", "values", "ids", "datums")
+"""Facts that are rows or their values."""
+_TEXT = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+_ROW = rf"(?:{_TEXT}|\([^()]*\)|-?\d[\w.:-]*\b)"
+_LIST = re.compile(
+    rf"(?:(?<=: )|(?<=first )|(?<=row )|(?<=rows )){_ROW}(?:, {_ROW})*(?: and [\d,]+ more)?"
+)
+_COUNT = re.compile(
+    rf"((?<!\w)(?:{_TEXT})(?!\w))|\b\d[\d,]*(?:\.\d+)?%?(?: \w+)?"
+    r"|\b(?:is|are|was|were|has|have|its|their|it|they|do|does)\b|s\b",
+    re.IGNORECASE,
+)
+"""Text in quotes; or a number with its noun, and words that depend on singular or plural."""
+
+
+def _subject(finding: Finding) -> str:
+    """Return what a note is about: code and facts without numbers and rows, or such a message."""
+    facts = [
+        (name, value if isinstance(value, str) else [*value])
+        for name, value in sorted(finding.facts.items())
+        if value
+        and name not in _ROWS
+        and isinstance(value, (str, list, tuple))
+        and all(isinstance(one, str) for one in value)
+    ]
+    message = _COUNT.sub(lambda found: found[1] or "", _LIST.sub("", finding.message))
+    return f"{finding.code} {facts or message}"
+
+
+def _of_all(by_part: Mapping[str, Messages]) -> Messages:
+    """Merge the notes of partitions that are about the same; name the partitions.
+
+    Findings are kept per partition.
+    """
+    groups: dict[tuple[str, int, bool], dict[str, str]] = {}
+    findings = []
+    for part, one in by_part.items():
+        subjects = {finding.message: _subject(finding) for finding in one.findings}
+        seen: Counter[str] = Counter()
+        for note in one.notes:
+            subject = subjects.get(note, note)
+            seen[subject] += 1
+            groups.setdefault((subject, seen[subject], note in one.warnings), {})[part] = note
+        findings += [
+            msgspec.structs.replace(finding, message=f"{part}: {finding.message}")
+            for finding in one.findings
+        ]
+    notes, warnings = [], []
+    for (*_, warning), of in groups.items():
+        first = next(iter(of.values()))
+        same = [part for part, note in of.items() if note == first]
+        others = [part for part in of if part not in same]
+        also = f" Other counts or rows in {listed(others)}." if others else ""
+        notes.append(f"{listed(same)}: {first}{also}")
+        warnings += notes[-1:] if warning else []
+    return Messages(tuple(notes), tuple(warnings), tuple(findings))
+
+
 def listed(names: Sequence[str]) -> str:
     rest = len(names) - _SHOWN
     return ", ".join(names[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
@@ -458,6 +530,7 @@ def score_parts(
     labels: Any = None,
     tell: Callable[[str], None] = lambda message: None,
     left: Callable[[], bool] = lambda: False,
+    tallied: dict[str, Tallied] | None = None,
 ) -> Scorecard:
     """Score partitions as one, reading those without a kept tally.
 
@@ -466,9 +539,10 @@ def score_parts(
         labels: table or list of declared labels, the same for all partitions.
         tell: called with each step as it starts.
         left: returns True if the result is no longer needed.
+        tallied: receives each partition as a run.
 
     Raises:
-        OptionError: limits or own metrics, which need all rows.
+        OptionError: limits, which need all rows; own metrics that no module defines.
         InputError: a partition breaks the contract, a datum occurs in two, or their columns differ.
     """
     begun = time.perf_counter()
@@ -479,11 +553,13 @@ def score_parts(
             "kept partitions have no rows to match again; omit it, or score the tables in one run.",
         )
     threads = Threads(options.threads)
-    kept: list[tuple[StoredPartition, Any]] = []
+    kept: list[_Kept] = []
+    names, own = split_metrics(options)
+    things = (stored.WHOLE, *[_OWN] * bool(own))
     reused = 0
     damaged: list[str] = []
     for n, part in enumerate(parts):
-        found, why = _load_partition(part)
+        found, why = _load_partition(part, things)
         if why:
             damaged.append(f"{part.name}: its kept tally could not be read, and is made again.")
             tell(f"{damaged[-1]} ({why})")
@@ -500,7 +576,7 @@ def score_parts(
         kept.append(found)
     tell(f"merging {count_of(len(parts), 'part')}, {reused} of them kept from earlier runs")
     first = kept[0][0]
-    for part, (one, _) in zip(parts, kept, strict=True):
+    for part, (one, *_) in zip(parts, kept, strict=True):
         if _kind_of(one) != _kind_of(first):
             raise InputError(
                 f"partitions support different metrics: {parts[0].name} is {_kind_of(first)};"
@@ -509,30 +585,30 @@ def score_parts(
                 code="parts_differ",
                 parts=[parts[0].name, part.name],
             )
+    given = options
+    if own:
+        options = options.replace(metrics=names or None)
     if first.iou_type is not None:
         options = options.replace(iou_type=first.iou_type)
     plan = planner.narrowed(planner.make_plan(options, first.task), first.metrics)
     try:
-        tallies = planner.merge(plan, [tally for _, tally in kept])
+        tallies = planner.merge(plan, [tally for _, tally, _ in kept])
     except InputError as error:
-        raise InputError(
-            f"{error.said}{_sharing(parts, [t for _, t in kept])}", code=error.code, **error.facts
-        ) from error
+        sharing = _sharing(parts, [tally for _, tally, _ in kept])
+        raise InputError(f"{error.said}{sharing}", code=error.code, **error.facts) from error
+    facts = own_values.facts_of(own)
+    of_values = own_values.plan_of(options, first.task, facts) if own else None
+    if tallied is not None:
+        for part, (_, tally, values) in zip(parts, kept, strict=True):
+            more = None if of_values is None else Tallied(of_values, values, threads)
+            tallied[part.name] = Tallied(plan, tally, threads, more)
     rows: dict[str, int] = {}
-    for one, _ in kept:
+    for one, *_ in kept:
         for table, count in one.rows.items():
             rows[table] = rows.get(table, 0) + count
-    messages = Messages(notes=tuple(damaged))
-    for part, (one, _) in zip(parts, kept, strict=True):
-        messages += Messages(
-            notes=tuple(f"{part.name}: {note}" for note in one.messages.notes),
-            warnings=tuple(f"{part.name}: {note}" for note in one.messages.warnings),
-            findings=tuple(
-                msgspec.structs.replace(finding, message=f"{part.name}: {finding.message}")
-                for finding in one.messages.findings
-            ),
-        )
-    return card_of_tallies(
+    by_part = {part.name: one.messages for part, (one, *_) in zip(parts, kept, strict=True)}
+    messages = Messages(notes=tuple(damaged)) + _of_all(by_part)
+    card = card_of_tallies(
         plan,
         options,
         tallies,
@@ -544,6 +620,12 @@ def score_parts(
         facts={"parts": {"all": len(parts), "reused": reused}},
         seconds={"total": time.perf_counter() - begun},
     )
+    if of_values is not None:
+        values = planner.merge(of_values, [values for _, _, values in kept])
+        asked = own_values.options_of(options, first.task, facts)
+        card.add_own(card_of_tallies(of_values, asked, values, threads, Messages()), facts)
+        card.options = given
+    return card
 
 
 def _kind_of(part: StoredPartition) -> str:
@@ -565,35 +647,44 @@ def _sharing(parts: Sequence[Part], tallies: Sequence[Any]) -> str:
     return ""
 
 
-def _load_partition(part: Part) -> tuple[tuple[StoredPartition, Any] | None, str]:
+_Kept = tuple[StoredPartition, Any, Any]
+"""Metadata of a partition, its tally, and that of the values of own metrics, if there are any."""
+
+_OWN = "own"
+"""Name in the file of a partition of the tally of the values of own metrics."""
+
+
+def _load_partition(part: Part, names: Sequence[str]) -> tuple[_Kept | None, str]:
     """Return the kept data of a partition, or None; and the reason if an existing file is
     unreadable.
+
+    Args:
+        names: of the tallies in its file.
     """
     try:
         about = msgspec.convert(stored.head_of(part.tally)["about"], StoredPartition)
         if about.key != part.key:
             return None, ""
-        return (about, stored.load(part.tally)), ""
+        tallies, *own = stored.load_several(part.tally, names)
+        return (about, tallies, own[0] if own else None), ""
     except msgspec.ValidationError:  # of an earlier version
         return None, ""
     except Exception as error:  # whatever damage makes of it: the tally is made again
         return None, str(error) if part.tally.exists() else ""
 
 
-def _tallied(
-    part: Part, options: Options, labels: Any, threads: Threads, *, keep: bool
-) -> tuple[StoredPartition, Any]:
+def _tallied(part: Part, options: Options, labels: Any, threads: Threads, *, keep: bool) -> _Kept:
     run = open_tables(Tables(part.predictions, part.ground_truths, part.datums, labels), options)
-    if run.own:
-        raise invalid(
-            "metrics",
-            run.own[0].name,
-            "kept partitions have no values of own metrics; omit it, or score the tables in one"
-            " run.",
-        )
-    frames = checked_rows(run)
+    for one in run.own:
+        if not one.importable or not one.digest:
+            raise invalid(
+                "metrics",
+                one.name,
+                "tallies of partitions are kept between runs, which would not notice that this"
+                " function changed. Define it in a module.",
+            )
+    frames, tallied = tally_run(run, threads)
     plan, rows = run.plan, rows_of(frames)
-    tallies = planner.run(plan, frames, threads)
     frames.notes[:] = unanswered(plan, frames.notes)
     about = StoredPartition(
         key=part.key,
@@ -607,7 +698,10 @@ def _tallied(
     if keep:
         with written(part.tally):
             part.tally.parent.mkdir(parents=True, exist_ok=True)
+            things = {stored.WHOLE: tallied.tallies}
+            if tallied.own is not None:
+                things[_OWN] = tallied.own.tallies
             stored.save(
-                tallies, part.tally, fingerprint=plan.fingerprint, about=msgspec.to_builtins(about)
+                things, part.tally, fingerprint=plan.fingerprint, about=msgspec.to_builtins(about)
             )
-    return about, tallies
+    return about, tallied.tallies, None if tallied.own is None else tallied.own.tallies

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -14,14 +15,17 @@ import polars as pl
 from .. import metrics as registry
 from .. import tasks
 from ..comparing import margins
+from ..evaluation.summary import Tallied, summarise
 from ..ingest.problems import count_of
 from ..report.tables import by_title
+from ..report.text import p_value
 from ..run import keyed, tallied_of
 from ..schemas.contract import PREDICTIONS
 from ..schemas.errors import OptionError, ResultError, unknown
 from ..schemas.option_values import LEVEL, wanted
 from ..schemas.options import Options
-from ..schemas.results import frame_schema, in_schema
+from ..schemas.results import FAILED, PASSED, SKIPPED, frame_schema, in_schema
+from ..schemas.wording import option
 from ..scorecard.card import Scorecard
 from ..scorecard.lookup import KEYS, SHORT, ambiguous, chosen_rows
 from ..scorecard.storage import tally_bytes
@@ -29,13 +33,13 @@ from ..statistics.comparing import Margins, covers_other_datums
 from ..statistics.comparison import Comparison
 from ..statistics.intervals import EXACT, NOT_MOVED, clopper_pearson, one_sided_p
 from ..statistics.paired import too_few
+from ..statistics.sequences import DatumValues, Night, look, without_repeats
 from ..statistics.tests import holm
-from ..tally.draws import effective_number
-from .gates import COVERAGE, SPREAD, Gate
+from ..tallies.draws import effective_number
+from ..tasks.encoding import draw_keys
+from .gates import COVERAGE, EACH, SPREAD, Gate, check_gates, parse_gate
 
 # Evaluation of gates on a scorecard: each row of a gate passes, fails or is skipped.
-
-PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
 _HALF = 0.5  # a mean over fewer of its rows passes no gate, unless some gate speaks of coverage
 
@@ -111,6 +115,52 @@ class Numbers(msgspec.Struct, frozen=True):
         if self.spread is None:
             raise ResultError("no spread over groups was computed.", code="no_such_row")
         return msgspec.structs.replace(self, metrics=self.spread)
+
+
+class Watch(msgspec.Struct):
+    """Nights that gates with ``always`` are about.
+
+    Attributes:
+        runs: name of each night that is scored now -> its numbers, and its tally if its datums are
+            independent and it was kept.
+        level: confidence of the sequences, in (0, 1).
+        earlier: tally of the baseline; None without one.
+        finished: time of this run, ISO 8601.
+        digest: of the data of this run; may be empty.
+        nights: gate and row -> name of a night -> what was observed; those of earlier runs, to
+            which this run's are added.
+        shares: condition to fail by -> row -> its share of the condition's errors on all nights,
+            in (0, 1]; those of earlier runs, to which new rows are added.
+        read: see :class:`Nights`.
+    """
+
+    runs: Mapping[str, tuple[Numbers, Tallied | None]]
+    level: float
+    earlier: Tallied | None = None
+    finished: str = ""
+    digest: str = ""
+    nights: dict[str, dict[str, Night]] = {}
+    shares: dict[str, dict[str, float]] = {}
+    read: dict[str, int] = {}
+
+    def add(self, key: str, name: str, night: Night) -> None:
+        """Add a night; one with the same name, or the same data, is replaced."""
+        night = msgspec.structs.replace(night, finished=self.finished, digest=self.digest)
+        self.nights[key] = without_repeats({**self.nights.get(key, {}), name: night})
+
+    def divide(self, title: str, rows: Sequence[str], *, several: bool) -> None:
+        """Give each new row of a condition its share of the condition's errors.
+
+        The new rows of a night share 1/2 of them on the first such night, then 1/6, 1/12 and so
+        on, which adds up to 1.
+
+        Args:
+            several: later nights may have more rows.
+        """
+        shares = self.shares.setdefault(title, {})
+        remaining, new = 1 - sum(shares.values()), [row for row in rows if row not in shares]
+        spent = remaining**2 / (1 + remaining) if several else remaining
+        shares.update({row: spent / len(new) for row in new})
 
 
 Compare = Callable[[Collection[str], Collection[str]], Margins | str]
@@ -205,6 +255,8 @@ def judge_gates(
     first: bool = False,
     compare: Compare = lambda metrics, slices: "there is no run to compare with",
     differ: bool | None = False,
+    watch: Watch | None = None,
+    budget: float | None = None,
 ) -> list[Verdict]:
     """Evaluate gates on a run.
 
@@ -217,6 +269,9 @@ def judge_gates(
         differ: whether the means of the runs are over different datums: then every gate on the
             baseline uses the numbers from ``compare``, over common datums. None if unknown: then
             gates fail if the shares of scored rows differ too much.
+        watch: for gates with ``always``; this run's nights are added to it.
+        budget: probability that any condition to fail by with ``surely`` or ``always`` fails the
+            run though none is true, in equal parts for all of them; without it each has its own.
 
     Returns:
         one verdict per gate; for a gate with ``*`` one per row.
@@ -235,42 +290,57 @@ def judge_gates(
         )
         margins = compare(metrics, slices)
     accepted = any(gate.metric.casefold() == COVERAGE for gate in gates)
-    context = _Context(baseline, numbers, margins, unknown=differ is None, accepted=accepted)
-    result = [one for each in asked for one in _adjusted(each, list(_judged(each, context)))]
+    for one in asked:
+        if one.gate.always and watch is not None:
+            _observe(one, baseline, watch)
+            if one.gate.fails:
+                rows = [_row(one, row) for row in one.rows.iter_rows(named=True)]
+                watch.divide(one.gate.title, rows, several=bool(one.each))
+    ways = [one.gate.how for one in asked if one.gate.fails and one.gate.how]
+    part = None if budget is None else budget / max(1, len(ways))
+    context = _Context(baseline, numbers, margins, differ, accepted, watch, part)
+    pooled = (
+        None if part is None else part * sum(one.gate.surely for one in asked if one.gate.fails)
+    )
+    result = _adjusted([(one, each) for one in asked for each in _judged(one, context)], pooled)
     if accepted:
         return result
     return [_covered(one) for one in result]
 
 
-def _adjusted(asked: _Asked, verdicts: list[Verdict]) -> list[Verdict]:
-    """Adjust the verdicts of a gate with ``*`` and ``surely`` for the number of its rows.
+def _adjusted(judged: list[tuple[_Asked, Verdict]], pooled: float | None) -> list[Verdict]:
+    """Adjust the verdicts of gates with ``surely`` for the number of their rows.
 
-    If any of many rows fails the run, some row does so by chance: Holm's adjustment. If all rows
-    have to pass, none is needed. Sources: S. Holm (1979); R. Berger, "Multiparameter hypothesis
-    testing and acceptance sampling" (1982).
+    If any of many rows fails the run, some row does so by chance: Holm's adjustment, over the rows
+    of a ``*``, or over those of all conditions to fail by if they share a budget. If all rows have
+    to pass, none is needed. Sources: S. Holm (1979); R. Berger, "Multiparameter hypothesis testing
+    and acceptance sampling" (1982).
+
+    Args:
+        pooled: part of the budget of all conditions to fail by; None without one.
     """
-    gate = asked.gate
-    known = [one for one in verdicts if one.lower is not None]
-    if not gate.surely or not asked.each or len(known) < 2:
-        return verdicts
-    many = f"{len(known)} rows"
-    if not gate.fails:
-        why = f"all of {many} have to pass: not adjusted for their number"
-        return [
-            one
-            if one.lower is None
-            else _with(one, reason="; ".join(filter(None, (one.reason, why))))
-            for one in verdicts
-        ]
-    raised = iter(holm(np.array([one.p for one in known], float)).tolist())
-    made = []
-    for one in verdicts:
-        if one.lower is not None:
-            p, alpha = next(raised), (1 - (one.level or 0.0)) / 2
-            why = f"p = {p:.2g} after Holm's adjustment for {many}, against {alpha:g}"
-            status = FAILED if p <= alpha else PASSED
-            one = _with(one, status=status, reason="; ".join(filter(None, (one.reason, why))))
-        made.append(one)
+    made = [verdict for _, verdict in judged]
+    families: dict[int, list[int]] = {}
+    for place, (asked, verdict) in enumerate(judged):
+        if asked.gate.surely and verdict.lower is not None:
+            shared = pooled is not None and asked.gate.fails
+            families.setdefault(0 if shared else id(asked), []).append(place)
+    for key, places in families.items():
+        asked, first = judged[places[0]]
+        many, alpha, of = count_of(len(places), "row"), (1 - (first.level or 0.0)) / 2, ""
+        if pooled is not None and key == 0:
+            alpha, of = pooled, " of false_alarms"
+        elif not asked.each or len(places) < 2:
+            continue
+        raised = holm(np.array([made[place].p for place in places], float)).tolist()
+        for place, p in zip(places, raised, strict=True):
+            one, status = made[place], made[place].status
+            why = f"all of {many} have to pass: not adjusted for their number"
+            if asked.gate.fails:
+                why = f"{p_value(p)} after Holm's adjustment for {many}, against {alpha:.3g}{of}"
+                status = FAILED if p <= alpha else PASSED
+            said = "; ".join(filter(None, (one.reason, why)))
+            made[place] = _with(one, status=status, reason=said)
     return made
 
 
@@ -321,19 +391,37 @@ def _asked(gate: Gate, numbers: Numbers, baseline: Numbers | None, first: bool) 
     return _Asked(gate, metric, filters, each, rows)
 
 
+def asked_rows(title: str, card: Scorecard) -> list[tuple[dict[str, Any], float]]:
+    """Return the row of a gate, by its title, and its bound, which is NaN if it is a baseline's.
+
+    Empty if the gate has several rows, or none in this scorecard.
+    """
+    text = title.removeprefix("fail if ")
+    try:
+        gate = parse_gate(text, fails=text != title)
+        asked = _asked(gate, numbers_of(card), None, first=True)
+    except (OptionError, ResultError):  # the run has no such row, as runs before it may have
+        return []
+    bound = math.nan if gate.needs_baseline else gate.number
+    return [] if asked.each else [(row, bound) for row in asked.rows.iter_rows(named=True)]
+
+
 class _Context(msgspec.Struct, frozen=True):
     """Numbers that all gates of a run are compared with.
 
     Attributes:
-        unknown: whether it is unknown which datums enter the means of only one run.
+        differ: whether the means of both runs are over different datums; None if unknown.
         accepted: whether a gate on coverage allows means over fewer datums.
+        part: probability that a condition to fail by errs; None without a budget.
     """
 
     baseline: Numbers | None
     numbers: Numbers
     margins: Margins | str | None
-    unknown: bool
+    differ: bool | None
     accepted: bool
+    watch: Watch | None
+    part: float | None
 
 
 def _judged(asked: _Asked, context: _Context) -> Iterable[Verdict]:
@@ -344,7 +432,7 @@ def _judged(asked: _Asked, context: _Context) -> Iterable[Verdict]:
         part = 1.0 if row["scored"] is None else row["scored"] / max(1, row["support"])
         blank = Verdict(
             gate.title,
-            _shown(gate, row) if each else "",
+            _row(asked, row),
             FAILED,
             row["value"],
             None,
@@ -372,11 +460,20 @@ def _judged(asked: _Asked, context: _Context) -> Iterable[Verdict]:
         if row["value"] is None:
             why = f"undefined: {row['reason'] or 'no reason is given'}"
             yield _with(blank, reason=why)
-        elif gate.needs_baseline and margins is not None:
+        elif gate.always and gate.needs_baseline and context.differ and not context.accepted:
+            why = f"the means are over other datums than the baseline's; a gate on {COVERAGE}"
+            yield _with(blank, reason=f"{why} accepts that")
+        elif gate.needs_baseline and margins is not None and not gate.always:
             yield _of_difference(gate, blank, row, context, by_support=_by_support(row, numbers))
-        elif context.unknown and not context.accepted and too_few(1 - abs(part - (share or part))):
+        elif (
+            context.differ is None
+            and not context.accepted
+            and too_few(1 - abs(part - (share or part)))
+        ):
             why = f"{part:.0%} of the rows could be scored, {share:.0%} of the baseline's"
             yield _with(blank, reason=f"{why}, and which both have is not kept")
+        elif gate.always:
+            yield _of_sequence(gate, blank, context)
         elif gate.surely:
             yield _of_interval(gate, blank, row, numbers)
         else:
@@ -405,6 +502,64 @@ _with = msgspec.structs.replace
 def _status(gate: Gate, value: float, bound: float | None) -> str:
     assert bound is not None
     return PASSED if gate.holds(value, bound) != gate.fails else FAILED
+
+
+def _row(asked: _Asked, row: dict[str, Any]) -> str:
+    return _shown(asked.gate, row) if asked.each else ""
+
+
+def _key(title: str, row: str) -> str:
+    return f"{title} [{row}]" if row else title
+
+
+def _observe(asked: _Asked, baseline: Numbers | None, watch: Watch) -> None:
+    """Add the nights that are scored now to the sequences of a gate."""
+    gate, before = asked.gate, 0.0
+    if gate.needs_baseline and baseline is None:
+        return
+    earlier = watch.earlier if gate.needs_baseline else None
+    for name, (numbers, run) in watch.runs.items():
+        try:
+            rows = _asked(gate, numbers, baseline, first=True).rows
+        except ResultError:  # a night without this label or slice
+            continue
+        values = None
+        if run is not None and (earlier is not None or not gate.needs_baseline):
+            values = DatumValues(run, rows["metric"].unique().to_list(), earlier)
+        for row in rows.filter(pl.col("value").is_not_null()).iter_rows(named=True):
+            if baseline is not None and gate.needs_baseline:
+                starred = {column: row[column] for column in asked.each}
+                found, _, _ = _earlier(gate, baseline, asked.metric, asked.filters, starred)
+                if found is None:
+                    continue
+                before = found
+            night = Night(row["value"] - before) if values is None else values.night(row, before)
+            watch.add(_key(gate.title, _row(asked, row)), name, night)
+
+
+def _of_sequence(gate: Gate, blank: Verdict, context: _Context) -> Verdict:
+    """Return the verdict on the confidence sequence of a number, or of a difference.
+
+    Any of several rows of a condition to fail by fails the run, so each has its share of the
+    errors.
+    """
+    watch = context.watch
+    assert watch is not None
+    alpha = 1 - watch.level if context.part is None or not gate.fails else 2 * context.part
+    level = 1 - alpha * (watch.shares[gate.title][blank.row] if gate.fails else 1)
+    looked = look([*watch.nights.get(_key(gate.title, blank.row), {}).values()], level)
+    blank = _with(blank, reason=looked.reason, n=looked.n)
+    if looked.ends is None:
+        return _with(blank, status=SKIPPED)
+    lower, upper = looked.ends
+    return _with(
+        blank,
+        status=_status(gate, gate.end(lower, upper), gate.margin if gate.sign else blank.bound),
+        lower=lower,
+        upper=upper,
+        interval_of="difference" if gate.sign else "number",
+        level=level,
+    )
 
 
 def _of_interval(gate: Gate, blank: Verdict, row: dict[str, Any], numbers: Numbers) -> Verdict:
@@ -657,6 +812,97 @@ def _shown(gate: Gate, row: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
+def watch_of(
+    gates: Sequence[Gate],
+    card: Scorecard,
+    earlier: Scorecard | None,
+    night: str = "",
+    parts: Mapping[str, Tallied] | None = None,
+) -> Watch | None:
+    """Return the nights of a run, without those of earlier runs; None without ``always`` gates.
+
+    Args:
+        night: name of the night.
+        parts: partitions of the run, which are nights; empty or None without.
+    """
+    gates = [gate for gate in gates if gate.always]
+    if not gates:
+        return None
+    asked = wanted(card.options)
+    level = LEVEL if asked is None else asked.level
+    clustered = asked is not None and asked.cluster is not None
+    whole = tallied_of("this run", card) if can_be_compared(card) else None
+    before = None
+    if earlier is not None and needing_margins(gates):
+        before = tallied_of("the baseline", earlier) if can_be_compared(earlier) else None
+    if not parts:
+        run = None if clustered else whole
+        return Watch({night: (numbers_of(card), run)}, level, before, digest=_digest(whole))
+    runs = {}
+    for name, part in parts.items():
+        frames = [
+            summarise(one.plan, one.tallies, threads=one.threads)[0]["metrics"]()
+            for one in (part, part.own)
+            if one is not None
+        ]
+        metrics = pl.concat(frames, how="diagonal_relaxed")
+        numbers = Numbers(card.task, metrics, card.labels, card.dialect)
+        runs[name] = numbers, None if clustered else part
+    return Watch(runs, level, before)
+
+
+def until(text: str, options: Options) -> Callable[[Scorecard], str]:
+    """Return a function that says how a gate with ``always`` is decided; empty while it is not.
+
+    Args:
+        options: of the scorecards.
+
+    Raises:
+        OptionError: a gate that cannot be parsed, without ``always``, or of several rows.
+    """
+    gate = parse_gate(text)
+    if not gate.always or gate.needs_baseline or EACH in dict(gate.conditions).values():
+        raise OptionError(
+            f"{option('until', text)}: write a gate on one number that ends in always, such as"
+            " 'Faithfulness >= 0.8 always'.",
+            code="gate_unfit",
+        )
+    check_gates([gate], options)
+
+    def decided(card: Scorecard) -> str:
+        (found,) = judge_gates([gate], numbers_of(card), watch=watch_of([gate], card, None))
+        if found.value is not None and found.n is None:
+            raise OptionError(
+                f"{option('until', text)}: the number is not a mean of one value per row with a"
+                " range.",
+                code="gate_unfit",
+            )
+        if found.lower is None or found.upper is None:
+            return ""
+        most = found.upper if gate.lower_bounded else found.lower
+        if found.status != PASSED and gate.holds(most, gate.number):
+            return ""
+        what = "holds" if found.status == PASSED else "cannot be shown"
+        return (
+            f"{gate.text} {what}, with {found.value:.4g} and the {found.level:.0%} confidence"
+            f" sequence [{found.lower:.4f}, {found.upper:.4f}]"
+        )
+
+    return decided
+
+
+def _digest(run: Tallied | None) -> str:
+    """Digest of the datums and their ground truths, in any order; empty if unknown."""
+    truth = None if run is None else run.plan.does.truth
+    if run is None or truth is None or run.tallies.datums.ids is None:
+        return ""
+    datums = run.tallies.datums
+    keys = draw_keys(datums.id, datums.slices, None)
+    order = np.argsort(keys)
+    rows = np.stack([keys[order], np.asarray(truth(run.tallies), np.uint64)[order]])
+    return hashlib.sha256(rows.tobytes()).hexdigest()[:16]
+
+
 # Data for gates with ``surely``: intervals of numbers and of differences.
 
 _ASKED = ("draws", "seed", "method", "cluster")
@@ -664,17 +910,17 @@ _ASKED = ("draws", "seed", "method", "cluster")
 
 def with_intervals(options: Options, gates: Sequence[Gate]) -> Options:
     """Add intervals to the options of a run, if gates need them and they were not requested."""
-    wanted = [gate for gate in gates if gate.surely]
+    given = any(getattr(options, name) is not None for name in _ASKED)
+    wanted = [gate for gate in gates if gate.surely or (gate.always and given)]
     if options.drawn or not wanted:
         return options
-    given = any(getattr(options, name) is not None for name in _ASKED)
     own = given or not all(gate.needs_baseline for gate in wanted)
     return options.replace(intervals=LEVEL) if own else options
 
 
 def needing_margins(gates: Sequence[Gate]) -> list[Gate]:
-    """Gates that are about the difference to a baseline and its interval."""
-    return [gate for gate in gates if gate.surely and gate.needs_baseline]
+    """Gates that are about the difference to a baseline and its interval or sequence."""
+    return [gate for gate in gates if gate.how and gate.needs_baseline]
 
 
 def refuse_workers(gates: Sequence[Gate], executor: str | None) -> None:
@@ -687,9 +933,9 @@ def refuse_workers(gates: Sequence[Gate], executor: str | None) -> None:
     if needing and executor not in (None, "threads"):
         raise OptionError(
             f"gate {needing[0].text!r}: executor {executor!r} does not keep the tally, which"
-            " comparing needs: score in memory, or omit surely.",
+            f" comparing needs: score in memory, or omit {needing[0].how}.",
             code="options_conflict",
-            options=["executor", "surely"],
+            options=["executor", needing[0].how],
         )
 
 
@@ -748,7 +994,7 @@ def unkept(earlier: Scorecard | None) -> str:
     where = f" {earlier.folder}" if earlier is not None and earlier.folder is not None else ""
     return (
         f"the baseline{where} has no tally to compare with (it was too large, or an earlier"
-        " version wrote it): score it again, or omit surely."
+        " version wrote it): score it again, or omit surely or always."
     )
 
 
@@ -780,6 +1026,12 @@ def refuse_own_intervals(gates: Sequence[Gate]) -> None:
         OptionError: a comparison has only intervals of differences.
     """
     for gate in gates:
+        if gate.always:
+            raise OptionError(
+                f"gate {gate.text!r}: a comparison is a single look: write surely, or put the gate"
+                " into a job.",
+                code="gate_unfit",
+            )
         if gate.surely and not gate.needs_baseline:
             raise OptionError(
                 f"gate {gate.text!r}: a comparison has only intervals of differences: write"
@@ -822,4 +1074,6 @@ def compared_numbers(
             datums=lambda column, value: comparison.n if column is None else None,
         )
 
-    return of("a"), of("b"), Margins(rows, comparison.level)
+    units = comparison.units
+    known = rows if units is None else rows.with_columns(units.alias("units"))
+    return of("a"), of("b"), Margins(known, comparison.level)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import threading
@@ -31,8 +32,9 @@ from ..endpoint.client import (
     redacted,
     sound,
 )
+from ..evaluation.planner import make_plan
 from ..ingest.files import by_extension
-from ..plan.planner import make_plan
+from ..ingest.problems import count_of
 from ..schemas.errors import InputError, OptionError, invalid, unknown
 from ..schemas.option_values import make_options
 from ..schemas.options import DECLARED
@@ -331,6 +333,7 @@ def judge(
     storage_options: dict[str, str] | None = None,
     scoring: Mapping[str, Any] | None = None,
     progress: Callable[[Progress], None] | None = None,
+    until: Callable[[Scorecard], str] | None = None,
     **asking: Any,
 ) -> Judged:
     """Judge texts with a language model, and score its verdicts.
@@ -359,6 +362,8 @@ def judge(
         storage_options: for remote paths, as Polars takes them.
         scoring: options of :func:`evalengine.score` for the verdicts: ``dialect``, ``beta``, ...
         progress: called at intervals while rows are judged.
+        until: judge rows in an order by hash of their ids, and call this with the scorecard of
+            those so far; a text ends the run, and is among its notes.
         **asking: further fields of :class:`Asking`: ``cache``, ``judgments``, ``retries``, ...
 
     Returns:
@@ -401,16 +406,29 @@ def judge(
         if client is not None:
             source = Endpoint(client, budget, asks.retries, structured, stop)
         caller = _caller(asks, cache, source, partial(_count_cached, budget, source))
-        outcomes = run(
-            rows,
-            asks.asked(),
-            caller,
+        judged = partial(
+            run,
+            asked=asks.asked(),
+            caller=caller,
             threads=1 if offline else concurrency,
             stop=stop,
             usage=budget.usage,
             grace=timeout,
             progress=progress,
         )
+        if until is None:
+            outcomes = judged(rows)
+        else:
+            decide = until
+
+            def look(some: list[Row], found: list[Outcome]) -> str:
+                table = with_carried(verdict_table(some, found), carried)
+                return decide(score(table, options=options))
+
+            total = len(rows)
+            rows, outcomes, why = _in_turn(rows, judged, look, max(_FIRST, 2 * concurrency))
+            if why:
+                notes = [*notes, f"{count_of(len(rows), 'row')} of {total:,} judged: {why}."]
     finally:
         if client is not None:
             client.close()
@@ -422,6 +440,39 @@ def judge(
     if budget.usage.stopped:
         notes = [*notes, f"stopped by {budget.usage.stopped}; rows not asked have status budget."]
     return Judged(verdicts, card, budget.usage, tuple(notes))
+
+
+_FIRST = 50
+"""Rows that are judged before the first look; each further part has a quarter of all before it."""
+
+
+def _in_turn(
+    rows: Sequence[Row],
+    judged: Callable[[list[Row]], list[Outcome]],
+    look: Callable[[list[Row], list[Outcome]], str],
+    first: int,
+) -> tuple[list[Row], list[Outcome], str]:
+    """Judge rows in an order by hash of their ids until a look at them gives a reason to end.
+
+    Returns:
+        the judged rows in their own order, their outcomes, and the reason; empty if all are judged.
+    """
+    places = sorted(
+        range(len(rows)), key=lambda i: hashlib.sha256(repr(rows[i].datum).encode()).digest()
+    )
+    found: dict[int, list[Outcome]] = {}
+    kept: list[Row] = []
+    outcomes: list[Outcome] = []
+    why = ""
+    while len(found) < len(places) and not why:
+        some = places[len(found) : len(found) + max(first, len(found) // 4)]
+        made = judged([rows[i] for i in some])
+        each = len(made) // len(some)
+        found |= {i: made[k * each : (k + 1) * each] for k, i in enumerate(some)}
+        order = sorted(found)
+        kept, outcomes = [rows[i] for i in order], [one for i in order for one in found[i]]
+        why = look(kept, outcomes)
+    return kept, outcomes, why if len(found) < len(places) else ""
 
 
 def _caller(

@@ -9,9 +9,9 @@ from .registry import (
     group_of,
     has,
     is_open,
-    meant,
     measures,
     members,
+    metric_of,
     names,
     of_any,
 )
@@ -25,9 +25,9 @@ __all__ = [
     "group_of",
     "has",
     "is_open",
-    "meant",
     "measures",
     "members",
+    "metric_of",
     "names",
     "of_any",
 ]

@@ -10,13 +10,13 @@ import msgspec
 import numpy as np
 
 from ..schemas.arrays import Array
-from ..tally.cells import Cells, parameters
-from ..tally.datums import View
-from ..tally.scored_view import ScoredView
+from ..tallies.cells import Cells, parameters
+from ..tallies.datums import View
+from ..tallies.scored_view import ScoredView
 from .registry import Metric
 
 if TYPE_CHECKING:
-    from ..tally.stats import StatsView
+    from ..tallies.stats import StatsView
     from ..tasks.classification.dialects import Settings
 
 # Averages over the labels of a key: which labels count, and macro, micro and weighted means.
@@ -322,16 +322,15 @@ def pooled(need: str, metric: str, formula: Callable[[Array, Any], Array]) -> Co
     return compute
 
 
-def geometric_of(need: str, metric: str, floor: float = 1e-5) -> Compute:
+def geometric_of(need: str, metric: str) -> Compute:
     """Make the geometric mean over datums of a tally.
 
-    Args:
-        floor: lower limit of values, since one 0 would make the mean 0.
+    Values are at least 1e-5, since one 0 would make the mean 0.
     """
     return _over_datums(
         (need,),
         lambda total, many, settings: np.exp(ratio(total, many)),
-        of=lambda values: np.log(np.maximum(values, floor)),
+        of=lambda values: np.log(np.maximum(values, 1e-5)),
         metric=metric,
     )
 
@@ -361,8 +360,7 @@ def mean_metric(
     """
     if "compute" not in rest:
         formula, rest["compute"] = MEANS[over] + formula, mean_of(need)
-    fields = {"frame": "metrics", "needs": (need,), **rest}
-    return Metric(name=name, task=task, formula=formula, **fields)
+    return Metric(name=name, task=task, formula=formula, **{"needs": (need,), **rest})
 
 
 # Edit rates from sums of edits and lengths.

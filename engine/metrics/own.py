@@ -6,14 +6,20 @@ script or notebook defines has a reference too, but only this process has it.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
+import inspect
+import itertools
 import math
 import os
+import pickle
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from functools import cache, cached_property
 from importlib.util import find_spec
+from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import polars as pl
@@ -26,6 +32,7 @@ NO_PLUGINS = "EVALENGINE_NO_PLUGINS"
 """Environment variable that refuses the code of others; workers inherit it."""
 _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_<][\w.<>]*")
 _KNOWN: dict[str, OwnMetric] = {}
+_COUNT = itertools.count()
 
 
 class OwnMetric:
@@ -59,10 +66,49 @@ class OwnMetric:
         return self.reference
 
     @property
+    def digest(self) -> str:
+        """SHA-256 of the files that define it and its decorators.
+
+        If other processes cannot import it, code and bound values are covered too, since functions
+        may share its reference. "" if an importable one has no file.
+        """
+        functions: list[Any] = [self._function]
+        while hasattr(functions[-1], "__wrapped__"):
+            functions.append(functions[-1].__wrapped__)
+        try:
+            files = sorted({inspect.getfile(one) for one in functions})
+            contents = [Path(file).read_bytes() for file in files]
+        except (OSError, TypeError):
+            contents = []
+        contents += [] if self.importable else [self._content]
+        return hashlib.sha256(b"".join(contents)).hexdigest() if contents else ""
+
+    @cached_property
+    def _content(self) -> bytes:
+        """Code and bound values of the function; a number of this process if they are unknown."""
+        one: Any = self._function
+        try:
+            values = inspect.getclosurevars(one).nonlocals, one.__defaults__, one.__kwdefaults__
+            return pickle.dumps((_content_of(one.__code__), values))
+        except Exception:  # of any kind: classes decide how they are pickled
+            return b"%d" % next(_COUNT)
+
+    @property
     def importable(self) -> bool:
         """True if another process can import it."""
-        module = self.reference.partition(":")[0]
-        return "<" not in self.reference and module != "__main__"
+        return is_importable(self.reference)
+
+
+def _content_of(code: Any) -> Any:
+    """Return what a code object does, without its place: the same in all processes."""
+    if isinstance(code, CodeType):
+        return code.co_code, code.co_names, [_content_of(one) for one in code.co_consts]
+    return repr(sorted(map(repr, code)) if isinstance(code, frozenset) else code)
+
+
+def is_importable(reference: str) -> bool:
+    """Return whether another process can import a metric by its reference."""
+    return "<" not in reference and reference.partition(":")[0] != "__main__"
 
 
 def metric(
@@ -162,6 +208,11 @@ def is_reference(name: str) -> bool:
     return name in _KNOWN or _REFERENCE.fullmatch(name) is not None
 
 
+def is_plugin(name: str) -> bool:
+    """Return whether a name is one of a metric of an installed package."""
+    return name in plugins("metrics")
+
+
 def names(metrics: Iterable[str]) -> list[str]:
     """Return the names of the numbers of references among names of metrics."""
     return [one.rpartition(":")[2].rpartition(".")[2] for one in metrics if is_reference(one)]
@@ -206,6 +257,7 @@ def _checked(found: Any, name: str) -> OwnMetric:
             option="metrics",
             value=name,
         )
+    found.register()  # others made by the same function have its reference
     return found
 
 
@@ -238,7 +290,7 @@ _SHOWN = 2
 
 
 def values_of(own: Sequence[OwnMetric], rows: pl.DataFrame) -> pl.DataFrame:
-    """Return datum_id, metric, value, weight and ``boolean`` (its dtype) of own metrics.
+    """Return datum_id, metric, value (booleans if all are) and, with ratios, weight.
 
     Args:
         rows: of both sides, with ``datum_id``.
@@ -247,7 +299,7 @@ def values_of(own: Sequence[OwnMetric], rows: pl.DataFrame) -> pl.DataFrame:
         InputError: a function raises, or returns something else.
     """
     ids = rows["datum_id"].unique()
-    return pl.concat([_values(one, rows, ids) for one in own])
+    return pl.concat([_values(one, rows, ids) for one in own], how="diagonal_relaxed")
 
 
 def _values(own: OwnMetric, rows: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
@@ -310,12 +362,10 @@ def _values(own: OwnMetric, rows: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
             "datum_id", value=pl.when(none).then(0.0).otherwise(value), weight=weight
         )
     else:
-        made = made.with_columns(weight=pl.lit(1.0))
         low, high = own.range
         beyond = made.filter((pl.col("value") < low) | (pl.col("value") > high))
         if beyond.height:
             raise refuse(f"returned {beyond['value'][0]!r}, outside of its range {own.range}")
-    boolean = not ratio and found.schema["value"] in (pl.Boolean, pl.Null)
-    return made.select(
-        "datum_id", pl.lit(own.name).alias("metric"), "value", "weight", boolean=pl.lit(boolean)
-    )
+    if not ratio and found.schema["value"] == pl.Boolean:
+        made = made.with_columns(pl.col("value").cast(pl.Boolean))
+    return made.with_columns(metric=pl.lit(own.name))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from types import MappingProxyType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -15,6 +15,13 @@ from ..schemas.contract import NAMES
 from ..schemas.errors import OptionError, did_you_mean, unknown
 from ..schemas.option_values import Asked, parse_metric
 from ..schemas.wording import option
+
+
+class AsShare(NamedTuple):
+    """A number that increases with a share of independent datums, and its inverse."""
+
+    share: Callable[[Any], Any]
+    number: Callable[[Any], Any]
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,8 +43,13 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
         counts: whether its values are whole numbers, for rows without weights.
         trials: column of its cells with the number of datums it is a share of; None if it is not a
             proportion of independent datums.
-        area_variance: function from a view, the keys of its datums' clusters, and whether there are
-            clusters, to theoretical variances of areas under ROC curves and the numbers of
+        as_share: the share that the number of a label is a function of, if ``trials`` are of it.
+        mean_of: function from settings to the metric whose shares of independent labels it
+            averages; None for none.
+        excess_of: metric of single labels that it averages and that is too high in small sets; a
+            corrected number is shown next to its mean. Empty for none.
+        area_variance: function from a view, settings, the keys of its clusters, and whether
+            there are clusters, to variances of areas under ROC curves and the numbers of
             positives and negatives, float64 [3, *shape of its cells], NaN if unknown.
         placements: function from a view to the values per datum that a paired test compares, by
             group and label; see :class:`..tally.sorted_scores.Placements`.
@@ -58,7 +70,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     task: str
-    frame: str
+    frame: str = "metrics"
     needs: tuple[str, ...]
     spares: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
@@ -73,6 +85,9 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     unfit: Mapping[str, str] = {}
     counts: bool = False
     trials: str | None = None
+    as_share: AsShare | None = None
+    mean_of: Callable[[Any], str | None] | None = None
+    excess_of: str = ""
     area_variance: Callable[..., Any] | None = None
     placements: Callable[[Any], Any] | None = None
     ranks: bool = False
@@ -80,7 +95,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     pairs: bool = False
     wrong: tuple[str, ...] = ()
     definition: str
-    formula: str
+    formula: str = ""
     source: str
     compute: Callable[[Any, Any], list[Any]] | None = None
     measures: Mapping[str, Any] = {}
@@ -95,10 +110,9 @@ def define(
     compute: Callable[[Any, Any], list[Any]] | None,
     **more: Any,
 ) -> Metric:
-    """Define a metric of the frame ``metrics``, unless ``more`` fields name another."""
-    fields = {"frame": "metrics", **more}
+    """Define a metric; ``more`` are further fields."""
     return Metric(
-        name=name, task=task, definition=definition, source=source, compute=compute, **fields
+        name=name, task=task, definition=definition, source=source, compute=compute, **more
     )
 
 
@@ -114,7 +128,7 @@ def all_metrics(task: str) -> Mapping[str, Metric]:
 
 @cache
 def measures(task: str) -> Mapping[str, Any]:
-    """How the tally of a task computes each need, of the metrics that declare it."""
+    """Computation of each need in the tally of a task, from the metrics that declare it."""
     every = (metric.measures for metric in all_metrics(task).values())
     return MappingProxyType({need: one for own in every for need, one in own.items()})
 
@@ -155,6 +169,11 @@ def close(task: str) -> dict[str, str]:
 
 
 _FILLER = re.compile(r"[\s_]+|-(?!\d)")
+
+
+def snake_case(name: str) -> str:
+    """Return a name as ``set_precision`` for ``SetPrecision``."""
+    return re.sub(r"(?<=[A-Z])(?=[A-Z][a-z])|(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
 def squeezed(name: str) -> str:
@@ -354,7 +373,7 @@ def asked(task: str, name: str) -> tuple[Metric, int | None]:
 
 
 @lru_cache(1024)
-def meant(task: str, name: str) -> Metric:
+def metric_of(task: str, name: str) -> Metric:
     """Return the metric of a name, ignoring a cut-off or IoU threshold in it.
 
     Raises:

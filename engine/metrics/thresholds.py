@@ -14,8 +14,8 @@ from ..kernels.labels import pooled_blocks
 from ..kernels.sums import ExactSums
 from ..schemas.arrays import Array
 from ..schemas.tuning import tuning
-from ..tally.cells import parameters
-from ..tally.ranked_points import Points, first_of, largest_of, last_of, segment_of
+from ..tallies.cells import parameters
+from ..tallies.ranked_points import Points, first_of, largest_of, last_of, segment_of
 from .averages import ratio
 
 # Rules that choose a score threshold: the highest of largest merit, in one pass over blocks of

@@ -13,17 +13,22 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from .. import scratch
+from ..evaluation import limits, planner, summary
+from ..evaluation.paging import page_frames
 from ..executors import Threads
 from ..executors.pools import Pool
 from ..executors.processes import pool_of
 from ..ingest.both_sides import LONE
 from ..ingest.collecting import Prepared, in_files, named_problems
+from ..ingest.digests import of_buckets, option_digests
 from ..ingest.frames import Frames
 from ..ingest.id_mismatch import CommonIds, hardly_met, none_listed
 from ..ingest.opening import Inputs
 from ..ingest.preparing import early_notes, prepare
 from ..ingest.problems import (
     DOCUMENTS_APART,
+    UNMET,
     ChecksFailed,
     DatumNouns,
     Note,
@@ -40,8 +45,6 @@ from ..ingest.source import Source
 from ..ingest.sources.explain import explain
 from ..ingest.sources.tables import READ_FAILURES
 from ..metrics.own import OwnMetric
-from ..plan import limits, planner, summary
-from ..plan.paging import page_frames
 from ..progress import counting, step
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from ..schemas.errors import ResultError
@@ -50,8 +53,8 @@ from ..schemas.results import frame_schema
 from ..schemas.tuning import tuning
 from ..schemas.wording import option
 from ..scorecard.storage import FrameFile, Paged
-from ..tally import stored
-from ..tally.stored import Place
+from ..tallies import stored
+from ..tallies.stored import PartsDatums, Place
 from .label_groups import merged_by_labels
 from .memory import (
     BASE,
@@ -61,6 +64,7 @@ from .memory import (
     gigabytes,
     refuse_labels,
     refused,
+    run_place,
     scratch_folder,
     sufficient_limit,
     too_full,
@@ -88,8 +92,8 @@ from .stages import (
     part_facts,
     part_file,
     tally_bucket,
-    values_in,
     write_job,
+    write_values,
 )
 
 # Frames of a bounded run: in memory if small, otherwise written row by row.
@@ -233,15 +237,26 @@ def notes_of(
 
 def _of_all(found: list[list[Note]], heads: list[dict[str, Any]]) -> list[list[Note]]:
     """Notes of each bucket; a fact of all buckets is reported once, otherwise not at all."""
-    both = [
-        any(note.kind == DOCUMENTS_APART for note in notes)
-        for notes, head in zip(found, heads, strict=True)
-        if head["heights"].get(TABLE)
+    sides = [
+        bool(head["heights"].get(TABLE))
         or all(head["heights"].get(role) for role in (PREDICTIONS, GROUND_TRUTHS))
+        for head in heads
     ]
-    kept = [[note for note in notes if note.kind != DOCUMENTS_APART] for notes in found]
-    told = [note for notes in found for note in notes if note.kind == DOCUMENTS_APART]
-    return [*kept, told[:1]] if told and all(both) else kept
+    whole: dict[tuple[str, str], list[Note | None]] = {}
+    for i, notes in enumerate(found):
+        for note in notes:
+            if note.kind in (DOCUMENTS_APART, UNMET):
+                key = note.kind, repr(note.facts)
+                whole.setdefault(key, [None] * len(found))[i] = note
+    told = []
+    for (kind, _), each in whole.items():
+        asked = [note for note, both in zip(each, sides, strict=True) if both or kind == UNMET]
+        if all(asked):
+            told += [note for note in each if note][:1]
+    kept = [
+        [note for note in notes if (note.kind, repr(note.facts)) not in whole] for notes in found
+    ]
+    return [*kept, told] if told else kept
 
 
 def _where(heads: list[dict[str, Any]], ready: Prepared, whole: Whole) -> list[Note]:
@@ -293,17 +308,31 @@ class BucketPlan(msgspec.Struct):
 
 
 def plan_buckets(
-    plan: planner.Plan, inputs: Inputs, options: Options, pool: Pool
+    plan: planner.Plan,
+    inputs: Inputs,
+    options: Options,
+    pool: Pool,
+    n_own: int = 0,
+    *,
+    held: bool = False,
+    single: bool = False,
 ) -> tuple[BucketPlan | None, str]:
     """Decide if a run uses buckets; otherwise return the reason, if a limit or a pool requested
     them.
 
     For runs that request it, or whose tables are :func:`large`.
+
+    Args:
+        n_own: number of own metrics.
+        held: the tally remains in memory after the run.
+        single: return the plan also if it has only one bucket.
     """
     asked = options.memory_limit is not None or pool.apart
     given = options.memory_limit
     limit = sufficient_limit(given)
     share = pool.share(limit)
+    if scratch.local(options.scratch) is None and options.scratch is not None:
+        share = min(share, _MOST_SHARE)
     ready = prepare(inputs, plan.task, options)
     if pool.apart:
         pool.prepare(tally_bucket)
@@ -317,6 +346,14 @@ def plan_buckets(
     if not all(heights[role] for role in heights if role != DATUMS):
         return None, ""
     refuse(named_problems(ready.sides), {r: s.source.description for r, s in ready.sides.items()})
+    of_datums = plan.does.in_parts is not None and plan.does.in_parts.of_few is not None
+    more = held or n_own or options.columns_of_datums or options.drawn or options.limits
+    in_buckets, in_memory = plan.does.outcome_bytes(plan.settings, plan.needs)
+    filed, recorded = _bytes_in_parts(plan, ready, heads), 0
+    if filed is None:
+        from .forecast import tally_bytes  # no other run needs it
+
+        recorded = tally_bytes(plan)
     sizes = bucket_count(
         ready,
         heads,
@@ -324,29 +361,53 @@ def plan_buckets(
         share,
         task=plan.task,
         least=pool.least,
+        plain=not (more or of_datums),
         workers=limit // share,
         given=given,
-        filed=_bytes_in_parts(plan, ready, heads),
-        outcomes=plan.does.outcome_bytes(plan.settings, plan.needs),
+        filed=filed,
+        outcomes=(in_buckets + n_own * _OWN_VALUE, in_memory + n_own * _OWN_VALUE),
+        tally_row=recorded,
     )
     if sizes.n > 1 and given is not None and (keys := keys_of(ready, heads)) is not None:
         too_full(keys.fullest, limit, share, plan.task, options)
         ahead = plan.does.told_by_rows is not None
-        fitted = plan if ahead else _fitted(plan, ready, heads, [])[0]
+        fitted = plan if ahead else fitted_to_heads(plan, ready, heads, [])[0]
         refuse_labels(fitted, keys.labels, keys.groups, options)
-    return (None, "") if sizes.n < 2 else (BucketPlan(ready, heads, heights, sizes, limit), "")
+    return (
+        (None, "")
+        if sizes.n < 2 and not single
+        else (BucketPlan(ready, heads, heights, sizes, limit), "")
+    )
 
 
-def describe_memory(plan: planner.Plan, inputs: Inputs, options: Options) -> list[str]:
+def describe_memory(
+    plan: planner.Plan,
+    inputs: Inputs,
+    options: Options,
+    rows: float | None = None,
+    workers: int | None = None,
+) -> list[str]:
     """Return lines on the use of buckets; empty if they are neither requested nor needed.
+
+    Args:
+        rows, workers: of a run to forecast, if any is given.
 
     Raises:
         OptionError: a memory limit that :func:`evalengine.score` would refuse.
     """
-    if options.memory_limit is None and not large(inputs):
+    asked = rows is not None or workers is not None
+    if options.memory_limit is None and not large(inputs) and not asked:
         return []
-    found, reason = plan_buckets(plan, inputs, options, pool_of(None, None, options.threads))
-    if found is not None:
+    pool = pool_of(None, None, options.threads)
+    found, reason = plan_buckets(plan, inputs, options, pool, single=True)
+    if asked:
+        from .forecast import describe_forecast
+
+        of_tables = None
+        if found is not None:
+            of_tables = found.sizes, sum(found.heights[r] for r in found.heights if r != DATUMS)
+        return describe_forecast(plan, rows, workers, of_tables)
+    if found is not None and found.sizes.n > 1:
         sizes = found.sizes
         return [
             f"memory    {sizes.n} buckets on disk, each within {found.limit / 1e9:.2f} GB; about"
@@ -379,6 +440,8 @@ def large(inputs: Inputs) -> bool:
     return size > 0 and size * _GROWTH > free_memory() // 2
 
 
+_MOST_SHARE = 4 << 30  # bytes of a bucket's memory, so that no file exceeds 5 GB, S3's limit
+_OWN_VALUE = 64  # bytes of a value of an own metric, with its datum, metric, weight and slices
 _GROWTH = 12  # bytes in memory, at most, of a byte of compressed columns while they are matched
 _PACKED = 2  # bytes of columns in memory of a byte of them in a file, at least
 _CELL = 8
@@ -398,6 +461,8 @@ def run(
     held: bool = False,
     disk: ExitStack | None = None,
     own: Sequence[OwnMetric] = (),
+    own_values: Path | None = None,
+    storage: dict[str, str] | None = None,
 ) -> summary.Result:
     """Shuffle rows to buckets, tally every bucket, merge, summarise.
 
@@ -406,7 +471,9 @@ def run(
         estimate_of: computes intervals, if requested.
         held: keep the tally in memory as far as the limit allows; otherwise only if it is small.
         disk: receives the scratch folder; the tally is usable until it is closed.
-        own: own metrics, whose values of single datums are kept in memory.
+        own: own metrics.
+        own_values: file to write with their values of single datums.
+        storage: options of an object store that has the scratch files.
 
     Raises:
         ResultError: it is too large for that.
@@ -419,12 +486,27 @@ def run(
     asked, ahead = plan, by_rows.columns if by_rows is not None else ()
     fit_notes: list[Note] = []
     if not ahead:
-        plan, notes = _fitted(plan, ready, found.heads, notes)
+        plan, notes = fitted_to_heads(plan, ready, found.heads, notes)
     needed = found.sizes.scratch * (_ENDS if options.limits else 1)
     with ExitStack() as stack:
-        folder = (disk or stack).enter_context(scratch_folder(options.scratch, needed))
+        most = min(pool.share(found.limit) // 4, tuning().object_bytes)
+        folder, place = (disk or stack).enter_context(
+            run_place(options.scratch, needed, storage, most)
+        )
+        if place is not None:
+            pool = scratch.AttachedPool(pool, place)
         step(f"shuffling rows to {n} buckets")
-        whole = split(ready, found.heads, found.heights, folder, n, pool, ahead)
+        whole = split(
+            ready,
+            found.heads,
+            found.heights,
+            folder,
+            n,
+            pool,
+            ahead,
+            client_reads=bool(options.client_reads),
+            most=None if place is None else most,
+        )
         notes += too_full(
             whole.fullest(folder), found.limit, pool.share(found.limit), plan.task, options
         )
@@ -435,7 +517,7 @@ def run(
         in_parts = plan.does.in_parts
         room = max(0, found.limit - BASE) // _MERGED
         job = Job(
-            _explicit_metrics(options, plan),
+            explicit_metrics(options, plan),
             plan.task,
             plan.needs,
             plan.fingerprint,
@@ -464,7 +546,8 @@ def run(
                 msgspec.convert(head["findings"], by_rows.findings) for head in heads
             ]
             plan, fit_notes = planner.fitted_late(asked, by_rows.together(parts_of))
-        values = values_in(here, n) if own else None
+        if own_values is not None:
+            write_values(here, n, own_values)
         notes += check_met(heads, ready)
         notes += planner.worth_telling(plan, notes_of(heads, ready, whole, options))
         step("merging")
@@ -475,8 +558,7 @@ def run(
 
         tallies, n_datums = merged(here)
         if (late := plan.does.late_notes) is not None:
-            kept = [note for note in notes if note.kind not in late.kinds]
-            notes = kept + late.notes(tallies)
+            notes = [note for note in notes if note.kind not in late.kinds] + late.notes(tallies)
         too_many_labels(plan, tallies, options)
         # Views in files read one bucket at a time.
         threads = Threads(1 if in_parts else options.threads)
@@ -498,6 +580,10 @@ def run(
         frames = frames_of(makers, tallies, plan, options.scratch, found.limit)
         page = _page(plan, tallies, threads) if plan.paged else Paged()
         tallied = _tally_in_memory(here, parts, plan, options, job.kept)
+        corrects = plan.does.judge and options.human is not None
+        datums = None
+        if corrects and options.columns_of_datums and isinstance(tallies.datums, PartsDatums):
+            datums = tallies.datums.in_memory()
         if disk is not None:
             tallied = summary.Tallied(plan, tallies, threads)
         if held and tallied is None:
@@ -509,8 +595,10 @@ def run(
             )
         notes += frames_beyond({**frames, **page.makers}, found.limit)
         notes += [] if estimate is None else estimate.notes()
+    content = {**of_buckets([head["content"] for head in heads]), **option_digests(options)}
     return summary.Result(
         plan=plan,
+        content=lambda: content,
         frames=frames,
         labels=tallies.labels.frame,
         notes=notes + fit_notes,
@@ -530,7 +618,8 @@ def run(
         },
         page=page,
         tallied=tallied,
-        values=values,
+        values=own_values,
+        datums=datums,
     )
 
 
@@ -543,7 +632,8 @@ def _merged(
     in_parts = plan.does.in_parts
     assert in_parts is not None
     files = [str(part_file(folder, bucket)) for bucket in parts]
-    tallies = in_parts.of_parts(files, Place(folder, sizes.run_rows), plan.settings)
+    place = Place(scratch.local(folder), sizes.run_rows)
+    tallies = in_parts.of_parts(files, place, plan.settings)
     return tallies, len(tallies.datums)
 
 
@@ -556,11 +646,9 @@ def _tally_in_memory(
 ) -> summary.Tallied | None:
     """Return the in-memory tally of all buckets; None if it exceeds ``most`` bytes."""
     files = [memory_file(folder, bucket) for bucket in parts]
-    if not all(file.exists() for file in files):
+    if not all(map(scratch.exists, files)) or sum(map(scratch.size, files)) > most:
         return None
-    if sum(file.stat().st_size for file in files) > most:
-        return None
-    tallies = planner.merge(plan, [stored.load(file) for file in files])
+    tallies = plan.does.merge([stored.load(file) for file in files], plan.settings)
     return summary.Tallied(plan, tallies, Threads(options.threads))
 
 
@@ -584,7 +672,7 @@ def _highest(folder: Path, whole: Whole, plan: planner.Plan) -> float | None:
         values = pl.col(column).explode() if blank.schema[column].is_nested() else pl.col(column)
         for bucket in range(whole.n):
             for path in whole.rows_of_bucket(folder, role, bucket)[0]:
-                high = pl.scan_ipc(path).select(values.max()).collect().item()
+                high = pl.scan_ipc(scratch.readable(path)).select(values.max()).collect().item()
                 found += [] if high is None else [float(high)]
     return max(found)
 
@@ -615,14 +703,14 @@ def _repeats(ready: Prepared, whole: Whole, folder: Path, pool: Pool) -> BaseExc
     ]
     if not calls:
         return None
-    (folder / "repeats").mkdir()
+    scratch.make_folder(folder / "repeats")
     collected(pool.run(find_repeats, calls))
-    problems = repeated(folder, ready, whole.heights)
+    problems = repeated(folder, ready, whole.heights, whole.n)
     sources = {role: side.source.description for role, side in ready.sides.items()}
     return ChecksFailed(problems, sources) if problems else None
 
 
-def _explicit_metrics(options: Options, plan: planner.Plan) -> Options:
+def explicit_metrics(options: Options, plan: planner.Plan) -> Options:
     """Options that name the metrics the tables carry, so that every process plans the same."""
     names = []
     for metric in plan.metrics:
@@ -636,7 +724,7 @@ def _explicit_metrics(options: Options, plan: planner.Plan) -> Options:
     return msgspec.structs.replace(options, metrics=tuple(names) if names else None)
 
 
-def _fitted(
+def fitted_to_heads(
     plan: planner.Plan, ready: Prepared, heads: Mapping[str, pl.DataFrame], notes: list[Note]
 ) -> tuple[planner.Plan, list[Note]]:
     """Fit the plan to the tables' columns; return it with the notes, including those on removed

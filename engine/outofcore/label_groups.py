@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count, pairwise
@@ -16,20 +14,20 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from .. import scratch
 from ..atomic import whole_file
+from ..evaluation import planner
 from ..executors.pools import Pool
-from ..plan import planner
 from ..schemas.arrays import Array
-from ..tally import stored
-from ..tally.datums import Datums
-from ..tally.merging import merge_counts, merge_datums, merge_ranked, merged_seconds
-from ..tally.ranked import Ranked, RankedRun, Span, of_labels, of_rows, with_datums
-from ..tally.ranked_view import Query
-from ..tally.stored import ROWS
+from ..tallies import stored
+from ..tallies.datums import Datums
+from ..tallies.merging import merge_counts, merge_datums, merge_ranked, merged_seconds
+from ..tallies.ranked import Ranked, RankedRun, Span, of_labels, of_rows, with_datums
+from ..tallies.ranked_view import Query
+from ..tallies.stored import ROWS
 from .memory import Sizes
 from .stages import (
     code_datums,
-    codes_file,
     codes_of,
     collected,
     group_file,
@@ -126,7 +124,7 @@ def within(ranked: Ranked, codes: Array, span: ScoreRange) -> Ranked:
 def answer_span(home: str, number: int, span: Span, digest: str) -> None:
     """Answer a query for one span of labels."""
     target = _answer_file(home, number)
-    if target.exists():
+    if scratch.exists(target):
         return
     query: Query = read_pickle(Path(home) / _QUERY, digest)
     with whole_file(target) as file:
@@ -153,21 +151,21 @@ class OnWorkers:
         """Arrays of every span, in their order."""
         with self._lock:
             home = self._home / str(next(self._numbers))
-            home.mkdir(parents=True)
+            scratch.make_folder(home, parents=True)
             digest = write_pickle(home / _QUERY, query)
-            sizes = [-sum(map(os.path.getsize, span.blocks)) for span in spans]  # type: ignore[arg-type]
+            sizes = [-sum(map(scratch.size, span.blocks)) for span in spans]  # type: ignore[arg-type]
             order = np.argsort(sizes, kind="stable").tolist()
             collected(
                 self._pool.run(answer_span, [(str(home), one, spans[one], digest) for one in order])
             )
             result = [_answer(_answer_file(home, number)) for number in range(len(spans))]
-            shutil.rmtree(home)
+            scratch.delete_folder(home)
         return result
 
 
 def _answer(file: Path) -> tuple[Array, ...]:
     """Arrays as they were written, in their order."""
-    with np.load(file, allow_pickle=False) as arrays:
+    with np.load(scratch.readable(file), allow_pickle=False) as arrays:
         return tuple(arrays[name] for name in arrays.files)
 
 
@@ -180,9 +178,17 @@ def _rows_of(
     """Yield the mapped rows of some labels per bucket, and the codes of its datums in the whole."""
     known = _MAPPED.get(folder, {})
     for bucket in parts:
+        file = part_file(folder, bucket)
+        if scratch.local(str(file)) is None:
+            some = stored.mapped_rows(file, ROWS, lambda rows: of_labels(rows, *labels), _STARTS)
+            yield some, codes_of(folder, bucket)
+            continue
         if bucket not in known:
-            known[bucket] = stored.mapped(part_file(folder, bucket), ROWS)
+            known[bucket] = stored.mapped(file, ROWS)
         yield of_labels(known[bucket], *labels), codes_of(folder, bucket)
+
+
+_STARTS = ("start", "gt_start")
 
 
 _MAPPED: dict[str, dict[int, Ranked]] = {}
@@ -208,7 +214,7 @@ def merge_rows(
         span: the range of a split label; otherwise None.
     """
     target = group_file(folder, group, 0 if span is None else span.number)
-    if target.exists():
+    if scratch.exists(target):
         return
     rows, before = [], 0
     for few, codes in _rows_of(folder, labels, parts):
@@ -256,11 +262,12 @@ def merged_by_labels(
     whole = first_part
     if is_named(first_part):
         datums, _ = merge_datums([one.datums for one in tallies])
-        whole = planner.merge(plan, [msgspec.structs.replace(one, crossed=None) for one in tallies])
+        uncrossed = [msgspec.structs.replace(one, crossed=None) for one in tallies]
+        whole = plan.does.merge(uncrossed, plan.settings)
     crossed = [one.crossed for one in tallies if one.crossed is not None]
     met = None
     if crossed:
-        codes = [np.fromfile(codes_file(folder, bucket), np.int32) for bucket in parts]
+        codes = [codes_of(folder, bucket) for bucket in parts]
         same = np.arange(len(whole.labels), dtype=np.int32)
         met = merge_counts(crossed, codes, [same] * len(parts))
     ranked = RankedRun(

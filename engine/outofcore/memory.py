@@ -13,22 +13,24 @@ import stat
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import polars as pl
 
-from .. import tasks
+from .. import scratch, tasks
 from ..atomic import try_lock
+from ..evaluation import planner
 from ..ingest.collecting import Prepared
 from ..ingest.problems import Note, count_of
 from ..kernels.folder import own_group
-from ..plan import planner
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
-from ..schemas.errors import EvalengineError, OptionError, ReadError, ScratchError
+from ..schemas.errors import EvalengineError, OptionError, ReadError, ScratchError, invalid
 from ..schemas.options import Options
 from ..schemas.wording import option
+from ..scratch import OWNER
 
 # Free memory for a process: of the machine, and of every control group it is in.
 
@@ -95,8 +97,6 @@ PREFIX = "evalengine-scratch-"
 GONE = "evalengine-gone-"
 """Prefix of a scratch folder between the end of its run and its deletion."""
 
-OWNER = "owner.json"
-
 
 @contextmanager
 def scratch_folder(base: str | None, needed: int) -> Iterator[Path]:
@@ -105,14 +105,17 @@ def scratch_folder(base: str | None, needed: int) -> Iterator[Path]:
     Remains of killed runs on this machine are deleted first.
 
     Args:
-        base: parent folder; by default the system's temporary folder.
+        base: parent folder; by default, and for an address of an object store, the system's
+            temporary folder.
         needed: approximate number of bytes that the run will write.
 
     Raises:
         ScratchError: the folder cannot be written, its disk has no room or runs full, or the folder
             is deleted meanwhile.
     """
-    home = Path(base or tempfile.gettempdir()).absolute()  # workers have other working folders
+    home = Path(
+        scratch.local(base) or tempfile.gettempdir()
+    ).absolute()  # workers have other working folders
     folder = home / f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
     with ExitStack() as stack:
         try:
@@ -146,6 +149,52 @@ def scratch_folder(base: str | None, needed: int) -> Iterator[Path]:
         except Exception as error:
             _refuse_deleted(folder, error)
             raise
+
+
+@contextmanager
+def run_place(
+    base: str | None, needed: int, storage: dict[str, str] | None, room: int
+) -> Iterator[tuple[Path, scratch.ObjectPlace | None]]:
+    """Create the place of a run's files, a folder or in an object store; see
+    :func:`scratch_folder`.
+
+    Args:
+        storage: options of the object store.
+        room: bytes of copies of objects in a process.
+
+    Yields:
+        its path, and the place if it is in an object store.
+    """
+    if base is None or "://" not in base:
+        with scratch_folder(base, needed) as folder:
+            yield folder, None
+        return
+    if base.partition("://")[0] not in _SCHEMES:
+        raise ScratchError(
+            f"{option('scratch', base)}: neither a folder nor an address of an object store, such"
+            f" as {option('scratch', 's3://bucket/folder')}, gs:// or az://.",
+            code="scratch_unusable",
+            file=base,
+        )
+    url = f"{base.rstrip('/')}/{PREFIX}{os.getpid()}-{secrets.token_hex(8)}"
+    place = scratch.ObjectPlace(url, storage, room)
+    folder = Path(place.path)
+    with ExitStack() as stack:
+        # Files of this machine: ranges of rows before they are written, and copies of objects.
+        stack.enter_context(scratch_folder(None, min(needed, room)))
+        stack.enter_context(scratch.attached(place))
+        place.put({OWNER: _owner()})
+        _OPEN[folder] = os.getpid()
+        stack.callback(_delete_own, folder)
+        try:
+            yield folder, place
+        except Exception as error:
+            if isinstance(error, FileNotFoundError | ReadError) and place.path in str(error):
+                raise place.deleted() from error
+            raise
+
+
+_SCHEMES = ("s3", "s3a", "gs", "az", "abfs", "abfss")
 
 
 def _refuse_deleted(folder: Path, error: Exception) -> None:
@@ -202,6 +251,8 @@ def look_for_room(home: Path, needed: int) -> None:
             f"{home}: about {gigabytes(needed)} of scratch are needed and {gigabytes(free)}"
             f" are free. Name a folder on a larger disk: {option('scratch', '/mnt/large')}.",
             code="scratch_too_small",
+            needed=needed,
+            free=free,
         )
 
 
@@ -210,8 +261,12 @@ def _mark(folder: Path, stack: ExitStack) -> None:
     mark = stack.enter_context((folder / OWNER).open("w"))
     with suppress(OSError):  # without locks, it is never swept
         try_lock(mark)
-    json.dump({"pid": os.getpid(), "host": socket.gethostname()}, mark)
+    mark.write(_owner().decode())
     mark.flush()
+
+
+def _owner() -> bytes:
+    return json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode()
 
 
 _OPEN: dict[Path, int] = {}
@@ -220,7 +275,7 @@ _OPEN: dict[Path, int] = {}
 
 def _delete_own(folder: Path) -> None:
     """Delete a folder, but only in the process that created it, not in a fork."""
-    if _OPEN.pop(folder, None) == os.getpid():
+    if _OPEN.pop(folder, None) == os.getpid() and not scratch.delete_place(folder):
         _delete(folder)
 
 
@@ -298,6 +353,7 @@ LEAST = 448 << 20
 MOST_BUCKETS = 400  # files open at once
 _GROWTH = 6  # bytes of memory per byte of a bucket's columns during matching, with some to spare
 _FULL = 0.7  # of that growth, without any to spare
+_PLAIN = 5.5  # of tables of numbers and texts, without slices and intervals, in one bucket
 _HELD_SCORE = 72
 """Bytes per score of classification, in addition to its columns, while a part's scores are sorted
 by label and then by label key.
@@ -320,6 +376,7 @@ class Sizes(msgspec.Struct):
         scratch: approximate bytes on disk.
         group_rows: maximum number of ranked rows per label group, unless a single label has more.
         at_once: label groups in memory at the same time if no worker is busy.
+        held: bytes of memory that all buckets would take together.
     """
 
     n: int
@@ -328,6 +385,7 @@ class Sizes(msgspec.Struct):
     datums_at_once: int
     at_once: int = 1
     run_rows: int = 1
+    held: int = 0
 
 
 def bytes_of_limit(given: str | int | None) -> int:
@@ -341,26 +399,18 @@ def bytes_of_limit(given: str | int | None) -> int:
     """
     if given is None:
         return int(free_memory() * 0.7)
-    text = str(given).strip().lower()
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?)\s*([kmgt]?)(i?)b?", text)
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?)\s*([kmgt]?)(i?)b?", str(given).strip().lower())
     if match is None:
-        raise OptionError(
-            f"{option('memory_limit', given)}: not a size. Write bytes, or a number and a unit:"
-            f" {option('memory_limit', '2GB')}.",
-            code="option_value",
-            option="memory_limit",
-            value=given,
+        raise invalid(
+            "memory_limit",
+            given,
+            f"not a size. Write bytes, or a number and a unit: {option('memory_limit', '2GB')}.",
         )
     number, unit, binary = match.groups()
     scale = 1024 ** "kmgt".index(unit) * 1024 if binary and unit else _UNITS[unit]
     size = int(float(number) * scale)
     if size <= 0:
-        raise OptionError(
-            f"{option('memory_limit', given)}: must be above 0.",
-            code="option_value",
-            option="memory_limit",
-            value=given,
-        )
+        raise invalid("memory_limit", given, "must be above 0.")
     return size
 
 
@@ -412,10 +462,12 @@ def bucket_count(
     *,
     task: str,
     least: int = 1,
+    plain: bool = False,
     workers: int = 1,
     given: str | int | None = None,
     filed: tuple[int, int] | None = None,
     outcomes: tuple[int, int] = (0, 0),
+    tally_row: int = 0,
 ) -> Sizes:
     """Partition a run so that it stays within a memory limit.
 
@@ -424,14 +476,16 @@ def bucket_count(
         heights: role to number of rows.
         limit: bytes of one worker.
         least: minimum number of buckets.
+        plain: without slices, intervals and other work on the tally after its metrics.
         given: that limit; None if the limit is a share of free memory, which is then a best effort.
         filed: bytes on disk per unit and per scored label whose parts stay in files.
         outcomes: bytes of a row's outcomes beyond the usual, in buckets and in memory.
+        tally_row: recorded bytes on disk of a row's tallies.
 
     Raises:
         OptionError: the given limit would need too many buckets.
     """
-    room = max(limit - BASE, limit // 8) * _SHARE
+    room = bucket_room(limit)
     size = sum(
         (heads[role].estimated_size() / max(1, heads[role].height) + 8) * rows
         for role, rows in heights.items()
@@ -443,13 +497,16 @@ def bucket_count(
         held = max(held, size + _HELD_SCORE * scores)
     ranked = sum(rows for role, rows in heights.items() if role != DATUMS)
     of_row, of_row_in_memory = (_COPIES * size for size in outcomes)
-    if held + of_row_in_memory * ranked > room:
-        least = max(2, least)
+    for head in heads.values():
+        plain = plain and not any(map(methodcaller("is_nested"), head.dtypes))
+    alone, fitting = held, room
+    if plain:
+        alone, fitting = size * (tasks.get(task).growth or _PLAIN), limit - BASE
+    fits = alone + of_row_in_memory * ranked <= fitting
     held += of_row * ranked
-    n = max(least, -(-int(held) // max(1, int(room))))
+    n = least if fits else max(least, 2, -(-int(held) // max(1, int(room))))
     if n > MOST_BUCKETS and given is not None:
-        enough = (int(held / MOST_BUCKETS / _SHARE) + BASE) * workers
-        enough = -(-enough // _STEP) * _STEP
+        enough = least_limit(held) * workers
         raise OptionError(
             f"{option('memory_limit', given)}: too small for these tables, whose"
             f" {sum(heights.values()):,} rows would be shuffled to {n:,} files, and {MOST_BUCKETS}"
@@ -457,7 +514,8 @@ def bucket_count(
             code="memory_limit_too_small",
             least=f"{enough >> 20}MiB",
         )
-    beyond = ((tasks.get(task).scratch_row or _SCRATCH_ROW) + outcomes[0]) * ranked
+    of_tally = max(tally_row, tasks.get(task).scratch_row or _SCRATCH_ROW)
+    beyond = (of_tally + outcomes[0]) * ranked
     if filed is not None:
         unit, score = filed
         beyond = sum(
@@ -472,7 +530,22 @@ def bucket_count(
         datums_at_once=max(1000, int(room / 64)),
         at_once=max(1, workers - 1),
         run_rows=max(1000, int(room) // _RUN_ROW),
+        held=int(held),
     )
+
+
+def bucket_room(limit: int) -> float:
+    """Bytes of memory that one bucket may take within the limit of a worker."""
+    return max(limit - BASE, limit // 8) * _SHARE
+
+
+def least_limit(held: float) -> int:
+    """Limit of a worker in bytes, rounded up, that needs at most :data:`MOST_BUCKETS` buckets.
+
+    Args:
+        held: bytes of memory that all buckets would take together.
+    """
+    return -(-max(LEAST, int(held / MOST_BUCKETS / _SHARE) + BASE) // _STEP) * _STEP
 
 
 def too_full(fullest: int, limit: int, share: int, task: str, options: Options) -> list[Note]:

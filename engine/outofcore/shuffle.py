@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
-import shutil
+import socket
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,8 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from .. import scratch
+from .._version import __version__
 from ..atomic import fresh_name, whole_file
 from ..executors.pools import Pool
 from ..ingest import both_sides, recognise
@@ -24,6 +28,7 @@ from ..ingest.ids import dealt, has_repeats
 from ..ingest.problems import Note, Problem, count_of
 from ..ingest.recognise import Side
 from ..ingest.slices import SlicePlan
+from ..ingest.source import Source
 from ..ingest.sources.explain import explain
 from ..ingest.sources.scanning import scan
 from ..ingest.sources.tables import READ_FAILURES
@@ -31,9 +36,11 @@ from ..ingest.where import Condition
 from ..kernels.datums import by_bucket
 from ..schemas.arrays import Array
 from ..schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, LABELS, PREDICTIONS, ROW, TABLE
+from ..schemas.errors import ExecutorError, ReadError, ScratchError
 from ..schemas.tuning import tuning
 from ..schemas.wording import option
 from ..tasks.encoding import hashes_of
+from .memory import scratch_folder
 
 # Selection of the Parquet files for a range of rows.
 #
@@ -186,19 +193,19 @@ def find_repeats(
         ranges: folder of each range of rows, and number of rows of the table before it.
     """
     target = repeats_file(folder, role, column, n)
-    if target.exists():
+    if scratch.exists(target):
         return
     files = [(values_file(Path(home), column, n), before) for home, before in ranges]
     # Not every range has values of every file: those that have none never had them, or the twin of
     # this call has deleted them, which it does once the result is there.
-    files = [(path, before) for path, before in files if path.exists()]
+    files = [(path, before) for path, before in files if scratch.exists(path)]
     try:
         parts = [_numbered(path, before) for path, before in files]
     except FileNotFoundError:
-        if target.exists():
+        if scratch.exists(target):
             return
         raise
-    if target.exists():  # some may have gone before they were looked for
+    if scratch.exists(target):  # some may have gone before they were looked for
         return
     told = Repeats(0, 0, [])
     rows = pl.concat(parts) if parts else None
@@ -209,8 +216,7 @@ def find_repeats(
         told = Repeats(some[column].n_unique(), some.height, first)
     with whole_file(target) as file:
         file.write(msgspec.json.encode(told))
-    for path, _ in files:
-        path.unlink(missing_ok=True)
+    scratch.delete(path for path, _ in files)
 
 
 def _numbered(path: Path, before: int) -> pl.DataFrame:
@@ -221,14 +227,15 @@ def _numbered(path: Path, before: int) -> pl.DataFrame:
     """
     import pyarrow as pa
 
-    with pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as reader:
+    with scratch.arrow_file(path) as file, pa.ipc.open_file(file) as reader:
         return pl.DataFrame(reader.read_all()).with_columns(pl.col(ROW) + before)
 
 
-def repeated(folder: Path, ready: Prepared, heights: Mapping[str, int]) -> list[Problem]:
+def repeated(folder: Path, ready: Prepared, heights: Mapping[str, int], n: int) -> list[Problem]:
     """Return the results of :func:`find_repeats` as problems.
 
     Args:
+        n: number of buckets.
         heights: role to number of rows, of the shuffled tables.
     """
     problems: list[Problem] = []
@@ -237,8 +244,12 @@ def repeated(folder: Path, ready: Prepared, heights: Mapping[str, int]) -> list[
             continue
         own = {name: mine for mine, name in side.naming.recognised.items()}
         for name in unique_columns(side):
-            files = sorted((folder / "repeats").glob(f"{role}-{name}-*.json"))
-            found = [msgspec.json.decode(file.read_bytes(), type=Repeats) for file in files]
+            files = (repeats_file(folder, role, name, i) for i in range(-(-n // PER_FILE)))
+            found = [
+                msgspec.json.decode(scratch.read(file), type=Repeats)
+                for file in files
+                if scratch.exists(file)
+            ]
             rows, values = (sum(getattr(one, of) for one in found) for of in ("rows", "values"))
             if not rows:
                 continue
@@ -283,6 +294,7 @@ class Shuffle(msgspec.Struct):
         before: rows of the table between its first file and the next one here, if files of other
             ranges are omitted.
         width: approximate number of bytes per row.
+        sizes: bytes of each local file where the run was started, if another process reads them.
     """
 
     role: str
@@ -296,6 +308,7 @@ class Shuffle(msgspec.Struct):
     ahead: tuple[str, ...] = ()
     before: int = 0
     width: int = 1
+    sizes: tuple[int, ...] = ()
 
 
 class Shuffled(msgspec.Struct):
@@ -332,8 +345,10 @@ def bucket_file(folder: str | Path, role: str, span: int, bucket: int) -> Path:
 def load_summary(folder: str | Path, role: str, span: int) -> Shuffled:
     """Load the summary of a finished range."""
     home = range_folder(folder, role, span)
-    names, rest = msgspec.json.decode((home / _TOLD).read_bytes(), type=tuple[list[str], Any])
-    frames = {name: pl.read_ipc(home / f"{_TOLD}-{at}") for at, name in enumerate(names)}
+    names, rest = msgspec.json.decode(scratch.read(home / _TOLD), type=tuple[list[str], Any])
+    frames = {
+        name: pl.read_ipc(scratch.readable(home / f"{_TOLD}-{at}")) for at, name in enumerate(names)
+    }
     ahead, keys = frames.pop(_AHEAD, None), frames.pop(_KEYS, None)
     return Shuffled(pairs=frames, keys=None if keys is None else keys[_KEYS], ahead=ahead, **rest)
 
@@ -361,8 +376,66 @@ def shuffle_range(folder: str, span: RowRange, shuffle: bytes) -> None:
     Args:
         shuffle: the table, pickled. Passed with the call instead of a file, since it may contain
             credentials of an object store.
+
+    Raises:
+        ReadError: the files cannot be read here, or are others.
     """
-    shuffle_rows(folder, span, pickle.loads(shuffle))
+    check_worker(folder)
+    table: Shuffle = pickle.loads(shuffle)
+    _check_files(table.side.source.files, table.sizes)
+    shuffle_rows(folder, span, table)
+
+
+_VERSIONS = "versions.json"
+
+VERSIONS = {"evalengine": __version__, "polars": pl.__version__, "numpy": np.__version__}
+"""Versions of this process."""
+
+_AGREEING = {"evalengine": "minor", "polars": "major", "numpy": "major"}
+"""Part of each version up to which workers and the starting process must agree."""
+
+
+def check_versions(theirs: Mapping[str, str]) -> None:
+    """Check that this process may work on a run that was started elsewhere.
+
+    Args:
+        theirs: :data:`VERSIONS` of the process that started it.
+
+    Raises:
+        ExecutorError: another minor version of evalengine, or major version of Polars or NumPy.
+    """
+    for name, part in _AGREEING.items():
+        ours, n = VERSIONS[name], 2 if part == "minor" else 1
+        if ours.split(".")[:n] != theirs[name].split(".")[:n]:
+            wanted = ".".join(theirs[name].split(".")[:n])
+            raise ExecutorError(
+                f"worker {socket.gethostname()} has {name} {ours}, and the process that started"
+                f" the run {theirs[name]}. Their {part} versions must be equal: install {name}"
+                f" {wanted}.* there.",
+                code="versions_differ",
+                package=name,
+                versions=[ours, theirs[name]],
+            )
+
+
+@lru_cache(maxsize=2)
+def check_worker(folder: str) -> None:
+    """Check that this process can work on a run.
+
+    Raises:
+        ScratchError: it does not see the run's folder.
+        ExecutorError: its versions differ too much from those of the process that started the run.
+    """
+    try:
+        theirs = json.loads(scratch.read(Path(folder) / _VERSIONS))
+    except FileNotFoundError as error:
+        raise ScratchError(
+            f"{folder}: worker {socket.gethostname()} does not see this folder. Name one on a file"
+            f" system that all workers have: {option('scratch', '/mnt/common')}.",
+            code="scratch_unseen",
+            worker=socket.gethostname(),
+        ) from error
+    check_versions(theirs)
 
 
 def shuffle_rows(folder: str | Path, span: RowRange, shuffle: Shuffle) -> None:
@@ -374,23 +447,54 @@ def shuffle_rows(folder: str | Path, span: RowRange, shuffle: Shuffle) -> None:
     Raises:
         ReadError: a file that cannot be read; names it.
     """
+    if not scratch.exists(range_folder(folder, shuffle.role, span[0]) / _TOLD):
+        _write_range(folder, span, shuffle, _batches_of(shuffle, span))
+
+
+def shuffle_here(folder: Path, shuffle: Shuffle, most: int | None) -> list[RowRange]:
+    """Shuffle all rows of a table in this process; return the ranges.
+
+    Args:
+        most: approximate bytes of a range; None for a single one.
+    """
+    ranges: list[RowRange] = []
+    batches, first, ended = _batches_of(shuffle, (0, 0, None)), 0, False
+
+    def some() -> Iterator[pl.DataFrame]:
+        nonlocal ended
+        held = 0.0
+        for rows in batches:
+            yield rows
+            held += rows.estimated_size()
+            if most is not None and held > most:
+                return
+        ended = True
+
+    while not ended:
+        rows = _write_range(folder, (len(ranges), first, None), shuffle, some())
+        ranges.append((len(ranges), first, rows))
+        first += rows
+    return ranges
+
+
+def _write_range(
+    folder: str | Path, span: RowRange, shuffle: Shuffle, rows: Iterable[pl.DataFrame]
+) -> int:
+    """Write the folder of a range, and return its number of rows."""
     target = range_folder(folder, shuffle.role, span[0])
-    if target.exists():
-        return
-    draft = fresh_name(target)
-    draft.mkdir()
-    told = _written(draft, span, shuffle)
-    _write_summary(draft, told)
-    try:
-        os.rename(draft, target)
-    except OSError:
-        if not target.exists():
-            raise
-        shutil.rmtree(draft)  # another worker, which takes this one for dead, was faster
+    with ExitStack() as stack:
+        draft = fresh_name(target)
+        if scratch.local(str(target)) is None:
+            draft = stack.enter_context(scratch_folder(None, 0)) / draft.name
+        draft.mkdir()
+        told = _written(draft, span[1], shuffle, rows)
+        _write_summary(draft, told)
+        scratch.put_folder(draft, target, _TOLD)
+    return told.rows
 
 
-def _written(draft: Path, span: RowRange, shuffle: Shuffle) -> Shuffled:
-    """Write the files of a range."""
+def _written(draft: Path, first: int, shuffle: Shuffle, blocks: Iterable[pl.DataFrame]) -> Shuffled:
+    """Write the files of a range, whose first row in the table is ``first``."""
     import pyarrow as pa  # here, since every run asks this package whether it is needed
 
     role, side, n = shuffle.role, shuffle.side, shuffle.n
@@ -405,7 +509,7 @@ def _written(draft: Path, span: RowRange, shuffle: Shuffle) -> Shuffled:
             values = stack.enter_context(
                 UniqueValuesWriter(draft, once, -(-n // PER_FILE), hashes_of)
             )
-        for batch in _batches_of(shuffle, span):
+        for batch in blocks:
             rows = batch.with_columns(pl.col(c).cast(t) for c, t in shuffle.targets.items())
             here = np.arange(done, done + rows.height, dtype=np.int64)
             order: Array | slice
@@ -415,7 +519,7 @@ def _written(draft: Path, span: RowRange, shuffle: Shuffle) -> Shuffled:
                 start, order = by_bucket(hashes_of(ids) if found is None else found, n)
             else:  # each row is a datum, and rows are sorted by bucket
                 order = slice(None)
-                start = np.clip(np.arange(n + 1) * shuffle.per - span[1] - done, 0, rows.height)
+                start = np.clip(np.arange(n + 1) * shuffle.per - first - done, 0, rows.height)
                 start[n] = rows.height
             if values is not None:
                 values.write(rows.with_columns(pl.Series(ROW, here)))
@@ -540,7 +644,7 @@ def read_rows(files: Sequence[Path], before: Sequence[int]) -> pl.DataFrame:
 
     tables = []
     for path in files:
-        with pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as reader:
+        with scratch.arrow_file(path) as file, pa.ipc.open_file(file) as reader:
             tables.append(reader.read_all())
     rows = pl.DataFrame(tables[0] if len(tables) == 1 else pa.concat_tables(tables))
     rows.columns = tables[0].column_names  # a column without a name would be given one
@@ -602,9 +706,10 @@ class Whole(msgspec.Struct):
 
     def fullest(self, folder: Path) -> int:
         """Bytes of the rows of the largest bucket."""
+        scratch.list_sizes(folder / "buckets")
         return max(
             sum(
-                path.stat().st_size
+                scratch.size(path)
                 for role in self.filled
                 for path in self.rows_of_bucket(folder, role, bucket)[0]
             )
@@ -724,6 +829,9 @@ def split(
     n: int,
     pool: Pool,
     ahead: tuple[str, ...] = (),
+    *,
+    client_reads: bool = False,
+    most: int | None = None,
 ) -> Whole:
     """Shuffle all rows: those of Parquet files on workers that can read them, others here.
 
@@ -731,16 +839,22 @@ def split(
         heads: result of :func:`first_rows`.
         heights: result of :func:`heights_of`.
         ahead: columns of a single table whose distinct combinations are collected.
+        client_reads: this process reads all tables.
+        most: approximate bytes of a range; None for any number.
 
     Raises:
         InputError: ids or labels that are integers on one side and strings on the other.
         ReadError: a file that cannot be read; names it.
     """
-    (folder / "buckets").mkdir()
+    scratch.make_folder(folder / "buckets")
+    scratch.write(folder / _VERSIONS, json.dumps(VERSIONS).encode())
     text = {role: side.source.text for role, side in ready.sides.items()}
     targets, notes = _targets(ready, heads, text)
-    ranges = ranges_of_tables(ready, heads, heights, n, pool)
+    by_workers, unreadable = _readable(ready, pool, client_reads)
+    notes += unreadable
+    ranges = ranges_of_tables(ready, heads, heights, n, pool.least, by_workers, most)
     calls: list[tuple[str, RowRange, bytes]] = []
+    roles: list[str] = []
     for role in heads:
         per = -(-max(1, heights[role]) // n)
         side = ready.sides[role]
@@ -758,17 +872,34 @@ def split(
             ahead=asked,
             width=width,
         )
-        if _by_workers(side, pool):
+        if role in by_workers:
             ends = row_ends(side.source.files) if len(ranges[role]) > 1 else None
-            calls += [
-                (str(folder), span, pickle.dumps(of_range(table, ends, span)))
-                for span in ranges[role]
-            ]
+            for span in ranges[role]:
+                own = of_range(table, ends, span)
+                own.sizes = tuple(map(os.path.getsize, own.side.source.files))
+                calls.append((str(folder), span, pickle.dumps(own)))
+                roles.append(role)
         else:
-            shuffle_rows(folder, ranges[role][0], table)
-    for failure in pool.run(shuffle_range, calls) if calls else ():
-        if failure is not None:
+            ranges[role] = shuffle_here(folder, table, most)
+    unread: dict[str, list[str]] = {}
+    for role, call, failure in zip(
+        roles, calls, pool.run(shuffle_range, calls) if calls else (), strict=True
+    ):
+        if isinstance(failure, ReadError):  # this process can read it, or raises the same
+            shuffle_range(*call)
+            unread.setdefault(role, []).append(str(failure))
+        elif failure is not None:
             raise failure
+    for role, reasons in unread.items():
+        notes.append(
+            Note(
+                "client_reads",
+                f"{role.replace('_', ' ')}: this process read {len(reasons)} of"
+                f" {len(ranges[role])} ranges of rows, because a worker could not:"
+                f" {reasons[0]}",
+                facts={"side": role, "count": len(reasons)},
+            )
+        )
     told = {role: [load_summary(folder, role, span) for span, *_ in ranges[role]] for role in heads}
     blanks = {}
     for role in heads:
@@ -782,7 +913,7 @@ def split(
         known.append(blanks[TABLE].drop(*sliced, ROW))
     known += [one.ahead for parts in told.values() for one in parts if one.ahead is not None]
     keys = [one.keys for parts in told.values() for one in parts if one.keys is not None]
-    pairs |= _of_score_columns(ready, pairs, pl.concat(keys).unique() if keys else None)
+    pairs |= of_score_columns(ready, pairs, pl.concat(keys).unique() if keys else None)
     labels, declared = None, ready.sides.get(LABELS)
     if declared is not None:
         labels = _read(ready, LABELS, rows_of(LABELS, declared, ready.where, ready.plan))
@@ -805,7 +936,7 @@ def split(
     )
 
 
-def _of_score_columns(
+def of_score_columns(
     ready: Prepared, pairs: dict[str, pl.DataFrame], keys: pl.Series | None
 ) -> dict[str, pl.DataFrame]:
     """Add the labels of score columns as predictions, and return them in the dtype of the true
@@ -837,26 +968,35 @@ def ranges_of_tables(
     heads: Mapping[str, pl.DataFrame],
     heights: Mapping[str, int],
     n: int,
-    pool: Pool,
+    least: int,
+    by_workers: Sequence[str],
+    most: int | None,
 ) -> dict[str, list[RowRange]]:
     """Return the ranges of rows in which each table is shuffled.
 
     Args:
         heights: role to number of rows before filtering.
+        least: minimum number of buckets.
+        by_workers: the tables that workers shuffle.
+        most: approximate bytes of a range; None for any number.
 
     Returns:
         role to its ranges, in row order; a single one if this process shuffles the table, or if the
         bucket of a row depends on the number of filtered rows before it.
     """
-    size = rows_of_range(sum(heights[role] for role in heads), n, pool.least)
+    size = rows_of_range(sum(heights[role] for role in heads), n, least)
     result: dict[str, list[RowRange]] = {}
     for role, head in heads.items():
         side = ready.sides[role]
         counted = side.table.datum not in head.columns and role in ready.where
-        if counted or not _by_workers(side, pool):
+        if counted or role not in by_workers:
             result[role] = [(0, 0, None)]
             continue
-        cuts = _cuts(side.source.files, heights[role], size)
+        rows = size
+        if most is not None:
+            width = head.estimated_size() / max(1, head.height) + _ROW
+            rows = min(size, max(tuning().range_rows or tuning().shuffle_rows, int(most / width)))
+        cuts = _cuts(side.source.files, heights[role], rows)
         ends = [*cuts[1:], None]
         result[role] = [
             (span, first, None if end is None else end - first)
@@ -885,11 +1025,86 @@ def query_starts(side: Side, head: pl.DataFrame, height: int) -> tuple[int, ...]
     return tuple(_cuts(files, height, max(1, int(tuning().query_bytes / each)))[1:])
 
 
-def _by_workers(side: Side, pool: Pool) -> bool:
-    """Return whether workers shuffle a table: Parquet allows reading rows without those before
-    them.
+def _readable(ready: Prepared, pool: Pool, client_reads: bool) -> tuple[list[str], list[Note]]:
+    """Return the tables that workers shuffle, and notes on those that they cannot read.
+
+    Parquet allows reading rows without those before them. Workers on other machines are asked
+    whether they see the same files.
     """
-    return pool.reads_tables and side.source.format == "parquet"
+    found: list[str] = []
+    notes: list[Note] = []
+    for role, side in ready.sides.items():
+        if role == LABELS or client_reads or not pool.reads_tables:
+            continue
+        if side.source.format != "parquet":
+            continue
+        if side.source.files:
+            side.source = _absolute(side.source)
+        sizes = [os.path.getsize(file) for file in side.source.files]
+        refusal = getattr(pool, "refusal", None)  # pools of plug-ins may have none
+        reason = (
+            refusal(open_table, (pickle.dumps(side.source), sizes, VERSIONS)) if refusal else ""
+        )
+        if not reason:
+            found.append(role)
+            continue
+        notes.append(
+            Note(
+                "client_reads",
+                f"{role.replace('_', ' ')}: this process reads {side.source.description}, which is"
+                f" slower, because a worker cannot. Worker {reason} Give a path that all"
+                f" workers see. {option('client_reads', True)} does not ask them.",
+                facts={"side": role},
+            )
+        )
+    return found, notes
+
+
+def _absolute(source: Source) -> Source:
+    """Return a table of Parquet files by absolute paths: workers have other working folders."""
+    files = tuple(os.path.abspath(file) for file in source.files)
+    if files == source.files:
+        return source
+    frame = scan(files, source.format, partitions=source.partitions)
+    return msgspec.structs.replace(source, frame=frame, files=files)
+
+
+def open_table(source: bytes, sizes: Sequence[int], versions: Mapping[str, str]) -> None:
+    """Open a table on a worker.
+
+    Args:
+        source: the table, pickled; passed with the call, since it may contain credentials.
+        sizes: bytes of each of its local files.
+        versions: of the process that started the run.
+
+    Raises:
+        ReadError: it cannot be read, or is another file.
+        ExecutorError: the versions here differ too much.
+    """
+    check_versions(versions)
+    table: Source = pickle.loads(source)
+    _check_files(table.files, sizes)
+    try:
+        table.frame.head(1).collect()
+    except READ_FAILURES as error:
+        raise explain(table, error) from error
+
+
+def _check_files(files: Sequence[str], sizes: Sequence[int]) -> None:
+    """Refuse files of this machine that are missing or have other sizes than where a run began."""
+    for file, size in zip(files, sizes, strict=False):
+        here = socket.gethostname()
+        try:
+            found = os.path.getsize(file)
+        except OSError as error:
+            raise ReadError(
+                f"{file}: {error.strerror or error} (on {here}).", code="file_missing"
+            ) from error
+        if found != size:
+            raise ReadError(
+                f"{file}: has {found:,} bytes on {here}, and {size:,} where the run was started.",
+                code="file_differs",
+            )
 
 
 def _cuts(files: Sequence[str], height: int, size: int) -> list[int]:

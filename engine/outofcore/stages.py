@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import pickle
-import shutil
-import socket
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import lru_cache
@@ -17,28 +14,28 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from .._version import __version__
+from .. import scratch
 from ..atomic import whole_file
+from ..evaluation import limits, planner
+from ..evaluation import own as own_values
+from ..evaluation.limits import facts_of
 from ..executors import Threads
 from ..executors.pools import Pool
 from ..ingest.collecting import Prepared
+from ..ingest.digests import digests_of
 from ..ingest.frames import Frames, Part, assemble
 from ..ingest.ids import Bucket
 from ..ingest.problems import ChecksFailed, PartRefused, problems_of_parts
 from ..metrics.own import OwnMetric, split
-from ..plan import limits, planner
-from ..plan import own as own_values
-from ..plan.limits import facts_of
 from ..schemas.arrays import Array
 from ..schemas.contract import LABELS, ROW
-from ..schemas.errors import ExecutorError, InputError, OptionError, ScratchError
+from ..schemas.errors import InputError, OptionError, ScratchError
 from ..schemas.options import Options
-from ..schemas.wording import option
-from ..tally import stored
-from ..tally.datums import Datums
-from ..tally.ranked import Ranked, without_rows
-from ..tally.stored import ROWS
-from .shuffle import Whole, read_rows
+from ..tallies import stored
+from ..tallies.datums import Datums
+from ..tallies.ranked import Ranked, without_rows
+from ..tallies.stored import ROWS
+from .shuffle import Whole, check_worker, read_rows
 
 # Job parameters on disk, verified by digest.
 #
@@ -49,7 +46,7 @@ from .shuffle import Whole, read_rows
 def write_pickle(path: Path, thing: Any) -> str:
     """Write a thing for the stages of a run; the digest that they need to read it."""
     written = pickle.dumps(thing, protocol=5)
-    path.write_bytes(written)
+    scratch.write(path, written)
     return sha256(written).hexdigest()
 
 
@@ -59,7 +56,7 @@ def read_pickle(path: Path, digest: str) -> Any:
     Raises:
         ScratchError: the file has another digest.
     """
-    found = path.read_bytes()
+    found = scratch.read(path)
     if sha256(found).hexdigest() != digest:
         raise ScratchError(
             f"{path}: this run did not write this content; another process can write to the"
@@ -102,41 +99,18 @@ class Job(msgspec.Struct):
 
 def write_job(folder: Path, job: Job) -> str:
     """Write the job for the stages; return its digest."""
-    (folder / "parts").mkdir()
-    (folder / "blocks").mkdir()
-    (folder / "groups").mkdir()
-    (folder / "versions.json").write_text(json.dumps(VERSIONS))
+    for name in ("parts", "blocks", "groups"):
+        scratch.make_folder(folder / name)
     return write_pickle(folder / _JOB, job)
 
 
 _JOB = "job.pickle"
 
 
-VERSIONS = {"evalengine": __version__, "polars": pl.__version__, "numpy": np.__version__}
-"""Versions that the starting process and the workers must have in common."""
-
-
 @lru_cache(maxsize=2)
 def job_of(folder: str, digest: str) -> tuple[Job, planner.Plan]:
     """The job that stages of a folder work on, by its digest, and its plan."""
-    try:
-        theirs = json.loads((Path(folder) / "versions.json").read_text())
-    except FileNotFoundError as error:
-        raise ScratchError(
-            f"{folder}: worker {socket.gethostname()} does not see this folder. Name one on a file"
-            f" system that all workers have: {option('scratch', '/mnt/common')}.",
-            code="scratch_unseen",
-            worker=socket.gethostname(),
-        ) from error
-    for name, version in VERSIONS.items():
-        if theirs[name] != version:
-            raise ExecutorError(
-                f"worker {socket.gethostname()} has {name} {version}, the run {theirs[name]}."
-                " Install the same versions everywhere.",
-                code="versions_differ",
-                package=name,
-                versions=[version, theirs[name]],
-            )
+    check_worker(folder)
     job: Job = read_pickle(Path(folder) / _JOB, digest)
     plan = planner.make_plan(job.options, job.task)
     if job.highest is not None:
@@ -192,7 +166,7 @@ def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:
         InputError: the rows break their contract; row numbers are those of the whole input.
     """
     target = part_file(folder, bucket)
-    if target.exists():
+    if scratch.exists(target):
         return
     job, plan = job_of(folder, digest)
     checked, files = rows_of_bucket(folder, bucket, job, target)
@@ -203,8 +177,10 @@ def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:
         heights["datums"] = checked.datums.height
     met = checked.common_ids
     found: dict[str, Any] = {}
-    values = own_values.measured(own_of(job), checked) if job.own else None
+    own = own_of(job)
+    values = own_values.measured(own, checked) if own else None
     numbers = row_numbers_of(checked)
+    content = digests_of(checked.tables, Options())
     if job.options.limits:
         found["limits"] = facts_of(plan, checked)
     if job.several is None:
@@ -216,7 +192,7 @@ def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:
         )
         found["findings"] = msgspec.to_builtins(findings)
     if values is not None:
-        values = own_values.with_slices(values, tallies.datums, numbers)
+        values = own_values.with_slices(values, own, tallies.datums, numbers)
         with whole_file(values_file(folder, bucket)) as file:
             values.write_parquet(file)
     notes = [msgspec.to_builtins(note) for note in checked.notes]
@@ -225,13 +201,14 @@ def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:
         "heights": heights,
         "met": None if met is None else met.plain,
         "recognised": checked.recognised,
+        "content": content,
         **found,
     }
     if stored.bytes_of(tallies) * job.whole.n <= 2 * job.kept:
         stored.save(tallies, memory_file(folder, bucket), lasting=False)
     write_tally(target, tallies, job, plan, about)
-    for path in () if job.options.limits else files:
-        path.unlink(missing_ok=True)
+    if not job.options.limits:
+        scratch.delete(files)
 
 
 def own_of(job: Job) -> tuple[OwnMetric, ...]:
@@ -250,10 +227,11 @@ def values_file(folder: str | Path, bucket: int) -> Path:
     return Path(folder) / "parts" / f"{bucket}.values.parquet"
 
 
-def values_in(folder: str | Path, n: int) -> pl.DataFrame:
-    """Return the values of own metrics in all buckets."""
+def write_values(folder: str | Path, n: int, target: Path) -> None:
+    """Write the values of own metrics in all buckets to one file."""
     files = [values_file(folder, bucket) for bucket in range(n)]
-    return pl.concat([pl.read_parquet(file) for file in files if file.exists()])
+    parts = [pl.scan_parquet(scratch.readable(file)) for file in files if scratch.exists(file)]
+    own_values.stacked(parts).sink_parquet(target)
 
 
 def rows_of_bucket(
@@ -275,7 +253,7 @@ def rows_of_bucket(
             for role, here in files.items()
         }
     except FileNotFoundError as error:
-        if target.exists():  # another worker, taken for dead, has done it meanwhile
+        if scratch.exists(target):  # another worker, taken for dead, has done it meanwhile
             return None, []
         raise ScratchError(
             f"{error.filename or folder}: rows of bucket {bucket} were deleted during the run. Run"
@@ -343,7 +321,8 @@ def codes_file(folder: str | Path, bucket: int) -> Path:
 
 def codes_of(folder: str, bucket: int) -> Array:
     """The codes of a bucket's datums among all datums, int32 [n]."""
-    return np.fromfile(codes_file(folder, bucket), np.int32)
+    with scratch.opened(codes_file(folder, bucket)) as file:
+        return np.frombuffer(file.read(), np.int32)
 
 
 def code_datums(folder: str, parts: Sequence[int], at_once: int) -> int:
@@ -360,32 +339,32 @@ def code_datums(folder: str, parts: Sequence[int], at_once: int) -> int:
             held = 0
         held += size
     before = 0
-    for cut in [*cuts, None]:
-        few = [source.below(cut) for source in sources]
-        filled = [ids for ids in few if ids is not None]
-        if not filled:
-            continue
-        order = pl.concat(filled).arg_sort().to_numpy()
-        code = np.empty(order.size, np.int32)
-        code[order] = np.arange(before, before + order.size, dtype=np.int32)
-        begin = 0
-        for source, ids in zip(sources, few, strict=True):
-            end = begin + (0 if ids is None else len(ids))
-            source.write(code[begin:end])
-            begin = end
-        before += order.size
+    with ExitStack() as stack:
+        files = [stack.enter_context(whole_file(codes_file(folder, bucket))) for bucket in parts]
+        for cut in [*cuts, None]:
+            few = [source.below(cut) for source in sources]
+            filled = [ids for ids in few if ids is not None]
+            if not filled:
+                continue
+            order = pl.concat(filled).arg_sort().to_numpy()
+            code = np.empty(order.size, np.int32)
+            code[order] = np.arange(before, before + order.size, dtype=np.int32)
+            begin = 0
+            for file, ids in zip(files, few, strict=True):
+                end = begin + (0 if ids is None else len(ids))
+                file.write(code[begin:end].tobytes())
+                begin = end
+            before += order.size
     return before
 
 
 class _Ids:
-    """Ids of one bucket, read block by block in order, and its file of codes."""
+    """Ids of one bucket, read block by block in order."""
 
     def __init__(self, folder: str, bucket: int) -> None:
         self._part = part_file(folder, bucket)
         told = stored.head_of(self._part)["about"]["ids"]
         self.blocks: list[tuple[Any, int]] = [(first, size) for first, size in told]
-        self._codes = codes_file(folder, bucket)
-        self._codes.write_bytes(b"")
         self._read = self._at = 0  # blocks, and the ids in them
         self._waiting: pl.Series | None = None
 
@@ -409,11 +388,6 @@ class _Ids:
         self._waiting = here.slice(end) if end < len(here) else None
         return here.slice(0, end) if end else None
 
-    def write(self, codes: Array) -> None:
-        """Add the codes of the next ids."""
-        with open(self._codes, "ab") as file:
-            codes.tofile(file)
-
 
 # Bounds of numbers in bounded memory: buckets tallied at each extreme of a choice.
 
@@ -435,15 +409,14 @@ def tally_extremes(folder: str, bucket: int, threads: int, digest: str, known: l
         for limit, facts in chosen
         for n in range(len(limit.settings(plan.settings, facts)))
     ]
-    if all(path.exists() for path in paths):
+    if all(map(scratch.exists, paths)):
         return
     frames, files = rows_of_bucket(folder, bucket, job, paths[-1])
     if frames is None:
         return
     for end, tallies in limits.extreme_tallies(plan, frames, chosen, None, Threads(threads)):
         write_tally(part_file(end_folder(folder, end), bucket), tallies, job, plan, {})
-    for path in files:
-        path.unlink(missing_ok=True)
+    scratch.delete(files)
 
 
 def bounds_frame(
@@ -474,8 +447,8 @@ def bounds_frame(
         for name in names:
             home = end_folder(folder, name)
             for inside in ("parts", "blocks", "groups"):
-                (home / inside).mkdir(parents=True)
-            stack.callback(shutil.rmtree, home)
+                scratch.make_folder(home / inside, parents=True)
+            stack.callback(scratch.delete_folder, home)
         calls = [(folder, bucket, pool.threads, digest, [*known]) for bucket in parts]
         collected(pool.run(tally_extremes, calls))
         ends = {name: merged(str(end_folder(folder, name))) for name in names}

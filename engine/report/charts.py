@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -36,11 +37,12 @@ from ..schemas.marks import (
     Texts,
 )
 from ..schemas.results import empty_frame
-from ..scorecard.lookup import KEYS, whole
+from ..scorecard.lookup import whole
+from .summary import sections
 from .svg import shortest
-from .tables import USUAL_K, at_k, confusion_grid, getting, pair_name
+from .tables import USUAL_K, at_k, confusion_grid, coverage, getting, pair_name, worst_first
 from .text import plain
-from .verdicts import Titled, better, headline, of_pair, pairs, title_of
+from .verdicts import Titled, better, headline, of_pair, pairs, same_number, title_of
 
 if TYPE_CHECKING:
     from ..scorecard.card import Scorecard
@@ -76,16 +78,22 @@ class Want(msgspec.Struct, frozen=True):
     Attributes:
         directions: metric -> ``higher``, ``lower`` or ``neither``, whichever is better.
         names: (label key, label value) -> name, if labels have names.
+        leads: table (``labels``, ``slices``) -> its first metric, the default.
         label_key, label_value, iou_threshold, metric: the user's choice, or None.
+        links: (actual, predicted) -> address of an example, in names.
+        best_first: see :class:`~evalengine.schemas.layouts.Layout`.
     """
 
     directions: Mapping[str, str]
     names: Mapping[tuple[str | None, Any], str] = {}
+    leads: Mapping[str, str] = {}
     label_key: str | None = None
     label_value: Any = None
     iou_threshold: float | None = None
     metric: str | None = None
     keys: int = 1
+    links: Mapping[tuple[str, str], str] = {}
+    best_first: bool = False
 
     def called(self, value: Any) -> str:
         """Return the display name of a label."""
@@ -297,6 +305,7 @@ _CURVES = {
     "roc": _Kind("ROC curve", "fpr", "recall", (_Source("curves", "ROCCurve"), _COUNTED), True),
 }
 _TITLES = {"precision": "precision", "recall": "recall", "f1": "F1", "fpr": "false positive rate"}
+_AXES = {**_TITLES, "roc": "true positive rate (recall)"}
 _TP, _FP, _FN, _TN = (pl.col(name).cast(pl.Float64) for name in ("tp", "fp", "fn", "tn"))
 _MEASURES = {
     "precision": _TP / (_TP + _FP),
@@ -348,7 +357,7 @@ def curve_chart(kind: str, run: Numbers, base: Numbers | None, want: Want) -> li
             kind,
             want.titled(curve.title, *spots),
             Scale(_TITLES[curve.x]),
-            Scale(_TITLES[curve.y]),
+            Scale(_AXES.get(kind, _TITLES[curve.y])),
             curves,
             _joined(note, missing, others),
             diagonal=curve.diagonal,
@@ -509,7 +518,7 @@ def thresholds(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
                 curves.append(Curve(_TITLES[column], *line, support, baseline=some is before))
     if not curves:
         return []
-    of = f"all {n:,} labels together" if one is None else want.called(one)
+    of = f"all {n:,} labels together" if n > 1 else "" if one is None else want.called(one)
     spots = _shared_thresholds(rows.select("iou_threshold"))
     title = want.titled("Precision, recall and F1 by score threshold", of, *spots)
     note = "counts of all labels summed" if n > 1 else ""
@@ -659,6 +668,8 @@ class Bar(NamedTuple):
     says: str = ""
 
 
+_INTERVAL = "interval"
+"""Legend of whiskers."""
 _VERDICTS = {"better": (TRIANGLE, 2), "worse": (DOWN, 1)}
 
 
@@ -673,7 +684,7 @@ def bar_chart(
     signed: bool = False,
     counts: bool = False,
 ) -> Chart:
-    """Make a chart with one row per bar.
+    """Make a chart with one row per bar. Values with intervals are points with whiskers.
 
     Args:
         reference: a value to show as a line, and its name.
@@ -683,9 +694,9 @@ def bar_chart(
     marks: list[Mark] = []
     zero = min(max(0.0, axis.low), axis.high)
     places = [(n, bar, bar.value) for n, bar in enumerate(bars) if bar.value is not None]
-    if signed:
+    if signed or _has_intervals(bars):
         for n, bar, value in places:
-            symbol, colour = _VERDICTS.get(bar.says, (CIRCLE, 7))
+            symbol, colour = _VERDICTS.get(bar.says, (CIRCLE, 7 if signed else 0))
             marks.append(Points([value], [n], symbol, colour=colour, radius=[4.5]))
     else:
         marks.append(Areas([Area(zero, value, n - 0.3, n + 0.3) for n, _, value in places]))
@@ -698,7 +709,7 @@ def bar_chart(
         x = [end for _, low, high in reach for end in (low, high, high)]
         y = [end for n, *_ in reach for end in (float(n), float(n), None)]
         ends = [end for _, *both in reach for end in both]
-        marks.append(Line(x, y, "interval", width=1.3))
+        marks.append(Line(x, y, _INTERVAL, width=1.3))
         marks.append(Points(ends, [n for n, *_ in reach for _ in range(2)], END, radius=[3.0]))
     before = [(bar.baseline, n) for n, bar in enumerate(bars) if bar.baseline is not None]
     if before:
@@ -720,6 +731,10 @@ def bar_chart(
     ]
     names = Scale("", names=[bar.name for bar in bars], after=after)
     return Chart(kind, title, axis, names, marks, _described(said, len(bars)), note)
+
+
+def _has_intervals(bars: Iterable[Bar]) -> bool:
+    return any(bar.low is not None and bar.high is not None for bar in bars)
 
 
 def _after(bar: Bar, *, signed: bool, counts: bool) -> str:
@@ -751,7 +766,7 @@ def labels(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
     )
     if want.label_value is not None:
         rows = _of_label(rows, want.label_value)
-    rows = _one_metric(rows, want)
+    rows = _one_metric(rows, want, "labels")
     named = [want.called(value) for value in rows["label_value"]]
     return _worst_first("labels", rows, named, base, want)
 
@@ -759,28 +774,33 @@ def labels(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
 def slices(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
     """A metric's value of each slice, the worst first, against the whole set's."""
     every = want.of_key(run.metrics).filter(pl.col("label_value").is_null())
-    rows = _one_metric(every.filter(pl.col("slice").is_not_null()), want)
+    rows = _one_metric(every.filter(pl.col("slice").is_not_null()), want, "slices")
     if not rows.height:
         return []
     named = [
         plain(f"{name}={value}") for name, value in rows.select("slice", "slice_value").iter_rows()
     ]
-    found = _same(every.filter(pl.col("slice").is_null()), rows.row(0, named=True), "slices")
+    found = same_number(
+        every.filter(pl.col("slice").is_null()), rows.row(0, named=True), _FREE["slices"]
+    )
     value = found["value"][0] if found.height else None
     reference = None if value is None else (value, "whole set")
     return _worst_first("slices", rows, named, base, want, reference)
 
 
-def _one_metric(rows: pl.DataFrame, want: Want) -> pl.DataFrame:
-    """Rows of the metric that was asked for, or the first that has a direction: one a place."""
-    for metric in rows["metric"].unique(maintain_order=True):
-        if metric == want.metric or (
-            want.metric is None and want.directions.get(metric) in ("higher", "lower")
-        ):
-            rows = rows.filter(pl.col("metric") == metric)
-            break
-    else:
-        return rows.clear()
+def _one_metric(rows: pl.DataFrame, want: Want, table: str) -> pl.DataFrame:
+    """Rows of the chosen metric, or the table's first, or the first that has a direction: one a
+    place.
+    """
+    known = rows["metric"].unique(maintain_order=True).to_list()
+    if want.metric is None:
+        known = [name for name in known if want.directions.get(name) in ("higher", "lower")]
+    wanted = want.metric or want.leads.get(table)
+    if wanted not in known:
+        if want.metric is not None or not known:
+            return rows.clear()
+        wanted = known[0]
+    rows = rows.filter(pl.col("metric") == wanted)
     rows = _nearest(rows, "iou_threshold", want.iou_threshold)
     rows = _nearest(_nearest(rows, "score_threshold", None), "k", None, USUAL_K)
     rows = whole(rows, ("statistic", "average", "area", "max_detections", "parameters"))
@@ -789,14 +809,6 @@ def _one_metric(rows: pl.DataFrame, want: Want) -> pl.DataFrame:
 
 _FREE = {"slices": ("slice", "slice_value"), "labels": ("label_value",)}
 """Kind of chart -> columns that its rows differ in."""
-
-
-def _same(rows: pl.DataFrame, row: dict[str, Any], kind: str) -> pl.DataFrame:
-    """Return the rows of the same number as a row, ignoring the free columns of a kind."""
-    fixed = [n for n in ("metric", *KEYS) if n not in _FREE[kind] and n in rows.columns]
-    return rows.filter(
-        *(pl.col(name).eq_missing(pl.lit(row[name], rows.schema[name])) for name in fixed)
-    )
 
 
 def _worst_first(
@@ -815,37 +827,86 @@ def _worst_first(
     before: dict[tuple[str, ...], float | None] = {}
     places = ("label_value", "slice", "slice_value")
     if base is not None:
-        theirs = _same(want.of_key(base.metrics), first, kind)
+        theirs = same_number(want.of_key(base.metrics), first, _FREE[kind])
         for *place, value in theirs.select(*places, "value").iter_rows():
             before[tuple(map(str, place))] = value
     lower = want.directions.get(metric) == "lower"
-    bars = [
-        Bar(
-            name,
-            row["value"],
-            row["lower"],
-            row["upper"],
-            row["support"],
-            before.get(tuple(str(row[place]) for place in places)),
-        )
-        for name, row in zip(named, rows.iter_rows(named=True), strict=True)
-    ]
-    sign = -1 if lower else 1
-    bars.sort(key=lambda b: (b.value is None, sign * (b.value or 0.0), -(b.support or 0)))
+    found = []
+    for name, row in zip(named, rows.iter_rows(named=True), strict=True):
+        key = tuple(str(row[column]) for column in places)
+        bar = Bar(name, row["value"], row["lower"], row["upper"], row["support"], before.get(key))
+        support = coverage(row) or row["support"]
+        found.append((worst_first(row["value"], support, key, lower=lower ^ want.best_first), bar))
+    bars = [bar for _, bar in sorted(found, key=itemgetter(0))]
     note = "lower is better" if lower else ""
     if len(bars) > BARS:
-        every = f"the {BARS} worst of {len(bars):,} {word}s; all: {getting('metrics')}"
+        first_end = "best" if want.best_first else "worst"
+        every = f"the {BARS} {first_end} of {len(bars):,} {word}s; all: {getting('metrics')}"
         note = _joined(note, every)
     shown = bars[:BARS]
     values = _defined(end for bar in shown for end in (bar.value, bar.low, bar.high, bar.baseline))
     if not values:
         return []
     values += [] if reference is None else [reference[0]]
-    end = max(1.0, *values) if max(values) > 0 else 0.0 if min(values) < 0 else 1.0
     called = _words(at_k(metric, first["k"]), first["statistic"], first["average"])
     heading = want.titled(f"{called} by {word}", *_shared_thresholds(rows))
-    axis = Scale(called, min(0.0, *values), end)
+    if _has_intervals(shown):
+        axis = _around(called, values)
+    else:
+        end = max(1.0, *values) if max(values) > 0 else 0.0 if min(values) < 0 else 1.0
+        axis = Scale(called, min(0.0, *values), end)
     return [bar_chart(kind, heading, axis, shown, note, reference)]
+
+
+def _around(title: str, values: list[float]) -> Scale:
+    """An axis of points, which need no zero: the values with a tenth of their range around them."""
+    low, high = min(values), max(values)
+    room = (high - low) / 10 or abs(low) / 10 or 0.1
+    inside = low >= 0 and high <= 1
+    return Scale(
+        title,
+        max(low - room, 0.0) if low >= 0 else low - room,
+        min(high + room, 1.0) if inside else high + room,
+    )
+
+
+def intervals(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
+    """Numbers with intervals as points with whiskers: of the whole set, of labels, of slices."""
+    rows = want.of_key(run.metrics).filter(
+        pl.col("slice").is_null(), pl.col("label_value").is_null(), pl.col("lower").is_not_null()
+    )
+    if want.metric is not None:
+        rows = rows.filter(pl.col("metric") == want.metric)
+    if want.iou_threshold is not None and rows["iou_threshold"].count():
+        rows = _nearest(rows, "iou_threshold", want.iou_threshold)
+    every = rows.rows(named=True)
+    # One axis has only numbers of the same magnitude as the first one.
+    small = [max(map(abs, _defined((row["lower"], row["upper"])))) <= 1 for row in every]
+    shown = [row for row, one in zip(every, small, strict=True) if one == small[0]][:BARS]
+    result = []
+    if shown:
+        theirs = [
+            None if base is None else same_number(want.of_key(base.metrics), row) for row in shown
+        ]
+        before = [row["value"][0] if row is not None and row.height else None for row in theirs]
+        bars = [
+            Bar(title_of(row), row["value"], row["lower"], row["upper"], row["support"], earlier)
+            for row, earlier in zip(shown, before, strict=True)
+        ]
+        ends = _defined(end for bar in bars for end in (bar.value, bar.low, bar.high, bar.baseline))
+        left = len(every) - len(shown)
+        note = f"{left:,} more with intervals: {getting('metrics')}" if left else ""
+        axis = _around("value", ends)
+        result = [bar_chart("intervals", want.titled("Numbers with intervals"), axis, bars, note)]
+    known = run.metrics.filter(pl.col("lower").is_not_null())["metric"]
+    for make in (labels, slices):
+        found = make(run, base, want) if len(known) else []
+        result += [
+            msgspec.structs.replace(one, kind="intervals")
+            for one in found
+            if any(mark.legend == _INTERVAL for mark in one.marks)
+        ]
+    return result
 
 
 def costs(metric: str, run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
@@ -968,10 +1029,10 @@ def confusion(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
         [then.get((row.names[0], column), 0) for column in grid.columns] for row in grid.rows
     ]
     note = (
-        "rows are actual labels, the most frequent first; columns predicted ones; the stronger a"
-        " cell's colour, the larger its share of the row"
+        "rows are actual labels, the most frequent first; columns predicted ones; below a count its"
+        " share of the row, which the colour shows too"
     )
-    changed = "below a count, its change since the baseline" if earlier else ""
+    changed = "next to a count its change since the baseline, in counts" if earlier else ""
     return [
         matrix_chart(
             want.titled("Confusion", *_shared_thresholds(rows)),
@@ -980,6 +1041,7 @@ def confusion(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
             [[int(n or 0) for n in row.numbers] for row in grid.rows],
             _joined(note, changed),
             earlier or None,
+            want.links,
         )
     ]
 
@@ -991,33 +1053,46 @@ def matrix_chart(
     counts: list[list[int]],
     note: str = "",
     before: list[list[int]] | None = None,
+    links: Mapping[tuple[str, str], str] | None = None,
 ) -> Chart:
-    """Make a grid of counts, a cell as dark as its share of the row.
+    """Make a grid of counts and shares of the row, a cell as dark as its share.
 
     Args:
         before: counts of the baseline.
+        links: (actual, predicted) -> address of an example.
     """
     areas: list[Area] = []
     texts: list[tuple[float, float, str]] = []
+    links = links or {}
     wrong, total, right = [], 0, 0
     for m, (actual, line) in enumerate(zip(rows, counts, strict=True)):
         every = sum(line) or 1
         for n, (predicted, count) in enumerate(zip(columns, line, strict=True)):
             same = m == n and actual == predicted
-            said = f"{count:,} of {actual} predicted as {predicted}"
+            said = f"{count:,} of {every:,} {actual} predicted as {predicted}"
             total, right = total + count, right + count * same
             wrong += [(-count, said)] if count and actual != predicted else []
             change = 0 if before is None else count - before[m][n]
             said += "" if before is None else f", {before[m][n]:,} in the baseline"
             dark = max(0.04, 0.5 * count / every)
             areas.append(
-                Area(n - 0.47, n + 0.47, m - 0.47, m + 0.47, said, int(not same), dark, same)
+                Area(
+                    n - 0.47,
+                    n + 0.47,
+                    m - 0.47,
+                    m + 0.47,
+                    said,
+                    int(not same),
+                    dark,
+                    same,
+                    links.get((actual, predicted), "") if count else "",
+                )
             )
             if count or change:
-                texts.append((n, m - 0.2 if change else m, shortest(count)))
-            if change:
-                sign = "+" if change > 0 else "−"
-                texts.append((n, m + 0.2, f"{sign}{shortest(abs(change))}"))
+                counted = shortest(count)
+                if change:
+                    counted += f" {'+' if change > 0 else '−'}{shortest(abs(change))}"
+                texts += [(n, m - 0.2, counted), (n, m + 0.2, f"{100 * count / every:.0f}%")]
     described = [f"{total:,} counted, {right:,} on the diagonal"]
     described += [said for _, said in sorted(wrong)[:3]]
     x, y = Scale("", names=columns), Scale("actual \\ predicted", names=rows)
@@ -1065,7 +1140,7 @@ def differences(comparison: Comparison, metric: str | None = None) -> list[Chart
             ("labels", rows.filter(labelled, ~sliced)),
         ):
             if some.height:
-                some = _same(some, some.row(0, named=True), kind)
+                some = same_number(some, some.row(0, named=True), _FREE[kind])
                 some = some.sort("p_adjusted", "p", nulls_last=True, maintain_order=True)
                 lines = [
                     (f"{row['slice']}={row['slice_value']}", row)
@@ -1133,6 +1208,9 @@ class Kind(NamedTuple):
 
 
 KINDS: dict[str, Kind] = {
+    "intervals": Kind(
+        intervals, otherwise="score with intervals=0.95", takes=("metric", *_OF_LABEL)
+    ),
     "labels": Kind(
         labels, otherwise="score a metric that has values of labels", takes=("metric", *_OF_LABEL)
     ),
@@ -1163,6 +1241,8 @@ def charts(
     baseline: tuple[pl.DataFrame, Mapping[str, pl.DataFrame]] | None = None,
     names: Mapping[tuple[str | None, Any], str] | None = None,
     without: Collection[str] = (),
+    leads: Mapping[str, str] | None = None,
+    links: Mapping[tuple[str, str], str] | None = None,
 ) -> list[Chart]:
     """Make all charts of a run, in the order of :data:`KINDS`, for each label key.
 
@@ -1173,10 +1253,12 @@ def charts(
         baseline: metrics and page frames of the run to compare with.
         names: (label key, label value) -> name, if labels have names.
         without: kinds to omit.
+        leads: see :class:`Want`.
+        links: see :class:`Want`.
     """
     run = Numbers(metrics, frames)
     base = None if baseline is None else Numbers(*baseline)
-    want = Want(directions, names or {})
+    want = Want(directions, names or {}, leads or {}, links=links or {})
     kinds = [kind for kind in KINDS if kind not in without]
     found = [one for kind in kinds for one in drawn(kind, run, base, want)]
     return list({(one.kind, one.title): one for one in found}.values())
@@ -1220,3 +1302,14 @@ def names_of(card: Scorecard) -> dict[tuple[str | None, Any], str]:
     """(label key, label value) -> name, of labels that have names."""
     rows = card.labels.select("label_key", "label_value", "label_name").iter_rows()
     return {(key, value): name for key, value, name in rows if name is not None}
+
+
+def leads_of(card: Scorecard) -> dict[str, str]:
+    """The first metrics of the tables of labels and slices."""
+    found: dict[str, str] = {}
+    for section in sections(card):
+        if section.labels is not None:
+            found.setdefault("labels", section.labels.first)
+        for table in section.slices[:1]:
+            found.setdefault("slices", table.first)
+    return found

@@ -15,6 +15,8 @@ import numpy as np
 import polars as pl
 
 from .. import tasks
+from ..evaluation import planner
+from ..evaluation.summary import Tallied
 from ..executors import Threads
 from ..geometry.rasters import damage, opened, silenced
 from ..ingest.frames import Frames, assemble
@@ -24,12 +26,19 @@ from ..ingest.problems import count_of
 from ..ingest.sources.coco import plainly
 from ..ingest.sources.tables import READ_FAILURES
 from ..ingest.where import filtered
-from ..plan import planner
-from ..plan.summary import Tallied
 from ..schemas.arrays import Array
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from ..schemas.errors import EvalengineError, InputError
-from ..tasks.contents import Boxes, Content, PixelsWrong, Ring, by_datum, copied, shortened
+from ..tasks.contents import (
+    Boxes,
+    Content,
+    Labelled,
+    PixelsWrong,
+    Ring,
+    by_datum,
+    copied,
+    shortened,
+)
 
 # Contents of some datums of a run, from its tally or from its inputs, read again.
 
@@ -80,7 +89,7 @@ def contents(
     """Return the contents of the datums in a frame of the worst.
 
     Args:
-        worst: result of :func:`evalengine.plan.paging.worst`.
+        worst: result of :func:`evalengine.evaluation.paging.worst`.
         tallied: the run; None, as for a saved run too large to keep it, uses only the inputs.
         tables: the scored tables, if not files.
 
@@ -283,6 +292,9 @@ _KINDS = (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif", ".j
 _PREFIX = "data:image/jpeg;base64,"
 
 
+Corners = tuple[float, float, float, float]
+
+
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
     """An object on a thumbnail.
 
@@ -312,7 +324,7 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
     """A thumbnail, rendered as ``<svg viewBox="0 0 width height">`` over an image of that size.
 
     Attributes:
-        uri: ``data:image/jpeg;base64,...``.
+        uri: ``data:image/jpeg;base64,...``; empty for outlines without an image.
         width: in pixels.
         height: in pixels.
         file: path within the folder.
@@ -336,6 +348,70 @@ class Pictures(msgspec.Struct, frozen=True, kw_only=True):
 
     pictures: tuple[Picture | None, ...]
     notes: tuple[str, ...] = ()
+
+
+def outlines(datums: Sequence[Shown]) -> list[Picture | None]:
+    """Return the objects of datums to scale, without images; None without outlines.
+
+    The frame is the image, if a table of datums has its size. Otherwise it contains the objects of
+    all these datums.
+    """
+    every = [
+        box.corners for one in datums if isinstance(one.content, Boxes) for box in one.content.boxes
+    ]
+    corners = np.array(every, float).reshape(-1, 4)
+    inside = bool(np.isfinite(corners).all()) and not (corners < 0).any()
+    across, down = np.ceil(corners[:, 2:].max(axis=0, initial=0)) if inside else (0, 0)
+    out: list[Picture | None] = []
+    for one in datums:
+        height, width = one.height or int(down), one.width or int(across)
+        if isinstance(one.content, PixelsWrong) and one.content.size is not None:
+            height, width = one.content.size
+        marks: tuple[Mark, ...] = ()
+        if min(height, width) >= 1:
+            shape = _shape((height, width), WIDTH)
+            marks = _clipped_boxes(one, (height, width), shape)
+        out.append(
+            Picture(uri="", width=shape[1], height=shape[0], file="", marks=marks)
+            if marks
+            else None
+        )
+    return out
+
+
+def example_of(one: Shown) -> list[tuple[str | None, str | None]]:
+    """Return the confusions that a datum is an example of, as (actual, predicted), in names.
+
+    None is no object. Missed and false boxes of different labels are one confusion if they overlap
+    as much as a match.
+    """
+    content = one.content
+    if isinstance(content, Labelled):
+        keys = dict(content.truth)
+        best = {label.key: label.label for label in reversed(content.predicted)}
+        return [(keys.get(key), best.get(key)) for key in {**keys, **best}]
+    if not isinstance(content, Boxes):
+        return []
+    false = [box for box in content.boxes if box.outcome == "fp"]
+    found: list[tuple[str | None, str | None]] = []
+    for box in content.boxes:
+        if box.outcome != "missed":
+            continue
+        other = max(false, key=lambda it: _overlap(it.corners, box.corners), default=None)
+        if other is not None and _overlap(other.corners, box.corners) >= content.iou_threshold:
+            false.remove(other)
+            found.append((box.label, other.label))
+        else:
+            found.append((box.label, None))
+    return found + [(None, box.label) for box in false]
+
+
+def _overlap(a: Corners, b: Corners) -> float:
+    """IoU of two boxes."""
+    across, down = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
+    shared = max(0.0, across) * max(0.0, down)
+    areas = sum((box[2] - box[0]) * (box[3] - box[1]) for box in (a, b))
+    return shared / (areas - shared) if areas > shared else 0.0
 
 
 def pictures(datums: Sequence[Shown], folder: str) -> Pictures:

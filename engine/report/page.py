@@ -6,6 +6,7 @@ Jinja2 escapes everything, except charts, which are escaped when they are built.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -21,17 +22,17 @@ from ..atomic import whole_file
 from ..ingest.problems import count_of
 from ..schemas.display import NAME, NOTE, READING, Cell, Column, Table, texts
 from ..schemas.errors import WriteError
+from ..schemas.results import FAILED, PASSED
 from ..scorecard.card import Scorecard
 from ..scorecard.lookup import whole
 from ..statistics.comparing import Margins
 from ..statistics.comparison import Comparison
-from .contents import AllShown, Picture, Pictures, Shown
+from .contents import AllShown, Picture, Pictures, Shown, example_of, outlines
 from .provenance import command, facts
 from .summary import (
     Line,
     Section,
     cells,
-    figure,
     footnotes,
     headed,
     heading,
@@ -39,8 +40,8 @@ from .summary import (
     sections,
     supported,
 )
-from .tables import USUAL_K, VALUE, Grid, Look
-from .text import UNDEFINED, number, plain, signed
+from .tables import USUAL_K, Grid, first_end, pair_name, reaches
+from .text import UNDEFINED, interval, number, plain, signed
 from .verdicts import BETTER, SAME, UNSURE, WORSE, Difference, Differences
 
 # Tables of the page.
@@ -135,10 +136,10 @@ def _numbers(section: Section, differences: Differences | None, i: int) -> Table
     columns += [Column("taken at", NOTE)] if noted else []
     rows = []
     for line in section.headline:
-        row = [Cell(plain(line.title)), Cell(number(line.value, counted=line.counted), line.value)]
+        row = [Cell(plain(line.called)), Cell(number(line.value, counted=line.counted), line.value)]
         if reach:
             ends = line.row.get("lower"), line.row.get("upper")
-            row.append(Cell("" if None in ends else " to ".join(map(number, ends))))
+            row.append(Cell("" if None in ends else interval(*ends)))
         row += _baseline_cells(differences.of(line.row)) if differences is not None else []
         if support:
             rests = line.row.get("support")
@@ -183,6 +184,14 @@ def _of_grid(
 ) -> Table:
     """Build a table of labels or slices, with support, and the baseline of the first number."""
     shown = grid.rows[:most]
+    if any(row.reaches for row in shown):
+        every = [
+            reaches(column, ends=True) for column in zip(*(r.rows for r in shown), strict=True)
+        ]
+        shown = [
+            row._replace(reaches=own)
+            for row, own in zip(shown, zip(*every, strict=True), strict=True)
+        ]
     support = [supported(row) for row in shown]
     rests = [row.support if isinstance(row.support, (int, float)) else None for row in shown]
     largest = max((one for one in rests if one is not None), default=0) or 1
@@ -204,9 +213,8 @@ def _of_grid(
         if any(support):
             line.append(Cell(said, on, bar=None if on is None else 100 * on / largest))
         rows.append([*line, *more])
-    directed = card.directions.get(grid.first) in ("higher", "lower")
-    worst = "worst" if directed else "lowest"
-    order = f"{title}, by {grid.columns[0]}, {worst} first" if title else ""
+    end = first_end(card, grid.first)
+    order = f"{title}, by {grid.columns[0]}, {end} first" if title else ""
     notes = _notes(grid, len(shown))
     return Table(columns, rows, order or plain(grid.title), notes, id, searched)
 
@@ -247,11 +255,28 @@ def lead(found: list[Section]) -> str:
             for every in by_metric.values()
         ][:_LEADING]
         if lines:
-            said = [f"{line.title} {figure(line)}" for line in lines]
+            said = [f"{line.called} {_figure(line)}" for line in lines]
             named = f"{plain(section.label_key or '')}: " if headed(section, found) else ""
             listed = " and ".join(filter(None, (", ".join(said[:-1]), said[-1])))
             return f"{named}{listed}."
     return "No aggregate of this run is defined."
+
+
+def _figure(line: Line) -> str:
+    """A headline number with both ends of its interval."""
+    ends = line.row.get("lower"), line.row.get("upper")
+    said = number(line.value, counted=line.counted)
+    return said if None in ends else f"{said} {interval(*ends)}"
+
+
+def _known(said: str, found: list[Section]) -> str:
+    """A sentence with the first number also by its name in other tools, and with a capital unless
+    it begins with a name of the user's.
+    """
+    said = f"T{said[1:]}" if said.startswith("this run ") else said
+    every = [line for section in found for line in section.headline if line.known]
+    first = min(every, key=lambda line: said.find(line.title) % (len(said) + 1), default=None)
+    return said if first is None else said.replace(first.title, first.called, 1)
 
 
 _LEADING = 3
@@ -265,7 +290,8 @@ class Datum(msgspec.Struct, frozen=True):
 
     Attributes:
         kind: name of the content's struct; empty if unknown.
-        picture: a thumbnail, or None.
+        picture: a thumbnail or outlines, or None.
+        example_of: confusions that it is an example of.
     """
 
     name: str
@@ -274,6 +300,7 @@ class Datum(msgspec.Struct, frozen=True):
     content: Any
     columns: dict[str, str]
     picture: Picture | None
+    example_of: list[tuple[str | None, str | None]] = []
 
 
 class Examples(msgspec.Struct, frozen=True):
@@ -297,8 +324,8 @@ def examples(
     """Prepare the worst datums, or those that got worse, for display.
 
     Args:
-        worst: one or more rows from :func:`evalengine.plan.paging.worst`; with a column
-            ``before``, from :func:`evalengine.plan.paging.worse_since`.
+        worst: one or more rows from :func:`evalengine.evaluation.paging.worst`; with a column
+            ``before``, from :func:`evalengine.evaluation.paging.worse_since`.
         pictures: thumbnails, one per row, or None.
         slices: their slices, one row each, or None.
     """
@@ -332,8 +359,10 @@ def examples(
     notes += [plain(note) for note in pictures.notes] if pictures is not None else []
     thumbnails = (None,) * worst.height if pictures is None else pictures.pictures
     shown = [
-        _datum(one, why, picture)
-        for one, why, picture in zip(found.datums, worst["why"], thumbnails, strict=True)
+        _datum(one, why, picture or lines)
+        for one, why, picture, lines in zip(
+            found.datums, worst["why"], thumbnails, outlines(found.datums), strict=True
+        )
         if one.content is not None or picture is not None
     ]
     return Examples(table, shown, notes)
@@ -342,7 +371,8 @@ def examples(
 def _datum(one: Shown, why: str, picture: Picture | None) -> Datum:
     kind = "" if one.content is None else type(one.content).__name__
     columns = {plain(name): plain(value) for name, value in one.columns.items()}
-    return Datum(plain(str(one.datum_id)), plain(why), kind, one.content, columns, picture)
+    name = plain(str(one.datum_id))
+    return Datum(name, plain(why), kind, one.content, columns, picture, example_of(one))
 
 
 # Counts by score threshold: the table of the report that a slider moves.
@@ -357,7 +387,7 @@ class Counts(msgspec.Struct, frozen=True):
 
     Attributes:
         thresholds: ascending, formatted.
-        at: index of the initial threshold, nearest to 0.5.
+        at: index of the initial threshold.
         table: counts at ``at``.
         data: ``thresholds`` and ``rows``: tp, fp and fn by threshold, per row of the table.
     """
@@ -374,11 +404,14 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 def counts(
-    frame: pl.DataFrame | None, names: Mapping[tuple[str | None, Any], str]
+    frame: pl.DataFrame | None,
+    names: Mapping[tuple[str | None, Any], str],
+    point: float | None = None,
 ) -> Counts | None:
     """Return the counts of a run at 100 thresholds; None without data.
 
     Args:
+        point: the operating point, which is shown first; by default 0.5.
         frame: report frame ``thresholds``: the ``curves`` frame at many thresholds.
         names: (label key, label value) -> name.
     """
@@ -392,6 +425,8 @@ def counts(
     hundredths = every[np.isclose(every * 100, np.round(every * 100), atol=1e-9)]
     inside = hundredths.size and every[0] >= 0 and every[-1] <= 1  # else scores are not shares
     chosen = hundredths if inside else every[:: max(1, every.size // 100)]
+    point = _HALF if point is None else point
+    chosen = np.union1d(chosen, every[np.isclose(every, point, atol=1e-12)])
     frame = frame.filter(pl.col("score_threshold").is_in(chosen.tolist()))
     keys = ["label_key", "label_value"]
     labels = (
@@ -412,7 +447,7 @@ def counts(
         called = names.get((key, value), str(value))
         name = f"{key} {called}" if named else called
         rows.append((plain(name), frame.filter(of).sort("score_threshold")))
-    at = int(np.abs(chosen - _HALF).argmin())
+    at = int(np.abs(chosen - point).argmin())
     # Counts are short in JSON: integers if whole, otherwise 3 decimals.
     data = [
         [[int(v) if v == int(v) else round(v, 3) for v in one[name]] for name in _COUNTS]
@@ -448,17 +483,25 @@ MOST_BYTES = 2_000_000
 """Maximum size of a page."""
 _MOST_ROWS = (2000, 1000, 500, 200, 50)
 """Maximum rows per table, tried in order until the page is small enough."""
-FAILED = "failed"
 
 
 @cache
-def _template() -> Any:
+def environment() -> Any:
+    """Return the templates of pages; they escape everything by themselves."""
     import jinja2
 
     loader = jinja2.PackageLoader("evalengine.report")
-    return jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True).get_template(
-        "report.html"
-    )
+    return jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True)
+
+
+def look() -> dict[str, Any]:
+    """Return the version, style and script of pages; the last two are safe: the project's own."""
+    folder = files("evalengine.report") / "templates"
+    return {
+        "version": __version__,
+        "style": _safe((folder / "report.css").read_text(encoding="utf-8")),
+        "script": _safe((folder / "report.js").read_text(encoding="utf-8")),
+    }
 
 
 def as_page(
@@ -473,6 +516,7 @@ def as_page(
     notes: Sequence[str] = (),
     examples: Sequence[Examples] = (),
     again: str = "",
+    untested: str = "",
 ) -> str:
     """Return the report as HTML of at most 2 MB.
 
@@ -487,24 +531,37 @@ def as_page(
         notes: further remarks.
         examples: lists of datums to inspect; the first is unfolded.
         again: command that writes this page.
+        untested: why the differences have no interval.
     """
     differences = None if baseline is None else Differences(baseline, comparison, margins)
-    page, found, drawn = "", sections(card, Look(VALUE)), _drawn(card, baseline, examples)
+    page, found, drawn = "", sections(card), _drawn(card, baseline, examples)
     for most in _MOST_ROWS:
         shown = parts(card, found, differences, most)
         said = _summary_facts(
             card, lead(found), shown, comparison, gates, baseline=baseline is not None
         )
-        said["reading"] = "" if baseline is None else _reading(comparison, margins)
-        page = _template().render(
-            **_about(card, title, baseline_name),
-            again=again,
-            **said,
-            parts=shown,
-            gates=gates,
-            notes=[plain(note) for _, note in ordered_notes(card)] + list(notes),
-            contents=_contents(said["has"], drawn, said["verdict"]["title"]),
-            **drawn,
+        said["reading"] = "" if baseline is None else _reading(comparison, margins, untested)
+        if comparison is not None:  # whose sentence has the names of the tables
+            verdict = said["verdict"]
+            verdict["said"] = _known(verdict["said"], found)
+            verdict["more"] = [_known(line, found) for line in verdict["more"][:1]] + verdict[
+                "more"
+            ][1:]
+        if baseline is not None and comparison is None and margins is None:
+            said["verdict"]["more"].append(f"Not tested against the baseline: {untested}")
+        page = (
+            environment()
+            .get_template("report.html")
+            .render(
+                **_about(card, title, baseline_name),
+                again=again,
+                **said,
+                parts=shown,
+                gates=gates,
+                notes=[plain(note) for _, note in ordered_notes(card)] + list(notes),
+                contents=_contents(said["has"], drawn, said["verdict"]["title"]),
+                **drawn,
+            )
         )
         if len(page.encode()) <= MOST_BYTES:
             break
@@ -512,17 +569,13 @@ def as_page(
 
 
 def _about(card: Scorecard, title: str, baseline_name: str) -> dict[str, Any]:
-    folder = files("evalengine.report") / "templates"
     columns = [Column("what", NAME), Column("value", NOTE)]
-    rows = [texts(name, value) for name, value in facts(card)]
+    rows = [texts(name, value) for name, value in (*facts(card), ("cite", plain(card.cite)))]
     return {
-        "version": __version__,
+        **look(),
         "title": plain(title or f"{card.task.capitalize()} report"),
         "about": plain(heading(card)),
         "baseline": plain(baseline_name),
-        # Marked as safe: both are the project's own.
-        "style": _safe((folder / "report.css").read_text(encoding="utf-8")),
-        "script": _safe((folder / "report.js").read_text(encoding="utf-8")),
         "command": command(card.task, card.options, card.run.get("inputs", {})),
         "provenance": Table(columns, rows, "Inputs and settings", id="facts"),
     }
@@ -548,7 +601,7 @@ def _summary_facts(
     said = _against(shown) or headline if comparison is None else plain(comparison.verdict)
     more: list[str] = []
     if gates:
-        state, every = FAILED if failed else "passed", count_of(len(gates), "gate")
+        state, every = FAILED if failed else PASSED, count_of(len(gates), "gate")
         short = f"{failed} of {every} failed" if failed else f"{every} passed"
         said, more = f"{short}.", [said]
     else:
@@ -574,10 +627,10 @@ def _summary_facts(
     }
 
 
-def _reading(comparison: Comparison | None, margins: Margins | None) -> str:
+def _reading(comparison: Comparison | None, margins: Margins | None, untested: str) -> str:
     """Return a sentence on how to read the differences."""
     if comparison is None and margins is None:
-        return "Differences are this run minus the baseline. They were not tested: see the notes."
+        return f"Differences are this run minus the baseline. They were not tested: {untested}"
     level = comparison.level if comparison is not None else margins.level  # type: ignore[union-attr]
     sure = f"{100 * (1 - level):g} %"
     message = (
@@ -662,19 +715,31 @@ def _drawn(
     card: Scorecard, baseline: Scorecard | None, shown: Sequence[Examples]
 ) -> dict[str, Any]:
     """Curves, counts by threshold, errors and examples."""
-    from .charts import charts, frames_of, names_of
+    from .charts import charts, frames_of, leads_of, names_of
     from .svg import figure as chart_figure
 
     names = names_of(card)
     other = None if baseline is None else (baseline.metrics, frames_of(baseline))
-    every = charts(card.metrics, frames_of(card), card.directions, other, names, _TABLES)
+    point = operating_point(card)
+    links: dict[tuple[str, str], str] = {}
+    for i, examples in enumerate(shown, 1):
+        for j, datum in enumerate(examples.shown, 1):
+            for pair in datum.example_of:
+                actual, predicted = (pair_name(plain, name, side) for side, name in enumerate(pair))
+                links.setdefault((actual, predicted), f"#datum-{i}-{j}")
+    every = charts(
+        card.metrics, frames_of(card), card.directions, other, names, _TABLES, leads_of(card), links
+    )
+    curves = (*_ERRORS, "intervals")
     return {
-        "charts": [_safe(chart_figure(one)) for one in every if one.kind not in _ERRORS],
-        "counts": counts(card.page_frame("thresholds"), names),
+        "charts": [_safe(chart_figure(one)) for one in every if one.kind not in curves],
+        "interval_charts": [_safe(chart_figure(one)) for one in every if one.kind == "intervals"],
+        "counts": counts(card.page_frame("thresholds"), names, point),
         "missing_charts": [
             f"No {_CALLED.get(name, name)}: {why}" for name, why in card.lacking.items()
         ],
-        "errors": observed(card),
+        "point": "" if point is None else f"{point:g}",
+        "errors": observed(card, point),
         "error_charts": [_safe(chart_figure(one)) for one in every if one.kind in _ERRORS],
         "examples": shown,
         "unfolded": _UNFOLDED,
@@ -696,8 +761,19 @@ _UNFOLDED = 12
 """Datums whose contents are seen without unfolding the rest."""
 
 
-def observed(card: Scorecard) -> list[Table]:
-    """Return the tables of the detailed curve at the score threshold nearest 0.5; may be empty."""
+def operating_point(card: Scorecard) -> float | None:
+    """Return the score threshold of confusions and examples; None if they have none."""
+    frame = card.frame("confusion") if "confusion" in card.frames else card.page_frame("confusion")
+    every = [] if frame is None else frame["score_threshold"].drop_nulls().unique().to_list()
+    if every:
+        return float(min(every, key=lambda one: abs(one - _HALF)))
+    worst = card.page_frame("worst")
+    told = json.loads(worst["parameters"][0] or "{}") if worst is not None and worst.height else {}
+    return told.get("score_threshold")
+
+
+def observed(card: Scorecard, point: float | None = None) -> list[Table]:
+    """Return the tables of the detailed curve at the threshold nearest a point; may be empty."""
     if "examples" not in card.frames:
         return []
     rows = card.frame("examples").filter(
@@ -706,7 +782,7 @@ def observed(card: Scorecard) -> list[Table]:
     known = rows["score_threshold"].drop_nulls().unique().sort()
     if not len(known):
         return []
-    nearest = known[int((known - _HALF).abs().arg_min() or 0)]
+    nearest = known[int((known - (_HALF if point is None else point)).abs().arg_min() or 0)]
     cells = ["label_value", "outcome", "observation", "count"]
     rows = rows.filter(score_threshold=nearest).select(cells).unique(maintain_order=True)
     rows = rows.sort("count", descending=True, maintain_order=True)

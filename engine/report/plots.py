@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..schemas.errors import OptionError, ResultError, unknown
-from ..schemas.marks import COLOURS, PLAIN, Areas, Chart, Line, Points, Scale, Texts
+from ..schemas.errors import OptionError, ResultError, not_installed, unknown
+from ..schemas.marks import COLOURS, PLAIN, Areas, Band, Chart, Line, Points, Scale, Texts
 from ..schemas.wording import option
-from .charts import KINDS, Numbers, Want, differences, drawn, frames_of, names_of
-from .summary import sections
+from .charts import KINDS, Numbers, Want, differences, drawn, frames_of, leads_of, names_of
+from .tables import layout_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -126,9 +126,6 @@ class Plots:
         baseline: Scorecard | None = None,
     ) -> Figure:
         """Plot a metric by label, worst first, with intervals if available."""
-        if metric is None:
-            tables = (section.labels for section in sections(self._card))
-            metric = next((table.first for table in tables if table is not None), None)
         return self.figure("labels", baseline, metric=metric, iou_threshold=iou_threshold)
 
     def slices(
@@ -140,6 +137,23 @@ class Plots:
     ) -> Figure:
         """Plot a metric by slice, worst first, with intervals if available."""
         return self.figure("slices", baseline, metric=metric, iou_threshold=iou_threshold)
+
+    def intervals(
+        self,
+        *,
+        metric: str | None = None,
+        label_value: Any = None,
+        iou_threshold: float | None = None,
+        baseline: Scorecard | None = None,
+    ) -> Figure:
+        """Plot numbers with their intervals as points: of the whole set, of labels, of slices."""
+        return self.figure(
+            "intervals",
+            baseline,
+            metric=metric,
+            label_value=label_value,
+            iou_threshold=iou_threshold,
+        )
 
     def compare(self, other: Any, *, metric: str | None = None, draws: int | None = None) -> Figure:
         """Plot the differences from another run, with their intervals.
@@ -184,7 +198,8 @@ def _numbers(card: Scorecard) -> Numbers:
 
 
 def _want(card: Scorecard) -> Want:
-    return Want(card.directions, names_of(card))
+    first = layout_of(card.task, card.dialect).best_first
+    return Want(card.directions, names_of(card), leads_of(card), best_first=first)
 
 
 def _lacking(card: Scorecard, kind: str, given: dict[str, Any]) -> str:
@@ -216,9 +231,7 @@ def figure_of(charts: list[Chart]) -> Figure:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise ResultError(
-            "plots need matplotlib, which is not installed: pip install 'evalengine[plot]'."
-        ) from None
+        raise ResultError(f"plots need {not_installed('matplotlib', 'plot')}.") from None
 
     class Shown(Figure):
         """A figure that a notebook shows by itself."""
@@ -265,7 +278,7 @@ def _draw(axes: Axes, chart: Chart) -> None:
         axes.set_xlim(*_room(x))
         axes.grid(axis="x", color="0.9")
         if x.ticks is not None and len(x.ticks) <= _TICKS:
-            axes.set_xticks(x.ticks)
+            axes.set_xticks(x.ticks, x.texts or None)
     if y.names:
         axes.set_yticks(range(len(y.names)), y.names, fontsize="small")
         axes.set_ylim(len(y.names) - 0.5, -0.5)
@@ -320,6 +333,14 @@ def _line(axes: Axes, mark: Line) -> Any:
     return made
 
 
+def _band(axes: Axes, mark: Band) -> Any:
+    low, high = (
+        [float("nan") if value is None else value for value in ends]
+        for ends in (mark.low, mark.high)
+    )
+    return axes.fill_between(mark.x, low, high, color=_colour(mark.colour), alpha=mark.opacity)
+
+
 def _points(axes: Axes, mark: Points) -> Any:
     colour, symbol = _colour(mark.colour), "os^Dv+x_|"[mark.symbol]
     face = "none" if mark.hollow and symbol not in "+x_|" else colour
@@ -348,6 +369,7 @@ def _texts(axes: Axes, mark: Texts) -> None:
 
 _MARKS: dict[type[Any], Callable[[Any, Any], Any]] = {
     Line: _line,
+    Band: _band,
     Points: _points,
     Areas: _areas,
     Texts: _texts,

@@ -30,8 +30,8 @@ def command(task: str, options: Options, inputs: Mapping[str, Mapping[str, Any]]
         inputs: the ``inputs`` of ``run.json``.
     """
     given = [
-        option(name, _written(name, getattr(options, name)))
-        for name in _given(options)
+        option(name, written(name, getattr(options, name)))
+        for name in given_options(options)
         if name not in (*_HERE, "task")
     ]
     given.insert(0, option("task", task))
@@ -56,7 +56,7 @@ def command(task: str, options: Options, inputs: Mapping[str, Mapping[str, Any]]
     return without_secrets(message)
 
 
-def _given(options: Options) -> list[str]:
+def given_options(options: Options) -> list[str]:
     """Names of the options that are not as they are unless given."""
     plain = Options()
     names = []
@@ -68,7 +68,7 @@ def _given(options: Options) -> list[str]:
     return names
 
 
-def _written(name: str, value: Any) -> Any:
+def written(name: str, value: Any) -> Any:
     """Return an option value as JSON-like data, or ``<name>`` if it cannot be written."""
     if isinstance(value, Mapping):
         return {str(key): one for key, one in value.items()}
@@ -98,7 +98,7 @@ def facts(card: Scorecard) -> list[tuple[str, str]]:
         rows.append(("seconds", f"{seconds['total']:.2f}"))
     rows += [
         (f"option {name}", without_secrets(str(getattr(card.options, name))))
-        for name in _given(card.options)
+        for name in given_options(card.options)
     ]
     return [(name, value) for name, value in rows if value]
 

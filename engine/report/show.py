@@ -25,7 +25,7 @@ from ..schemas.errors import OptionError, did_you_mean, unknown
 from ..schemas.results import FRAMES as results_FRAMES
 from ..schemas.tables import TABLES
 from ..statistics.paired import too_few
-from .summary import BEST as FIRST
+from .summary import BEST as BEST_ROWS
 from .summary import (
     BINS,
     SLICES,
@@ -48,7 +48,18 @@ from .summary import (
 )
 from .summary import heading as summary_heading
 from .tables import USUAL, Grid, Look
-from .text import aligned, as_json, escaped, latex, number, plain, table_of, write_frame, write_text
+from .text import (
+    aligned,
+    as_json,
+    code,
+    escaped,
+    latex,
+    number,
+    plain,
+    table_of,
+    write_frame,
+    write_text,
+)
 from .text import as_html as as_html_table
 from .text import markdown as as_markdown_table
 from .verdicts import (
@@ -111,6 +122,8 @@ def show(
     out = sys.stdout if out is None else out
     if form == "table":
         write_rich(render(card, beside=beside, written=written, look=look), out, wide=look.wide)
+        if out.isatty():
+            write_rich(Text(card.cite, style="dim"), out, wide=True)
     elif form == "markdown":
         write_text(markdown(card, beside=beside, written=written, look=look), out)
     else:
@@ -157,6 +170,7 @@ def show_frame(
     beside: dict[str, Any] = {"notes": [], "warnings": []}
     if card is not None:
         beside = {key: list(getattr(card, key)) for key in beside}
+        beside["cite"] = card.cite
         if name == "metrics" and (others := dict(made(card))):
             beside["frames"] = others
     write_frame(frame, form, sys.stdout if out is None else out, name, beside)
@@ -195,7 +209,7 @@ def write_rich(renderable: RenderableType, out: IO[str], *, wide: bool = False) 
 def render(
     card: Scorecard, *, beside: bool = True, written: bool = False, look: Look = USUAL
 ) -> RenderableType:
-    """The whole table: per label key the headline, labels (worst last), slices; then notes."""
+    """The whole table: per label key the headline, labels, slices; then notes."""
     parts: list[RenderableType] = [Text(summary_heading(card), style="bold")]
     exact = exact_headline(card)
     found = sections(card, look)
@@ -221,7 +235,7 @@ def _section(section: Section, exact: bool, look: Look, *, named: bool) -> list[
         blocks.append([Padding(_Headline(section.headline, exact), (0, 0, 0, 2))])
     blocks += [[_grid(grid, BINS, 0, look)] for grid in section.tables]
     if section.labels is not None:
-        blocks.append([_grid(section.labels, FIRST, WORST, look)])
+        blocks.append([_grid(section.labels, WORST, BEST_ROWS, look)])
     blocks += [[_grid(grid, SLICES, 0, look)] for grid in section.slices]
     notes = footnotes(section)
     if notes:
@@ -297,14 +311,14 @@ class _Fitted:
     """A table fitted to the width: names are shortened first, then columns dropped, never digits.
 
     Args:
-        best: rows shown from the top of a long table.
-        worst: rows shown from its end.
+        first: rows shown from the top of a long table.
+        last: rows shown from its end.
         look: may override both.
     """
 
-    def __init__(self, grid: Grid, best: int, worst: int, look: Look) -> None:
+    def __init__(self, grid: Grid, first: int, last: int, look: Look) -> None:
         self._grid = grid
-        self._rows, self._after, self._left_out = limited(grid, best, worst, look)
+        self._rows, self._after, self._left_out = limited(grid, first, last, look)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         grid, rows = self._grid, self._rows
@@ -379,8 +393,8 @@ class _Fitted:
         return [Text(word, style="dim") for word in more]
 
 
-def _grid(grid: Grid, best: int, worst: int, look: Look) -> RenderableType:
-    return Padding(_Fitted(grid, best, worst, look), (0, 0, 0, 2))
+def _grid(grid: Grid, first: int, last: int, look: Look) -> RenderableType:
+    return Padding(_Fitted(grid, first, last, look), (0, 0, 0, 2))
 
 
 # Output of the commands ``metrics``, ``schemas`` and ``check``.
@@ -746,9 +760,8 @@ def as_text(comparison: Comparison, width: int | None = None) -> str:
 
 def _folded(text: str, width: int | None, begin: str = "", hanging: str = "") -> list[str]:
     """Lines of a text, broken between words."""
-    kept = _TOGETHER.sub("\xa0", plain(text))
     lines = textwrap.wrap(
-        kept,
+        _TOGETHER.sub("\xa0", plain(text)),
         width or _COMPARISON_WIDTH,
         initial_indent=begin,
         subsequent_indent=begin + hanging,
@@ -762,8 +775,10 @@ def as_markdown(comparison: Comparison) -> str:
     parts = [f"**{_marked(heading(comparison))}**", _marked(comparison.verdict)]
     for table in tables(comparison):
         parts += [as_markdown_table(table), *table.notes]
-    if more := lines_below(comparison):
-        parts.append("\n".join(f"- {_marked(line)}" for line in more))
+    more = [_marked(line) for line in lines_below(comparison)]
+    more += [f"cite {_marked(name)}: {code(line)}" for name, line in comparison.cites.items()]
+    if more:
+        parts.append("\n".join(f"- {line}" for line in more))
     return "\n\n".join(parts) + "\n"
 
 
@@ -790,20 +805,20 @@ def as_latex(comparison: Comparison) -> str:
     parts = [f"% {plain(line)}" for line in (heading(comparison), comparison.verdict)]
     for table in tables(comparison):
         parts += [*latex(table), *(f"% {note}" for note in table.notes)]
+    parts += [f"% cite {plain(name)}: {line}" for name, line in comparison.cites.items()]
     return "\n".join(parts) + "\n"
 
 
-def show_comparison(comparison: Comparison, form: str, out: IO[str] | None = None) -> None:
-    """Write a comparison to a text stream.
+def show_comparison(comparison: Comparison, form: str) -> None:
+    """Write a comparison to standard output.
 
     Args:
         form: one of :data:`COMPARISON_FORMATS`; ``csv`` and ``parquet`` are the differences.
-        out: by default standard output.
 
     Raises:
         OptionError: no such format, or binary output to a terminal.
     """
-    out = sys.stdout if out is None else out
+    out = sys.stdout
     if form not in COMPARISON_FORMATS:
         raise unknown("format", form, COMPARISON_FORMATS)
     if form == "table":
@@ -820,6 +835,7 @@ def show_comparison(comparison: Comparison, form: str, out: IO[str] | None = Non
             "datums": comparison.n,
             "level": comparison.level,
             "adjust": comparison.adjust,
+            "cite": comparison.cites,
             "notes": list(comparison.notes),
             "warnings": list(comparison.warnings),
             "differences": comparison.differences,

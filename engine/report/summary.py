@@ -33,7 +33,9 @@ from .tables import (
     distinguishing_words,
     every_spot,
     exact_layout,
+    first_end,
     getting,
+    known_as,
     label_grid,
     layout_of,
     most_thresholds,
@@ -41,7 +43,7 @@ from .tables import (
     numbered,
     ordered,
     others,
-    reach,
+    reaches,
     slice_grid,
     spread_grid,
     spread_metrics,
@@ -49,6 +51,7 @@ from .tables import (
     with_more,
 )
 from .text import UNDEFINED, amount, escaped, number, plain, shortened
+from .verdicts import title_of
 
 if TYPE_CHECKING:
     from ..scorecard.card import Scorecard
@@ -114,6 +117,12 @@ class Line(msgspec.Struct, frozen=True):
     reach: str = ""
     row: dict[str, Any] = {}
     counted: bool = False
+    known: str = ""
+
+    @property
+    def called(self) -> str:
+        """Return the name in other tools with that of this one, for readers of pages."""
+        return f"{self.known} ({self.title})" if self.known else self.title
 
 
 class Section(msgspec.Struct, frozen=True):
@@ -203,6 +212,11 @@ def _section(card: Scorecard, rows: pl.DataFrame, key: str | None, *, wide: bool
     per_label = overall.filter(pl.col("label_value").is_not_null())
     if card.options.metrics is not None:
         headline += _of_one_label(card, per_label, aggregates)
+    every = reaches([line.row for line in headline])
+    headline = [
+        msgspec.structs.replace(line, reach=reach)
+        for line, reach in zip(headline, every, strict=True)
+    ]
     labels = label_grid(card, per_label, key, shown, wide=wide)
     sliced = pl.col("slice").is_not_null()
     of_all = rows.filter(sliced, pl.col("label_value").is_null())
@@ -239,11 +253,31 @@ def _of_one_label(card: Scorecard, per_label: pl.DataFrame, aggregates: pl.DataF
             f"{row['metric']} of {row['label_value']}",
             row["value"],
             row=row,
-            reach=reach(row),
             counted=row["metric"] in counts,
         )
         for row in alone.iter_rows(named=True)
     ]
+
+
+def lead(card: Scorecard) -> Line | None:
+    """Return the first number of the whole set that the tables show; None without any."""
+    rows = numbered(card.metrics.filter(pl.col("slice").is_null()))
+    if not rows.height:
+        return None
+    key = rows["label_key"][0]
+    rows = rows.filter(pl.col("label_key").eq_missing(pl.lit(key, pl.String)))
+    aggregates = rows.filter(pl.col("label_value").is_null())
+    layout = layout_of(card.task, card.dialect)
+    lines, _ = _headline(card, aggregates, layout.headline, Shown())
+    if not lines:
+        row = rows.row(0, named=True)
+        title = f"{title_of(row)} of {row['label_value']}"
+        counted = row["metric"] in counting(card)
+        lines = [Line(title, row["value"], row=row, counted=counted)]
+    first = lines[0]
+    if key in (None, DEFAULT_LABEL_KEY):
+        return first
+    return msgspec.structs.replace(first, title=f"{key} {first.title}")
 
 
 def _headline(
@@ -259,11 +293,11 @@ def _headline(
     undefined: dict[str, list[str]] = {}
     counts = counting(card)
 
-    def add(row: dict[str, Any], title: str, note: str = "") -> None:
+    def add(row: dict[str, Any], title: str, note: str = "", known: str = "") -> None:
         part = coverage(row)
         message = ", ".join(filter(None, (note, part and f"{part} scored")))
         whole_number = row["metric"] in counts
-        lines.append(Line(title, row["value"], message, reach(row), row, whole_number))
+        lines.append(Line(title, row["value"], message, "", row, whole_number, known))
         if row["value"] is None:
             undefined.setdefault(row["reason"] or "undefined", []).append(title)
 
@@ -271,7 +305,7 @@ def _headline(
         found = chosen(rows, entry)
         shown.take(found)
         for row in found.iter_rows(named=True):
-            add(row, titled(entry, row))
+            add(row, titled(entry, row), known=known_as(entry, row))
     placed = {entry.metric for entry in entries} | spread_metrics(card)
     for metric in others(card, rows, placed) if rest else ():
         some = rows.filter(pl.col("metric") == metric)
@@ -323,29 +357,28 @@ def supported(row: Row) -> str:
     return amount(row.support)
 
 
-def limited(grid: Grid, best: int, worst: int, look: Look = USUAL) -> tuple[list[Row], int, int]:
+def limited(grid: Grid, first: int, last: int, look: Look = USUAL) -> tuple[list[Row], int, int]:
     """Return the first and last rows of a long table; undefined rows are dropped first.
 
     Args:
-        best: rows kept at the top.
-        worst: rows kept at the end.
+        first: rows kept at the top.
+        last: rows kept at the end.
         look: may override both.
 
     Returns:
         rows; index of the gap; number of omitted rows.
     """
     if look.top is not None:
-        best, worst = look.top or len(grid.rows), 0
+        first, last = look.top or len(grid.rows), 0
     elif look.sort is not None:
-        best, worst = best + worst, 0
-    if len(grid.rows) <= best + worst:
+        first, last = first + last, 0
+    if len(grid.rows) <= first + last:
         return grid.rows, 0, 0
     rows = [row for row in grid.rows if row.numbers[0] is not None] or grid.rows
-    if len(rows) < best + worst:  # all defined rows; a gap marks the others
-        after = len(rows) if grid.rows[0].numbers[0] is not None else 0
-        return rows, after, len(grid.rows) - len(rows)
-    tail = rows[len(rows) - worst :] if worst else []
-    return [*rows[:best], *tail], best, len(grid.rows) - best - worst
+    if len(rows) < first + last:  # all defined rows; a gap marks the others
+        return rows, len(rows), len(grid.rows) - len(rows)
+    tail = rows[len(rows) - last :] if last else []
+    return [*rows[:first], *tail], first, len(grid.rows) - first - last
 
 
 def reasons(undefined: dict[str, list[str]], kind: str = "") -> list[str]:
@@ -445,15 +478,17 @@ def as_text(card: Scorecard) -> str:
         if section.labels is not None:
             labels = section.labels
             headed_by = {line.row.get("metric") for line in section.headline}
-            said = _worst(card, labels)
+            said = _first_rows(card, labels)
             if card.options.metrics is not None:  # also those that were asked for by name
                 places = range(1, len(labels.columns))
                 said += "".join(
-                    _worst(card, labels, at) for at in places if labels.metric(at) not in headed_by
+                    _first_rows(card, labels, at)
+                    for at in places
+                    if labels.metric(at) not in headed_by
                 )
             lines.append(f"  {count_of(len(labels.rows), 'label')}{said}")
         lines += [
-            f"  {len(grid.rows)} of {' x '.join(grid.names)}{_worst(card, grid)}"
+            f"  {len(grid.rows)} of {' x '.join(grid.names)}{_first_rows(card, grid)}"
             for grid in section.slices
         ]
         lines += [f"  {line}" for line in footnotes(section)]
@@ -472,14 +507,14 @@ def row_counts(rows: dict[str, int], name: str) -> str:
 
 def headed(section: Section, found: Sequence[Section]) -> bool:
     """Return True if a section needs its label key as title: one of several, or not the default."""
-    return section.label_key is not None and (
-        len(found) > 1 or section.label_key != DEFAULT_LABEL_KEY
-    )
+    keys = sum(one.label_key is not None for one in found)  # own metrics have none
+    return section.label_key is not None and (keys > 1 or section.label_key != DEFAULT_LABEL_KEY)
 
 
-def _worst(card: Scorecard, grid: Grid, at: int = 0) -> str:
-    """Describe the worst rows of a table by a column; empty if it has no direction."""
-    if card.directions.get(grid.metric(at)) not in ("higher", "lower"):
+def _first_rows(card: Scorecard, grid: Grid, at: int = 0) -> str:
+    """Describe the first rows of a table by a column; empty if it has no direction."""
+    end = first_end(card, grid.metric(at))
+    if end == "lowest":
         return ""
     said = [
         f"{shortened(' '.join(row.names))} {cells(grid, row)[at]}"
@@ -487,7 +522,7 @@ def _worst(card: Scorecard, grid: Grid, at: int = 0) -> str:
         for row in ordered(card, grid, grid.columns[at].lower()).rows[:_NAMED]
         if row.numbers[at] is not None
     ]
-    return f"; worst {grid.columns[at]}: {', '.join(said)}" if said else ""
+    return f"; {end} {grid.columns[at]}: {', '.join(said)}" if said else ""
 
 
 def markdown(
@@ -519,6 +554,7 @@ def markdown(
     parts += [f"- {kind}: {escaped(note)}" for kind, note in ordered_notes(card)]
     if beside and (line := also_made(card, written=written)):
         parts.append(f"- {escaped(line)}")
+    parts.append(f"- cite: {text.code(card.cite)}")
     return "\n\n".join(parts).replace("\n\n- ", "\n- ") + "\n"
 
 

@@ -14,7 +14,7 @@ from itertools import groupby, pairwise
 from typing import Any
 from xml.sax.saxutils import escape
 
-from ..schemas.marks import COLOURS, Areas, Chart, Line, Mark, Points, Scale, Texts
+from ..schemas.marks import COLOURS, Areas, Band, Chart, Line, Mark, Points, Scale, Texts
 
 _WIDTH = 480
 _TALL = 250
@@ -23,7 +23,7 @@ _SMALL = 11.0
 _EM = 0.56
 _ARROW = " → "
 _ROW = 20
-_CELL = (34.0, 64.0)
+_CELL = (38.0, 68.0)
 _GRID = "var(--grid,#8888884d)"
 _TEXT = "var(--text,currentColor)"
 _SYMBOLS = (
@@ -58,7 +58,7 @@ def svg(chart: Chart) -> str:
         longest = max(map(_wide, x.names))
         turned = longest > cell - 4
         top = 22 + (min(longest, 110.0) + 8 if turned else 18)
-        tall = min(cell, 34.0) * len(y.names)
+        tall = min(cell, 38.0) * len(y.names)
         width = max(width, left + cell * len(x.names) + right)
         right = width - left - cell * len(x.names)
     across, up = _place(x, left, width - right), _place(y, top + tall, top)
@@ -202,7 +202,14 @@ def _axes(
         marked = ticks(x, 4 if y.names else 6)
         above = top if y.names else base
         grid += "".join(f"M{_n(across(v))} {_n(above)}V{_n(base + 4)}" for v in marked)
-        parts += [_text(across(v), base + 17, shortest(v), anchor="middle") for v in marked]
+        said = dict(zip(marked, x.texts or map(shortest, marked), strict=True))
+        if x.texts and sum(map(_wide, x.texts)) + _SIZE * (len(marked) - 1) > right - left:
+            said |= dict.fromkeys(marked[:-1], "")  # names would overlap: the last is left
+        sides = dict.fromkeys(marked, "middle")
+        if x.texts:
+            sides |= {marked[0]: "start", marked[-1]: "end"} if len(marked) > 1 else {}
+        named = [v for v in marked if said[v]]
+        parts += [_text(across(v), base + 17, said[v], anchor=sides[v]) for v in named]
         if y.title:
             parts.append(_text(right, base + 34, x.title, anchor="end", room=right - left))
     return [f'<path d="{grid}" style="fill:none;stroke:{_GRID}"/>', *parts]
@@ -233,6 +240,19 @@ def _line(mark: Line, across: Place, up: Place) -> str:
     return f'<path d="{way}" stroke-linecap="round" stroke-linejoin="round"{_stroke(mark)}/>'
 
 
+def _band(mark: Band, across: Place, up: Place) -> str:
+    way = ""
+    rows = zip(mark.x, mark.low, mark.high, strict=True)
+    for there, some in groupby(rows, key=lambda at: None not in at):
+        if there:
+            run = list(some)
+            edge = [f"{_n(across(x))} {_n(up(low or 0.0))}" for x, low, _ in run]
+            edge += [f"{_n(across(x))} {_n(up(high or 0.0))}" for x, _, high in reversed(run)]
+            way += f"M{'L'.join(edge)}z"
+    look = f"fill:{_colour(mark.colour)};fill-opacity:{mark.opacity:g};stroke:none"
+    return f'<path d="{way}" style="{look}"/>'
+
+
 def _look(mark: Points) -> str:
     fill = "var(--ground,#fff)" if mark.hollow else "none" if mark.symbol >= 5 else None
     colour = _colour(mark.colour)
@@ -241,11 +261,17 @@ def _look(mark: Points) -> str:
 
 def _points(mark: Points, across: Place, up: Place) -> str:
     radius = mark.radius if len(mark.radius) > 1 else [*mark.radius] * len(mark.x)
-    titles = [f"<title>{_safe(title)}</title>" for title in mark.titles] or [""] * len(mark.x)
-    spots = "".join(
-        f'<path d="{_symbol(mark.symbol, across(x), up(y), r)}">{title}</path>'
-        for x, y, r, title in zip(mark.x, mark.y, radius, titles, strict=True)
-    )
+    ways = [
+        _symbol(mark.symbol, across(x), up(y), r)
+        for x, y, r in zip(mark.x, mark.y, radius, strict=True)
+    ]
+    if mark.titles:
+        titles = [f"<title>{_safe(title)}</title>" for title in mark.titles]
+        spots = "".join(
+            f'<path d="{way}">{title}</path>' for way, title in zip(ways, titles, strict=True)
+        )
+    else:
+        spots = f'<path d="{"".join(ways)}"/>'
     return f"<g {_look(mark)}>{spots}</g>"
 
 
@@ -256,11 +282,12 @@ def _areas(mark: Areas, across: Place, up: Place) -> str:
         y, y1 = sorted((up(one.low), up(one.high)))
         edge = f";stroke:{_TEXT};stroke-width:1.2" if one.outlined else ""
         message = f"<title>{_safe(one.title)}</title>" if one.title else ""
-        out += (
+        rect = (
             f'<rect x="{_n(x + 0.5)}" y="{_n(y)}" width="{_n(max(x1 - x - 1, 0.8))}"'
             f' height="{_n(y1 - y)}" style="fill:{_colour(one.colour)};'
             f'fill-opacity:{one.opacity:.2f}{edge}">{message}</rect>'
         )
+        out += f'<a href="{_safe(one.link)}">{rect}</a>' if one.link else rect
     return out
 
 
@@ -272,6 +299,7 @@ def _texts(mark: Texts, across: Place, up: Place) -> str:
 
 _DRAW: dict[type[Any], Callable[[Any, Place, Place], str]] = {
     Line: _line,
+    Band: _band,
     Points: _points,
     Areas: _areas,
     Texts: _texts,
@@ -286,6 +314,9 @@ def _legend(marks: Sequence[Mark], y: float) -> tuple[list[str], float]:
             continue
         if isinstance(mark, Line):
             sample = f'<path d="M0 -4h22"{_stroke(mark)}/>'
+        elif isinstance(mark, Band):
+            look = f"fill:{_colour(mark.colour)};fill-opacity:{mark.opacity:g}"
+            sample = f'<rect y="-9" width="22" height="10" style="{look}"/>'
         elif isinstance(mark, Points):
             sample = f'<path d="{_symbol(mark.symbol, 11, -4, 3.5)}" {_look(mark)}/>'
         else:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -181,8 +181,8 @@ class Look(msgspec.Struct, frozen=True):
 
     Attributes:
         sort: ``value`` (by the first number, worst first), ``label`` (by label or slice name),
-            ``support`` (largest first), or a column title (worst first). None is the default order:
-            labels with the worst last, slices with the worst first.
+            ``support`` (largest first), or a column title (worst first). None is ``value``, and
+            shows both ends of a long table of labels.
         top: maximum number of rows per table; 0 for all; None for the default.
         wide: show all columns and thresholds, whatever the terminal's width.
     """
@@ -237,32 +237,66 @@ def arranged(card: Scorecard, grids: list[Grid], sort: str | None) -> list[Grid]
 
 
 def ordered(card: Scorecard, grid: Grid, wanted: str) -> Grid:
-    """Order a table: by a column the worst first, undefined rows last."""
+    """Order a table: by a column with the worst first, by name, or by support."""
     titles = [title.lower() for title in grid.columns]
     at = titles.index(wanted) if wanted in titles else 0
-    sign = -1.0 if card.directions.get(grid.metric(at)) == "lower" else 1.0
-
-    def by_value(row: Row) -> Any:
-        return row.numbers[at] is None, sign * (row.numbers[at] or 0.0)
-
-    known: dict[str, Callable[[Row], Any]] = {LABEL: _by_name, SUPPORT: _by_support}
-    if wanted not in (VALUE, *known, *titles):
+    lower = card.directions.get(grid.metric(at)) == "lower"
+    lower ^= layout_of(card.task, card.dialect).best_first
+    known: dict[str, Callable[[Row], Any]] = {
+        VALUE: lambda row: worst_first(row.numbers[at], row.support, row.names, lower=lower),
+        LABEL: lambda row: by_name(row.names),
+        SUPPORT: lambda row: largest_first(row.support, row.names),
+    }
+    if wanted not in (*known, *titles):
         return grid
-    rows = sorted(grid.rows, key=known.get(wanted, by_value))
-    return msgspec.structs.replace(grid, rows=rows)
+    return msgspec.structs.replace(
+        grid, rows=sorted(grid.rows, key=known.get(wanted, known[VALUE]))
+    )
+
+
+def first_end(card: Scorecard, metric: str) -> str:
+    """Return ``worst``, ``best`` or ``lowest``: the rows that tables of labels have first."""
+    if card.directions.get(metric) not in ("higher", "lower"):
+        return "lowest"
+    return "best" if layout_of(card.task, card.dialect).best_first else "worst"
+
+
+def worst_first(value: Number, support: Support, names: Iterable[str], *, lower: bool) -> Any:
+    """Return the sort key of labels and slices in every table, chart and page.
+
+    The worst value is first, undefined ones are last. Equal ones have the largest support first.
+
+    Args:
+        lower: the worst value is the largest one; or the best one, which leaderboards have first.
+    """
+    sign = -1.0 if lower else 1.0
+    return value is None, sign * (value or 0.0), largest_first(support, names)
+
+
+def largest_first(support: Support, names: Iterable[str]) -> Any:
+    """Return the sort key for the largest support first, then by name; ``5 of 60`` counts as 60."""
+    return -float(str(support or 0).split()[-1].replace(",", "")), by_name(names)
 
 
 _NUMERIC = re.compile(r"[+-]?\d+(\.\d*)?(e[+-]?\d+)?", re.IGNORECASE)
 
 
-def _by_name(row: Row) -> Any:
-    """Names as people sort them: numbers by value."""
-    return [(0, float(n), "") if _NUMERIC.fullmatch(n) else (1, 0.0, n) for n in row.names]
+def by_name(names: Iterable[str]) -> Any:
+    """Return the sort key for names, with numbers by value: ``part 9``, then ``part 10``."""
+
+    def key(name: str) -> Any:
+        if _NUMERIC.fullmatch(name):
+            return 0, float(name), ()
+        parts = re.split(r"(\d+)", name)
+        return 1, 0.0, [_digits(part) if i % 2 else part for i, part in enumerate(parts)]
+
+    return [key(name) for name in names]
 
 
-def _by_support(row: Row) -> float:
-    """Return the sort key for the largest support first; ``5 of 60`` counts as 60."""
-    return -float(str(row.support or 0).split()[-1].replace(",", ""))
+def _digits(text: str) -> tuple[int, str]:
+    """Return the sort key for a whole number of any length."""
+    digits = text.lstrip("0")
+    return len(digits), digits
 
 
 # Display layouts by task and dialect, if users know numbers by names.
@@ -421,7 +455,7 @@ class Grid(msgspec.Struct, frozen=True):
 def label_grid(
     card: Scorecard, rows: pl.DataFrame, key: str | None, shown: Shown, *, wide: bool = False
 ) -> Grid | None:
-    """Return the table of labels, the worst last, which is where a screen ends.
+    """Return the table of labels, the worst first.
 
     Args:
         wide: whether to show every column and threshold.
@@ -434,12 +468,7 @@ def label_grid(
     entries = layout_of(card.task, card.dialect).label_columns
     titles = ("label", "name") if names else ("label",)
     grid = _grid(card, rows, entries, {"label_value": named}, titles, shown, wide=wide)
-    if grid is None:
-        return None
-    grid.rows.reverse()
-    ranked = ordered(card, grid, VALUE)  # equal ones are in their order
-    ranked.rows.reverse()
-    return ranked
+    return None if grid is None else ordered(card, grid, VALUE)
 
 
 def names_of(labels: pl.DataFrame, key: str | None) -> dict[Any, str]:
@@ -519,7 +548,7 @@ def confusion_grid(rows: pl.DataFrame, called: Callable[[Any], str]) -> Grid:
     support: dict[Any, int] = {}
     for (a, _), n in counts.items():
         support[a] = support.get(a, 0) + n
-    order = sorted(values, key=lambda value: (-support.get(value, 0), str(value)))
+    order = sorted(values, key=lambda value: largest_first(support.get(value), (str(value),)))
     actual = [*order, *([None] if any(a is None for a, _ in counts) else [])]
     predicted = [*order, *([None] if any(p is None for _, p in counts) else [])]
     return Grid(
@@ -610,7 +639,7 @@ def _grid(
         title=names[0],
         names=names,
         columns=tuple(title for title, *_ in taken),
-        rows=lines,
+        rows=_with_reaches(lines),
         undefined={},
         note=note,
         hidden=hidden,
@@ -636,21 +665,41 @@ def _row(names: tuple[str, ...], line: list[dict[str, Any] | None]) -> Row:
         for rest in rests
     )
     numbers = tuple(None if one is None else one["value"] for one in line)
-    reaches = tuple("" if one is None else reach(one) for one in line)
-    parts, reaches = parts if any(parts) else (), reaches if any(reaches) else ()
-    return Row(names, numbers, first, parts, reaches, tuple(line))
+    return Row(names, numbers, first, parts if any(parts) else (), (), tuple(line))
 
 
-def reach(row: dict[str, Any]) -> str:
-    """Format the interval of a number: ``± 0.0120``, or both bounds if it is asymmetric."""
-    value, lower, upper = row["value"], row["lower"], row["upper"]
-    if lower is None or upper is None:
-        return ""
-    digits = 0 if value.is_integer() and abs(value) >= 2 else 4
-    half = (upper - lower) / 2
-    if abs((lower + upper) / 2 - value) <= _MIDDLE * half:
-        return f"± {fixed(half, digits)}"
-    return f"[{fixed(lower, digits)}, {fixed(upper, digits)}]"
+def _with_reaches(rows: list[Row]) -> list[Row]:
+    """Add the intervals of all numbers, in one form per column."""
+    columns = [reaches(column) for column in zip(*(row.rows for row in rows), strict=True)]
+    every = zip(*columns, strict=True)
+    return [
+        row._replace(reaches=own if any(own) else ()) for row, own in zip(rows, every, strict=True)
+    ]
+
+
+def reaches(rows: Sequence[dict[str, Any] | None], *, ends: bool = False) -> list[str]:
+    """Format the intervals of a column: ``± 0.0120``, or both bounds of all if any is asymmetric.
+
+    Args:
+        ends: always both bounds.
+    """
+    known = [one for one in rows if one is not None and None not in (one["lower"], one["upper"])]
+    even = not ends and all(
+        abs((one["lower"] + one["upper"]) / 2 - one["value"])
+        <= _MIDDLE * (one["upper"] - one["lower"]) / 2
+        for one in known
+    )
+
+    def said(row: dict[str, Any] | None) -> str:
+        if row is None or None in (row["lower"], row["upper"]):
+            return ""
+        value, lower, upper = row["value"], row["lower"], row["upper"]
+        digits = 0 if value.is_integer() and abs(value) >= 2 else 4
+        if even:
+            return f"± {fixed((upper - lower) / 2, digits)}"
+        return f"[{fixed(lower, digits, ',')}, {fixed(upper, digits, ',')}]"
+
+    return [said(row) for row in rows]
 
 
 _MIDDLE = 0.1  # of half its length, how far the number may be off an interval's middle
@@ -728,6 +777,17 @@ def chosen(rows: pl.DataFrame, entry: Entry) -> pl.DataFrame:
     else:
         found = whole(found, ("area",))
     return found if entry.cap == EACH else whole(found, ("max_detections",))
+
+
+def known_as(entry: Entry, row: dict[str, Any]) -> str:
+    """Return the name of a number in other tools; empty without one."""
+    if not entry.known:
+        return ""
+    told = json.loads(row["parameters"] or "{}").get("iou_thresholds") or [0.0]
+    percents = {"low": 100 * told[0], "high": 100 * told[-1], "percent": 0.0}
+    if row["iou_threshold"] is not None:
+        percents["percent"] = 100 * row["iou_threshold"]
+    return entry.known.format(**{name: round(value, 4) for name, value in percents.items()})
 
 
 def titled(entry: Entry, row: dict[str, Any]) -> str:

@@ -19,7 +19,10 @@ UNDEFINED = "–"
 NONE = 1e-12
 """Differences up to this are of rounding."""
 _LONG = 1e15
-_ASCII = str.maketrans({UNDEFINED: "-", "±": "+-", "…": "~", "—": "-", "≥": ">"})
+_ASCII = str.maketrans(
+    {UNDEFINED: "-", "±": "+-", "…": "~", "—": "-", "≥": ">"}
+    | dict(zip("▁▂▃▄▅▆▇█", "_.,-=+*#", strict=True))
+)
 
 
 # Values as text
@@ -46,7 +49,7 @@ def number(value: float | None, *, counted: bool = False) -> str:
     if value is None:
         return UNDEFINED
     if value.is_integer() and (counted or abs(value) >= 2):
-        return fixed(value, 0)
+        return fixed(value, 0, ",")
     return fixed(value, 4)
 
 
@@ -62,13 +65,27 @@ def signed(value: float | None) -> str:
 
 
 def probability(p: float | None) -> str:
-    """A p-value in two digits."""
-    return UNDEFINED if p is None else f"{p:.2g}" if p >= 0.001 else f"{p:.1g}"
+    """A p-value in two digits, one if it is small."""
+    if p is None:
+        return UNDEFINED
+    if p < _LEAST_P:
+        return f"< {_LEAST_P:g}"
+    return f"{p:.2g}" if p >= 0.001 else f"{p:.1g}"
+
+
+_LEAST_P = 1e-16
+"""Smallest p-value that is shown; floats of exact tests end at 0."""
+
+
+def p_value(p: float) -> str:
+    """``p = 0.03`` or ``p < 1e-16``."""
+    shown = probability(p)
+    return f"p {shown}" if shown.startswith("<") else f"p = {shown}"
 
 
 def amount(rows: float) -> str:
     """Format a number of rows, or their total weight."""
-    return fixed(rows, 0 if float(rows).is_integer() else 2)
+    return fixed(rows, 0 if float(rows).is_integer() else 2, ",")
 
 
 def interval(
@@ -179,6 +196,11 @@ def escaped(text: str, *, links: bool = True) -> str:
     for mark in "\\|[]`*" if links else "\\|`*":
         text = text.replace(mark, f"\\{mark}")
     return text.replace("<", "&lt;")
+
+
+def code(text: str) -> str:
+    """Return text as a code span for Markdown, or escaped if it contains its mark."""
+    return escaped(text) if "`" in text else f"`{plain(text)}`"
 
 
 def as_html(table: Table) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from ..ingest.problems import count_of
 from ..scorecard.lookup import KEYS
 from ..statistics.paired import too_few
 from .tables import USUAL_K, at_k, chosen, layout_of, titled
-from .text import NONE, number, probability, signed
+from .text import NONE, number, p_value, probability, signed
 
 if TYPE_CHECKING:
     from ..scorecard.card import Scorecard
@@ -123,9 +124,11 @@ def _equal(row: dict[str, Any]) -> bool:
     return abs(row["difference"]) <= NONE and (row["se"] or 0.0) <= NONE
 
 
-def same_number(frame: pl.DataFrame, row: dict[str, Any]) -> pl.DataFrame:
-    """The rows of a frame of the number that a row of the differences is of."""
-    names = [name for name in frame.columns if name in KEYS or name == "metric"]
+def same_number(
+    frame: pl.DataFrame, row: dict[str, Any], free: Collection[str] = ()
+) -> pl.DataFrame:
+    """The rows of a frame of the number that a row is of, whatever the free columns."""
+    names = [n for n in frame.columns if (n in KEYS or n == "metric") and n not in free]
     return frame.filter(
         *(pl.col(name).eq_missing(pl.lit(row[name], frame.schema[name])) for name in names)
     )
@@ -135,29 +138,39 @@ def verdict(comparison: Comparison) -> str:
     """Return a sentence about the leading number."""
     found = lead(comparison)
     if found is None:
-        return f"{' and '.join(comparison.runs)} have no aggregate in common that is defined."
+        return " ".join(_of_labels(comparison, a, b) for a, b in pairs(comparison))
     if len(comparison.runs) == 2 or comparison.directions.get(found[1]["metric"]) == "neither":
         rows = same_number(comparison.differences, found[1]).iter_rows(named=True)
         return " ".join(_of_pair(comparison, found[0], row) for row in rows)
     return _of_many(comparison, *found)
 
 
+def _of_labels(comparison: Comparison, a: str, b: str) -> str:
+    """Describe the labels that differ, for runs without an aggregate in common."""
+    rows = of_pair(comparison, a, b).filter(pl.col("slice").is_null())
+    rows = rows.filter(pl.col("label_value").is_not_null(), pl.col("difference").is_not_null())
+    if not rows.height:
+        return f"{a} and {b} have no aggregate in common that is defined."
+    lines = [(f"{row['label_value']} {title_of(row)}", row) for row in rows.iter_rows(named=True)]
+    sure = _surely_by(comparison, b, lines)
+    return f"{a} and {b} have numbers of labels only, no aggregate." + (
+        sure or f" None of the {count_of(len(lines), 'difference')} is significant."
+    )
+
+
 def _of_pair(comparison: Comparison, name: str, row: dict[str, Any]) -> str:
     a, b = row["run_a"], row["run_b"]
     if row["difference"] is None:
         return f"{a} and {b} cannot be compared by {name}, which is undefined."
-    message = f"{name} {number(row['b'])} against {number(row['a'])}"
     gaps = gaps_of(row)
     if gaps and too_few(row["coverage"]):
         return (
             f"No verdict on {name}: {gaps}, more than a tenth of those with a value. Over the"
-            f" others {message}."
+            f" others {a} has {number(row['a'])} and {b} {number(row['b'])}."
         )
     if gaps:
-        return (
-            f"{_of_covered(comparison, name, row, message)} Means are over the same datums: {gaps}."
-        )
-    return _of_covered(comparison, name, row, message)
+        return f"{_of_covered(comparison, name, row)} Means are over the same datums: {gaps}."
+    return _of_covered(comparison, name, row)
 
 
 def gaps_of(row: dict[str, Any]) -> str:
@@ -167,10 +180,14 @@ def gaps_of(row: dict[str, Any]) -> str:
     return " and ".join(some)
 
 
-def _of_covered(comparison: Comparison, name: str, row: dict[str, Any], text: str) -> str:
+def _of_covered(comparison: Comparison, name: str, row: dict[str, Any]) -> str:
+    """Describe a difference; numbers are in the order in which a sentence names the runs."""
     a, b = row["run_a"], row["run_b"]
+    of_a, of_b = number(row["a"]), number(row["b"])
+    if row["p"] is None and _equal(row):
+        return f"{a} and {b} are equal: {name} is {number(row['a'])} in both."
     if row["p"] is None:
-        return f"{b} has {text}; whether that is luck is not known."
+        return f"{b} has {name} {of_b} against {of_a}; whether that is luck is not known."
     beside = [
         line for line in _defined_numbers(comparison, a, b) if line[1]["metric"] == row["metric"]
     ]
@@ -180,12 +197,12 @@ def _of_covered(comparison: Comparison, name: str, row: dict[str, Any], text: st
     if row["lower"] is not None:
         ends = f"{signed(row['lower'])} to {signed(row['upper'])}"
         reach.append(f"{100 * comparison.level:g} % interval {ends}")
-    reach.append(f"p = {probability(row['p'])}")
+    reach.append(p_value(row["p"]))
     many = adjusted_together(comparison, row)
     if many > 1 and comparison.adjust != "none":
         adjusted = probability(row["p_adjusted"])
         reach[-1] += f", {adjusted} once adjusted for {many:,} numbers"
-    words = f"{text} ({', '.join(reach)})."
+    words = f"{name} {of_b} against {of_a} ({', '.join(reach)})."
     sure = better(comparison, row)
     if sure:
         way = f"{b} is {'better' if sure > 0 else 'worse'} than {a}"
@@ -197,6 +214,7 @@ def _of_covered(comparison: Comparison, name: str, row: dict[str, Any], text: st
     if differs(comparison, row):
         way = "higher" if row["difference"] > 0 else "lower"
         return f"{b} is {way} than {a} by {name}, which has no better direction: {words}{others}"
+    words = f"{name} {of_a} against {of_b} ({', '.join(reach)})."  # runs are named a and b
     if row["p"] <= 1 - comparison.level and comparison.adjust != "none":
         return (
             f"{a} and {b} may differ, but not significantly among {many:,} numbers: {words}{others}"

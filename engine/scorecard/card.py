@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import polars as pl
 
+from .._version import __version__
 from ..exports import makers, who_has
 from ..forked import refuse_cut_off
 from ..schemas.errors import ResultError, unknown
@@ -19,6 +20,7 @@ from ..schemas.wording import option
 from .storage import FrameFile, Paged
 
 if TYPE_CHECKING:
+    from ..exports.model_index import ModelIndex
     from ..report.plots import Plots
 
 
@@ -73,6 +75,7 @@ class Scorecard:
         folder: Path | None = None,
         page: Callable[[], Paged] = Paged,
         findings: tuple[Finding, ...] = (),
+        content: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         """Store providers of frames instead of frames; the rest as the attributes of the class.
 
@@ -101,6 +104,7 @@ class Scorecard:
         self._given_exports = exports or {}
         self._made: dict[str, pl.DataFrame] = {}
         self._make_page = page
+        self._content = content
         self._run = run
 
     def __getstate__(self) -> dict[str, Any]:
@@ -123,6 +127,7 @@ class Scorecard:
             "_make_page": Paged,
             "tallied": None,
             "_run": self.run,
+            "_content": dict(self.content).copy,
             "exported": tuple(self._exports),
         }
 
@@ -139,6 +144,36 @@ class Scorecard:
         if not isinstance(self._run, dict):
             self._run = dict(self._run() if callable(self._run) else self._run)
         return self._run
+
+    @cached_property
+    def content(self) -> Mapping[str, str]:
+        """Digest of each table: 32 hexadecimal digits, or empty if it is not known.
+
+        It is the sum, modulo 2^128, of the hashes of the rows, in the columns that the run reads:
+        free of the order of rows and columns, file format, names of columns and width of integers.
+        """
+        return self._content()
+
+    @property
+    def version(self) -> str:
+        """Version of evalengine that computed the numbers."""
+        known = self._run.get("evalengine") if isinstance(self._run, dict) else None
+        return str(known or __version__)
+
+    @property
+    def cite(self) -> str:
+        """One line to cite: version, rules, digests of the tables, and the first number.
+
+        ``evalengine verify`` tells whether tables give it.
+
+        Example:
+            >>> card.cite
+            'evalengine 0.1.0 | detection coco | n 5,000 | pred 1f3a... gt 9c0e... | AP 0.4930'
+        """
+        from ..report.citing import line_of
+
+        refuse_cut_off()
+        return line_of(self)
 
     @property
     def frames(self) -> tuple[str, ...]:
@@ -315,7 +350,7 @@ class Scorecard:
 
     @property
     def spread(self) -> pl.DataFrame:
-        """How far each number differs between the groups of a slice column."""
+        """Differences of each number between the groups of a slice column."""
         return self.asked_frame("spread")
 
     def value(self, metric: str, **filters: Any) -> float | None:
@@ -341,8 +376,7 @@ class Scorecard:
 
         refuse_cut_off()
         settled = {SHORT.get(name, name) for name in filters}
-        there = self.metrics["metric"].unique()
-        named = by_title(self.task, self.dialect, metric, settled, there)
+        named = by_title(self.task, self.dialect, metric, settled, self.metrics["metric"].unique())
         if named is not None:
             metric, filters = named[0], {**named[1], **filters}
         return one_value(self.metrics, self.labels, metric, filters)
@@ -434,6 +468,93 @@ class Scorecard:
     def to_trec(self) -> str:
         """Return the output of ``trec_eval -q``: lines of measure, query or ``all``, and value."""
         return self._export("trec")
+
+    def to_model_index(
+        self,
+        model_name: str,
+        dataset_name: str,
+        *,
+        dataset_type: str | None = None,
+        dataset_config: str | None = None,
+        dataset_split: str | None = None,
+        dataset_revision: str | None = None,
+        task_type: str | None = None,
+        task_name: str | None = None,
+    ) -> ModelIndex:
+        """Return the headline numbers as ``model-index`` of a Hugging Face model card.
+
+        Args:
+            model_name: name of the model.
+            dataset_name: name of the data set for people.
+            dataset_type: its id on the Hub; default: the name.
+            dataset_config: its configuration.
+            dataset_split: its split.
+            dataset_revision: its revision.
+            task_type: task on the Hub, such as image-classification; only its form is checked. By
+                default that of the task, if the Hub has one.
+            task_name: name of the task for people.
+
+        Returns:
+            a dict with the key ``model-index``, and ``to_yaml()``. Ends of intervals, support and
+            the line to cite are ``args`` of a metric.
+
+        Raises:
+            OptionError: no ``task_type``, and the Hub has none for this task; or one that has not
+                the form of the Hub's names.
+
+        Example:
+            >>> print(card.to_model_index("my-model", "COCO", dataset_split="val").to_yaml())
+        """
+        from ..exports.model_index import model_index
+
+        refuse_cut_off()
+        dataset = {
+            "name": dataset_name,
+            "type": dataset_type or dataset_name,
+            "config": dataset_config,
+            "split": dataset_split,
+            "revision": dataset_revision,
+        }
+        return model_index(self, model_name, dataset, task_type=task_type, task_name=task_name)
+
+    def to_openmetrics(
+        self, labels: Mapping[str, str] | None = None, timestamp: float | None = None
+    ) -> str:
+        """Return all numbers as OpenMetrics text, for Prometheus and its node exporter.
+
+        Gauges are ``evalengine_value``, ``_lower``, ``_upper`` and ``_support``. Their labels are
+        task, dialect and the columns of the metrics frame. Undefined numbers are omitted.
+
+        Args:
+            labels: further labels, such as ``{"model": "v3"}``.
+            timestamp: seconds since 1970; by default the time at which it is read.
+        """
+        from ..exports.openmetrics import to_openmetrics
+
+        refuse_cut_off()
+        return to_openmetrics(self, labels, timestamp)
+
+    def to_otlp(self, verdicts: pl.DataFrame | None = None) -> str:
+        """Return rows per datum as OpenTelemetry events ``gen_ai.evaluation.result``.
+
+        Each is a log record with gen_ai.evaluation.name, .score.value and gen_ai.response.id, the
+        datum id. If all values of a metric are 0 or 1, .score.label is pass for the better one and
+        fail for the other. Rows without a value have error.type, their status.
+
+        Args:
+            verdicts: table with datum_id, metric and reason; reasons become
+                gen_ai.evaluation.explanation.
+
+        Returns:
+            one line of OTLP's JSON, as the file exporter writes and ``/v1/logs`` takes.
+
+        Raises:
+            ResultError: the run has no frame ``per_datum``.
+        """
+        from ..exports.otlp import to_otlp
+
+        refuse_cut_off()
+        return to_otlp(self, verdicts)
 
     def _export(self, name: str) -> Any:
         refuse_cut_off()

@@ -26,7 +26,7 @@ from ..schemas.results import FRAMES as results_FRAMES
 from ..schemas.results import Finding, Schema
 from ..schemas.tuning import tuning
 from ..schemas.wording import option
-from ..tally import stored
+from ..tallies import stored
 
 if TYPE_CHECKING:
     from .card import Scorecard
@@ -127,6 +127,7 @@ class _Run(msgspec.Struct):
     read_files: dict[str, int] = {}
     lacking: dict[str, str] = {}
     command: str = ""
+    cite: str = ""
 
 
 class _Account(msgspec.Struct):
@@ -139,6 +140,7 @@ class _Account(msgspec.Struct):
     seconds: dict[str, float] = {}
     buckets: int | None = None
     findings: list[Any] = []
+    content: dict[str, str] = {}
     fingerprint: str = ""
     evalengine: str = ""
     scored: str = ""
@@ -205,9 +207,9 @@ def real_folder(directory: str | Path) -> Path:
     why: object = "its links lead back to themselves"
     try:
         target = Path(directory).resolve()
-        if not target.is_symlink():
+        if not any(path.is_symlink() for path in (target, *target.parents)):
             return target
-    except RuntimeError:  # of such links, in Pythons before 3.13
+    except RuntimeError:  # of such links, in Pythons before 3.13; later ones keep the links
         pass
     except OSError as error:
         why = error
@@ -317,6 +319,7 @@ def read(directory: str | Path) -> dict[str, Any]:
         "files": run.read_files,
         "folder": folder,
         "page": page,
+        "content": dict(account.get("content", {})).copy,
     }
 
 
@@ -327,14 +330,21 @@ def tally_bytes(directory: str | Path) -> int:
 
 
 REPORT_FILE = "report.html"
-BESIDE = ("_SUCCESS", "_SUCCESS.new", "job.json", "baseline.parquet", "baseline", REPORT_FILE)
+BESIDE = (
+    "_SUCCESS",
+    "_SUCCESS.new",
+    "job.json",
+    "nights.json",
+    "baseline.parquet",
+    "baseline",
+    REPORT_FILE,
+)
 """Additional files that a job writes into a result's folder."""
 
 
 def _strangers(folder: Path) -> list[str]:
     """Names in a result's folder that are not of the result."""
-    found = msgspec.json.decode((folder / RUN_FILE).read_bytes())
-    files = found.get("files")
+    files = msgspec.json.decode((folder / RUN_FILE).read_bytes()).get("files")
     known = {
         RUN_FILE,
         LABELS_FILE,
@@ -492,6 +502,7 @@ def _fill(card: Scorecard, folder: Path) -> None:
         "read": card.read,
         "read_files": card.files,
         "lacking": card.lacking,
+        "cite": card.cite,
         "command": command(card.task, card.options, card.run.get("inputs", {})),
         "files": dict(files),
         "digests": dict(digests),
@@ -514,8 +525,10 @@ def plain_options(options: Options) -> dict[str, Any]:
     for name in ("training", "human"):
         if isinstance(table := plain[name], HeldTable):
             plain[name] = {"object": table.name, "sha256": table.digest}
+    # JSON has neither NaN nor infinity, the usual upper end of the last range.
+    if options.zero_division is not None and math.isnan(options.zero_division):
+        plain["zero_division"] = str(options.zero_division)
     if options.area_ranges:
-        # JSON has no infinity, the usual upper end of the last range.
         plain["area_ranges"] = {
             name: [str(end) if math.isinf(end) else end for end in ends]
             for name, ends in options.area_ranges.items()
@@ -584,7 +597,7 @@ def save_comparison(comparison: Any, directory: str | Path, *, overwrite: bool =
         "format": 1,
         "verdict": comparison.verdict,
         "options": plain_options(comparison.options),
-        **{name: getattr(comparison, name) for name in (*_KEPT, "names")},
+        **{name: getattr(comparison, name) for name in (*_KEPT, "names", "cites")},
     }
 
     def fill(fresh: Path) -> None:
@@ -615,5 +628,5 @@ def read_comparison(directory: str | Path) -> dict[str, Any]:
     except (OSError, pl.exceptions.PolarsError, msgspec.DecodeError, KeyError, TypeError) as error:
         raise ResultError(f"{folder} is not a whole comparison: {error}.") from error
     kept |= {name: tuple(kept[name]) for name in ("notes", "warnings")}
-    names = said.get("names", {})  # none in those of earlier versions
-    return {**kept, **frames, "names": names, "options": restored_options(options, folder)}
+    late = {name: said.get(name, {}) for name in ("names", "cites")}  # not in earlier versions
+    return {**kept, **frames, **late, "options": restored_options(options, folder)}

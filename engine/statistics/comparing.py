@@ -4,29 +4,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, zip_longest
 from typing import Any
 
 import msgspec
 import numpy as np
 import polars as pl
 
-from ..plan import planner
-from ..plan.summary import Tallied
+from ..evaluation import planner
+from ..evaluation.summary import Tallied
+from ..kernels.datums import hash_codes
 from ..schemas.arrays import Array
 from ..schemas.contract import DEFAULT_LABEL_KEY
 from ..schemas.option_values import FEW_CLUSTERS, Wanted
 from ..scorecard.lookup import KEYS
-from ..tally.cells import Cells
-from ..tally.draws import effective_number
-from ..tally.stats import Fill, skip
+from ..tallies.cells import Cells
+from ..tallies.draws import effective_number
+from ..tallies.stats import Fill, skip
 from .intervals import (
     WIDTHLESS,
+    few_units_t,
     means,
     normal_quantile,
     quantiles,
     resample_quantile,
     standard_errors,
+    t_quantile,
     tails,
     tango,
 )
@@ -41,12 +44,13 @@ from .paired import (
     fill_of,
     identical,
     number_of,
-    numbers,
     over_common_values,
+    paired_numbers,
     randomised,
     rests_on,
     shared_codes,
 )
+from .replicates import averaged, averaged_values, with_two_ways
 from .tests import (
     DELONG,
     TESTS,
@@ -54,6 +58,8 @@ from .tests import (
     cannot_be_significant,
     delong_p,
     discordant,
+    paired_error,
+    paired_t,
     randomisation_p,
 )
 
@@ -62,13 +68,16 @@ from .tests import (
 IDENTITY = ("metric", *KEYS)
 """Columns that identify the rows of a metrics frame."""
 POWER = 0.8
+_WORST = pl.max_horizontal, pl.max_horizontal, pl.min_horizontal
+"""Of several replicates, for each of the columns on missing values."""
 
 
 class Compared(msgspec.Struct, frozen=True):
     """Result of a comparison.
 
     Attributes:
-        differences: one row per pair of runs and number of the metrics frame.
+        differences: one row per pair of runs and number of the metrics frame; ``units`` is the
+            effective number of datums or clusters.
         flips: datums whose numbers differ.
         n: number of compared datums.
         left_out: number of datums that only one run has.
@@ -82,6 +91,8 @@ class Compared(msgspec.Struct, frozen=True):
             the runs are not identical.
         clusters: number of datums, or clusters of them, that are resampled.
         most: largest number of p-values adjusted together.
+        areas: metrics that are areas under ROC curves: those of the two labels of a pair are one.
+        repeated: pairs of replicates of one model that agree in every number and resample.
     """
 
     differences: pl.DataFrame
@@ -96,6 +107,8 @@ class Compared(msgspec.Struct, frozen=True):
     unmoved: int
     clusters: int
     most: int
+    areas: frozenset[str] = frozenset()
+    repeated: Sequence[tuple[str, str]] = ()
 
 
 def compare_runs(
@@ -107,8 +120,9 @@ def compare_runs(
     adjust: str,
     test: str,
     missing: str = SKIP,
+    models: Mapping[str, Sequence[str]] | None = None,
 ) -> Compared:
-    """Compare each pair of runs.
+    """Compare each pair of runs, or of models with several runs each.
 
     Args:
         runs: name -> run; two or more, of one task and one set of options.
@@ -118,82 +132,107 @@ def compare_runs(
         adjust: adjustment of p-values for many rows.
         test: source of p-values, one of :data:`~evalengine.statistics.tests.TESTS`.
         missing: replacement for values that a run does not have.
+        models: name -> its runs, two or more of each, whose averages are compared instead; the
+            test is then the one of :func:`with_two_ways`.
 
     Raises:
         InputError: the runs have other datums, or other ground truths.
         OptionError: the values cannot be filled in this way.
     """
     names, given = list(runs), runs
-    fill = fill_of(missing, next(iter(runs.values())))
+    fill = fill_of(missing, [*runs.values()])
     datums = datums_of(runs, common, answered=missing == SKIP)
     n = len(datums.ids)
     made_common = over_common_values(list(runs.values()), list(datums.codes.values()), fill)
     gapped = made_common is not None or bool(datums.unanswered)
     runs = dict(zip(names, made_common or runs.values(), strict=True))
-    found = {
-        name: numbers(
-            run,
-            lambda drawing, computed: drawing.by_chance(computed, asked.draws, asked.seed),
-            datums.within(name),
-        )
-        for name, run in runs.items()
-    }
+    replicated, models = models is not None, models or {name: [name] for name in names}
+    inside = [datums.within(name) for name in names]
+    each = dict(zip(names, paired_numbers([*runs.values()], asked, inside), strict=True))
     made = {name: singles_of(run, datums.codes[name], n) for name, run in runs.items()}
-    singles = {name: single for name, (single, _) in made.items()}
+    repeated = [
+        (one, other)
+        for own in models.values()
+        for one, other in combinations(own, 2)
+        if each[one].rows.height
+        and each[one].rows["value"].equals(each[other].rows["value"])
+        and np.array_equal(each[one].drawn, each[other].drawn, equal_nan=True)
+    ]
+    found = {model: averaged([each[name] for name in own]) for model, own in models.items()}
+    singles = {
+        model: averaged_values([made[name][0] for name in own]) for model, own in models.items()
+    }
     parts, flips = [], []
     lone: list[str] = []
     failed: dict[str, int] = {}
     single = unmoved = 0
-    for a, b in combinations(names, 2):
-        mixed = None
-        if TESTS[test] is None:
-            inside = datums.codes[a] >= 0, datums.codes[b] >= 0
-            mixed = randomised((runs[a], runs[b]), inside, asked.draws, asked.seed)
+    for a, b in combinations(models, 2):
+        mixed, (one, other) = None, (models[a][0], models[b][0])
+        if TESTS[test] is None and not replicated:
+            both_inside = datums.codes[one] >= 0, datums.codes[other] >= 0
+            mixed = randomised((runs[one], runs[other]), both_inside, asked.draws, asked.seed)
         part, alone, why, still = pair(found[a], found[b], mixed, asked)
         single += still
-        slices = Slices(runs[a], datums.codes[a], n, IDENTITY)
-        both = (given[a], given[b]), (datums.codes[a], datums.codes[b])
-        part, flat = with_shares(
-            part,
-            asked,
-            *both,
-            slices,
-            lambda: (singles[a], singles[b]),  # noqa: B023
-        )
-        unmoved += flat
-        if mixed is None:
+        slices = Slices(runs[one], datums.codes[one], n, IDENTITY)
+        both = (given[one], given[other]), (datums.codes[one], datums.codes[other])
+        if replicated:
+            part = with_two_ways(part, found[a], found[b], asked.level, POWER)
+        else:
+            part, flat = with_shares(
+                part,
+                asked,
+                *both,
+                slices,
+                lambda: (singles[a], singles[b]),  # noqa: B023
+            )
+            unmoved += flat
+        if mixed is None and not replicated:
             if test == DELONG:
-                p, left = _by_delong(part, (runs[a], runs[b]), both[1], asked)
+                p, se, z = _by_delong(part, (runs[one], runs[other]), both[1], asked)
             else:
-                p, left = _by_test(part, singles[a], singles[b], test, slices)
-            part = part.with_columns(pl.Series("p", p, nan_to_null=True))
-            why += left
+                p, se, z = _by_test(part, singles[a], singles[b], test, slices, asked.level)
+            part = _with_test(part, p, se, z)
+            lost = np.isnan(p) & part["difference"].is_not_null().to_numpy()
+            why += [f"the test {test!r} does not fit them"] * int(lost.sum())
         lone += alone
-        for name, other in ((a, b), (b, a)):  # label keys of one run only
-            own, others = (given[one].tallies.labels.key_names for one in (name, other))
+        names_of = [run.tallies.labels.key_names for run in both[0]]
+        for name, own, others in ((a, *names_of), (b, *names_of[::-1])):  # keys of one run only
             gone = set(own) - set(others)
             lone += [
                 said
                 for identity in (singles[name] if gone else ())
-                if (one := dict(zip(IDENTITY, identity, strict=True)))["label_key"] in gone
-                and (said := _named(*(one[column] for column in _TOLD))) not in alone
+                if (row := dict(zip(IDENTITY, identity, strict=True)))["label_key"] in gone
+                and (said := _named(*(row[column] for column in _TOLD))) not in alone
             ]
         for reason in why:
             failed[reason] = failed.get(reason, 0) + 1
         counts = _votes(part, singles[a], singles[b], directions)
-        compared = whole = [datums.codes[a], datums.codes[b]]
-        if datums.unanswered:  # those included that one of the two does not answer
-            compared = list(datums_of({a: given[a], b: given[b]}, common=True).codes.values())
-            whole = list(shared_codes(*both[0])[:2])
-        counts += coverage_of(part, both[0], whole, compared, fill, gapped=gapped)
+        gaps = []
+        for one, other in zip_longest(models[a], models[b], fillvalue=""):
+            sides = [one or models[a][0], other or models[b][0]]
+            pairs = {name: given[name] for name in sides}
+            compared = whole = [datums.codes[name] for name in sides]
+            if datums.unanswered:  # those included that one of the two does not answer
+                compared = list(datums_of(pairs, common=True).codes.values())
+                whole = list(shared_codes(*pairs.values())[:2])
+            one_run, other_run = pairs.values()
+            own = coverage_of(part, (one_run, other_run), whole, compared, fill, gapped=gapped)
+            gaps.append(own)
+        counts += [
+            pl.select(worst(*columns)).to_series().alias(name)
+            for name, worst, *columns in zip(COLUMNS, _WORST, *gaps, strict=True)
+        ]
         part = part.with_columns(pl.lit(a).alias("run_a"), pl.lit(b).alias("run_b"), *counts)
         parts.append(part)
         flips.append(_flips(datums.ids, singles[a], singles[b], directions, a, b))
     table = pl.concat(parts)
-    table, most = _with_adjusted(table, adjust)
+    plans = (run.plan for run in runs.values())
+    areas = frozenset(one.name for plan in plans for one in plan.metrics if one.placements)
+    table, most = _with_adjusted(table, adjust, areas)
     order = ["run_a", "run_b", *IDENTITY, *_NUMBERS]
     keys = [run.tallies.datums.keys[datums.codes[name] >= 0] for name, run in runs.items()]
-    clusters = np.unique(np.concatenate(keys)).size
+    every_key = np.concatenate(keys)
+    clusters = hash_codes(every_key, every_key)[1].size
     if cannot_be_significant(clusters, asked.level):
         table = table.with_columns(pl.lit(None, pl.Float64).alias("detectable"))
     return Compared(
@@ -209,22 +248,38 @@ def compare_runs(
         unmoved=unmoved,
         clusters=clusters,
         most=most,
+        areas=areas,
+        repeated=repeated,
     )
 
 
-def _with_adjusted(table: pl.DataFrame, adjust: str) -> tuple[pl.DataFrame, int]:
+def _with_adjusted(
+    table: pl.DataFrame, adjust: str, areas: frozenset[str]
+) -> tuple[pl.DataFrame, int]:
     """Add the adjusted p-values; also return the largest number that is adjusted together.
 
     Aggregates, labels, slices and labels of slices are adjusted separately: a thousand labels do
-    not make the aggregates less sure.
+    not make the aggregates less sure. The equal areas of both labels of a pair are one test.
     """
     raised = np.full(table.height, np.nan)
-    p = _floats(table["p"])
+    p = _floats(table["p"]).copy()
+    same = [name for name in ("run_a", "run_b", *IDENTITY) if name != "label_value"]
+    of_pair = pl.col("metric").is_in(areas) & pl.col("label_value").is_not_null()
+    pairs = table.with_row_index("at").filter(of_pair).group_by(same, maintain_order=True)
+    twins = [
+        rows["at"].to_list()
+        for _, rows in pairs
+        if rows.height == 2 and np.ptp(rows.select("a", "b").to_numpy(), axis=0).max() <= WIDTHLESS
+    ]
+    seconds = [second for _, second in twins]
+    p[seconds] = np.nan
     sliced, labelled = (table[name].is_not_null().to_numpy() for name in ("slice", "label_value"))
     kind = 2 * sliced + labelled
     families = [np.flatnonzero(kind == one) for one in np.unique(kind)]
     for family in families:
         raised[family] = adjusted(p[family], adjust)
+    for first, second in twins:
+        raised[second] = raised[first]
     most = max((int((~np.isnan(p[family])).sum()) for family in families), default=0)
     return table.with_columns(pl.Series("p_adjusted", raised, nan_to_null=True)), most
 
@@ -232,7 +287,7 @@ def _with_adjusted(table: pl.DataFrame, adjust: str) -> tuple[pl.DataFrame, int]
 def with_own(found: Compared, own: Compared, adjust: str) -> Compared:
     """Return the comparison of the same runs by built-in and by own metrics together."""
     differences = pl.concat([found.differences, own.differences], how="vertical_relaxed")
-    table, most = _with_adjusted(differences, adjust)
+    table, most = _with_adjusted(differences, adjust, found.areas)
     failed = {
         why: found.failed.get(why, 0) + own.failed.get(why, 0) for why in found.failed | own.failed
     }
@@ -264,6 +319,7 @@ _NUMBERS = (
     "detectable",
     "support",
     *COLUMNS,
+    "units",
 )
 
 
@@ -463,14 +519,36 @@ def _named(metric: str, average: str | None, label_key: str | None, label_value:
     return said if of is None else f"{said} of {of}"
 
 
+def _with_test(rows: pl.DataFrame, p: Array, se: Array, z: Array) -> pl.DataFrame:
+    """Replace p, and the interval where the test has a standard error.
+
+    Args:
+        z: half-width of the interval in standard errors.
+    """
+    gap, there = _floats(rows["difference"]), se > 0
+    made = {"p": p}
+    for name, value in {
+        "lower": gap - z * se,
+        "upper": gap + z * se,
+        "se": se,
+        "detectable": (z + normal_quantile(POWER)) * se,
+    }.items():
+        made[name] = np.where(there, value, _floats(rows[name]))
+    return rows.with_columns(
+        pl.Series(name, values, nan_to_null=True) for name, values in made.items()
+    )
+
+
 def _by_test(
-    rows: pl.DataFrame, first: Single, second: Single, test: str, slices: Slices
-) -> tuple[Array, list[str]]:
-    """Return p-values of a closed-form test, NaN if not applicable, and the reasons."""
+    rows: pl.DataFrame, first: Single, second: Single, test: str, slices: Slices, level: float
+) -> tuple[Array, Array, Array]:
+    """Return p of a closed-form test, its standard error and the quantile of its interval.
+
+    NaN if not applicable, float64 [rows] each.
+    """
     function = TESTS[test]
     assert function is not None
-    p = np.full(rows.height, np.nan)
-    why = []
+    p, se, z = (np.full(rows.height, np.nan) for _ in range(3))
     for i, (key, row) in enumerate(
         zip(rows.select(IDENTITY).iter_rows(), rows.iter_rows(named=True), strict=True)
     ):
@@ -478,17 +556,20 @@ def _by_test(
             continue
         known = slices.of(key, first, second)
         if len(known) == 2:
-            p[i] = function((row["a"], row["b"], known[0], known[1]))
-        if np.isnan(p[i]):
-            why.append(f"the test {test!r} does not fit them")
-    return p, why
+            single = row["a"], row["b"], known[0], known[1]
+            p[i] = function(single)
+            if function is paired_t and p[i] >= 0:
+                _, se[i], df = paired_error(single)
+                z[i] = t_quantile((1 + level) / 2, df)
+    return p, se, z
 
 
 def _by_delong(
     rows: pl.DataFrame, runs: tuple[Tallied, Tallied], codes: tuple[Array, Array], asked: Wanted
-) -> tuple[Array, list[str]]:
-    """Return p-values of DeLong's paired test, NaN if not applicable, and the reasons."""
-    p, metrics = np.full(rows.height, np.nan), {one.name: one for one in runs[0].plan.metrics}
+) -> tuple[Array, Array, Array]:
+    """Return p of DeLong's paired test, its standard error and quantile; see :func:`_by_test`."""
+    p, se, units = (np.full(rows.height, np.nan) for _ in range(3))
+    metrics = {one.name: one for one in runs[0].plan.metrics}
     keys = None
     if asked.cluster is not None:
         keys = np.zeros(1 + int(codes[0].max(initial=-1)), np.uint64)
@@ -527,9 +608,9 @@ def _by_delong(
         if change is not None:
             sizes = np.unique(np.concatenate(change.unit), return_counts=True)[1]
             variance = change.variance(clustered=keys is not None)
-            p[i] = delong_p(row["difference"], variance, effective_number(sizes))
-    lost = int((np.isnan(p) & rows["difference"].is_not_null().to_numpy()).sum())
-    return p, [f"the test {DELONG!r} does not fit them"] * lost
+            se[i], units[i] = math.sqrt(variance), effective_number(sizes)
+            p[i] = delong_p(row["difference"], variance, units[i])
+    return p, se, few_units_t(asked.level, units, units.size)
 
 
 def _floats(column: pl.Series) -> Array:
@@ -562,7 +643,7 @@ def singles_of(
 
 def _rows_of(metric: Any, cells: Any, labels: Any) -> list[tuple[int, tuple[Any, ...]]]:
     """Place on the axes behind the group, and identity, of every number of single datums."""
-    from ..plan.summary import frame_of, label_axes, rows_of
+    from ..evaluation.summary import frame_of, label_axes, rows_of
     from ..schemas.results import frame_schema
 
     one = msgspec.structs.replace(
@@ -722,14 +803,7 @@ def margins(first: Tallied, second: Tallied, differing: int, asked: Wanted) -> M
     compared = [np.where(left, -1, code) for left, code in zip(lone, whole, strict=True)]
     made = over_common_values((first, second), compared, skip)
     runs = made or [first, second]
-    drawn = [
-        numbers(
-            run,
-            lambda drawing, computed: drawing.by_chance(computed, asked.draws, asked.seed),
-            ~left if left.any() else None,
-        )
-        for run, left in zip(runs, lone, strict=True)
-    ]
+    drawn = paired_numbers(runs, asked, [~left if left.any() else None for left in lone])
     same = first.tallies.datums.id.equals(second.tallies.datums.id)
     rows, *_ = pair(drawn[0], drawn[1], None, asked, recentred=not same)
     n = 1 + max(int(code.max(initial=-1)) for code in compared)

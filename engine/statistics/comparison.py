@@ -34,6 +34,8 @@ class Comparison:
         notes: information for the reader; includes the warnings.
         warnings: notes that make the comparison doubtful.
         names: label value, as text -> class name, if it differs.
+        units: effective number of datums or clusters of each difference; None if saved.
+        cites: line to cite of each run that was scored before.
     """
 
     def __init__(
@@ -52,6 +54,8 @@ class Comparison:
         notes: tuple[str, ...] = (),
         warnings: tuple[str, ...] = (),
         names: Mapping[str, str] | None = None,
+        units: pl.Series | None = None,
+        cites: Mapping[str, str] | None = None,
     ) -> None:
         self.task = task
         self.dialect = dialect
@@ -66,6 +70,8 @@ class Comparison:
         self.notes = tuple(notes)
         self.warnings = tuple(warnings)
         self.names = dict(names or {})
+        self.units = units
+        self.cites = dict(cites or {})
 
     @property
     def level(self) -> float:

@@ -14,22 +14,22 @@ import polars as pl
 import polars.selectors as cs
 
 from .. import metrics
+from ..evaluation.summary import Result
 from ..ingest.infer import recognise
 from ..ingest.problems import MANY, Note, count_of, listing, refuse
 from ..ingest.sources.tables import open_source, schema_of
 from ..ingest.training import digest_of
-from ..plan.summary import Result
 from ..schemas.arrays import Array
 from ..schemas.contract import HUMAN
-from ..schemas.errors import InputError, OptionError
+from ..schemas.errors import InputError
 from ..schemas.option_values import LEVEL, HeldTable, level_of
 from ..schemas.options import Options
 from ..schemas.results import Finding, frame_schema, in_schema
 from ..schemas.tables import contracts
 from ..schemas.wording import option
-from ..tally.draws import effective_number
+from ..tallies.draws import effective_number
 from ..tasks.encoding import cluster_codes
-from .intervals import Sample, normal_quantile, t_quantile, wilson
+from .intervals import Sample, effective_trials, normal_quantile, t_quantile, wilson
 
 # Estimates from labelled rows. A labelled row i has a value f[i] of the judge, a label y[i] and a
 # share p[i] of the weight of all labels. An interval rests on influence values, one per row, whose
@@ -38,6 +38,11 @@ from .intervals import Sample, normal_quantile, t_quantile, wilson
 LEAST = 10
 """Labels that differ from the judge, and labels of either verdict, that an interval needs."""
 _LARGE_DF = 10_000
+
+
+def _dot(one: Array, other: Array) -> float:
+    """Return the sum of products; BLAS would give other last digits on other processors."""
+    return float((one * other).sum())
 
 
 class Labelled(msgspec.Struct, frozen=True):
@@ -71,7 +76,7 @@ class Labelled(msgspec.Struct, frozen=True):
 
     def mean(self, values: Array) -> float:
         """Return the weighted mean of values of labels, exact if all are equal."""
-        return float(values[0] + self.share @ (values - values[0]))
+        return float(values[0] + _dot(self.share, values - values[0]))
 
     @property
     def own(self) -> Array:
@@ -117,7 +122,7 @@ class Labelled(msgspec.Struct, frozen=True):
             cluster = self.cluster if rows is None else self.cluster[rows]
             influence = np.bincount(np.unique(cluster, return_inverse=True)[1], influence)
         n = influence.size
-        return (float(influence @ influence) * n / (n - 1) if n > 1 else math.nan), n
+        return (_dot(influence, influence) * n / (n - 1) if n > 1 else math.nan), n
 
 
 class Number(NamedTuple):
@@ -180,21 +185,21 @@ def proportion(data: Labelled, hit: Array, chosen: Array) -> Number:
         return Number(math.nan, reason="no such label")
     weight = np.ones(n) if data.weight is None else data.weight[chosen]
     p = weight / weight.sum()
-    value = float(weight @ hit[chosen] / weight.sum())
+    value = _dot(weight, hit[chosen]) / float(weight.sum())
     if why := data.few_clusters:
         return Number(value, n=n, reason=why)
     trials = independent = effective_number(weight)
     if not data.plain:
         place = data.place[chosen]
         variance, clusters = data.variance(p * (hit[chosen] - value), place)
-        if variance > 0:
-            trials = min(value * (1 - value) / variance, trials)
-        elif data.cluster is not None:
+        alike = trials
+        if data.cluster is not None:
             of_cluster = np.bincount(np.unique(data.cluster[place], return_inverse=True)[1], p)
-            trials = effective_number(of_cluster)
+            alike = effective_number(of_cluster)
         ends = (1 + data.level) / 2
-        t = t_quantile(ends, min(max(clusters - 1, 1), _LARGE_DF))
-        independent = trials * (normal_quantile(ends) / t) ** 2
+        z, t = normal_quantile(ends), t_quantile(ends, min(max(clusters - 1, 1), _LARGE_DF))
+        independent = float(effective_trials(value, trials, variance, z, t, alike))
+        trials = independent * (t / z) ** 2
     none = np.zeros((0, 1))
     found = wilson(
         Sample(
@@ -230,14 +235,14 @@ def kappa(data: Labelled) -> Number:
     kinds, code = np.unique(np.concatenate([f, y]), return_inverse=True)
     of_judge, of_label = np.split(code, 2)
     judge, label = (np.bincount(code, p, minlength=kinds.size) for code in (of_judge, of_label))
-    same, chance = float(p @ (f == y)), float(judge @ label)
+    same, chance = _dot(p, f == y), _dot(judge, label)
     if chance >= 1 - 1e-12:
         return Number(math.nan, n=y.size, reason="all verdicts and labels are equal")
     value = (same - chance) / (1 - chance)
     met = label[of_judge] + judge[of_label] - 2 * chance
     influence = p * (((f == y) - same) * (1 - chance) - (1 - same) * met) / (1 - chance) ** 2
     if data.plain:  # the published variance divides by n
-        return _around(data, value, float(influence @ influence), (-1.0, 1.0))
+        return _around(data, value, _dot(influence, influence), (-1.0, 1.0))
     variance, clusters = data.variance(influence, data.place)
     return _around(data, value, variance, (-1.0, 1.0), clusters)
 
@@ -246,11 +251,11 @@ def correlation(data: Labelled) -> Number:
     """Return Pearson's correlation of judge and labels, of values that are not verdicts."""
     f, y, p = data.own, data.label, data.share
     f, y = f - data.mean(f), y - data.mean(y)
-    size = math.sqrt(float(p @ f**2) * float(p @ y**2))
+    size = math.sqrt(_dot(p, f**2) * _dot(p, y**2))
     if size <= 0:
         return Number(math.nan, n=y.size, reason="the judge or the labels do not vary")
-    value = float(p @ (f * y)) / size
-    one, two = f / math.sqrt(float(p @ f**2)), y / math.sqrt(float(p @ y**2))
+    value = _dot(p, f * y) / size
+    one, two = f / math.sqrt(_dot(p, f**2)), y / math.sqrt(_dot(p, y**2))
     influence = p * (one * two - value / 2 * (one**2 + two**2))
     variance, clusters = data.variance(influence, data.place)
     return _around(data, value, variance, (-1.0, 1.0), clusters)
@@ -297,7 +302,7 @@ def ppi(data: Labelled) -> Corrected:
     own, spread = f[place], float(f.var(ddof=1)) if rows > 1 else 0.0
     slope = 0.0
     if others and spread > 0:
-        slope = float(p @ ((y - p @ y) * (own - p @ own))) / spread
+        slope = _dot(p, (y - _dot(p, y)) * (own - _dot(p, own))) / spread
         slope = min(max(slope, 0.0), rows / others)
     power = slope * others / rows
     if data.weight is None:
@@ -310,8 +315,8 @@ def ppi(data: Labelled) -> Corrected:
         return Corrected(float(gap.mean()) + power * mean, power, influence)
     gap = y - slope * own
     influence = slope * (f - f.mean()) / rows
-    influence[place] += p * (gap - p @ gap)
-    return Corrected(float(p @ gap + slope * f.mean()), power, influence)
+    influence[place] += p * (gap - _dot(p, gap))
+    return Corrected(_dot(p, gap) + slope * float(f.mean()), power, influence)
 
 
 def corrected(data: Labelled, within: tuple[float, float]) -> Number:
@@ -320,7 +325,14 @@ def corrected(data: Labelled, within: tuple[float, float]) -> Number:
     variance, _ = data.variance(found.influence)
     if why := too_few(data):
         return Number(found.value, n=data.place.size, reason=why)
-    return _around(data, found.value, variance, within, data.clusters)
+    clusters = data.clusters
+    if data.binary:
+        # The few labels that differ from the judge decide: Kish's number of squared influences.
+        squares = found.influence**2
+        clusters = min(
+            clusters, int(float(squares.sum()) ** 2 / max(_dot(squares, squares), 1e-300))
+        )
+    return _around(data, found.value, variance, within, clusters)
 
 
 def rogan_gladen(data: Labelled, sensitivity: Number, specificity: Number) -> Number:
@@ -352,7 +364,7 @@ def rogan_gladen(data: Labelled, sensitivity: Number, specificity: Number) -> Nu
     if why := too_few(data):
         return Number(value, n=n, reason=why)
     if data.plain:  # the published formula is normal
-        return _around(data, value, float(influence @ influence), (0.0, 1.0))
+        return _around(data, value, _dot(influence, influence), (0.0, 1.0))
     return _around(data, value, data.variance(influence)[0], (0.0, 1.0), data.clusters)
 
 
@@ -377,7 +389,7 @@ def alpha(unit: Array, value: Array) -> Number:
     total, squares = (np.bincount(unit, of, minlength=many.size) for of in (value, value**2))
     more = many > 1
     observed = 2 * (many * squares - total**2)[more] / (many[more] - 1)
-    expected = 2 * (n * float(value @ value) - float(value.sum()) ** 2) / (n - 1)
+    expected = 2 * (n * _dot(value, value) - float(value.sum()) ** 2) / (n - 1)
     if expected <= 0:
         return Number(math.nan, n=units, reason="all labels are equal")
     return Number(1 - float(observed.sum()) / expected, n=units)
@@ -391,10 +403,12 @@ def more_labels(data: Labelled) -> int | None:
     f, y, p = data.judged, data.label, data.share
     variance, _ = data.variance(ppi(data).influence)
     spread = float(f.var())
-    slope = float(p @ ((y - p @ y) * (data.own - p @ data.own))) / spread if spread > 0 else 0.0
+    slope = (
+        _dot(p, (y - _dot(p, y)) * (data.own - _dot(p, data.own))) / spread if spread > 0 else 0.0
+    )
     slope = min(max(slope, 0.0), 1.0)
     gap = y - slope * data.own
-    of_labels, _ = data.variance(p * (gap - p @ gap), data.place)
+    of_labels, _ = data.variance(p * (gap - _dot(p, gap)), data.place)
     rest = variance / 4 - slope**2 * data.variance((f - f.mean()) / f.size)[0]
     if not (rest > 0 and of_labels > 0):
         return None
@@ -721,13 +735,9 @@ def add_human(result: Result, options: Options, score: Verdicts) -> None:
 
 def _columns(result: Result, options: Options, columns: Iterable[str]) -> pl.DataFrame:
     """Return slice columns and the cluster of every datum, as text."""
-    if result.tallied is None:
-        raise OptionError(
-            f"{option('human')} with {option('by' if options.by else 'cluster')} needs the rows in"
-            f" memory: raise {option('memory_limit')}, or omit one of them.",
-            code="options_conflict",
-            options=["human", "by" if options.by else "cluster"],
-        )
+    if result.datums is not None:
+        return result.datums.select("datum_id", *columns)
+    assert result.tallied is not None
     datums = result.tallied.tallies.datums
     own = [datums.slices[name].cast(pl.String).alias(name) for name in columns]
     return pl.DataFrame([datums.id.alias("datum_id"), *own])
@@ -804,7 +814,7 @@ def _notes(name: str, data: Labelled, rows: Sequence[Mapping[str, Any]]) -> list
     rest[data.place] = False
     share, own = data.share, data.own
     if n > 1 and others > 1:
-        mean = float(share @ own)
+        mean = _dot(share, own)
         variance, _ = data.variance(share * (own - mean), data.place)
         if data.weight is None:
             others_of = data.judged[rest]

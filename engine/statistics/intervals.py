@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from ..metrics.registry import AsShare
 from ..schemas.arrays import Array
 from ..schemas.option_values import FEW_CLUSTERS
 
@@ -122,6 +123,7 @@ def beta_quantile(p: float, a: float, b: float) -> float:
 
 # Intervals of numbers, computed from their resampled values.
 
+_MANY = 200  # positives (or negatives) from which areas take normal quantiles
 WIDTHLESS = 1e-12
 """Share of a number, or of 1 if its range is finite and it is less, up to which all is rounding."""
 
@@ -140,6 +142,9 @@ class Sample(msgspec.Struct, frozen=True):
         variance: float64 [3, m], theoretical variances of areas under ROC curves, and numbers of
             positives and negatives; NaN if unavailable.
         units: float64 [m], effective number of datums (or clusters); None if there are many.
+        as_share: the share that the numbers are a function of, if ``trials`` are of it.
+        mean: lower and upper ends and standard errors of means of shares, float64 [3, m]; NaN for
+            other numbers.
     """
 
     point: Array
@@ -150,6 +155,8 @@ class Sample(msgspec.Struct, frozen=True):
     trials: Array = np.full(1, np.nan)
     variance: Array = np.full((3, 1), np.nan)
     units: Array | None = None
+    as_share: AsShare | None = None
+    mean: Array = np.full((3, 1), np.nan)
 
     @property
     def z(self) -> Array:
@@ -179,14 +186,18 @@ def degrees_of_freedom(units: float | None) -> int | None:
     return max(1, round(units) - 1)
 
 
-def few_units_t(level: float, units: Array | None, size: int) -> Array:
-    """Quantile of intervals from unbiased standard errors, by their effective number of units."""
+def few_units_t(level: float, units: Array | None, size: int, below: int = FEW_CLUSTERS) -> Array:
+    """Quantile of intervals from unbiased standard errors, by their effective number of units.
+
+    Args:
+        below: Student's t is used for fewer units, otherwise the normal distribution.
+    """
     out = np.full(size, normal_quantile((1 + level) / 2))
-    if units is None:
-        return out
-    for i in np.flatnonzero(units < FEW_CLUSTERS):
-        if (df := degrees_of_freedom(float(units[i]))) is not None:
-            out[i] = t_quantile((1 + level) / 2, df)
+    if units is not None:
+        few = (units > 1) & (units < below)
+        df = np.maximum(1, np.rint(np.where(few, units, 2.0)) - 1)
+        for one in np.unique(df[few]):
+            out[few & (df == one)] = t_quantile((1 + level) / 2, int(one))
     return out
 
 
@@ -207,26 +218,32 @@ def floor_of(limits: tuple[float, float]) -> float:
     return float(np.isfinite(limits).all())
 
 
+def _scaled(drawn: Array) -> tuple[Array, Array]:
+    """Divide by powers of two, so that no sum or square overflows; and their exponents, int [m]."""
+    known = ~np.isnan(drawn)
+    unit = np.frexp(np.abs(np.where(known, drawn, 0.0)).max(axis=0, initial=0.0))[1]
+    return np.where(known, np.ldexp(drawn, -unit), 0.0), unit
+
+
 def standard_errors(drawn: Array) -> Array:
     """Return standard deviations over the defined resamples, float64 [m]; NaN for fewer than 2."""
     known = ~np.isnan(drawn)
     n = known.sum(axis=0)
-    mean = means(drawn)
-    apart = np.where(known, drawn - mean, 0.0)
-    unit = np.frexp(np.abs(apart).max(axis=0, initial=0.0))[1]  # whose squares are near 1
-    apart = np.ldexp(apart, -unit)
+    scaled, unit = _scaled(drawn)
+    mean = scaled.sum(axis=0) / np.maximum(n, 1)
+    apart, near = _scaled(np.where(known, scaled - mean, 0.0))
     out: Array = np.full(drawn.shape[1], np.nan)
     np.divide((apart * apart).sum(axis=0), n - 1, out=out, where=n > 1)
-    return np.ldexp(np.sqrt(out), unit)
+    return np.ldexp(np.sqrt(out), unit + near)
 
 
 def means(drawn: Array) -> Array:
     """Return means over the defined resamples, float64 [m]; NaN without any."""
-    known = ~np.isnan(drawn)
-    n = known.sum(axis=0)
+    n = (~np.isnan(drawn)).sum(axis=0)
+    scaled, unit = _scaled(drawn)
     out: Array = np.full(drawn.shape[1], np.nan)
-    np.divide(np.where(known, drawn, 0.0).sum(axis=0), n, out=out, where=n > 0)
-    return out
+    np.divide(scaled.sum(axis=0), n, out=out, where=n > 0)
+    return np.ldexp(out, unit)
 
 
 def quantiles(drawn: Array, p: Array) -> Array:
@@ -303,8 +320,7 @@ def bca(sample: Sample) -> Interval:
             2 * n
         )
         z0 = normal_inverse(np.where(np.isnan(below), 0.5, below))
-        gap = means(sample.left_out) - sample.left_out
-        gap = np.where(np.isnan(gap), 0.0, gap)
+        gap, _ = _scaled(means(sample.left_out) - sample.left_out)
         spread = (gap**2).sum(axis=0) ** 1.5
         a = np.where(spread > 0, (gap**3).sum(axis=0) / (6 * spread), 0.0)
         p = np.stack([normal_cdf(z0 + z / (1 - a * z)) for z in (z0 - sample.z, z0 + sample.z)])
@@ -340,18 +356,78 @@ def jackknife(sample: Sample) -> Interval:
 
 
 def wilson(sample: Sample) -> Interval:
-    """Compute Wilson's score interval of a proportion of independent trials.
+    """Compute Wilson's score interval of a proportion of independent trials, or a function of it.
 
     Source: E. B. Wilson, "Probable inference, the law of succession, and statistical inference"
     (1927).
     """
     z = normal_quantile((1 + sample.level) / 2)
-    p, n = np.clip(sample.point, 0.0, 1.0), np.where(sample.trials > 0, sample.trials, np.nan)
+    of = sample.as_share
+    p = np.clip(sample.point if of is None else of.share(sample.point), 0.0, 1.0)
+    n = np.where(sample.trials > 0, sample.trials, np.nan)
     middle = (p + z * z / (2 * n)) / (1 + z * z / n)
     reach = z / (1 + z * z / n) * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
     low, high = np.clip(middle - reach, 0.0, 1.0), np.clip(middle + reach, 0.0, 1.0)
     # The interval contains the share; at 0 and 1 only rounding says otherwise.
-    return Interval(np.minimum(low, p), np.maximum(high, p), np.sqrt(p * (1 - p) / n))
+    low, high, se = np.minimum(low, p), np.maximum(high, p), np.sqrt(p * (1 - p) / n)
+    if of is None:
+        return Interval(low, high, se)
+    near = 1e-6  # the slope of the function
+    slope = (of.number(p + near) - of.number(p - near)) / (2 * near)
+    return Interval(of.number(low), of.number(high), se * slope)
+
+
+def mean_of_shares(found: Interval, share: Array, inside: Array) -> tuple[Array, Interval]:
+    """Means of independent shares and their intervals, from the intervals of the shares.
+
+    Source: G. Y. Zou, A. Donner, "Construction of confidence limits about effect measures: a
+    general approach" (2008). It covers better than resamples: see docs/intervals.md.
+
+    Args:
+        found: of shares, float64 [n, m] each.
+        share: float64 [n, m].
+        inside: bool [n, m], shares that are averaged.
+
+    Returns:
+        float64 [n] each, NaN without any.
+    """
+    many = inside.sum(axis=1)
+
+    def norm(part: Array) -> Array:
+        return np.asarray(np.sqrt((np.where(inside, part, 0.0) ** 2).sum(axis=1)) / many)
+
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.where(inside, share, 0.0).sum(axis=1) / many
+        low, high, se = norm(share - found.lower), norm(found.upper - share), norm(found.se)
+    return mean, Interval(mean - low, mean + high, se)
+
+
+def effective_trials(
+    p: Array | float,
+    n: Array | float,
+    between: Array | float,
+    z: float,
+    t: Array | float,
+    alike: Array | float,
+) -> Array:
+    """Number of independent trials whose share varies as much as one of weighted clusters.
+
+    Source: E. Korn, B. Graubard, "Confidence intervals for proportions with small expected number
+    of positive counts estimated from survey data" (1998): p (1 - p) / variance, at most n, and
+    adjusted by (z / t)^2 for few clusters.
+
+    Args:
+        p: shares.
+        n: largest number of trials.
+        between: variances of the shares between clusters.
+        z: normal quantile.
+        t: quantiles of Student's t by the number of clusters.
+        alike: number of trials if the variance is 0.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        varying = np.minimum(p * (1 - p) / np.asarray(between), n)
+        found = np.where(np.asarray(between) > 0, varying, alike)
+    return np.asarray(found * (z / t) ** 2)
 
 
 NOT_MOVED = "no resample changes the number"
@@ -456,9 +532,12 @@ def delong(sample: Sample) -> Interval:
     method 5.
     """
     variance, positives, negatives = sample.variance
-    found = _on_logits(
-        sample, np.sqrt(variance), few_units_t(sample.level, sample.units, sample.point.size)
+    smaller = np.minimum(positives, negatives)
+    z = np.fmax(
+        few_units_t(sample.level, sample.units, sample.point.size),
+        few_units_t(sample.level, smaller, sample.point.size, below=_MANY),
     )
+    found = _on_logits(sample, np.sqrt(variance), z)
     small = ~(variance > 0)
     return Interval(
         *(
@@ -492,6 +571,14 @@ def _on_logits(sample: Sample, se: Array, z: Array) -> Interval:
             np.where(inside, 1 / (1 + np.exp(-end)), np.nan) for end in (odds - reach, odds + reach)
         ]
     return Interval(ends[0], ends[1], se)
+
+
+def log(sample: Sample) -> Interval:
+    """Compute normal intervals of the logarithm, of numbers above 0 without an upper end."""
+    se = standard_errors(sample.drawn)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factor = np.where(sample.point > 0, np.exp(sample.z * se / sample.point), np.nan)
+        return Interval(sample.point / factor, sample.point * factor, se)
 
 
 def newcombe(sample: Sample, positives: Array, negatives: Array) -> Interval:
@@ -551,9 +638,34 @@ METHODS: dict[str, Method] = {
         wilson, draws=False, lacking="Wilson's interval is one of proportions of datums"
     ),
     "logit": Method(logit, lacking=NOT_MOVED),
+    "log": Method(log, lacking="numbers of 0 and below have no logarithm"),
     "delong": Method(
         delong, draws=False, lacking="DeLong's interval is one of areas under unweighted ROC curves"
     ),
     "none": Method(none, draws=False, lacking="ranks have no interval"),
 }
 """Kinds of intervals by the name that the option ``method`` knows them by."""
+
+
+class Closed(msgspec.Struct, frozen=True):
+    """An interval in closed form, which also exists if no resample moves the number.
+
+    Attributes:
+        known: numbers that have it, bool [m].
+        make: computes it.
+        methods: methods whose place it takes; others only if no resample moves the number.
+        default: it takes the place of every metric's default.
+    """
+
+    known: Callable[[Sample], Array]
+    make: Callable[[Sample], Interval]
+    methods: tuple[str, ...] = ()
+    default: bool = False
+
+
+CLOSED = (
+    Closed(lambda sample: ~np.isnan(sample.variance[1]), delong, ("logit", "delong")),
+    Closed(lambda sample: ~np.isnan(sample.mean[0]), lambda one: Interval(*one.mean), default=True),
+    Closed(lambda sample: sample.trials > 0, wilson, ("wilson",), default=True),
+)
+"""Intervals in closed form; a later one takes precedence."""

@@ -12,18 +12,21 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ..evaluation import planner, summary
+from ..evaluation.summary import Computed, Tallied
 from ..ingest.problems import MANY, Note
-from ..plan import planner, summary
-from ..plan.summary import Computed, Tallied
 from ..schemas.arrays import Array
 from ..schemas.errors import InputError, OptionError, unknown
+from ..schemas.option_values import Wanted
+from ..schemas.results import ESTIMATES
 from ..schemas.tuning import tuning
 from ..schemas.wording import option
-from ..tally.cells import Cells
-from ..tally.draws import Draws
-from ..tally.stats import Fill, skip
+from ..tallies.cells import Cells
+from ..tallies.draws import Draws
+from ..tallies.stats import Fill, skip
+from ..tallies.vectors import LEAST, group_vectors
 from .intervals import floor_of
-from .resamples import Base, Drawing, column_of, of_rows, places, spread
+from .resamples import BY_DATUM, Base, Counted, Drawing, column_of, of_rows, places, spread
 
 # The datums of runs that are compared: the same of all of them.
 
@@ -50,7 +53,11 @@ def same_kind(runs: Mapping[str, Tallied]) -> None:
         )
     if len({one.id_dtype.is_integer() for one in datums.values()}) > 1:
         message = ", ".join(f"{name} {one.id_dtype}" for name, one in datums.items())
-        raise InputError(f"datum ids are not of one type: {message}. Cast them to one.")
+        raise InputError(
+            f"datum ids are integers in some runs and texts in others: {message}. If the integers"
+            " are the numbers in the texts (7 and img_007.jpg), write"
+            f" {option('id_format', ['number'])}; otherwise give all runs the same ids."
+        )
 
 
 class ComparedDatums(msgspec.Struct, frozen=True):
@@ -279,19 +286,19 @@ def too_few(coverage: float | None) -> bool:
     return coverage is not None and 1 - coverage > MANY + 1e-9
 
 
-def fill_of(missing: str, run: Tallied) -> Fill:
+def fill_of(missing: str, runs: Sequence[Tallied]) -> Fill:
     """Choose the replacement for missing values of each metric.
 
     Args:
         missing: ``skip``, ``zero`` or ``worst``.
-        run: one of the runs.
+        runs: of one task and one set of options.
 
     Raises:
         OptionError: another value, or metrics that cannot be filled in this way.
     """
     if missing not in (SKIP, ZERO, WORST):
         raise unknown("missing", missing, (SKIP, ZERO, WORST))
-    plan = run.plan
+    plan = runs[0].plan
     if missing == SKIP:
         return skip
     given, rule = option("missing", missing), plan.does.common
@@ -308,12 +315,15 @@ def fill_of(missing: str, run: Tallied) -> Fill:
         way = plan.dialect.better.get(metric.name, metric.better)
         if way == "lower":
             best.append(metric.name)
-        low, high = metric.range if rule.ranges is None else rule.ranges(run.tallies, metric)
-        end = {"higher": low, "lower": high}.get(way, math.inf)
-        if math.isinf(end):
+        ranges = [metric.range]
+        if rule.ranges is not None:
+            ranges = [rule.ranges(run.tallies, metric) for run in runs]
+        lows, highs = zip(*ranges, strict=True)
+        end = {"higher": min(lows), "lower": max(highs)}.get(way, math.inf)
+        if math.isinf(end) and not rule.worst_of_datums.intersection(metric.needs):
             endless.append(metric.name)
         for need in metric.needs:
-            ends.setdefault(need, end)
+            ends[need] = end if math.isinf(end) else ends.get(need, end)
     if missing == ZERO:
         if best:
             raise OptionError(
@@ -431,10 +441,14 @@ class _Collector:
     """Estimator that keeps resampled values instead of intervals."""
 
     def __init__(
-        self, drawing: Drawing, blocks: Callable[[Sequence[Computed]], Iterator[Draws]]
+        self,
+        drawing: Drawing,
+        blocks: Callable[[Sequence[Computed]], Iterator[Draws]],
+        vectors: Mapping[Any, Counted] | None,
     ) -> None:
         self._drawing = drawing
         self._blocks = blocks
+        self._vectors = vectors
         self._lock = threading.Lock()
         self.kept: list[Array | str] = []
         self.units: list[Array] = []
@@ -443,8 +457,11 @@ class _Collector:
         self.n = 0
         self.begins: list[int] = []
 
-    def __call__(self, view: Any, computed: Sequence[Computed]) -> list[list[Cells]]:
-        values = self._drawing.values(view, computed, self._blocks(computed))
+    def __call__(
+        self, view: Any, computed: Sequence[Computed], place: Any = None
+    ) -> list[list[Cells]]:
+        known = None if self._vectors is None else self._vectors.get(place, BY_DATUM)
+        values = self._drawing.values(view, computed, self._blocks(computed), vectors=known)
         units = self._drawing.units(view)
         out = []
         for (metric, _, every), drawn in zip(computed, values, strict=True):
@@ -457,7 +474,7 @@ class _Collector:
                 self.n += size
                 self.kept.append(drawn)
                 self.units += of_one
-                self.share.append(base.share & ~np.isnan(base.size))
+                self.share.append(base.share & ~np.isnan(base.size) & (metric.as_share is None))
                 self.unfit.append(np.repeat(unfit, [rows.size for rows in of_one]))
                 self.begins.append(at)
             cells_of = []
@@ -475,15 +492,90 @@ class _Collector:
         return []
 
 
-def numbers(run: Tallied, blocks: Blocks, within: Array | None = None) -> Numbers:
+class _Visitor:
+    """Estimator that visits views, and stores a result per view instead of intervals."""
+
+    def __init__(
+        self,
+        drawing: Drawing,
+        found: dict[Any, Counted],
+        visit: Callable[[Drawing, Any, Any, Counted | None], Counted],
+    ) -> None:
+        self._drawing, self._found, self._visit = drawing, found, visit
+
+    def __call__(
+        self, view: Any, computed: Sequence[Computed], place: Any = None
+    ) -> list[list[Cells]]:
+        self._found[place] = self._visit(self._drawing, view, computed, self._found.get(place))
+        return [cells for _, _, cells in computed]
+
+    def notes(self) -> list[Note]:
+        return []
+
+
+def paired_numbers(
+    runs: Sequence[Tallied], asked: Wanted, within: Sequence[Array | None]
+) -> list[Numbers]:
+    """Compute all numbers of runs in resamples in which a datum occurs as often in each run.
+
+    Args:
+        asked: draws and seed.
+        within: per run bool [n_datums], datums that count; None for all.
+    """
+    found: list[dict[Any, Counted]] = [{} for _ in runs]
+
+    def each(visit: Callable[[Drawing, Any, Any, Counted | None], Counted]) -> None:
+        for run, own, inside in zip(runs, found, within, strict=True):
+            visitor = _Visitor(Drawing(run.plan, run.tallies, run.threads), own, visit)
+            makers, _ = summary.summarise(
+                run.plan, run.tallies, threads=run.threads, estimate=visitor, within=inside
+            )
+            makers["metrics"]()
+
+    def hash_view(drawing: Drawing, view: Any, computed: Any, known: Counted | None) -> Counted:
+        return drawing.hashed(view, computed, range(len(computed)))
+
+    def keep_view(drawing: Drawing, view: Any, computed: Any, known: Counted | None) -> Counted:
+        kept = known is not None and known.metrics and drawing.sealed(view, computed, known)
+        return known if known is not None and kept else BY_DATUM
+
+    if min(len(run.tallies.datums) for run in runs) >= LEAST:
+        each(hash_view)
+    for place in set.union(*(set(one) for one in found)):
+        every = [one.get(place, BY_DATUM) for one in found]
+        alike = every[0].metrics and all(one.metrics == every[0].metrics for one in every)
+        if not alike or not group_vectors([one.vectors for one in every]):
+            for one in found:
+                one.pop(place, None)
+    if any(found):
+        each(keep_view)
+    fit = {at for at in found[0] if all(one[at].metrics for one in found)}
+    return [
+        numbers(
+            run,
+            lambda drawing, computed: drawing.by_chance(computed, asked.draws, asked.seed),
+            inside,
+            {place: own[place] for place in fit},
+        )
+        for run, inside, own in zip(runs, within, found, strict=True)
+    ]
+
+
+def numbers(
+    run: Tallied,
+    blocks: Blocks,
+    within: Array | None = None,
+    vectors: Mapping[Any, Counted] | None = None,
+) -> Numbers:
     """Compute all numbers of a run, over some datums, in every resample.
 
     Args:
         blocks: yields blocks of resamples for the numbers of a view.
         within: bool [n_datums], datums that count; None for all.
+        vectors: distinct vectors by view; others are resampled by datum. None: those of the run.
     """
     drawing = Drawing(run.plan, run.tallies, run.threads)
-    collector = _Collector(drawing, lambda computed: blocks(drawing, computed))
+    collector = _Collector(drawing, lambda computed: blocks(drawing, computed), vectors)
     makers, _ = summary.summarise(
         run.plan, run.tallies, threads=run.threads, estimate=collector, within=within
     )
@@ -503,7 +595,7 @@ def numbers(run: Tallied, blocks: Blocks, within: Array | None = None) -> Number
     units, share, unfit = (np.concatenate([np.zeros(0), *one])[at] for one in parts)
     floors = {metric.name: floor_of(metric.range) for metric in run.plan.metrics}
     floor = np.array([floors.get(name, 1.0) for name in rows["metric"].to_list()])
-    rows = rows.drop("lower", "upper", "se", "bias", "trials", AT)
+    rows = rows.drop("lower", "upper", *{*ESTIMATES} - {"draws"}, AT)
     return Numbers(rows, every[:, at], failed, units, share > 0, unfit > 0, floor)
 
 

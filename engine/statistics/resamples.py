@@ -7,48 +7,59 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 import polars as pl
 
+from ..evaluation.planner import Plan
+from ..evaluation.summary import Computed
 from ..executors import Threads
 from ..ingest.problems import Note, count_of
+from ..metrics import registry
 from ..metrics.averages import TRIALS
 from ..metrics.registry import Metric
 from ..metrics.thresholds import Curve
-from ..plan.planner import Plan
-from ..plan.summary import Computed
 from ..progress import counting
 from ..schemas.arrays import Array
 from ..schemas.option_values import FEW_CLUSTERS, LEAST_DRAWS, Wanted
 from ..schemas.tuning import tuning
 from ..schemas.wording import option
-from ..tally.cells import Cells
-from ..tally.draws import Draws, LeavingOut, OneByOne
-from ..tally.score_runs import reserve
+from ..scratch import local
+from ..tallies.cells import TOO_LARGE, Cells
+from ..tallies.draws import Draws, LeavingOut, OneByOne, Uncounted
+from ..tallies.score_runs import reserve
+from ..tallies.vectors import LEAST, Vectors, group_vectors
 from .intervals import (
+    CLOSED,
     METHODS,
     NOT_MOVED,
     WIDTHLESS,
     Interval,
     Method,
     Sample,
-    delong,
+    effective_trials,
     few_units_t,
     floor_of,
     logit,
+    mean_of_shares,
     means,
     normal_quantile,
+    recentred,
     standard_errors,
     wilson,
 )
 
 # Numbers of a view in every resample.
 
+_SAME = 1e-9  # difference of means up to which they are of the same labels
 _RARE = 10  # positives below which a label makes macro averages uncertain
+_PER_PAIR = 10  # resamples per pair of halves
+_RATE = 2 / 3  # power of the number of datums by which the excess of means of labels falls
 _FOR_NOTES = 100  # resamples that show what numbers rest on
+_AT_ONCE = 256  # resamples of distinct vectors that are computed together
 _LEFT_OUT = 200  # largest number of jackknife groups; more clusters share groups
 
 
@@ -70,12 +81,21 @@ class Drawing:
         """Keys of the clusters (or datums) to resample, ascending; None if more than 200."""
         result = np.zeros(0, np.uint64)
         for keys in self.tallies.datums.key_blocks():
-            result = np.union1d(result, keys[: _LEFT_OUT + 1])
-            if result.size <= _LEFT_OUT:
-                result = np.union1d(result, keys)
-            if result.size > _LEFT_OUT:
-                return None
+            first = 0
+            while first < keys.size:  # ever longer pieces: most often a few suffice
+                last = 4 * first + 4 * _LEFT_OUT
+                result = np.union1d(result, keys[first:last])
+                if result.size > _LEFT_OUT:
+                    return None
+                first = last
         return result
+
+    @cached_property
+    def clusters_of_one(self) -> bool:
+        """Whether every cluster is a single datum."""
+        blocks = [*self.tallies.datums.key_blocks()]
+        keys = np.concatenate(blocks) if blocks else np.zeros(0, np.uint64)
+        return bool(np.unique(keys).size == keys.size)
 
     def units(self, view: Any) -> Array:
         """Effective number of clusters (or datums) per group of a view, float64 [n_groups].
@@ -91,19 +111,24 @@ class Drawing:
             return out
         else:
             blocks = ((keys, np.zeros(keys.size, np.int32)) for keys in datums.key_blocks())
+        if self.plan.options.cluster is None:  # every datum has its own key
+            many = np.zeros(out.size)
+            for _, at in blocks:
+                many += np.bincount(at[at >= 0], minlength=out.size)
+            return np.where(many > _LEFT_OUT, np.inf, many)
         by, count = ["group", "key"], pl.col("n").sum()
         kept = pl.DataFrame(schema={"group": pl.Int32, "key": pl.UInt64, "n": pl.UInt32})
-        many = pl.Series([], dtype=pl.Int32)
+        beyond = pl.Series([], dtype=pl.Int32)
         for keys, group in blocks:
             some = pl.DataFrame({"group": group, "key": keys}).filter(pl.col("group") >= 0)
-            some = some.filter(~pl.col("group").is_in(many.implode())).group_by(by).len("n")
+            some = some.filter(~pl.col("group").is_in(beyond.implode())).group_by(by).len("n")
             kept = pl.concat([kept, some]).group_by(by).agg(count)
             over = kept["group"].value_counts().filter(pl.col("count") > _LEFT_OUT)["group"]
-            kept, many = kept.filter(~pl.col("group").is_in(over.implode())), many.append(over)
+            kept, beyond = kept.filter(~pl.col("group").is_in(over.implode())), beyond.append(over)
         squares = (pl.col("n").cast(pl.Float64) ** 2).sum()
         sizes = kept.group_by("group").agg(count.cast(pl.Float64) ** 2 / squares)
         empty = np.ones(view.n_groups, bool)
-        empty[many.to_numpy()] = False
+        empty[beyond.to_numpy()] = False
         out[empty] = 0.0
         out[sizes["group"].to_numpy()] = sizes["n"].to_numpy()
         return out
@@ -123,6 +148,32 @@ class Drawing:
             last = min(first + each, draws)
             yield Draws(seed, first, last, self.keys)
 
+    def halves(self, view: Any, computed: Sequence[Computed], pairs: int, seed: int) -> list[Array]:
+        """Means of numbers over random halves of the datums (or clusters), both halves of a pair.
+
+        Returns:
+            per metric float64 [numbers]; NaN if a number is undefined in most halves, or datums are
+            in files.
+        """
+        found = []
+        for side in (0, 1) if self.keys is not None else ():
+            sides = np.full(len(self.tallies.datums), side, np.uint8)
+            blocks = [
+                msgspec.structs.replace(one, side=sides)
+                for one in self.by_chance(computed, pairs, seed)
+            ]
+            found.append(self.values(view, computed, blocks, vectors=BY_DATUM))
+        out = []
+        for i, (_, _, every) in enumerate(computed):
+            of_sides = [one[i] for one in found]
+            made = np.full(sum(places(one).size for one in every), np.nan)
+            if of_sides and not any(isinstance(one, str) for one in of_sides):
+                both = np.concatenate(of_sides)
+                often = 2 * (~np.isnan(both)).sum(axis=0) >= both.shape[0]
+                made = np.where(often, means(both), np.nan)
+            out.append(made)
+        return out
+
     def leaving_out(self, computed: Sequence[Computed]) -> Iterator[Draws]:
         """Yield jackknife resamples in blocks: each cluster (or group of many) omitted once."""
         n = _LEFT_OUT if self.clusters is None else self.clusters.size
@@ -137,6 +188,7 @@ class Drawing:
         blocks: Iterable[Draws],
         due: Sequence[bool] | None = None,
         bases: Sequence[Base] | None = None,
+        vectors: Counted | None = None,
     ) -> list[Array | str]:
         """Compute the values of every metric in every resample.
 
@@ -145,6 +197,7 @@ class Drawing:
             blocks: blocks of resamples.
             due: flags of the metrics to compute; default all.
             bases: per metric, gathers what its numbers rest on.
+            vectors: distinct vectors; None to find them.
 
         Returns:
             per metric float64 [resamples, numbers], the cells that become rows; [0, numbers] if not
@@ -159,38 +212,120 @@ class Drawing:
         every = list(blocks)
         n = sum(len(draws) for draws in every)
         for i in which:
-            out[i] = _room(n, sizes[i], self.plan.options.scratch)
-
+            out[i] = _room(n, sizes[i], local(self.plan.options.scratch))
+        found_vectors = self._find(view, computed, which, every) if vectors is None else vectors
+        counted = found_vectors.metrics
+        work: list[tuple[Sequence[Draws], list[int]]] = [
+            (every, [i for i in which if i not in counted])
+        ]
+        if counted:
+            blocks_of = self._blocks_of_vectors(computed, every, found_vectors.vectors)
+            work.append((blocks_of, counted))
         drawn = self.plan.does.drawn
 
-        def of_block(block_of: Draws, at: int) -> None:
+        def of_block(block_of: Draws, some: Sequence[int]) -> None:
             draws = msgspec.structs.replace(block_of)  # whose weights are gone when it is done
             block = None if drawn is None else drawn(view, draws)
-            for i in which:
+            at = draws.first - every[0].first
+            for i in some:
                 held = out[i]
-                if isinstance(held, str):
+                if isinstance(held, str) and draws.vectors is None:
                     continue
                 metric, settings, cells = computed[i]
                 try:
                     found = self._compute(metric, settings, view, block, draws)
                     values = _flat(found, cells, len(draws))
-                    held[at : at + len(draws)] = values
+                    if not isinstance(held, str):
+                        held[at : at + len(draws)] = values
                     if bases is not None:
                         bases[i].add(at, values, found)
                 except _Unlike as error:
                     out[i] = str(error)
 
-        begins = np.cumsum([0, *(len(draws) for draws in every[:-1])]).tolist()
-        calls = [partial(of_block, draws, at) for draws, at in zip(every, begins, strict=True)]
         with counting("drawing", n, "draws") as count:
 
-            def counted(call: Callable[[], None], draws: Draws) -> None:
-                call()
-                count(len(draws))
+            def call(draws: Draws, some: Sequence[int], *, last: bool) -> None:
+                of_block(draws, some)
+                count(len(draws) if last else 0)
 
-            pairs = zip(calls, every, strict=True)
-            self._threads.each([partial(counted, *pair) for pair in pairs])
+            def run(work: Sequence[tuple[Sequence[Draws], list[int]]]) -> None:
+                self._threads.each(
+                    [
+                        partial(call, draws, some, last=some is work[-1][1])
+                        for blocks_of, some in work
+                        for draws in (blocks_of if some else ())
+                    ]
+                )
+
+            try:
+                run(work)
+            except Uncounted:  # a number that asks for other sums in some resamples
+                for base in bases or ():
+                    base.clear()
+                run([(every, which)])
         return out
+
+    def _find(
+        self, view: Any, computed: Sequence[Computed], which: Sequence[int], blocks: Sequence[Draws]
+    ) -> Counted:
+        """Group the datums of a view by what they add to numbers, for these resamples."""
+        if any(one.leaving_out is not None for one in blocks):
+            return BY_DATUM
+        found = self.hashed(view, computed, which, side=blocks[0].side)
+        if not found.metrics or not group_vectors([found.vectors]):
+            return BY_DATUM
+        return found if self.sealed(view, computed, found) else BY_DATUM
+
+    def hashed(
+        self, view: Any, computed: Sequence[Computed], which: Sequence[int], side: Any = None
+    ) -> Counted:
+        """Hash what each datum adds to numbers that need no weights of single datums."""
+        clustered = self.plan.options.cluster is not None
+        some = [i for i in which if not computed[i][0].chooses]
+        if self.plan.does.drawn is None or len(self.tallies.datums) < LEAST:
+            return BY_DATUM
+        while some:
+            vectors = Vectors(self.keys, clustered=clustered, side=side)
+            unfit = self._run(view, computed, some, vectors.draws())
+            if unfit is None:
+                return Counted(vectors, some)
+            some.remove(unfit)
+        return BY_DATUM
+
+    def sealed(self, view: Any, computed: Sequence[Computed], own: Counted) -> bool:
+        """Keep the rows of distinct vectors."""
+        done = self._run(view, computed, own.metrics, own.vectors.draws()) is None
+        own.vectors.seal()
+        return done
+
+    def _run(
+        self, view: Any, computed: Sequence[Computed], some: Sequence[int], draws: Draws
+    ) -> int | None:
+        """Compute metrics for a block; return the first one that needs weights of datums."""
+        assert self.plan.does.drawn is not None
+        block = self.plan.does.drawn(view, draws)
+        for i in some:
+            metric, settings, _ = computed[i]
+            assert metric.compute is not None
+            try:
+                metric.compute(block, settings)
+            except (Uncounted, OneByOne):
+                return i
+        return None
+
+    def _blocks_of_vectors(
+        self, computed: Sequence[Computed], blocks: Sequence[Draws], vectors: Vectors
+    ) -> list[Draws]:
+        """The same resamples in larger blocks."""
+        cells = sum(math.prod(one.shape) for _, _, every in computed for one in every)
+        each = max(4, min(_AT_ONCE, tuning().drawn_cells // max(cells, 1)) // 4 * 4)
+        ends = range(blocks[0].first, blocks[-1].last, each)
+        return [
+            msgspec.structs.replace(
+                blocks[0], first=at, last=min(at + each, blocks[-1].last), vectors=vectors
+            )
+            for at in ends
+        ]
 
     def _compute(
         self, metric: Metric, settings: Any, view: Any, block: Any, draws: Draws
@@ -218,6 +353,17 @@ class Drawing:
         )
 
 
+class Counted(NamedTuple):
+    """Distinct vectors, and the places of the metrics whose sums they make up."""
+
+    vectors: Any
+    metrics: list[int]
+
+
+BY_DATUM = Counted(None, [])
+"""Every metric is resampled by datum."""
+
+
 class Base:
     """Variation over resamples of what numbers rest on: datums of a share, positives of a label.
 
@@ -230,24 +376,38 @@ class Base:
     def __init__(self, metric: Metric, cells: Sequence[Cells], *, independent: bool) -> None:
         self._independent = independent
         self._cells = cells
+        self.overflows = False
+        self._unbounded = not np.isfinite(metric.range).all()
         shares = [metric.trials in one.columns for one in cells]
         self._names = [metric.trials or "" if share else "support" for share in shares]
         rows = [places(one) for one in cells]
         self.share = np.repeat(shares, [row.size for row in rows])
         pairs = list(zip(cells, self._names, rows, strict=True))
         self.size = np.concatenate([column_of(one, name)[row] for one, name, row in pairs])
-        self.point = np.concatenate([column_of(one, "value")[row] for one, _, row in pairs])
+        of = metric.as_share
+        self._share_of: Callable[[Any], Any] = np.asarray if of is None else of.share
+        value = np.concatenate([column_of(one, "value")[row] for one, _, row in pairs])
+        self.point = np.where(self.share, self._share_of(value), value)
         self._squares: dict[int, tuple[int, Array, Array]] = {}  # by first resample
+
+    def clear(self) -> None:
+        """Forget all resamples."""
+        self._squares.clear()
 
     def add(self, at: int, values: Array, found: list[list[Cells]]) -> None:
         """Add the resamples from ``at`` on; for a note, the first ones suffice."""
+        if self._unbounded and not self.overflows and np.isnan(values).any():
+            reasons = (one.reason for cells in found for one in cells if one.reason is not None)
+            every = (str(why) for one in reasons for why in np.ravel(np.asarray(one, object)))
+            self.overflows = any(why.endswith(TOO_LARGE) for why in every)
         n = values.shape[0]
         if self._independent or not self.share.any():
             n = min(n, _FOR_NOTES - at)
             if n <= 0:
                 return
         size = _flat(found, self._cells, values.shape[0], self._names)[:n]
-        surplus = (np.where(size > 0, values[:n], 0.0) - self.point)[:, self.share]
+        share = np.where(size > 0, self._share_of(values[:n]), 0.0)
+        surplus = (share - self.point)[:, self.share]
         surplus *= size[:, self.share]
         self._squares[at] = n, ((size - self.size) ** 2).sum(axis=0), (surplus**2).sum(axis=0)
 
@@ -283,14 +443,20 @@ class Base:
         if clustered and mixed.any():
             p, k, n = self.point[mixed], units[mixed], self.size[mixed]
             between = self._variance(2)[mixed[self.share]] / n**2 * k / (k - 1)
-            z = normal_quantile((1 + level) / 2)
-            t = few_units_t(level, k, k.size)
-            with np.errstate(divide="ignore"):
-                found[mixed] = np.minimum(p * (1 - p) / between, n) * (z / t) ** 2
+            z, t = normal_quantile((1 + level) / 2), few_units_t(level, k, k.size)
+            found[mixed] = effective_trials(p, n, between, z, t, n)
         if clustered:
             found = np.fmin(found, np.where(self.share, self.size, np.nan))
         with np.errstate(invalid="ignore"):  # blocks may be summed in another order
             return np.where(found > 0, np.round(found, 6), found)
+
+
+def _all_known(area: Array | None, cells: Sequence[Cells]) -> bool:
+    """True if every defined number has a theoretical variance."""
+    if area is None:
+        return False
+    point = np.concatenate([column_of(one, "value")[places(one)] for one in cells])
+    return bool((np.isnan(point) | ~np.isnan(area[1])).all())
 
 
 class _Unlike(Exception):
@@ -388,6 +554,7 @@ class Estimates:
         self._drawing = Drawing(plan, tallies, threads)
         self._asked = asked
         self._rare = 0  # most labels of a macro average with few positives
+        self._overflows = False  # some resamples
         self._few: list[int] = []  # effective number of units or positives of numbers with few
         self._lacking: list[float] = []  # share of resamples without a value, per number
         self._without: list[str] = []  # why numbers have no interval
@@ -422,6 +589,8 @@ class Estimates:
             )
         if self._lacking:
             why = "a resample may miss so few" if self._few else "labels are rare or slices small"
+            if self._overflows:
+                why = f"they are {TOO_LARGE}"
             most = max(self._lacking)
             share = f"up to {most:.0%}" if most >= 0.01 else "less than 1%"
             notes.append(
@@ -433,12 +602,17 @@ class Estimates:
             )
         return notes
 
-    def __call__(self, view: Any, computed: Sequence[Computed]) -> list[list[Cells]]:
+    def __call__(
+        self, view: Any, computed: Sequence[Computed], place: Any = None
+    ) -> list[list[Cells]]:
         """Return cells with columns ``lower``, ``upper``, ``se``, ``bias``, ``draws``.
 
         Args:
             computed: metrics, their settings and cells.
         """
+        n_own = len(computed)
+        shares = self._shares(view, computed)
+        computed = [*computed, *shares.values()]
         methods = [METHODS[self._asked.method or metric.interval] for metric, _, _ in computed]
         drawing, asked = self._drawing, self._asked
         by_chance = drawing.by_chance(computed, asked.draws, asked.seed)
@@ -449,9 +623,14 @@ class Estimates:
             metric.unfit.get(asked.method or metric.interval, metric.unfit.get("", ""))
             for metric, _, _ in computed
         ]
+        areas = [self._area_variance(view, one) for one in computed]
         due = [
-            not why and (method.draws or (metric.trials is not None and not self._independent))
-            for method, (metric, _, _), why in zip(methods, computed, refused, strict=True)
+            not why
+            and (method.draws or (metric.trials is not None and not self._independent))
+            and not (method.make is logit and _all_known(area, cells))
+            for method, (metric, _, cells), area, why in zip(
+                methods, computed, areas, refused, strict=True
+            )
         ]
         drawn = [
             why or values
@@ -462,39 +641,132 @@ class Estimates:
         left_out = [m.leaves_out and not why for m, why in zip(methods, refused, strict=True)]
         out_of = drawing.values(view, computed, drawing.leaving_out(computed), left_out)
         units = drawing.units(view)
+        means = {
+            at: self._ends_of_means(view, computed[at], one, base)
+            for (at, one), base in zip(shares.items(), bases[n_own:], strict=True)
+        }
+        every = zip(computed, methods, bases, areas, drawn, out_of, strict=True)
+        excess = self._excess(view, computed[:n_own])
         return [
-            self._with_intervals(view, units, *of_metric)
-            for of_metric in zip(computed, methods, bases, drawn, out_of, strict=True)
+            self._with_intervals(view, units, means.get(i), excess.get(i), *of_metric)
+            for i, of_metric in enumerate(islice(every, n_own))
         ]
+
+    def _excess(self, view: Any, computed: Sequence[Computed]) -> dict[int, Array]:
+        """How far means of labels are above those of infinite sets, by place of the metric.
+
+        Halves of the datums are higher still: if the excess of n datums falls as n^-rate, half of
+        them add (2^rate - 1) times as much. Source: docs/decisions/intervals.md.
+
+        Returns:
+            float64 [numbers], NaN if unknown.
+        """
+        labels: dict[int, Computed] = {}
+        for i, (metric, settings, _) in enumerate(computed):
+            if metric.excess_of:
+                own = registry.get(self._drawing.plan.task, metric.excess_of)
+                assert own.compute is not None
+                labels[i] = own, settings, own.compute(view, settings)
+        if not labels:
+            return {}
+        pairs = max(LEAST_DRAWS, self._asked.draws // _PER_PAIR)
+        halves = self._drawing.halves(view, [*labels.values()], pairs, self._asked.seed)
+        found = {}
+        for (i, (_, _, (cells,))), half in zip(labels.items(), halves, strict=True):
+            (mean,), where = computed[i][2], places(cells)
+            if cells.shape[2:] != mean.shape[2:]:  # labels have thresholds of their own
+                continue
+            value = column_of(cells, "value").reshape(cells.shape)
+            more = spread(half, where, cells) - value
+            out = np.full(mean.shape, np.nan)
+            for key in range(mean.shape[1]):
+                inside = view.labels.key == key
+                known = ~np.isnan(value[:, inside])
+                total = np.where(known, more[:, inside], 0.0).sum(axis=1)
+                with np.errstate(invalid="ignore"):
+                    out[:, key] = total / known.sum(axis=1)
+            found[i] = out.reshape(-1)[places(mean)] / (2**_RATE - 1)
+        return found
+
+    def _shares(self, view: Any, computed: Sequence[Computed]) -> dict[int, Computed]:
+        """Shares of labels that metrics average, by place of the metric."""
+        found: dict[int, Computed] = {}
+        for at, (metric, settings, _) in enumerate(computed):
+            name = metric.mean_of(settings) if metric.mean_of is not None else None
+            if name is not None and self._asked.method is None:
+                own = registry.get(self._drawing.plan.task, name)
+                assert own.compute is not None
+                cells = computed[at][2] if own.name == metric.name else own.compute(view, settings)
+                found[at] = own, settings, cells
+        return found
+
+    def _ends_of_means(self, view: Any, mean: Computed, shares: Computed, base: Base) -> Array:
+        """Ends and standard errors of means of shares, float64 [3, numbers]; NaN if unknown."""
+        of_label = shares[2][0]
+        share = column_of(of_label, "value")
+        trials, where = np.full(share.size, np.nan), places(of_label)
+        trials[where] = self._trials(base)[: where.size]
+        none = np.zeros((0, share.size))
+        wide = wilson(Sample(share, self._asked.level, (0.0, 1.0), none, none, trials=trials))
+        shape = of_label.shape
+        share, trials = share.reshape(shape), trials.reshape(shape)
+        ends = Interval(*(one.reshape(shape) for one in wide))
+        found = []
+        for cells in mean[2]:
+            out = np.full((3, *cells.shape), np.nan)
+            point = column_of(cells, "value").reshape(cells.shape)
+            if "label" not in cells.axes and cells.columns.get("average") in (None, "macro"):
+                for key in range(cells.shape[1]):
+                    inside = (trials > 0) & (view.labels.key == key)
+                    own, made = mean_of_shares(ends, share, inside)
+                    same = np.abs(own - point[:, key]) < _SAME  # not averages of other labels
+                    out[:, :, key] = np.where(same, np.stack(made), np.nan)
+            found.append(out.reshape(3, -1)[:, places(cells)])
+        return np.concatenate(found, axis=1)
+
+    def _trials(self, base: Base) -> Array:
+        """(Effective) number of trials of shares; NaN for other numbers."""
+        if self._independent:
+            return np.where(base.share, base.size, np.nan)
+        clustered = self._asked.cluster is not None and not self._drawing.clusters_of_one
+        return base.trials(self._asked.level, clustered=clustered)
 
     @property
     def _independent(self) -> bool:
         """True if each datum counts once, on its own."""
-        return not self._drawing.tallies.weighted and self._asked.cluster is None
+        if self._drawing.tallies.weighted:
+            return False
+        return self._asked.cluster is None or self._drawing.clusters_of_one
+
+    def _area_variance(self, view: Any, computed: Computed) -> Array | None:
+        """Variances and sizes of areas, float64 [3, rows]; see ``Sample.variance``."""
+        metric, settings, every = computed
+        if metric.area_variance is None:
+            return None
+        clustered = self._asked.cluster is not None
+        found = metric.area_variance(view, settings, self._drawing.keys, clustered=clustered)
+        flat = found.reshape(3, -1)  # the same for all averages
+        return np.concatenate([flat[:, places(one)] for one in every], axis=1)
 
     def _with_intervals(
         self,
         view: Any,
         units: Array,
+        mean: Array | None,
+        excess: Array | None,
         computed: Computed,
         method: Method,
         base: Base,
+        area: Array | None,
         drawn: Array | str,
         left_out: Array | str,
     ) -> list[Cells]:
         metric, _, every = computed
-        variance = np.full((3, base.size.size), np.nan)
-        if metric.area_variance is not None:
-            found = metric.area_variance(
-                view, self._drawing.keys, clustered=self._asked.cluster is not None
-            )
-            variance = found.reshape(3, -1)[:, places(every[0])]
+        variance = np.full((3, base.size.size), np.nan) if area is None else area
         out, at = [], 0
-        trials = (
-            np.where(base.share, base.size, np.nan)
-            if self._independent
-            else base.trials(self._asked.level, clustered=self._asked.cluster is not None)
-        )
+        self._overflows |= base.overflows
+        trials = self._trials(base)
+        means = np.full((3, base.size.size), np.nan) if mean is None else mean
         rests = base.units()
         if len(every) > 1 and any(one.columns.get("average") == "macro" for one in every):
             few = [
@@ -521,49 +793,54 @@ class Estimates:
                 trials=trials[some],
                 variance=variance[:, some],
                 units=of_rows(units, cells),
+                as_share=metric.as_share,
+                mean=means[:, some],
             )
-            out.append(self._filled(cells, where, sample, method, why, rests[some]))
+            name = self._asked.method or metric.interval
+            made = self._filled(cells, where, sample, name, why, rests[some])
+            if excess is not None and sample.drawn.shape[0]:
+                made = _corrected(made, where, sample, excess)
+            out.append(made)
         return out
 
     def _filled(
-        self, cells: Cells, where: Array, sample: Sample, method: Method, why: str, rests: Array
+        self, cells: Cells, where: Array, sample: Sample, name: str, why: str, rests: Array
     ) -> Cells:
         """Add the interval columns, and a reason for each missing interval.
 
         ``rests`` is the effective number of positives or datums, float64 [rows], NaN if unknown.
         """
         assert sample.units is not None
-        drawn = sample.drawn
+        drawn, method = sample.drawn, METHODS[name]
         many = (~np.isnan(drawn)).sum(axis=0).astype(np.float64)
         nothing = np.full(sample.point.size, np.nan)
         found = method.make(sample) if not why else Interval(nothing, nothing, nothing)
-        share = sample.trials > 0
         size = np.maximum(floor_of(sample.range), np.abs(sample.point))
         flat = found.upper - found.lower <= WIDTHLESS * size
-        by_count = share & (flat | (self._asked.method in (None, "wilson")))
-        area = ~np.isnan(sample.variance[1]) & (flat | (method.make in (logit, delong)))
-        if (area & flat).any():
-            pairs = zip(delong(sample), found, strict=True)
-            found = Interval(*(np.where(area & flat, one, other) for one, other in pairs))
-        exact = by_count | area
-        if by_count.any():
-            scores = wilson(sample)
-            if not self._independent:  # the number of trials is adjusted for few clusters
-                scores = scores._replace(se=standard_errors(drawn))
-            pairs = zip(scores, found, strict=True)
-            found = Interval(*(np.where(by_count, one, other) for one, other in pairs))
+        exact = np.zeros(sample.point.size, bool)
+        for closed in CLOSED:
+            chosen = name in closed.methods or (closed.default and self._asked.method is None)
+            used = closed.known(sample) & (flat | chosen)
+            if used.any():
+                ends = closed.make(sample)
+                if not self._independent and drawn.shape[0] and closed.default:
+                    ends = ends._replace(se=standard_errors(drawn))  # not adjusted for clusters
+                pairs = zip(ends, found, strict=True)
+                found = Interval(*(np.where(used, one, other) for one, other in pairs))
+                exact |= used
+        share = exact & (sample.trials > 0) & (sample.as_share is None)
         bias = means(drawn) - sample.point if drawn.shape[0] else nothing
         reasons = np.full(sample.point.size, "", object)
         bad = np.isnan(sample.point)
         if why:
-            reasons[~bad & ~by_count] = why
+            reasons[~bad & ~exact] = why
         elif drawn.shape[0]:
-            few = (many < max(LEAST_DRAWS, drawn.shape[0] // 10)) & ~bad & ~by_count
+            few = (many < max(LEAST_DRAWS, drawn.shape[0] // 10)) & ~bad & ~exact
             for i in np.flatnonzero(few):
                 reasons[i] = f"only {many[i]:.0f} of {drawn.shape[0]:,} resamples have a value"
             bad = bad | few
         single = sample.units < 1 + 1e-9
-        alone = single & ~np.isnan(sample.point) & (by_count | (not why))
+        alone = single & ~np.isnan(sample.point) & (exact | (not why))
         reasons[alone] = does_not_vary(self._asked.cluster)
         bad = bad | alone
         flat &= ~exact & ~bad
@@ -573,7 +850,7 @@ class Estimates:
         reasons[lost & (reasons == "")] = method.lacking or "these resamples do not give it"
         bad = bad | lost
         if drawn.shape[0] and not why:
-            some = ~bad & ~by_count & (many < drawn.shape[0])
+            some = ~bad & ~exact & (many < drawn.shape[0])
             self._lacking += (1 - many[some] / drawn.shape[0]).tolist()
         rests = np.fmin(sample.units, rests)
         few = ~bad & ~exact & (rests < FEW_CLUSTERS - 0.5)
@@ -585,12 +862,27 @@ class Estimates:
             "se": np.where(bad, np.nan, found.se),
             "bias": np.where(bad, np.nan, bias),
             "draws": many if drawn.shape[0] else nothing,
-            TRIALS: np.where(by_count & ~bad, sample.trials, np.nan),
+            TRIALS: np.where(share & ~bad, sample.trials, np.nan),
         }
         full = {name: spread(values, where, cells) for name, values in columns.items()}
         return msgspec.structs.replace(
             cells, columns={**cells.columns, **full}, **_reasons(cells, where, reasons)
         )
+
+
+def _corrected(cells: Cells, where: Array, sample: Sample, excess: Array) -> Cells:
+    """Add the numbers without their excess, and recentred intervals around these."""
+    ends = recentred(sample)
+    bad = np.isnan(column_of(cells, "lower")[where])
+    columns = {
+        name: spread(np.where(bad, np.nan, np.clip(one - excess, *sample.range)), where, cells)
+        for name, one in (
+            ("corrected", sample.point),
+            ("corrected_lower", ends.lower),
+            ("corrected_upper", ends.upper),
+        )
+    }
+    return msgspec.structs.replace(cells, columns={**cells.columns, **columns})
 
 
 def _reasons(cells: Cells, where: Array, reasons: Array) -> dict[str, Any]:
@@ -624,7 +916,8 @@ def notes_on(tallies: Any, *, cut: bool) -> list[str]:
         )
     keys = tallies.datums.keys
     if keys is not None and (clusters := np.unique(keys).size) < FEW_CLUSTERS:
-        said.append(f"intervals rest on {clusters} datums or clusters: they are often too narrow.")
+        datums = "1 datum or cluster" if clusters == 1 else f"{clusters} datums or clusters"
+        said.append(f"intervals rest on {datums}: they are often too narrow.")
     return said
 
 

@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ..evaluation.summary import Result, Tallied, summarise
 from ..ingest.problems import Note, count_of
-from ..plan.summary import Result, Tallied, summarise
 from ..schemas.arrays import Array
 from ..schemas.errors import OptionError
 from ..schemas.options import Options

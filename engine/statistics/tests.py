@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 import msgspec
 import numpy as np
 
+from ..evaluation.summary import Computed, Tallied
 from ..metrics.registry import Metric
-from ..plan.summary import Computed, Tallied
 from ..schemas.arrays import Array
 from ..schemas.errors import ResultError
 from ..schemas.option_values import Wanted
 from ..schemas.wording import option
-from ..tally.cells import Cells
+from ..tallies.cells import Cells
 from .intervals import METHODS, WIDTHLESS, Sample, degrees_of_freedom, normal_cdf, t_cdf
 from .resamples import Drawing, column_of, places
 
@@ -29,15 +29,24 @@ def paired_t(single: Single) -> float:
 
     Source: Student, "The probable error of a mean" (1908).
     """
+    gap, se, df = paired_error(single)
+    if se == 0:
+        return 1.0 if gap == 0 else 0.0
+    if math.isnan(se):
+        return math.nan
+    return max(0.0, 2 * (1 - t_cdf(abs(gap) / se, df)))  # the function may round to above 1
+
+
+def paired_error(single: Single) -> tuple[float, float, int]:
+    """Return the mean difference of datums, its standard error, and the degrees of freedom.
+
+    NaN unless both numbers are means over two or more datums.
+    """
     of_a, of_b = _defined_values(single)
     gone = of_b - of_a
     if gone.size < 2:
-        return math.nan
-    spread = float(gone.std(ddof=1))
-    if spread == 0:
-        return 1.0 if gone[0] == 0 else 0.0
-    t = abs(float(gone.mean())) / (spread / math.sqrt(gone.size))
-    return max(0.0, 2 * (1 - t_cdf(t, gone.size - 1)))  # the function may round to above 1
+        return math.nan, math.nan, 0
+    return float(gone.mean()), float(gone.std(ddof=1)) / math.sqrt(gone.size), gone.size - 1
 
 
 def mcnemar(single: Single) -> float:

@@ -11,13 +11,13 @@ import polars as pl
 
 from ..schemas.arrays import Array
 from ..schemas.results import frame_schema, in_schema
-from ..tally import stored
-from ..tally.counts import CountsView
-from ..tally.datums import Datums, Labels
-from ..tally.merging import merge_datums, merge_labels, merged_present, merged_seconds
-from ..tally.stats import Cuts, ShownDatums, Stats, few_datums, merge_stats, single_datums
-from ..tally.stored import ROWS, SHOWN, Part, Place, parts_of, things_of_part
-from ..tally.tables import Codes, InFiles, codes_of, merged
+from ..tallies import stored
+from ..tallies.counts import CountsView
+from ..tallies.datums import Datums, Labels
+from ..tallies.merging import merge_datums, merge_labels, merged_present, merged_seconds
+from ..tallies.stats import Cuts, ShownDatums, Stats, few_datums, merge_stats, single_datums
+from ..tallies.stored import ROWS, SHOWN, Part, Place, parts_of, things_of_part
+from ..tallies.tables import Codes, InFiles, codes_of, merged
 from .contents import ROWS as SHOWN_ROWS
 from .contents import Content, Rows, called
 from .encoding import Workers
@@ -33,8 +33,8 @@ class CountTallies(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         datums: ids and slices.
         labels: of both sides and the declared ones.
-        stats: per-datum values, :class:`~evalengine.tally.stats.Stats`, or on disk
-            :class:`~evalengine.tally.tables.InFiles`.
+        stats: per-datum values, :class:`~evalengine.tallies.stats.Stats`, or on disk
+            :class:`~evalengine.tallies.tables.InFiles`.
         present: int8 [n_datums], status of each datum: on both sides or only one.
         seconds: step -> wall seconds.
         beside: frames that exist for any metrics.
@@ -109,7 +109,7 @@ def view_of(kind: Callable[..., Any], field: str) -> View:
     """Return a function that views tallies with counts by groups of datums.
 
     Args:
-        kind: a :class:`~evalengine.tally.counts.CountsView`.
+        kind: a :class:`~evalengine.tallies.counts.CountsView`.
         field: tally field with the counts, next to ``labels`` and ``stats``.
     """
 
@@ -171,7 +171,7 @@ def counts_in_parts(
     """Return the part functions of a task whose tallies contain counts.
 
     Args:
-        field: tally field with the counts, a :class:`~evalengine.tally.tables.Table` or several.
+        field: tally field with the counts, a :class:`~evalengine.tallies.tables.Table` or several.
         merge: merges tallies with ``datums``, ``labels``, ``stats`` and ``present``.
         rows_of_frame: number of rows of the per-datum frame if it has the rows of the counts (one
             table); None if it is made of ``stats``.
@@ -314,20 +314,7 @@ def label_tables(
 HUNDREDTHS = tuple(i / 100 for i in range(100))
 """Score thresholds of the report's counts."""
 
-_HALF = 0.5
-_SPOT = ("iou_threshold", "score_threshold")
-
 
 def hundredths(tallies: Any) -> dict[str, Any]:
     """Options of counts at a hundred score thresholds."""
     return {"score_thresholds": HUNDREDTHS}
-
-
-def one_spot(confusion: pl.DataFrame) -> pl.DataFrame:
-    """A confusion matrix at one IoU and score threshold: the lowest IoU, the score nearest 0.5."""
-    for column, at in ((_SPOT[0], 0.0), (_SPOT[1], _HALF)):
-        every = confusion[column].drop_nulls().unique()
-        if len(every):
-            nearest = every.sort()[int((every.sort() - at).abs().arg_min() or 0)]
-            confusion = confusion.filter(pl.col(column) == nearest)
-    return confusion

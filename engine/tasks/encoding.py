@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import polars as pl
 
+from ..geometry.columns import text_bytes, text_column
 from ..ingest.frames import Frames
 from ..ingest.ids import encode
 from ..ingest.problems import count_of
@@ -17,7 +18,7 @@ from ..kernels.language import hashed_words, split_sentences
 from ..schemas.arrays import Array
 from ..schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, PREDICTIONS, ROW, TABLE
 from ..schemas.errors import InputError
-from ..tally.datums import Datums, Labels
+from ..tallies.datums import Datums, Labels
 
 # Interface for running a function on ranges, possibly in parallel.
 
@@ -40,33 +41,6 @@ class Workers(Protocol):
         ...
 
 
-# Texts as kernels take them: the UTF-8 bytes of a column and their offsets.
-
-
-def packed(texts: pl.Series) -> tuple[Array, Array]:
-    """UTF-8 bytes of all texts, uint8, and their offsets, int64 [n + 1]."""
-    import pyarrow as pa  # here, since tasks without texts do without
-
-    column = pa.array([], pa.large_string())
-    if len(texts):
-        column = texts.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest())
-    _, offsets, data = column.buffers()
-    if offsets is None or not len(column):
-        return np.zeros(0, np.uint8), np.zeros(len(column) + 1, np.int64)
-    start = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
-    return (np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)), start
-
-
-def unpacked(data: Array, start: Array) -> pl.Series:
-    """The texts of bytes and offsets, without a copy."""
-    import pyarrow as pa
-
-    column = pa.LargeStringArray.from_buffers(
-        start.size - 1, pa.py_buffer(start), pa.py_buffer(data)
-    )
-    return pl.Series(pl.from_arrow(column), dtype=pl.String)
-
-
 def offsets_of(length: Array) -> Array:
     """Offsets of groups of these lengths, int64 [n + 1]."""
     return np.concatenate((np.zeros(1, np.int64), np.cumsum(length, dtype=np.int64)))
@@ -83,7 +57,7 @@ def hashes_of(ids: pl.Series) -> Array:
     if ids.dtype.is_integer():
         wide = pl.UInt64() if ids.dtype == pl.UInt64 else pl.Int64()
         return hash_integers(ids.cast(wide).fill_null(0).to_numpy())
-    data, offsets = packed(ids.cast(pl.String).fill_null(""))
+    data, offsets = text_bytes(ids.cast(pl.String).fill_null(""))
     return hash_texts(offsets, data)
 
 
@@ -122,8 +96,8 @@ def sentences_of(texts: pl.Series) -> tuple[pl.Series, Array]:
     See :func:`evalengine.kernels.language.split_sentences` for the rules. NLTK's Punkt, used by the
     reference, learned its abbreviations from newspapers; ours are a list.
     """
-    data, start, text_start = split_sentences(*packed(texts), ABBREVIATIONS, TITLES, STARTERS)
-    return unpacked(data, start), text_start
+    data, start, text_start = split_sentences(*text_bytes(texts), ABBREVIATIONS, TITLES, STARTERS)
+    return text_column(data, start), text_start
 
 
 # Encoding shared by all tasks: datum ids and labels of all columns as dense codes.
@@ -340,7 +314,7 @@ def encode_datums(
     else:
         if frames.datums is not None:
             columns.append(frames.datums["datum_id"].cast(columns[0].dtype))
-        ids, codes = encode(columns, used_up=True)
+        ids, codes = encode(columns, frames.bucket, used_up=True)
         codes = codes[:n_columns]
         ids = ids.alias("datum_id")
     columns.clear()
@@ -373,6 +347,8 @@ def _slices_of(ids: pl.Series, frames: Frames, code: Array) -> pl.DataFrame:
     if slices is None:
         return pl.DataFrame({"datum_id": ids}).select()
     if frames.by_row:
+        if code.size == len(ids) and (code == np.arange(code.size, dtype=code.dtype)).all():
+            return slices  # row i is datum i
         row = np.full(len(ids), -1, np.int32)
         row[code] = np.arange(code.size, dtype=np.int32)
         at = pl.Series(row)
@@ -426,12 +402,15 @@ def dataset_of(frames: Frames) -> pl.DataFrame | None:
     )
 
 
-def table_datums(frames: Frames, table: pl.DataFrame, height: int) -> tuple[Datums, Array | None]:
+def table_datums(
+    frames: Frames, table: pl.DataFrame, height: int, numbers: Array | None
+) -> tuple[Datums, Array | None]:
     """Return the datums of the single table: its ids, or its rows if it has none.
 
     Args:
         table: its ids are removed.
         height: its rows.
+        numbers: int64 [height], row numbers in the whole input; None if they count from 0.
 
     Returns:
         the datums; int32 code of each row, or None if row i is datum i.
@@ -444,7 +423,7 @@ def table_datums(frames: Frames, table: pl.DataFrame, height: int) -> tuple[Datu
         identity = len(datums) == datum.size and bool((np.diff(datum) == 1).all())
         return datums, None if identity else datum
     slices = pl.DataFrame() if frames.slices is None else frames.slices
-    rows = table[ROW] if ROW in table.columns else pl.Series(np.arange(height))
+    rows = pl.Series(np.arange(height) if numbers is None else numbers)
     keys = draw_keys(rows, slices, frames.cluster) if frames.drawn else None
     named = table["dataset"].cast(pl.String) if "dataset" in table.columns else None
     return Datums(None, slices, named, height, keys), None
@@ -542,6 +521,17 @@ def sizes_in(table: pl.DataFrame, called: str, row: Callable[[int], str]) -> Arr
 
 
 # Ground truths of datums as numbers, equal if two runs had the same labels there.
+
+
+def truth_of_texts(texts: pl.Series, n: int, datum: Array) -> Array:
+    """Return the sum of hashes over the true texts, or ids, of each datum, uint64 [n].
+
+    Args:
+        datum: int [m], datum of each text; sums wrap around.
+    """
+    out = np.zeros(n, np.uint64)
+    np.add.at(out, datum, hashes_of(texts.cast(pl.String)))
+    return out
 
 
 def truth_of_labels(labels: Labels, n: int, datum: Array, label: Array) -> Array:

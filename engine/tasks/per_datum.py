@@ -13,10 +13,10 @@ from ..dialects import Dialect
 from ..metrics import Metric
 from ..schemas.arrays import Array
 from ..schemas.results import frame_schema, in_schema
-from ..tally.datums import Datums, Labels
-from ..tally.merging import merge_datums, merge_labels, merged_seconds
-from ..tally.registry import stored_as
-from ..tally.stats import (
+from ..tallies.datums import Datums, Labels
+from ..tallies.merging import merge_datums, merge_labels, merged_seconds
+from ..tallies.registry import stored_as
+from ..tallies.stats import (
     Column,
     Cuts,
     Fill,
@@ -28,8 +28,8 @@ from ..tally.stats import (
     single_datums,
     variants,
 )
-from ..tally.stored import SHOWN, Place, parts_of, things_of_part
-from ..tally.tables import InFiles
+from ..tallies.stored import SHOWN, Place, parts_of, things_of_part
+from ..tallies.tables import InFiles
 from .encoding import Workers
 from .task import Common, InParts, Losses
 from .task import Cuts as task_Cuts
@@ -84,9 +84,6 @@ def per_datum_frame(
 
 def judged_frame(losses: Losses, datums: Datums) -> pl.DataFrame:
     """Return one row per datum with its loss, null if undefined.
-
-    Args:
-        datums: those of the same tally.
 
     Returns:
         the contract's columns; then ``parameters``, JSON of the parameters of the loss.
@@ -143,8 +140,8 @@ class StatsTallies(msgspec.Struct, frozen=True):
     Attributes:
         datums: images, datums, texts.
         labels: empty.
-        stats: one row per datum: :class:`~evalengine.tally.stats.Stats`, or on disk
-            :class:`~evalengine.tally.tables.InFiles`.
+        stats: one row per datum: :class:`~evalengine.tallies.stats.Stats`, or on disk
+            :class:`~evalengine.tallies.tables.InFiles`.
         row: int64 [n], row of each datum in the single table, -1 if only a table of datums has it;
             defines the display order. None for code order.
         height: rows of that table, if ``row`` counts from its first; None if ``row`` already counts
@@ -248,6 +245,23 @@ def counted(tallies: StatsTallies) -> Array:
     return tallies.stats.counted
 
 
+def truth(tallies: StatsTallies) -> Array | None:
+    """See :attr:`.task.Task.truth`: of tasks whose tallies have hashes of ground truths."""
+    stats = tallies.stats
+    if not isinstance(stats, InFiles):
+        return stats.truth
+    every = [stats.rows_of(part).truth for part in stats.parts]
+    if any(part is None for part in every):
+        return None
+    parts = [
+        pl.DataFrame({"id": shown.id, "truth": np.asarray(part)})
+        for part, shown in zip(every, stats.parts.shown(), strict=True)
+    ]
+    ids = pl.DataFrame({"id": tallies.datums.id})
+    both = ids.join(pl.concat(parts), on="id", how="left", maintain_order="left")
+    return both["truth"].to_numpy()
+
+
 def common(
     tallies: Sequence[StatsTallies], codes: Sequence[Array], fill: Fill, *, cuts: bool = False
 ) -> list[StatsTallies] | None:
@@ -282,9 +296,6 @@ def part_things(tallies: StatsTallies, settings: Any, metrics: Any) -> dict[str,
 
 def of_parts(files: Sequence[str], place: Place, settings: Any) -> StatsTallies:
     """Return the tally whose parts are on disk.
-
-    Args:
-        place: storage for long data.
 
     Raises:
         InputError: parts were measured differently.

@@ -16,7 +16,7 @@ from ..ingest.problems import Note, count_of, listing
 from ..ingest.rules import WARNING, Facts, Rule, apply
 from ..schemas.arrays import Array
 from ..schemas.wording import option
-from ..tally.datums import Datums, Labels
+from ..tallies.datums import Datums, Labels
 
 # Rules about labels that differ on overlapping objects: renamed, exchanged, or one-sided.
 
@@ -464,12 +464,7 @@ _READINGS: tuple[tuple[str, str, Reading], ...] = (
 
 
 def overlap_warning(predictions: Rows, truths: Rows, datums: Datums, labels: Labels) -> Note | None:
-    """Return a warning about boxes or labels that do not match but would if reinterpreted, or None.
-
-    Args:
-        datums: of both sides.
-        labels: of both sides.
-    """
+    """Return a warning about boxes or labels that match only if reinterpreted, or None."""
     some = sample(predictions, truths, np.arange(len(datums), dtype=np.int64))
     if not some.fewest:
         return _shifted_ids(predictions, truths, datums)
@@ -506,9 +501,10 @@ def other_box_form(some: Sample, as_is: float = 0.0) -> Note | None:
             if fitted(reading) >= good:
                 remedy = f", or the {other} {instead}" if instead else ""
                 return _warning(
-                    f"the {name} seem to {words}{remedy}. {option('box_format')} is for lists of"
-                    " both sides; to correct only one side, rename its columns to their meaning"
-                    " (cx, cy, box_width, box_height), or convert them"
+                    f"the {name} seem to {words}{remedy}. COCO's JSON always has x, y, width and"
+                    " height, whatever the options: convert the boxes of the file that has others."
+                    f" In tables, {option('box_format')} is for lists of both sides; to correct one"
+                    " side, rename its columns to their meaning (cx, cy, box_width, box_height)"
                 )
     for axis in (None, 0, 1) if fewest >= LEAST else ():
         turned = ours if axis is None else _mirrored(ours, axis)

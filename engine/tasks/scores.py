@@ -15,8 +15,8 @@ from ..schemas.arrays import Array
 from ..schemas.contract import PREDICTIONS, ROW, TABLE
 from ..schemas.option_values import LabelThreshold, LabelThresholds, label_text
 from ..schemas.wording import option
-from ..tally.datums import Labels
-from ..tally.ranked import comparable
+from ..tallies.datums import Labels
+from ..tallies.ranked import comparable
 
 # Check of scores that must be probabilities, while rows and columns are still the user's.
 

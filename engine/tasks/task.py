@@ -28,9 +28,9 @@ from ..ingest.problems import Note
 from ..metrics import Metric
 from ..schemas.arrays import Array
 from ..schemas.options import Options
-from ..tally.draws import Draws
-from ..tally.stats import Fill
-from ..tally.stored import Place
+from ..tallies.draws import Draws
+from ..tallies.stats import Fill
+from ..tallies.stored import Place
 from .contents import Contents
 from .encoding import Workers
 
@@ -261,11 +261,14 @@ class Common(msgspec.Struct, frozen=True):
             and the fill. None if no run is missing a value that another has.
         fills: missing values can be filled.
         ranges: returns the range of a metric from a tally; None for the declared one.
+        worst_of_datums: needs of unbounded metrics whose worst value the tally has per datum;
+            ``values`` replaces an infinite fill by it.
     """
 
     values: Callable[[Sequence[Any], Sequence[Array], Fill], list[Any] | None]
     fills: bool = True
     ranges: Callable[[Any, Metric], tuple[float, float]] | None = None
+    worst_of_datums: frozenset[str] = frozenset()
 
 
 class ToldByRows(msgspec.Struct, frozen=True):
@@ -322,14 +325,14 @@ class PageFrame(msgspec.Struct, frozen=True, kw_only=True):
         options: overrides of the run's options, from its tally.
         tallied: the default set tallies the needs of the metrics, which is cheap; otherwise the
             frame is built only if the run's metrics need the same.
-        then: converts the rows to those displayed.
+        then: converts the rows, with the tally, to those displayed.
     """
 
     name: str
     metrics: tuple[str, ...]
     options: Callable[[Any], dict[str, Any]] = lambda tallies: {}
     tallied: bool = True
-    then: Callable[[pl.DataFrame], pl.DataFrame] | None = None
+    then: Callable[[pl.DataFrame, Any], pl.DataFrame] | None = None
 
 
 class Losses(msgspec.Struct, frozen=True, kw_only=True):
@@ -429,7 +432,10 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
             resample after another.
         one_draw: returns the view of one resample, from a view of a tally in memory and the
             multiplicity of each datum, sharing cached results; None to use ``view``.
-        truth: returns a number per datum that differs if its ground truths do, uint64 [n_datums].
+        truth: returns a number per datum that differs if its ground truths do, uint64 [n_datums];
+            or float64, equal up to rounding if these are numbers, NaN if they are unknown. None if
+            the tally does not have them.
+        weights: returns the total weight of each datum, float64 [n_datums], or None if all are 1.
         curve: maps a view to the points among which score thresholds are chosen; None without
             scores.
         drawn_curves: same points per resample, for datums whose keys are on disk; None if keys are
@@ -471,7 +477,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     by_labels: bool = False
     drawn: Callable[[Any, Draws], Any] | None = None
     one_draw: Callable[[Any, Array], Any] | None = None
-    truth: Callable[[Any], Array] | None = None
+    truth: Callable[[Any], Array | None] | None = None
+    weights: Callable[[Any], Array | None] = lambda tallies: None
     curve: PointsOf | None = None
     drawn_curves: DrawnCurves | None = None
     in_parts: InParts | None = None

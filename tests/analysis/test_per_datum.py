@@ -18,7 +18,7 @@ from refusals import refused
 
 import evalengine as ee
 from evalengine import metrics
-from evalengine.plan.paging import worst
+from evalengine.evaluation.paging import worst
 from evalengine.run import tallied_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -95,5 +95,5 @@ def test_it_has_to_be_asked_for() -> None:
 
 
 def test_sizes_must_be_all() -> None:
-    with refused("option_value", option="area_ranges"):
+    with refused("metric_unfit", metrics=["PerDatum"]):
         ee.score(*example("detection"), metrics=["PerDatum"], area_ranges={"small": (0, 99)})

@@ -15,7 +15,7 @@ import pytest
 from refusals import refused
 
 import evalengine as ee
-from evalengine.plan.paging import losses_of, worse_since, worst, worst_codes
+from evalengine.evaluation.paging import losses_of, worse_since, worst, worst_codes
 from evalengine.run import tallied_of
 from evalengine.schemas.errors import ResultError
 from evalengine.tasks.task import Losses

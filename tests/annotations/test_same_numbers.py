@@ -10,10 +10,10 @@ from typing import Any
 import polars as pl
 import pytest
 from annotations.writers import NAMES, WRITERS, Image, images
+from loading import load_frames
 from refusals import noted, refused
 
 import evalengine as ee
-from evalengine.ingest.frames import load_frames
 from evalengine.ingest.sources.tables import open_source
 
 WITH_SIZES = [name for name in WRITERS if name != "open-images"]

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from msgspec.structs import replace
 from polars.testing import assert_frame_equal
+from scipy import stats
 
 import evalengine as ee
 from evalengine import metrics
@@ -74,7 +75,7 @@ def test_a_block_of_draws_is_its_draws(shape: str, monkeypatch: pytest.MonkeyPat
     asked = {"task": "classification", "intervals": 0.9, "draws": 20, "seed": 5, **options}
     together = ee.score(one, other, metrics=wanted, **asked).metrics
     refused = replace(get("classification"), drawn=None)
-    monkeypatch.setattr("evalengine.plan.planner.tasks.get", lambda name: refused)
+    monkeypatch.setattr("evalengine.evaluation.planner.tasks.get", lambda name: refused)
     apart = ee.score(one, other, metrics=wanted, **asked).metrics
     assert together["lower"].is_not_null().any()
     assert_frame_equal(together, apart, abs_tol=1e-9, rel_tol=1e-9)
@@ -131,5 +132,6 @@ def test_delong_is_the_variance_of_placements(seed: int) -> None:
     assert row["value"] == pytest.approx(won.mean())
     assert row["se"] == pytest.approx(se)
     area = row["value"]
-    odds = np.log(area / (1 - area)) + 1.959963985 * se / (area * (1 - area))
+    t = stats.t.ppf(0.975, min(won.shape) - 1)
+    odds = np.log(area / (1 - area)) + t * se / (area * (1 - area))
     assert row["upper"] == pytest.approx(1 / (1 + np.exp(-odds)))

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+from evalengine.evaluation import planner
+from evalengine.evaluation.summary import summarise
 from evalengine.executors import Threads
 from evalengine.ingest.frames import checked_frames
 from evalengine.ingest.opening import Tables, open_inputs
-from evalengine.plan import planner
-from evalengine.plan.summary import summarise
 from evalengine.schemas.option_values import make_options
 
 METRICS = [

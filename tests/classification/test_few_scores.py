@@ -8,8 +8,8 @@ from sizes import tune
 
 from evalengine.kernels.order import MOST, count_few
 from evalengine.schemas.tuning import Tuning
-from evalengine.tally import sorted_scores
-from evalengine.tally.units import Scored
+from evalengine.tallies import sorted_scores
+from evalengine.tallies.units import Scored
 
 rng = np.random.default_rng(8)
 

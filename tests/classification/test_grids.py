@@ -14,9 +14,9 @@ from polars.testing import assert_frame_equal
 
 import evalengine as ee
 from evalengine.kernels.scores import add_wins, count_reaching, place_table
-from evalengine.tally.datums import Datums, in_turn
-from evalengine.tally.scored_view import ScoredView
-from evalengine.tally.units import Grid, GridCounts, best_labels, outcomes_of, pieces
+from evalengine.tallies.datums import Datums, in_turn
+from evalengine.tallies.scored_view import ScoredView
+from evalengine.tallies.units import Grid, GridCounts, best_labels, outcomes_of, pieces
 from evalengine.tasks.classification.encode import labels_per_datum
 
 Array = np.ndarray[Any, Any]

@@ -54,7 +54,7 @@ def test_one_label_is_laid_out_as_any(outcomes: list[int], label: int | None, la
 
 
 def test_too_many_labels_for_pairs_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from evalengine.tally import sorted_scores
+    from evalengine.tallies import sorted_scores
 
     monkeypatch.setattr(sorted_scores, "_MOST", 2)
     guesses = pl.DataFrame(

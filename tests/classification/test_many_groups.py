@@ -16,9 +16,9 @@ from late import Late
 
 from evalengine.kernels.labels import HIT, OTHER
 from evalengine.kernels.scores import area_in_all, areas_onward, no_area
-from evalengine.tally.datums import in_turn
-from evalengine.tally.ranked_points import first_of, largest_of, last_of, segment_of
-from evalengine.tally.sorted_scores import Sorted, wins_of_groups
+from evalengine.tallies.datums import in_turn
+from evalengine.tallies.ranked_points import first_of, largest_of, last_of, segment_of
+from evalengine.tallies.sorted_scores import Sorted, wins_of_groups
 
 sk = Late("sklearn.metrics")
 Array = np.ndarray[Any, Any]

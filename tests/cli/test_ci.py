@@ -18,8 +18,9 @@ from refusals import refused
 
 from evalengine.jobs.gates import parse_gates
 from evalengine.jobs.reports import command, summarise, workflow_commands, write_junit
-from evalengine.jobs.verdicts import FAILED, PASSED, SKIPPED, Verdict
+from evalengine.jobs.verdicts import Verdict
 from evalengine.schemas.errors import WriteError
+from evalengine.schemas.results import FAILED, PASSED, SKIPPED
 
 Run = Callable[..., tuple[int, str, str]]
 ACTION = Path(__file__).parent.parent.parent / "integrations" / "github"

@@ -20,7 +20,7 @@ import evalengine as ee
 from evalengine import api
 from evalengine import run as scoring
 from evalengine.cli import base as cli_base
-from evalengine.cli import cli
+from evalengine.cli import cli, main
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -30,6 +30,21 @@ class TestEnds:
         status, _, err = run("scroe", "p", "g")
         assert status == 2
         assert "you mean 'score'?" in err
+
+    def test_a_file_instead_of_a_command(self, run: Run) -> None:
+        for before, way in (
+            (["judge"], "judge run qa.jsonl"),
+            (["convert"], "convert auto qa.jsonl"),
+            ([], "score qa.jsonl"),
+        ):
+            status, _, err = run(*before, "qa.jsonl")
+            assert status == 2
+            assert f"For a file or folder write: evalengine {way}" in err
+
+    def test_a_forecast_of_more_rows_than_there_can_be(self, run: Run) -> None:
+        status, out, err = run("explain", "--task", "detection", "--rows", "1e30")
+        assert (status, out) == (2, "")
+        assert "--rows 1e+30: must be a number, at least 1 and at most 1e+15" in err
 
     def test_a_mistyped_metric(self, run: Run, tables: tuple[str, str]) -> None:
         status, out, err = run("score", *tables, "--metric", "mAPP")
@@ -88,7 +103,7 @@ class TestEnds:
         groups = {"convert": ("coco", "trec"), "judge": ("run", "prompts", "export", "import")}
         commands = [[name] for name in cli.commands]
         commands += [[group, name] for group, names in groups.items() for name in names]
-        assert len(commands) == 29
+        assert len(commands) == 31
         for words in commands:
             status, out, _ = run(*words, "--help")
             assert status == 0
@@ -269,3 +284,10 @@ class TestProcess:
         assert process.stderr.read() == b""
         assert process.wait() == 0
         process.stderr.close()
+
+
+def test_gates_and_ranges_of_other_tools_are_answered(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", "a.parquet", "--gate", "mAP > 0.5"]) == 2
+    assert "--fail-under" in capsys.readouterr().err
+    assert main(["score", "a.parquet", "--iou", "0.5:0.95"]) == 2
+    assert "list the values" in capsys.readouterr().err

@@ -135,7 +135,7 @@ def test_other_datums_and_other_truths_are_named(run, runs, tmp_path):
     assert "have; 37 are" in out
     status, _, err = run("compare", runs[0], other, *FAST)
     assert status == 2
-    assert "1 datums differ, first 'm7'" in err
+    assert "other ground truths: 1 datum, first 'm7'" in err
     status, _, err = run("compare", runs[0], numbered, *FAST)
     assert status == 2
     assert "datum ids" in err
@@ -146,7 +146,7 @@ def test_other_datums_and_other_truths_are_named(run, runs, tmp_path):
     [
         (("--method", "bca"), "--method bca is"),
         (("--test", "t", "--cluster", "site"), "datums are independent"),
-        (("--name", "one"), "give 2 different ones"),
+        (("--name", "one"), "give 2, one per run"),
         (("--draws", "3"), "--draws 3"),
     ],
 )
@@ -218,3 +218,52 @@ def test_runs_without_a_common_metric_say_what_each_has(run, runs, tmp_path):
     _, _, err = run("compare", *saved, "--metric", "F1")
     assert "--metrics F1: not" in err
     assert "x has Accuracy; y has F1." in err
+
+
+def test_a_condition_may_name_the_column_of_models(run, tmp_path):
+    table = tmp_path / "models.csv"
+    rows = [f"{i},{m},{i}.5,{i + at}.25" for at, m in enumerate("ABC") for i in range(3)]
+    table.write_text("\n".join(["id,m,target,prediction", *rows]) + "\n")
+    of_models = ("compare", str(table), "--model", "m", "--task", "regression", "--metric", "MAE")
+    status, out, err = run(*of_models, "--where", "m != 'C'")
+    assert status == 0, err
+    assert "A against B" in out
+    status, out, err = run(*of_models, "--where", "m <> 'x' AND id > 0")
+    assert status == 0, err
+    assert "A, B, C, 2 datums" in out
+
+
+def test_names_of_files_and_ids_of_coco_are_matched(run, tmp_path):
+    """One run has labels in a file per image, the other COCO's results with ids of images."""
+    boxes = [(10 + i, 12, 20, 20) for i in range(8)]
+    truths = {
+        "images": [
+            {"id": 100 + i, "file_name": f"frame_{i:03}.jpg", "width": 100, "height": 100}
+            for i in range(8)
+        ],
+        "categories": [{"id": 1, "name": "cat"}],
+        "annotations": [
+            {"id": i, "image_id": 100 + i, "category_id": 1, "bbox": box, "area": 400, "iscrowd": 0}
+            for i, box in enumerate(boxes)
+        ],
+    }
+    results = [
+        {"image_id": 100 + i, "category_id": 1, "bbox": box, "score": 0.5 + i / 100}
+        for i, box in enumerate(boxes)
+    ]
+    (tmp_path / "gt.json").write_text(json.dumps(truths))
+    (tmp_path / "res.json").write_text(json.dumps(results))
+    (tmp_path / "yolo").mkdir()
+    (tmp_path / "yolo" / "data.yaml").write_text("names: [cat]\n")
+    for i, (x, y, w, h) in enumerate(boxes):
+        line = f"0 {(x + w / 2 + 8 * (i % 2)) / 100} {(y + h / 2) / 100} {w / 100} {h / 100} 0.9\n"
+        (tmp_path / "yolo" / f"frame_{i:03}.txt").write_text(line)
+    kept = ("--ground-truths", str(tmp_path / "gt.json"), "--metric", "mAP", "--format", "json")
+    paths = str(tmp_path / "yolo"), str(tmp_path / "res.json")
+    for order in (paths, paths[::-1]):
+        status, out, err = run("compare", *order, *kept)
+        assert status == 0, err
+        row = next(one for one in json.loads(out)["differences"] if one["iou_threshold"] == 0.75)
+        values = {row["run_a"]: row["a"], row["run_b"]: row["b"]}
+        assert values["res"] == 1
+        assert values["yolo"] < 1

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+import click
 import pytest
 from fresh import python
 
 from evalengine import dialects
+from evalengine.cli import cli
 from evalengine.cli.options import generated
 from evalengine.schemas.contract import NAMES
-from evalengine.schemas.options import DECLARED, FIELDS, TOPICS, checked
+from evalengine.schemas.options import DECLARED, FIELDS, TOPICS, Options, checked, help_texts
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -36,6 +39,16 @@ def test_every_option_has_a_topic_a_text_and_known_tasks() -> None:
     assert {task for one in DECLARED.values() for task in one.tasks} <= set(NAMES)
     assert [option.name for option in generated()] == list(FIELDS)
     assert all(option.help for option in generated())
+
+
+def test_help_texts_do_not_depend_on_the_indentation_of_docstrings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Python 3.13 removes it when it compiles a module."""
+    texts = help_texts()
+    monkeypatch.setattr(Options, "__doc__", inspect.getdoc(Options))
+    assert set(FIELDS) <= set(texts)
+    assert help_texts() == texts
 
 
 @pytest.mark.parametrize("task", NAMES)
@@ -112,3 +125,25 @@ def test_help_of_a_task_brings_no_dataframes() -> None:
     code = "from evalengine.cli import main; assert main(['score', '--help', 'detection']) == 0"
     tail = "\nimport sys; print(sorted({'polars', 'numpy', 'numba'} & set(sys.modules)))"
     assert python(code + tail, strict=False).stdout.splitlines()[-1] == "[]"
+
+
+def commands(group: click.Group, *names: str) -> Iterator[tuple[str, ...]]:
+    for name, command in group.commands.items():
+        yield (*names, name)
+        if isinstance(command, click.Group):
+            yield from commands(command, *names, name)
+
+
+@pytest.mark.parametrize("words", [(), *commands(cli)], ids=" ".join)
+def test_examples_keep_their_lines(run: Run, words: tuple[str, ...]) -> None:
+    _, out, _ = run(*words, "--help")
+    lines = out.splitlines()
+    assert not any("Example: " in line for line in lines)
+    if "  Example:" not in lines:
+        return
+    example = lines[lines.index("  Example:") + 1 :]
+    example = example[: example.index("")]
+    for before, line in zip(["", *example], example, strict=False):
+        goes_on = before.endswith("\\")
+        assert re.match(r" {6}\S" if goes_on else r" {4}(RUN )?evalengine ", line), line
+        assert line.count("evalengine ") == 1 or goes_on or "verify" in line

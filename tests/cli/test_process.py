@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -91,3 +92,33 @@ def test_profilers_and_debuggers_are_left_to_finish(hook: str) -> None:
     code += f"; process.leave(3); sys.{hook}(None); print('still here'); process.leave(4)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (4, "still here\n", "")
+
+
+@pytest.mark.parametrize("merged", [True, False])
+def test_a_job_goes_on_if_nobody_reads_its_output(tmp_path: Path, merged: bool) -> None:
+    predictions, truths = TABLES
+    (tmp_path / "job.toml").write_text(
+        f'name = "job"\ngates = ["mAP[iou=0.5] > 0.99"]\n[inputs]\npredictions = "{predictions}"\n'
+        f'ground_truths = "{truths}"\n[outputs]\nfolder = "out"\n',
+        "utf-8",
+    )
+    assert unread(tmp_path, merged, "run", "job.toml") == 1
+    assert (tmp_path / "out" / "_SUCCESS").is_file()
+
+
+@pytest.mark.parametrize("merged", [True, False])
+def test_gates_are_judged_if_nobody_reads_the_table(tmp_path: Path, merged: bool) -> None:
+    gate = ("--fail-under", "mAP[iou=0.5] > 0.99")
+    assert unread(tmp_path, merged, "score", *TABLES, *gate) == 1
+    assert unread(tmp_path, merged, "score", *TABLES) == 0
+
+
+def unread(folder: Path, merged: bool, *arguments: str) -> int:
+    """The status of a command whose pipe is closed."""
+    read, write = os.pipe()
+    os.close(read)
+    error = subprocess.STDOUT if merged else subprocess.DEVNULL
+    command = [sys.executable, "-m", "evalengine", *arguments]
+    done = subprocess.run(command, stdout=write, stderr=error, cwd=folder, check=False, timeout=120)
+    os.close(write)
+    return done.returncode

@@ -49,6 +49,15 @@ class TestOptions:
             (["--threads", "2"], "threads", 2),
             (["--columns", "a=datum_id,b=score"], "columns", {"a": "datum_id", "b": "score"}),
             (["--columns", "a,b=score"], "columns", {"a,b": "score"}),
+            (
+                ["--columns", '"a,b"=score, "c=d" = datum_id'],
+                "columns",
+                {"a,b": "score", "c=d": "datum_id"},
+            ),
+            (["--values", 'x, "a,b",c"d'], "value_columns", ("x", "a,b", 'c"d')),
+            (["--better", '"a,b"=higher,c=lower'], "better", {"a,b": "higher", "c": "lower"}),
+            (["--score-columns", '0="a,b",1=b'], "score_columns", {"0": "a,b", "1": "b"}),
+            (["--score-columns", '"a,b",c'], "score_columns", ("a,b", "c")),
             (["--where", "score > 0.1, 2"], "where", "score > 0.1, 2"),
             (["--where", "a > 1", "--where", "b = 2"], "where", "(a > 1) AND (b = 2)"),
             (
@@ -93,6 +102,7 @@ class TestOptions:
             "datums": None,
             "labels": None,
             "storage_options": None,
+            "matched": False,
             "executor": None,
             "address": None,
             "progress": None,

@@ -169,7 +169,9 @@ def test_scores_of_two_labels(seed: int) -> None:
             more = {**weight, "pos_label": pos_label, "drop_intermediate": thin}
             both("precision_recall_curve", truth, scores, **more)
             both("roc_curve", truth, scores, **more)
-        both("det_curve", truth, scores, **weight, pos_label=pos_label)
+        for thin in (True, False):
+            more = {**weight, "pos_label": pos_label, "drop_intermediate": thin}
+            both("det_curve", truth, scores, **more)
         wide = scores.astype(np.float64)  # of single precision they compute in it, the engine not
         both(
             "brier_score_loss",
@@ -201,6 +203,10 @@ def test_scores_of_several_labels(seed: int) -> None:
         both("log_loss", truth, scores, **weight, labels=labels)
         for half in ("auto", True, False):
             both("brier_score_loss", truth, scores, **weight, labels=labels, scale_by_half=half)
+            if labels is not None:
+                one_hot = np.array([[int(one == name) for name in names] for one in truth])
+                both("brier_score_loss", one_hot, scores, **weight, scale_by_half=half)
+                both("log_loss", one_hot, scores, **weight)
         for k in (1, 2, 3, 9):
             both(
                 "top_k_accuracy_score",
@@ -414,10 +420,10 @@ def test_categories_are_their_labels() -> None:
             {"code": "option_missing", "option": "pos_label"},
         ),
         (
-            "det_curve",
-            ([0, 1], [0.1, 0.2]),
-            {"drop_intermediate": True},
-            {"code": "option_unfit", "option": "drop_intermediate"},
+            "log_loss",
+            (np.array([[1, 0], [1, 1], [0, 0]]), np.full((3, 2), 0.5)),
+            {},
+            {"code": "wrong_shape", "option": "y_true", "count": 2},
         ),
     ],
 )

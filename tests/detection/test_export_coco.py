@@ -58,7 +58,7 @@ def test_outputs_over_all_sizes_want_a_range_of_all_sizes() -> None:
         return drawn.score(metrics=["ConfusionMatrix"], area_ranges=ranges)
 
     small = {"small": (0.0, 100.0)}
-    with pytest.raises(ee.OptionError, match="'all'"):
+    with pytest.raises(ee.InputError, match="'all'"):
         run(small)
     assert run({**small, "all": (0.0, 1e10)}).confusion.equals(run(None).confusion)
 

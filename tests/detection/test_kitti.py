@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from detection.kitti_tables import CORNERS, drawn_tables
+from loading import load_frames
 from merging import parts
 from merging.oriented_parts import seen
 from oracles import kitti
@@ -18,9 +19,8 @@ from partitions.cases import in_buckets, same_as_in_memory
 from refusals import refused
 
 import evalengine as ee
+from evalengine.evaluation import planner
 from evalengine.executors.pools import Threads
-from evalengine.ingest.frames import load_frames
-from evalengine.plan import planner
 from evalengine.schemas.option_values import make_options
 
 SETS = int(os.environ.get("EVALENGINE_KITTI", "5"))

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from loading import load_frames
 from polars.testing import assert_frame_equal
 
 import evalengine as ee
+from evalengine.evaluation import planner
+from evalengine.evaluation.summary import summarise
 from evalengine.executors import Threads
-from evalengine.ingest.frames import load_frames
-from evalengine.plan import planner
-from evalengine.plan.summary import summarise
 from evalengine.schemas.option_values import make_options
-from evalengine.tally.merging import merge_datums
+from evalengine.tallies.merging import merge_datums
 
 from .strategies import BOX_DIALECTS, crowded_tables, more_tables
 

@@ -12,15 +12,15 @@ import numpy as np
 import polars as pl
 import pytest
 from known import known_answers
+from loading import load_frames
 from merging.oriented_parts import centres
 from partitions.cases import in_buckets, same_as_in_memory
 from refusals import noted, refused
 
 import evalengine as ee
+from evalengine.evaluation import planner
 from evalengine.executors.pools import Threads
-from evalengine.ingest.frames import load_frames
 from evalengine.jobs.sources import Part, score_parts
-from evalengine.plan import planner
 from evalengine.schemas.option_values import make_options
 from evalengine.tasks.detection.layers import metres, similarity
 

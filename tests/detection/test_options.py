@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles.detection_metrics import Asked
 from output_frames import agree, numbers
+from refusals import refused
+
+import evalengine as ee
+from evalengine.report.summary import sections
 
 FEW = replace(GRID, iou_thresholds=(0.5,), returned=(0.5,))
 
@@ -190,3 +195,30 @@ def test_one_side_empty(dialect: str) -> None:
         card = run(case, dialect, options, EVERYTHING)
         check(card, oracle_of(case, dialect, options))
         assert set(card.metrics.filter(pl.col("metric") == "AP")["value"]) == {expected}
+
+
+BOXES = ("examples/detection/predictions.parquet", "examples/detection/groundtruths.parquet")
+
+
+@pytest.mark.parametrize(
+    ("asked", "titles"),
+    [("AP", ["AP", "APsmall", "APmedium", "APlarge"]), ("AP50", ["AP50"]), ("AP75", ["AP75"])],
+)
+def test_a_name_of_coco_has_its_headline(asked: str, titles: list[str]) -> None:
+    """COCO calls numbers of labels and their means by one name; both are computed."""
+    every = ee.score(*BOXES, dialect="coco")
+    card = ee.score(*BOXES, dialect="coco", metrics=[asked])
+    found = {line.title: line.value for line in sections(card)[0].headline}
+    assert [*found] == titles
+    wanted = {line.title: line.value for line in sections(every)[0].headline}
+    assert found == {title: wanted[title] for title in titles}
+    assert "mAPAveragedOverIOUs" not in ee.score(*BOXES, metrics=["AP"]).metrics["metric"]
+
+
+def test_area_ranges_without_one_of_all_sizes_skip_what_needs_it(tmp_path: Path) -> None:
+    ranges = {"middle": (10.0, 1000.0)}
+    card = ee.score(*BOXES, area_ranges=ranges)
+    assert {*card.metrics["area"]} == {"middle"}
+    assert card.to_html(tmp_path / "a.html").is_file()
+    with refused("metric_unfit", match="add a range called 'all'"):
+        ee.score(*BOXES, area_ranges=ranges, metrics=["ConfusionMatrix"])

@@ -133,7 +133,7 @@ def test_grids(tmp_path: Path, labels: Any) -> None:
     assert (plain.transform, plain.crs) == ((1, 0, 0, 0, 1, 0), "")
     assert not plain.placed
     assert one.differs(plain) == plain.differs(one) == ""  # a picture lies anywhere
-    assert plain.told() == "50 x 70"
+    assert plain.describe() == "50 x 70"
     # A thousandth is one of each pixel's own width and height, here of very different ones.
     tall = grid("tall.tif", transform=from_origin(500_000, 5_000_000, 0.5, 1000), crs="EPSG:32633")
     aside = from_origin(500_000.4, 5_000_000, 0.5, 1000)

@@ -9,9 +9,9 @@ import pytest
 from refusals import refused
 
 import evalengine as ee
+from evalengine.evaluation.planner import make_plan
 from evalengine.jobs.gates import parse_gates, refuse_unknown
 from evalengine.jobs.verdicts import judge_gates, numbers_of
-from evalengine.plan.planner import make_plan
 from evalengine.report.summary import sections
 from evalengine.report.tables import Grid
 from evalengine.schemas.errors import ResultError
@@ -106,6 +106,6 @@ def test_titles_of_another_dialect_are_refused() -> None:
 
 
 def test_of_a_run_without_that_column_the_metric_is_meant() -> None:
-    made = card("coco", ("AP",))
+    made = card("coco", ("AP50", "AP75"))
     with refused("ambiguous", ResultError, columns=["label_value", "iou_threshold"], count=10):
         gated(made, "AP >= 0")

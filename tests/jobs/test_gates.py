@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from refusals import refused
 
 import evalengine as ee
+from evalengine.evaluation.planner import make_plan
 from evalengine.jobs.gates import Gate, check_gates, parse_gate, parse_gates, refuse_unknown
 from evalengine.jobs.reports import gates_table
 from evalengine.jobs.verdicts import Numbers, judge_gates, numbers_of
-from evalengine.plan.planner import make_plan
 from evalengine.schemas.errors import OptionError, ResultError
 from evalengine.schemas.options import Options
 
@@ -87,6 +87,7 @@ class TestGrammar:
             ("mAP", {"code": "gate_malformed", "at": ""}),
             ("mAP 0.5", {"code": "gate_malformed", "at": "0.5"}),
             ("mAP => 0.5", {"code": "gate_malformed", "at": "=> 0.5"}),
+            ("Accuracy >= 80%", {"code": "gate_malformed", "at": ">= 80%"}),
             ("mAP >= half", {"code": "gate_malformed", "at": ">= half"}),
             ("mAP >= 0.5 0.6", {"code": "gate_malformed", "at": ">= 0.5 0.6"}),
             ("mAP >= baseline 0.01", {"code": "gate_malformed", "at": ">= baseline 0.01"}),
@@ -340,6 +341,38 @@ def test_a_gate_about_no_metric_is_refused_before_any_work() -> None:
     known = parse_gates(["map >= 0.5", "nDCG@10 > 0", "P_5 > 0", "F0.5 > 0", "coverage > 0"])
     refuse_unknown(known, plan)
     assert len(known) == 5
+
+
+def test_percentages_are_named() -> None:
+    with pytest.raises(OptionError, match=r"0\.805"):
+        parse_gate("Accuracy >= 80.5%")
+
+
+def test_bounds_that_no_value_has_are_refused() -> None:
+    plan = make_plan(Options(), "classification")
+    for gate, code in (("Accuracy >= 80", "too_high"), ("accuracy < -0.1", "too_low")):
+        with refused(code):
+            refuse_unknown(parse_gates([gate]), plan)
+    known = parse_gates(["Accuracy >= 1", "Accuracy >= baseline - 2"])
+    refuse_unknown(known, plan)
+    refuse_unknown(parse_gates(["MAE < 80"]), make_plan(Options(), "regression"))
+
+
+@pytest.mark.parametrize(
+    ("gate", "remedy"),
+    [
+        ("mAP50 > 0.3", "mAP[iou=0.5] > 0.3"),
+        ("mAP@0.75[area=small] > baseline - 0.1", "mAP[iou=0.75, area=small] > baseline - 0.1"),
+    ],
+)
+def test_names_with_an_iou_threshold_have_a_remedy_for_gates(gate: str, remedy: str) -> None:
+    options = ee.Options(dialect="coco")
+    with pytest.raises(OptionError) as found:
+        check_gates(parse_gates([gate]), options)
+    assert remedy in str(found.value)
+    check_gates(parse_gates([remedy, "AP50 > 0.3"]), options)
+    with refused("unknown_name", value=gate.partition("[")[0].partition(" ")[0]):
+        refuse_unknown(parse_gates([gate]), make_plan(options, "detection"))
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,14 @@ import evalengine as ee
 from evalengine import run
 from evalengine.jobs.gates import check_gates, parse_gate, parse_gates
 from evalengine.jobs.running import JobResult
-from evalengine.jobs.verdicts import Verdict, compare_with, judge_gates, numbers_of, with_intervals
+from evalengine.jobs.verdicts import (
+    Verdict,
+    compare_with,
+    compared_numbers,
+    judge_gates,
+    numbers_of,
+    with_intervals,
+)
 from evalengine.schemas.errors import ResultError
 from evalengine.schemas.option_values import make_options
 from evalengine.statistics.intervals import clopper_pearson
@@ -151,7 +158,9 @@ class TestPlanted:
         """Of 3,688 right rows the low end reaches 0.999; of fewer it does not."""
         table = pl.DataFrame({"actual": ["a"] * rows, "predicted": ["a"] * rows})
         card = ee.score(table, metrics=["Accuracy", "F1"], intervals=0.95, draws=20)
-        exact, other = verdicts(card, None, "Accuracy >= 0.999 surely", "F1[label=a] >= 0.9 surely")
+        exact, other = verdicts(
+            card, None, "Accuracy >= 0.999 surely", "F1[average=macro] >= 0.9 surely"
+        )
         assert (exact.status == "passed") == passed
         assert (exact.lower, exact.upper) == pytest.approx((0.025 ** (1 / rows), 1.0))
         assert (other.status, other.lower) == ("failed", None)
@@ -480,6 +489,42 @@ class TestManyRows:
             if one.lower is not None
         ]  # type: ignore[operator]
         assert [one.p for one in found if one.lower is not None] == pytest.approx(p)
+
+    def test_gates_of_comparisons_have_students_p(self) -> None:
+        """As gates of runs, with few clusters."""
+        rng = np.random.default_rng(1)
+        doc = np.repeat(np.arange(6), 20)
+        first = pl.DataFrame({"target": 0.0, "prediction": rng.normal(2, 0.1, 120), "doc": doc})
+        second = first.with_columns(prediction=pl.Series(rng.normal(rng.normal(2.1, 0.1, 6)[doc])))
+        options: dict[str, Any] = {
+            "metrics": ["MAE"], "task": "regression", "intervals": 0.95, "cluster": "doc",
+            "draws": 100,
+        }  # fmt: skip
+        cards = [ee.score(one, **options) for one in (first, second)]
+        of_runs = verdicts(cards[1], cards[0], fail_if=("MAE > baseline surely",))[0]
+        earlier, run, margins = compared_numbers(ee.compare(*cards, draws=100), None)
+        (found,) = judge_gates(
+            parse_gates([], ["MAE > baseline surely"]), run, earlier, compare=lambda m, s: margins
+        )
+        assert found.p == pytest.approx(of_runs.p)
+        assert found.p is not None
+
+    def test_a_budget_is_shared_by_all_conditions(self) -> None:
+        card = self.card(3)
+        gates = parse_gates(
+            ["Recall[label=c07] >= 0.1 surely"],
+            ["Recall[label=*, average=null] < 0.9 surely", "Recall[average=macro] < 0.7 surely"],
+        )
+        found = judge_gates(gates, numbers_of(card), budget=0.1)
+        shared = [one for one in found if one.gate.startswith("fail if") and one.p is not None]
+        assert len(shared) == 41
+        p = np.sort([one.p for one in shared])
+        failed = sum(one.status == "failed" for one in shared)
+        least = next(i for i, one in enumerate(p) if one * (41 - i) > 0.1)
+        assert 0 < failed == least < 40
+        assert "false_alarms" in shared[0].reason
+        (demand,) = [one for one in found if not one.gate.startswith("fail if")]
+        assert (demand.status, "Holm" in demand.reason) == ("passed", False)
 
     @pytest.mark.parametrize("of_difference", [False, True])
     def test_few_clusters_have_students_p(self, of_difference: bool) -> None:

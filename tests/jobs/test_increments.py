@@ -21,8 +21,10 @@ from refusals import refused
 import evalengine as ee
 from evalengine import atomic
 from evalengine.jobs import sources
+from evalengine.run import Messages
 from evalengine.schemas.errors import WriteError
 from evalengine.schemas.option_values import make_options
+from evalengine.schemas.results import Finding
 
 Write = Callable[..., Path]
 PAIRS = (
@@ -386,3 +388,78 @@ def test_partitions_of_keypoints_give_the_numbers_of_one_run(tmp_path: Path) -> 
             card = sources.score_parts(parts, make_options(**named))
             assert_frame_equal(card.metrics, whole.metrics, check_exact=True)
             assert card.options.iou_type == "keypoints"
+
+
+def test_a_note_of_several_nights_is_one_line(path: Path, folder: Path) -> None:
+    """Nights with the same note are named before it, and those with other counts after it."""
+    for day in DAYS:
+        file = folder / "tables" / f"date={day}" / "predictions.parquet"
+        pl.read_parquet(file).sort("datum_id").head(9).write_parquet(file)
+    card = ee.run_job(path).card
+    (note,) = [note for note in card.notes if "without predictions" in note]
+    assert note.startswith(f"{DAYS[0]}: 1 datum without predictions")
+    assert note.endswith(f" Other counts or rows in {', '.join(DAYS[1:])}.")
+    findings = [one for one in card.findings if one.code == "datums_without_predictions"]
+    assert [one.count for one in findings] == [1, 1, 1]
+
+
+def test_notes_about_different_things_are_not_merged(write: Write, folder: Path) -> None:
+    """Nights without values of one column, and of two: each column has its line."""
+    for day, columns in zip(DAYS, (["site", "weather"], ["weather"], []), strict=True):
+        for side in ("predictions", "truths"):
+            file = folder / "tables" / f"date={day}" / f"{side}.parquet"
+            table = pl.read_parquet(file).with_columns(site=pl.lit("north"))
+            gone = pl.col("datum_id") % 100 < 2 + DAYS.index(day)
+            table.with_columns(
+                pl.when(~gone).then(pl.col(column)).alias(column) for column in columns
+            ).write_parquet(file)
+    path = write(*PAIRS[:-1], ('by = ["weather"]', 'by = ["site", "weather"]'))
+    for _ in range(2):  # made, and kept
+        notes = [note for note in ee.run_job(path).card.notes if "without a value" in note]
+        assert [re.sub(r"': \d[\d, ]*", "'", note) for note in notes] == [
+            f"{DAYS[0]}: 2 datums without a value of 'site'.",
+            f"{DAYS[0]}: 2 datums without a value of 'weather'. Other counts or rows in {DAYS[1]}.",
+        ]
+        write_day(folder, "2026-11-22", first=300)
+        for side in ("predictions", "truths"):
+            file = folder / "tables" / "date=2026-11-22" / f"{side}.parquet"
+            pl.read_parquet(file).with_columns(site=pl.lit("north")).write_parquet(file)
+
+
+SIDES = ("predictions: columns not read: 'foo'.", "ground truths: columns not read: 'bar'.")
+
+
+@pytest.mark.parametrize(
+    ("notes", "facts", "merged"),
+    [
+        (SIDES, ({}, {}), False),
+        (SIDES, ({"side": "predictions"}, {"side": "ground_truths"}), False),
+        (("3 rows.", "4 rows."), ({"columns": ["a"]}, {"columns": ["b"]}), False),
+        (("3 rows of 'a 1'.", "4 rows of 'a 2'."), ({}, {}), False),
+        (("a 1 row", "a 2 rows"), ({}, {}), True),
+        (("a 1 row", "a 2 rows"), ({"side": "x", "count": 1}, {"side": "x", "count": 2}), True),
+        (
+            (
+                "1 box is wide: 'k'. It counts.",
+                "2,000 boxes are wide: 'l', 'm' and 1,998 more. They count.",
+            ),
+            ({"rows": [1]}, {"rows": [2, 3]}),
+            True,
+        ),
+    ],
+)
+def test_notes_are_merged_by_what_they_are_about(
+    notes: tuple[str, str], facts: tuple[dict[str, Any], ...], merged: bool
+) -> None:
+    by_part = {
+        day: Messages((note,), (), (Finding("code", "note", note, facts=own),))
+        for day, note, own in zip(DAYS, notes, facts, strict=False)
+    }
+    whole = sources._of_all(by_part)
+    first, second = notes
+    assert whole.notes == (
+        (f"{DAYS[0]}: {first} Other counts or rows in {DAYS[1]}.",)
+        if merged
+        else (f"{DAYS[0]}: {first}", f"{DAYS[1]}: {second}")
+    )
+    assert len(whole.findings) == 2

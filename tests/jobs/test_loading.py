@@ -53,6 +53,12 @@ class TestKeys:
                 "[options]\niou_treshold = 1\n[outputs]",
                 {"code": "unknown_name", "value": "iou_treshold"},
             ),
+            ("by =", 'values = ["a"]\nby =', {"code": "unknown_name", "match": "value_columns="}),
+            (
+                "[outputs]",
+                '[options]\nvalues = ["a"]\n[outputs]',
+                {"code": "unknown_name", "match": "value_columns="},
+            ),
             ("by =", "inputs = 3\nby =", {"code": "file_malformed"}),
             (
                 '"history"',

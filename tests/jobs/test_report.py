@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import pytest
 from jobs.conftest import write_day
 
 import evalengine as ee
+from evalengine.cli import main
 from evalengine.schemas.errors import OptionError
 
 Write = Callable[..., Path]
@@ -63,3 +65,16 @@ def test_a_saved_run_shows_its_jobs_gates(write: Write, folder: Path, tmp_path: 
 def test_unknown_keys_are_refused(write: Write) -> None:
     with pytest.raises(OptionError, match="titel"):
         ee.run_job(write(("[outputs]", '[report]\ntitel = "x"\n[outputs]')))
+
+
+def test_runs_that_cannot_be_read_are_named_in_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    card = ee.score(pl.DataFrame({"actual": ["a", "b"], "predicted": ["a", "a"]}))
+    for night in (1, 2):
+        card.save(tmp_path / "runs" / f"2026-11-0{night}")
+    (tmp_path / "runs" / "2026-11-02" / "metrics.parquet").write_bytes(b"PAR1")
+    assert main(["report", str(tmp_path / "runs"), "-o", str(tmp_path / "a.html")]) == 0
+    said = capsys.readouterr().err
+    assert said.startswith("warning: ")
+    assert "metrics.parquet" in said

@@ -10,7 +10,10 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from partitions.cases import in_buckets
+from polars.testing import assert_frame_equal
 from refusals import refused
+from sizes import tune
 
 import evalengine as ee
 from evalengine.statistics import human
@@ -55,8 +58,12 @@ def codes(card: Any) -> list[str]:
     return [one.code for one in card.findings]
 
 
-def slow(f: Any, y: Any, place: Any, cluster: Any) -> tuple[float, float]:
-    """PPI++ by its definition: estimate, and half of its interval."""
+def slow(f: Any, y: Any, place: Any, cluster: Any, kish: bool) -> tuple[float, float]:
+    """PPI++ by its definition: estimate, and half of its interval.
+
+    Args:
+        kish: few influences may decide the degrees of freedom.
+    """
     n, rows = len(place), len(f)
     rest = [i for i in range(rows) if i not in set(place)]
     others = len(rest)
@@ -77,6 +84,11 @@ def slow(f: Any, y: Any, place: Any, cluster: Any) -> tuple[float, float]:
     many = len(sums)
     variance = sum(one**2 for one in sums.values()) * many / (many - 1)
     labelled = len({cluster[i] for i in place})
+    single = [power * (f[i] - mean) / others for i in rest]
+    single += [(gap - sum(gaps) / n) / n for gap in gaps]
+    if kish and any(single):
+        squares = [one**2 for one in single]
+        labelled = min(labelled, int(sum(squares) ** 2 / sum(one**2 for one in squares)))
     half = t_quantile(0.975, labelled - 1) * math.sqrt(variance)
     return mean_y + power * (mean - mean_own), half
 
@@ -94,7 +106,7 @@ def test_corrected_means_are_those_of_the_definition(seed, binary, clustered):
     cluster = rng.integers(0, 20, rows) if clustered else np.arange(rows)
     data = Labelled(f, place, y[place], cluster=cluster if clustered else None, binary=binary)
     found = human.corrected(data, (-math.inf, math.inf))
-    value, half = slow(f.tolist(), y[place].tolist(), place.tolist(), cluster.tolist())
+    value, half = slow(f.tolist(), y[place].tolist(), place.tolist(), cluster.tolist(), binary)
     assert found.value == pytest.approx(value, abs=1e-12)
     if human.too_few(data):
         assert math.isnan(found.lower)
@@ -239,6 +251,21 @@ def test_the_order_of_rows_and_buckets_change_nothing(tmp_path):
     for other in (mixed, parts):
         assert other.metrics.equals(card.metrics)
         assert other.to_label.sort("datum_id").equals(card.to_label.sort("datum_id"))
+
+
+@pytest.mark.parametrize("how", [{"by": ["talk"]}, {"cluster": "talk"}])
+def test_slices_and_clusters_of_tallies_on_disk(tmp_path, monkeypatch, how):
+    """A few talks are missing, so that codes of groups include none."""
+    in_buckets(monkeypatch)
+    tune(kept_bytes=1)
+    talk = pl.when(pl.col("datum_id") % 7 > 0).then(pl.col("talk").cast(pl.String))
+    rows = TABLE.with_columns(talk=talk)
+    rows.write_parquet(tmp_path / "verdicts.parquet")
+    whole = ee.score(rows, human=HUMAN, **how)
+    parts = ee.score(str(tmp_path / "verdicts.parquet"), human=HUMAN, memory_limit="1GB", **how)
+    assert (parts.run["buckets"], parts.tallied) == (3, None)
+    order = ["metric", "statistic", "slice_value"]
+    assert_frame_equal(parts.metrics.sort(order), whole.metrics.sort(order))
 
 
 def test_few_labels_have_no_corrected_interval():

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from loading import load_frames
 from polars.testing import assert_frame_equal
 
 from evalengine import metrics
+from evalengine.evaluation import planner
+from evalengine.evaluation.summary import summarise
 from evalengine.executors import Threads
-from evalengine.ingest.frames import Frames, load_frames
-from evalengine.plan import planner
-from evalengine.plan.summary import summarise
+from evalengine.ingest.frames import Frames
 from evalengine.schemas.contract import ROW
 from evalengine.schemas.option_values import make_options
 
@@ -461,6 +462,34 @@ def preferences(seed: int) -> Case:
             rows.append((datum, str(one), str(other), won))
     names = {"datum_id": ids.dtype, **dict.fromkeys(("model_a", "model_b", "winner"), pl.String)}
     return Case((pl.DataFrame(rows, schema=names, orient="row"),), {})
+
+
+def agents(seed: int) -> Case:
+    """Trajectories of few tools, in two tables of calls or in lists."""
+    rng = np.random.default_rng(seed)
+    ids = ids_of(rng, 9)
+    options = {"argument_rules": {"x": "0.5"}, "tools": ["a"]}
+    sides = []
+    for _ in range(2):
+        rows = [
+            (datum, step, str(rng.choice(["a", "b"])), f'{{"x": {rng.integers(0, 4) / 2}}}')
+            for datum in ids
+            for step in range(rng.integers(0, 4))
+        ]
+        names = {"datum_id": ids.dtype, "step": pl.Int64, "tool": pl.String, "arguments": pl.String}
+        sides.append(pl.DataFrame(rows, schema=names, orient="row"))
+    if rng.random() < 0.5:
+        return Case(
+            tuple(side.sample(fraction=1, shuffle=True, seed=seed) for side in sides), options
+        )
+    call = pl.struct(name="tool", arguments="arguments").struct.json_encode()
+    lists = [
+        ids.to_frame("datum_id").join(
+            side.group_by("datum_id").agg(call.alias(name)), on="datum_id", how="left"
+        ).select("datum_id", pl.col(name).fill_null([]))
+        for name, side in zip(("predicted_trajectory", "reference_trajectory"), sides, strict=True)
+    ]  # fmt: skip
+    return Case((lists[0].join(lists[1], on="datum_id"),), options)
 
 
 def segmentation(seed: int) -> Case:

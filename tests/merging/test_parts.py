@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from merging import label_sets, oriented_parts, parts, regression_parts, track_parts
+from merging import label_sets, oriented_parts, parts, regression_parts, span_parts, track_parts
 
 CASES: dict[str, tuple[str, Callable[[int], parts.Case]]] = {
     "detection": ("detection", parts.detection),
@@ -27,6 +27,9 @@ CASES: dict[str, tuple[str, Callable[[int], parts.Case]]] = {
     "regression": ("regression", regression_parts.regression),
     "values": ("values", parts.values),
     "preferences": ("preferences", parts.preferences),
+    "entities": ("spans", span_parts.entities),
+    "segments": ("spans", span_parts.segments),
+    "agents": ("agents", parts.agents),
 }
 """Name -> task and what draws its tables."""
 

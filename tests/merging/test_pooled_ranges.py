@@ -15,9 +15,9 @@ from unsliced_cases import plain
 
 import evalengine as ee
 from evalengine.schemas.tuning import tuned
-from evalengine.tally import stored
-from evalengine.tally.ranked import Ranked, RankedRun, Span, Variants, of_labels, without_rows
-from evalengine.tally.ranked_points import CountedRows, CountedScan, Points, point_blocks
+from evalengine.tallies import stored
+from evalengine.tallies.ranked import Ranked, RankedRun, Span, Variants, of_labels, without_rows
+from evalengine.tallies.ranked_points import CountedRows, CountedScan, Points, point_blocks
 
 Array = np.ndarray[Any, Any]
 IOU = 0.5

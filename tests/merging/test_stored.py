@@ -20,7 +20,7 @@ from refusals import refused
 
 import evalengine as ee
 from evalengine import atomic
-from evalengine.tally import stored
+from evalengine.tallies import stored
 
 
 @every_case
@@ -149,8 +149,8 @@ def test_numbers_are_stored_without_pandas(tmp_path: Path) -> None:
     code = f"""
 import sys
 import numpy as np
-from evalengine.tally import stored
-from evalengine.tally.ranked import ConfusedPairs
+from evalengine.tallies import stored
+from evalengine.tallies.ranked import ConfusedPairs
 numbers = np.arange(5, dtype=np.int32)
 for some in (numbers, numbers[:0], numbers[::2]):
     kept = ConfusedPairs(some, some, some > 1, some / 2, some.astype(np.uint64))

@@ -24,6 +24,7 @@ from evalengine.jobs.gates import parse_gates
 from evalengine.jobs.sources import Part, score_parts
 from evalengine.jobs.verdicts import compare_with, judge_gates, means_differ_in_datums, numbers_of
 from evalengine.metrics import own as own_metrics
+from evalengine.report.summary import headed, sections
 from evalengine.schemas.option_values import make_options
 
 MODULE = "own.own_functions"
@@ -71,6 +72,7 @@ def test_numbers_intervals_and_slices_are_those_of_the_same_built_in_metric() ->
     assert_frame_equal(ours, theirs)
     assert card.value("agreement") == card.value("Accuracy")
     assert card.directions == {"Accuracy": "higher", "agreement": "higher"}
+    assert not any(headed(one, sections(card)) for one in sections(card))  # one label key only
     assert set(card.per_datum["metric"]) >= {"agreement"}
     alike = labels().with_columns(
         group=(pl.col("actual") == pl.col("predicted")) * 20 + pl.col("group") // 2
@@ -146,12 +148,99 @@ def test_buckets_of_other_tasks(name: str, tmp_path: Path, monkeypatch: pytest.M
     assert_frame_equal(*both, check_exact=True)
 
 
-def test_kept_partitions_refuse_own_metrics(tmp_path: Path) -> None:
-    labels().write_parquet(tmp_path / "day.parquet")
-    part = Part("day", str(tmp_path / "day.parquet"), None, None, "key", tmp_path / "tally")
-    for names in ([agreement], ["F1", f"{MODULE}:agreement"]):
-        with refused("option_value", option="metrics"):
-            score_parts([part], make_options(task="classification", metrics=names))
+def day_parts(folder: Path, table: pl.DataFrame) -> list[Part]:
+    parts = []
+    for at in range(3):
+        path = folder / f"{at}.parquet"
+        table[at * 100 : (at + 1) * 100].write_parquet(path)
+        parts.append(Part(f"day {at}", str(path), None, None, "key", folder / f"{at}.tally"))
+    return parts
+
+
+@pytest.mark.parametrize("names", [["error_rate"], ["F1", "agreement", "error_rate"]])
+def test_own_metrics_of_kept_partitions_are_those_of_the_whole(
+    names: list[str], tmp_path: Path
+) -> None:
+    """The last run reads kept tallies only."""
+    given = [name if name == "F1" else f"{MODULE}:{name}" for name in names]
+    options = make_options(
+        task="classification", metrics=given, by="source", intervals=95, cluster="group"
+    )
+    table = labels().with_columns(weight=pl.Series([1.0, 2.0, 0.5] * 100))
+    parts = day_parts(tmp_path, table)
+    whole = ee.score(table, options=options)
+    for reused, some in ((0, parts[:2]), (2, parts), (3, parts)):
+        card = score_parts(some, options)
+        assert card.run["parts"] == {"all": len(some), "reused": reused}
+    assert_frame_equal(card.metrics, whole.metrics, check_exact=True)
+    assert card.directions == whole.directions
+    assert card.options.metrics == tuple(given)
+    card.save(tmp_path / "run")
+    assert_frame_equal(ee.load(tmp_path / "run").metrics, whole.metrics)
+
+
+def test_kept_partitions_refuse_functions_without_a_file(tmp_path: Path) -> None:
+    @ee.metric
+    def here(rows: pl.DataFrame) -> pl.DataFrame:
+        return agreement(rows)
+
+    with refused("option_value", option="metrics", value="here"):
+        score_parts(
+            day_parts(tmp_path, labels()), make_options(task="classification", metrics=[here])
+        )
+
+
+@pytest.mark.parametrize("partition", ["", 'partition = "day"\n'])
+def test_a_job_notices_that_a_function_changed(partition: str, tmp_path: Path) -> None:
+    day_parts(tmp_path, labels())
+    (tmp_path / "decorator_of_job.py").write_text("""
+from functools import wraps
+
+
+def logged(function):
+    @wraps(function)
+    def inner(rows):
+        return function(rows)
+
+    return inner
+""")
+    body = """
+import evalengine as ee
+import polars as pl
+from decorator_of_job import logged
+
+
+@ee.metric(range=(0, 2))
+@logged
+def wide(rows):
+    return rows.select("datum_id", value=(pl.col("actual") == pl.col("predicted")) * 1.0)
+"""
+    day = "{day}" if partition else "*"
+    (tmp_path / "job.toml").write_text(f"""
+name = "own"
+task = "classification"
+metrics = ["wide_of_job:wide"]
+baseline = "last"
+gates = ["wide >= baseline - 2"]
+[inputs]
+predictions = "{day}.parquet"
+{partition}[outputs]
+folder = "runs/{{run_id}}"
+""")
+    values: list[set[float]] = []
+    # Python compares the times of compiled files in whole seconds.
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    for factor in ("1.0", "2.0", "2.0"):
+        (tmp_path / "wide_of_job.py").write_text(body.replace("1.0", factor))
+        command = [sys.executable, "-m", "evalengine", "run", "job.toml"]
+        subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
+        runs = [path for path in (tmp_path / "runs").iterdir() if path.is_dir()]
+        values.append({ee.load(run).value("wide") for run in runs})
+        cards = [ee.load(run) for run in runs]
+        warned = [any(one.code == "own_metric_changed" for one in card.findings) for card in cards]
+        assert sum(warned) == len(runs) - 1
+    accuracy = ee.score(labels(), metrics=["Accuracy"]).value("Accuracy")
+    assert values == [{accuracy}, {accuracy, 2 * accuracy}, {accuracy, 2 * accuracy}]
 
 
 @pytest.mark.parametrize("find", [ee.find_slices, ee.find_errors])
@@ -167,16 +256,18 @@ def test_findings_by_loss_refuse_own_metrics(find: Any) -> None:
             run()
 
 
-def test_the_mean_of_booleans_is_a_proportion_and_that_of_0_and_1_a_mean() -> None:
+def test_the_mean_of_0_and_1_is_a_proportion() -> None:
     @ee.metric(range=(0, 1))
     def number(rows: pl.DataFrame) -> pl.DataFrame:
         return agreement(rows).with_columns(pl.col("value").cast(pl.Float64))
 
     card = ee.score(labels(), metrics=["Accuracy", agreement, number], intervals=95, draws=200)
     ends = {row[0]: row[1:] for row in card.metrics.select("metric", "lower", "upper").iter_rows()}
-    assert ends["agreement"] == ends["Accuracy"] != ends["number"]
+    assert ends["agreement"] == ends["Accuracy"] == ends["number"]
     trials = dict(card.metrics.select("metric", "trials").iter_rows())
-    assert (trials["agreement"], trials["number"]) == (300, None)
+    assert (trials["agreement"], trials["number"]) == (300, 300)
+    alone = ee.score(labels(), metrics=[agreement])
+    assert "values_of_0_and_1" not in [one.code for one in alone.findings]
 
 
 def test_a_function_that_workers_cannot_import_is_refused(tmp_path: Path) -> None:
@@ -423,3 +514,60 @@ def test_the_command_finds_a_module_next_to_it(tmp_path: Path, monkeypatch: Any)
     how = ["score", "t.parquet", "--metric", "F1,metric_here:half"]
     assert main([*how, "--fail-under", "half <= 0.5"]) == 0
     assert main([*how, "--fail-under", "half <= 0.4"]) == 1
+
+
+def above(least: int) -> Any:
+    @ee.metric
+    def hit(rows: pl.DataFrame) -> pl.DataFrame:
+        return rows.select("datum_id", value=pl.col("datum_id") > least)
+
+    return hit
+
+
+def test_a_comparison_warns_that_a_function_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    labels().write_parquet("t.parquet")
+    file = tmp_path / "changed_of_own.py"
+    for name in ("a", "b", "c"):
+        own = Path(own_functions.__file__).read_text()
+        file.write_text(own if name != "c" else f"{own}# changed")
+        score = ["score", "t.parquet", "--metric", "changed_of_own:agreement", "--out", name]
+        gates = ["--baseline", "a", "--fail-under", "agreement >= baseline - 0.1"]
+        assert main([*score, *(gates if name != "a" else [])]) == 0
+        assert ("warning: 'agreement': the file" in capsys.readouterr().out) == (name == "c")
+        codes = {one.code for one in ee.load(name).findings}
+        assert ("own_metric_changed" in codes) == (name == "c")
+    assert not ee.compare("a", "b").warnings
+    (warning,) = ee.compare("b", "c").warnings[:1]
+    assert warning.startswith("'agreement': the file")
+
+
+def test_two_functions_of_one_name_are_refused() -> None:
+    first, second = above(0), above(200)
+    with refused("reserved_name", value="hit"):
+        ee.score(labels(), metrics=[first, second])
+    assert ee.score(labels(), metrics=[first, first]).value("hit") == 299 / 300
+
+
+@pytest.mark.parametrize("kind", ["closures", "lambdas"])
+def test_tallies_of_two_functions_of_one_name_are_not_merged(kind: str) -> None:
+    def lambdas(value: bool) -> Any:
+        made = [lambda rows: rows.select("datum_id", value=pl.lit(True)), lambda rows: rows]
+        return ee.metric(made[value])
+
+    make = {"closures": above, "lambdas": lambdas}[kind]
+    table = labels()
+    parts = table.filter(pl.col("datum_id") < 150), table.filter(pl.col("datum_id") >= 150)
+    first = ee.plan(table, metrics=[make(0)])
+    tallied = first.tally(parts[0])
+    ee.merge([tallied, ee.tally(parts[1], metrics=[make(0)])])  # the same code and values
+    second = ee.plan(table, metrics=[make(1)])
+    assert second.fingerprint != first.fingerprint
+    with refused("other_plan"):
+        first.tally(parts[1])  # this process has only the second function by this reference
+    if kind == "closures":
+        with refused("other_plan", match="other own metrics"):
+            ee.merge([tallied, second.tally(parts[1])])

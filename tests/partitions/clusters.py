@@ -16,13 +16,16 @@ def free_port() -> int:
         return int(one.getsockname()[1])
 
 
-def _started(*command: str, before: str = "") -> subprocess.Popen[bytes]:
+def started(
+    *command: str, before: str = "", python: str = sys.executable, first: str = ""
+) -> subprocess.Popen[bytes]:
+    """Start a command of Dask, perhaps in another interpreter with a folder before all others."""
     code = before + "from distributed.cli import dask_{0}; dask_{0}.main()".format(command[0])
     return subprocess.Popen(
-        [sys.executable, "-c", code, *command[1:]],
+        [python, "-c", code, *command[1:]],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [first, *sys.path]))},
     )
 
 
@@ -42,9 +45,9 @@ def cluster(
     """
     address = f"tcp://127.0.0.1:{free_port()}"
     port = address.rpartition(":")[2]
-    scheduler = _started("scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard")
+    scheduler = started("scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard")
     workers = [
-        _started("worker", address, "--nthreads", str(threads), "--no-nanny", "--host",
+        started("worker", address, "--nthreads", str(threads), "--no-nanny", "--host",
                  "127.0.0.1", "--no-dashboard", before=before)
         for _ in range(n)
     ]  # fmt: skip

@@ -6,10 +6,12 @@ import asyncio
 import errno
 import os
 import signal
+import socket
 import threading
 from collections.abc import Iterator
 from http.client import HTTPConnection
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import dask
@@ -33,7 +35,7 @@ from refusals import refused
 import evalengine as ee
 from evalengine.executors import processes as dask_pool
 from evalengine.executors.processes import pool_of
-from evalengine.outofcore import stages
+from evalengine.outofcore import shuffle, stages
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +74,102 @@ def test_a_killed_dask_worker_costs_time_alone(
         assert workers[0].wait(10) == -signal.SIGKILL
 
 
+@pytest.mark.slow
+def test_workers_read_the_tables(
+    two_workers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By relative paths, too; this process opens them, and reads no range of their rows."""
+    in_buckets(monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    stages_run: list[str] = []
+    real = dask_pool.OnDask.run
+
+    def run(self: Any, function: Any, calls: Any) -> Any:
+        stages_run.append(function.__name__)
+        return real(self, function, calls)
+
+    monkeypatch.setattr(dask_pool.OnDask, "run", run)
+    task, draw = CASES["detection"]
+    card = same_as_in_memory(draw(6), task, Path(), executor="dask", address=two_workers)
+    assert "client_reads" not in [one.code for one in card.findings]
+    assert stages_run[0] == shuffle.shuffle_range.__name__
+
+
+def test_a_worker_that_dies_while_it_is_asked_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers: dict[str, Any] = {"tcp://1": OSError("closed"), "tcp://2": ""}
+    pool = object.__new__(dask_pool.OnDask)
+    pool._address = "tcp://0"
+    pool._client = SimpleNamespace(run=lambda *_, **__: answers)
+    monkeypatch.setattr(pool, "_check_packages", lambda: None)
+    monkeypatch.setattr(pool, "_results", lambda *_: None)
+    assert pool.refusal(print, ()) == ""
+    answers["tcp://2"] = RuntimeError("cannot schedule new futures after shutdown")
+    assert pool.refusal(print, ()) == ""
+    answers["tcp://2"] = "no such file"
+    assert pool.refusal(print, ()) == "tcp://2: no such file"
+    answers["tcp://3"] = ee.ExecutorError("other versions")
+    answers["tcp://2"] = ""
+    with pytest.raises(ee.ExecutorError):
+        pool.refusal(print, ())
+    for gone in (Exception("RuntimeError('after shutdown')"), distributed.KilledWorker("it", 1, 3)):
+        answers["tcp://3"] = gone
+        assert pool.refusal(print, ()) == ""
+    for lacking in (ImportError("no module"), Exception("AttributeError('no error_of')")):
+        answers["tcp://3"] = lacking
+        with refused("versions_differ", ee.ExecutorError, package="evalengine"):
+            pool.refusal(print, ())
+
+
+@pytest.mark.slow
+def test_a_worker_that_lacks_a_function_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_buckets(monkeypatch)
+    before = "from evalengine.executors import pools; del pools.error_of; "
+    with (
+        cluster(1, before=before) as (address, _),
+        refused("versions_differ", ee.ExecutorError, package="evalengine"),
+    ):
+        _score(tmp_path, executor="dask", address=address)
+
+
+_OTHER_FILES = """import os; real = os.path.getsize
+os.path.getsize = lambda file: real(file) + str(file).endswith("0-00.parquet")
+"""
+
+
+@pytest.mark.slow
+def test_tables_that_workers_cannot_read_are_dealt_out_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker sees another file of that name; the run names it, and every number stays."""
+    in_buckets(monkeypatch)
+    predictions, truths = boxes()
+    sides = written(Case((predictions, truths), {}), tmp_path)
+    whole = ee.score(*sides, task="detection")
+    given: dict[str, Any] = {"executor": "dask", "scratch": str(tmp_path / "s")}
+    with cluster(1, before=_OTHER_FILES) as (address, _):
+        card = ee.score(*sides, task="detection", address=address, **given)
+        quiet = ee.score(*sides, task="detection", address=address, client_reads=True, **given)
+    told = [one for one in card.findings if one.code == "client_reads"]
+    assert [one.facts["side"] for one in told] == ["predictions"]
+    assert card.metrics.equals(whole.metrics)
+    assert quiet.metrics.equals(whole.metrics)
+    assert "client_reads" not in [one.code for one in quiet.findings]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["detection", "classification", "retrieval"])
+def test_ray_makes_the_same(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Skipped without Ray. A task whose worker is killed is run again by Ray itself."""
+    pytest.importorskip("ray", reason="Ray is not installed")
+    in_buckets(monkeypatch)
+    task, draw = CASES[name]
+    same_as_in_memory(draw(2), task, tmp_path, executor="ray", threads=2)
+
+
 # -- What goes wrong -----------------------------------------------------------------------------
 
 
@@ -101,7 +199,7 @@ def test_a_worker_of_another_version_is_named(
     two_workers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_buckets(monkeypatch)
-    monkeypatch.setitem(stages.VERSIONS, "polars", "0.0.1")
+    monkeypatch.setitem(shuffle.VERSIONS, "polars", "0.0.1")
     with refused("versions_differ", ee.ExecutorError, package="polars"):
         _score(tmp_path, executor="dask", address=two_workers)
     assert os.listdir(tmp_path / "s") == []
@@ -125,13 +223,13 @@ def test_a_scheduler_that_goes_away_ends_the_run(
 ) -> None:
     in_buckets(monkeypatch)
     with cluster(1) as (address, processes):
-        finish = dask_pool.OnDask._finish
+        done = dask_pool.OnDask._done
 
-        def finished(pool: Any, futures: list[Any]) -> None:
+        def lost(pool: Any, futures: Any) -> Any:
             os.kill(processes[-1].pid, signal.SIGKILL)
-            finish(pool, futures)
+            return done(pool, futures)
 
-        monkeypatch.setattr(dask_pool.OnDask, "_finish", finished)
+        monkeypatch.setattr(dask_pool.OnDask, "_done", lost)
         with refused("scheduler_lost", ee.ExecutorError):
             _score(tmp_path, executor="dask", address=address)
     assert os.listdir(tmp_path / "s") == []
@@ -189,6 +287,20 @@ def test_a_bucket_that_kills_every_worker_is_given_up() -> None:
 
 
 @pytest.mark.slow
+def test_any_number_of_workers_may_die_while_buckets_are_finished(tmp_path: Path) -> None:
+    """Every call kills its first worker, which Dask itself gives up at once."""
+    places = [tmp_path / f"{i}" for i in range(3)]
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
+        pool = pool_of("dask", None, 2)
+        try:
+            found = pool.run(die_once, [(f"{one}.mark", str(one)) for one in places])
+        finally:
+            pool.close()
+    assert found == [None] * 3
+    assert all(one.read_text().count("began") >= 2 for one in places)
+
+
+@pytest.mark.slow
 def test_killed_workers_of_a_cluster_made_here_are_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -223,7 +335,7 @@ def test_nobody_at_an_address_is_told(tmp_path: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.slow
 def test_a_worker_that_does_not_see_the_scratch_folder_is_named(tmp_path: Path) -> None:
-    with refused("scratch_unseen", ee.ScratchError, worker=stages.socket.gethostname()):
+    with refused("scratch_unseen", ee.ScratchError, worker=socket.gethostname()):
         stages.tally_bucket(str(tmp_path / "elsewhere"), 0, 1, "")
 
 

@@ -10,13 +10,15 @@ from typing import Any
 import pytest
 from merging.parts import Case
 from merging.test_parts import CASES
-from partitions.cases import boxes, in_buckets, same_as_in_memory, work_in, written
+from partitions.cases import Here, boxes, in_buckets, same_as_in_memory, work_in, written
 from partitions.test_classification import listed
 from refusals import refused
+from sizes import tune
 
 import evalengine as ee
 from evalengine.executors import Threads
 from evalengine.executors.processes import pool_of
+from evalengine.outofcore import shuffle
 
 
 def test_errors_of_processes_are_those_of_the_input(
@@ -46,6 +48,9 @@ def test_finished_stages_are_not_run_again(tmp_path: Path, monkeypatch: pytest.M
 
     class Twice:
         threads, least, apart, reads_tables = 1, 1, True, True
+
+        def refusal(self, function: Any, call: Any) -> str:
+            return ""
 
         def share(self, limit: int) -> int:
             return limit
@@ -86,3 +91,44 @@ def test_calls_that_another_thread_takes_up_last_are_not_lost() -> None:
         assert all(threads.each(calls) == [1, 2, 3] for _ in range(3000))
     finally:
         sys.setswitchinterval(interval)
+
+
+class LateWorker(Here):
+    """Every second range of rows is given to a worker that joined later, with other files."""
+
+    def __init__(self, file: str, other: bytes | None) -> None:
+        super().__init__()
+        self.file, self.other = Path(file), other
+
+    def run(self, function: Any, calls: Any) -> list[BaseException | None]:
+        found = []
+        for number, call in enumerate(calls):
+            own = self.file.read_bytes()
+            if function is shuffle.shuffle_range and number % 2:
+                self.file.unlink()
+                if self.other is not None:
+                    self.file.write_bytes(self.other)
+            found += super().run(function, [call])
+            self.file.write_bytes(own)
+        return found
+
+
+@pytest.mark.parametrize("missing", [True, False])
+def test_ranges_that_a_late_worker_cannot_read_are_read_here(
+    missing: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has no such file, or another one of that name, whose rows must not be counted."""
+    in_buckets(monkeypatch)
+    predictions, truths = boxes()
+    other = tmp_path / "other.parquet"
+    predictions.head(100).write_parquet(other, row_group_size=7)
+    sides = written(Case((predictions, truths), {}), tmp_path)
+    whole = ee.score(*sides, task="detection")
+    pool = LateWorker(sides[0], None if missing else other.read_bytes())
+    work_in(monkeypatch, pool)
+    tune(range_rows=50)
+    card = ee.score(*sides, task="detection", executor="processes", scratch=str(tmp_path / "s"))
+    assert card.metrics.equals(whole.metrics)
+    (note,) = (one for one in card.findings if one.code == "client_reads")
+    assert (note.facts["side"], note.facts["count"]) == ("predictions", 2)
+    assert "because a worker could not" in note.message

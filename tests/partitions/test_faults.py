@@ -72,7 +72,7 @@ def test_too_small_a_disk_is_told_before_anything_is_written(
 ) -> None:
     in_buckets(monkeypatch, memory.Sizes(4, 10**18, 20, 3, 8))
     sides = written(Case(boxes(), {}), tmp_path)
-    with refused("scratch_too_small", ScratchError):
+    with refused("scratch_too_small", ScratchError, needed=10**18):
         ee.score(*sides, task="detection", memory_limit="1GB", scratch=str(tmp_path / "s"))
     assert list((tmp_path / "s").iterdir()) == []
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import gzip
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-from refusals import refused
+from refusals import peak, refused
 
 import evalengine as ee
+from evalengine.ingest.files import Room, refuse_whole, whole_size
+from evalengine.ingest.sources.tables import open_source
 from evalengine.outofcore.memory import bytes_of_limit
 
 
@@ -49,6 +52,30 @@ def test_runs_and_json_that_are_read_as_a_whole(tmp_path: Path, packed: bool) ->
     )
 
 
+def test_a_limit_that_is_named_suffices_for_both_files(tmp_path: Path) -> None:
+    run, qrels = tmp_path / "a.run", tmp_path / "a.qrels"
+    run.write_text("".join(f"q{i} Q0 d{i} 1 0.5 tag\n" for i in range(400_000)))
+    qrels.write_text("".join(f"q{i} 0 d{i} 1\n" for i in range(600_000)))
+    with refused("memory_limit_too_small") as raised:
+        ee.score(run, qrels, memory_limit="400MiB")
+    assert limit_named(raised.value) > 5 * qrels.stat().st_size + bytes_of_limit("400MiB")
+    with refused("memory_limit_too_small", least=raised.value.facts["least"]):
+        ee.score([run], str(tmp_path / "*.qrels"), memory_limit="400MiB")
+    assert ee.score(run, qrels, memory_limit=raised.value.facts["least"]).value("nDCG@10") == 1.0
+
+
+def test_rows_of_another_file_stay_in_memory(tmp_path: Path) -> None:
+    """What is foreseen for them is at least what they take."""
+    run = tmp_path / "a.run"
+    run.write_text("".join(f"q{i} Q0 doc{i} 1 0.5 tag\n" for i in range(20_000)))
+    rows = open_source(run).frame.collect().estimated_size()
+    kept = rows / whole_size([str(run)], "trec")
+    size = 10 << 30
+    with refused("memory_limit_too_small") as raised:
+        refuse_whole(Room(lambda: 0, base=0), {"one": size, "other": size})
+    assert kept * size < limit_named(raised.value) - size < size  # type: ignore[arg-type]
+
+
 def test_coco_results_that_are_read_as_a_whole(tmp_path: Path) -> None:
     row = json.dumps({"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5})
     (tmp_path / "dets.json").write_text(f"[{','.join([row] * 200_000)}]")
@@ -83,3 +110,49 @@ def test_explain_tells_of_memory_what_a_run_would(tmp_path: Path) -> None:
     held = ee.explain(path, memory_limit="8GB")
     assert "memory    all rows" in held
     assert "\nmemory " not in ee.explain(path)
+
+
+def _one_datum(folder: Path) -> list[str]:
+    n = 600_000
+    x, y = np.random.default_rng(0).random((2, n)) * 1000
+    corners = {"xmin": x, "ymin": y, "xmax": x + 5, "ymax": y + 5}
+    boxes = pl.DataFrame({"datum_id": np.zeros(n, int), "label_value": "a", **corners})
+    boxes.with_columns(score=pl.lit(0.5)).write_parquet(folder / "p.parquet")
+    boxes.head(100).write_parquet(folder / "t.parquet")
+    return ["p.parquet", "t.parquet"]
+
+
+def _many_labels(folder: Path) -> list[str]:
+    x = np.arange(60_000) % 1000.0
+    boxes = pl.DataFrame(
+        {"datum_id": np.arange(60_000) // 5, "label_value": np.arange(60_000) % 20_000, "xmin": x,
+         "ymin": x, "xmax": x + 5, "ymax": x + 5}
+    )  # fmt: skip
+    boxes.with_columns(score=pl.lit(0.5)).write_parquet(folder / "p.parquet")
+    boxes.write_parquet(folder / "t.parquet")
+    return ["p.parquet", "t.parquet"]
+
+
+def _json(folder: Path) -> list[str]:
+    row = json.dumps({"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5})
+    (folder / "dets.json").write_text(f"[{','.join([row] * 1_000_000)}]")
+    pl.DataFrame(
+        {"image_id": [1], "category_id": [1], "xmin": [0], "ymin": [0], "xmax": [9], "ymax": [9]}
+    ).write_parquet(folder / "t.parquet")
+    return ["dets.json", "t.parquet"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [_one_datum, _many_labels, _json])
+def test_a_limit_that_a_refusal_names_is_enough(
+    tmp_path: Path, make: Callable[[Path], list[str]]
+) -> None:
+    """The refused run stays far below its limit, and the run within the named one below that."""
+    sides = [tmp_path / name for name in make(tmp_path)]
+    status, megabytes, said = peak("score", *sides, "--memory-limit", "448MiB")
+    assert status == 2
+    assert megabytes < 448
+    (named,) = set(re.findall(r"--memory-limit (\d+)MiB", said)) - {"448"}
+    status, megabytes, said = peak("score", *sides, "--memory-limit", f"{named}MiB")
+    assert status == 0, said
+    assert megabytes <= int(named)

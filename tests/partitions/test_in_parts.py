@@ -17,7 +17,7 @@ from sizes import tune
 import evalengine as ee
 from evalengine import metrics
 from evalengine.outofcore import driver
-from evalengine.tally import scored_view
+from evalengine.tallies import scored_view
 from evalengine.tasks.classification.dialects import ONE_LABEL_ONLY
 
 Array = np.ndarray[Any, Any]
@@ -36,7 +36,9 @@ def seed() -> int:
 
 
 def test_seeds_differ_and_can_be_had_again() -> None:
-    assert len({cases.next_seed({}) for _ in range(5)}) > 1
+    assert len({cases.next_seed({cases.SEED: "new"}) for _ in range(5)}) > 1
+    names = [f"tests/a.py::test[{i}] (call)" for i in range(5)]
+    assert len({cases.next_seed({"PYTEST_CURRENT_TEST": name}) for name in names * 2}) == 5
     assert cases.next_seed({cases.SEED: "17"}) == 17
 
 

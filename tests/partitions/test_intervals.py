@@ -152,3 +152,50 @@ def test_classes_in_buckets(
     case = Case((table,), {**options, "metrics": [*ADDED_UP, *areas]}, "datum_id")
     card = same_as_in_memory(case, "classification", tmp_path)
     assert card.metrics.filter(pl.col("value").is_not_null())["lower"].null_count() == 0
+
+
+def _unnamed_rows() -> dict[str, tuple[pl.DataFrame, dict[str, Any]]]:
+    """Single tables of several tasks, without ids of datums."""
+    rng = np.random.default_rng(11)
+    n = 90
+    words = rng.choice(["a b c", "a b", "b c d"], (2, n))
+    calls = [
+        [{"name": name, "arguments": {"q": 1}}] for name in rng.choice(["f", "g"], (2, n)).ravel()
+    ]
+    pairs = rng.choice(["x", "y"], (2, n))
+    return {
+        "regression": (
+            pl.DataFrame({"target": rng.normal(size=n), "prediction": rng.normal(size=n)}),
+            {"metrics": ["MAE", "R2"]},
+        ),
+        "classification": (
+            pl.DataFrame({"actual": pairs[0], "predicted": pairs[1]}),
+            {"metrics": ["MCC"]},
+        ),
+        "text": (
+            pl.DataFrame({"prediction": words[0], "reference": words[1]}),
+            {"metrics": ["ROUGE1"]},
+        ),
+        "agents": (
+            pl.DataFrame({"predicted": calls[:n], "expected": calls[n:]}),
+            {"metrics": ["TrajectoryF1"]},
+        ),
+        "values": (pl.DataFrame({"latency": rng.normal(size=n)}), {"value_columns": ["latency"]}),
+    }
+
+
+@pytest.mark.parametrize("task", list(_unnamed_rows()))
+def test_rows_without_ids_are_resampled_by_their_number_in_the_whole_input(
+    task: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Numbers within a bucket would make rows of equal number in several buckets one datum."""
+    rows, options = _unnamed_rows()[task]
+    file = tmp_path / "t.parquet"
+    rows.write_parquet(file, row_group_size=20)
+    options = {**options, "task": task, "intervals": 0.9, "draws": 60}
+    whole = ee.score(file, **options)
+    in_buckets(monkeypatch)
+    card = ee.score(file, memory_limit="1GB", **options)
+    assert card.run["buckets"] > 1
+    assert whole.metrics["lower"].null_count() < whole.metrics.height
+    assert_frame_equal(card.metrics, whole.metrics, rel_tol=1e-12)

@@ -40,7 +40,7 @@ def test_a_killed_process_costs_the_call_it_had(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_call_that_kills_every_process_is_given_up() -> None:
-    with refused("workers_died", ee.ExecutorError, count=4, status=-9):
+    with refused("workers_died", ee.ExecutorError, count=8, status=-9):
         Processes(2).run(die, [("it",)])
 
 

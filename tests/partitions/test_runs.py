@@ -231,6 +231,29 @@ def test_more_rows_make_more_buckets(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert found[0].group_rows == found[1].group_rows
 
 
+def test_tables_that_fit_are_not_shuffled() -> None:
+    """Without slices, intervals and nested columns, a run takes all memory above the process's."""
+    from evalengine.ingest.opening import Tables, open_inputs
+    from evalengine.ingest.preparing import prepare
+    from evalengine.outofcore.shuffle import first_rows
+    from evalengine.schemas.options import Options
+
+    ready = prepare(open_inputs(Tables(*boxes())), "detection", Options())
+    heads = first_rows(ready)
+    row = sum(head.estimated_size() / head.height + 8 for head in heads.values())
+    rows = int(220e6 / row)
+
+    def buckets(plain: bool, **more: pl.Expr) -> int:
+        shown = {role: head.with_columns(**more) for role, head in heads.items()}
+        heights = dict.fromkeys(heads, rows)
+        sizes = memory.bucket_count(ready, shown, heights, 2 * 10**9, task="detection", plain=plain)
+        return sizes.n
+
+    assert buckets(True) == 1
+    assert buckets(False) == 2
+    assert buckets(True, points=pl.lit([0])) == 2
+
+
 @pytest.mark.parametrize("given", ["1kb", "100MB", 1])
 def test_a_limit_that_nothing_works_in_is_refused(given: str | int, tmp_path: Path) -> None:
     """With the smallest that does, which is taken."""

@@ -14,8 +14,8 @@ from merging.parts import Case
 from partitions.cases import FEW, boxes, in_buckets, same_as_in_memory
 
 from evalengine.outofcore import label_groups
-from evalengine.tally.merging import merge_ranked
-from evalengine.tally.ranked import Ranked, Variants, of_labels, with_datums
+from evalengine.tallies.merging import merge_ranked
+from evalengine.tallies.ranked import Ranked, Variants, of_labels, with_datums
 
 Array = np.ndarray[Any, Any]
 VARIANTS = Variants((0.5,), ((None, 0.0, 0.0),))

@@ -177,7 +177,7 @@ def test_a_unit_that_was_broken_off_is_dealt_out_anew(
         with pytest.raises(KeyboardInterrupt):
             shuffle_stage.shuffle_rows(tmp_path, unit, table)
     assert not shuffle_stage.range_folder(tmp_path, "predictions", 0).exists()
-    shuffle_stage.shuffle_range(str(tmp_path), unit, pickle.dumps(table))
+    shuffle_stage.shuffle_rows(str(tmp_path), unit, table)
     rows = dealt(tmp_path, 0)
     assert rows[ROW].to_list() == list(range(100, 120))
     assert rows["datum_id"].to_list() == [row // 3 for row in range(40, 60)]

@@ -45,10 +45,13 @@ def test_wide_tables(tmp_path: Path, ids: bool) -> None:
     same_as_in_memory(Case((wide,), options), "values", tmp_path)
 
 
-@pytest.mark.parametrize("dtype", [pl.Boolean, pl.Int64])
-def test_proportions(tmp_path: Path, dtype: type[pl.DataType]) -> None:
-    """Booleans are proportions in buckets too, and numbers 0 and 1 are not."""
-    table = pl.DataFrame({"datum_id": range(40), "a": [i % 3 == 0 for i in range(40)]})
-    case = Case((table.cast({"a": dtype}),), {"value_columns": ["a"], "intervals": 0.95})
+@pytest.mark.parametrize("largest", [True, 1, 2])
+def test_proportions(tmp_path: Path, largest: int) -> None:
+    """A single other value in one bucket makes the mean of all an ordinary one."""
+    values = [largest, *[type(largest)(0)] * 39]
+    table = pl.DataFrame({"datum_id": range(40), "a": values})
+    case = Case((table,), {"value_columns": ["a"], "intervals": 0.95})
     card = same_as_in_memory(case, "values", tmp_path)
-    assert card.metrics["trials"].to_list() == [40 if dtype == pl.Boolean else None]
+    assert card.metrics["trials"].to_list() == [None if largest == 2 else 40]
+    told = [one.code for one in card.findings].count("values_of_0_and_1")
+    assert told == (largest is not True and largest < 2)

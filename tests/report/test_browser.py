@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from jobs.nights import base, write_night
 from report import chromium
-from report.chromium import Chromium
+from report.chromium import Chromium, Page
 from report.test_page import ODD, TABLES, tables, worse
 
 import evalengine as ee
@@ -49,19 +50,24 @@ def page_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return made
 
 
+def suits_everyone(page: Page) -> None:
+    """It asks for nothing, and reads well in both themes, on telephones and wide screens."""
+    assert page.requests == []
+    assert page.errors == []
+    for theme in ("light", "dark"):
+        page.theme(theme)
+        for width in (400, 1000, 1600):
+            page.resize(width)
+            assert page.evaluate(CHECKS) == [], (theme, width)
+
+
 @pytest.mark.parametrize("task", TABLES)
 def test_a_page_asks_for_nothing_and_suits_everyone(
     browser: Chromium, task: str, page_of: Callable[[str], Path]
 ) -> None:
     path = page_of(task)
     with browser.opened(path) as page:
-        assert page.requests == []
-        assert page.errors == []
-        for theme in ("light", "dark"):
-            page.theme(theme)
-            for width in (400, 1000, 1600):
-                page.resize(width)
-                assert page.evaluate(CHECKS) == [], (theme, width)
+        suits_everyone(page)
         printed = page.pdf()
     # On paper it stays short: long tables and what is folded are cut there, and say so.
     assert 1 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 16
@@ -193,12 +199,12 @@ def test_a_blank_printed_page_is_seen(browser: Chromium, tmp_path: Path) -> None
 def test_the_slider_moves_the_counts(browser: Chromium, tmp_path: Path) -> None:
     card = ee.score(*tables("detection"))
     curve = ee.score(
-        *tables("detection"), metrics="PrecisionRecallCurve", score_thresholds=[0.51]
+        *tables("detection"), metrics="PrecisionRecallCurve", score_thresholds=[0.36]
     ).curves
     with browser.opened(card.to_html(tmp_path / "a.html")) as page:
         page.evaluate("document.querySelector('#threshold').focus()")
         page.press("ArrowRight")
-        assert page.evaluate("document.querySelector('#threshold-value').value") == "0.51"
+        assert page.evaluate("document.querySelector('#threshold-value').value") == "0.36"
         row = page.evaluate(
             "[...document.querySelectorAll('#counts tbody tr')].find("
             "r => r.cells[0].innerText === 'car').innerText"
@@ -325,3 +331,12 @@ def test_requests_errors_and_dialogs_are_seen(browser: Chromium, tmp_path: Path)
         assert any("nothing is not defined" in one or "Uncaught" in one for one in page.errors)
         assert any("loud" in one for one in page.errors)
         assert page.dialogs == ["said"]
+
+
+def test_runs_over_time_suit_everyone(browser: Chromium, tmp_path: Path) -> None:
+    card = base()
+    for night in range(6):
+        write_night(tmp_path / "runs", card, night, status=("passed", "failed")[night % 2])
+    path = ee.report(tmp_path / "runs", tmp_path / "nights.html")
+    with browser.opened(path) as page:
+        suits_everyone(page)

@@ -22,12 +22,24 @@ from evalengine.report.charts import (
     bar_chart,
     charts,
     frames_of,
+    leads_of,
     line_chart,
     matrix_chart,
 )
 from evalengine.report.svg import svg
 from evalengine.schemas.errors import OptionError, ResultError
-from evalengine.schemas.marks import DASHED, PLAIN, Area, Areas, Chart, Line, Scale, Texts
+from evalengine.schemas.marks import (
+    DASHED,
+    END,
+    PLAIN,
+    Area,
+    Areas,
+    Chart,
+    Line,
+    Points,
+    Scale,
+    Texts,
+)
 
 
 def drawn(card: ee.Scorecard, baseline: ee.Scorecard | None = None) -> dict[str, Any]:
@@ -133,7 +145,12 @@ class TestPoints:
         frame = boxes.page_frame("confusion")
         assert frame is not None
         texts = next(one.texts for one in chart.marks if isinstance(one, Texts))
-        cells = {(x, y): int(n) for x, y, n in texts}
+        cells = {(x, round(y)): int(n) for x, y, n in texts if "%" not in n}
+        shares = {(x, round(y)): n for x, y, n in texts if "%" in n}
+        assert shares.keys() == cells.keys()
+        for (x, y), n in shares.items():
+            every = sum(count for (_, row), count in cells.items() if row == y)
+            assert n == f"{100 * cells[x, y] / every:.0f}%"
         assert sum(cells.values()) == frame["count"].sum()
         for i, row in enumerate(chart.y.names[:5]):
             found = frame.filter(actual=row, predicted=row)["count"].sum()
@@ -158,6 +175,52 @@ class TestPoints:
         assert sum(one.high for one in bins) == card.per_datum.filter(
             pl.col("k").is_null(), pl.col("value").is_not_null(), metric="MAP"
         ).height  # fmt: skip
+
+    def test_intervals_are_points_with_whiskers(self) -> None:
+        rng = np.random.default_rng(5)
+        truth = rng.integers(0, 3, 300)
+        table = pl.DataFrame(
+            {
+                "actual": truth,
+                "predicted": np.where(rng.random(300) < 0.8, truth, 0),
+                "city": rng.choice(["x", "y"], 300),
+            }
+        )
+        card = ee.score(table, by="city", intervals=0.9)
+        found = charts(card.metrics, {}, card.directions, leads=leads_of(card))
+        whole, of_labels, of_slices = (one for one in found if one.kind == "intervals")
+        rows = card.metrics.filter(pl.col("slice").is_null(), pl.col("label_value").is_null())
+        assert whole.y.names[0] == "Accuracy"
+        for chart, metric, some in (
+            (whole, "Accuracy", rows.filter(metric="Accuracy")),
+            (
+                of_labels,
+                "F1",
+                card.metrics.filter(pl.col("slice").is_null(), metric="F1", label_value=1),
+            ),
+            (of_slices, "Accuracy", card.metrics.filter(metric="Accuracy", slice_value="x")),
+        ):
+            row = some.row(0, named=True)
+            name = metric if chart is whole else "1" if chart is of_labels else "city=x"
+            place = chart.y.names.index(name)
+            (at,) = (
+                x
+                for mark in chart.marks
+                if isinstance(mark, Points) and mark.symbol != END
+                for x, y in zip(mark.x, mark.y, strict=True)
+                if y == place
+            )
+            whiskers = lines(chart)["interval"]
+            ends = [x for x, y in zip(whiskers.x, whiskers.y, strict=True) if y == place]
+            assert (at, *ends) == (row["value"], row["lower"], row["upper"])
+            # A bar from 0 would make intervals small.
+            assert not any(isinstance(mark, Areas) for mark in chart.marks)
+            assert 0 <= chart.x.low <= row["lower"] <= row["upper"] <= chart.x.high <= 1
+        assert "intervals" not in ee.score(table).plot.kinds
+        one = card.plot.intervals(metric="F1", label_value=2)
+        assert [axes.get_title(loc="left") for axes in one.axes] == [
+            "Numbers with intervals", "F1 by label", "F1 macro by slice",
+        ]  # fmt: skip
 
     def test_a_baseline_is_told_apart(self, boxes: ee.Scorecard) -> None:
         found = drawn(ee.score(worse(), tables("detection")[1]), boxes)["precision_recall"]
@@ -300,3 +363,10 @@ class TestCommand:
         ):
             assert main(["plot", run, *words]) == 2, words
             assert said in capsys.readouterr().err
+
+
+def test_cells_show_a_count_with_its_change_and_the_share_of_the_row() -> None:
+    """The change is of counts: next to a share it would read as points of it."""
+    chart = matrix_chart("t", ["a", "b"], ["a", "b"], [[6, 2], [0, 4]], before=[[8, 0], [0, 4]])
+    (texts,) = (mark for mark in chart.marks if isinstance(mark, Texts))
+    assert [text for *_, text in texts.texts] == ["6 −2", "75%", "2 +2", "25%", "4", "100%"]

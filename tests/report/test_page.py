@@ -101,10 +101,10 @@ def test_every_task_has_a_page_that_a_saved_run_makes_again(task: str, tmp_path:
 def test_numbers_are_those_of_the_metrics_frame(tmp_path: Path) -> None:
     card = ee.score(*tables("detection"), intervals=95, draws=50)
     page = page_of(card, tmp_path)
-    row = next(row for row in page.tables["numbers-0"] if row[0] == "mAP @ IoU 0.5")
+    row = next(row for row in page.tables["numbers-0"] if row[0] == "mAP50 (mAP @ IoU 0.5)")
     found = card.metrics.filter(metric="mAP", iou_threshold=0.5).row(0, named=True)
     assert row[1] == f"{found['value']:.4f}"
-    assert row[2] == f"{found['lower']:.4f} to {found['upper']:.4f}"
+    assert row[2] == f"[{found['lower']:.4f}, {found['upper']:.4f}]"
     labels = [row[0] for row in page.tables["labels-0"][1:]]
     worst = card.metrics.filter(metric="APAveragedOverIOUs").sort("value")["label_value"]
     assert labels == worst.to_list()
@@ -196,7 +196,7 @@ def test_a_baseline_stands_beside_each_number(tmp_path: Path) -> None:
     old = before.value("mAP", iou_threshold=0.5)
     assert value is not None
     assert old is not None
-    row = next(row for row in page.tables["numbers-0"] if row[0] == "mAP @ IoU 0.5")
+    row = next(row for row in page.tables["numbers-0"] if row[0] == "mAP50 (mAP @ IoU 0.5)")
     assert row[2] == f"{old:.4f}"
     assert row[3].startswith(f"{value - old:+.4f} [")
     assert "by APAveragedOverIOUs: car (-0." in page.html
@@ -403,3 +403,101 @@ class TestCommands:
     def test_pictures_need_a_report(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["score", *tables("text"), "--images", "."]) == 2
         assert "--report" in capsys.readouterr().err
+
+
+def test_one_operating_point(tmp_path: Path) -> None:
+    """Counts, confusions and examples are at one score threshold, which the page names once."""
+    card = ee.score(*tables("detection"))
+    page = page_of(card, tmp_path)
+    confusion, worst = card.page_frame("confusion"), card.page_frame("worst")
+    assert confusion is not None
+    assert worst is not None
+    [point] = confusion["score_threshold"].unique()
+    assert {json.loads(one)["score_threshold"] for one in worst["parameters"]} == {point}
+    assert page.html.count(f"Operating point: score {point:g}.") == 1
+    assert f'id="threshold-value">{point:g}</output>' in page.html
+    assert f"Confusion, IoU 0.5, score {point:g}" in page.html
+    diagonal = confusion.filter(pl.col("actual") == pl.col("predicted"))["count"].sum()
+    counts = page.tables["counts"]
+    assert counts[1][counts[0].index("TP")] == str(diagonal)
+
+
+def test_a_detector_with_low_scores_keeps_its_own_point() -> None:
+    table = pl.read_parquet(tables("detection")[0]).with_columns(pl.col("score") / 100)
+    worst = ee.score(table, tables("detection")[1]).page_frame("worst")
+    assert worst is not None
+    assert 0 < json.loads(worst["parameters"][0])["score_threshold"] < 0.01
+    assert worst["value"].max() > 0
+
+
+def test_intervals_have_one_form_in_a_column(tmp_path: Path) -> None:
+    card = ee.score(*tables("detection"), intervals=95, draws=50)
+    page = page_of(card, tmp_path)
+    columns = [*zip(*page.tables["labels-0"][1:], strict=True)]
+    assert all("[" in cell and "±" not in cell for cell in columns[1])
+    for line in sections(card):
+        for grid in [line.labels, *line.slices]:
+            for cells in zip(*(row.reaches for row in grid.rows if row.reaches), strict=True):
+                assert len({cell[:1] for cell in cells if cell}) <= 1
+
+
+def test_examples_without_images_are_outlines(tmp_path: Path) -> None:
+    page = page_of(ee.score(*tables("detection")), tmp_path)
+    drawn = re.findall(r'<svg class="picture lines" viewBox="0 0 (\d+) (\d+)"', page.html)
+    assert len(drawn) == page.html.count("<article")
+    assert "data:image" not in page.html
+    [box] = re.findall(r'<g class="missed"><rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)"',
+                       page.html)[:1]  # fmt: skip
+    assert 0 <= float(box[0]) <= float(box[0]) + float(box[2]) <= float(drawn[0][0]) + 0.1
+
+
+def test_confusions_lead_to_examples(tmp_path: Path) -> None:
+    page = page_of(ee.score(*tables("classification")), tmp_path)
+    links = re.findall(r'<a href="#(datum-[\d-]+)"><rect[^>]*><title>([^<]*)</title>', page.html)
+    assert links
+    for target, said in links:
+        article = page.html.split(f'aria-labelledby="{target}"')[1].split("</article>")[0]
+        actual, predicted = re.findall(r"of [\d,]+ (.*) predicted as (.*)$", said)[0]
+        assert f"predicted {predicted}" in article
+        assert f"True: {actual}" in article
+
+
+def test_names_that_people_know(tmp_path: Path) -> None:
+    found = lead(sections(ee.score(*tables("detection"))))
+    assert found.startswith("mAP50-95 (mAPAveragedOverIOUs) 0.")
+    some = ee.score(*tables("detection"), iou_thresholds=[0.3, 0.4])
+    assert lead(sections(some)).startswith("mAP30-40 (mAPAveragedOverIOUs)")
+    assert lead(sections(ee.score(*tables("detection"), dialect="coco"))).startswith(
+        "mAP50-95 (AP)"
+    )
+
+
+def test_text_is_on_the_left(tmp_path: Path) -> None:
+    before = ee.score(*tables("detection"))
+    page = page_of(ee.score(worse(), tables("detection")[1]), tmp_path, baseline=before)
+    for text in re.findall(r'<td class="n(?: [^"]*)?"[^>]*>([^<]+)</td>', page.html):
+        assert re.search(r"\d|–", text), text
+
+
+def test_why_differences_are_not_tested_stands_with_the_verdict(tmp_path: Path) -> None:
+    folder = EXAMPLES / "comparing"
+    old, new, truth = (folder / f"{name}.parquet" for name in ("old", "new", "groundtruths"))
+    before = ee.score(old, truth)
+    after = ee.score(new, truth, cluster="video", intervals=95, draws=20)
+    page = page_of(after, tmp_path, baseline=before)
+    verdict = page.html.split('id="verdict"')[1].split("</section>")[0]
+    assert "Not tested against the baseline:" in verdict
+    assert "video" in verdict
+
+
+def test_compare_writes_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before, after = tmp_path / "a", tmp_path / "b"
+    ee.score(*tables("detection")).save(before)
+    ee.score(worse(), tables("detection")[1]).save(after)
+    path = tmp_path / "page.html"
+    asked = ["compare", str(before), str(after), "--draws", "50", "--report", str(path)]
+    assert main([*asked, "--fail-under", "mAP[iou=0.5] >= baseline - 0.9 surely"]) == 0
+    page = Page(path.read_text(encoding="utf-8"))
+    assert "1 gate passed." in page.html
+    assert "verdict" in page.tables["numbers-0"][0]
+    assert main(["compare", str(before), tables("detection")[0], "--report", str(path)]) == 2

@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 import evalengine as ee
+from evalengine.evaluation.paging import worst
 from evalengine.geometry.masks import from_pixels, to_rle
 from evalengine.ingest.opening import Tables
-from evalengine.plan.paging import worst
 from evalengine.report.contents import AllShown, contents
 from evalengine.run import tallied_of
 from evalengine.tasks.contents import (

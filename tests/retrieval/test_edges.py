@@ -14,8 +14,8 @@ import evalengine as ee
 from evalengine import OptionError
 from evalengine.executors import Threads
 from evalengine.metrics import all_metrics, get, measures
-from evalengine.tally.datums import Labels
-from evalengine.tally.stats import Stats, StatsView
+from evalengine.tallies.datums import Labels
+from evalengine.tallies.stats import Stats, StatsView
 
 COUNTS = ("NumRetrieved", "NumRelevant", "NumRelevantRetrieved", "Utility")
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evalengine.geometry.columns import text_bytes
 from evalengine.kernels.words import words_of_sentences
-from evalengine.tasks.encoding import packed, sentences_of
+from evalengine.tasks.encoding import sentences_of
 
 
 def split(text: str) -> list[str]:
@@ -59,7 +60,7 @@ def test_sentences_lose_whitespace_alone(texts):
 
 
 def same_words(a: str, b: str) -> bool:
-    first, second, start = words_of_sentences(*packed(pl.Series([a, b])))
+    first, second, start = words_of_sentences(*text_bytes(pl.Series([a, b])))
     cut = int(start[1])
     return all(np.array_equal(codes[:cut], codes[cut:]) for codes in (first, second))
 

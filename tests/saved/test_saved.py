@@ -19,7 +19,7 @@ from saved import make
 
 import evalengine as ee
 from evalengine.cli import main
-from evalengine.tally import registry, stored
+from evalengine.tallies import registry, stored
 
 VERSIONS = sorted(path.stem for path in Path(__file__).parent.glob("*.zip"))
 NUMBERS = [
@@ -168,11 +168,18 @@ class TestNights:
         assert [len(stored.load(path).datums) for path in kept] == [24, 24]
 
 
+def test_a_saved_tally_has_no_time_of_its_making(tmp_path: Path) -> None:
+    table = pl.DataFrame({"datum_id": [1, 2], "target": [1.5, 2.5], "prediction": [1.0, 2.0]})
+    ee.score(table, task="regression").save(tmp_path / "run")
+    with zipfile.ZipFile(tmp_path / "run" / "tally.zip") as archive:
+        assert {one.date_time for one in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+
+
 class TestRefused:
     @pytest.mark.parametrize(
         "name",
-        ["detection.run/99", "nothing/1", "evalengine.tally.units:Gone", "os:system", "/",
-         "evalengine.tally.stored:Opened", "builtins:dict", "detection.run", "detection.run/1/1",
+        ["detection.run/99", "nothing/1", "evalengine.tallies.units:Gone", "os:system", "/",
+         "evalengine.tallies.stored:Opened", "builtins:dict", "detection.run", "detection.run/1/1",
          "detection.run/-1"],
     )  # fmt: skip
     def test_unknown_names(
@@ -217,7 +224,7 @@ class TestRefused:
         changed(tally, Path("other.zip"), json.dumps(root), json.dumps("trap:Trap"))
         code = """
 import sys
-from evalengine.tally import stored
+from evalengine.tallies import stored
 before = set(sys.modules)
 try:
     stored.load("other.zip")
@@ -296,7 +303,7 @@ class TestNames:
         def as_counts(version: int, **named: Any) -> type[msgspec.Struct]:
             written = f"detection.confusion/{version}"
             kind = msgspec.defstruct(
-                "Counts", [("now", int), ("later", int, 7)], module="evalengine.tally.ranked"
+                "Counts", [("now", int), ("later", int, 7)], module="evalengine.tallies.ranked"
             )
             return registry.stored_as(written, **named)(kind)
 

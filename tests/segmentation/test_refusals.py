@@ -12,7 +12,7 @@ from segmentation.making import NAMES, rows_of, some_maps
 
 import evalengine as ee
 from evalengine.ingest.frames import Frames
-from evalengine.tally.datums import Datums
+from evalengine.tallies.datums import Datums
 from evalengine.tasks.segmentation.layers import Sizes
 
 FOUND, TRUTH = some_maps(n=2)

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from loading import load_frames
 from polars.testing import assert_frame_equal
 from segmentation.making import EVERY, NAMES, some_maps
 
 import evalengine as ee
+from evalengine.evaluation import planner
+from evalengine.evaluation.summary import summarise
 from evalengine.executors import Threads
-from evalengine.ingest.frames import load_frames
 from evalengine.metrics import registry
-from evalengine.plan import planner
-from evalengine.plan.summary import summarise
-from evalengine.tasks.segmentation import tallies
+from evalengine.tasks.segmentation import spec
 from evalengine.tasks.segmentation.metrics.images import OF_IMAGE, OfImage
 
 FOUND, TRUTH = some_maps(n=7)
@@ -109,6 +109,6 @@ def test_metrics_of_images_are_what_the_registry_says(monkeypatch: pytest.Monkey
         return np.full((n_datums, len(labels.key_names)), 0.25)
 
     more = OfImage("LeastIoU", least, "never")
-    monkeypatch.setattr(tallies, "OF_IMAGE", (*OF_IMAGE, more))
+    monkeypatch.setattr(spec, "OF_IMAGE", (*OF_IMAGE, more))
     rows = ee.score(FOUND, TRUTH).per_datum.filter(metric="LeastIoU")
     assert rows["value"].to_list() == [0.25] * 7

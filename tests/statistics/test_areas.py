@@ -67,7 +67,17 @@ def test_delong_on_logits_is_the_default(seed: int) -> None:
     se = sum(part.var(ddof=1) / part.size for part in parts) ** 0.5
     found = row(frame)
     assert found["se"] == pytest.approx(se)
-    assert [found["lower"], found["upper"]] == pytest.approx(on_logits(won.mean(), se, Z))
+    t = stats.t.ppf(0.975, min(won.shape) - 1)
+    assert [found["lower"], found["upper"]] == pytest.approx(on_logits(won.mean(), se, t))
+
+
+def test_many_of_both_classes_have_normal_intervals() -> None:
+    frame = made(3, 1000)
+    won, *_ = pairs(frame)
+    assert min(won.shape) >= 200
+    found = row(frame)
+    ends = on_logits(won.mean(), found["se"], Z)
+    assert [found["lower"], found["upper"]] == pytest.approx(ends)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -78,19 +88,19 @@ def test_clusters_are_obuchowskis(seed: int) -> None:
     se = obuchowski(won, doc[positive], doc[negative]) ** 0.5
     found = row(frame, cluster="doc")
     assert found["se"] == pytest.approx(se)
-    kish = 60**2 / (np.bincount(doc) ** 2).sum()
-    df = round(kish) - 1
-    z = stats.t.ppf(0.975, df)
+    counts = [np.bincount(doc[side]) for side in (positive, negative)] + [np.bincount(doc)]
+    kish = min(count.sum() ** 2 / (count**2).sum() for count in counts)
+    z = stats.t.ppf(0.975, round(kish) - 1)
     assert [found["lower"], found["upper"]] == pytest.approx(on_logits(won.mean(), se, z))
 
 
 def test_few_datums_have_students_t() -> None:
-    """Once: DeLong's variance already divides by n - 1. The paired test has the same degrees."""
+    """Once: DeLong's variance already divides by n - 1. Degrees of freedom of the paired test."""
     frame = made(11, 12, ties=True)
     won, *_ = pairs(frame)
     se = sum(part.var(ddof=1) / part.size for part in (won.mean(axis=1), won.mean(axis=0))) ** 0.5
     found = row(frame)
-    ends = on_logits(won.mean(), se, stats.t.ppf(0.975, 11))
+    ends = on_logits(won.mean(), se, stats.t.ppf(0.975, min(won.shape) - 1))
     assert [found["lower"], found["upper"]] == pytest.approx(ends)
     second = second_of(frame)
     gap = pairs(second)[0] - won
@@ -173,6 +183,28 @@ def test_paired_p_by_loops(cluster: str | None) -> None:
         p = 2 * stats.t.sf(abs(gap.mean()) / variance**0.5, round(kish) - 1)
     assert 0.0001 < p < 0.9
     assert found["p"] == pytest.approx(p)
+    z = stats.norm.ppf(0.975) if cluster is None else stats.t.ppf(0.975, round(kish) - 1)
+    ends = gap.mean() - z * variance**0.5, gap.mean() + z * variance**0.5
+    assert (found["lower"], found["upper"]) == pytest.approx(ends)  # those of the test
+    assert found["se"] == pytest.approx(variance**0.5)
+
+
+@pytest.mark.parametrize("test", ["delong", "randomisation"])
+def test_both_labels_of_a_pair_are_one_test(test: str) -> None:
+    sides = []
+    for one in (made(5, 120), second_of(made(5, 120))):
+        score = one["score"].rank() / 121
+        truth = one.select("datum_id", label_value=pl.when("actual").then(1).otherwise(0))
+        rows = [
+            one.select("datum_id", label_value=pl.lit(label), score=value)
+            for label, value in ((1, score), (0, 1 - score))
+        ]
+        sides.append(ee.score(pl.concat(rows), truth, metrics=["ROCAUC"]))
+    found = ee.compare(*sides, test=test, draws=50, metrics=["ROCAUC"]).differences
+    labels = found.filter(pl.col("label_value").is_not_null())
+    assert labels.height == 2
+    assert labels["p"].n_unique() == 1
+    assert labels["p_adjusted"].to_list() == labels["p"].to_list()
 
 
 def test_the_test_knows_only_ranks_and_no_order() -> None:

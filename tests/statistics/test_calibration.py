@@ -25,7 +25,7 @@ from evalengine.metrics.thresholds import (
     fitted_temperature,
     heated,
 )
-from evalengine.tally.datums import half_of
+from evalengine.tallies.datums import half_of
 from evalengine.tasks.encoding import draw_keys
 
 Array = np.ndarray[Any, Any]

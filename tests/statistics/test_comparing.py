@@ -97,6 +97,38 @@ def by_query(side: pl.DataFrame, judged: pl.DataFrame) -> np.ndarray:
     return values.to_numpy()
 
 
+@pytest.mark.parametrize("task", ["classification", "regression", "values"])
+def test_other_weights_are_noted(task: str) -> None:
+    value = pl.Series(np.random.default_rng(0).random(40))
+    columns = {
+        "classification": {"target": value > 0.3, "prediction": value > 0.5},
+        "regression": {"target": value, "prediction": value + 0.1},
+        "values": {"COMET": value},
+    }
+    frame = pl.DataFrame({"datum_id": range(40), **columns[task]})
+    weighted = frame.with_columns(weight=1.0 + (pl.col("datum_id") == 7))
+
+    def noted(*sides: pl.DataFrame) -> list[str]:
+        options: dict[str, Any] = {"value_columns": ["COMET"]} if task == "values" else {}
+        found = ee.compare(*sides, task=task, draws=20, **options)
+        return [one for one in found.notes if "different weights" in one]
+
+    assert "1 datum with" in noted(frame, weighted)[0]
+    assert "first 7" in noted(frame, weighted)[0]
+    assert noted(weighted, weighted.with_columns(pl.col("weight") * 2))
+    assert not noted(frame, frame)
+    assert not noted(weighted, weighted.sample(fraction=1.0, shuffle=True, seed=1))
+
+
+def test_options_of_one_run_are_noted() -> None:
+    frame = pl.DataFrame(
+        {"datum_id": range(40), "target": ["a", "b"] * 20, "part": [0, 1, 1, 0] * 10}
+    )
+    frame = frame.with_columns(prediction=pl.Series(["a"] * 30 + ["b"] * 10))
+    found = ee.compare(frame, frame, metrics="Accuracy", draws=20, spread="part", human="x.parquet")
+    assert sum("is not read" in one for one in found.notes) == 2
+
+
 def test_students_t_as_scipy() -> None:
     first, second, judged = queries(1, 80, 0.2)
     row = compared(first, second, judged, metrics="nDCG@5", test="t")
@@ -108,10 +140,12 @@ def test_students_t_as_scipy() -> None:
         (b == a).sum(),
         (b < a).sum(),
     )
-    se = (b - a).std() / np.sqrt(80)
-    assert row["se"] == pytest.approx(se, rel=4 / np.sqrt(2 * 1000) + 2 / 80)
+    found = stats.ttest_rel(b, a)
+    assert row["se"] == pytest.approx(found.statistic**-1 * (b - a).mean())
+    assert (row["lower"], row["upper"]) == pytest.approx(found.confidence_interval(0.95))
     # What a two-sided test of 5 % finds in four of five cases.
-    assert row["detectable"] == pytest.approx((1.959963985 + 0.841621234) * row["se"])
+    reach = stats.t.ppf(0.975, 79) + 0.841621234
+    assert row["detectable"] == pytest.approx(reach * row["se"])
 
 
 def test_a_p_of_t_is_never_below_zero() -> None:
@@ -199,7 +233,8 @@ MOVED = {"detection": "score", "classification": "score", "binary": "score",
          "judged": "verdict", "panoptic": "label_value", "keypoints": "score", "seen": "score",
          "tracking": "xmin", "oriented": "score", "solid": "score", "centres": "score",
          "sets": "predicted", "regression": "prediction", "values": "value",
-         "preferences": "winner"}  # fmt: skip
+         "preferences": "winner", "entities": "label_value", "segments": "score",
+         "agents": "predicted_trajectory"}  # fmt: skip
 
 
 COUNTS = ("Counts", "KeypointCounts")  # 0 where a label is not drawn, of which tables know nothing
@@ -231,12 +266,14 @@ def pair(name: str, seed: int) -> tuple[Case, Case]:
         case = replace(case, options={**case.options, "metrics": few})
     column = MOVED[name]
     side = case.sides[0]
-    if column not in side.columns:  # whole score columns
-        column = next(one for one in side.columns if one.startswith("p_"))
+    if column not in side.columns:  # whole score columns, or calls in rows
+        column = next(one for one in side.columns if one.startswith("p_") or one == "tool")
     moved = side.with_columns(pl.col(column).shuffle(seed))
     if name == "tracking":  # boxes stay as wide as they are
         moved = moved.with_columns(xmax=pl.col("xmin") + 4)
-    if CASES[name][0] == "detection":  # again boxes of one datum have scores of their own
+    if (
+        CASES[name][0] == "detection" or name == "segments"
+    ):  # again boxes of one datum have scores of their own
         within = pl.int_range(pl.len()).over("datum_id")
         moved = moved.with_columns(pl.col("score") + within / 1e6 + 5e-10)
     return case, Case((moved, *case.sides[1:]), case.options, case.datum, case.tables)
@@ -376,7 +413,7 @@ def test_the_verdict_names_other_numbers_that_significantly_differ():
     ]
     asked = {"ground_truths": qrels, "draws": 200, "names": ["a", "b"], "metrics": ["MRR", "P@2"]}
     found = ee.compare(*runs, **asked)
-    assert "MRR 0.9583 against 1.0000" in found.verdict
+    assert "MRR 1.0000 against 0.9583" in found.verdict
     assert found.verdict.endswith("worse by P@2.")
     assert "worse by" not in ee.compare(*runs, **{**asked, "metrics": ["MRR"]}).verdict
 
@@ -515,3 +552,28 @@ def test_a_binary_table_has_a_verdict() -> None:
     name, row = lead(found) or ("", {})
     assert (name, row["p"]) == ("ROCAUC", found.differences["p"][0])
     assert better(found, row) == 1
+
+
+def test_labels_without_an_aggregate_have_a_verdict():
+    rng = np.random.default_rng(6)
+    truth = rng.choice(["a", "b", "c"], 300)
+    tables = []
+    for gain in (0.0, 1.0):
+        scores = {name: rng.random(300) + gain * (truth == name) for name in "ab"}
+        tables.append(pl.DataFrame({"y_true": truth, **scores, "c": 0.5}))
+    asked = {"metrics": ["ROCAUC"], "score_columns": ["a", "b", "c"], "draws": 200}
+    verdict = ee.compare(*tables, **asked).verdict
+    assert "a ROCAUC and b ROCAUC" in verdict
+    assert "significantly better" in verdict
+    assert "None of the 3 differences" in ee.compare(tables[0], tables[0], **asked).verdict
+
+
+def test_a_p_value_of_0_has_a_bound():
+    n = 3000
+    right = pl.DataFrame({"y_true": ["a", "b"] * n, "y_pred": ["a", "b"] * n})
+    asked = {"metrics": ["Accuracy"], "test": "mcnemar"}
+    found = ee.compare(right, right.with_columns(y_pred=pl.lit("a")), **asked)
+    assert found.differences["p"][0] == 0
+    assert "p < 1e-16" in found.verdict
+    assert "p = 0" not in found.verdict
+    assert " 0 " not in str(found).split("wins-ties-losses")[1].split("\n")[1][:60]

@@ -17,6 +17,7 @@ import evalengine as ee
 from evalengine.outofcore import driver
 from evalengine.statistics.intervals import METHODS as EVERY_METHOD
 from evalengine.statistics.resamples import NOT_MOVED
+from evalengine.tallies.cells import TOO_LARGE
 
 ASKED: dict[str, Any] = {"intervals": 0.95, "draws": 200}
 of_draws = pytest.mark.parametrize("method", ["percentile", "recentred", "normal", "bca"])
@@ -127,7 +128,7 @@ def test_a_number_that_most_draws_lack() -> None:
     table = pl.DataFrame(
         {"actual": [1, 1, *[0] * 30], "score": rng.random(32), "part": ["x", "y", *["x"] * 30]}
     )
-    card = ee.score(table, metrics="ROCAUC", by="part", **ASKED)
+    card = ee.score(table, metrics="ROCAUC", by="part", method="percentile", **ASKED)
     whole, x, y = (row for row in card.metrics.iter_rows(named=True))
     assert whole["draws"] > x["draws"] > 100
     assert (y["value"], y["lower"], y["draws"], y["se"]) == (None, None, 0, None)
@@ -137,7 +138,7 @@ def test_a_number_that_most_draws_lack() -> None:
 
 def test_a_number_that_too_many_draws_lack() -> None:
     """Twenty values are the least that an interval rests on."""
-    card = ee.score(labels(1), metrics="F1", intervals=0.95, draws=20, method="percentile")
+    card = ee.score(labels(1), metrics="F2", intervals=0.95, draws=20, method="percentile")
     row = card.metrics.row(by_predicate=pl.col("label_value") == "rare", named=True)
     assert 5 < row["draws"] < 20
     assert (row["lower"], row["upper"], row["se"], row["bias"]) == (None,) * 4
@@ -260,3 +261,10 @@ def test_a_memory_limit_of_a_comparison_is_kept(
     monkeypatch.setattr(driver, "BASE", 1 << 30)  # no memory is left for tallies
     with refused("memory_limit_too_small", ee.ResultError):
         ee.compare(run, other, **asked)
+
+
+def test_resamples_that_overflow_are_not_called_rare() -> None:
+    largest = pl.DataFrame({"target": [1.0, 2.0] * 3, "prediction": [3e154, 1.0, 1.5, 2.0, 1.5, 2]})
+    card = ee.score(largest, metrics=["MSE"], task="regression", intervals=0.95, draws=200)
+    (note,) = [note for note in card.notes if "no value in some resamples" in note]
+    assert TOO_LARGE in note

@@ -30,9 +30,9 @@ from merging.parts import Case
 from merging.test_parts import CASES, KINDS, every_case
 from polars.testing import assert_frame_equal
 
+from evalengine.evaluation import planner, summary
 from evalengine.executors import Threads
 from evalengine.kernels.datums import draw_weights
-from evalengine.plan import planner, summary
 from evalengine.schemas.option_values import FEW_CLUSTERS, make_options, wanted
 from evalengine.statistics.intervals import METHODS as EVERY_METHOD
 from evalengine.statistics.resamples import NOT_MOVED, Estimates
@@ -65,6 +65,16 @@ BY_ALL = ("binary", "retrieval")
 
 def few_of(name: str, seed: int) -> Case:
     return of_each_kind(name, drawn(name, seed))
+
+
+def of_resamples() -> pl.Expr:
+    """Whether ends are of resamples.
+
+    Shares that no resample moves have Wilson's interval, and trials. F1 of a label has the one of
+    its Jaccard index, without trials: at 0 and 1 no resample moves it.
+    """
+    of_jaccard = (pl.col("metric") == "F1") & pl.col("average").is_null()
+    return pl.col("trials").is_null() & ~(of_jaccard & pl.col("value").is_in([0.0, 1.0]))
 
 
 def by_tables(name: str, case: Case, rows: pl.DataFrame, seed: int) -> np.ndarray:
@@ -101,6 +111,7 @@ def test_draws_are_datums_repeated(name: str, seed: int) -> None:
     case = drawn(name, seed)
     rows = scored(name, case, seed=seed, **ASKED)
     assert not rows.select(identity(rows)).is_duplicated().any()
+    rows = rows.filter(of_resamples())
     rows = rows.filter(
         pl.col("statistic").is_in(["share", "tn", *EXTREMES]).not_() | pl.col("statistic").is_null()
     )
@@ -109,7 +120,7 @@ def test_draws_are_datums_repeated(name: str, seed: int) -> None:
     )
     still = pl.col("reason").str.contains(NOT_MOVED).fill_null(value=False)
     # Others are not made of percentiles.
-    rows = rows.filter(pl.col("trials").is_null(), ~still, ~pl.col("metric").is_in(UNDRAWN))
+    rows = rows.filter(~still, ~pl.col("metric").is_in(UNDRAWN))
     values = by_tables(name, case, rows, seed)
     known = (~np.isnan(values)).sum(axis=0)
     assert rows["draws"].to_list() == known.tolist()
@@ -117,7 +128,8 @@ def test_draws_are_datums_repeated(name: str, seed: int) -> None:
         se=pl.Series(np.nanstd(values, axis=0, ddof=1)),
         bias=pl.Series(np.nanmean(values, axis=0)) - rows["value"],
     )
-    enough = pl.Series(known >= 20)
+    lone = rows["reason"].str.contains("a single datum").fill_null(value=False)
+    enough = pl.Series(known >= 20) & ~lone
     few_draws = rows.filter(~enough)
     assert few_draws["lower"].is_null().all()
     assert few_draws["reason"].str.contains("of 24 resamples have a value|a single datum").all()
@@ -125,7 +137,7 @@ def test_draws_are_datums_repeated(name: str, seed: int) -> None:
         rows.filter(enough).select(theirs.columns), theirs.filter(enough), abs_tol=1e-9
     )
     ends = rows.filter(enough).select("lower", "upper").cast(pl.Float64).to_numpy()
-    assert are_percentiles(ends, values[:, known >= 20], 0.9).all()
+    assert are_percentiles(ends, values[:, enough.to_numpy()], 0.9).all()
 
 
 def same(case: Case, ours: pl.DataFrame, theirs: pl.DataFrame) -> None:
@@ -162,9 +174,6 @@ def test_a_cluster_of_each_datum_is_none(name: str) -> None:
     )
     plain = scored(name, case, **ASKED)
     found = scored(name, clustered(case, str), **ASKED, cluster=CLUSTER)
-    # Proportions that no draw moves have Wilson's interval, of independent datums alone.
-    of_draws = plain["trials"].is_null()
-    plain, found = plain.filter(of_draws), found.filter(of_draws)
     said = pl.col("reason").str.replace(f"a single cluster of '{CLUSTER}'", "a single datum")
     assert_frame_equal(found.with_columns(said), plain)
 
@@ -189,7 +198,7 @@ def test_copies_in_one_cluster_add_nothing(name: str, seed: int) -> None:
     if len(case.ids) < FEW_CLUSTERS:  # t quantiles of a number of clusters that resamples estimate
         shown = [name for name in shown if name not in ("lower", "upper")]
     # Effective trials of shares are at most the datums, which are twice as many.
-    some = ~pl.col("metric").is_in(BY_NUMBER), pl.col("trials").is_null()
+    some = ~pl.col("metric").is_in(BY_NUMBER), of_resamples()
     if name == "values":
         some = (*some, ~pl.col("statistic").is_in(BY_COPIES))
     frames = [rows.filter(some).select(shown) for rows in (once, both)]
@@ -209,7 +218,8 @@ def test_every_method_makes_intervals_or_says_why_not(name: str, method: str) ->
     assert (within["lower"] <= within["upper"]).all()
     assert within["se"].is_not_null().all()
     if method == "wilson":
-        assert set(within["metric"]) <= {"Accuracy", "Precision", "Recall", "Jaccard", "Success"}
+        shares = {"Accuracy", "Precision", "Recall", "Jaccard", "F1", "Success"}
+        assert set(within["metric"]) <= shares
         assert within["average"].is_null().all()
     elif method == "delong":
         assert set(within["metric"]) <= {"ROCAUC"}

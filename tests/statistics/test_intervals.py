@@ -240,7 +240,7 @@ def test_delongs_interval_is_of_the_variance() -> None:
     known = np.array([[0.0004, 0.0004, np.nan], [50, 50, np.nan], [90, 90, np.nan]])
     found = made("delong", area, variance=known)
     odds = np.log(area / (1 - area))
-    reach = stats.norm.ppf(0.975) * 0.02 / (area * (1 - area))
+    reach = stats.t.ppf(0.975, 49) * 0.02 / (area * (1 - area))  # of the 50 positives
     for ends, at in ((found.lower, odds - reach), (found.upper, odds + reach)):
         assert ends[:2] == pytest.approx(1 / (1 + np.exp(-at[:2])))
     assert np.isnan([found.lower[2], found.upper[2], found.se[2]]).all()

@@ -187,10 +187,27 @@ def test_verdicts_that_failed(failed: int, verdict: bool) -> None:
 @pytest.mark.parametrize("missing", ["worst", "nothing"])
 def test_no_worst_value(missing: str) -> None:
     with pytest.raises(ee.OptionError, match="missing"):
-        distances(3, missing=missing)
+        distances(3, missing="nothing")
     table = pl.DataFrame({"actual": ["a", "b"] * 9, "predicted": ["a", "a"] * 9})
     with pytest.raises(ee.OptionError, match="missing"):
         ee.compare(table, table, missing=missing)
+
+
+def test_a_missed_organ_is_as_far_away_as_the_image_allows() -> None:
+    worst = distances(5, ("HD95", "ASSD", "NSD"), missing="worst", pixel_spacing=(2, 0.5))
+    skipped = distances(0, ("HD95",), pixel_spacing=(2, 0.5))
+    rows = {row["metric"]: row for row in worst.differences.iter_rows(named=True)}
+    found, full = rows["HD95"], skipped.differences.row(0, named=True)
+    furthest = np.hypot(47 * 2, 47 * 0.5)
+    truth, a, _ = organs(5)
+    last = ee.score(
+        a[-5:], truth[-5:], metrics=["HD95"], background=0, task="segmentation",
+        pixel_spacing=(2, 0.5),
+    ).value("HD95")  # fmt: skip
+    assert found["a"] == pytest.approx(full["a"])
+    assert found["b"] == pytest.approx(full["a"] + 5 / N * (furthest - last))
+    assert (found["coverage"], rows["ASSD"]["wins"]) == (1.0, 0)
+    assert "No verdict" not in worst.verdict
 
 
 def test_targets_that_one_run_does_not_predict() -> None:

@@ -98,7 +98,7 @@ def test_pilots_without_a_standard_error_have_no_plan() -> None:
         assert len(plan.notes) >= 2
     plan = ee.find_plan(pilot, against=right, metrics=["Accuracy"], **asked)
     assert plan.frame["datums"].null_count() == 0
-    assert len(plan.notes) == 1
+    assert len(plan.notes) == 2  # what is assumed, and the sign of differences
 
 
 def test_few_pilots_take_the_standard_errors_of_the_comparison() -> None:
@@ -113,12 +113,25 @@ def test_few_pilots_take_the_standard_errors_of_the_comparison() -> None:
         assert plan["now"].drop_nulls().to_list() == pytest.approx(expected.drop_nulls().to_list())
 
 
+def test_tiny_plans_and_judges_are_noted() -> None:
+    found = ee.find_plan(table(400, 1), metrics=["Accuracy", "Recall"], half_width=0.3)
+    assert (found.frame["datums"] < 20).any()
+    assert any("fewer than 20 datums" in one for one in found.notes)
+    assert not any(
+        "fewer than 20" in one
+        for one in ee.find_plan(table(400, 1), metrics="Accuracy", half_width=0.01).notes
+    )
+    judged = ee.find_plan("examples/judged/many.parquet", half_width=0.05)
+    assert any("judge's numbers" in one for one in judged.notes)
+
+
 def test_numbers_without_an_interval_say_why() -> None:
     right = table(50, 10).with_columns(prediction="target")
-    plan = ee.find_plan(right, metrics=["F1"], task="classification", half_width=0.1)
-    assert plan.frame.height
-    assert plan.frame["datums"].null_count() == plan.frame.height
-    assert len(plan.notes) == 2
+    for metric, notes in (("F2", 2), ("F1", None)):  # all right: F1 has Wilson's, without an se
+        plan = ee.find_plan(right, metrics=[metric], task="classification", half_width=0.1)
+        assert plan.frame.height
+        assert plan.frame["datums"].null_count() == plan.frame.height
+        assert notes in (None, len(plan.notes))
 
 
 def test_saved_runs_without_intervals_can_be_planned(tmp_path: Any) -> None:
@@ -127,6 +140,17 @@ def test_saved_runs_without_intervals_can_be_planned(tmp_path: Any) -> None:
     plan = ee.find_plan(tmp_path / "run", half_width=0.03)
     assert plan.frame["datums"][0] > 200
     assert plan.n == 200
+
+
+def test_saved_runs_are_planned_for_the_metrics_asked_for(tmp_path: Any) -> None:
+    ee.score(table(200, 5), task="classification").save(tmp_path / "run")
+    for name in ("Accuracy", "F1"):
+        plan = ee.find_plan(tmp_path / "run", half_width=0.03, metrics=[name])
+        assert {*plan.frame["metric"]} == {name}
+    with refused("unknown_name", value="Acuracy"):
+        ee.find_plan(tmp_path / "run", half_width=0.03, metrics=["Acuracy"])
+    with refused("option_unread", option="beta", value=2.0):
+        ee.find_plan(tmp_path / "run", half_width=0.03, beta=2.0)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,9 @@ from scipy import optimize, stats
 import evalengine as ee
 from evalengine.jobs.gates import parse_gates
 from evalengine.jobs.verdicts import judge_gates, numbers_of
-from evalengine.statistics.intervals import tango
+from evalengine.statistics.intervals import clopper_pearson, means, standard_errors, tango
+
+Z = 1.959963984540054
 
 
 def wilson(p: float, n: float, z: float) -> tuple[float, float]:
@@ -173,13 +175,15 @@ def test_the_note_on_few_counts_positives() -> None:
     found = np.where((at < 5) | (at % 50 == 10), "rare", "common")
     frame = pl.DataFrame({"target": target, "prediction": found})
     asked: dict[str, Any] = {"task": "classification", "intervals": 0.95}
-    few = ee.score(frame, metrics=["F1"], **asked)
+    few = ee.score(frame, metrics=["F2"], **asked)
     (note,) = (one for one in few.findings if one.code == "few_clusters")
     assert note.facts["least"] == 7
     assert any(one.code == "rare_labels_averaged" for one in few.findings)
-    enough = ee.score(frame.filter(pl.col("target") == "common"), metrics=["F1"], **asked)
+    enough = ee.score(frame.filter(pl.col("target") == "common"), metrics=["F2"], **asked)
     assert not any(one.code == "rare_labels_averaged" for one in enough.findings)
-    fit = ee.score(frame, metrics=["Recall", "Accuracy"], **asked)  # in closed form
+    fit = ee.score(
+        frame, metrics=["Recall", "Accuracy", "BalancedAccuracy"], **asked
+    )  # in closed form
     assert not any(one.code == "few_clusters" for one in fit.findings)
 
 
@@ -189,3 +193,87 @@ def test_the_interval_contains_the_share() -> None:
             table = pl.DataFrame({"datum_id": range(n), "metric": "ok", "value": [right] * n})
             row = ee.score(table, intervals=0.95).metrics.row(0, named=True)
             assert row["lower"] <= row["value"] <= row["upper"]
+
+
+@pytest.mark.parametrize(
+    ("right", "n", "ends", "exact"),
+    [
+        (81, 263, (0.2553, 0.3662), (0.2527, 0.3676)),
+        (15, 148, (0.0624, 0.1605), (0.0578, 0.1617)),
+        (0, 20, (0.0, 0.1611), (0.0, 0.1684)),
+        (1, 29, (0.0061, 0.1718), (0.0009, 0.1776)),
+    ],
+)
+def test_shares_as_published(
+    right: int, n: int, ends: tuple[float, float], exact: tuple[float, float]
+) -> None:
+    """R. Newcombe, "Two-sided confidence intervals for the single proportion" (1998), table I."""
+    row = ee.score(
+        table(np.arange(n) < right), task="classification", metrics="Accuracy", intervals=0.95
+    ).metrics
+    assert np.allclose(row.select("lower", "upper").row(0), ends, atol=5e-5)
+    assert np.allclose(clopper_pearson(right / n, n, 0.95), exact, atol=5e-5)
+
+
+def confusion(tp: int, fp: int, fn: int, tn: int) -> pl.DataFrame:
+    actual = [1] * (tp + fn) + [0] * (fp + tn)
+    seen = [1] * tp + [0] * fn + [1] * fp + [0] * tn
+    return pl.DataFrame({"actual": actual, "predicted": seen})
+
+
+@pytest.mark.parametrize("counts", [(3, 2, 1, 14), (4, 0, 0, 16), (0, 1, 4, 15), (20, 7, 9, 64)])
+def test_f1_and_balanced_accuracy_follow_from_wilson(counts: tuple[int, int, int, int]) -> None:
+    """F1 by the share of the datums with the label on either side; means by Zou and Donner."""
+    tp, fp, fn, tn = counts
+    asked: dict[str, Any] = {"task": "classification", "intervals": 0.95, "draws": 100}
+    card = ee.score(confusion(*counts), metrics=["F1", "BalancedAccuracy", "Recall"], **asked)
+    (f1,) = card.metrics.filter(pl.col("metric") == "F1", pl.col("label_value") == 1).rows(
+        named=True
+    )
+    ends = [2 * end / (1 + end) for end in wilson(tp / (tp + fp + fn), tp + fp + fn, Z)]
+    assert np.allclose((f1["lower"], f1["upper"]), ends, atol=1e-9)
+    assert f1["trials"] is None  # F1 is no share: gates take these ends
+    shares = [tp / (tp + fn), tn / (fp + tn)]
+    low, high = zip(wilson(shares[0], tp + fn, Z), wilson(shares[1], fp + tn, Z), strict=True)
+    mean = np.mean(shares)
+    by_hand = (
+        mean - np.hypot(*np.subtract(shares, low)) / 2,
+        mean + np.hypot(*np.subtract(high, shares)) / 2,
+    )
+    macro = pl.col("average").is_null() | (pl.col("average") == "macro")
+    for name in ("BalancedAccuracy", "Recall"):
+        rows = card.metrics.filter(pl.col("metric") == name, macro, pl.col("label_value").is_null())
+        (row,) = rows.rows(named=True)
+        assert np.allclose((row["lower"], row["upper"]), by_hand, atol=1e-9)
+
+
+def test_means_of_labels_that_share_datums_are_resampled() -> None:
+    """Labels of one datum are not independent."""
+    truth = pl.DataFrame({"datum_id": np.repeat(np.arange(40), 2), "label_value": ["a", "b"] * 40})
+    found = truth.with_columns(score=pl.Series(np.repeat(np.arange(40) % 4 > 0, 2) * 0.8 + 0.1))
+    asked: dict[str, Any] = {"task": "classification", "intervals": 0.95, "multilabel": True}
+    rows = ee.score(found, truth, metrics="Recall", **asked).metrics
+    label, macro = (
+        rows.filter(pl.col("label_value") == "a").row(0, named=True),
+        rows.filter(pl.col("average") == "macro").row(0, named=True),
+    )
+    width = macro["upper"] - macro["lower"]
+    assert width > 0.85 * (label["upper"] - label["lower"])
+
+
+def test_numbers_above_0_take_the_scale_of_logarithms() -> None:
+    rng = np.random.default_rng(0)
+    rows = pl.DataFrame({"target": np.zeros(40), "prediction": rng.standard_t(5, 40)})
+    asked: dict[str, Any] = {"task": "regression", "intervals": 0.95}
+    (row,) = ee.score(rows, metrics="MAE", **asked).metrics.rows(named=True)
+    reach = np.exp(Z * row["se"] / row["value"])
+    assert np.allclose((row["lower"], row["upper"]), (row["value"] / reach, row["value"] * reach))
+    (same,) = ee.score(rows, metrics="MAE", method="log", **asked).metrics.rows(named=True)
+    assert (same["lower"], same["upper"]) == (row["lower"], row["upper"])
+
+
+def test_sums_of_resamples_beyond_floats_warn_of_nothing() -> None:
+    drawn = np.array([[1e308, -1e308], [1.7e308, 1e308], [-1e308, np.nan]])
+    with np.errstate(all="raise"):
+        assert np.allclose(means(drawn), (1.7e308 / 3, 0.0))
+        assert np.allclose(standard_errors(drawn) / 1e300, [1.4011899e8, 1.4142136e8])

@@ -135,7 +135,7 @@ def test_wilson_of_shares_of_datums() -> None:
     rng = np.random.default_rng(7)
     actual = rng.choice(list("abc"), 200)
     predicted = np.where(rng.random(200) < 0.7, actual, rng.choice(list("abc"), 200))
-    metrics = ["Accuracy", "Precision", "Recall", "Jaccard", "F1"]
+    metrics = ["Accuracy", "Precision", "Recall", "Jaccard", "F2"]
     table = pl.DataFrame({"actual": actual, "predicted": predicted})
     rows = ee.score(table, metrics=metrics, intervals=0.9, method="wilson").metrics
     right = (actual == predicted).sum()

@@ -23,7 +23,7 @@ from refusals import refused
 from unsliced_cases import plain
 
 import evalengine as ee
-from evalengine.tally.datums import half_of
+from evalengine.tallies.datums import half_of
 from evalengine.tasks.encoding import draw_keys
 
 AIMS: dict[str, Any] = {
@@ -276,6 +276,24 @@ def test_a_sure_threshold_keeps_its_aim_and_an_overfitted_one_does_not() -> None
     row = ee.find_thresholds(told, metrics="ThresholdAtPrecision").frame.row(0, named=True)
     assert row["kept"] is True
     assert row["tp"] == row["held_out_tp"] == noise["actual"].sum()
+
+
+def test_thresholds_in_text_have_their_counts() -> None:
+    rng = np.random.default_rng(7)
+    close = 0.5 + np.arange(40) * 1e-7
+    scores = {"tied": np.full(40, 0.5), "close": close, "any": rng.random(40)}
+    for name, score in scores.items():
+        actual = rng.random(40) < score
+        found = ee.find_thresholds(pl.DataFrame({"actual": actual, "score": score}))
+        table = found._shown()
+        assert table.height == 6
+        printed = table["threshold"].to_list()
+        assert (len(printed[0]) == 6) == (name == "any")
+        for text, row in zip(printed, found.frame.iter_rows(named=True), strict=True):
+            if row["threshold"] is not None:
+                at = score >= float(text)
+                assert ((at & actual).sum(), (at & ~actual).sum()) == (row["tp"], row["fp"]), name
+        assert all(text in repr(found) for text in printed)
 
 
 def test_refusals(tmp_path: Path) -> None:

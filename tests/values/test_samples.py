@@ -96,6 +96,9 @@ def test_scores_of_0_and_1_are_proportions() -> None:
         (row,) = ee.score(table, value_columns=[name], intervals=95).metrics.iter_rows(named=True)
         assert row["trials"] == trials
     assert ee.score(table.drop("score_y"), intervals=95).metrics["trials"].item() == 3
+    both = ee.score(table, intervals=95)
+    assert dict(both.metrics.select("metric", "trials").rows()) == {"score_x": 3, "score_y": None}
+    noted(both, "values_of_0_and_1", metrics=["score_x"])
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])

@@ -15,11 +15,11 @@ from refusals import noted, refused
 
 import evalengine as ee
 from evalengine.cli import main
+from evalengine.evaluation.planner import make_plan
 from evalengine.jobs.gates import parse_gate, parse_gates, refuse_unknown
 from evalengine.jobs.verdicts import judge_gates, numbers_of
-from evalengine.plan.planner import make_plan
 from evalengine.schemas.options import Options
-from evalengine.tally.draws import Draws
+from evalengine.tallies.draws import Draws
 from evalengine.tasks.values.metrics import is_share
 
 THREE = {"datum_id": [1, 2, 3], "metric": ["COMET"] * 3, "value": [0.5, 1.5, 4.0]}
@@ -154,29 +154,34 @@ def test_extreme_values_have_no_interval(statistic: str) -> None:
 QUESTIONS = {
     "booleans": ([True, None, False, True], 3),
     "texts": (["true", "false", "", "True"], 3),
-    "integers": ([1, 0, 0, 1], None),
-    "floats": ([1.0, 0.0, 0.0, 1.0], None),
+    "integers": ([1, 0, 0, 1], 4),
+    "floats": ([1.0, 0.0, None, 1.0], 3),
+    "counts": ([1, 0, 0, 2], None),
+    "nothing": ([None, None, None, None], None),
 }
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
 @pytest.mark.parametrize("shape", ["long", "wide"])
-def test_only_booleans_are_proportions(name: str, shape: str) -> None:
+def test_values_of_0_and_1_are_proportions(name: str, shape: str) -> None:
     value, trials = QUESTIONS[name]
     table = pl.DataFrame({"datum_id": range(4), "v": value})
     how: dict[str, Any] = {"task": "values", "intervals": 95, "value_columns": ["v"]}
     if shape == "long":
         table = table.with_columns(metric=pl.lit("v")).rename({"v": "value"})
         del how["value_columns"]
-    (row,) = ee.score(table, **how).metrics.iter_rows(named=True)
+    card = ee.score(table, **how)
+    (row,) = card.metrics.iter_rows(named=True)
     assert row["trials"] == trials
+    told = [one for one in card.findings if one.code == "values_of_0_and_1"]
+    assert len(told) == (name in ("integers", "floats"))
     for one in ({"weight": [2.0, 1.0, 1.0, 1.0]}, {"datum_id": [0, 0, 1, 2], "epoch": range(4)}):
         changed = table.with_columns(**{key: pl.Series(some) for key, some in one.items()})
         assert ee.score(changed, **how).metrics["trials"].to_list() == [None]
 
 
 def test_tables_of_nights_are_proportions_if_all_of_them_are() -> None:
-    values = [[True, False], [1, 0], [None, None]]
+    values = [[True, False], [1, 2], [None, None]]
     nights = [
         ee.score(pl.DataFrame({"datum_id": [2 * i, 2 * i + 1], "v": some}), value_columns=["v"])
         for i, some in enumerate(values)

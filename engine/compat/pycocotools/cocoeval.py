@@ -26,9 +26,9 @@ from ...kernels.boxes import Piece
 from ...schemas.arrays import Array
 from ...schemas.errors import InputError, OptionError, ResultError, unknown
 from ...schemas.options import Options
-from ...tally.datums import Datums, Labels, lie_close
-from ...tally.ranked import Interpolation, Ranked, Variants
-from ...tally.ranked_view import RankedView
+from ...tallies.datums import Datums, Labels, lie_close
+from ...tallies.ranked import Interpolation, Ranked, Variants
+from ...tallies.ranked_view import RankedView
 from ...tasks.detection.encode import Batch, Side
 from ...tasks.detection.keypoints import shapes_of
 from ...tasks.detection.layers import Shapes
@@ -268,7 +268,7 @@ def meet(
         for coco, what in zip(sets, (RESULTS, TRUTHS), strict=True)
     )
     ours_shown, theirs_shown = KINDS[params.iouType](sets, (ours, theirs), params, threads)
-    plain = isinstance(ours_shown, Boxes) and ours_shown.told_area is None
+    plain = isinstance(ours_shown, Boxes) and ours_shown.given_area is None
     score = numbers(ours.rows, ours.score, "score", RESULTS)
     n_labels = len(categories) if apart else 1
     # Ground truths that are ignored, other than crowds.
@@ -297,15 +297,15 @@ class Boxes:
 
     Args:
         boxes: float64 [n, 4], x, y, width and height.
-        told_area: areas for the area ranges, if not width x height.
+        given_area: areas for the area ranges, if not width x height.
     """
 
-    def __init__(self, boxes: Array, told_area: Array | None = None) -> None:
-        self.boxes, self.told_area = boxes, told_area
+    def __init__(self, boxes: Array, given_area: Array | None = None) -> None:
+        self.boxes, self.given_area = boxes, given_area
 
     @cached_property
     def shapes(self) -> Shapes:
-        return msgspec.structs.replace(of_boxes(self.boxes), told_area=self.told_area)
+        return msgspec.structs.replace(of_boxes(self.boxes), given_area=self.given_area)
 
 
 class Regions(NamedTuple):
@@ -354,8 +354,8 @@ def _boxes(
     ours, theirs = (
         boxes(side.rows, what) for side, what in zip(chosen, (RESULTS, TRUTHS), strict=True)
     )
-    told = _given_areas(lambda: ours[:, 2] * ours[:, 3], sets[0], chosen[0].rows, "bbox")
-    return Boxes(ours, told), Boxes(theirs)
+    areas = _given_areas(lambda: ours[:, 2] * ours[:, 3], sets[0], chosen[0].rows, "bbox")
+    return Boxes(ours, areas), Boxes(theirs)
 
 
 def _masks(
@@ -373,8 +373,8 @@ def _masks(
         made.append((of_masks(masks), masks, side))
     _refuse_sizes([(masks, side) for _, masks, side in made])
     ours, theirs = made[0][0], made[1][0]
-    told = _given_areas(lambda: ours.area, sets[0], chosen[0].rows, "segmentation")
-    return Regions(msgspec.structs.replace(ours, told_area=told)), Regions(theirs)
+    areas = _given_areas(lambda: ours.area, sets[0], chosen[0].rows, "segmentation")
+    return Regions(msgspec.structs.replace(ours, given_area=areas)), Regions(theirs)
 
 
 def _sizes(coco: COCO, side: Chosen) -> tuple[Array, Array]:
@@ -421,8 +421,8 @@ def _keypoints(
         np.full(n_labels, sigmas.size),
         (np.zeros(n_labels, np.int64), (sigmas * 2) ** 2),
     )
-    told = _given_areas(lambda: found.area, sets[0], chosen[0].rows, "keypoints")
-    return Regions(msgspec.structs.replace(found, told_area=told)), Regions(truths)
+    areas = _given_areas(lambda: found.area, sets[0], chosen[0].rows, "keypoints")
+    return Regions(msgspec.structs.replace(found, given_area=areas)), Regions(truths)
 
 
 Kind = Callable[

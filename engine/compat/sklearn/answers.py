@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from ...evaluation.planner import Plan, make_plan
+from ...evaluation.summary import label_axes, rows_of
 from ...executors import Threads
-from ...plan.planner import Plan, make_plan
-from ...plan.summary import label_axes, rows_of
 from ...schemas.arrays import Array
 from ...schemas.contract import DEFAULT_LABEL_KEY
 from ...schemas.option_values import make_options
 from ...schemas.results import FRAMES
-from ...tally.datums import Datums, Labels
-from ...tally.units import Grid
+from ...tallies.datums import Datums, Labels
+from ...tallies.units import Grid
 from ...tasks.classification.encode import Batch, Rows
 from ...tasks.classification.tallies import Tallies, matched
 
@@ -51,7 +51,7 @@ class Answers:
         **options: Any,
     ) -> None:
         n = truth.size if start is None else start.size - 1
-        plan = _plan(tuple(metrics), multilabel=start is not None, **options)
+        plan = plan_of("classification", tuple(metrics), multilabel=start is not None, **options)
         places = None
         if declared is not None:
             places = np.full(len(values), -1, np.int32)
@@ -121,8 +121,9 @@ _FEW_ROWS = 10_000  # rows up to which a single thread computes
 
 
 @lru_cache
-def _plan(metrics: tuple[str, ...], **options: Any) -> Plan:
-    return make_plan(make_options(dialect="sklearn", metrics=metrics, **options), "classification")
+def plan_of(task: str, metrics: tuple[str, ...], **options: Any) -> Plan:
+    """Return the plan of metrics under scikit-learn's rules, made once per set of options."""
+    return make_plan(make_options(dialect="sklearn", metrics=metrics, **options), task)
 
 
 def score_rows(scores: Array) -> Rows:

@@ -12,6 +12,7 @@ import polars as pl
 
 from ...api import score
 from ...ingest.ids import encode
+from ...ingest.problems import count_of
 from ...schemas.arrays import Array
 from ...schemas.errors import InputError, OptionError, invalid
 from ..arrays import alike, chosen, column, numbers, undefined, weights
@@ -48,8 +49,7 @@ class _Truth:
         if isinstance(label, str) != (self.values.dtype == pl.String):
             raise InputError(f"pos_label={label!r} is of another type than the labels.")
         code = self.classes.index(label) if label in self.classes else -1
-        flags: Array = self.codes == code
-        return flags
+        return self.codes == code
 
     def positive(self, pos_label: Any) -> Array:
         """Return flags for the rows of the positive label, by default 1 if labels are 0 and 1 or -1
@@ -244,8 +244,7 @@ def _binary_area(truth: _Truth, scores: Array, sample_weight: Any, max_fpr: floa
         return math.nan
     if max_fpr in (None, 1):
         return _number(_binary("ROCAUC", *given), "ROCAUC", message)
-    found = _binary("PartialROCAUC", *given, max_fpr=max_fpr)
-    return _number(found, "PartialROCAUC", message)
+    return _number(_binary("PartialROCAUC", *given, max_fpr=max_fpr), "PartialROCAUC", message)
 
 
 def average_precision_score(
@@ -366,19 +365,22 @@ def det_curve(
     drop_intermediate: bool = False,
 ) -> tuple[Array, Array, Array]:
     """False positive and false negative rates and their thresholds, lowest first."""
-    if drop_intermediate:
-        raise OptionError(
-            "drop_intermediate=True is not supported for det_curve.",
-            code="option_unfit",
-            option="drop_intermediate",
-        )
-    points = curve(y_true, y_score, pos_label, sample_weight, "DETCurve")
-    fpr, recall, fn, tp, at = (
-        points[name][::-1].copy() for name in ("fpr", "recall", "fn", "tp", "score_threshold")
+    points = curve(y_true, y_score, pos_label, sample_weight, "ROCCurve", thin_curves=False)
+    fp, tp = points["fp"], points["tp"]
+    kept = np.arange(fp.size)
+    if drop_intermediate and fp.size > 2:  # points within a run of equal true positives
+        kept = kept[
+            np.pad((np.diff(tp[:-1]) != 0) | (np.diff(tp[1:]) != 0), 1, constant_values=True)
+        ]
+    first = np.searchsorted(fp[kept], 0, side="right") - 1
+    last = np.searchsorted(tp[kept], tp[-1]) + 1
+    fpr, recall, fn, at = (
+        points[name][kept][first:last][::-1].copy()
+        for name in ("fpr", "recall", "fn", "score_threshold")
     )
-    if not fpr.size or np.isnan(recall).any() or np.isnan(fpr).any():
+    if np.isnan(recall).any() or np.isnan(fpr).any():
         raise InputError("only one class is in y_true: the curve is undefined.")
-    return fpr, fn / (fn + tp), at
+    return fpr, fn / tp[-1], at
 
 
 def _probabilities(name: str, values: Any) -> Array:
@@ -398,6 +400,20 @@ def _of_probabilities(
     metric: str, y_true: Any, scores: Array, labels: Any, sample_weight: Any
 ) -> Answers:
     """A score of two or more columns of probabilities, labels in order."""
+    one_hot = indicator("y_true", y_true)
+    if one_hot is not None:
+        others = int(np.count_nonzero(one_hot.sum(axis=1) != 1))
+        if others:
+            raise InputError(
+                f"y_true: in {count_of(others, 'row')} of the matrix other than one column is 1."
+                " Probabilities of labels that exclude each other need one true label per row.",
+                code="wrong_shape",
+                option="y_true",
+                count=others,
+            )
+        if labels is not None:
+            raise OptionError("labels: those of a matrix are its columns; omit labels=.")
+        y_true, labels = one_hot.argmax(axis=1), range(one_hot.shape[1])
     truth = _Truth(y_true, len(scores))
     if scores.ndim == 2:
         sums = scores.sum(axis=1)

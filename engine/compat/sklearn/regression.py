@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from ...api import score
 from ...schemas.arrays import Array
 from ...schemas.errors import InputError, invalid
+from ...tallies.datums import Labels
+from ...tallies.paired_values import Paired, PairedView
 from ..arrays import numbers, undefined, weights
+from .answers import plan_of
 
 _MULTIOUTPUT = ("raw_values", "uniform_average", "variance_weighted")
 
@@ -40,28 +43,29 @@ def _values(
     """
     true, made = _sides(y_true, y_pred)
     rows, width = true.shape
-    own = weights(sample_weight, rows)
-    table = pl.DataFrame(
-        {
-            "datum_id": np.tile(np.arange(rows), width),
-            "label_key": np.char.zfill(np.arange(width).astype(str), 9).repeat(rows),
-            "target": true.ravel("F"),
-            "prediction": made.ravel("F"),
-            **{name: np.tile(weight, width) for name, weight in own.items()},
-        }
+    own = weights(sample_weight, rows).get("weight")
+    plan = plan_of("regression", (metric,), **options)
+    names = pl.Series("label_key", np.arange(width).astype(str))
+    row = np.arange(rows, dtype=np.int32).repeat(width)
+    paired = Paired(
+        datum=row,
+        key=np.tile(np.arange(width, dtype=np.int32), rows),
+        target=true.ravel(),
+        prediction=made.ravel(),
+        weight=None if own is None else own[row],
+        beside={},
     )
-    if width == 1:
-        table = table.drop("label_key")
-    card = score(table, task="regression", dialect="sklearn", metrics=[metric], **options)
-    found = card.metrics.filter(pl.col("average").is_null()).sort("label_key")
-    return _filled(metric, found, rows), true, own.get("weight")
-
-
-def _filled(metric: str, found: pl.DataFrame, rows: int) -> Array:
-    value = found["value"].to_numpy().astype(np.float64)
-    if np.isnan(value).any() and rows > 1:
-        raise InputError(f"{metric}: {found['reason'].drop_nulls()[0]}.", code="undefined")
-    return value
+    labels = Labels.of(pl.DataFrame([names, names.alias("label_value")]))
+    (chosen,) = plan.metrics
+    assert chosen.compute is not None
+    found = chosen.compute(PairedView(paired, labels, None), plan.settings_of(chosen))[0]
+    value, reason = found.columns["value"], found.reason
+    assert isinstance(value, np.ndarray)
+    assert isinstance(reason, np.ndarray)
+    wrong = np.isnan(value[0])
+    if wrong.any() and rows > 1:
+        raise InputError(f"{metric}: {reason[0][wrong][0]}.", code="undefined")
+    return value[0], true, own
 
 
 def _average(value: Array, multioutput: Any, rest: tuple[Array, Array | None] | None = None) -> Any:
@@ -95,39 +99,37 @@ def _few(value: Array, name: str) -> bool:
     return True
 
 
-def mean_absolute_error(
-    y_true: Any, y_pred: Any, *, sample_weight: Any = None, multioutput: Any = "uniform_average"
-) -> Any:
-    """Mean of |prediction - target|."""
-    return _average(_values("MAE", y_true, y_pred, sample_weight)[0], multioutput)
+def _mean(name: str, metric: str, description: str) -> Callable[..., Any]:
+    """Return the function of a mean; all have the same arguments."""
+
+    def mean(
+        y_true: Any, y_pred: Any, *, sample_weight: Any = None, multioutput: Any = "uniform_average"
+    ) -> Any:
+        return _average(_values(metric, y_true, y_pred, sample_weight)[0], multioutput)
+
+    mean.__name__ = mean.__qualname__ = name
+    mean.__doc__ = description
+    return mean
 
 
-def mean_squared_error(
-    y_true: Any, y_pred: Any, *, sample_weight: Any = None, multioutput: Any = "uniform_average"
-) -> Any:
-    """Mean of (prediction - target)^2."""
-    return _average(_values("MSE", y_true, y_pred, sample_weight)[0], multioutput)
-
-
-def root_mean_squared_error(
-    y_true: Any, y_pred: Any, *, sample_weight: Any = None, multioutput: Any = "uniform_average"
-) -> Any:
-    """Root of the mean squared error, of each output."""
-    return _average(_values("RMSE", y_true, y_pred, sample_weight)[0], multioutput)
-
-
-def mean_squared_log_error(
-    y_true: Any, y_pred: Any, *, sample_weight: Any = None, multioutput: Any = "uniform_average"
-) -> Any:
-    """Mean squared difference of log(1 + x)."""
-    return _average(_values("MSLE", y_true, y_pred, sample_weight)[0], multioutput)
-
-
-def root_mean_squared_log_error(
-    y_true: Any, y_pred: Any, *, sample_weight: Any = None, multioutput: Any = "uniform_average"
-) -> Any:
-    """Root of the mean squared logarithmic error, of each output."""
-    return _average(_values("RMSLE", y_true, y_pred, sample_weight)[0], multioutput)
+mean_absolute_error = _mean("mean_absolute_error", "MAE", "Mean of |prediction - target|.")
+mean_squared_error = _mean("mean_squared_error", "MSE", "Mean of (prediction - target)^2.")
+root_mean_squared_error = _mean(
+    "root_mean_squared_error", "RMSE", "Root of the mean squared error, of each output."
+)
+mean_squared_log_error = _mean(
+    "mean_squared_log_error", "MSLE", "Mean squared difference of log(1 + x)."
+)
+root_mean_squared_log_error = _mean(
+    "root_mean_squared_log_error",
+    "RMSLE",
+    "Root of the mean squared logarithmic error, of each output.",
+)
+mean_absolute_percentage_error = _mean(
+    "mean_absolute_percentage_error",
+    "MAPE",
+    "Mean of |prediction - target| / |target|, which is at least 2.2e-16.",
+)
 
 
 def median_absolute_error(
@@ -135,13 +137,6 @@ def median_absolute_error(
 ) -> Any:
     """Median of |prediction - target|."""
     return _average(_values("MedianAE", y_true, y_pred, sample_weight)[0], multioutput)
-
-
-def mean_absolute_percentage_error(
-    y_true: Any, y_pred: Any, *, sample_weight: Any = None, multioutput: Any = "uniform_average"
-) -> Any:
-    """Mean of |prediction - target| / |target|, which is at least 2.2e-16."""
-    return _average(_values("MAPE", y_true, y_pred, sample_weight)[0], multioutput)
 
 
 def mean_pinball_loss(
@@ -157,53 +152,50 @@ def mean_pinball_loss(
     return _average(value, multioutput)
 
 
+def _one_output(metric: str, *sides: Any, **options: Any) -> Array:
+    value = _values(metric, *sides, **options)[0]
+    if value.size > 1:
+        raise InputError(f"{metric}: several outputs are not supported.", code="shapes_differ")
+    return value
+
+
 def max_error(y_true: Any, y_pred: Any) -> float:
     """Compute the largest |prediction - target| of one output."""
-    value = _values("MaxError", y_true, y_pred, None)[0]
-    if value.size > 1:
-        raise InputError("max_error: several outputs are not supported.", code="shapes_differ")
-    return float(value[0])
+    return float(_one_output("MaxError", y_true, y_pred, None)[0])
 
 
-def _explained(
-    metric: str, y_true: Any, y_pred: Any, sample_weight: Any, multioutput: Any, force_finite: bool
-) -> Any:
-    if not force_finite:
-        raise invalid("force_finite", force_finite, "scores of constant targets are 1 or 0 here.")
-    value, true, weight = _values(metric, y_true, y_pred, sample_weight)
-    if _few(value, metric):
-        return math.nan
-    return _average(value, multioutput, (true, weight))
+def _explained(name: str, metric: str, description: str) -> Callable[..., Any]:
+    """Return the function of a share of the variance."""
+
+    def explained(
+        y_true: Any,
+        y_pred: Any,
+        *,
+        sample_weight: Any = None,
+        multioutput: Any = "uniform_average",
+        force_finite: bool = True,
+    ) -> Any:
+        if not force_finite:
+            message = "scores of constant targets are 1 or 0 here."
+            raise invalid("force_finite", force_finite, message)
+        value, true, weight = _values(metric, y_true, y_pred, sample_weight)
+        return math.nan if _few(value, metric) else _average(value, multioutput, (true, weight))
+
+    explained.__name__ = explained.__qualname__ = name
+    explained.__doc__ = description
+    return explained
 
 
-def r2_score(
-    y_true: Any,
-    y_pred: Any,
-    *,
-    sample_weight: Any = None,
-    multioutput: Any = "uniform_average",
-    force_finite: bool = True,
-) -> Any:
-    """Share of the variance that predictions explain."""
-    return _explained("R2", y_true, y_pred, sample_weight, multioutput, force_finite)
-
-
-def explained_variance_score(
-    y_true: Any,
-    y_pred: Any,
-    *,
-    sample_weight: Any = None,
-    multioutput: Any = "uniform_average",
-    force_finite: bool = True,
-) -> Any:
-    """Share of the variance that predictions explain, apart from a constant offset."""
-    return _explained("ExplainedVariance", y_true, y_pred, sample_weight, multioutput, force_finite)
+r2_score = _explained("r2_score", "R2", "Share of the variance that predictions explain.")
+explained_variance_score = _explained(
+    "explained_variance_score",
+    "ExplainedVariance",
+    "Share of the variance that predictions explain, apart from a constant offset.",
+)
 
 
 def _deviance(metric: str, y_true: Any, y_pred: Any, sample_weight: Any, **options: Any) -> float:
-    value = _values(metric, y_true, y_pred, sample_weight, **options)[0]
-    if value.size > 1:
-        raise InputError(f"{metric}: several outputs are not supported.", code="shapes_differ")
+    value = _one_output(metric, y_true, y_pred, sample_weight, **options)
     if np.isnan(value).any():
         raise InputError(f"{metric} is not defined for these values.", code="undefined")
     return float(value[0])
@@ -230,9 +222,7 @@ def d2_tweedie_score(
     y_true: Any, y_pred: Any, *, sample_weight: Any = None, power: float = 0
 ) -> float:
     """Share of the Tweedie deviance that predictions explain."""
-    value = _values("D2Tweedie", y_true, y_pred, sample_weight, tweedie_power=power)[0]
-    if value.size > 1:
-        raise InputError("D2Tweedie: several outputs are not supported.", code="shapes_differ")
+    value = _one_output("D2Tweedie", y_true, y_pred, sample_weight, tweedie_power=power)
     return math.nan if _few(value, "D2Tweedie") else float(value[0])
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 
 from ...schemas.arrays import Array
+from ...schemas.contract import words
 from ...schemas.errors import ReadError
 from ..files import Room, unreadable
 from ..geometry import CORNER_NAMES
@@ -470,8 +471,8 @@ class Layout(msgspec.Struct, frozen=True):
     def _fits(self, table: pl.DataFrame) -> bool:
         """Return True if no line has a fault: :meth:`fault` of parsed lines, by arrays."""
         numbers = [name for name in self.names if name not in self.texts]
-        filled = table.select(pl.all().is_not_null()).to_numpy()
-        values = table.select(numbers).to_numpy()  # NaN if missing
+        filled = np.column_stack([_filled(column) for column in table])
+        values = table[numbers].to_numpy()  # NaN if missing
         there = filled[:, [name in numbers for name in self.names]]
         whole = [name in self.whole for name in numbers]
         some = values[:, whole]
@@ -493,6 +494,14 @@ class Layout(msgspec.Struct, frozen=True):
             self.rows(file).select(pl.lit(one, pl.String).alias(datum), pl.all())
             for file, one in zip(files, ids, strict=True)
         )
+
+
+def _filled(column: pl.Series) -> Array:
+    """Return flags of values that are not null; most columns have all of them or none."""
+    missing = column.null_count()
+    if 0 < missing < len(column):
+        return column.is_not_null().to_numpy()
+    return np.full(len(column), not missing)
 
 
 def is_number(field: str | bytes) -> bool:
@@ -517,19 +526,7 @@ def shown(fields: Sequence[str]) -> str:
 # files use GDAL. JPEG: ITU-T T.81, annex B; orientation: Exif 2.32, tag 0x0112; PNG: W3C, section
 # 5.
 
-IMAGE_SUFFIXES = (
-    ".jpg",
-    ".jpeg",
-    ".png",
-    ".bmp",
-    ".webp",
-    ".tif",
-    ".tiff",
-    ".gif",
-    ".jp2",
-    ".pgm",
-    ".ppm",
-)
+IMAGE_SUFFIXES = words(".jpg .jpeg .png .bmp .webp .tif .tiff .gif .jp2 .pgm .ppm")
 _TURNED = (5, 6, 7, 8)  # orientations of EXIF in which width is height
 _HEADER_BYTES = 4096  # bytes in which most headers end
 _PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR"

@@ -78,8 +78,8 @@ def _is_export(head: bytes) -> bool:
         return False
     own = _own_keys(head)
     answered = {own.get(name) for name in (b"annotations", b"predictions")} & {b"["}
-    told = own.get(b"data") == b"{" or (b"data" not in own and b'"result"' in head)
-    return bool(answered) and told
+    is_task = own.get(b"data") == b"{" or (b"data" not in own and b'"result"' in head)
+    return bool(answered) and is_task
 
 
 _TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*(:?)\s*([\[{]?)|([\[{])|([\]}])')

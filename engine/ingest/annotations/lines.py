@@ -127,8 +127,8 @@ def _read_kitti(look: Look) -> Source:
         region=pl.col("label_value") == REGION,
     )
     why = (
-        f"{REGION!r} are skipped: detections in them count as false positives here; dialect kitti"
-        " ignores them."
+        f"{REGION!r} are not read by this dialect: detections in them count as false positives."
+        " Dialects kitti and standard skip them."
     )
     rows, datums, notes = without_regions(rows, ids, why)
     return Source(scored_or_not(rows, look).lazy(), datums=datums, notes=notes)

@@ -10,8 +10,10 @@ from functools import partial
 from typing import IO
 
 import msgspec
+import numpy as np
 import polars as pl
 
+from ...schemas.contract import words
 from ...schemas.errors import InputError
 from ...schemas.wording import option
 from ..geometry import CORNER_NAMES
@@ -25,20 +27,9 @@ from .format import Format, Layout, Look, broken, head_of, is_number, stems_or_p
 # and in the first benchmark three numbers after the confidence: points in space, unless all are
 # whole); ground truths of confidence 0 do not count: https://motchallenge.net/instructions.
 
-MOT_CLASSES = (
-    "pedestrian",
-    "person_on_vehicle",
-    "car",
-    "bicycle",
-    "motorbike",
-    "non_mot_vehicle",
-    "static_person",
-    "distractor",
-    "occluder",
-    "occluder_on_ground",
-    "occluder_full",
-    "reflection",
-    "crowd",
+MOT_CLASSES = words(
+    "pedestrian person_on_vehicle car bicycle motorbike non_mot_vehicle static_person distractor"
+    " occluder occluder_on_ground occluder_full reflection crowd"
 )
 """MOTChallenge's classes, from 1."""
 _MOT = Layout(
@@ -116,10 +107,10 @@ def with_region_ids(rows: pl.DataFrame) -> pl.DataFrame:
 def _read_mot(look: Look) -> Source:
     files = sequence_files(look)
     names = sequences_of(files, look)
-    rows = pl.concat(_mot_rows(file, name) for file, name in zip(files, names, strict=True))
+    lines = pl.concat(_mot_rows(file, name) for file, name in zip(files, names, strict=True))
     classes = {0: "pedestrian", **dict(enumerate(MOT_CLASSES, 1))}
     label = pl.col("kind").replace_strict(classes, default=None, return_dtype=pl.String)
-    rows = rows.select(
+    rows = lines.select(
         "sequence",
         "frame",
         "object_id",
@@ -131,7 +122,7 @@ def _read_mot(look: Look) -> Source:
         xmax=pl.col("x") + pl.col("width"),
         ymax=pl.col("y") + pl.col("height"),
         visibility="visibility",
-    )
+    ).collect()
     return without_ids(rows, with_lengths(files, names), negative=pl.col("object_id") < 0)
 
 
@@ -155,19 +146,16 @@ def with_lengths(files: tuple[str, ...], names: list[str]) -> pl.DataFrame:
     return made if made["frames"].count() else made.drop("frames")
 
 
-def _mot_rows(file: str, name: str) -> pl.DataFrame:
+def _mot_rows(file: str, name: str) -> pl.LazyFrame:
     """Rows of a sequence, all lines of as many fields as the first."""
     width = len(_first_fields(head_of(file)))
     whole = _MOT.whole | {"kind"} if width < len(_MOT.names) else _MOT.whole
     counts = (width,) if width in _MOT.counts else _MOT.counts
     rows = msgspec.structs.replace(_MOT, counts=counts, whole=whole).rows(file)
-    rest = rows.select("kind", "visibility", "last")
-    place = (
-        width == len(_MOT.names)
-        and not rest.select(pl.all_horizontal((pl.all() == pl.all().floor()).all())).item()
-    )
+    rest = rows[["kind", "visibility", "last"]].to_numpy()
+    place = width == len(_MOT.names) and bool((rest > np.floor(rest)).any())
     kind = (pl.lit(0) if place else pl.col("kind").fill_null(0).clip(0)).cast(pl.Int64)
-    return rows.select(
+    return rows.lazy().select(
         pl.lit(name, pl.String).alias("sequence"),
         pl.col("frame", "object_id").cast(pl.Int64),
         kind.alias("kind"),

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ...schemas.contract import words
 from ..problems import Note, count_of
 from ..source import Source
 from .format import Format, Layout, Look, image_ids, images_of, is_number, lines_in
@@ -22,19 +23,9 @@ from .titles import TITLES
 from .tracks import MOT_CLASSES, sequences_of, with_region_ids, without_ids
 from .yolo import may_be_label
 
-CLASSES = (
-    "ignored-regions",
-    "pedestrian",
-    "people",
-    "bicycle",
-    "car",
-    "van",
-    "truck",
-    "tricycle",
-    "awning-tricycle",
-    "bus",
-    "motor",
-    "others",
+CLASSES = words(
+    "ignored-regions pedestrian people bicycle car van truck tricycle awning-tricycle bus motor"
+    " others"
 )
 _OTHERS = len(CLASSES) - 1
 _BOX = Layout(
@@ -143,8 +134,8 @@ def _read_boxes(look: Look) -> Source:
     ids = image_ids(look, _files(look), below="annotations")
     rows = _rows(look, _BOX, ids, "datum_id").rename({"ignored": "ignore"}, strict=False)
     why = (
-        "to ignore (category 0) skipped: detections in them count as false positives; VisDrone's"
-        " evaluation ignores them."
+        "to ignore (category 0) are not read by this dialect: detections in them count as false"
+        " positives. Dialects visdrone and standard skip them."
     )
     rows, datums, regions = without_regions(rows, ids, why)
     return Source(rows.lazy(), datums=datums, notes=(*_others(rows), *regions), evidence=_WHY)

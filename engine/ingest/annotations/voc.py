@@ -22,6 +22,8 @@ from .xml_files import number_of, read_tree, text_in, whole
 _UNKNOWN = "Unspecified"
 _MISTAKES = 0.001  # share of corners that are no pixels though the others are
 _FLAGS = ("difficult", "truncated", "occluded")
+_WORDS = {"true": 1, "false": 0}
+"""Flags as Python writes them."""
 _SCORES = ("score", "confidence")
 
 
@@ -98,7 +100,9 @@ def _object(one: Element, file: str) -> dict[str, Any]:
     for tag in _FLAGS:
         text = text_in(one, tag)
         if text is not None and text != _UNKNOWN:
-            row[tag] = whole(text, f"<{tag}>", file)
+            row[tag] = _WORDS.get(text.casefold())
+            if row[tag] is None:
+                row[tag] = whole(text, f"<{tag}>", file)
     pose = text_in(one, "pose")
     if pose and pose != _UNKNOWN:
         row["pose"] = pose

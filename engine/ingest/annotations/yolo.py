@@ -16,7 +16,7 @@ from ...schemas.arrays import Array
 from ...schemas.errors import ReadError
 from ..files import files_below, unreadable
 from ..geometry import CORNER_NAMES
-from ..problems import Note
+from ..problems import Note, count_of
 from ..source import Source
 from .format import (
     IMAGE_SUFFIXES,
@@ -303,8 +303,7 @@ def _nearest_names(folders: Iterable[str]) -> tuple[dict[int, str], tuple[int, i
     """Return class names from the nearest file; Darknet's are one folder up."""
     folders = (*folders,)
     for folder in folders:
-        there = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
-        for name in there:
+        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
             file = os.path.join(folder, name)
             if name.lower().endswith(YAML) and os.path.isfile(file):
                 said = _yaml(file)
@@ -380,16 +379,16 @@ def _read(look: Look) -> Source:
     files = gathered(look)
     lines = _Lines.of(files.labels)
     points = files.points
-    told: tuple[Note, ...] = ()
+    of_points: tuple[Note, ...] = ()
     theirs = look.other.points if look.other else None
     if points is None and theirs is not None:
         message = (
             f"lines are read as a box and {theirs[0]:,} key points of {theirs[1]} numbers each, by "
             f"the other side's kpt_shape: [{theirs[0]}, {theirs[1]}]."
         )
-        points, told = theirs, (Note("key_points_of_other_side", message),)
+        points, of_points = theirs, (Note("key_points_of_other_side", message),)
     rows, notes = lines.rows(points)
-    notes = (*told, *notes) if "keypoints" in rows.columns else notes
+    notes = (*of_points, *notes) if "keypoints" in rows.columns else notes
     both = dict.fromkeys((*files.labels, *files.images))
     ids = dict(zip(both, ids_of(look, files, tuple(both)), strict=True))
     rows = rows.with_columns(
@@ -478,6 +477,8 @@ class _Lines(msgspec.Struct):
             if count == _SCORED:
                 numbers, first = self._score_last(at, numbers)
                 notes += first
+            if count in (4, _SCORED):
+                notes += self._outside(at, numbers[:, 1:3])
             parts.append(self._objects(at, numbers, points or (0, 0)))
         frame = pl.concat(parts).sort("at").drop("at")
         scored = frame["score"].is_not_null()
@@ -527,6 +528,19 @@ class _Lines(msgspec.Struct):
             )
         message = f"the second field of each line is read as the confidence: {message}."
         return numbers[:, [0, 2, 3, 4, 5, 1]], (Note("confidence_first", message, len(at)),)
+
+    def _outside(self, at: Array, centres: Array) -> tuple[Note, ...]:
+        """Return a note on boxes whose centre is outside the image."""
+        out = np.flatnonzero(((centres < 0) | (centres > 1)).any(axis=1))
+        if not out.size:
+            return ()
+        first = int(at[out[0]])
+        message = (
+            f"{out.size:,} of {count_of(len(at), 'box', 'boxes')} have their centre outside the"
+            f" image, and are scored as they are; first in {self.files[self.file[first]]}, line"
+            f" {int(self.number[first])}: {self._shown(first)}."
+        )
+        return (Note("centres_outside", message, int(out.size)),)
 
     def _numbers(self, at: Array, count: int) -> Array:
         """Lines of as many fields as numbers, float64 [k, count + 1]."""

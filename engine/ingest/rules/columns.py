@@ -11,7 +11,7 @@ import polars as pl
 
 from evalengine.ingest.both_sides import LABEL_COLUMNS
 from evalengine.ingest.collecting import Prepared
-from evalengine.ingest.dtypes import within
+from evalengine.ingest.dtypes import folded, within
 from evalengine.ingest.problems import count_of, listing
 from evalengine.ingest.recognise import Naming, Side
 from evalengine.ingest.where import Condition
@@ -128,10 +128,10 @@ def _idle(evidence: Columns) -> list[str]:
     """Columns of which differing values mean something, in the order of the predictions."""
     ready = evidence.ready
     conditioned = {name for condition in ready.where.values() for name in condition.names}
-    known = {name.casefold() for name in conditioned | {*ready.plan.homes}}
+    known = {*map(folded, conditioned | {*ready.plan.homes})}
     for role in (PREDICTIONS, GROUND_TRUTHS):
         side = ready.sides[role]
-        known |= {name.casefold() for name in side.table.names | side.naming.used}
+        known |= {*map(folded, side.table.names | side.naming.used)}
         for column, _ in side.table.unread:  # another note reports these
             known |= {name.casefold() for name in (column.name, *column.aliases)}
     return [
@@ -139,7 +139,7 @@ def _idle(evidence: Columns) -> list[str]:
         for name in ready.sides[PREDICTIONS].schema
         if name in evidence.unread
         and name.strip()
-        and name.casefold() not in known
+        and folded(name) not in known
         and not _words(name) & _BOOKKEEPING
     ]
 

@@ -14,9 +14,10 @@ from evalengine.ingest.both_sides import LABEL_COLUMNS, LONE
 from evalengine.ingest.collecting import Prepared
 from evalengine.ingest.dtypes import MISSING
 from evalengine.ingest.problems import Note, count_of, listing
-from evalengine.ingest.recognise import Side
+from evalengine.ingest.recognise import Finder, Side
 from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from evalengine.schemas.options import Options
+from evalengine.schemas.tables import table_for
 from evalengine.schemas.wording import option, sql_name, sql_text
 
 from . import NOTE, PROBLEM, WARNING, Facts, Rule, apply, rows_of, words
@@ -26,6 +27,8 @@ MODELS = words(
     " method_name algorithm estimator classifier checkpoint"
 )
 """Names of columns for the model of a row."""
+LISTED = frozenset(["text", "classification"])
+"""Tasks with rules about columns of lists."""
 _SPANS = words("spans span entities entity annotations ents predicted_spans")
 _ENDS = words("start end begin stop offset start_offset end_offset start_char end_char")
 _FIELDS = 2  # of a struct that make a span: both ends, or an end and a length
@@ -82,6 +85,8 @@ def evidence_of(ready: Prepared, options: Options) -> tuple[set[str], Values]:
             signals.add("numbers_unread")
         if side.naming.constant is not None:
             signals.add("constant_training")
+        if options.task is None and pl.List in side.schema.values():
+            signals.add("lists")
     return signals, Values(ready, options, models, spans, forecasts)
 
 
@@ -154,12 +159,13 @@ def _models(evidence: Values) -> Iterator[Facts]:
             severity = PROBLEM if key else WARNING
             if not n or (not key and n < _SHARED * of):
                 continue
-        elif own in evidence.ready.plan.homes or not table.values or own.casefold() in _UNSURE:
+        elif not table.values or (truth := exprs.get(table.values[0][1])) is None:
+            continue
+        elif shared := _shared(evidence, role, truth, own):
+            (n, of), severity = shared, PROBLEM
+        elif own in evidence.ready.plan.homes or own.casefold() in _UNSURE:
             continue
         else:  # each row is a datum: models of the same rows have the same true values
-            truth = exprs.get(table.values[0][1])
-            if truth is None:
-                continue
             rows = _rows(evidence, role, truth=truth.hash(0), model=pl.col(own))
             sets = rows.group_by("model", maintain_order=True).agg(pl.col("truth")).collect()
             if sets["truth"].n_unique() > 1 or (sets["truth"].list.len() < _EACH).any():
@@ -175,6 +181,26 @@ def _models(evidence: Values) -> Iterator[Facts]:
         )
 
 
+def _shared(evidence: Values, role: str, truth: pl.Expr, own: str) -> tuple[int, int] | None:
+    """Count the times of series with rows of several models that agree in the truth, and all times.
+
+    None if these are fewer than half, or the table has no such columns.
+    """
+    side = evidence.ready.sides[role]
+    table = table_for(side.table.task, role)
+    find = Finder(side.schema, role, evidence.options.columns)
+    columns = (column for column in table.columns if column.name in table.together)
+    key = [name for column in columns if (name := find.find(column)) not in (None, own)]
+    if not key:
+        return None
+    named = {f"key {i}": pl.col(name) for i, name in enumerate(key)}
+    rows = _rows(evidence, role, **named, truth=truth, model=pl.col(own)).group_by(*named)
+    several = (pl.col("model").n_unique() > 1) & (pl.col("truth").n_unique() == 1)
+    found = rows.agg(several=several).select(pl.col("several").sum(), all=pl.len())
+    n, of = found.collect().row(0)
+    return (n, of) if n and n >= _SHARED * of else None
+
+
 def _say_models(facts: Facts) -> str:
     (own,), models = facts.columns, facts.values["models"]
     literal = sql_text(models[0])
@@ -182,7 +208,7 @@ def _say_models(facts: Facts) -> str:
         f"{facts.side.replace('_', ' ')}: rows are of {facts.values['number']} models by column"
         f" {own!r} ({listing(models, facts.values['number'])}), and of the same"
         f" datums. Score one model at a time, {option('where', f'{sql_name(own)} = {literal}')};"
-        " for differences, compare the runs with `evalengine compare`."
+        f" to compare them: `evalengine compare` with {option('model', own)}."
     )
 
 
@@ -301,11 +327,12 @@ def _forecasts(evidence: Values) -> Iterator[Facts]:
 
 
 def _say_forecasts(facts: Facts) -> str:
-    first = facts.columns[0]
+    first, scored = facts.columns[0], facts.values["scored"]
     return (
         f"{facts.side.replace('_', ' ')}: of several columns like predictions only"
-        f" {facts.values['scored']!r} is scored, not {listing(facts.columns)}. To score another"
-        f" model: {option('columns', {first: 'prediction'})}."
+        f" {scored!r} is scored, not {listing(facts.columns)}. To score another model:"
+        f" {option('columns', {first: 'prediction'})}; to compare them: `evalengine compare` with"
+        f" {option('predictions', [scored, *facts.columns])}."
     )
 
 
@@ -342,6 +369,36 @@ def _say_constant(facts: Facts) -> str:
     )
 
 
+def _tags(evidence: Values) -> Iterator[Facts]:
+    """Lists of labels that are spelled as tags of entities."""
+    sides = evidence.ready.sides
+    for role, side in ((role, sides[role]) for role in _SIDES if role in sides):
+        for name in LABEL_COLUMNS:
+            own = side.naming.exprs[name].meta.root_names() if name in side.naming.exprs else []
+            if len(own) != 1 or side.schema[own[0]] != pl.List(pl.String):
+                continue
+            tags = _rows(evidence, role, tag=pl.col(own[0])).head(_HEAD).explode("tag").drop_nulls()
+            n, of, begun = (
+                tags.select(
+                    pl.col("tag").str.contains(_TAG).sum(),
+                    all=pl.len(),
+                    begun=pl.col("tag").str.contains("^B-").any(),
+                )
+                .collect()
+                .row(0)
+            )
+            if begun and n == of:
+                yield Facts(severity=NOTE, side=role, columns=tuple(own), count=n)
+                return
+
+
+def _say_tags(facts: Facts) -> str:
+    return (
+        f"task: column {facts.columns[0]!r} has lists of tags of entities, scored as classes of"
+        f" tokens. To score the entities, write {option('task', 'spans')}."
+    )
+
+
 def of_labels(ready: Prepared, options: Options, notes: Sequence[Note]) -> list[Note]:
     """Apply the rules triggered by labels of only one side."""
     lone = [label for note in notes if note.kind in LONE for label in note.lowest]
@@ -353,11 +410,13 @@ def of_labels(ready: Prepared, options: Options, notes: Sequence[Note]) -> list[
 
 
 _MARK = re.compile(MISSING)
+_TAG = r"^(O|[BIESLU]-\S.*)$"
 
 RULES: tuple[Rule[Values], ...] = (
     Rule("several_models", {"model_column"}, _models, _say_models),
     Rule("spans_not_read", {"spans_unread"}, _spans, _say_spans, {"text"}),
     Rule("models_not_scored", {"numbers_unread"}, _forecasts, _say_forecasts, {"regression"}),
+    Rule("tags_as_classes", {"lists"}, _tags, _say_tags, {"classification"}),
     Rule("constant_training", {"constant_training"}, _constant, _say_constant),
 )
 OF_LABELS: tuple[Rule[Values], ...] = (

@@ -142,12 +142,12 @@ def placed(source: Source, images: pl.DataFrame | None) -> Source:
         return source
     rows = source.frame.with_row_index("__row").collect()
     at = ["sequence", "frame"]
-    told = rows.select("image_id")
-    if images is None or images.schema["image_id"] != told.schema["image_id"]:
-        told = told.with_columns(pl.lit(None).alias(one) for one in at)
+    known = rows.select("image_id")
+    if images is None or images.schema["image_id"] != known.schema["image_id"]:
+        known = known.with_columns(pl.lit(None).alias(one) for one in at)
     else:
-        told = told.join(images, on="image_id", how="left", maintain_order="left")
-    rows = rows.with_columns(pl.coalesce(told[one], rows[one]).alias(one) for one in at)
+        known = known.join(images, on="image_id", how="left", maintain_order="left")
+    rows = rows.with_columns(pl.coalesce(known[one], rows[one]).alias(one) for one in at)
     lone = rows.filter(pl.any_horizontal(pl.col(at).is_null()))
     if lone.height:
         shown = lone.select("__row", "image_id").head(_SHOWN).rows()

@@ -7,7 +7,8 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import polars as pl
 
@@ -122,9 +123,34 @@ def _place(name: str, format_: str) -> str:
                 found = _wrong(line, format_)
                 if found:
                     return f"line {number} {found}"
-        return _misfit(name) if format_ == "csv" else ""
+        return _misfit(name) if format_ == "csv" else _flags_of_lines(name)
     except OSError:  # an address, or gone
         return ""
+
+
+def _flags_of_lines(name: str) -> str:
+    with open(name, "rb") as file:
+        return mixed_flags((json.loads(line) if line.strip() else {} for line in file), "line")
+
+
+def mixed_flags(rows: Iterable[Mapping[str, Any]], unit: str) -> str:
+    """Return the first boolean in a column of numbers, or reverse, and a remedy; or "".
+
+    Args:
+        unit: word for a row of the file.
+    """
+    first: dict[str, tuple[bool, int, str]] = {}
+    for number, row in enumerate(rows, 1):
+        for key, value in row.items():
+            if isinstance(value, (bool, int, float)):
+                flag, shown = isinstance(value, bool), json.dumps(value)
+                other, at, before = first.setdefault(key, (flag, number, shown))
+                if other != flag:
+                    return (
+                        f"{unit} {number} has {key!r} {shown}, and {unit} {at} has {before}: a"
+                        " column contains numbers or booleans. Write 1 and 0 for true and false."
+                    )
+    return ""
 
 
 def _misfit(name: str) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 import struct
 from pathlib import Path
 from typing import IO, Any
 
 from ...schemas.errors import ReadError
-from ..files import LONG, MemorySize, Room, by_extension, measure_text
+from ..files import LONG, MemorySize, Room, by_extension, measure_arrow, measure_text
+from .conll import is_conll
 from .scanning import foreign
 from .trec import layout_of, start_of
 
@@ -50,16 +53,16 @@ def refuse_miscounted(path: str) -> dict[str, MemorySize]:
         if mark != _PARQUET_MAGIC or length > end:
             return {}
         file.seek(end - length)
-        told: Fields = {}
+        fields: Fields = {}
         try:
-            told, _ = _struct(file.read(length), 0)
-            wrong = _wrong(file, told)
+            fields, _ = _struct(file.read(length), 0)
+            wrong = _wrong(file, fields)
         except _NOT_WHOLE:
             wrong = "its footer is incomplete"
         if wrong:
             message = f"{path}: cannot be read as Parquet: {wrong}. Write or copy it again."
             raise ReadError(message, code="file_damaged", file=path)
-        return _decoded_size(file, told)
+        return _decoded_size(file, fields)
 
 
 _FEW = 1 << 24  # bytes of a row group that always fit into memory
@@ -68,11 +71,11 @@ _BYTES = 6  # the physical type of texts
 _LISTS = 5  # bytes in memory per byte of long lists, over all steps of a run
 
 
-def _decoded_size(file: IO[bytes], told: Fields) -> dict[str, MemorySize]:
+def _decoded_size(file: IO[bytes], fields: Fields) -> dict[str, MemorySize]:
     """Columns in memory, of the sizes that the footer gives; dictionaries and runs are expanded."""
     result: dict[str, MemorySize] = {}
     try:
-        for group in told[4]:
+        for group in fields[4]:
             chunks = [one[3] for one in group[1] if 3 in one]
             values = max([group[3], *(chunk[5] for chunk in chunks)])
             if max(group[2], 16 * values) * len(group[1]) < _FEW:
@@ -106,15 +109,15 @@ def _long_texts(file: IO[bytes], chunk: Fields) -> MemorySize:
     return longest
 
 
-def _wrong(file: IO[bytes], told: Fields) -> str:
+def _wrong(file: IO[bytes], fields: Fields) -> str:
     """Return the fault of a file, as a clause; empty if none is known."""
-    groups, rows = told[4], told[3]
+    groups, rows = fields[4], fields[3]
     own = sum(group[3] for group in groups)
     if own != rows:
         return f"its footer counts {rows:,} rows in all, but {own:,} in its row groups"
-    if 8 in told:  # encrypted
+    if 8 in fields:  # encrypted
         return ""
-    names, flat = _names(told[2])
+    names, flat = _names(fields[2])
     for place, group in enumerate(groups, 1):
         where = f" of row group {place:,}" if groups[1:] else ""
         if wrong := _wrong_group(file, group, names, flat, where):
@@ -178,13 +181,13 @@ def _values(file: IO[bytes], chunk: Fields) -> int | None:
         header = _page(file, place)
         if header is None:
             return None
-        told, length = header
+        fields, length = header
         for kind in (_DATA_PAGE, _DATA_PAGE_2):
-            if kind in told:
-                counted += told[kind].get(1, 0)
-        if told.get(3, -1) < 0:
+            if kind in fields:
+                counted += fields[kind].get(1, 0)
+        if fields.get(3, -1) < 0:
             return None
-        place += length + told[3]
+        place += length + fields[3]
     return counted
 
 
@@ -280,11 +283,12 @@ NAMES = {
     "ndjson": "JSON Lines",
     "json": "JSON",
     "trec": "TREC",
+    "conll": "CoNLL",
     "raster": "a label map",
 }
 _KNOWN = (
-    "Parquet, Arrow IPC (feather), CSV, TSV, JSON Lines, JSON, runs and qrels as TREC has them, and"
-    " label maps of segmentation (PNG, TIFF, BMP, GIF, PGM)"
+    "Parquet, Arrow IPC (feather), CSV, TSV, JSON Lines, JSON, runs and qrels as TREC has them,"
+    " tags as CoNLL has them, and label maps of segmentation (PNG, TIFF, BMP, GIF, PGM)"
 )
 _SIGNATURES = {
     b"PAR1": "parquet",
@@ -319,9 +323,11 @@ def detect(path: str, held: dict[str, MemorySize] | None = None, room: Room | No
         raise refuse(f"the{of} file is empty (0 bytes). Write it again.", "file_empty")
     magic = next((name for mark, name in _SIGNATURES.items() if head.startswith(mark)), None)
     unnamed = format_ in (None, "csv", "trec") and ".csv" not in Path(path).name.lower()
+    if magic is None and unnamed and is_conll(head):
+        return "conll"
     if magic is None and unnamed and layout_of(start_of(head), named=format_ == "trec"):
         return "trec"
-    if magic is None and format_ in (None, "csv", "json", "ndjson"):
+    if magic is None and format_ in (None, "csv", "json", "ndjson", "parquet", "ipc"):
         other = foreign(head, path)
         if other is not None:
             raise refuse(other, "format_unknown")
@@ -349,9 +355,55 @@ def detect(path: str, held: dict[str, MemorySize] | None = None, room: Room | No
         )
     if format_ == "parquet":
         _note(held, refuse_miscounted(path))
+    if format_ == "ndjson" and not magic:
+        with open(path, "rb") as file:
+            refuse_repeated_keys(file.read(HEAD_OF_LINES), path)
+    if format_ in ("ipc", "ipc_stream") and (size > LONG or (room is not None and room.given)):
+        _note(held, measure_arrow(path, streamed=format_ == "ipc_stream"))
     if format_ in ("csv", "ndjson") and held is not None:
         _note(held, {"": measure_text(path, room)})
     return format_
+
+
+HEAD_OF_LINES = 1 << 16
+_BETWEEN = re.compile(r"[\s,\[\ufeff]*")
+_CHECKED_OBJECTS = 200
+
+
+def refuse_repeated_keys(head: bytes, path: str) -> None:
+    """Raise ReadError if one of the first objects of JSON text has a key twice.
+
+    Parsers disagree about its value: Python's takes the last, Polars' the first.
+
+    Args:
+        head: first bytes of JSON Lines or of an array of objects.
+    """
+    line = 0
+
+    def once(pairs: list[tuple[str, Any]]) -> None:
+        keys = [key for key, _ in pairs]
+        if len({*keys}) < len(keys):
+            key = next(key for i, key in enumerate(keys) if key in keys[:i])
+            raise ReadError(
+                f"{path}: the object in line {line} has the key {key!r} twice, and only one value"
+                " can be read. Write each key once per object.",
+                code="repeated_key",
+                file=path,
+                line=line,
+                column=key,
+            )
+
+    decoder, text, at = json.JSONDecoder(object_pairs_hook=once), head.decode("utf-8", "ignore"), 0
+    for _ in range(_CHECKED_OBJECTS):
+        between = _BETWEEN.match(text, at)
+        assert between is not None
+        line = text.count("\n", 0, between.end()) + 1
+        try:
+            _, at = decoder.raw_decode(text, between.end())
+        except ReadError:
+            raise
+        except (ValueError, RecursionError):  # the end, or refused by the reader
+            return
 
 
 def _note(held: dict[str, MemorySize] | None, found: dict[str, MemorySize]) -> None:

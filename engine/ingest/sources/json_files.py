@@ -21,6 +21,7 @@ from ...schemas.errors import ReadError
 from ..annotations.format import FIRST
 from ..geometry import SAID
 from ..source import SEGMENTED, Source
+from .activitynet import is_activitynet, read_activitynet
 from .coco import array_kind
 from .coco_videos import (
     is_panoptic,
@@ -30,8 +31,11 @@ from .coco_videos import (
     read_video_results,
     read_videos,
 )
+from .explain import mixed_flags
+from .formats import HEAD_OF_LINES, refuse_repeated_keys
 from .json_rows import UNREADABLE, is_nested, malformed, read_mapping
-from .objects import frame_of_rows
+from .json_text import scan_lines
+from .objects import frame_of_rows, misfit_of
 
 # nuScenes' JSON of 3-D boxes: ``results`` maps every sample to its boxes, next to ``meta``.
 #
@@ -116,9 +120,9 @@ def read_nuscenes(buffer: Any, name: str) -> Source:
     frame = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
     # The kit writes -1 and 0 for unknown; mixed with other values they are literal.
     unknown = {"num_points": -1, "ego_distance": 0}
-    told = {one: frame[one].drop_nulls() for one in _OPTIONAL}
-    told |= {one: told[one].filter(told[one] != known) for one, known in unknown.items()}
-    frame = frame.drop([one for one, values in told.items() if values.is_empty()])
+    given = {one: frame[one].drop_nulls() for one in _OPTIONAL}
+    given |= {one: given[one].filter(given[one] != known) for one, known in unknown.items()}
+    frame = frame.drop([one for one, values in given.items() if values.is_empty()])
     scored = "score" in frame.columns
     datums = None if scored else pl.DataFrame({"datum_id": [*found]}, {"datum_id": pl.String})
     return Source(frame.lazy(), name, "nuscenes", (name,), datums=datums)
@@ -135,11 +139,12 @@ _BOM = b"\xef\xbb\xbf"
 def sniff(path: str | os.PathLike[str]) -> str:
     """Classify a JSON file by content.
 
-    Kinds: coco, coco_results, coco_annotations, videos, video_results, panoptic, nuscenes, mapping,
-    records or lines. An object is COCO ground truths, unless it maps queries to documents, its
-    images have ``segments_info``, its ``results`` are nuScenes' boxes or it tracks objects through
-    videos. An array is COCO results or annotations if its first object has an image, a category and
-    a box or mask; it is results of videos if it also has a track.
+    Kinds: coco, coco_results, coco_annotations, videos, video_results, panoptic, nuscenes,
+    activitynet, mapping, records or lines. An object is COCO ground truths, unless it maps queries
+    to documents, its images have ``segments_info``, its ``results`` are nuScenes' boxes, it has
+    segments of videos or it tracks objects through them. An array is COCO results or annotations if
+    its first object has an image, a category and a box or mask; it is results of videos if it also
+    has a track.
     """
     name = os.fspath(path)
     with _shallow(name):
@@ -212,14 +217,16 @@ def _open_one(name: str, box_format: str | None, *, wanted: frozenset[str]) -> S
         return read_ground_truths(buffer, name, wanted=wanted)
     if kind in _ARRAYS and box_format in (None, "xywh"):
         return read_results(buffer, name, _ARRAYS[kind], wanted=wanted)
+    refuse_repeated_keys(bytes(buffer[:HEAD_OF_LINES]), name)
     if kind == "lines":
-        return Source(pl.scan_ndjson(name, infer_schema_length=None), name, "ndjson", (name,))
+        return Source(scan_lines([name]), name, "ndjson", (name,))
     return Source(_records(buffer, name).lazy(), name, "json", (name,))
 
 
 _READERS = {
     "panoptic": read_panoptic,
     "nuscenes": read_nuscenes,
+    "activitynet": read_activitynet,
     "mapping": read_mapping,
     "videos": read_videos,
 }
@@ -245,6 +252,8 @@ def _sniff(buffer: Any, name: str) -> str:
             return "lines"
         if all(field in head for field in _FIELDS):
             return "nuscenes"
+        if is_activitynet(head):
+            return "activitynet"
         if is_nested(head):
             return "mapping"
         if is_videos(buffer, head):
@@ -298,9 +307,13 @@ def _records(buffer: Any, name: str) -> pl.DataFrame:
     try:
         return frame_of_rows(rows)
     except (pl.exceptions.PolarsError, TypeError, OverflowError) as error:
-        reason = str(error).strip().splitlines()[0]
+        reason = mixed_flags(rows, "record")
+        names = dict.fromkeys(key for row in rows for key in row)
+        columns = {key: [row.get(key) for row in rows] for key in names}
+        if not reason and (misfit := misfit_of(columns)) is not None:
+            reason = misfit[2]
         raise ReadError(
-            f"{Path(name)}: the records do not fit one table: {reason}",
+            f"{Path(name)}: the records do not fit one table: {reason or error}",
             code="file_malformed",
             file=str(name),
         ) from None

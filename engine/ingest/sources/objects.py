@@ -436,8 +436,7 @@ def _is_map(thing: Any) -> bool:
 def _shape(thing: Any) -> tuple[int, ...]:
     if hasattr(thing, "shape"):
         return tuple(thing.shape)
-    shape: tuple[int, ...] = tuple(thing.__array_interface__["shape"])
-    return shape
+    return tuple(thing.__array_interface__["shape"])
 
 
 # Columns of Python values of several types, which a typed table cannot represent.
@@ -476,6 +475,30 @@ def _line(name: str, values: Sequence[Any]) -> str:
         f"- column {name!r} mixes types: {shares}. First rows (counted from 0) of the other kind:"
         f" {first}. Bring all values to one type, for instance each to str(value)."
     )
+
+
+def misfit_of(columns: Mapping[str, Sequence[Any]]) -> tuple[str, int, str] | None:
+    """Return the first column without a dtype, its first such row from 0, and a message."""
+    from .json_text import WRITE_TEXT, first_misfit
+
+    for name, values in columns.items():
+
+        def make(n: int, name: str = name, values: Sequence[Any] = values) -> None:
+            pl.DataFrame({name: _column(values[:n], name)})
+
+        try:
+            make(len(values))
+        except (Exception, pl.exceptions.PanicException):
+            row = first_misfit(len(values), make) - 1
+            shown = repr(values[row])
+            shown = shown if len(shown) <= _LONGEST else shown[:_LONGEST] + "..."
+            return (
+                name,
+                row,
+                f"column {name!r}: the values up to row {row} (counted from 0), {shown}, have no"
+                f" common type. {WRITE_TEXT}",
+            )
+    return None
 
 
 def _kind(value: Any) -> type | None:
@@ -549,6 +572,11 @@ def open_object(
                 "the same number of values, with None for missing ones.",
                 code="lengths_differ",
                 lengths=lengths,
+            ) from error
+        if (misfit := misfit_of(_object_columns(thing))) is not None:
+            column, row, said = misfit
+            raise InputError(
+                f"{name}: {said}", code="types_mixed", column=column, row=row
             ) from error
         raise InputError(f"{name}: cannot be made a table: {reason}") from error
     classes = classes_of(thing) if _is(thing, "pyarrow", "Table") else None
@@ -702,7 +730,7 @@ def _convert(thing: Any) -> pl.DataFrame:
     if hasattr(thing, "__arrow_c_stream__") or hasattr(thing, "__arrow_c_array__"):
         return pl.DataFrame(thing)
     if isinstance(thing, Mapping):
-        return pl.DataFrame({name: _column(values) for name, values in thing.items()})
+        return pl.DataFrame({name: _column(values, name) for name, values in thing.items()})
     if isinstance(thing, Sequence) and not isinstance(thing, (str, bytes)):
         if all(isinstance(row, Mapping) for row in thing):
             return frame_of_rows(thing)
@@ -763,11 +791,32 @@ def _plain(frame: Any) -> Any:
 def frame_of_rows(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     """Convert dicts to a table; missing fields become null."""
     names = dict.fromkeys(name for row in rows for name in row)
-    return pl.DataFrame({name: _column([row.get(name) for row in rows]) for name in names})
+    return pl.DataFrame({name: _column([row.get(name) for row in rows], name) for name in names})
 
 
-def _column(values: Any) -> Any:
-    """Convert mixed integers and floats, plain or in lists, to floats; others unchanged."""
+_DEEPEST = 100
+"""Levels of lists and objects in a value. The time that Polars takes grows with their cube."""
+
+
+def _refuse_deep(values: Sequence[Any]) -> None:
+    """Raise RecursionError if values are nested beyond all tables, as JSON's parser does."""
+    level = list(values)
+    for _ in range(_DEEPEST):
+        lists = [value for value in level if isinstance(value, (list, tuple))]
+        dicts = [value for value in level if isinstance(value, dict)]
+        level = [item for value in lists for item in value if not isinstance(item, (str, float))]
+        level += [item for value in dicts for item in value.values()]
+        if not level:
+            return
+    raise RecursionError(f"values are nested more than {_DEEPEST} levels deep")
+
+
+def _column(values: Any, name: Any = "") -> Any:
+    """Convert mixed numbers, plain or in lists, to floats, and tool calls to JSON text.
+
+    Raises:
+        RecursionError: see :func:`_refuse_deep`.
+    """
     if is_array(values):
         return as_array(values)
     if not isinstance(values, (list, tuple)):
@@ -775,6 +824,12 @@ def _column(values: Any) -> Any:
     kinds = {type(value) for value in values} - {type(None)}
     if kinds == {int, float}:
         return pl.Series(values, dtype=pl.Float64)
+    if any(issubclass(kind, (list, tuple, Mapping)) for kind in kinds):
+        from .json_text import column_of_calls
+
+        if (calls := column_of_calls(str(name), values)) is not None:
+            return calls
+        _refuse_deep(values)
     if kinds and kinds <= {list, tuple}:
         inner = {type(item) for value in values if value is not None for item in value}
         if inner - {type(None)} == {int, float}:

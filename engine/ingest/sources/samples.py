@@ -8,11 +8,13 @@ from pathlib import Path
 
 import polars as pl
 
-from ...schemas.options import VALUES, Options
+from ...schemas.options import Options
+from ...schemas.tables import TABLES
 from ..problems import Note, listing
 from ..source import Source
 from .scanning import scan
 
+_VALUES = next(table.task for table in TABLES if "samples" in table.formats)
 _RESERVED = ("datum_id", "metric", "value", "metrics")
 _LETTERS = {
     "c": 1.0,
@@ -33,7 +35,7 @@ def read_samples(source: Source, schema: Mapping[str, pl.DataType], options: Opt
 
     With ``value_columns`` it keeps a column per metric.
     """
-    if options.task not in (None, *VALUES):
+    if options.task not in (None, _VALUES):
         return
     if "doc_id" in schema and schema.get("metrics") == pl.List(pl.String):
         _of_lm_eval(source, schema, options)
@@ -73,7 +75,6 @@ def _of_lm_eval(source: Source, schema: Mapping[str, pl.DataType], options: Opti
     rows = rows.with_columns(
         *fields_of_doc, datum, *(pl.col(name).cast(pl.Float64) for name in names)
     )
-    rows = _with_booleans(rows, names)
     metric = pl.col("metric")
     if "filter" in schema:
         filters = rows.select(pl.col("filter").n_unique()).collect().item()
@@ -85,7 +86,7 @@ def _of_lm_eval(source: Source, schema: Mapping[str, pl.DataType], options: Opti
         rows = _unpivoted(rows, names, [*kept, "metrics"])
         rows = rows.filter(pl.col("metrics").list.contains(pl.col("metric"))).drop("metrics")
         rows = rows.with_columns(metric)
-    source.frame, source.task = rows, VALUES[0]
+    source.frame, source.task = rows, _VALUES
     source.notes += (_note("lm-eval", "doc_id" if len(source.files) < 2 else "task/doc_id", names),)
 
 
@@ -114,10 +115,9 @@ def _of_inspect(
     rows = rows.with_columns(
         pl.col(datum).alias("datum_id"), *(expr.alias(name) for name, expr in columns.items())
     )
-    rows = _with_booleans(rows, [*columns])
     if options.value_columns is None:
         rows = _unpivoted(rows, [*columns], _other_columns(rows, [*scores, *columns]))
-    source.frame, source.task = rows, VALUES[0]
+    source.frame, source.task = rows, _VALUES
     source.notes += (_note("inspect", datum, columns),)
 
 
@@ -158,16 +158,6 @@ def _unpivoted(rows: pl.LazyFrame, names: Sequence[str], index: Sequence[str]) -
     if len({schema[name] for name in names}) > 1:
         rows = rows.with_columns(pl.col(names).cast(pl.Float64))
     return rows.unpivot(names, index=index, variable_name="metric", value_name="value")
-
-
-def _with_booleans(rows: pl.LazyFrame, names: Sequence[str]) -> pl.LazyFrame:
-    """Return the rows; scores that are all 0 or 1 become booleans, so that they are proportions."""
-    plain = rows.select(
-        pl.col(name).is_in([0.0, 1.0]).all() & pl.col(name).is_not_null().any() for name in names
-    )
-    flags = plain.collect().row(0) if names else ()
-    found = [name for name, flag in zip(names, flags, strict=True) if flag]
-    return rows.with_columns(pl.col(found).cast(pl.Boolean))
 
 
 def _note(harness: str, datum: str, names: Iterable[str]) -> Note:

@@ -84,7 +84,7 @@ def _dtypes(
         named = ", ".join(map(repr, dict.fromkeys(filter(None, twice))))
         raise ReadError(
             f"{path}: the header names {named} more than once. Rename the columns, so that it"
-            " is clear which is meant.",
+            " is clear which is meant. If line 1 is data, add a line with names.",
             code="column_twice",
             columns=sorted({*filter(None, twice)}),
         )
@@ -260,6 +260,12 @@ _KNOWN = (
         rb"^[^\n]*\boutput_type_id\b",
         "a table with a row per forecast: series, time, target, a column per quantile (q0.1, ...)",
     ),
+    (
+        "a spreadsheet",
+        rb"^PK\x03\x04.{26,}?(\[Content_Types\]\.xml|_rels/|xl/|mimetypeapplication/vnd\.oasis)",
+        "the sheet as CSV (UTF-8) or Parquet",
+    ),
+    ("a pointer of Git LFS", rb"^version https://git-lfs", "the file itself: git lfs pull"),
     (
         "UTF-16 text",
         rb"^(\xff\xfe|\xfe\xff|[^\0]\0[^\0]\0|\0[^\0]\0[^\0])",
@@ -496,6 +502,6 @@ def _scan(
     if format_ == "csv":
         return scan_csv(paths, storage_options, remote=remote, path=path, held=held)
     assert format_ == "ndjson", format_  # others have separate readers
-    return pl.scan_ndjson(
-        paths, infer_schema_length=None, storage_options=storage_options, include_file_paths=path
-    )
+    from .json_text import scan_lines
+
+    return scan_lines(paths, storage_options, path, remote=remote)

@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 import polars as pl
 
-from evalengine.schemas.errors import ReadError
+from evalengine.schemas.errors import ReadError, not_installed
 
 from ..files import Room, refuse_beyond
 from ..source import Source
@@ -62,8 +62,7 @@ def open_table(given: str, room: Room | None = None) -> Source | None:
             importlib.import_module(found.library)
     except ImportError:
         raise ReadError(
-            f"{given}: is {found.title}, which needs {found.library}, and that is not"
-            f" installed: pip install 'evalengine[{found.extra}]'.",
+            f"{given}: is {found.title}. It needs {not_installed(found.library, found.extra)}.",
             code="package_missing",
             library=found.library,
         ) from None
@@ -259,8 +258,7 @@ def _saved(path: str, part: str | None) -> pl.LazyFrame:
 
 
 def _json(file: str) -> dict[str, Any]:
-    result: dict[str, Any] = msgspec.json.decode(Path(file).read_bytes(), type=dict[str, Any])
-    return result
+    return msgspec.json.decode(Path(file).read_bytes(), type=dict[str, Any])
 
 
 def _is_duckdb(path: str) -> bool:

@@ -19,7 +19,7 @@ from evalengine.schemas.errors import InputError, OptionError, ReadError
 from ...metrics.own import loaded, plugins
 from ..annotations.format import Other
 from ..annotations.titles import BY_SIZE, PER_IMAGE, TITLES, may_be_annotations
-from ..files import MemorySize, Room, by_extension, refuse_beyond, refuse_expanding
+from ..files import MemorySize, Room, by_extension, refuse_beyond, refuse_expanding, whole_size
 from ..source import SEGMENTED, Source, of_frame
 from . import formats
 from .explain import explain
@@ -97,6 +97,21 @@ def open_source(
     return source
 
 
+def foreseen_size(paths: Sequence[str]) -> int:
+    """Return the bytes in memory of local files that are read as a whole, before they are opened.
+
+    Args:
+        paths: of files, or with wildcards; 0 with any other.
+    """
+    if not paths or not all(os.path.isfile(path) or looks_wild([path]) for path in paths):
+        return 0
+    try:
+        files = [file for path in paths for file in expand(path)]
+        return whole_size(files, formats.detect(files[0]))
+    except InputError:  # raised again where they are opened
+        return 0
+
+
 def _open_paths(
     paths: list[str],
     storage_options: dict[str, str] | None,
@@ -155,6 +170,10 @@ def _open_paths(
         from .trec import open_trec
 
         return open_trec(files, description)
+    if format_ == "conll":
+        from .conll import open_conll
+
+        return open_conll(files, description)
     if format_ == "raster":
         from .objects import open_label_map_files
 

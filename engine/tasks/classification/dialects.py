@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from ...dialects import Aims, Dialect, check_costs, of_task
+from ...schemas.contract import words
 from ...schemas.errors import OptionError
 from ...schemas.layouts import Entry, Layout, Spread
 from ...schemas.option_values import LabelThresholds
@@ -70,24 +71,10 @@ class ClassificationRules(msgspec.Struct, frozen=True, kw_only=True):
     bins_to_upper_edge: bool = False
 
 
-ONE_LABEL_ONLY = (
-    "BalancedAccuracy",
-    "BalancedAccuracyAdjusted",
-    "MCC",
-    "CohenKappa",
-    "CohenKappaLinear",
-    "CohenKappaQuadratic",
-    "TopKAccuracy",
-    "mROCAUCOneVsOne",
-    "LogLoss",
-    "Brier",
-    "ECE",
-    "ECECalibrated",
-    "RMSCE",
-    "MCE",
-    "Reliability",
-    "ConfusionMatrix",
-    "Outcomes",
+ONE_LABEL_ONLY = words(
+    "BalancedAccuracy BalancedAccuracyAdjusted MCC CohenKappa CohenKappaLinear"
+    " CohenKappaQuadratic TopKAccuracy mROCAUCOneVsOne LogLoss Brier ECE ECECalibrated RMSCE MCE"
+    " Reliability ConfusionMatrix Outcomes"
 )
 """Metrics of one true label against one prediction a datum, without meaning for several."""
 

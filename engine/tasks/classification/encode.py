@@ -15,8 +15,8 @@ from ...schemas.arrays import Array
 from ...schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, PREDICTIONS
 from ...schemas.errors import InputError
 from ...schemas.wording import option
-from ...tally.datums import Datums, Labels
-from ...tally.units import Grid, Listed
+from ...tallies.datums import Datums, Labels
+from ...tallies.units import Grid, Listed
 from ..encoding import (
     dataset_of,
     declared_places,
@@ -53,29 +53,15 @@ def positive_code(
     values = labels.frame["label_value"]
     if positive_label is not None:
         return find_label(values, positive_label)
-    if len(labels) > 2:
-        if hard is not None:
-            return None
-        measured = or_measured(["actual"]) if values.dtype.is_integer() else ""
-        raise InputError(
-            f"table: {len(labels)} labels ({_some(values)}) and one score column: Which label does"
-            " it belong to? Add a column 'predicted' if it is the predicted label's, give"
-            f" {option('score_columns')} with one column per label, or"
-            f" {option('positive_label')} to score one label against the rest.{measured}",
-            code="option_missing",
-            option="positive_label",
-            count=len(labels),
-        )
     # 1 and 2 are class numbers: scikit-learn scores the greater, but reports F1 of label 1.
-    if values.dtype == pl.String or (values.dtype.is_integer() and 1 in values and max(values) > 1):
-        if len(labels) == 2 or hard is None:
-            raise InputError(
-                f"table: the labels are {_some(values)}: which of them is the score the score of?"
-                f" Write {option('positive_label')}, for instance"
-                f" {option('positive_label', values[-1] if len(values) else 'yes')}.",
-                code="option_missing",
-                option="positive_label",
-            )
+    either = values.dtype == pl.String or (
+        values.dtype.is_integer() and 1 in values and max(values) > 1
+    )
+    if hard is None and (either or len(labels) > 2):
+        raise unclear(values)
+    if either and len(labels) == 2:
+        raise unclear(values)
+    if either or len(labels) > 2:
         return None
     code = values.index_of(True if values.dtype == pl.Boolean else 1)
     if code is None:
@@ -84,6 +70,26 @@ def positive_code(
             f" unknown. Write {option('positive_label')}."
         )
     return int(code)
+
+
+def unclear(values: pl.Series) -> InputError:
+    """Return the error for labels of which any may be the one of the scores."""
+    if len(values) > 2:
+        measured = or_measured(["actual"]) if values.dtype.is_integer() else ""
+        message = (
+            f"table: {len(values)} labels ({_some(values)}) and one score column: Which label does"
+            " it belong to? Add a column 'predicted' if it is the predicted label's, give"
+            f" {option('score_columns')} with one column per label, or"
+            f" {option('positive_label')} to score one label against the rest.{measured}"
+        )
+    else:
+        message = (
+            f"table: the labels are {_some(values)}. Which label does 'score' belong to? Write"
+            f" {option('positive_label')}, for instance"
+            f" {option('positive_label', values[-1] if len(values) else 'yes')}."
+        )
+    facts = {"count": len(values)} if len(values) > 2 else {}
+    return InputError(message, code="option_missing", option="positive_label", **facts)
 
 
 def both_classes(actual: pl.Series, predicted: pl.Series | None) -> pl.Series | None:
@@ -580,7 +586,7 @@ def _datums_of(
     frames: Frames, table: pl.DataFrame, height: int, row: Array | None
 ) -> tuple[Datums, Array | None]:
     """The datums of the single table, by the number of their row if they have no id."""
-    datums, datum = table_datums(frames, table, height)
+    datums, datum = table_datums(frames, table, height, row)
     if datums.ids is None and row is not None:
         datums = msgspec.structs.replace(datums, ids=pl.Series("datum_id", row))
     return datums, datum

@@ -18,9 +18,9 @@ from ...schemas.arrays import Array
 from ...schemas.label_errors import OTHER_LABEL, WAYS
 from ...schemas.option_values import in_name
 from ...schemas.results import empty_frame, frame_schema, in_schema
-from ...tally.scored_view import ScoredView
-from ...tally.sorted_scores import Sorted
-from ...tally.stored import PartGroups
+from ...tallies.scored_view import ScoredView
+from ...tallies.sorted_scores import Sorted
+from ...tallies.stored import PartGroups
 from ..encoding import Workers, offsets_of
 from .dialects import Settings
 from .encode import find_label
@@ -63,11 +63,7 @@ def view(
 
 
 def one_draw(view: ScoredView, weights: Array) -> ScoredView:
-    """Return the view of one resample, which shares the sorted scores.
-
-    Args:
-        view: of a tally in memory.
-    """
+    """Return the view of one resample, which shares the sorted scores."""
     one = view.like(view.units, view.scored, weights=weights)
     if view.scored is not None:
         rows = view.ordered_rows
@@ -542,8 +538,7 @@ def _of_key(tallies: Tallies, key: int, codes: Array, empty: pl.DataFrame) -> pl
     for block in _blocks(tallies, key, codes):
         guess, sure = sure_labels(block.chance, limit)
         np.add.at(joint, (block.given[sure], guess[sure]), 1)
-    kept = to_prune(calibrated(joint, counts))
-    cuts = _cuts(tallies, key, codes, kept, counts)
+    cuts = _cuts(tallies, key, codes, to_prune(calibrated(joint, counts)), counts)
     frames = [_rows(block, limit, cuts) for block in _blocks(tallies, key, codes)]
     if not frames:
         return empty

@@ -12,7 +12,7 @@ from ...ingest.problems import count_of
 from ...kernels.labels import HIT, STRAY
 from ...metrics import Metric
 from ...schemas.arrays import Array
-from ...tally.units import Units
+from ...tallies.units import Units
 from ..contents import LABELS, Content, Labelled, LabelScore, called
 from ..task import Cuts, Losses
 from .dialects import Settings

@@ -15,7 +15,7 @@ from ...ingest.problems import Note, listing
 from ...metrics.registry import Metric
 from ...schemas.errors import InputError
 from ...schemas.wording import option
-from ...tally.merging import (
+from ...tallies.merging import (
     merge_datums,
     merge_labels,
     merge_places,
@@ -24,20 +24,21 @@ from ...tally.merging import (
     merged_seconds,
     one_precision,
 )
-from ...tally.score_runs import ScoredRows
-from ...tally.scored_view import ScoredDraws
-from ...tally.stored import SHOWN, Place, parts_of, things_of_part
-from ...tally.tables import combined
-from ...tally.units import Scored, Units
+from ...tallies.score_runs import ScoredRows
+from ...tallies.scored_view import ScoredDraws
+from ...tallies.stored import SHOWN, Place, parts_of, things_of_part
+from ...tallies.tables import combined
+from ...tallies.units import Scored, Units
 from ..contents import Contents
 from ..counted import HUNDREDTHS
 from ..task import InParts, LateNotes, PageFrame, Ranking, Sample, Task
 from .dialects import Settings
+from .encode import unclear
 from .frames import cells_per_group, one_draw, own_frames, view
 from .losses import contents, losses
 from .metrics.counts import FAIRNESS
 from .metrics.scores import curve_of, drawn_curves
-from .tallies import Tallies, by_rank, by_value, tally, truth, weight_notes
+from .tallies import Tallies, by_rank, by_value, tally, truth, weight_notes, weights
 
 # Tiny tables that make every kernel of classification run once.
 
@@ -151,12 +152,7 @@ def bytes_on_disk(
     heads: Mapping[str, pl.DataFrame],
     n_slices: int,
 ) -> Bytes:
-    """Return the maximum bytes of a unit and of a score on disk, in addition to their columns.
-
-    Args:
-        heads: first rows of every table.
-        n_slices: number of slice columns.
-    """
+    """Return the maximum bytes of a unit and of a score on disk, in addition to their columns."""
     weight = _WEIGHT * any("weight" in head.columns for head in heads.values())
     runs = (1 + n_slices) * (1 + (settings.average == "micro"))
     score = _SCORE + runs * 2 * (_RUN + weight)
@@ -231,9 +227,6 @@ def _without_rows(units: Units) -> Units:
 
 def of_parts(files: Sequence[str], place: Place, settings: Settings) -> Tallies:
     """Return the tally whose parts are on disk.
-
-    Args:
-        place: storage for long runs.
 
     Raises:
         InputError: parts are incompatible.
@@ -311,6 +304,15 @@ def fit(
         InputError: named metrics need scores, and there are none.
     """
     side = frames.predictions if frames.table is None else frames.table
+    if (
+        frames.table is not None
+        and settings.positive_label is None
+        and "score" in side.columns
+        and "predicted" not in side.columns
+        and side.schema["actual"] == pl.String
+        and side.height
+    ):  # known from the first rows, so that plans of parts refuse it, too
+        raise unclear(side["actual"].unique().sort())
     if frames.score_labels is not None or "score" in side.columns:
         return metrics, []
     needy = [metric.name for metric in metrics if "scores" in metric.needs]
@@ -368,6 +370,7 @@ TASK = Task(
     curve=curve_of,
     drawn_curves=drawn_curves,
     truth=truth,
+    weights=weights,
     warm=("scores", "parts", "fits"),
     late_notes=LateNotes(("zero_weights", "scores_reversed"), weight_notes),
     in_parts=InParts(part_things, of_parts, bytes_on_disk, judged=judged),

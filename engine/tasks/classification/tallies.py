@@ -17,12 +17,12 @@ from ...kernels.labels import match_labels, true_label_facts
 from ...metrics import Metric
 from ...schemas.arrays import Array
 from ...schemas.wording import option
-from ...tally.datums import Datums, Labels
-from ...tally.ranked import comparable
-from ...tally.registry import stored_as
-from ...tally.stored import Parts
-from ...tally.units import Facts as units_Facts
-from ...tally.units import Scored, Units, best_labels, outcomes_of, scored_by_rank
+from ...tallies.datums import Datums, Labels
+from ...tallies.ranked import comparable
+from ...tallies.registry import stored_as
+from ...tallies.stored import Parts
+from ...tallies.units import Facts as units_Facts
+from ...tallies.units import Scored, Units, best_labels, outcomes_of, scored_by_rank
 from ..encoding import Workers, truth_of_labels
 from ..rules import counted, out_of_step, renamed
 from ..scores import check_probabilities, limits_of
@@ -257,11 +257,7 @@ Block = tuple[Units, Sequence[Array]]
 
 
 class _Seen:
-    """Masks of codes with ground truths, and of codes with weighted ones.
-
-    Args:
-        n: number of codes.
-    """
+    """Masks of codes with ground truths, and of codes with weighted ones."""
 
     def __init__(self, n: int) -> None:
         self._n = n
@@ -470,6 +466,14 @@ def truth(tallies: Tallies) -> Array:
     unit, label = tallies.units.truth_rows()
     datum = tallies.units.datum_of(unit)
     return truth_of_labels(tallies.labels, len(tallies.datums), datum, label)
+
+
+def weights(tallies: Tallies) -> Array | None:
+    """See :attr:`evalengine.tasks.task.Task.weights`."""
+    units = tallies.units
+    if units.weight is None:
+        return None
+    return np.bincount(units.datum_of(), units.weight, len(tallies.datums))
 
 
 def weight_notes(tallies: Tallies) -> list[Note]:

@@ -12,8 +12,8 @@ import polars as pl
 from ...geometry.polygons import corners_of_upright
 from ...schemas.arrays import Array
 from ...schemas.results import empty_frame, frame_schema
-from ...tally.datums import Datums, Labels
-from ...tally.registry import stored_as
+from ...tallies.datums import Datums, Labels
+from ...tallies.registry import stored_as
 from .encode import Batch, Side
 from .layers import quads_as_geojson
 from .matching import LaidOut, Matched
@@ -191,8 +191,7 @@ def _from_top(label: Array, reached: Array, n_labels: int, n_scores: int) -> Arr
     """Rows per label that reach each score threshold, int64 [labels, scores]."""
     flat = label.astype(np.int64) * (n_scores + 1) + reached
     histogram = np.bincount(flat, minlength=n_labels * (n_scores + 1)).reshape(n_labels, -1)
-    counted: Array = histogram[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:]
-    return counted
+    return histogram[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:]
 
 
 def _first_by_label(label: Array, rows: Array, n_labels: int, n: int) -> Array:
@@ -224,8 +223,7 @@ def _examples(
         best[cell] = (_first_by_label(pairs.p_label, wrong, n_labels, n), reached["score"])
     for cell, (rows, at) in best.items():
         if at.size:
-            shown = (rows >= 0) & (at[np.maximum(rows, 0)] > 0)
-            rows = np.where(shown, rows, _NONE)
+            rows = np.where((rows >= 0) & (at[np.maximum(rows, 0)] > 0), rows, _NONE)
             enough = at[np.maximum(rows, 0)][:, None, :] > levels
             out[cell] = np.where(enough & (rows >= 0)[:, None, :], rows[:, None, :], _NONE)
     for k in range(n_scores):

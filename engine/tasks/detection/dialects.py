@@ -68,6 +68,13 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
             pycocotools; otherwise the compared geometry.
         region_areas: if boxes are compared, area ranges use the polygon or mask of rows without a
             box, as in pycocotools; otherwise the bounding box.
+        one_to_one: pairs of shapes are reduced to the largest one-to-one matching beforehand.
+        region_overlap: predictions of which at least this share is inside the regions of their
+            datum do not count; None to ignore regions.
+        pixel_regions: shares are of pixels, by VisDrone's toolkit, and ground truths inside do not
+            count either.
+        ranked_in_datum: caps on predictions are per datum over all labels.
+        ignored_missed: ignored ground truths absorb predictions as crowds do, and count as missed.
         first_best: TIDE errors follow tidecv: a separate match of this many predictions per datum
             over all labels, the first of equal overlaps winning; with its arithmetic of AP, in
             percent. None to use the dialect's match.
@@ -98,7 +105,7 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
             limit.
         difficulties: replacement of area ranges.
         positions: indices of the recall levels whose mean is AP; see
-            :mod:`evalengine.tally.ranked_points`. None for interpolated precision.
+            :mod:`evalengine.tallies.ranked_points`. None for interpolated precision.
         label_ious: label -> its IoU threshold, the lowest being that of others; unless other
             thresholds are requested, AP of a label uses only its threshold.
         neighbours: label -> label whose predictions may also match its ground truths.
@@ -147,6 +154,11 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
     alike: str = "exact"
     crossing: bool = False
     first_best: int | None = None
+    one_to_one: bool = False
+    region_overlap: float | None = None
+    pixel_regions: bool = False
+    ranked_in_datum: bool = False
+    ignored_missed: bool = False
 
 
 # Detection dialects: matching, arithmetic and defaults of each reference.
@@ -154,6 +166,7 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
 # numpy.linspace(0.5, 0.95, 10), written out: the grid COCO compares with is not round decimals.
 _COCO_IOUS = (*(0.5 + i * ((0.95 - 0.5) / 9) for i in range(9)), 0.95)
 _ROUND_IOUS = tuple(x / 100 for x in range(50, 100, 5))
+_COCO_MEANS = {"AP": ("mAPAveragedOverIOUs", "mAP"), "AR": ("mAR", "mARAtIOU")}
 _AVERAGES = ("mAPAveragedOverIOUs", "mAP", "mAR", "APAveragedOverIOUs", "AP", "AR")
 _MEANS = ("mAPAveragedOverIOUs", "mAP", "AP")
 _FEDERATED = frozenset({"federated"})
@@ -177,7 +190,7 @@ _COCO_AREAS = {
     "medium": (32.0**2, 96.0**2),
     "large": (96.0**2, 1e5**2),
 }
-_DEFAULTS: dict[str, Any] = {
+DEFAULTS: dict[str, Any] = {
     "iou_thresholds": _COCO_IOUS,
     "iou_thresholds_to_return": (0.5, 0.75),
     "score_thresholds": tuple(x / 100 for x in range(5, 100, 5)),
@@ -187,9 +200,9 @@ _DEFAULTS: dict[str, Any] = {
     "area_ranges": {},
     "background_iou": 0.1,
 }
-_COCO_DEFAULTS = {**_DEFAULTS, "max_detections": (1, 10, 100), "area_ranges": _COCO_AREAS}
+_COCO_DEFAULTS = {**DEFAULTS, "max_detections": (1, 10, 100), "area_ranges": _COCO_AREAS}
 _POINT_DEFAULTS = {
-    **_DEFAULTS,
+    **DEFAULTS,
     "max_detections": (20,),
     "area_ranges": {name: _COCO_AREAS[name] for name in ("all", "medium", "large")},
 }
@@ -200,7 +213,7 @@ _VOC_RULES = DetectionRules(
 # and 0.7 are a bit higher there. 0.3 is 3 * 0.1 in both: a recall of 3/10 does not reach it.
 _MATLAB_TENTHS = (*(x * 0.1 for x in range(5)), 0.5, *(1 - x * 0.1 for x in range(4, -1, -1)))
 _NUMPY_TENTHS = tuple(x * 0.1 for x in range(11))
-_VOC_DEFAULTS = {**_DEFAULTS, "iou_thresholds": (0.5,)}
+_VOC_DEFAULTS = {**DEFAULTS, "iou_thresholds": (0.5,)}
 _OPEN_IMAGES_RULES = DetectionRules(
     matching="best",
     from_extent=False,
@@ -262,10 +275,10 @@ _KITTI_RULES = DetectionRules(
 )
 _UNPREDICTED = frozenset({"DontCare", *_KITTI_RULES.unscored})
 _KITTI_METRICS = ("AP", "mAPAveragedOverIOUs", "AOS")
-_KITTI_DEFAULTS = {**_DEFAULTS, "iou_thresholds": (0.5, 0.7)}
+_KITTI_DEFAULTS = {**DEFAULTS, "iou_thresholds": (0.5, 0.7)}
 _VALOR_RULES = DetectionRules(matching="locked", from_extent=False, crowd=False, integer_grid=True)
 _VALOR_METRICS = (*_AVERAGES, "PrecisionRecallCurve")
-_ROUND_DEFAULTS = {**_DEFAULTS, "iou_thresholds": _ROUND_IOUS}
+_ROUND_DEFAULTS = {**DEFAULTS, "iou_thresholds": _ROUND_IOUS}
 
 DIALECTS = of_task(
     "detection",
@@ -273,16 +286,20 @@ DIALECTS = of_task(
         name="standard",
         about="Valor's metric set and grouping on COCO's matching and arithmetic; no caps.",
         rules=msgspec.structs.replace(
-            _COCO_RULES, ignore=True, compares=(*_COCO_RULES.compares, "keypoints", "3d", "bev")
+            _COCO_RULES,
+            ignore=True,
+            compares=(*_COCO_RULES.compares, "keypoints", "3d", "bev"),
+            region_overlap=0.5,
         ),
         metrics=_VALOR_METRICS,
-        defaults=_DEFAULTS,
+        defaults=DEFAULTS,
         export="valor",
     ),
     Dialect(
         name="coco",
         about="pycocotools' COCOeval, to the bit.",
         rules=_OWN_COCO_RULES,
+        means=_COCO_MEANS,
         metrics=_AVERAGES,
         defaults=_COCO_DEFAULTS,
         undefined=-1.0,
@@ -294,6 +311,7 @@ DIALECTS = of_task(
         iou_type="keypoints",
         about="pycocotools' COCOeval of keypoints, to the bit: 20 detections, no small people.",
         rules=msgspec.structs.replace(_OWN_COCO_RULES, compares=("keypoints",)),
+        means=_COCO_MEANS,
         metrics=(*_AVERAGES, "mARAtIOU"),
         defaults=_POINT_DEFAULTS,
         undefined=-1.0,
@@ -323,6 +341,7 @@ DIALECTS = of_task(
         iou_type="keypoints",
         about="xtcocotools' keypoints_crowd: CrowdPose's 14 points, sizes given by boxes.",
         rules=msgspec.structs.replace(_OWN_COCO_RULES, compares=("keypoints",), sized_by_box=True),
+        means=_COCO_MEANS,
         metrics=(*_AVERAGES, "mARAtIOU"),
         defaults={
             **_POINT_DEFAULTS,
@@ -444,7 +463,7 @@ DIALECTS = of_task(
         rules=_NUSCENES_RULES,
         metrics=(*_MEANS, "ATE", "ASE", "AOE", "AVE", "AAE", "NDS"),
         defaults={
-            **_DEFAULTS,
+            **DEFAULTS,
             "iou_thresholds": (0.5, 1.0, 2.0, 4.0),
             "pr_curve_iou_threshold": 2.0,
             "background_iou": 8.0,
@@ -458,7 +477,6 @@ DIALECTS = of_task(
         defaults=_KITTI_DEFAULTS,
         undefined=0.0,
         export="kitti",
-        heeds=frozenset({"regions_left_out"}),
         unpredicted=_UNPREDICTED,
     ),
     Dialect(
@@ -469,8 +487,26 @@ DIALECTS = of_task(
         defaults=_KITTI_DEFAULTS,
         undefined=0.0,
         export="kitti",
-        heeds=frozenset({"regions_left_out"}),
         unpredicted=_UNPREDICTED,
+    ),
+    Dialect(
+        name="visdrone",
+        about="VisDrone's toolkit: regions of both sides by pixels, caps per image of all labels.",
+        rules=DetectionRules(
+            ignore=True,
+            every_point=True,
+            compares=("bbox",),
+            unscored=("others",),
+            region_overlap=0.5,
+            pixel_regions=True,
+            ranked_in_datum=True,
+            ignored_missed=True,
+        ),
+        metrics=_AVERAGES,
+        defaults={**DEFAULTS, "iou_thresholds": _ROUND_IOUS, "max_detections": (1, 10, 100, 500)},
+        undefined=0.0,
+        heeds=frozenset({"class_others_counts"}),
+        unpredicted=frozenset({"others"}),
     ),
     Dialect(
         name="tidecv",
@@ -479,7 +515,7 @@ DIALECTS = of_task(
             _COCO_RULES, declared_only=True, masks_first=True, first_best=100
         ),
         metrics=("TIDEAP", "TIDE", "TIDECounts"),
-        defaults=_DEFAULTS,
+        defaults=DEFAULTS,
     ),
     Dialect(
         name="valor",
@@ -516,8 +552,8 @@ DIALECTS = of_task(
 
 _BOXES = Layout(
     headline=(
-        Entry("mAPAveragedOverIOUs", "mAPAveragedOverIOUs"),
-        Entry("mAP", "mAP @ IoU {iou:g}"),
+        Entry("mAPAveragedOverIOUs", "mAPAveragedOverIOUs", known="mAP{low:g}-{high:g}"),
+        Entry("mAP", "mAP @ IoU {iou:g}", known="mAP{percent:g}"),
         Entry("mAR", "mAR"),
         Entry("mAPAveragedOverIOUs", "mAPAveragedOverIOUs, {area}", area=PARTS),
         Entry("mAR", "mAR, {area}", area=PARTS),
@@ -536,7 +572,7 @@ _BOXES = Layout(
 
 _COCO_BOXES = Layout(
     headline=(
-        Entry("mAPAveragedOverIOUs", "AP"),
+        Entry("mAPAveragedOverIOUs", "AP", known="mAP{low:g}-{high:g}"),
         Entry("mAP", "AP{percent:g}"),
         Entry("mAPAveragedOverIOUs", "AP{area}", area=PARTS),
         Entry("mAR", "AR{cap}", cap=EACH),
@@ -618,7 +654,7 @@ READS = {"velocities": ("vx", "vy"), "attributes": ("attribute",), ANGLES: ("alp
 FOUND = "found"
 """Name of their tally among the additional tallies of a view."""
 ERRORS = ("ATE", "ASE", "AOE", "AVE", "AAE")
-"""The errors, in the order of :attr:`...tally.ranked.Ranked.values`."""
+"""The errors, in the order of :attr:`...tallies.ranked.Ranked.values`."""
 
 
 # Names of the marks of single keypoints.

@@ -35,12 +35,20 @@ from ...schemas.contract import (
 from ...schemas.errors import InputError
 from ...schemas.tuning import tuning
 from ...schemas.wording import option
-from ...tally.datums import Datums, Labels
-from ...tally.ranked import comparable
-from ..encoding import Workers, dataset_of, encode_datums, encode_labels, row_numbers, taken
+from ...tallies.datums import Datums, Labels
+from ...tallies.ranked import comparable
+from ..encoding import (
+    Workers,
+    dataset_of,
+    declared_sizes,
+    encode_datums,
+    encode_labels,
+    row_numbers,
+    taken,
+)
 from ..rules import overlap_warning
 from .dialects import DetectionRules, Difficulty
-from .layers import Shapes
+from .layers import Region, Shapes
 from .preparing import compared
 from .settings import Settings
 
@@ -130,17 +138,15 @@ class Graded(msgspec.Struct, frozen=True):
 
     def regular(self, one: Difficulty) -> Array:
         """Ground truths that count at a difficulty, bool [m]."""
-        regular: Array = (
+        return (
             (self.height[1] > one.height)
             & (self.occluded <= one.occluded)
             & (self.truncated <= comparable(one.truncated, single=self.single))
         )
-        return regular
 
     def small(self, one: Difficulty) -> Array:
         """Predictions too small for a difficulty, bool [n]."""
-        low: Array = self.height[0] < one.height
-        return low
+        return self.height[0] < one.height
 
 
 def graded(
@@ -209,8 +215,7 @@ class _Side(msgspec.Struct, frozen=True):
         if not {"ymin", "ymax"} <= {*self.frame.columns}:
             return self.needed(HEIGHT_2D.name)
         tall = self.frame["ymax"].cast(pl.Float64) - self.frame["ymin"].cast(pl.Float64)
-        height: Array = tall.abs().to_numpy()
-        return height
+        return tall.abs().to_numpy()
 
     def needed(self, name: str) -> Array:
         """Return a column as float64 [n].
@@ -255,8 +260,7 @@ def angles_unknown(predictions: pl.DataFrame) -> str:
     """Return why predictions have no observation angles; empty if all have one."""
     if ALPHA.name not in predictions.columns:
         return ""
-    given = predictions[ALPHA.name].cast(pl.Float64).fill_null(UNKNOWN)
-    many = int((given == UNKNOWN).sum())
+    many = int((predictions[ALPHA.name].cast(pl.Float64).fill_null(UNKNOWN) == UNKNOWN).sum())
     return f"{count_of(many, 'prediction')} of unknown alpha ({UNKNOWN:g})" if many else ""
 
 
@@ -274,7 +278,7 @@ def _regions(frames: Frames, datums: Datums, datum: Array, is_region: Array) -> 
     """
     owners, boxes = [np.zeros(0, np.int32)], [np.zeros((0, 4))]
     truths = frames.ground_truths
-    if {*CORNER_NAMES} <= {*truths.columns}:
+    if is_region.any() and {*CORNER_NAMES} <= {*truths.columns}:
         every = truths.filter(pl.Series(is_region)).select(pl.col(CORNER_NAMES).cast(pl.Float64))
         owners.append(datum[is_region])
         boxes.append(every.to_numpy().reshape(-1, 4))
@@ -423,10 +427,6 @@ def _coded(pairs: pl.DataFrame, frames: Frames, datums: Datums, labels: Labels) 
 def beyond_cap(frame: pl.DataFrame, cap: int) -> pl.Series | None:
     """Return a mask of predictions within the cap per datum, by score, then row.
 
-    Args:
-        frame: datum_id and score.
-        cap: maximum predictions per datum.
-
     Returns:
         Boolean [n]; None if no datum has more.
     """
@@ -500,6 +500,8 @@ class Batch(msgspec.Struct, frozen=True):
             numbered as in the whole input.
         listed: label lists of datums, if the dialect uses them.
         graded: visibility of rows, if the dialect has difficulties.
+        regions: datums int32 [r] and boxes float64 [r, 4] of regions in which nothing counts.
+        sizes: int64 [n_datums, 2], height and width of images with regions; 0 if unknown.
     """
 
     datums: Datums
@@ -513,6 +515,8 @@ class Batch(msgspec.Struct, frozen=True):
     heights: tuple[int, int] | None = None
     listed: Listed | None = None
     graded: Graded | None = None
+    regions: tuple[Array, Array] | None = None
+    sizes: Array | None = None
 
 
 def _floats(frame: pl.DataFrame, name: str) -> Array:
@@ -565,7 +569,7 @@ def _declared_rows(frames: Frames, settings: Settings) -> None:
         within = beyond_cap(frames.predictions, settings.cap)
         if within is not None:
             words = ("row", "rows", f"beyond the {settings.cap} of a datum skipped")
-            _keep(frames, "predictions", within, "beyond_cap", words)
+            keep_rows(frames, "predictions", within, "beyond_cap", words)
     _declared(frames, "label_value", frames.labels)
 
 
@@ -582,7 +586,7 @@ def _in_range(frames: Frames, settings: Settings) -> None:
             )
             there = frame.select(pl.col(EGO_DISTANCE.name) < most).to_series()
             words = ("row", "rows", "beyond the range of their label skipped")
-            _keep(frames, side, there, "beyond_range", words)
+            keep_rows(frames, side, there, "beyond_range", words)
         elif frame.height:
             counts = (
                 f"{side.replace('_', ' ')}: no column {EGO_DISTANCE.name}, so that all rows count"
@@ -594,7 +598,7 @@ def _in_range(frames: Frames, settings: Settings) -> None:
     if NUM_POINTS.name in frame.columns:
         there = frame.select(pl.col(NUM_POINTS.name) != 0).to_series()
         words = ("row", "rows", "without a lidar or radar point skipped")
-        _keep(frames, "ground_truths", there, "no_points", words)
+        keep_rows(frames, "ground_truths", there, "no_points", words)
 
 
 def _declared(frames: Frames, column: str, table: pl.DataFrame | None) -> None:
@@ -606,10 +610,21 @@ def _declared(frames: Frames, column: str, table: pl.DataFrame | None) -> None:
         there = getattr(frames, side).select(pl.col(column).is_in(declared)).to_series()
         what = "datums" if column == "datum_id" else "labels"
         words = ("row", "rows", f"of undeclared {what} skipped, as in COCO")
-        _keep(frames, side, there, "undeclared_left_out", words)
+        keep_rows(frames, side, there, "undeclared_left_out", words)
+    if column == "datum_id":
+        frames.notes = [_not_scored(note) for note in frames.notes]
 
 
-def _keep(
+def _not_scored(note: Note) -> Note:
+    """A note on datums that are not listed, without the words that their rows are scored."""
+    if note.kind != "datums_not_listed" or note.words is None:
+        return note
+    one, many, what = note.words
+    words = one, many, what.partition(", scored")[0]
+    return note_of(note.kind, note.count or 0, words, note.lowest, note.before)
+
+
+def keep_rows(
     frames: Frames, side: str, there: pl.Series, kind: str, words: tuple[str, str, str]
 ) -> None:
     """Keep the masked rows of a side, and note the dropped ones."""
@@ -721,11 +736,17 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
         InputError: polygons or masks that cannot be read or compared.
     """
     numbered = ROW in frames.predictions.columns
-    heights = None if numbered else (frames.predictions.height, frames.ground_truths.height)
+    heights = frames.heights or (frames.predictions.height, frames.ground_truths.height)
     if settings.rules.declared_only:
         _declared_rows(frames, settings)
     if settings.rules.ranges:
         _in_range(frames, settings)
+    if settings.rules.unscored and not settings.rules.difficulties:
+        for side in ("predictions", "ground_truths"):
+            label = getattr(frames, side)["label_value"].cast(pl.String)
+            words = ("row", "rows", "of labels that are not scored skipped")
+            there = ~label.is_in(settings.rules.unscored)
+            keep_rows(frames, side, there, "unscored", words)
     if settings.rules.decimals is not None:
         frames.predictions = _as_written(frames.predictions, settings.rules.decimals)
     sides = [frames.predictions, frames.ground_truths]
@@ -780,7 +801,32 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
         crowd=crowd,
         ignore=ignore,
         area=area,
-        heights=heights,
+        heights=None if numbered else heights,
         listed=listed(frames, datums, labels, settings.rules),
         graded=seen,
+        **_of_regions(frames, datums, settings, shapes[0]),
     )
+
+
+def _of_regions(
+    frames: Frames, datums: Datums, settings: Settings, shapes: Shapes | None
+) -> dict[str, Any]:
+    """Regions in which nothing counts, and the sizes of images; a note if they are not applied."""
+    table = frames.datums
+    if settings.rules.difficulties or table is None or REGIONS.name not in table.columns:
+        return {}
+    none = np.zeros(0, np.int32), np.zeros(0, np.bool_)
+    regions = _regions(frames, datums, *none)
+    if not (many := regions[0].size):
+        return {}
+    layer = None if shapes is None else shapes.layers[0]
+    why = ""
+    if settings.region_overlap is None:
+        why = "dialects standard and visdrone skip detections there"
+    elif layer is not None and (not isinstance(layer, Region) or getattr(layer, "in_space", False)):
+        why = "keypoints and boxes in space have no share inside regions"
+    if not why:
+        return {"regions": regions, "sizes": declared_sizes(frames, datums)}
+    what = f"in which nothing counts not applied, so detections there count: {why}"
+    frames.notes.append(note_of("regions_left_out", many, ("region", "regions", what)))
+    return {}

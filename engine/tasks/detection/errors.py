@@ -28,9 +28,9 @@ from ...schemas.label_errors import DUPLICATE as label_errors_DUPLICATE
 from ...schemas.label_errors import LOCATION as label_errors_LOCATION
 from ...schemas.label_errors import MISSING, OTHER_LABEL, TINY, UNFOUND
 from ...schemas.results import empty_frame, frame_schema
-from ...tally.merging import merge_ranked
-from ...tally.ranked import Interpolation, Ranked, RankedAside, Variants
-from ...tally.registry import stored_as
+from ...tallies.merging import merge_ranked
+from ...tallies.ranked import Interpolation, Ranked, RankedAside, Variants
+from ...tallies.registry import stored_as
 from ..encoding import Workers
 from .dialects import DetectionRules
 from .encode import Batch, Side
@@ -233,7 +233,8 @@ def find(
             near,
             crowd=matched.ground_truths.laid(batch.crowd),
         )
-    overlaps = _by_prediction(pairs, ranked.score.size)
+    start, order = rows_by_datum(pairs.prediction, ranked.score.size)
+    overlaps = Overlaps(start, pairs.ground_truth[order], pairs.iou[order])
     outcomes = [
         _errors_at(batch, matched, pairs, overlaps, regular, settings, iou, threads) for iou in ious
     ]
@@ -254,11 +255,6 @@ def find(
         ]
         frame = in_order(pl.concat(parts)) if parts else None
     return Errors(tallies, unmended, frame)
-
-
-def _by_prediction(pairs: Pairs, n: int) -> Overlaps:
-    start, order = rows_by_datum(pairs.prediction, n)
-    return Overlaps(start, pairs.ground_truth[order], pairs.iou[order])
 
 
 def _errors_at(
@@ -697,8 +693,7 @@ def _first(rows: Array, group: Array, value: Array) -> Array:
     ordered: Array = rows[np.lexsort((rows, -value[rows], group[rows]))]
     first: Array = np.ones(ordered.size, np.bool_)
     first[1:] = group[ordered][1:] != group[ordered][:-1]
-    chosen: Array = ordered[first]
-    return chosen
+    return ordered[first]
 
 
 def _repeated(batch: Batch, matched: Matched, regular: Array, threads: Workers) -> _ErrorReason:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -65,10 +65,10 @@ def has(frame: pl.DataFrame, kind: int) -> Array:
     return there
 
 
-def kinds_of(frame: pl.DataFrame) -> Array:
-    """The most detailed geometry of each row, int8 [n]."""
+def kinds_of(frame: pl.DataFrame, every: Sequence[int] = (OBB, POLYGON, MASK)) -> Array:
+    """The last of some kinds of geometry that each row has, the most detailed one, int8 [n]."""
     kinds = np.full(frame.height, BOX, np.int8)
-    for kind in (OBB, POLYGON, MASK):
+    for kind in every:
         kinds[has(frame, kind)] = kind
     return kinds
 
@@ -134,10 +134,7 @@ _PREFERRED = {
 
 def read_as(frame: pl.DataFrame, target: int) -> Array:
     """Return the kind from which each row is converted to ``target``, int8 [n]."""
-    kinds = np.full(frame.height, BOX, np.int8)
-    for kind in _PREFERRED[target]:
-        kinds[has(frame, kind)] = kind
-    return kinds
+    return kinds_of(frame, _PREFERRED[target])
 
 
 # One side's rows as oriented boxes, polygons or masks, converted from the given geometry.
@@ -259,8 +256,7 @@ def _alike(one: Array, two: Array) -> Array:
     each = [np.maximum(s[:, 2] * s[:, 3] - s[:, 4] * s[:, 4], 0.0) for s in (one, two)]
     ratio = np.maximum(spread, 0.0) / (4 * np.sqrt(each[0] * each[1]) + _SMALL) + _SMALL
     distance = np.clip(away + 0.5 * np.log(ratio), _SMALL, _FARTHEST)
-    alike: Array = 1.0 - np.sqrt(1.0 - np.exp(-distance) + _SMALL)
-    return alike
+    return 1.0 - np.sqrt(1.0 - np.exp(-distance) + _SMALL)
 
 
 def _hulls(
@@ -425,7 +421,7 @@ class Objects(msgspec.Struct):
         absent = np.flatnonzero((np.diff(masks.start) == 0) & ~np.isnan(values))
         if absent.size:
             shown = "; ".join(
-                f"{self.origin.told(int(rows[i]))} asks for {values[i]:g} in"
+                f"{self.origin.describe(int(rows[i]))} asks for {values[i]:g} in"
                 f" {self.frame['raster'][int(rows[i])]!r}"
                 for i in absent[:_SHOWN]
             )

@@ -30,7 +30,7 @@ from ...schemas.arrays import Array
 from ...schemas.contract import HEAD_SIZE, KEYPOINTS, NUM_KEYPOINTS, OF_BOX
 from ...schemas.errors import InputError
 from ...schemas.wording import option
-from ...tally.datums import Labels
+from ...tallies.datums import Labels
 from ..encoding import Workers
 from .layers import Candidates, Shapes, joined
 from .settings import Settings

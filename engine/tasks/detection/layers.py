@@ -34,8 +34,7 @@ _TURN = int(np.float64(1.0).view(np.int64)) + int(np.float64(NEAREST).view(np.in
 def similarity(metres: Any) -> Array:
     """Return the similarity of boxes at these distances, float64."""
     away = np.maximum(np.asarray(metres, np.float64), NEAREST)
-    alike: Array = np.where(away < FARTHEST, (_TURN - away.view(np.int64)).view(np.float64), 0.0)
-    return alike
+    return np.where(away < FARTHEST, (_TURN - away.view(np.int64)).view(np.float64), 0.0)
 
 
 def metres(alike: Any) -> Array:
@@ -255,14 +254,14 @@ class Shapes(msgspec.Struct, frozen=True):
     Attributes:
         layers: the geometry; the similarity of rows is the minimum over layers.
         boxes: float64 [n, 4], bounding boxes.
-        told_area: float64 [n], areas for area ranges, if not the first layer's.
+        given_area: float64 [n], areas for area ranges, if not the first layer's.
         set_aside: bool [n], ground truths that do not count, nor do their matches, in any dialect;
             None for none.
     """
 
     layers: tuple[Layer, ...]
     boxes: Array
-    told_area: Array | None = None
+    given_area: Array | None = None
     set_aside: Array | None = None
 
     @property

@@ -18,8 +18,8 @@ from ...metrics import Metric
 from ...metrics.thresholds import LARGEST_F, Curve, walk
 from ...schemas.arrays import Array
 from ...schemas.wording import option
-from ...tally.ranked import RankedRun
-from ...tally.ranked_points import CountedScan, point_blocks
+from ...tallies.ranked import RankedRun
+from ...tallies.ranked_points import CountedScan, point_blocks
 from ..contents import BOXES, POINTS, Box, Boxes, Content, Ring, called, copied
 from ..encoding import Workers
 from ..task import Cuts, Losses
@@ -41,7 +41,7 @@ def contents(
 ) -> list[Content | None]:
     """See :attr:`..contents.Contents.of_tables`: matched again, datum by datum as in the run."""
     iou_threshold, lowest = made_with["iou_threshold"], made_with["score_threshold"]
-    iou = settings.meant(iou_threshold)
+    iou = settings.internal_threshold(iou_threshold)
     settings = msgspec.structs.replace(settings, spot_ious=(iou,))
     batch = encode_batch(copied(frames), settings, workers)
     matched, near = met(batch, settings, frozenset({"spot_ious", "outcomes"}), workers)
@@ -122,6 +122,20 @@ def score_threshold(run: RankedRun, n_labels: int, iou: float) -> float:
     return float(np.nan_to_num(best.threshold[0]))
 
 
+def operating_point(run: RankedRun, n_labels: int, iou: float, counted: Sequence[float]) -> float:
+    """Return the score threshold of single images, and of the page.
+
+    It is that of the highest F1, rounded down to one at which the run counts confusions, so that
+    the whole page has one; unchanged below all of them.
+
+    Args:
+        iou: one of the tally's thresholds.
+        counted: score thresholds of the run's counts.
+    """
+    best = score_threshold(run, n_labels, iou)
+    return max((one for one in counted if one <= best), default=best)
+
+
 def losses(
     tallies: Tallies, settings: Settings, metrics: Sequence[Metric], dialect: Dialect, *, cuts: Cuts
 ) -> Losses | str:
@@ -133,7 +147,8 @@ def losses(
     thresholds = np.asarray(run.variants.thresholds)
     iou = settings.pr_curve_iou_threshold if settings.by_distance else IOU
     nearest = int(np.argmin(np.abs(thresholds - iou)))
-    lowest = score_threshold(run, len(tallies.labels), float(thresholds[nearest]))
+    at = float(thresholds[nearest])
+    lowest = operating_point(run, len(tallies.labels), at, settings.score_thresholds)
     tp, fp, there = np.zeros((3, n), np.int64)
     least, low = lowest, 0
     for _, ranked in run.scan():
@@ -154,7 +169,7 @@ def losses(
             for code in codes
         ]
 
-    iou = settings.told(float(thresholds[nearest]))
+    iou = settings.in_user_unit(float(thresholds[nearest]))
     return Losses(
         metric="F1",
         made_with={"iou_threshold": iou, "score_threshold": lowest},

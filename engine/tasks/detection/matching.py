@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from ...geometry.polygons import corners_of_upright, from_boxes, rasterise
 from ...kernels.boxes import lay_out, rows_by_datum
 from ...kernels.jit import frozen
 from ...kernels.matching import (
@@ -30,11 +32,11 @@ from ...kernels.matching import match as match_labels
 from ...kernels.matching import match_anew as match_again
 from ...kernels.order import group_by_label, rank_by_score
 from ...schemas.arrays import Array
-from ...tally.ranked import Ranked, Variants, Word
+from ...tallies.ranked import Ranked, Variants, Word
 from ..encoding import Workers
 from .dialects import DetectionRules
 from .encode import Batch, Side
-from .layers import BoxLayer, Candidates, Shapes
+from .layers import BoxLayer, Candidates, MaskLayer, PolygonLayer, QuadLayer, Shapes
 
 # Matching of predictions and ground truths per datum and label, at all variants at once.
 
@@ -107,6 +109,7 @@ class Matched(msgspec.Struct, frozen=True):
             regular or ignored, -1 for none; or [0, 0, 0] if not requested.
         left: number of predictions and of ground truths that do not count at all.
         below: number of predictions below the threshold of their label.
+        inside: number of predictions and of ground truths inside regions.
     """
 
     ranked: Ranked
@@ -117,6 +120,7 @@ class Matched(msgspec.Struct, frozen=True):
     took: Array
     left: tuple[int, int] = (0, 0)
     below: int = 0
+    inside: tuple[int, int] = (0, 0)
 
 
 def _lay_out(
@@ -126,7 +130,7 @@ def _lay_out(
         position, side.datum, side.pieces, threads.over, from_extent=from_extent
     )
     if side.shapes is not None:
-        areas = side.shapes.told_area
+        areas = side.shapes.given_area
         boxes, area = side.shapes.boxes[row], (side.shapes.area if areas is None else areas)[row]
     return LaidOut(start, boxes, area, datum, row, score)
 
@@ -208,6 +212,8 @@ def match(
 
     crowd = ground_truths.laid(batch.crowd) if rules.crowd else np.zeros(m, bool)
     set_aside = ground_truths.laid(batch.ignore)
+    if rules.ignored_missed:
+        crowd = set_aside
     if not rules.crowd_counts:
         set_aside = crowd | set_aside
     annotated = annotated_areas(batch, ground_truths)
@@ -323,7 +329,7 @@ def match(
         gt_start=ground_truths.start,
         gt_datum=ground_truths.datum,
         gt_row=ground_truths.row.astype(np.int64),
-        gt_counted=counted,
+        gt_counted=np.full_like(counted, ~np.uint64(0)) if rules.ignored_missed else counted,
         cap=cap,
         single=batch.single,
         most=rules.most_of_label,
@@ -358,11 +364,7 @@ class OverlapPairs(msgspec.Struct, frozen=True):
         return OverlapPairs(self.prediction[keep], self.ground_truth[keep], self.iou[keep])
 
     def given(self, n: int) -> Pairs:
-        """Return the pairs by prediction, for matching.
-
-        Args:
-            n: number of predictions.
-        """
+        """Return the pairs by prediction, for matching."""
         start, order = rows_by_datum(self.prediction, n)
         return Pairs(start, self.ground_truth[order], self.iou[order])
 
@@ -440,21 +442,163 @@ def in_regions(batch: Batch, ours: LaidOut, lowest: float, threads: Workers) -> 
     seen, mine = batch.graded, batch.predictions.shapes
     if seen is None or mine is None or not isinstance(mine.layers[0], BoxLayer):
         return share
-    boxes, n = seen.regions, seen.of_region.size
+    regions = seen.of_region, seen.regions
+    found = _overlaps_with(regions, ours, mine.layers[0], len(batch.datums), lowest, threads)
+    np.maximum.at(share, found.prediction, found.iou)
+    return share
+
+
+def _overlaps_with(
+    regions: tuple[Array, Array],
+    ours: LaidOut,
+    layer: Any,
+    n_datums: int,
+    lowest: float,
+    threads: Workers,
+    sizes: Array | None = None,
+) -> OverlapPairs:
+    """Return the share of rows inside each region of their datum.
+
+    Args:
+        layer: geometry of the rows of the table.
+        sizes: int64 [n_datums, 2], height and width of images, for masks.
+    """
+    of_region, boxes = regions
+    n = of_region.size
     area = (boxes[:, 2:] - boxes[:, :2]).prod(axis=1)
+    other: Any = BoxLayer(area, boxes)
+    if isinstance(layer, QuadLayer):
+        layer = QuadLayer(layer.area, layer.corners, layer.pieces)
+        other = QuadLayer.of(corners_of_upright(boxes))
+    elif isinstance(layer, PolygonLayer):
+        made = from_boxes(boxes, flat_ones_empty=True)
+        other = PolygonLayer(made.area, made)
+    elif isinstance(layer, MaskLayer):
+        size = np.zeros((n_datums, 2), np.int64)
+        size[ours.datum, 0] = layer.masks.height[ours.row]
+        size[ours.datum, 1] = layer.masks.width[ours.row]
+        own = size[of_region]
+        there = own.min(axis=1, initial=1) > 0
+        own = np.maximum(own, 1)
+        drawn = rasterise(from_boxes(boxes), own[:, 0], own[:, 1], threads.over)
+        other = MaskLayer(np.where(there, drawn.area, 0), drawn)
     every = np.arange(n, dtype=np.int32)
-    laid = LaidOut(np.array([0, n]), boxes, area, seen.of_region, every, np.zeros(0))
-    overlaps = find_overlaps(
+    laid = LaidOut(np.array([0, n]), boxes, area, of_region, every, np.zeros(0))
+    return find_overlaps(
         (ours, laid),
-        (mine, Shapes((BoxLayer(area, boxes),), boxes)),
-        (np.zeros(share.size, np.int32), np.zeros(n, np.int32)),
+        (Shapes((layer,), ours.boxes), Shapes((other,), boxes)),
+        (np.zeros(ours.row.size, np.int32), np.zeros(n, np.int32)),
         np.ones(n, np.bool_),
-        len(batch.datums),
+        n_datums,
         lowest,
         threads,
     )
-    np.maximum.at(share, overlaps.prediction, overlaps.iou)
-    return share
+
+
+# Regions in which nothing counts, whatever the label. Those of a datum are cut into pieces that do
+# not overlap, so that shares of pieces add up to the share of their union.
+
+_CLOSE = 1e-12  # of sums of shares
+
+
+def outside_regions(
+    batch: Batch, sides: tuple[LaidOut, LaidOut], settings: Any, threads: Workers
+) -> tuple[tuple[LaidOut, LaidOut], tuple[int, int]]:
+    """Return the sides without rows inside regions, and how many predictions and truths those are.
+
+    Ground truths that count stay, unless regions are of pixels.
+
+    Source of ``pixel_regions``: VisDrone2018-DET-toolkit, ``dropObjectsInIgr``.
+    """
+    ours, theirs = sides
+    if batch.regions is None:
+        return sides, (0, 0)
+    of_region, boxes = batch.regions
+    n, most = len(batch.datums), settings.region_overlap - _CLOSE
+    if not settings.rules.pixel_regions:
+        cut = _pieces((of_region, boxes))
+        kept, stay = (
+            _share(cut, laid, None if side.shapes is None else side.shapes.layers[0], n, threads)
+            < most
+            for laid, side in ((ours, batch.predictions), (theirs, batch.ground_truths))
+        )
+        aside = batch.ignore | batch.crowd if settings.rules.crowd else batch.ignore
+        inside = ~stay & ~theirs.laid(aside)
+        return (ours.where(kept), theirs), (int(kept.size - kept.sum()), int(inside.sum()))
+    assert batch.sizes is not None
+    low = np.maximum(1.0, boxes[:, :2])
+    extent = np.maximum(1.0, boxes[:, 2:] - boxes[:, :2])
+    pixels = np.concatenate([low - 1, low + extent], axis=1)
+    pieces = _pieces((of_region, _clipped(pixels, batch.sizes[of_region])))
+    made, many = [], []
+    for side in sides:
+        low, extent = (
+            np.maximum(1.0, np.floor(ends + 0.5))
+            for ends in (side.boxes[:, :2], side.boxes[:, 2:] - side.boxes[:, :2])
+        )
+        around = np.concatenate([low, low + extent], axis=1)
+        inside = _clipped(around, batch.sizes[side.datum])
+        laid = msgspec.structs.replace(
+            side, boxes=inside, row=np.arange(side.row.size, dtype=np.int32)
+        )
+        kept = _share(pieces, laid, BoxLayer(extent.prod(axis=1), inside), n, threads) < most
+        made.append(side.where(kept))
+        many.append(int(kept.size - kept.sum()))
+    return (made[0], made[1]), (many[0], many[1])
+
+
+def _clipped(boxes: Array, size: Array) -> Array:
+    """Clip boxes to images of known height and width."""
+    limit = np.where(size > 0, size, np.inf)[:, [1, 0, 1, 0]]
+    return np.minimum(boxes, limit)
+
+
+def _share(
+    pieces: tuple[Array, Array], ours: LaidOut, layer: Any, n_datums: int, threads: Workers
+) -> Array:
+    """Share of each row inside the pieces of its datum, float64 [n]."""
+    if layer is None:
+        every = np.arange(ours.row.size, dtype=np.int32)
+        layer, ours = BoxLayer(ours.area, ours.boxes), msgspec.structs.replace(ours, row=every)
+    found = _overlaps_with(pieces, ours, layer, n_datums, 0.0, threads)
+    return np.bincount(found.prediction, found.iou, ours.row.size)
+
+
+def _pieces(regions: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Rectangles that do not overlap and cover the regions of each datum."""
+    of_region, boxes = regions
+    order = np.argsort(of_region, kind="stable")
+    first = np.flatnonzero(np.diff(of_region[order], prepend=-1))
+    owners: list[int] = []
+    out: list[tuple[float, float, float, float]] = []
+    for at in np.split(order, first[1:]):
+        own = boxes[at]
+        edges = np.unique(own[:, [0, 2]])
+        for left, right in pairwise(edges.tolist()):
+            strip = own[(own[:, 0] <= left) & (own[:, 2] >= right)]
+            top = bottom = -np.inf
+            for _, low, _, high in strip[np.argsort(strip[:, 1])].tolist():
+                if low > bottom:
+                    if bottom > top:
+                        out.append((left, top, right, bottom))
+                    top, bottom = low, high
+                bottom = max(bottom, high)
+            if bottom > top:
+                out.append((left, top, right, bottom))
+        owners += [int(of_region[at[0]])] * (len(out) - len(owners))
+    return np.array(owners, np.int32), np.array(out, np.float64).reshape(-1, 4)
+
+
+def ranked_in_datum(ours: LaidOut, cap: int | None) -> tuple[LaidOut, Array]:
+    """Return the rows within a cap per datum over all labels, and rank by row, int32."""
+    order = np.lexsort((ours.row, -ours.score, ours.datum))
+    start = np.flatnonzero(np.diff(ours.datum[order], prepend=-1))
+    many = np.diff(np.append(start, order.size))
+    place = np.empty(order.size, np.int64)
+    place[order] = np.arange(order.size) - np.repeat(start, many)
+    rank = np.zeros(int(ours.row.max(initial=-1)) + 1, np.int32)
+    rank[ours.row] = place
+    return (ours if cap is None else ours.where(place < cap)), rank
 
 
 def match_by_difficulty(

@@ -12,8 +12,8 @@ from ...kernels.boxes import close_pairs, rows_by_datum, truths_by_datum
 from ...kernels.matching import match_across_labels
 from ...schemas.arrays import Array
 from ...schemas.results import empty_frame, frame_schema
-from ...tally.datums import Labels
-from ...tally.ranked import ConfusedPairs
+from ...tallies.datums import Labels
+from ...tallies.ranked import ConfusedPairs
 from ..encoding import Workers
 from .encode import Batch
 from .matching import Matched, OverlapPairs
@@ -48,8 +48,7 @@ class Pairs(msgspec.Struct, frozen=True):
     @property
     def same_label(self) -> Array:
         """Return a mask of pairs with equal labels, bool [k]."""
-        same: Array = self.p_label[self.prediction] == self.g_label[self.ground_truth]
-        return same
+        return self.p_label[self.prediction] == self.g_label[self.ground_truth]
 
 
 def regular_ground_truths(matched: Matched) -> Array:
@@ -185,8 +184,7 @@ def find_facts(matched: Matched, pairs: Pairs, iou: float) -> Facts:
 def _score_bits(score: Array, thresholds: Array) -> Array:
     """Bits of the ascending thresholds (at most 64) that each score reaches, uint64."""
     table = np.array([(1 << c) - 1 for c in range(thresholds.size + 1)], np.uint64)
-    bits: Array = table[np.searchsorted(thresholds, score, side="right")]
-    return bits
+    return table[np.searchsorted(thresholds, score, side="right")]
 
 
 def cross_match(

@@ -20,8 +20,8 @@ from ...ingest.problems import Note, note_of
 from ...kernels.boxes import FoundPoints, LaidPoints, judged_points, mark_near
 from ...kernels.jit import frozen
 from ...schemas.arrays import Array
-from ...tally.ranked import BITS, Ranked, Variants
-from ...tally.registry import stored_as
+from ...tallies.ranked import BITS, Ranked, Variants
+from ...tallies.registry import stored_as
 from .dialects import KINDS, OF_KINDS, PCK, PCKH, SHOWN, labelled_points, named, point_marks
 from .encode import Batch
 from .errors import error_rows

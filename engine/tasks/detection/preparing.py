@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 import numpy as np
@@ -18,7 +18,7 @@ from ...schemas.arrays import Array
 from ...schemas.contract import BOX3D, ROW
 from ...schemas.errors import InputError
 from ...schemas.wording import option
-from ...tally.datums import Datums, Labels
+from ...tallies.datums import Datums, Labels
 from ..contents import Ring
 from ..encoding import Workers, declared_sizes
 from .geometry import (
@@ -60,6 +60,8 @@ from .settings import PROBIOU, Settings
 class GroundLayer(QuadLayer, frozen=True):
     """Ground planes of 3-D boxes."""
 
+    in_space: ClassVar[bool] = True
+
     def outline(self, row: int, most: int) -> tuple[Ring, ...]:
         """Its four sides, to a hundredth."""
         xy = np.round(self.corners[row], 2).reshape(4, 2).tolist()
@@ -90,8 +92,7 @@ class SolidLayer(GroundLayer, frozen=True):
         shared = self.shared(other, rows, other_rows, threads.over) * both
         own = self.area[rows] * tall
         union = np.where(crowd, own, own + other.area[other_rows] * other_tall - shared)
-        iou: Array = np.divide(shared, union, out=np.zeros(rows.size), where=union > 0)
-        return iou
+        return np.divide(shared, union, out=np.zeros(rows.size), where=union > 0)
 
 
 class CentreLayer(GroundLayer, frozen=True):
@@ -122,26 +123,60 @@ class CentreLayer(GroundLayer, frozen=True):
         return similarity(ground_distance(self.numbers[rows], other.numbers[other_rows]))
 
 
+EVENTS = "event"
+"""Compared geometry: events in time, whose ends may differ by a collar."""
+
+
+class EventLayer(BoxLayer, frozen=True):
+    """Events, as boxes over time, that are alike if both ends are within a collar: 1, else 0.
+
+    Attributes:
+        collar: seconds, and the share of a true event's length that offsets may differ.
+    """
+
+    collar: tuple[float, float] = (0.0, 0.0)
+
+    @staticmethod
+    def of(frame: pl.DataFrame, collar: tuple[float, float]) -> Shapes:
+        """Return one side's events."""
+        boxes = _corners(frame)
+        return Shapes((EventLayer(boxes[:, 2] - boxes[:, 0], boxes, collar=collar),), boxes)
+
+    def candidates(self, other: Any, meeting: Candidates, threads: Workers) -> tuple[Array, Array]:
+        """See :meth:`.layers.Layer.candidates`: onsets within the collar."""
+        made = []
+        for boxes in meeting.boxes:
+            near = (0.5 * self.collar[0] + 1e-9 * np.abs(boxes[:, 0])) * (1 + 1e-9) + 1e-12
+            onsets = [boxes[:, 0] - near, np.zeros(near.size), boxes[:, 0] + near]
+            made.append(np.stack([*onsets, np.ones(near.size)], axis=1))
+        wide = msgspec.structs.replace(meeting, boxes=(made[0], made[1]), lowest=0.0)
+        return by_boxes(wide, (np.ones(len(made[0])), np.ones(len(made[1]))), threads)
+
+    def similarity(
+        self, other: Any, rows: Array, other_rows: Array, crowd: Array, threads: Workers
+    ) -> Array:
+        """See :meth:`.layers.Layer.similarity`."""
+        mine, theirs = self.boxes[rows], other.boxes[other_rows]
+        allowed = np.maximum(self.collar[0], self.collar[1] * (theirs[:, 2] - theirs[:, 0]))
+        alike = np.abs(theirs[:, 0] - mine[:, 0]) <= self.collar[0]
+        alike &= np.abs(theirs[:, 2] - mine[:, 2]) <= allowed
+        return alike.astype(np.float64)
+
+
 def ground_distance(boxes: Array, others: Array) -> Array:
     """Return the distance of centres on the ground, float64 [k], of boxes and others [k, 7]."""
     away = boxes[:, :2] - others[:, :2]
-    far: Array = np.sqrt(away[:, 0] * away[:, 0] + away[:, 1] * away[:, 1])
-    return far
+    return np.sqrt(away[:, 0] * away[:, 0] + away[:, 1] * away[:, 1])
 
 
 def numbers_of(frame: pl.DataFrame) -> Array:
     """Centre, length, width, height and yaw (radians, from x towards y) of all rows [n, 7]."""
     values, _ = flat(frame[BOX3D.name])
-    numbers: Array = values.cast(pl.Float64).to_numpy().reshape(-1, 7)
-    return numbers
+    return values.cast(pl.Float64).to_numpy().reshape(-1, 7)
 
 
 def as_solids(frame: pl.DataFrame, settings: Settings) -> Shapes:
-    """Return one side's 3-D boxes; area ranges use their volumes, or areas if these are compared.
-
-    Args:
-        frame: its rows, checked.
-    """
+    """Return one side's 3-D boxes; area ranges use volumes, or areas if these are compared."""
     boxes = numbers_of(frame)
     corners = corners_of(boxes[:, [0, 1, 3, 4]], boxes[:, 6])
     ground = GroundLayer.of(corners)
@@ -197,7 +232,7 @@ def image_sizes(
 def _different(side: Drawn, wrong: Array, datum: Array, height: Array, width: Array) -> InputError:
     masks = side.masks
     shown = [
-        f"{side.objects.origin.told(int(side.rows[i]))} is {masks.height[i]} x"
+        f"{side.objects.origin.describe(int(side.rows[i]))} is {masks.height[i]} x"
         f" {masks.width[i]}, its image {height[datum[i]]} x {width[datum[i]]}"
         for i in wrong[:_SHOWN]
     ]
@@ -219,7 +254,7 @@ def _unknown(side: Drawn, rows: Array) -> InputError:
         for kind in (POLYGON, OBB, BOX)
         if (n := int((kinds == kind).sum()))
     ]
-    shown = [side.objects.origin.told(row) for row in rows[:_SHOWN].tolist()]
+    shown = [side.objects.origin.describe(row) for row in rows[:_SHOWN].tolist()]
     return InputError(
         f"{side.objects.side.replace('_', ' ')}: {' and '.join(what)} to be rasterised on images"
         f" of unknown size, first (rows count from 0): {'; '.join(shown)}. Give columns height and"
@@ -269,9 +304,9 @@ def check_same_grid(sides: tuple[Objects, Objects], codes: tuple[Array, Array]) 
                 n += 1
                 if n <= _SHOWN:
                     wrong.append(
-                        f"{objects.origin.told(row)} is {grid.told()}, row"
+                        f"{objects.origin.describe(row)} is {grid.describe()}, row"
                         f" {other.origin.number(first_row)} of the"
-                        f" {other.side.replace('_', ' ')} {first.told()}"
+                        f" {other.side.replace('_', ' ')} {first.describe()}"
                     )
         if n:
             raise InputError(
@@ -352,6 +387,9 @@ def compared(
             frames, labels, label_codes, (ours_origin, theirs_origin), settings
         )
         return _with_box_areas(points, frames, settings, _BY_BOX_OF_POINTS), people
+    if settings.geometry == EVENTS:
+        ours, theirs = (EventLayer.of(table, settings.collar) for table in tables)
+        return ours, theirs
     if settings.geometry == SOLID:
         return as_solids(tables[0], settings), as_solids(tables[1], settings)
     shaped = any({*SHAPED_NAMES} & {*table.columns} for table in tables)
@@ -436,7 +474,7 @@ def _with_box_areas(
         )
     )
     areas = np.where(area.is_null().to_numpy(), shapes.area, area.fill_null(0.0).to_numpy())
-    return msgspec.structs.replace(shapes, told_area=areas)
+    return msgspec.structs.replace(shapes, given_area=areas)
 
 
 def _boxes(

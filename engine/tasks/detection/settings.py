@@ -18,8 +18,8 @@ from ...schemas.errors import InputError, OptionError, invalid
 from ...schemas.option_values import LabelThresholds, as_sigmas, chosen_thresholds
 from ...schemas.options import INSIDE, POSITIVE_SHARE, Options, Range
 from ...schemas.wording import option
-from ...tally.datums import Labels
-from ...tally.ranked_points import BoxBins
+from ...tallies.datums import Labels
+from ...tallies.ranked_points import BoxBins
 from .dialects import SHARES, DetectionRules
 from .layers import FARTHEST, metres, similarity
 
@@ -182,6 +182,7 @@ class Settings(Aims, frozen=True, kw_only=True):
         box_bins: bins of calibration by position and size.
         label_ious: label -> the single threshold of its AP, the lowest being that of others; empty
             to use all thresholds.
+        collar: differences allowed to ends of events: seconds, and a share of the true length.
     """
 
     rules: DetectionRules
@@ -210,27 +211,38 @@ class Settings(Aims, frozen=True, kw_only=True):
     box_bins: BoxBins = BoxBins(5, 5, 8)
     thresholds: LabelThresholds = ()
     label_ious: dict[str, float]
+    region_overlap: float | None = None
+    collar: tuple[float, float] = (0.0, 0.0)
 
     @property
     def by_distance(self) -> bool:
         """True if the distance of centres replaces IoU."""
         return self.alike == DISTANCE
 
-    def told(self, iou: float) -> float:
+    def in_user_unit(self, iou: float) -> float:
         """Return a threshold in the user's unit: metres for distances."""
         return round(float(metres(iou)) if self.by_distance else iou, 10)
 
-    def meant(self, told: float) -> float:
-        """Return the internal threshold for one in the user's unit; inverse of :meth:`told`."""
+    def internal_threshold(self, threshold: float) -> float:
+        """Return the internal threshold for one in the user's unit."""
         if not self.by_distance:
-            return told
-        return _reached(float(similarity(told)), self.rules)
+            return threshold
+        return _reached(float(similarity(threshold)), self.rules)
 
     @property
-    def told_thresholds(self) -> tuple[float, ...]:
+    def ious_of_needs(self) -> dict[str, tuple[float, ...]]:
+        """Needs that are counted at IoU thresholds, and these."""
+        return {
+            "iou_thresholds": self.iou_thresholds,
+            "pr_curve_iou_threshold": (self.pr_curve_iou_threshold,),
+            "spot_ious": self.spot_ious,
+        }
+
+    @property
+    def thresholds_in_user_unit(self) -> tuple[float, ...]:
         """Thresholds of averages, as users write them."""
         given = self.iou_thresholds
-        return tuple(map(self.told, given)) if self.by_distance else given
+        return tuple(map(self.in_user_unit, given)) if self.by_distance else given
 
     def shown(self, iou: Array) -> Array:
         """Return IoUs in the user's unit, float64 [k]; metres if distances are compared.
@@ -266,7 +278,7 @@ class Settings(Aims, frozen=True, kw_only=True):
         check_costs(values)
         _derive_geometry(values, options, dialect)
         _derive_thresholds(values, options, dialect.rules)
-        _derive_ranges(values, dialect)
+        _derive_ranges(values, options, dialect)
         boxes = values["box_bins"]
         scores = boxes if options.n_bins is None else options.n_bins
         values["box_bins"] = BoxBins(scores, boxes, values["least_in_bin"])
@@ -314,7 +326,7 @@ def _derive_thresholds(values: dict[str, Any], options: Options, rules: Detectio
     )
 
 
-def _derive_ranges(values: dict[str, Any], dialect: Dialect) -> None:
+def _derive_ranges(values: dict[str, Any], options: Options, dialect: Dialect) -> None:
     """Check area ranges and caps with the dialect, and order the ranges: "all" comes first."""
     rules, ranges, caps = dialect.rules, values["area_ranges"], values["max_detections"]
     for name, ends in ranges.items():
@@ -322,7 +334,13 @@ def _derive_ranges(values: dict[str, Any], dialect: Dialect) -> None:
             rule = "an area is 0 or more, and low comes first."
             raise invalid("area_ranges", {name: list(ends)}, rule)
     without_ranges = rules.linear is not None or rules.difficulties
+    given = options.region_overlap is not None or options.regions is not None
     for name, wrong, has in (
+        (
+            "regions" if options.regions is not None else "region_overlap",
+            given and (rules.difficulties or values.get("region_overlap") is None),
+            "none of that kind: write standard, visdrone, or region_overlap with it",
+        ),
         ("area_ranges", without_ranges and ranges, "none"),
         ("max_detections", rules.positions and caps, "none"),
         ("max_detections", rules.cap_of_datum and len(caps) > 1, "one, on all rows of a datum"),

@@ -19,10 +19,10 @@ from ...schemas.contract import HEAD_SIZE, KEYPOINTS, PREDICTIONS
 from ...schemas.errors import InputError
 from ...schemas.options import Options
 from ...schemas.wording import option
-from ...tally.ranked import OF_ROWS, Ranked, RankedRun
-from ...tally.ranked_view import RankedView
+from ...tallies.ranked import OF_ROWS, Ranked, RankedRun
+from ...tallies.ranked_view import RankedView
 from ..contents import Contents
-from ..counted import hundredths, one_spot
+from ..counted import hundredths
 from ..encoding import SIZE_NAMES
 from ..task import (
     AT_LEAST,
@@ -40,10 +40,21 @@ from ..task import (
 from .dialects import ANGLES, NEEDS, OF_FOUND, PCKH, READS, DetectionRules
 from .encode import angles_unknown, encode_batch
 from .geometry import POINTS, SOLID
-from .losses import contents, losses
+from .losses import contents, losses, operating_point
 from .metrics.calibration import curve_of
 from .settings import DISTANCE, Settings
-from .tallies import PLACES, Tallies, by_rank, by_value, merge, tally, truth, variants
+from .tallies import (
+    NO_OVERALL_RANGE,
+    OF_ALL_SIZES,
+    PLACES,
+    Tallies,
+    by_rank,
+    by_value,
+    merge,
+    tally,
+    truth,
+    variants,
+)
 from .views import cells_per_group, outcome_bytes, own_frames, view
 
 # Tiny tables that make every kernel of detection run once.
@@ -271,12 +282,16 @@ def fit(
             " ".join(reasons), code="metric_unfit", metrics=[one.name for one in metrics]
         )
     if not asked_for:  # no notes on metrics outside every default set
-        notes = [one for one in notes if settings.by_distance and one.kind == "without_columns"]
+        kinds = {"without_columns"} if settings.by_distance else {"without_all_sizes"}
+        notes = [one for one in notes if one.kind in kinds]
     return (kept, notes) if kept else (metrics, [])
 
 
 def _lacking(frames: Frames, settings: Settings) -> Iterator[tuple[str, frozenset[str], str]]:
     """Yield the missing columns of the tables: kind of note, needs that require it, and advice."""
+    if not settings.has_overall_range:
+        why = f"area_ranges {[name for name, _, _ in settings.areas]}: {NO_OVERALL_RANGE}"
+        yield "without_all_sizes", OF_ALL_SIZES, why
     if settings.geometry != POINTS:
         why = f"no keypoints are compared: write {option('iou_type', KEYPOINTS.name)}"
         yield "without_keypoints", NEEDS, why
@@ -386,7 +401,7 @@ def _averaged(rules: DetectionRules) -> str:
 def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
     """Return one line per step."""
     grid = variants(settings, needs)
-    ious = ", ".join(f"{settings.told(iou):g}" for iou in grid.thresholds)
+    ious = ", ".join(f"{settings.in_user_unit(iou):g}" for iou in grid.thresholds)
     what = "metres" if settings.by_distance else "IoU"
     areas = ", ".join(name or "any size" for name, _, _ in settings.areas)
     passes = len(grid.words)
@@ -411,10 +426,25 @@ def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
 
 # Data of the report: precision by recall, counts by score threshold, confusions.
 
+
+def _at_point(confusion: pl.DataFrame, tallies: Tallies) -> pl.DataFrame:
+    """The confusion matrix at the lowest IoU threshold and the page's operating point."""
+    ious, scores = (
+        confusion[name].unique().sort().to_list() for name in ("iou_threshold", "score_threshold")
+    )
+    if not ious:
+        return confusion
+    run = RankedRun.of(tallies.ranked)
+    iou = min(run.variants.thresholds, key=lambda one: abs(one - ious[0]))
+    point = operating_point(run, len(tallies.labels), iou, scores)
+    nearest = min(scores, key=lambda one: abs(one - point))
+    return confusion.filter(iou_threshold=ious[0], score_threshold=nearest)
+
+
 PAGE = (
     PageFrame(name="curves", metrics=("InterpolatedPrecisionRecallCurve",)),
     PageFrame(name="thresholds", metrics=("PrecisionRecallCurve",), options=hundredths),
-    PageFrame(name="confusion", metrics=("ConfusionMatrix",), then=one_spot),
+    PageFrame(name="confusion", metrics=("ConfusionMatrix",), then=_at_point),
 )
 
 

@@ -4,30 +4,38 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 import numpy as np
 import polars as pl
 
 from ...ingest.frames import Frames
-from ...ingest.problems import count_of, listing, note_of
+from ...ingest.problems import MANY, Note, count_of, listing, note_of
+from ...kernels.jit import frozen
 from ...kernels.matching import Pairs, judged
+from ...kernels.spans import most_pairs
 from ...metrics import Metric
 from ...schemas.arrays import Array
-from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
+from ...schemas.contract import ATTRIBUTE, GROUND_TRUTHS, PREDICTIONS, VX, VY
 from ...schemas.errors import InputError, OptionError
 from ...schemas.wording import option
-from ...tally.datums import Datums, Deferred, Labels
-from ...tally.merging import merge_counts, merge_datums, merge_labels, merge_ranked, merged_seconds
-from ...tally.ranked import ConfusedPairs, Ranked, Variants, counted
-from ...tally.ranked_points import places_of
-from ...tally.registry import stored_as
-from ...tally.units import ranked_by_rank
+from ...tallies.datums import Datums, Deferred, Labels
+from ...tallies.merging import (
+    merge_counts,
+    merge_datums,
+    merge_labels,
+    merge_ranked,
+    merged_seconds,
+)
+from ...tallies.ranked import ConfusedPairs, Ranked, Variants, counted
+from ...tallies.ranked_points import places_of
+from ...tallies.registry import stored_as
+from ...tallies.units import ranked_by_rank
 from ..encoding import Workers, declared_sizes, truth_of_labels
 from ..scores import check_probabilities, limits_of, notes_of
 from .detailed import Examples, detailed_examples, merge_examples
-from .dialects import ANGLES, OF_FOUND, DetectionRules
+from .dialects import ANGLES, ERRORS, OF_FOUND, DetectionRules
 from .dialects import NEEDS as OF_POINTS
 from .encode import Batch, Side, encode_batch
 from .errors import Errors, find_label_errors, in_order, in_the_input, merge_errors, merge_rows
@@ -44,14 +52,112 @@ from .matching import (
     lay_out_sides,
     match,
     match_by_difficulty,
+    outside_regions,
+    ranked_in_datum,
 )
 from .overlaps import cross_match, find_facts, find_pairs, label_of, merge_outcomes, outcomes_frame
 from .overlaps import in_order as outcomes_in_order
 from .point_counts import PointCounts, count_points, merge_points, pairing
+from .preparing import CentreLayer, ground_distance
 from .settings import Settings
-from .true_positives import true_positive_rows
 
 # Position and size of predictions in their images, as bins.
+
+
+def true_positive_rows(batch: Batch, matched: Matched, settings: Settings) -> Ranked:
+    """Return the ranked true positives; values are their errors, NaN if meaningless."""
+    ranked = matched.ranked
+    threshold = ranked.variants.threshold_index(settings.pr_curve_iou_threshold)
+    taker = matched.taker[threshold]
+    truth = np.flatnonzero(taker >= 0)
+    truth = truth[np.argsort(taker[truth], kind="stable")]
+    at = taker[truth]
+    rows, truths = ranked.row[at], ranked.gt_row[truth]
+    boxes, others = _boxes(batch.predictions)[rows], _boxes(batch.ground_truths)[truths]
+    label = np.repeat(np.arange(ranked.n_labels), np.diff(ranked.start))[at]
+    names = batch.labels.frame["label_value"].cast(pl.String).to_list()
+    halves = np.isin(names, settings.rules.half_turns)[label] if names else np.zeros(0, bool)
+    values = np.stack(
+        [
+            ground_distance(boxes, others),
+            1 - _scale_iou(boxes[:, 3:6], others[:, 3:6]),
+            _turn(boxes[:, 6], others[:, 6], np.where(halves, np.pi, 2 * np.pi)),
+            _faster(batch.predictions, batch.ground_truths, rows, truths),
+            _other(batch.predictions, batch.ground_truths, rows, truths),
+        ]
+    )
+    for name, without in settings.rules.unjudged.items():
+        for error in without:
+            values[ERRORS.index(error), np.array([names[one] == name for one in label], bool)] = (
+                np.nan
+            )
+    start = np.searchsorted(at, ranked.start)
+    one = np.ones((1, at.size), np.uint64)
+    none = np.zeros(0, np.int64)
+    return Ranked(
+        variants=Variants((settings.pr_curve_iou_threshold,), ((None, -np.inf, np.inf),)),
+        start=start.astype(np.int64),
+        score=ranked.score[at],
+        datum=ranked.datum[at],
+        row=ranked.row[at],
+        rank=ranked.rank[at],
+        hit=one,
+        ignored=np.zeros_like(one),
+        tie=ranked.tie[at],
+        gt_start=np.zeros(ranked.n_labels + 1, np.int64),
+        gt_datum=none.astype(np.int32),
+        gt_row=none,
+        gt_counted=np.zeros((1, 0), np.uint64),
+        single=ranked.single,
+        values=values,
+    )
+
+
+def _boxes(side: Side) -> Array:
+    """Centre, length, width, height and yaw of all rows of a table, float64 [n, 7]."""
+    assert side.shapes is not None
+    layer = side.shapes.layers[0]
+    assert isinstance(layer, CentreLayer)
+    return layer.numbers
+
+
+def _scale_iou(sizes: Array, others: Array) -> Array:
+    """IoU of boxes that are laid on each other, turned alike, float64 [k]."""
+    shared = np.minimum(sizes, others).prod(axis=1)
+    union = others.prod(axis=1) + sizes.prod(axis=1) - shared
+    return np.divide(shared, union, out=np.zeros(shared.size), where=union > 0)
+
+
+def _turn(yaw: Array, other: Array, period: Array) -> Array:
+    """The angle between two headings, float64 [k], radians in [0, pi]."""
+    turn = (other - yaw + period / 2) % period - period / 2
+    return np.abs(np.where(turn > np.pi, turn - 2 * np.pi, turn))
+
+
+def _faster(side: Side, other: Side, rows: Array, truths: Array) -> Array:
+    """Return the difference of velocities, float64 [k], in m/s; NaN if one is unknown."""
+    squares = np.zeros(rows.size)
+    for column in (VX, VY):
+        if not (column.name in side.frame.columns and column.name in other.frame.columns):
+            return np.full(rows.size, np.nan)
+        mine, theirs = (
+            one.frame[column.name].cast(pl.Float64).fill_null(np.nan).to_numpy()[at]
+            for one, at in ((side, rows), (other, truths))
+        )
+        squares += (mine - theirs) * (mine - theirs)
+    return np.sqrt(squares)
+
+
+def _other(side: Side, other: Side, rows: Array, truths: Array) -> Array:
+    """Return 1 if attributes differ, 0 if equal, NaN if the ground truth has none."""
+    name = ATTRIBUTE.name
+    if not (name in side.frame.columns and name in other.frame.columns):
+        return np.full(rows.size, np.nan)
+    mine, theirs = (
+        one.frame[name].fill_null("").gather(at) for one, at in ((side, rows), (other, truths))
+    )
+    return np.where((theirs == "").to_numpy(), np.nan, (mine != theirs).to_numpy().astype(float))
+
 
 PLACES = "places"
 """Need of every prediction's position and size in its image."""
@@ -126,8 +232,7 @@ def taking_part(
 
 
 def _is_area(area: Array) -> Array:
-    inside: Array = (area > 0) & (area < np.inf)
-    return inside
+    return (area > 0) & (area < np.inf)
 
 
 def left_out(frames: Frames, left: tuple[int, int]) -> None:
@@ -153,6 +258,12 @@ _OVERLAPPING = frozenset(
 
 
 _SINGLE = frozenset({"single datums"})
+OF_ALL_SIZES = _OVERLAPPING | _SINGLE | OF_POINTS
+"""Needs that ignore area ranges, so that the first one has to cover all sizes."""
+NO_OVERALL_RANGE = (
+    "detailed curves, confusion matrix, outcomes, PCK and single datums are over all sizes; add a"
+    " range called 'all', such as 'all': (0, 1e10)"
+)
 _AT_SPOTS = _OVERLAPPING - {"detailed"}
 _ERRORS = frozenset({"errors", "shown errors"})
 _BELOW = _ERRORS | {"label errors"}
@@ -223,12 +334,8 @@ def truth(tallies: Tallies) -> Array:
 
 def variants(settings: Settings, needs: frozenset[str]) -> Variants:
     """IoU thresholds and area ranges that the needs name."""
-    sources = {
-        "iou_thresholds": settings.iou_thresholds,
-        "pr_curve_iou_threshold": (settings.pr_curve_iou_threshold,),
-        "spot_ious": settings.spot_ious,
-    }
-    wanted = {iou for need, ious in sources.items() if need in needs for iou in ious}
+    sources = settings.ious_of_needs.items()
+    wanted = {iou for need, ious in sources if need in needs for iou in ious}
     wanted |= {*pairing(settings, needs)}
     return Variants(tuple(sorted(wanted)) or settings.iou_thresholds, settings.areas)
 
@@ -267,12 +374,21 @@ def _shape_overlaps(
     return find_overlaps(sides, (ours, theirs), keys, crowd, len(batch.datums), reaching, threads)
 
 
-def _of_labels(near: OverlapPairs, sides: tuple[LaidOut, LaidOut]) -> Pairs:
+def _given(
+    near: OverlapPairs | None, sides: tuple[LaidOut, LaidOut], rules: DetectionRules
+) -> Pairs:
     """Overlaps within labels, as matching reads them."""
+    if near is None:
+        return BY_BOXES
     p_label, g_label = (label_of(side.start) for side in sides)
     same = p_label[near.prediction] == g_label[near.ground_truth]
     kept = OverlapPairs(near.prediction[same], near.ground_truth[same], near.iou[same])
-    return kept.given(p_label.size)
+    given = kept.given(p_label.size)
+    if not rules.one_to_one:
+        return given
+    chosen = most_pairs(Pairs(*(frozen(one, one.dtype) for one in given)), g_label.size)
+    upto = np.concatenate([np.zeros(1, np.int64), np.cumsum(chosen)])
+    return Pairs(upto[given.start], given.ground_truth[chosen], given.iou[chosen])
 
 
 def _keep_ties(frames: Frames, ranked: Ranked) -> None:
@@ -284,12 +400,19 @@ def _keep_ties(frames: Frames, ranked: Ranked) -> None:
             frames.notes = [note for note in frames.notes if note.kind != "tied_scores"]
 
 
-def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Workers) -> Tallies:
+def tally(
+    frames: Frames,
+    settings: Settings,
+    needs: frozenset[str],
+    threads: Workers,
+    also: Callable[[Batch], PointCounts] | None = None,
+) -> Tallies:
     """Encode, match and tally.
 
     Args:
         frames: both sides, checked.
         settings: options with every default filled in.
+        also: counts further marks of rows, in place of those of keypoints.
 
     Raises:
         InputError: scores outside [0, 1] if label errors are requested.
@@ -306,16 +429,15 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
     batch = encode_batch(frames, settings, threads)
     lap("encode")
     overlapping = needs & _OVERLAPPING
-    if (overlapping or needs & (OF_POINTS | _SINGLE)) and not settings.has_overall_range:
+    if needs & OF_ALL_SIZES and not settings.has_overall_range:
         raise OptionError(
-            f"area_ranges {[name for name, _, _ in settings.areas]}: detailed curves, confusion"
-            " matrix, outcomes, PCK and single datums are over all sizes; add a range called"
-            " 'all', such as 'all': (0, 1e10).",
+            f"area_ranges {[name for name, _, _ in settings.areas]}: {NO_OVERALL_RANGE}.",
             code="option_value",
             option="area_ranges",
         )
     matched, near = met(batch, settings, needs, threads, lap)
     left_out(frames, matched.left)
+    frames.notes += _inside_regions(matched, settings)
     if frames.notes:
         _keep_ties(frames, matched.ranked)
     if PLACES in needs:
@@ -378,6 +500,8 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
             every = [frame for frame in (errors.frame, rows) if frame is not None]
             errors = msgspec.structs.replace(errors, frame=pl.concat(every))
         lap("keypoints")
+    elif also is not None:
+        points = also(batch)
     if errors is not None and errors.frame is not None:
         in_words = in_order(_in_user_units(errors.frame, settings))
         errors = msgspec.structs.replace(errors, frame=in_words)
@@ -406,11 +530,30 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
 def _in_user_units(frame: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     """A frame with thresholds and how alike rows are as users see them."""
     thresholds = frame["iou_threshold"].unique().to_list()
-    names = dict(zip(thresholds, map(settings.told, thresholds), strict=True))
+    names = dict(zip(thresholds, map(settings.in_user_unit, thresholds), strict=True))
     return frame.with_columns(
         pl.col("iou_threshold").replace_strict(names, return_dtype=pl.Float64),
         pl.Series("iou", settings.shown(frame["iou"].to_numpy()), nan_to_null=True),
     )
+
+
+def _inside_regions(matched: Matched, settings: Settings) -> Iterator[Note]:
+    """Yield notes on rows inside regions: skipped, or ground truths that stay."""
+    skipped = "inside regions in which nothing counts skipped"
+    stays = (
+        "inside regions in which nothing counts: ground truths there still count, and are missed if"
+        " their detections are there, too. Set their 'ignore' to 1, remove them, or choose dialect"
+        " visdrone, which skips both sides"
+    )
+    for side, n in zip((PREDICTIONS, GROUND_TRUTHS), matched.inside, strict=True):
+        before = f"{side.replace('_', ' ')}: "
+        if n and (side == PREDICTIONS or settings.rules.pixel_regions):
+            yield note_of("inside_regions", n, ("row", "rows", skipped), before=before)
+        elif n:
+            of = matched.ground_truths.row.size
+            note = note_of("truths_in_regions", n, ("row", "rows", stays), before=before)
+            facts = {"count": n, "of": of, "beyond": MANY}
+            yield msgspec.structs.replace(note, warning=n > MANY * of, facts=facts)
 
 
 def met(
@@ -432,6 +575,11 @@ def met(
     spots = _overlap_ious(settings, needs)
     sides = lay_out_sides(batch, settings.rules, threads)
     sides, below = _reaching(batch, sides, settings)
+    sides, inside = outside_regions(batch, sides, settings, threads)
+    rank = None
+    if settings.rules.ranked_in_datum:
+        ours, rank = ranked_in_datum(sides[0], settings.cap)
+        sides = ours, sides[1]
     sides, lenient, left = taking_part(batch, sides, settings.rules)
     lowest = min((*spots, *grid.thresholds, _lowest(settings, needs)))
     anew = settings.rules.matching == "anew"
@@ -455,11 +603,15 @@ def met(
         threads,
         taker=bool(needs & (_OVERLAPPING | OF_POINTS | {OF_FOUND})),
         took=took,
-        pairs=BY_BOXES if near is None else _of_labels(near, sides),
+        pairs=_given(near, sides, settings.rules),
         lenient=lenient,
     )
+    if rank is not None:
+        ranked = matched.ranked
+        own = rank[ranked.row].astype(np.int32)
+        matched = msgspec.structs.replace(matched, ranked=msgspec.structs.replace(ranked, rank=own))
     lap("match")
-    return msgspec.structs.replace(matched, left=left, below=below), near
+    return msgspec.structs.replace(matched, left=left, below=below, inside=inside), near
 
 
 def _reaching(

@@ -11,8 +11,8 @@ import polars as pl
 from ...kernels.matching import confusion_cells
 from ...schemas.arrays import Array
 from ...schemas.results import empty_frame, frame_schema
-from ...tally.ranked import BITS, Interpolation, RankedAside, counted
-from ...tally.ranked_view import RankedView
+from ...tallies.ranked import BITS, Interpolation, RankedAside, counted
+from ...tallies.ranked_view import RankedView
 from ..encoding import Workers
 from .detailed import examples_frame
 from .dialects import FOUND, POINTS
@@ -43,7 +43,7 @@ def confusion_frame(
         (crossed.actual, crossed.predicted, crossed.threshold, crossed.scores),
         np.zeros(n, np.int32) if view.group is None else view.group[crossed.datum],
         np.ones(n, np.int64) if view.weights is None else view.weights[crossed.datum],
-        np.array([settings.told(iou) for iou in settings.spot_ious]),
+        np.array([settings.in_user_unit(iou) for iou in settings.spot_ious]),
         np.asarray(settings.score_thresholds),
         (tp, fp, view.positives[:, :, 0, None, None] - tp),
     )
@@ -139,7 +139,7 @@ def own_frames(
             tallies.examples,
             tallies.datums,
             tallies.labels,
-            settings.told(settings.pr_curve_iou_threshold),
+            settings.in_user_unit(settings.pr_curve_iou_threshold),
             settings.score_thresholds,
         )
     if frame == "confusion" and tallies.crossed is not None:

@@ -6,9 +6,11 @@ to the rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import msgspec
+import numpy as np
 import polars as pl
 
 from ... import metrics
@@ -17,7 +19,7 @@ from ...ingest.problems import listing
 from ...schemas.arrays import Array
 from ...schemas.contract import ROW, TABLE
 from ...schemas.errors import InputError
-from ...tally.datums import Datums
+from ...tallies.datums import Datums
 from ..encoding import row_of_datums, table_datums
 from .dialects import Settings
 from .findings import NO_VERDICT, SHOWN, WRONG_WORD, Again, Findings, Strange
@@ -35,8 +37,8 @@ _FOLDS: dict[str, Callable[[str], str]] = {
 """Normalisation -> function."""
 
 
-Settled = tuple[str | None, str | None, float | None, str | None, str | None]
-"""Need, part, count, kind and none of one combination; all None if its step is unknown."""
+Settled = tuple[str, str, float | None, str | None, str | None]
+"""Need, part, count, kind and none of one combination."""
 
 
 class Batch(msgspec.Struct):
@@ -44,10 +46,12 @@ class Batch(msgspec.Struct):
 
     Attributes:
         datums: the judged datums.
-        rows: rows of the requested metrics: ``datum`` int32, ``need`` str, ``part`` str,
-            ``reference`` int64, ``item`` int64 (from 0), ``judgment`` int64, ``items`` int64 or
-            null, ``count`` float64 (value of the verdict, null if none), ``kind`` str (kind of
-            error, else null), ``none`` str (the empty part, else null).
+        rows: rows of the requested metrics: ``datum`` int32, ``code`` (row of ``meaning``),
+            ``reference`` int64, ``item`` int64 (from 0), ``judgment`` int64, ``items`` int64 (-1
+            for none), ``row`` int64.
+        meaning: distinct combinations of words: ``code``, ``need`` str, ``part`` str, ``count``
+            float64 (value of the verdict, null if none), ``kind`` str (kind of error, else null),
+            ``none`` str (the empty part, else null).
         found: findings on words and spellings; rows with an unknown step are not in ``rows``.
         row: int64 [n_datums], first row of each datum in the table, -1 for none; None if row i is
             datum i.
@@ -56,116 +60,149 @@ class Batch(msgspec.Struct):
 
     datums: Datums
     rows: pl.DataFrame
+    meaning: pl.DataFrame
     found: Findings
     row: Array | None
     height: int | None
 
 
-def metric_names(written: pl.Series) -> dict[str, str]:
+def metric_names(written: Iterable[Any]) -> dict[str, str]:
     """Name in the table -> name of the judged metric, for all that are known."""
-    names = (str(name) for name in written.unique().to_list())
+    names = map(str, written)
     return {name: metrics.get("judged", name).name for name in names if metrics.has("judged", name)}
+
+
+_KEY = ["metric", "step", "status", "verdict", "failed"]
+_ROWS = ["datum", "code", "reference", "item", "judgment", "items", "row"]
 
 
 def encode_batch(frames: Frames, settings: Settings, needs: frozenset[str]) -> Batch:
     """Code datums and evaluate words."""
     table = frames.sides[TABLE]
-    datums, codes = table_datums(frames, table, table.height)
-    place = pl.int_range(pl.len(), dtype=pl.Int64) if ROW not in table.columns else pl.col(ROW)
     numbers = table[ROW].to_numpy() if ROW in table.columns else None
+    datums, codes = table_datums(frames, table, table.height, numbers)
     first = row_of_datums(numbers, codes, len(datums), table.height)
     height = None if numbers is not None else table.height
     findings = Findings()
+    unnumbered = _unnumbered(table)
     base = table.select(
-        pl.Series("datum", codes)
-        if codes is not None
-        else pl.int_range(pl.len(), dtype=pl.Int32).alias("datum"),
+        pl.Series("datum", np.arange(table.height, dtype=np.int32) if codes is None else codes),
         "metric",
         _column(table, "step", pl.String()),
         _column(table, "status", pl.String()),
         _column(table, "verdict", pl.String()),
-        _column(table, "reference_index", pl.Int64()).fill_null(0).alias("reference"),
+        _column(table, "reference_index", pl.Int64(), 0).alias("reference"),
         _column(table, "item_index", pl.Int64()).alias("item"),
-        _column(table, "judgment_index", pl.Int64()).fill_null(0).alias("judgment"),
-        _column(table, "items", pl.Int64()),
-        (_column(table, "error", pl.String()).fill_null("") != "").alias("failed"),
-        place.alias("row"),
-        _unnumbered(table).alias("unnumbered"),
+        _column(table, "judgment_index", pl.Int64(), 0).alias("judgment"),
+        _column(table, "items", pl.Int64(), -1),
+        (_column(table, "error", pl.String(), "") != "").alias("failed"),
+        pl.Series("row", np.arange(table.height)) if numbers is None else pl.col(ROW).alias("row"),
+        *unnumbered,
     )
-    key = ["metric", "step", "status", "verdict", "failed"]
-    names = metric_names(base["metric"])
+    written = table["metric"].unique().to_list()
     need_of = {
         name: metrics.get("judged", real).needs[0]
-        for name, real in names.items()
+        for name, real in metric_names(written).items()
         if metrics.get("judged", real).needs[0] in needs
     }
-    base = base.filter(pl.col("metric").is_in(list(need_of)))
-    distinct = base.group_by(key, maintain_order=True).agg(pl.col("row").first())
-    settled: list[Settled] = []
-    for *combination, row in distinct.iter_rows():
+    if len(need_of) < len(written):
+        base = base.filter(pl.col("metric").is_in(list(need_of)))
+    distinct = base.group_by(_KEY, maintain_order=True).agg(pl.col("row").first())
+    read: list[_Read] = []
+    known: list[int] = []
+    for i, (metric, step, status, verdict, failed, row) in enumerate(distinct.iter_rows()):
         try:
-            settled.append(_settle(*combination, need_of=need_of, settings=settings))
+            settled = _settle(
+                metric, step, status, verdict, failed, need_of=need_of, settings=settings
+            )
         except InputError as error:
             findings.wrong_step = findings.wrong_step or (row, error.said)
-            settled.append((None, None, None, None, None))
-    meaning = distinct.with_columns(
-        pl.DataFrame(
-            settled,
-            schema={
-                "need": pl.String,
-                "part": pl.String,
-                "count": pl.Float64,
-                "kind": pl.String,
-                "none": pl.String,
-            },
-            orient="row",
-        )
-    ).filter(pl.col("need").is_not_null())
+            continue
+        known.append(i)
+        read.append(_Read(metric, step, status, verdict, row, *settled))
+    if len(known) < distinct.height:
+        distinct = distinct[known]
+    code = pl.Series("code", np.arange(len(read), dtype=np.int32))
+    meaning = pl.DataFrame(
+        [code, *(pl.Series(name, [getattr(one, name) for one in read], dtype)
+                 for name, dtype in _MEANING.items())]
+    )  # fmt: skip
     rows = base.join(
-        meaning.drop("row"), on=key, how="inner", nulls_equal=True, maintain_order="left"
+        distinct.select(*_KEY, code), on=_KEY, how="inner", nulls_equal=True, maintain_order="left"
     )
-    _find_repeats(rows, meaning, datums, findings)
-    findings.strange = _strange(meaning)
-    rows = rows.drop(*key, "unnumbered")
-    keys = ["datum", "need", "part", "reference", "judgment"]
+    _find_repeats(rows, meaning, read, datums, findings)
+    findings.strange = _strange(read)
+    rows = rows[_ROWS]
     if rows["item"].null_count():
         # Verdicts without an index are counted in the order of their rows.
+        keys = ["datum", "need", "part", "reference", "judgment"]
+        wide = rows.join(meaning, on="code", how="left", maintain_order="left")
         counted = pl.col("row").rank("ordinal").over(keys).cast(pl.Int64) - 1
-        rows = rows.with_columns(pl.coalesce("item", counted).alias("item"))
-    return Batch(datums, rows, findings, first, height)
+        rows = wide.with_columns(pl.coalesce("item", counted).alias("item"))[_ROWS]
+    return Batch(datums, rows, meaning, findings, first, height)
 
 
-def _strange(meaning: pl.DataFrame) -> dict[str, dict[str, Strange]]:
+class _Read(msgspec.Struct, frozen=True):
+    """One combination of words, the first row that has it, and its meaning."""
+
+    metric: str
+    step: str | None
+    status: str | None
+    verdict: str | None
+    row: int
+    need: str
+    part: str
+    count: float | None
+    kind: str | None
+    none: str | None
+
+
+_MEANING = {
+    "need": pl.String,
+    "part": pl.String,
+    "count": pl.Float64,
+    "kind": pl.String,
+    "none": pl.String,
+}
+
+
+def _strange(read: Sequence[_Read]) -> dict[str, dict[str, Strange]]:
     """Return unknown words of verdicts by metric; error rows may have no word."""
-    wrong = meaning.filter(
-        pl.col("kind") == WRONG_WORD,
-        pl.col("verdict").is_not_null(),
-        pl.col("status").fill_null("").str.strip_chars().str.to_lowercase().is_in(["", *OK]),
-    ).sort("row")
     strange: dict[str, dict[str, Strange]] = {}
-    columns = ("metric", "verdict", "row", "need", "part")
-    for name, word, row, need, part in wrong.select(columns).iter_rows():
-        strange.setdefault(name, {}).setdefault(word, Strange(row, need, part))
+    for one in sorted(read, key=lambda one: one.row):
+        usual = (one.status or "").strip().lower() in ("", *OK)
+        if one.kind == WRONG_WORD and one.verdict is not None and usual:
+            first = Strange(one.row, one.need, one.part)
+            strange.setdefault(one.metric, {}).setdefault(one.verdict, first)
     return strange
 
 
 def _find_repeats(
-    rows: pl.DataFrame, meaning: pl.DataFrame, datums: Datums, findings: Findings
+    rows: pl.DataFrame,
+    meaning: pl.DataFrame,
+    read: Sequence[_Read],
+    datums: Datums,
+    findings: Findings,
 ) -> None:
     """Find verdicts in two rows that spell their metric, step or index differently.
 
     Equal spellings were compared when the table was checked. An index of 0 and a missing index are
     equal, which matters only for tables with a second spelling.
     """
-    real = meaning.filter(pl.col("none").is_null(), pl.col("verdict").is_not_null())
-    columns = ("metric", "step", "need", "part")
-    findings.spelled = [*real.select(columns).unique(maintain_order=True).iter_rows()]
-    every = meaning.filter(pl.col("none").is_null())
-    same = every.select("metric", "step").n_unique() == every.select("need", "part").n_unique()
-    if same and not rows["unnumbered"].any():
+    every = [one for one in read if one.none is None]
+    findings.spelled = [
+        *dict.fromkeys(
+            (one.metric, one.step, one.need, one.part) for one in every if one.verdict is not None
+        )
+    ]
+    spellings = {(one.metric, one.step) for one in every}
+    same = len(spellings) == len({(one.need, one.part) for one in every})
+    if same and not ("unnumbered" in rows.columns and rows["unnumbered"].any()):
         return
     key = ["datum", "need", "part", "reference", "item", "judgment"]
-    named = rows.filter(pl.col("none").is_null(), pl.col("item").is_not_null())
+    named = rows.join(meaning, on="code", how="left", maintain_order="left").filter(
+        pl.col("none").is_null(), pl.col("item").is_not_null()
+    )
     again = named.filter(pl.struct(key).is_duplicated()).sort(*key, "row")
     findings.again = again.height
     findings.repeated = [
@@ -176,20 +213,24 @@ def _find_repeats(
     ]
 
 
-def _unnumbered(table: pl.DataFrame) -> pl.Expr:
-    """Return an expression for rows without an index that other rows have."""
+def _unnumbered(table: pl.DataFrame) -> list[pl.Expr]:
+    """Return an expression for rows without an index that other rows have, if there are any."""
     mixed = [
         name
         for name in ("reference_index", "judgment_index")
         if name in table.columns and 0 < table[name].null_count() < table.height
     ]
-    return pl.any_horizontal(pl.lit(False), *(pl.col(name).is_null() for name in mixed))
+    if not mixed:
+        return []
+    return [pl.any_horizontal(pl.col(name).is_null() for name in mixed).alias("unnumbered")]
 
 
-def _column(table: pl.DataFrame, name: str, dtype: pl.DataType) -> pl.Expr:
+def _column(table: pl.DataFrame, name: str, dtype: pl.DataType, null: Any = None) -> pl.Expr:
+    """Return a column of a dtype, with a value instead of null."""
     if name not in table.columns:
-        return pl.lit(None, dtype=dtype).alias(name)
-    return pl.col(name).cast(dtype)
+        return pl.lit(null, dtype=dtype).alias(name)
+    column = pl.col(name).cast(dtype)
+    return column.fill_null(null) if null is not None and table[name].null_count() else column
 
 
 def _settle(
@@ -212,7 +253,7 @@ def _settle(
     if plain is None and failed:
         plain = FAILED
     if plain is not None and plain not in OK:
-        known = step if step in measure.parts else measure.parts[0]
+        known = next((part for part in measure.parts if part == step), measure.parts[0])
         # Our own word for datums without a row must not be taken for this.
         return need, known, None, f"status {plain}" if plain == NOT_JUDGED else plain, None
     part = _part(written, step, measure)

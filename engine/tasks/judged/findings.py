@@ -15,6 +15,7 @@ import msgspec
 from ... import metrics
 from ...ingest.problems import Note, count_of, listing
 from ...schemas.errors import InputError
+from ...tallies.merging import added
 from .dialects import Settings
 from .metrics import NOT_JUDGED, SCORED, kinds_of
 
@@ -32,6 +33,7 @@ TOLD = {
 
 NAMED = 5  # datums in a note
 SHOWN = 4  # rows of repeated verdicts
+LOST = 0.1  # share of a metric's datums without a value from which unknown words are a warning
 
 
 class Some(msgspec.Struct):
@@ -112,7 +114,7 @@ def merge_findings(parts: Sequence[Findings]) -> Findings:
     steps = [part.wrong_step for part in parts if part.wrong_step is not None]
     spelled = dict.fromkeys(one for part in parts for one in part.spelled)
     return Findings(
-        written=_sums(part.written for part in parts),
+        written=added(part.written for part in parts),
         wrong_step=min(steps) if steps else None,
         spelled=[*spelled],
         again=sum(part.again for part in parts),
@@ -125,18 +127,10 @@ def merge_findings(parts: Sequence[Findings]) -> Findings:
         strange=_first(part.strange for part in parts),
         apart=_datums(part.apart for part in parts),
         standings={
-            need: _sums(part.standings.get(need, {}) for part in parts)
+            need: added(part.standings.get(need, {}) for part in parts)
             for need in dict.fromkeys(need for part in parts for need in part.standings)
         },
     )
-
-
-def _sums(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    sums: dict[str, int] = {}
-    for part in parts:
-        for name, n in part.items():
-            sums[name] = sums.get(name, 0) + n
-    return sums
 
 
 def _datums(parts: Iterable[Mapping[str, Some]]) -> dict[str, Some]:
@@ -200,7 +194,7 @@ def notes(findings: Findings, settings: Settings) -> list[Note]:
         for kind, words in TOLD.items()
         if kind in findings.kinds
     ]
-    made += [_of_words(name, findings.strange[name], settings) for name in sorted(findings.strange)]
+    made += [_of_words(name, findings, settings) for name in sorted(findings.strange)]
     made += [_without_vote(need, findings.apart[need]) for need in sorted(findings.apart)]
     made += [_coverage(need, findings.standings[need]) for need in sorted(findings.standings)]
     return [note for note in made if note.message]
@@ -210,8 +204,11 @@ def _of(some: Some) -> str:
     return f"{count_of(some.n, 'datum')} ({listing(some.lowest, some.n)})"
 
 
-def _of_words(name: str, words: Mapping[str, Strange], settings: Settings) -> Note:
-    """Return a note on unknown words of a metric, with its known words."""
+def _of_words(name: str, findings: Findings, settings: Settings) -> Note:
+    """Return a note on unknown words of a metric, with its known words; a warning if they cost many
+    datums their value.
+    """
+    words = findings.strange[name]
     accepted: list[str] = []
     for word in sorted(words):
         counts = settings.words_of(words[word].need, words[word].part).counts
@@ -221,8 +218,17 @@ def _of_words(name: str, words: Mapping[str, Strange], settings: Settings) -> No
         f"{listing(sorted(words))} among the verdicts of {name}: unknown. Known are"
         f" {', '.join(accepted)}{exact}."
     )
+    needs = {there.need for there in words.values()} & findings.standings.keys()
+    total = added(findings.standings[need] for need in needs)
+    lost, rows = total.get(WRONG_WORD, 0), sum(total.values()) - total.get(NOT_JUDGED, 0)
+    if many := lost > LOST * rows:
+        message += f" {lost:,} of {count_of(rows, 'datum')} have no value: write the known words."
     return Note(
-        "unknown_words", message, len(words), facts={"metric": name, "words": sorted(words)[:NAMED]}
+        "unknown_words",
+        message,
+        len(words),
+        warning=many,
+        facts={"metric": name, "words": sorted(words)[:NAMED]},
     )
 
 

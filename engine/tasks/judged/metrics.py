@@ -8,14 +8,13 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import polars as pl
 
 from ... import metrics
 from ...metrics.averages import MEANS, mean_metric, ratio
-from ...metrics.registry import Metric
+from ...metrics.registry import Metric, snake_case
 from ...schemas.arrays import Array
-from ...tally.cells import Cells
-from ...tally.stats import Column, StatsView
+from ...tallies.cells import Cells
+from ...tallies.stats import Column, StatsView
 from .dialects import Settings
 
 # Measures: one value per datum and ground truth, from the values of verdicts. A measure is data:
@@ -100,51 +99,87 @@ def rated(counts: Counts, settings: Settings) -> Array:
     return counts["verdicts.yes"]
 
 
-def values_of(need: str, rows: pl.DataFrame, settings: Settings) -> pl.DataFrame:
-    """Return one value per datum and ground truth of valid verdicts.
+class Verdicts(msgspec.Struct):
+    """Rows of one measure as arrays.
+
+    Attributes:
+        n: number of datums.
+        datum: int [n_rows], code of the datum.
+        place: int [n_rows], code of datum and ground truth.
+        datum_of: int [n_places], datum of each place.
+        item: int64 [n_rows], from 0.
+        items: int64 [n_rows], number of items, -1 for none.
+        part: int32 [n_rows], place in ``Measure.parts``, -1 for none.
+        count: float64 [n_rows], value of the verdict, NaN for none.
+        kind: int32 [n_rows], place in ``kinds``, -1 for none.
+        none: int32 [n_rows], place of the empty part in ``Measure.empties``, sorted; -1 for none.
+        kinds: kinds of errors.
+    """
+
+    n: int
+    datum: Array
+    place: Array
+    datum_of: Array
+    item: Array
+    items: Array
+    part: Array
+    count: Array
+    kind: Array
+    none: Array
+    kinds: list[str]
+
+
+def values_of(need: str, verdicts: Verdicts, rows: Array, settings: Settings) -> Array:
+    """Return the value of every datum, the highest over ground truths; NaN if undefined.
 
     Args:
-        rows: rows of the need with a count, without those of status empty.
-
-    Returns:
-        datum, reference and value, NaN if undefined.
+        rows: the valid verdicts, without those of status empty.
     """
     measure = metrics.measures("judged")[need]
+    place, count = verdicts.place[rows], verdicts.count[rows]
     if measure.ranked:
-        return _by_rank(need, rows, settings)
-    if measure.single:
-        return rows.group_by(PLACE, maintain_order=True).agg(pl.col("count").first().alias("value"))
-    column = pl.col("count")
-    counts = rows.group_by(PLACE, maintain_order=True).agg(
-        expr
-        for part in measure.parts
-        for mine in (column.filter(pl.col("part") == part),)
-        for expr in (mine.sum().alias(f"{part}.yes"), (mine.len() - mine.sum()).alias(f"{part}.no"))
-    )
-    arrays = {name: counts[name].to_numpy() for name in counts.columns if name not in PLACE}
-    return counts.select(PLACE).with_columns(
-        pl.Series("value", measure.formula(arrays, settings), dtype=pl.Float64)
-    )
-
-
-def _by_rank(need: str, rows: pl.DataFrame, settings: Settings) -> pl.DataFrame:
-    """Mean of the precision at the rank of every useful context; useful to any ground truth."""
-    useful = (
-        rows.group_by("datum", "item")
-        .agg(pl.col("count").max().alias("useful"))
-        .sort("datum", "item")
-        .with_columns(
-            pl.col("useful").cum_sum().over("datum").alias("so_far"),
-            pl.int_range(1, pl.len() + 1).over("datum").alias("rank"),
+        return _by_rank(
+            need, verdicts.datum[rows], verdicts.item[rows], count, verdicts.n, settings
         )
-    )
+    n = verdicts.datum_of.size
+    value = np.full(n, np.nan)
+    if measure.single:
+        value[place[::-1]] = count[::-1]  # the first of each place
+    else:
+        judged = np.bincount(place, minlength=n) > 0
+        counts: dict[str, Array] = {}
+        for code, name in enumerate(measure.parts):
+            at = verdicts.part[rows] == code
+            yes = np.bincount(place[at], count[at], n)[judged]
+            no = np.bincount(place[at], minlength=n)[judged] - yes
+            counts |= {f"{name}.yes": yes, f"{name}.no": no}
+        value[judged] = measure.formula(counts, settings)
+    best = np.full(verdicts.n, np.nan)
+    np.fmax.at(best, verdicts.datum_of, value)
+    return best
+
+
+def _by_rank(
+    need: str, datum: Array, item: Array, count: Array, n: int, settings: Settings
+) -> Array:
+    """Mean of the precision at the rank of every useful context; useful to any ground truth."""
+    order = np.lexsort((item, datum))
+    datum, item, count = datum[order], item[order], count[order]
+    first = np.ones(datum.size, bool)
+    first[1:] = (datum[1:] != datum[:-1]) | (item[1:] != item[:-1])
+    useful = np.maximum.reduceat(count, np.flatnonzero(first)) if datum.size else count
+    datum = datum[first]
+    of_datum = np.bincount(datum, minlength=n)
+    start = np.repeat(np.cumsum(of_datum) - of_datum, of_datum)
+    so_far = np.cumsum(useful)
+    so_far -= (so_far - useful)[start]
+    rank = np.arange(datum.size) - start + 1
+    total = np.bincount(datum, useful * so_far / rank, n)
+    many = np.bincount(datum, useful, n)
+    value = np.where(of_datum > 0, 0.0, np.nan)
     added = settings.rules.smoothing.get(need, 0.0)
-    total = (pl.col("useful") * pl.col("so_far") / pl.col("rank")).sum()
-    many = pl.col("useful").sum()
-    return useful.group_by("datum", maintain_order=True).agg(
-        pl.lit(0, dtype=pl.Int64).alias("reference"),
-        pl.when(many > 0).then(total / (many + added)).otherwise(0.0).alias("value"),
-    )
+    np.divide(total, many + added, out=value, where=many > 0)
+    return value
 
 
 # Means over judged datums, with counts of those without a value.
@@ -222,9 +257,13 @@ def _rows(rows: int) -> str:
     return f"{rows:,} row{'' if rows == 1 else 's'}"
 
 
-def metric(name: str, need: str, measure: Measure, *, formula: str, **rest: Any) -> Metric:
+def metric(
+    name: str, measure: Measure, *, formula: str, aliases: tuple[str, ...] = (), **rest: Any
+) -> Metric:
     """Define a judged metric: the mean over datums of its need's value."""
+    need = snake_case(name)
     own = {"compute": mean_of_judged(need), "measures": {need: measure}, **rest}
+    own["aliases"] = need, *aliases
     return mean_metric("judged", name, need, formula=MEANS["d"] + formula, **own)
 
 
@@ -238,7 +277,6 @@ _VALOR = "Valor; valor-lite 0.39"
 _ANSWERS_METRICS = (
     metric(
         "AnswerCorrectness",
-        "answer_correctness",
         Measure(
             parts=("response", "reference"),
             empties=("response", "reference", "statements", "references"),
@@ -250,59 +288,49 @@ _ANSWERS_METRICS = (
         " response (TP, FP) and of the ground truth (FN); 0 if TP is 0",
         formula=r"\max_g \frac{\text{TP}}{\text{TP} + \tfrac{1}{2} (\text{FP} + \text{FN})}",
         source=_VALOR,
-        aliases=("answer_correctness",),
     ),
     metric(
         "AnswerRelevance",
-        "answer_relevance",
         Measure(empties=("statements",), called=("statements",), formula=share),
         definition="statements of the response that are relevant to the query / all; idk counts"
         " against",
         formula=r"\frac{|\{\text{relevant statements}\}|}{|\{\text{statements}\}|}",
         source=_VALOR,
-        aliases=("answer_relevance", "AnswerRelevancy", "answer_relevancy"),
+        aliases=("AnswerRelevancy", "answer_relevancy"),
         params=("strict_mode",),
     ),
     metric(
         "Bias",
-        "bias",
         Measure(empties=("opinions",), called=("opinions",), formula=share),
         definition="biased opinions of the text / all opinions",
         formula=r"\frac{|\{\text{biased opinions}\}|}{|\{\text{opinions}\}|}",
         source=_VALOR,
-        aliases=("bias",),
         better="lower",
         params=("strict_mode",),
     ),
     metric(
         "Toxicity",
-        "toxicity",
         Measure(empties=("opinions",), called=("opinions",), formula=share),
         definition="toxic opinions of the text / all opinions",
         formula=r"\frac{|\{\text{toxic opinions}\}|}{|\{\text{opinions}\}|}",
         source=_VALOR,
-        aliases=("toxicity",),
         better="lower",
         params=("strict_mode",),
     ),
     metric(
         "Coherence",
-        "coherence",
         Measure(empties=("text",), called=("rating",), formula=rated, single=True),
         definition="rating of only the text, as a whole, 1 to 5",
         formula=r"\text{rating}_d",
         source="Valor's document",
-        aliases=("coherence",),
         range=(1.0, 5.0),
     ),
     metric(
         "SummaryCoherence",
-        "summary_coherence",
         Measure(empties=("text", "source"), called=("rating",), formula=rated, single=True),
         definition="rating of a summary next to its text, 1 to 5",
         formula=r"\text{rating}_d",
         source=_VALOR,
-        aliases=("summary_coherence",),
         range=(1.0, 5.0),
     ),
 )
@@ -313,55 +341,48 @@ _ANSWERS_METRICS = (
 _CONTEXTS_METRICS = (
     metric(
         "ContextPrecision",
-        "context_precision",
         Measure(empties=_CONTEXTS, called=("contexts",), formula=share, ranked=True),
         definition="mean of the precision at the rank of every useful context; useful to any ground"
         " truth; 0 if none is",
         formula=r"\frac{1}{\sum_i u_i} \sum_i u_i \frac{\sum_{j \le i} u_j}{i}",
         source=_VALOR,
-        aliases=("context_precision", "ContextualPrecision", "contextual_precision"),
+        aliases=("ContextualPrecision", "contextual_precision"),
         params=("strict_mode",),
     ),
     metric(
         "ContextRecall",
-        "context_recall",
         Measure(empties=_STATEMENTS, called=("statements",), formula=share),
         definition="highest over ground truths of its statements that the contexts support / all",
         formula=r"\max_g \frac{|\{\text{statements of g that contexts"
         r" support}\}|}{|\{\text{statements of g}\}|}",
         source=_VALOR,
-        aliases=("context_recall", "ContextualRecall", "contextual_recall"),
+        aliases=("ContextualRecall", "contextual_recall"),
         params=("strict_mode",),
     ),
     metric(
         "ContextRelevance",
-        "context_relevance",
         Measure(empties=("contexts",), called=("contexts",), formula=share),
         definition="contexts of which any part is relevant to the query / all contexts",
         formula=r"\frac{|\{\text{relevant contexts}\}|}{|\{\text{contexts}\}|}",
         source=_VALOR,
-        aliases=("context_relevance", "ContextualRelevancy", "contextual_relevancy"),
+        aliases=("ContextualRelevancy", "contextual_relevancy"),
         params=("strict_mode",),
     ),
     metric(
         "Faithfulness",
-        "faithfulness",
         Measure(empties=("claims", "contexts"), called=("claims", "statements"), formula=share),
         definition="claims of the response that the contexts imply / all claims",
         formula=r"\frac{|\{\text{claims that contexts imply}\}|}{|\{\text{claims}\}|}",
         source=_VALOR,
-        aliases=("faithfulness",),
         params=("strict_mode", "penalize_ambiguous"),
     ),
     metric(
         "Hallucination",
-        "hallucination",
         Measure(empties=("contexts",), called=("contexts",), formula=share),
         definition="contexts that the response contradicts / all contexts",
         formula=r"\frac{|\{\text{contexts that the response"
         r" contradicts}\}|}{|\{\text{contexts}\}|}",
         source=_VALOR,
-        aliases=("hallucination",),
         better="lower",
         params=("strict_mode",),
     ),
@@ -375,18 +396,15 @@ _RAGAS = "ragas 0.4.3"
 _RAGAS_METRICS = (
     metric(
         "LLMContextRecall",
-        "llm_context_recall",
         Measure(empties=_STATEMENTS, called=("statements",), formula=share),
         definition="statements of the reference that are attributed to the contexts / all; highest"
         " over references",
         formula=r"\max_g \frac{|\{\text{statements of g attributed to"
         r" contexts}\}|}{|\{\text{statements of g}\}|}",
         source=_RAGAS,
-        aliases=("llm_context_recall",),
     ),
     metric(
         "FactualCorrectness",
-        "factual_correctness",
         Measure(
             parts=("response", "reference"),
             empties=("response", "reference", "claims", "references"),
@@ -399,7 +417,6 @@ _RAGAS_METRICS = (
         formula=r"\max_g \frac{(1 + \beta^2)\, \text{TP}}{(1 + \beta^2)\, \text{TP} + \beta^2\,"
         r" \text{FN} + \text{FP}}",
         source=_RAGAS,
-        aliases=("factual_correctness",),
         params=("mode", "beta", "atomicity", "coverage"),
     ),
 )

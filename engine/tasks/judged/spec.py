@@ -39,13 +39,9 @@ def fit(
 def fit_written(
     metrics: tuple[Metric, ...], rows: Mapping[str, int], settings: Settings, *, asked_for: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:
-    """Return the requested metrics, or all with verdicts; see :func:`fit`.
-
-    Args:
-        rows: metric as written -> rows.
-    """
+    """Return the requested metrics, or all with verdicts; see :func:`fit`."""
     strange = {name: rows[name] for name in sorted(rows) if not has("judged", name)}
-    there = set(metric_names(pl.Series([*rows], dtype=pl.String)).values())
+    there = set(metric_names(rows).values())
     notes = []
     if strange:
         if not there and not asked_for:
@@ -91,7 +87,7 @@ def may_fit(
     Returns:
         metrics; True if any item may have several judgments, so that all of them vote.
     """
-    known = metric_names(ahead["metric"].cast(pl.String).drop_nulls())
+    known = metric_names(ahead["metric"].cast(pl.String).drop_nulls().unique().to_list())
     there = set(known.values())
     fitting = metrics if asked_for else tuple(metric for metric in metrics if metric.name in there)
     if "judgment_index" not in ahead.columns:
@@ -146,6 +142,7 @@ TASK = Task(
     tally=tally,
     explain=explain,
     samples=samples,
+    truths=False,
     contents=Contents(of_tables=contents_of_table),
     needs_all_rows=needs_all_rows,
     judge=True,

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -13,19 +16,19 @@ from ...ingest.frames import Frames
 from ...ingest.problems import Note
 from ...schemas.arrays import Array
 from ...schemas.contract import TABLE
-from ...tally.datums import Datums
-from ...tally.stats import Column, Stats
+from ...tallies.datums import Datums
+from ...tallies.stats import Column, Stats
 from ..encoding import Workers
 from ..per_datum import StatsTallies, no_labels
 from .dialects import Settings
 from .encode import Batch, encode_batch
 from .findings import EXTRA, MISSING, NAMED, TOLD, UNLIKE, Findings, Some, metric_of, notes, refuse
-from .metrics import NOT_JUDGED, PLACE, SCORED, values_of
+from .metrics import NOT_JUDGED, PLACE, SCORED, Verdicts, values_of
 
 
 def written(frames: Frames) -> dict[str, int]:
     """Metric as the table writes it -> rows, ascending."""
-    return dict(frames.sides[TABLE]["metric"].value_counts().sort("metric").iter_rows())
+    return dict(sorted(frames.sides[TABLE]["metric"].value_counts().iter_rows()))
 
 
 # Votes: several judgments of the same items become one.
@@ -35,9 +38,7 @@ _SET = ["datum", "need", "part", "reference"]
 _ITEM = [*_SET, "item"]
 
 
-def voted(
-    rows: pl.DataFrame, *, most: bool, several: bool = False
-) -> tuple[pl.DataFrame, pl.DataFrame]:
+def voted(rows: pl.DataFrame, *, most: bool) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Reduce several judgments to one row per item by majority vote; ties go to the first judgment.
 
     Judgments vote first on the number of items to judge, starting with none or some. Judgments
@@ -46,17 +47,13 @@ def voted(
     negative verdicts, an item that a judgment does not list is a positive vote.
 
     Args:
-        rows: of :class:`~evalengine.tasks.judged.encode.Batch`.
+        rows: of :class:`~evalengine.tasks.judged.encode.Batch`, with the columns of ``meaning``.
         most: the majority decides the number of items; otherwise the first judgment that did not
             fail.
-        several: there are several judgments, even if these rows, as part of the table, have just
-            one.
 
     Returns:
         the same columns, by row; the rows without error of judgments that did not vote.
     """
-    if not several and rows["judgment"].n_unique() < 2:
-        return rows, rows.clear()
     parts = pl.DataFrame(
         [
             (need, part, part, part in measure.listed)
@@ -207,26 +204,35 @@ def tally_part(
 def _measured(
     batch: Batch, settings: Settings, needs: frozenset[str], begun: float, *, several: bool
 ) -> StatsTallies:
-    """Vote and measure; adds to the findings."""
+    """Vote and measure; adds to the findings.
+
+    Args:
+        several: there are several judgments, even if these rows, as part of the table, have just
+            one.
+    """
     findings, datums = batch.found, batch.datums
-    chosen, undecided = voted(
-        _not_spared(batch.rows, settings), most=settings.rules.most_decide, several=several
-    )
-    rows = _counted_out(chosen)
+    rows = _not_spared(batch, settings)
+    if several or rows["judgment"].n_unique() > 1:
+        wide = rows.join(batch.meaning, on="code", how="left", maintain_order="left")
+        chosen, undecided = voted(wide, most=settings.rules.most_decide)
+        rows = chosen.select(rows.columns)
+        by_need = undecided.select("need", *PLACE, "judgment").unique()
+        for need in by_need["need"].unique().to_list():
+            judgments = by_need.filter(pl.col("need") == need)["datum"].to_numpy()
+            some = _some(np.unique(judgments), datums)
+            findings.apart[need] = msgspec.structs.replace(some, judgments=judgments.size)
     encoded = time.perf_counter()
-    columns: dict[str, tuple[Column, ...]] = {
-        need: (_column(need, rows.filter(pl.col("need") == need), len(datums), settings),)
-        for need in sorted(needs)
+    columns: dict[str, tuple[Column, ...]] = {}
+    wrong: defaultdict[str, list[Array]] = defaultdict(list)
+    for need, verdicts in _by_need(rows, batch.meaning, needs, len(datums)):
+        verdicts.kind = _counted_out(need, verdicts)
+        for kind in TOLD:
+            if (at := verdicts.kind == verdicts.kinds.index(kind)).any():
+                wrong[kind].append(verdicts.datum[at])
+        columns[need] = (_column(need, verdicts, settings),)
+    findings.kinds = {
+        kind: _some(np.unique(np.concatenate(some)), datums) for kind, some in wrong.items()
     }
-    wrong = rows.filter(pl.col("kind").is_in([*TOLD])).select("kind", "datum").unique()
-    for kind in wrong["kind"].unique().to_list():
-        findings.kinds[kind] = _some(wrong.filter(pl.col("kind") == kind)["datum"], datums)
-    by_need = undecided.select("need", *PLACE, "judgment").unique()
-    for need in by_need["need"].unique().to_list():
-        judgments = by_need.filter(pl.col("need") == need)["datum"]
-        findings.apart[need] = msgspec.structs.replace(
-            _some(judgments.unique(), datums), judgments=len(judgments)
-        )
     findings.standings = {need: _standings(column) for need, (column,) in columns.items()}
     whole = np.ones(len(datums), bool)
     stats = Stats(whole, columns, ((SCORED,), np.zeros(whole.size, np.int8)))
@@ -234,9 +240,9 @@ def _measured(
     return StatsTallies(datums, no_labels(), stats, batch.row, batch.height, seconds)
 
 
-def _some(codes: pl.Series, datums: Datums) -> Some:
-    lowest = codes.bottom_k(NAMED).sort()
-    return Some(len(codes), datums.id.gather(lowest).to_list())
+def _some(codes: Array, datums: Datums) -> Some:
+    """Return number and lowest ids of datums, whose codes ascend."""
+    return Some(codes.size, datums.id.gather(codes[:NAMED]).to_list())
 
 
 def _standings(column: Column) -> dict[str, int]:
@@ -246,147 +252,173 @@ def _standings(column: Column) -> dict[str, int]:
     return dict(zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True))
 
 
-def _not_spared(rows: pl.DataFrame, settings: Settings) -> pl.DataFrame:
+def _not_spared(batch: Batch, settings: Settings) -> pl.DataFrame:
     """Drop rows of parts that this run does not use, if the ground truth has another part."""
-    spared = pl.lit(False)
-    for need, measure in metrics.measures("judged").items():
-        for part in measure.spared_by(settings):
-            spared |= (pl.col("need") == need) & (pl.coalesce("none", "part") == part)
-    return rows.filter(~spared | spared.all().over(*PLACE, "need"))
-
-
-def _counted_out(rows: pl.DataFrame) -> pl.DataFrame:
-    """Mark the rows of sets with missing or excess verdicts."""
-    place = ["datum", "need", "part", "reference"]
-    rule = pl.DataFrame(
-        [
-            (need, part, part in measure.listed, measure.single, measure.ranked)
-            for need, measure in metrics.measures("judged").items()
-            for part in measure.parts
-        ],
-        schema={
-            "need": pl.String,
-            "part": pl.String,
-            "listed": pl.Boolean,
-            "single": pl.Boolean,
-            "ranked": pl.Boolean,
-        },
-        orient="row",
-    )
-    real = rows.filter(pl.col("none").is_null())
-    sets = (
-        real.group_by(place)
-        .agg(
-            pl.len().cast(pl.Int64).alias("n"),
-            (pl.col("item").max() + 1).alias("reached"),
-            pl.col("items").max().alias("wanted"),
-            pl.col("items").min().alias("least"),
-            pl.col("kind").null_count().alias("sound"),
-        )
-        .filter(pl.col("sound") == pl.col("n"))  # the others have a separate error
-        .join(rule, on=["need", "part"], how="left")
-    )
-    # Contexts are the same for every ground truth.
-    of_all = pl.when("ranked").then(pl.col("n").max().over("datum", "need"))
-    n, wanted = pl.col("n"), pl.when("single").then(1).otherwise(pl.coalesce("wanted", of_all))
-    short = ~pl.col("listed") & ((n < wanted) | (n < pl.col("reached")))
-    wrong = sets.with_columns(
-        pl.when((pl.col("wanted") != pl.col("least")).fill_null(False))
-        .then(pl.lit(UNLIKE))
-        .when((n > wanted).fill_null(False))
-        .then(pl.lit(EXTRA))
-        .when(short.fill_null(False))
-        .then(pl.lit(MISSING))
-        .alias("wrong")
-    ).filter(pl.col("wrong").is_not_null())
-    if not wrong.height:
+    rows = batch.rows
+    spared = [
+        (pl.col("need") == need) & (pl.coalesce("none", "part") == part)
+        for need in batch.meaning["need"].unique()
+        for part in metrics.measures("judged")[need].spared_by(settings)
+    ]
+    if not spared:
         return rows
-    joined = rows.join(wrong.select(*place, "wrong"), on=place, how="left", maintain_order="left")
-    return joined.with_columns(pl.coalesce("kind", "wrong").alias("kind")).drop("wrong")
+    wide = rows.join(batch.meaning, on="code", how="left", maintain_order="left")
+    unused = pl.any_horizontal(spared)
+    return wide.filter(~unused | unused.all().over(*PLACE, "need")).select(rows.columns)
 
 
-def _column(need: str, rows: pl.DataFrame, n: int, settings: Settings) -> Column:
+def _by_need(
+    rows: pl.DataFrame, meaning: pl.DataFrame, needs: frozenset[str], n: int
+) -> Iterator[tuple[str, Verdicts]]:
+    """Yield the verdicts of each need as arrays."""
+    datum, code, reference, item, items = (
+        rows[name].to_numpy() for name in ("datum", "code", "reference", "item", "items")
+    )
+    of_code = meaning["need"].to_list()
+    kinds = sorted({*TOLD, *meaning["kind"].drop_nulls()})
+    kind = _codes(meaning["kind"], kinds)
+    count = meaning["count"].to_numpy()
+    for need in sorted(needs):
+        measure = metrics.measures("judged")[need]
+        mine = np.array([name == need for name in of_code], bool)
+        at: Any = slice(None) if mine.all() else np.flatnonzero(mine[code])
+        part = _codes(meaning["part"], measure.parts)
+        none = _codes(meaning["none"], sorted(measure.empties))
+        own = code[at]
+        place, datum_of = _places(datum[at], reference[at], n)
+        yield need, Verdicts(
+            n, datum[at], place, datum_of, item[at], items[at], part[own], count[own], kind[own],
+            none[own], kinds,
+        )  # fmt: skip
+
+
+def _codes(names: pl.Series, known: Sequence[str]) -> Array:
+    """Return the place of each name in a list, -1 for others."""
+    place = {name: code for code, name in enumerate(known)}
+    return np.array([place.get(name, -1) for name in names.to_list()], np.int32)
+
+
+def _places(datum: Array, reference: Array, n: int) -> tuple[Array, Array]:
+    """Return the code of each row's datum and reference, and the datum of each code."""
+    if not reference.any():
+        return datum, np.arange(n)
+    references, code = np.unique(reference, return_inverse=True)
+    key, place = np.unique(datum.astype(np.int64) * references.size + code, return_inverse=True)
+    return place, key // references.size
+
+
+def _counted_out(need: str, verdicts: Verdicts) -> Array:
+    """Return kinds of errors, with those of sets with missing or excess verdicts."""
+    measure = metrics.measures("judged")[need]
+    kind, n_places = verdicts.kind.copy(), verdicts.datum_of.size
+    for code, part in enumerate(measure.parts):
+        at = np.flatnonzero((verdicts.none < 0) & (verdicts.part == code))
+        place = verdicts.place[at]
+        n = np.bincount(place, minlength=n_places)
+        # Sets of errors only have a separate error, and so have sets with some.
+        sound = (n > 0) & (np.bincount(place[kind[at] >= 0], minlength=n_places) == 0)
+        reached = np.zeros(n_places, np.int64)
+        np.maximum.at(reached, place, verdicts.item[at] + 1)
+        items = verdicts.items[at]
+        wanted = np.full(n_places, -1, np.int64)
+        np.maximum.at(wanted, place, items)
+        least = np.full(n_places, np.iinfo(np.int64).max)
+        np.minimum.at(least, place[items >= 0], items[items >= 0])
+        unlike = (wanted >= 0) & (wanted != least)
+        if measure.single:
+            wanted[:] = 1
+        elif measure.ranked:  # contexts are the same for every ground truth
+            most = np.zeros(verdicts.n, np.int64)
+            np.maximum.at(most, verdicts.datum_of[sound], n[sound])
+            wanted = np.where(wanted < 0, most[verdicts.datum_of], wanted)
+        wrong = np.full(n_places, -1, np.int32)
+        if part not in measure.listed:
+            wrong[(n < wanted) | (n < reached)] = verdicts.kinds.index(MISSING)
+        wrong[(n > wanted) & (wanted >= 0)] = verdicts.kinds.index(EXTRA)
+        wrong[unlike] = verdicts.kinds.index(UNLIKE)
+        wrong[~sound] = -1
+        kind[at] = np.where(kind[at] < 0, wrong[place], kind[at])
+    return kind
+
+
+def _column(need: str, verdicts: Verdicts, settings: Settings) -> Column:
     """Values and standings of all datums in one metric."""
     metric = metric_of(need)
-    rows = _complete(need, rows, settings)
-    failed = rows.filter(pl.col("kind").is_not_null()).unique("datum", keep="first")
-    sound = rows.join(failed.select("datum"), on="datum", how="anti")
-    without = _without(need, sound.filter(pl.col("none").is_not_null()), settings)
-    real = sound.filter(pl.col("none").is_null())
-    every = [values_of(need, real, settings)] if real.height else []
-    if without.height:
+    datum, none = verdicts.datum, verdicts.none
+    kind = _complete(need, verdicts, settings)
+    words = [*verdicts.kinds]
+    word = np.full(verdicts.n, -1, np.int64)
+    _assign_first(word, datum, kind, np.flatnonzero(kind >= 0))
+    sound = word[datum] < 0
+    real = np.flatnonzero(sound & (none < 0))
+    value = values_of(need, verdicts, real, settings)
+    if (empty := np.flatnonzero(sound & (none >= 0))).size:
+        place = verdicts.place
+        called, code, of_place = _without(need, verdicts, empty, settings)
+        _assign_first(word, datum, len(words) + code[place], empty)
+        words += called
         # The empty parts decide only if that place has no verdicts.
-        judged = real.select(PLACE).unique()
-        every.append(without.join(judged, on=PLACE, how="anti").select(*PLACE, "value"))
-    value = np.full(n, np.nan)
-    if every:
-        best = (
-            pl.concat(every)
-            .with_columns(pl.col("value").fill_nan(None))
-            .group_by("datum")
-            .agg(pl.col("value").max())
-            .drop_nulls()
-        )
-        value[best["datum"].to_numpy()] = best["value"].to_numpy()
+        of_place[place[real]] = np.nan
+        np.fmax.at(value, verdicts.datum_of, of_place)
     value = _adjusted(value, need, metric.name, settings)
-    words = pl.concat(
-        [
-            failed.select("datum", pl.col("kind").alias("word")),
-            without.select("datum", pl.format("no_{}", "called").alias("word")),
-        ]
-    ).unique("datum", keep="first", maintain_order=True)
-    return Column(
-        metric=metric.name, values=value[:, None, None], status=_status(value, rows, words)
-    )
+    status = _status(value, datum, word, words)
+    return Column(metric=metric.name, values=value[:, None, None], status=status)
 
 
-def _complete(need: str, rows: pl.DataFrame, settings: Settings) -> pl.DataFrame:
-    """Mark the rows of places with a missing part."""
+def _assign_first(word: Array, datum: Array, code: Array, rows: Array) -> None:
+    """Assign to each datum the code of its first row."""
+    last_wins = rows[::-1]
+    word[datum[last_wins]] = code[last_wins]
+
+
+def _complete(need: str, verdicts: Verdicts, settings: Settings) -> Array:
+    """Return kinds of errors, with those of places with a missing part."""
     measure = metrics.measures("judged")[need]
-    required = measure.required(settings)
-    if len(measure.parts) == 1 or not rows.height:
-        return rows
-    has = pl.coalesce("none", "part")
-    whole = pl.col("none").is_in(list(measure.whole)).any()
-    places = rows.group_by(PLACE).agg(
-        pl.all_horizontal([(has == part).any() for part in required]).alias("complete") | whole
-    )
-    rows = rows.join(places, on=PLACE, how="left", maintain_order="left")
-    lacks = ~pl.col("complete") & pl.col("kind").is_null()
-    kind = pl.when(lacks).then(pl.lit(MISSING)).otherwise("kind")
-    return rows.with_columns(kind.alias("kind")).drop("complete")
+    if len(measure.parts) == 1:
+        return verdicts.kind
+    place, empties = verdicts.place, sorted(measure.empties)
+    complete = np.ones(verdicts.datum_of.size, bool)
+    for name in measure.required(settings):
+        has = (verdicts.none < 0) & (verdicts.part == measure.parts.index(name))
+        if name in empties:
+            has |= verdicts.none == empties.index(name)
+        complete &= np.bincount(place[has], minlength=complete.size) > 0
+    whole = np.isin(verdicts.none, [empties.index(name) for name in measure.whole])
+    complete[place[whole]] = True
+    lacks = ~complete[place] & (verdicts.kind < 0)
+    return np.where(lacks, verdicts.kinds.index(MISSING), verdicts.kind)
 
 
-def _without(need: str, rows: pl.DataFrame, settings: Settings) -> pl.DataFrame:
-    """Return datum, reference, value and the empty part, for rows of status empty.
+def _without(
+    need: str, verdicts: Verdicts, rows: Array, settings: Settings
+) -> tuple[list[str], Array, Array]:
+    """Return the names of statuses of empty parts, and the code and value of each place's.
 
-    ``called`` is that part as a status name, with a single word for all parts together.
+    A status names the empty part, with a single word for all parts together.
+
+    Args:
+        rows: of status empty. The value of other places is NaN.
     """
     measure = metrics.measures("judged")[need]
-    sets = rows.group_by(PLACE, maintain_order=True).agg(
-        pl.col("none").unique().sort().str.join("+")
-    )
+    empties = sorted(measure.empties)
+    parts = np.zeros(verdicts.datum_of.size, np.int64)  # a bit each
+    for code in range(len(empties)):
+        parts[verdicts.place[rows[verdicts.none[rows] == code]]] |= 1 << code
+    sets, of_place = np.unique(parts, return_inverse=True)
+    kinds = ["+".join(t for i, t in enumerate(empties) if bits >> i & 1) for bits in sets.tolist()]
     ruled = settings.rules.empty.get(need, {})
-    kinds = sets["none"].unique().to_list()
     # If several parts are empty without a rule for the combination, the individual rules must
     # agree.
-    found = {kind: _ruled(kind, ruled) for kind in kinds}
-    called = {kind: kind.replace("+", "_or_") for kind in kinds}
+    found = {kind: _ruled(kind, ruled) for kind in kinds if kind}
+    called = {kind: kind.replace("+", "_or_") for kind in kinds if kind}
     if measure.whole:
-        parts = metrics.measures("judged")[need].parts
-        zero = {f"{part}.{word}": np.zeros(1) for part in parts for word in ("yes", "no")}
-        value = float(metrics.measures("judged")[need].formula(zero, settings)[0])
-        nothing = None if np.isnan(value) else value
+        zero = {f"{part}.{word}": np.zeros(1) for part in measure.parts for word in ("yes", "no")}
+        value = float(measure.formula(zero, settings)[0])
         own = {*measure.parts, measure.whole[0]}
-        found |= {t: nothing for t in kinds if t not in ruled and set(t.split("+")) <= own}
+        found |= {t: value for t in found if t not in ruled and set(t.split("+")) <= own}
         called["+".join(sorted(measure.parts))] = measure.whole[0]
-    values = sets["none"].replace_strict(found, return_dtype=pl.Float64, default=None)
-    return sets.select(
-        "datum",
-        pl.col("reference").cast(pl.Int64),
-        values.cast(pl.Float64).alias("value"),
-        pl.col("none").replace_strict(called, return_dtype=pl.String).alias("called"),
-    )
+    values = np.array([found.get(kind) for kind in kinds], np.float64)
+    return [f"no_{called.get(kind)}" for kind in kinds], of_place, values[of_place]
 
 
 def _ruled(kind: str, ruled: dict[str, float]) -> float | None:
@@ -411,15 +443,23 @@ def _adjusted(value: Array, need: str, name: str, settings: Settings) -> Array:
     return value
 
 
-def _status(value: Array, rows: pl.DataFrame, words: pl.DataFrame) -> tuple[tuple[str, ...], Array]:
-    """Names of standings and the code of each datum's."""
+def _status(
+    value: Array, datum: Array, word: Array, words: Sequence[str]
+) -> tuple[tuple[str, ...], Array]:
+    """Names of standings and the code of each datum's.
+
+    Args:
+        datum: of each row.
+        word: code of each datum's entry of ``words``, -1 for none.
+    """
     undefined = "undefined"
-    told = words["word"].unique().sort().to_list()
-    names = tuple(dict.fromkeys((SCORED, NOT_JUDGED, undefined, *told)))
-    place = {name: code for code, name in enumerate(names)}
-    codes = np.full(value.size, place[NOT_JUDGED], np.int32)
-    codes[rows["datum"].unique().to_numpy()] = place[undefined]
-    coded = words["word"].replace_strict(place, return_dtype=pl.Int32)
-    codes[words["datum"].to_numpy()] = coded.to_numpy()
-    codes[~np.isnan(value)] = place[SCORED]
+    there = np.unique(word[word >= 0])
+    told = [words[code] for code in there]
+    names = tuple(dict.fromkeys((SCORED, NOT_JUDGED, undefined, *sorted(told))))
+    codes = np.full(value.size, names.index(NOT_JUDGED), np.int32)
+    codes[datum] = names.index(undefined)
+    own = np.zeros(len(words), np.int32)
+    own[there] = [names.index(name) for name in told]
+    codes = np.where(word >= 0, own[word], codes)
+    codes[~np.isnan(value)] = names.index(SCORED)
     return names, codes

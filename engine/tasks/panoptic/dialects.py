@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from ...dialects import Dialect, TaskSettings, of_task
-from ...schemas.errors import OptionError
+from ...schemas.errors import invalid
 from ...schemas.options import Options
 from ...schemas.wording import option
 
@@ -52,13 +52,13 @@ class Settings(TaskSettings, frozen=True, kw_only=True):
         if values["iou_type"] != "boundary":
             values["boundary_ratio"] = None
         elif dialect.rules.joined_stuff:
-            raise OptionError(
-                f"{option('iou_type', 'boundary')}: dialect {dialect.name!r} joins segments of"
+            raise invalid(
+                "iou_type",
+                "boundary",
+                f"dialect {dialect.name!r} joins segments of"
                 f" stuff, whose boundaries no reference defines. Write {option('dialect', 'coco')}"
                 " or remove it.",
                 code="options_conflict",
-                option="iou_type",
-                value="boundary",
             )
 
 

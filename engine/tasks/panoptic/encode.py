@@ -15,8 +15,8 @@ from ...ingest.problems import Note, count_of, note_of
 from ...schemas.arrays import Array
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ...schemas.errors import InputError
-from ...tally.counts import THING, UNKNOWN
-from ...tally.datums import Datums, Labels
+from ...tallies.counts import THING, UNKNOWN
+from ...tallies.datums import Datums, Labels
 from ..encoding import Workers, declared_places, encode_labels, encode_sides
 from ..pixels.maps import IdMap, Opens, count_maps, edge_maps
 from ..pixels.rasters import NOTHING, MapRow, Pairs, Side, side_of

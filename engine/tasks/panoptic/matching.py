@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from ...schemas.arrays import Array
-from ...tally.counts import STUFF
+from ...tallies.counts import STUFF
 from ..pixels.rasters import Pairs
 from .dialects import Settings
 from .encode import VOID, Batch, Segmented

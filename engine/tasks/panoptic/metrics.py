@@ -10,8 +10,8 @@ import numpy as np
 from ...metrics.averages import ratio
 from ...metrics.registry import define
 from ...schemas.arrays import Array
-from ...tally.cells import Cells
-from ...tally.counts import STUFF, THING, UNKNOWN, SegmentRows, SegmentView
+from ...tallies.cells import Cells
+from ...tallies.counts import STUFF, THING, UNKNOWN, SegmentRows, SegmentView
 from .dialects import Settings
 
 # Panoptic quality: how many segments are found, how well, and both in one number.
@@ -217,7 +217,6 @@ _FRAMES_METRICS = (
         "One row per predicted segment or missed ground truth, with its outcome.",
         frame="outcomes",
         needs=("segments", "outcomes"),
-        formula="",
         source="evalengine",
     ),
 )

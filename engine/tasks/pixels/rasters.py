@@ -438,8 +438,8 @@ def aligned(truth: Map, predicted: Map, stack: ExitStack, *, resample: bool) -> 
         return predicted
     if not resample:
         raise InputError(
-            f"{predicted.place.named}: its raster is {predicted.grid.told()}, the ground truth's"
-            f" {truth.grid.told()}: their pixels do not line up."
+            f"{predicted.place.named}: its raster is {predicted.grid.describe()}, the ground"
+            f" truth's {truth.grid.describe()}: their pixels do not line up."
             f"{' Are rows and columns exchanged?' if truth.shape == predicted.shape[::-1] else ''}"
             " Write both on one grid, or"
             f" {option('resample', True)} to take the nearest predicted pixel.",

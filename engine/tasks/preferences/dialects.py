@@ -37,5 +37,5 @@ DIALECTS = of_task(
 """The dialects of preferences."""
 
 _COLUMNS = tuple(Entry(name, name) for name in ("BradleyTerry", "WinRate", "Rank"))
-LAYOUTS = {None: Layout((), _COLUMNS, _COLUMNS)}
+LAYOUTS = {None: Layout((), _COLUMNS, _COLUMNS, best_first=True)}
 """Tables of models, the strongest first."""

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from ...dialects import Dialect, TaskSettings, of_task
+from ...schemas.contract import words
 from ...schemas.errors import invalid
 from ...schemas.layouts import Layout, Spread
 from ...schemas.options import Options
@@ -62,19 +63,9 @@ class Settings(TaskSettings, frozen=True, kw_only=True):
         values["level_given"] = options.interval_level is not None
 
 
-_METRICS = (
-    "MAE",
-    "RMSE",
-    "R2",
-    "MedianAE",
-    "MeanError",
-    "CRPS",
-    "CRPSFromQuantiles",
-    "QuantileLoss",
-    "QuantileCoverage",
-    "Coverage",
-    "IntervalWidth",
-    "Winkler",
+_METRICS = words(
+    "MAE RMSE R2 MedianAE MeanError CRPS CRPSFromQuantiles QuantileLoss QuantileCoverage Coverage"
+    " IntervalWidth Winkler"
 )
 
 DIALECTS = of_task(

@@ -12,9 +12,9 @@ from ...ingest.ids import encode
 from ...ingest.problems import note_of
 from ...schemas.arrays import Array
 from ...schemas.contract import DEFAULT_LABEL_KEY
-from ...tally.datums import Datums, Labels
-from ...tally.paired_values import Paired
-from ...tally.registry import stored_as
+from ...tallies.datums import Datums, Labels
+from ...tallies.paired_values import Paired
+from ...tallies.registry import stored_as
 from ..counted import CountTallies
 from ..encoding import (
     encode_sides,
@@ -37,8 +37,8 @@ class Tallies(CountTallies, frozen=True, kw_only=True):
     """Tally of a regression run, whose labels are the targets: ``support`` counts rows.
 
     Attributes:
-        paired: rows of both sides, :class:`~evalengine.tally.paired_values.Paired`, or on disk
-            :class:`~evalengine.tally.tables.InFiles`.
+        paired: rows of both sides, :class:`~evalengine.tallies.paired_values.Paired`, or on disk
+            :class:`~evalengine.tallies.tables.InFiles`.
     """
 
     paired: Any
@@ -104,9 +104,9 @@ def _further_columns(*tables: pl.DataFrame) -> dict[str, tuple[int, Array]]:
 
 def _from_table(frames: Frames, table: pl.DataFrame) -> Tallies:
     height = table.height
-    row_numbers(table)
+    numbers = row_numbers(table)
     key = taken_if(table, "label_key")
-    datums, codes = table_datums(frames, table, height)
+    datums, codes = table_datums(frames, table, height, numbers)
     datum = (
         np.arange(height, dtype=np.int32) if codes is None else codes.astype(np.int32, copy=False)
     )

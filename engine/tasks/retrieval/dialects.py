@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from ...dialects import Dialect, TaskSettings, of_task
+from ...schemas.contract import words
 from ...schemas.errors import invalid
 from ...schemas.options import DECLARED, FINITE, Options
 
@@ -146,17 +147,9 @@ def unusual(settings: Settings, *names: str) -> dict[str, Any]:
 _RANKED = ("nDCG", "MAP", "MRR", "P", "Recall", "Success")
 _REMEM = ("RetrievalRecall", "RetrievalRecallAll", "RetrievalNDCGAny")
 _TREC_CUTS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
-_OFFICIAL = (
-    "NumRetrieved",
-    "NumRelevant",
-    "NumRelevantRetrieved",
-    "MAP",
-    "GMAP",
-    "RPrecision",
-    "bpref",
-    "MRR",
-    "InterpolatedPrecision",
-    "P",
+_OFFICIAL = words(
+    "NumRetrieved NumRelevant NumRelevantRetrieved MAP GMAP RPrecision bpref MRR"
+    " InterpolatedPrecision P"
 )
 _DEFAULTS = {"k": (1, 5, 10, 20), "match": "chunk_from_original", "persistence": 0.9}
 

@@ -13,7 +13,7 @@ from ...ingest.both_sides import refuse_negative
 from ...ingest.collecting import Prepared
 from ...ingest.frames import Frames
 from ...ingest.id_mismatch import differing
-from ...ingest.problems import DOCUMENTS_APART, MANY, Note, listing, note_of, tied_notes
+from ...ingest.problems import DOCUMENTS_APART, MANY, Note, count_of, listing, note_of, tied_notes
 from ...ingest.shapes import LISTS, check_ranks
 from ...kernels.passages import credit_passages
 from ...schemas.arrays import Array
@@ -21,8 +21,16 @@ from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from ...schemas.errors import InputError, OptionError, invalid
 from ...schemas.options import Options
 from ...schemas.wording import option
-from ...tally.datums import Datums
-from ..encoding import Workers, encode_sides, row_numbers, row_of_datums, table_datums, taken
+from ...tallies.datums import Datums
+from ..encoding import (
+    Workers,
+    encode_sides,
+    row_numbers,
+    row_of_datums,
+    table_datums,
+    taken,
+    truth_of_texts,
+)
 from .by_id import LaidOut, Lists, Side, judged_side, lists_of, meet_ids
 from .dialects import MATCHES, SENTENCES, Settings
 
@@ -48,14 +56,7 @@ def text_lists(
     *,
     count_tokens: bool = False,
 ) -> Lists:
-    """Build ranked lists of texts.
-
-    Args:
-        n: number of queries.
-        rule: matching rule.
-        settings: threshold and rules.
-        count_tokens: estimate tokens.
-    """
+    """Build ranked lists of texts."""
     from .texts import match_texts, token_counts  # which ids do without
 
     ours, start, _ = _laid_out(retrieved, n)
@@ -128,6 +129,8 @@ class Batch(msgspec.Struct):
         judged: bool [q], the query is in the ground truths.
         row: int64 [q], row of each query in the single table, -1 for none; None for code order.
         height: rows of the single table; None for two tables.
+        truth: uint64 [q], hash of the relevant documents of each query of a single table; None for
+            two tables.
     """
 
     datums: Datums
@@ -137,6 +140,7 @@ class Batch(msgspec.Struct):
     judged: Array
     row: Array | None = None
     height: int | None = None
+    truth: Array | None = None
 
 
 def encode_batch(
@@ -179,7 +183,7 @@ def encode_batch(
     if texts:
         _note_tied(frames, query, value, lists)
     _note_relevance(frames, relevance, lists, judged_query)
-    if not ranked:
+    if not ranked and not _warn_counted(frames, query, value):
         _warn_reversed(frames, lists)
     _warn_unjudged(frames, lists, judged_query)
     return Batch(datums, lists, others, answered, judged_query)
@@ -320,14 +324,13 @@ def refuse_highest(settings: Settings, rules: set[tuple[str, bool]]) -> None:
         return
     for rule, reached in sorted(rules):
         if MATCHES[rule] is not None and not reached:
-            raise OptionError(
-                f"{option('match_threshold', 1)}: by {option('match', rule)} a similarity must be"
+            raise invalid(
+                "match_threshold",
+                1,
+                f"by {option('match', rule)} a similarity must be"
                 " above the threshold, and none is above 1, so no text could match. Write"
                 f" {option('match', 'exact_chunk')} for equal texts, or a lower threshold such as"
                 " 0.999.",
-                code="option_value",
-                option="match_threshold",
-                value=1,
             )
 
 
@@ -363,7 +366,7 @@ def _one_table(
     numbers = row_numbers(table)
     texts, reason = holds_texts(frames, settings)
     _add_notes(frames, reason)
-    datums, codes = table_datums(frames, table, height)
+    datums, codes = table_datums(frames, table, height, numbers)
     query_of_row = np.arange(height, dtype=np.int32) if codes is None else codes
     sides = []
     for name in LISTS:
@@ -392,6 +395,7 @@ def _one_table(
         judged_query,
         row,
         None if numbers is not None else height,
+        truth_of_texts(theirs, len(datums), golds),
     )
 
 
@@ -534,6 +538,30 @@ def _note_tied_ids(frames: Frames, met: LaidOut, settings: Settings) -> None:
         words = ("query", "queries")
         shares = {"beyond": 0.5, "least": MANY}
         frames.notes += tied_notes(tied, n_queries, words, "documents", "ranks", order, **shares)
+
+
+def _warn_counted(frames: Frames, query: Array, value: Array) -> bool:
+    """Add a warning about scores that number the rows of every query, as ranks do."""
+    if not value.size or value[0] not in (0, 1):
+        return False
+    rise = np.diff(value) == 1
+    same = np.diff(query) == 0
+    if not np.array_equal(rise, same) or same.sum() < _LONG:
+        return False
+    first = value[1:][~same]
+    if not (first == value[0]).all():
+        return False
+    n = first.size + 1
+    frames.notes.append(
+        Note(
+            "scores_reversed",
+            f"the scores of {count_of(n, 'query', 'queries')} count the rows from {value[0]:.0f}"
+            " up, so that the last document of a list ranks first:"
+            f" are they ranks? {option('columns', {'score': 'rank'})} reads them so.",
+            warning=True,
+        )
+    )
+    return True
 
 
 def _warn_reversed(frames: Frames, lists: Lists) -> None:

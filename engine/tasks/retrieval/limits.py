@@ -14,7 +14,7 @@ from ...ingest.frames import Frames
 from ...metrics.averages import ratio
 from ...schemas.arrays import Array
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
-from ...tally.stats import Column
+from ...tallies.stats import Column
 from ..task import AT_MOST, EXACT, RANGE, UNKNOWN, Bound, Facts, Given, Limit, any_of
 from .by_id import Lists
 from .dialects import Settings

@@ -11,10 +11,10 @@ import numpy as np
 
 from ...kernels.retrieval import found_within, log_discounts, rank_sums
 from ...metrics import averages
-from ...metrics.registry import Metric
+from ...metrics.registry import Metric, snake_case
 from ...schemas.arrays import Array
-from ...tally.cells import parameters
-from ...tally.stats import Column
+from ...tallies.cells import parameters
+from ...tallies.stats import Column
 from ..encoding import Workers
 from .by_id import Lists, Ties, count
 from .dialects import USUAL, Settings, unusual
@@ -240,11 +240,11 @@ LEVELS = ("relevance_levels",)
 
 def metric(
     name: str,
-    need: str,
     of: Callable[..., Array] | None,
     definition: str,
     formula: str,
     *,
+    need: str | None = None,
     source: str = TREC,
     params: tuple[str, ...] = (),
     **rest: Any,
@@ -252,12 +252,13 @@ def metric(
     """Define a metric, by default the mean over queries of its need.
 
     Args:
-        need: name of its measure.
         of: see :class:`Measure`, as for its other fields; None if another metric has the measure.
         definition: one sentence.
         formula: in TeX.
+        need: name of its measure, by default its own in small letters.
         **rest: other fields of :class:`Measure` and of :class:`~evalengine.metrics.Metric`.
     """
+    need = need or snake_case(name)
     own = {field: rest.pop(field) for field in Measure.__struct_fields__ if field in rest}
     if of is not None:
         own = {"name": name, "of": of, "params": params, "cut": "k" in params, **own}

@@ -10,6 +10,7 @@ import polars as pl
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import Levenshtein
 
+from ...geometry.columns import text_bytes
 from ...ingest.ids import by_hash
 from ...kernels.datums import hash_codes
 from ...kernels.passages import (
@@ -22,7 +23,7 @@ from ...kernels.passages import (
 )
 from ...kernels.words import words_between_stops, words_of_sentences
 from ...schemas.arrays import Array
-from ..encoding import Workers, offsets_of, packed, ragged, sentences_of
+from ..encoding import Workers, offsets_of, ragged, sentences_of
 from .dialects import MATCHES, SENTENCES, RetrievalRules
 
 # Parameters of matching rules.
@@ -186,7 +187,7 @@ def match_fuzzily(components: Components, wanted: Wanted, workers: Workers) -> N
     Levenshtein's. Only pairs whose bound passes are computed by rapidfuzz.
     """
     texts = components.texts.to_list()
-    characters = characters_of(*packed(components.texts))
+    characters = characters_of(*text_bytes(components.texts))
     lengths = np.diff(characters[1])
     lowest = wanted.threshold - _SLACK
 
@@ -239,10 +240,10 @@ RECURSION = 989
 def _words(texts: pl.Series, wanted: Wanted) -> tuple[tuple[Array, Array, Array], int]:
     """Sentences of each text, words of each sentence, codes of the words; how many codes."""
     if wanted.rules.reference_rouge:
-        first, second, word_start, sentence_start = words_between_stops(*packed(texts))
+        first, second, word_start, sentence_start = words_between_stops(*text_bytes(texts))
     else:
         sentences, sentence_start = sentences_of(texts)
-        first, second, every = words_of_sentences(*packed(sentences.str.to_lowercase()))
+        first, second, every = words_of_sentences(*text_bytes(sentences.str.to_lowercase()))
         filled = np.flatnonzero(np.diff(every))  # only punctuation is no sentence
         word_start = np.concatenate((np.zeros(1, np.int64), every[filled + 1]))
         sentence_start = np.searchsorted(filled, sentence_start)
@@ -358,14 +359,14 @@ def match_chunks(components: Components, wanted: Wanted, workers: Workers) -> No
     place = np.cumsum(used, dtype=np.int32) - 1
     needles = _needles(components.texts.filter(pl.Series(used)), lossy)
     plain = needles["plain"]
-    hay = packed(components.texts)
-    bare = packed(plain)
+    hay = text_bytes(components.texts)
+    bare = text_bytes(plain)
     asked = np.ones(len(plain), bool) if lossy else (plain != "").to_numpy()
     # Otherwise the escaped chunk contains the plain one, which is found first.
     special = (plain.str.contains(_ESCAPED) & (plain != "")).to_numpy()
     rare = needles.filter(pl.Series(special))
     escaped = escape_json(
-        *packed(rare["plain"]), rare["before"].to_numpy(), rare["after"].to_numpy()
+        *text_bytes(rare["plain"]), rare["before"].to_numpy(), rare["after"].to_numpy()
     )
     lengths = np.zeros(len(plain), np.int64)
     lengths[special] = np.diff(escaped[1])

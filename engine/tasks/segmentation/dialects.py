@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from ...dialects import Dialect, TaskSettings, of_task
-from ...schemas.errors import OptionError, invalid
+from ...schemas.errors import invalid
 from ...schemas.layouts import Entry, Layout
 from ...schemas.options import Options
 from ...schemas.wording import option
@@ -70,13 +70,13 @@ class Settings(TaskSettings, frozen=True, kw_only=True):
     def derive(values: dict[str, Any], options: Options, dialect: Dialect) -> None:
         background, spacing = values["background"], values["pixel_spacing"]
         if background is not None and background == options.ignore_index:
-            raise OptionError(
-                f"{option('ignore_index', background)}: this index is background in dialect"
+            raise invalid(
+                "ignore_index",
+                background,
+                f"this index is background in dialect"
                 f" {dialect.name!r} or by {option('background')}. Ignored pixels never count,"
                 " background counts if the other side has a label; choose one.",
                 code="options_conflict",
-                option="ignore_index",
-                value=background,
             )
         if len(spacing) > 2:
             raise invalid("pixel_spacing", spacing, "write height and width, or one number.")

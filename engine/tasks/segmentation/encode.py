@@ -18,9 +18,9 @@ from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ...schemas.errors import InputError
 from ...schemas.tuning import tuning
 from ...schemas.wording import option
-from ...tally.counts import Areas, Crossings, Pixels
-from ...tally.datums import Labels
-from ...tally.registry import stored_as
+from ...tallies.counts import Areas, Crossings, Pixels
+from ...tallies.datums import Labels
+from ...tallies.registry import stored_as
 from ..counted import CountTallies, sides_of
 from ..encoding import Workers, encode_sides
 from ..pixels.maps import Pair, count_maps, opened_pair
@@ -204,8 +204,8 @@ class Tallies(CountTallies, frozen=True, kw_only=True):
     """Tally of a segmentation run.
 
     Attributes:
-        pixels: the counts, :class:`~evalengine.tally.counts.Pixels`, or on disk
-            :class:`~evalengine.tally.tables.InFiles`.
+        pixels: the counts, :class:`~evalengine.tallies.counts.Pixels`, or on disk
+            :class:`~evalengine.tallies.tables.InFiles`.
     """
 
     pixels: Any

@@ -21,8 +21,8 @@ from ...kernels.masks import Runs, joined, scan
 from ...schemas.arrays import Array
 from ...schemas.errors import InputError
 from ...schemas.tuning import tuning
-from ...tally.counts import Areas, Crossings, Pixels, no_surfaces
-from ...tally.datums import Datums, Labels
+from ...tallies.counts import Areas, Crossings, Pixels, no_surfaces
+from ...tallies.datums import Datums, Labels
 from ..encoding import Workers, declared_sizes, sizes_in
 from ..pixels.maps import map_of
 from ..pixels.rasters import NOTHING, MapRow, Side, in_thread, quiet

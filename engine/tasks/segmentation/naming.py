@@ -19,8 +19,8 @@ from ...schemas.arrays import Array
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ...schemas.errors import InputError
 from ...schemas.wording import option
-from ...tally.counts import Images
-from ...tally.datums import Labels
+from ...tallies.counts import Images
+from ...tallies.datums import Labels
 from ..encoding import declared_places, encode_labels
 from ..pixels.rasters import NOTHING, Side
 from .dialects import Settings
@@ -207,7 +207,8 @@ def label_codes(
     if pairs:
         apply_map(frames, pairs, settings)
     labels, coded = encode_labels(values, keys, frames)
-    labels = with_keys(labels, units)
+    # A key without labels has rows without values: all its pixels may be ignored, or background.
+    labels = labels.with_keys(units.keys)
     codes = [code[at] for code, at in zip(coded, spread, strict=True)]
     return labels, codes, ignored_codes(labels, names, settings, codes[0])
 
@@ -458,18 +459,6 @@ def summed(place: Array, values: Array, size: int) -> Array:
     out = np.zeros(size, np.int64)
     np.add.at(out, place, values)
     return out
-
-
-def with_keys(labels: Labels, units: Units) -> Labels:
-    """Return the labels, with the keys of units without labels added.
-
-    Such a key has rows without values: all its pixels may be ignored, or background.
-    """
-    names = tuple(pl.Series([*labels.key_names, *units.keys], dtype=pl.String).unique().sort())
-    code = {name: i for i, name in enumerate(names)}
-    moved = np.array([code[name] for name in labels.key_names], np.int32)
-    key = moved[labels.key] if moved.size else labels.key
-    return Labels(labels.frame, key, names, labels.bare, labels.frequency)
 
 
 def images_of(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -12,32 +14,145 @@ import polars as pl
 
 from ... import metrics
 from ...dialects import Dialect
+from ...ingest import both_sides
 from ...ingest.frames import Frames
 from ...ingest.problems import Note, not_read
 from ...metrics import Metric
 from ...schemas.arrays import Array
-from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
+from ...schemas.contract import GROUND_TRUTHS, LABELS, PREDICTIONS
+from ...schemas.errors import InputError
 from ...schemas.wording import option
-from ...tally.counts import PixelView
-from ..contents import (
-    LABELS,
-    Content,
-    Contents,
-    LabelPixels,
-    PixelsWrong,
-    called,
-    copied,
-    of_pixels,
-)
-from ..counted import cells_per_group, counts_in_parts, crossing_frame, frames_of, view_of
-from ..encoding import encode_sides
+from ...tallies.counts import Pixels, PixelView, Surfaces
+from ...tallies.datums import Labels
+from ...tallies.stats import Column, Fill, Stats, aligned, row_places
+from ..contents import LABELS as MOST_LABELS
+from ..contents import Content, Contents, LabelPixels, PixelsWrong, called, copied, of_pixels
+from ..counted import cells_per_group, counts_in_parts, crossing_frame, frames_of, merge_by, view_of
+from ..encoding import Workers, encode_sides
 from ..pixels.maps import Pair, opened_pair
 from ..pixels.rasters import quiet, side_of, windows_of
 from ..task import Common, Cuts, LateNotes, Losses, PageFrame, Sample, Task
 from .dialects import Settings
 from .encode import Tallies, encode_batch
+from .metrics.images import OF_IMAGE
 from .naming import Units
-from .tallies import common, label_notes, merge, tally
+from .surfaces import NEED as SURFACES
+
+# Tally: pixels by datum and label, and per-datum values.
+
+
+STATUS = ("scored", "not_predicted", "no_ground_truth", "no_pixels")
+"""Standing of a datum; those of the last have no number."""
+
+
+def stats_of(present: Array, labels: Labels, pixels: Pixels, settings: Settings) -> Stats:
+    """Compute per-datum values from counts: mIOU, macro Dice, pixel accuracy.
+
+    Args:
+        present: int8 [n], status of datums by the sides that have them.
+    """
+    some = np.zeros(present.size, bool)
+    some[pixels.images.datum[pixels.images.pixels > 0]] = True
+    status = np.where(some, present, np.int8(3))
+    columns = columns_of(present.size, labels, pixels, settings)
+    return Stats(np.ones(present.size, bool), columns, (STATUS, status))
+
+
+def columns_of(
+    n: int, labels: Labels, pixels: Pixels, settings: Settings
+) -> dict[str, tuple[Column, ...]]:
+    """Compute every per-image metric from pixel counts."""
+    keys = labels.key_names
+    parameters: tuple[str | None, ...] = (None,) * len(keys)
+    if len(keys) > 1:
+        parameters = tuple(json.dumps({"label_key": name}, ensure_ascii=False) for name in keys)
+    return {
+        one.name: (
+            Column(
+                metric=one.name,
+                parameters=parameters,
+                values=one.compute(pixels, labels, n, settings)[:, :, None],
+                reason=one.reason,
+            ),
+        )
+        for one in OF_IMAGE
+    }
+
+
+def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> Tallies:
+    """Encode, match and tally.
+
+    Raises:
+        InputError: pixels that cannot be read or compared, or an index without a name.
+    """
+    begun = time.perf_counter()
+    batch = encode_batch(frames, settings, needs, workers)
+    matched = time.perf_counter()
+    stats = stats_of(batch.present, batch.labels, batch.pixels, settings)
+    seconds = {"match": matched - begun, "measure": time.perf_counter() - matched}
+    return msgspec.structs.replace(batch, stats=stats, seconds=seconds)
+
+
+merge = merge_by(
+    "pixels", lambda whole, settings: stats_of(whole.present, whole.labels, whole.pixels, settings)
+)
+
+
+def label_notes(tallies: Tallies) -> list[Note]:
+    """Return notes on one-sided labels, for a run in parts that cannot detect them."""
+    frame = tallies.labels.frame.select("label_key", "label_value")
+    seen = PixelView(tallies.pixels, tallies.labels, tallies.stats)
+    pairs = {
+        side: frame[np.flatnonzero(getattr(seen, name)[0])]
+        for side, name in ((PREDICTIONS, "found"), (GROUND_TRUTHS, "truth"))
+    }
+    if seen.whole.declared is not None:
+        pairs[LABELS] = frame.filter(pl.Series(seen.whole.declared))
+    return both_sides.label_notes(pairs, dict.fromkeys(pairs, True))
+
+
+def common(tallies: Sequence[Tallies], codes: Sequence[Array], fill: Fill) -> list[Tallies] | None:
+    """Restrict tallies to distances of the labels and images for which all runs have one.
+
+    See :class:`..task.Common`. If neither the truth nor a run has the label in an image, that run
+    is right, so that shares of outlines are unchanged. An infinite fill is each image's diagonal.
+
+    Raises:
+        InputError: it is unknown, as in tallies of older versions.
+    """
+    own = [one.pixels.surfaces for one in tallies]
+    if not all(one.datum.size for one in own):
+        return None
+    values = [np.stack([getattr(one, name) for name in _DISTANCES], axis=1) for one in own]
+    worst = fill(SURFACES)
+    made = aligned(row_places(tallies, own, codes, "label"), values, worst)
+    if made is None:
+        return None
+    if np.isinf(worst):
+        made = [_with_diagonals(one, value) for one, value in zip(own, made, strict=True)]
+    result = []
+    for one, value in zip(tallies, made, strict=True):
+        columns = dict(zip(_DISTANCES, np.ascontiguousarray(value.T), strict=True))
+        surfaces = msgspec.structs.replace(one.pixels.surfaces, **columns)
+        pixels = msgspec.structs.replace(one.pixels, surfaces=surfaces)
+        result.append(msgspec.structs.replace(one, pixels=pixels))
+    return result
+
+
+def _with_diagonals(surfaces: Surfaces, values: Array) -> Array:
+    filled, diagonal = np.isinf(values), surfaces.diagonal
+    if diagonal is None or np.isnan(diagonal[filled.any(axis=1)]).any():
+        raise InputError(
+            f"{option('missing', 'worst')}: a run of an older version does not contain the sizes of"
+            " its images. Score it again.",
+            code="option_value",
+            option="missing",
+        )
+    return np.where(filled, diagonal[:, None], values)
+
+
+_DISTANCES = ("hausdorff", "hd95", "assd")
+
 
 # The metrics of a run: any label map or mask can carry all of them.
 
@@ -131,7 +246,7 @@ def contents(tallies: Tallies, settings: Settings, codes: np.ndarray[Any, Any]) 
     for code in codes.tolist():
         own = rows[areas.datum[rows] == code]
         shown = []
-        for at in own[:LABELS].tolist():
+        for at in own[:MOST_LABELS].tolist():
             label = int(areas.label[at])
             truth, predicted, right = (
                 int(column[at]) for column in (areas.truth, areas.found, areas.right)
@@ -147,7 +262,7 @@ def contents(tallies: Tallies, settings: Settings, codes: np.ndarray[Any, Any]) 
                     iou=right / union if union else None,
                 )
             )
-        out.append(PixelsWrong(labels=tuple(shown), left_out=max(0, own.size - LABELS)))
+        out.append(PixelsWrong(labels=tuple(shown), left_out=max(0, own.size - MOST_LABELS)))
     return out
 
 
@@ -297,6 +412,6 @@ TASK = Task(
         label_notes,
     ),
     in_parts=counts_in_parts("pixels", merge),
-    common=Common(common),
+    common=Common(common, worst_of_datums=frozenset({SURFACES})),
     page=(PageFrame(name="confusion", metrics=("ConfusionMatrix",)),),
 )

@@ -15,7 +15,7 @@ import numpy as np
 from ...geometry.masks import Masks, boundary_depth, to_pixels
 from ...kernels.label_maps import INSIDE, distances, outline, segment_edges
 from ...schemas.arrays import Array
-from ...tally.counts import Surfaces
+from ...tallies.counts import Surfaces
 from ..encoding import Workers
 from ..pixels.maps import Pair, opened_pair
 from ..pixels.rasters import Pairs, in_thread, quiet
@@ -64,11 +64,12 @@ def _row(truth: Array | None, predicted: Array | None, settings: Settings) -> tu
     area = [0 if edge is None else int(edge.sum()) for edge in edges]
     a, b = edges
     shared = 0 if a is None or b is None else int((a & b).sum())
+    steps = settings.pixel_spacing
+    diagonal = float(np.hypot((height - 1) * steps[0], (width - 1) * steps[1]))
     if sides[0] is None or sides[1] is None:
         none = np.nan
-        return (*area, shared, none, none, none, 0.0, 0.0)
+        return (*area, shared, none, none, none, 0.0, 0.0, diagonal)
     lines = [outline(side.view(np.uint8)) for side in sides if side is not None]
-    steps = settings.pixel_spacing
     missed = distances(lines[0], lines[1], steps)
     astray = distances(lines[1], lines[0], steps)
     together = np.concatenate([missed, astray])
@@ -81,7 +82,8 @@ def _row(truth: Array | None, predicted: Array | None, settings: Settings) -> tu
     )
     inside = float((together <= settings.surface_tolerance).mean())
     f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-    return (*area, shared, float(together.max()), percentile, float(together.mean()), inside, f1)
+    furthest, mean = float(together.max()), float(together.mean())
+    return (*area, shared, furthest, percentile, mean, inside, f1, diagonal)
 
 
 def _cropped(*masks: Array | None) -> list[Array | None]:

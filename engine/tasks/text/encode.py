@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from ...endpoint.embeddings import embed
+from ...ingest.both_sides import are_lists
 from ...ingest.frames import Frames
 from ...ingest.problems import Note, count_of, listing, note_of
 from ...schemas.arrays import Array
@@ -17,7 +18,7 @@ from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from ...schemas.errors import InputError
 from ...schemas.option_values import Encoder
 from ...schemas.wording import option
-from ...tally.datums import Datums
+from ...tallies.datums import Datums
 from ..encoding import (
     encode_sides,
     offsets_of,
@@ -26,6 +27,7 @@ from ..encoding import (
     row_of_datums,
     table_datums,
     taken_if,
+    truth_of_texts,
 )
 from ..rules import out_of_step
 from .dialects import Settings
@@ -209,6 +211,8 @@ class Batch(msgspec.Struct):
         row: int64 [n_datums], row of each datum in the single table, -1 for none; None for code
             order.
         height: rows of the single table; None for two tables.
+        truth: uint64 [n_datums], hash of the references of each datum of a single table; None for
+            two tables, and for vectors only.
     """
 
     datums: Datums
@@ -217,6 +221,7 @@ class Batch(msgspec.Struct):
     status: Array
     row: Array | None = None
     height: int | None = None
+    truth: Array | None = None
 
 
 def has_texts(frames: Frames, *, references: bool = True) -> bool:
@@ -225,21 +230,19 @@ def has_texts(frames: Frames, *, references: bool = True) -> bool:
     Args:
         references: the single table must have these too.
     """
-    names = {TABLE: ("text", "reference") if references else ("text",)}
-    return all(
-        name in table.columns
-        for role, table in frames.sides.items()
-        for name in names.get(role, ("text",))
-    )
+    return _has(frames, "text", *["reference"] * references)
 
 
 def has_vectors(frames: Frames) -> bool:
     """Return True if both sides have vectors."""
-    names = {TABLE: ("embedding", "reference_embedding")}
+    return _has(frames, "embedding", "reference_embedding")
+
+
+def _has(frames: Frames, name: str, *more: str) -> bool:
+    """Return True if every side has a column, and the single table further ones."""
     return all(
-        name in table.columns
+        {name, *(more if role == TABLE else ())} <= {*table.columns}
         for role, table in frames.sides.items()
-        for name in names.get(role, ("embedding",))
     )
 
 
@@ -254,10 +257,9 @@ def encode_batch(frames: Frames, settings: Settings) -> Batch:
     batch = _two_tables(frames, settings) if table is None else _one_table(frames, table)
     if texts:
         what = "scored as they are, of datums"
-        _note_texts(
-            frames, batch, "empty_text", lambda text: text.str.len_bytes() == 0, "empty ", what
-        )
+        _note_texts(frames, batch, "empty_text", lambda text: text == "", "empty ", what)
         _note_unicode_forms(frames, batch.pairs)
+        _note_lists(frames, batch.pairs)
         _note_streams(frames, batch.pairs)
         _note_order(frames, batch.pairs)
     return batch
@@ -266,11 +268,11 @@ def encode_batch(frames: Frames, settings: Settings) -> Batch:
 def _one_table(frames: Frames, table: pl.DataFrame) -> Batch:
     height = table.height
     numbers = row_numbers(table)
-    datums, codes = table_datums(frames, table, height)
+    datums, codes = table_datums(frames, table, height, numbers)
     datum = np.arange(height) if codes is None else codes.astype(np.int64)
     ours, theirs = taken_if(table, "embedding"), taken_if(table, "reference_embedding")
     vectors = None if ours is None or theirs is None else (ours, *_flat(theirs))
-    contexts = _contexts(table)
+    contexts, truth = _contexts(table), None
     texts, references = taken_if(table, "text"), taken_if(table, "reference")
     if texts is not None and references is None and theirs is None:
         # No metric reads references: use an empty text for each missing one.
@@ -283,6 +285,7 @@ def _one_table(frames: Frames, table: pl.DataFrame) -> Batch:
     else:
         null = (texts.is_null() | references.is_null()).to_numpy()
         flat, many = _flat(references)
+        truth = truth_of_texts(flat, len(datums), np.repeat(datum, many))
     scored = ~null & (many > 0)
     status = np.full(len(datums), _NO_PREDICTION, np.int8)
     status[datum] = np.where(null, _NULL, np.where(many > 0, _SCORED, _NO_REFERENCE))
@@ -304,7 +307,8 @@ def _one_table(frames: Frames, table: pl.DataFrame) -> Batch:
         pairs.made["vectors"] = of_columns(vectors[0], vectors[1], offsets_of(vectors[2]))
     # Datums that only a table of datums knows come behind those of the rows.
     row = row_of_datums(numbers, codes, len(datums), height)
-    return Batch(datums, pairs, datum, status, row, None if numbers is not None else height)
+    height_of_whole = None if numbers is not None else height
+    return Batch(datums, pairs, datum, status, row, height_of_whole, truth)
 
 
 def _contexts(table: pl.DataFrame) -> pl.Series | None:
@@ -384,8 +388,7 @@ def _two_tables(frames: Frames, settings: Settings) -> Batch:
 
 def _refuse_several(datums: Datums, datum: Array) -> None:
     """Raise InputError for datums with more than one prediction."""
-    many = np.bincount(datum, minlength=len(datums))
-    twice = np.flatnonzero(many > 1)
+    twice = np.flatnonzero(np.bincount(datum, minlength=len(datums)) > 1)
     if twice.size:
         raise InputError(
             f"predictions: {count_of(twice.size, 'datum')} with several texts, first"
@@ -415,7 +418,7 @@ def _note_unicode_forms(frames: Frames, pairs: Pairs) -> None:
     """Warn if the first texts of one side are decomposed and those of the other composed."""
     sides = (pairs.candidates.head(_FORMS), pairs.references.head(_FORMS))
     marked = [
-        bool(side.str.len_bytes().sum() != side.str.len_chars().sum())  # ASCII has one form
+        not all(map(str.isascii, side.to_list()))  # ASCII has one form
         and bool((side.str.normalize("NFC") != side).any())
         for side in sides
     ]
@@ -430,6 +433,23 @@ def _note_unicode_forms(frames: Frames, pairs: Pairs) -> None:
                 f"texts of the {names[marked.index(True)]} are decomposed (Unicode NFD), those of"
                 f" the {names[marked.index(False)]} composed (NFC): equal to the eye, unequal in"
                 " every metric. Normalise both, e.g. with .str.normalize('NFC') of Polars.",
+                warning=True,
+            )
+        )
+
+
+def _note_lists(frames: Frames, pairs: Pairs) -> None:
+    """Warn if at least half of the first references, and not of the predictions, are lists."""
+    if len(pairs.references) != len(pairs):  # lists were read as such
+        return
+    sides = (side.head(_FORMS) for side in (pairs.candidates, pairs.references))
+    ours, theirs = (int(are_lists(side).sum()) for side in sides)
+    if theirs and theirs >= _MANY_LISTS * min(len(pairs), _FORMS) > ours:
+        frames.notes.append(
+            Note(
+                "lists_as_texts",
+                "references are lists written as text (such as ['a', 'b'] in a CSV), each scored as"
+                " one reference: give JSON Lines or Parquet with lists.",
                 warning=True,
             )
         )
@@ -474,7 +494,8 @@ def _note_streams(frames: Frames, pairs: Pairs) -> None:
     """
     n = len(pairs.candidates)
     if (
-        not 2 <= n <= _STREAMS
+        not frames.whole
+        or not 2 <= n <= _STREAMS
         or len(pairs.references) != n * n
         or (np.diff(pairs.start) != n).any()
     ):
@@ -505,6 +526,7 @@ _LOOKED_AT = 32  # texts whose words are compared with those of other rows
 _FIRST = 8  # texts whose words decide whether others are compared
 _ENDS = 2_000  # first and last texts that may be compared
 _IN_ORDER = 0.4  # share of common words from which rows are in order
+_MANY_LISTS = 0.5  # share of texts from which they are taken for lists
 _FORMS = 1000  # texts of each side that are looked at
 
 

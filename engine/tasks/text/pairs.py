@@ -16,9 +16,9 @@ from ...metrics.averages import mean_metric, pooled
 from ...metrics.registry import Metric
 from ...schemas.arrays import Array
 from ...schemas.options import DECLARED
-from ...tally.cells import parameters
-from ...tally.stats import Column
-from ...tally.tables import Coded
+from ...tallies.cells import parameters
+from ...tallies.stats import Column
+from ...tallies.tables import Coded
 from ..encoding import Workers
 from .dialects import TER_OPTIONS, Settings
 
@@ -196,7 +196,7 @@ class Values(msgspec.Struct, frozen=True):
         values: float64 [n], or [n, parts] of numbers that are summed over datums.
         statistic: None for the value of the metric.
         reason: why a value is undefined.
-        status: see :class:`~evalengine.tally.stats.Column`.
+        status: see :class:`~evalengine.tallies.stats.Column`.
     """
 
     values: Array

@@ -17,7 +17,7 @@ from ...schemas.wording import option
 from .. import per_datum
 from ..contents import Content, Contents, by_datum, word_diff
 from ..encoding import Workers
-from ..per_datum import OF_VALUES, counted
+from ..per_datum import OF_VALUES, counted, truth
 from ..task import Sample, Task, Unanswered
 from .dialects import Settings
 from .encode import has_texts, has_vectors
@@ -190,6 +190,7 @@ TASK = Task(
     warm=("walks",),
     examine=examine,
     **{**OF_VALUES, "own_frames": own_frames},
+    truth=truth,
     unanswered=Unanswered(counted),
     growth=8,  # tokens in addition to texts
 )

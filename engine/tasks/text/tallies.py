@@ -12,7 +12,7 @@ from ...ingest.frames import Frames
 from ...schemas.arrays import Array
 from ...schemas.errors import OptionError
 from ...schemas.wording import option
-from ...tally.stats import Column, Stats
+from ...tallies.stats import Column, Stats
 from ..encoding import Workers
 from ..per_datum import StatsTallies, no_labels
 from .dialects import Settings
@@ -71,7 +71,7 @@ def stats_of(batch: Batch, settings: Settings, needs: frozenset[str], workers: W
         made = metrics.measures("text")[need](batch.pairs, settings, workers)
         chosen = _best(made[0].values[:, 0, 0], batch)
         columns[need] = tuple(_by_datum(column, chosen, batch) for column in made)
-    return Stats(batch.status == 0, columns, (STATUS, batch.status))
+    return Stats(batch.status == 0, columns, (STATUS, batch.status), batch.truth)
 
 
 def _best(value: Array, batch: Batch) -> Array | None:

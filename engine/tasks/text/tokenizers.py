@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 import polars as pl
 
+from ...geometry.columns import text_bytes
 from ...kernels.words import (
     DECIMAL,
     SPACE,
@@ -21,7 +22,6 @@ from ...kernels.words import (
     words_by_rules,
 )
 from ...schemas.arrays import Array
-from ..encoding import packed
 
 # Kinds of characters by code point, as Python's Unicode tables have them.
 
@@ -57,9 +57,6 @@ def regex_kinds(size: int) -> Array:
     letters and joiners belong to words, superscripts and fractions do not; the four separators of
     ASCII (0x1C to 0x1F) are not white space.
 
-    Args:
-        size: code points in the table.
-
     Returns:
         uint8 [size].
     """
@@ -84,9 +81,6 @@ def token_kinds(size: int) -> Array:
 
     Letters, digits and combining marks form tokens; Chinese characters and kana are single tokens;
     everything else is a separator.
-
-    Args:
-        size: code points in the table.
 
     Returns:
         uint8 [size].
@@ -126,26 +120,26 @@ strings of two characters, and so mean U+2001 to U+2A6D and U+2F81 to U+2FA1.
 
 def by_rules(texts: pl.Series) -> Hashed:
     r"""The tokens of Valor's regular expression, ``\w+|\$[\d]+|[^\s\.]+``."""
-    data, start = packed(texts)
+    data, start = text_bytes(texts)
     return words_by_rules(data, start, regex_kinds(codes_needed(data)))
 
 
 def at_spaces(texts: pl.Series) -> Hashed:
     """Tokens between white space."""
-    return words_at_spaces(*packed(texts))
+    return words_at_spaces(*text_bytes(texts))
 
 
 def mteval(texts: pl.Series) -> Hashed:
     """sacrebleu's 13a."""
-    data, start = packed(texts)
+    data, start = text_bytes(texts)
     last = data[start[1:][np.diff(start) > 0] - 1]
     # Most texts end in a visible ASCII character and have a single line.
     if ((last <= ord(" ")) | (last > ord("~"))).any() or any((data == ord(c)).any() for c in "\n<"):
         column = pl.col(texts.name).str.strip_chars_end(SPACES)
         texts = _replaced(texts, column, (("<skipped>", ""), ("-\n", ""), ("\n", " ")))
-        data, start = packed(texts)
+        data, start = text_bytes(texts)
     if bool((data == ord("&")).any()):
-        data, start = packed(_replaced(texts, pl.col(texts.name), _ENTITIES))
+        data, start = text_bytes(_replaced(texts, pl.col(texts.name), _ENTITIES))
     return mteval_words(data, start, padded=True)
 
 
@@ -159,7 +153,7 @@ def _replaced(texts: pl.Series, column: pl.Expr, pairs: tuple[tuple[str, str], .
 def chinese(texts: pl.Series) -> Hashed:
     """Tokenize as sacrebleu's zh: Chinese characters separately, the rest by the rules of 13a."""
     texts = texts.str.strip_chars(SPACES).str.replace_all(f"({_CHINESE})", " ${1} ")
-    return mteval_words(*packed(texts), padded=False)
+    return mteval_words(*text_bytes(texts), padded=False)
 
 
 def international(texts: pl.Series) -> Hashed:
@@ -171,17 +165,17 @@ def international(texts: pl.Series) -> Hashed:
         (r"(\p{S})", " ${1} "),
     ):
         texts = texts.str.replace_all(pattern, instead)
-    return words_at_spaces(*packed(texts))
+    return words_at_spaces(*text_bytes(texts))
 
 
 def characters(texts: pl.Series) -> Hashed:
     """Characters but white space."""
-    return _hashed(*code_points(*packed(texts), spaces=False))
+    return _hashed(*code_points(*text_bytes(texts), spaces=False))
 
 
 def every_character(texts: pl.Series) -> Hashed:
     """All characters."""
-    return _hashed(*code_points(*packed(texts), spaces=True))
+    return _hashed(*code_points(*text_bytes(texts), spaces=True))
 
 
 def _hashed(start: Array, codes: Array) -> Hashed:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from ...dialects import Dialect, TaskSettings, of_task
+from ...schemas.contract import words
 from ...schemas.layouts import Entry, Layout
 from ...schemas.option_values import chosen_thresholds
 from ...schemas.options import Options
@@ -70,22 +71,7 @@ class Settings(TaskSettings, frozen=True, kw_only=True):
         values["overlap"] = options.match_threshold or dialect.rules.overlap
 
 
-_METRICS = (
-    "HOTA",
-    "DetA",
-    "AssA",
-    "LocA",
-    "MOTA",
-    "MOTP",
-    "IDF1",
-    "IDSW",
-    "Frag",
-    "MT",
-    "ML",
-    "TP",
-    "FP",
-    "FN",
-)
+_METRICS = words("HOTA DetA AssA LocA MOTA MOTP IDF1 IDSW Frag MT ML TP FP FN")
 
 _MOT = TrackingRules(
     first_frame=1,

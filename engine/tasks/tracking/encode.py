@@ -17,7 +17,7 @@ from ...schemas.arrays import Array
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ...schemas.errors import InputError
 from ...schemas.wording import option
-from ...tally.datums import Datums, Labels
+from ...tallies.datums import Datums, Labels
 from ..encoding import Workers, declared_places, declared_sizes, encode_labels, encode_sides, taken
 
 # Masks in place of boxes: those that rows have, and polygons as pixels.

@@ -28,8 +28,8 @@ from ...kernels.tracking import (
 from ...schemas.arrays import Array
 from ...schemas.errors import InputError
 from ...schemas.wording import option
-from ...tally.counts import TrackRows
-from ...tally.datums import Labels
+from ...tallies.counts import TrackRows
+from ...tallies.datums import Labels
 from ..encoding import Workers
 from .dialects import Settings, TrackingRules
 from .encode import Batch, Side, refuse_short, shared

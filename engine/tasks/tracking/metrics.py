@@ -11,8 +11,8 @@ import numpy as np
 
 from ...metrics.registry import define
 from ...schemas.arrays import Array
-from ...tally.cells import Cells
-from ...tally.counts import CountsView
+from ...tallies.cells import Cells
+from ...tallies.counts import CountsView
 from .dialects import Settings
 
 # Formulas of HOTA, CLEAR and identity. For a zero denominator the value is 0 (LocA: 1), as
@@ -574,7 +574,6 @@ _frame_metric = partial(
     params=_AT_ONE,
     range=(0.0, _INF),
     better="neither",
-    formula="",
 )
 
 

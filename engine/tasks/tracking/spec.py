@@ -12,7 +12,7 @@ from ...dialects import Dialect
 from ...ingest.problems import count_of
 from ...metrics import Metric
 from ...schemas.arrays import Array
-from ...tally.counts import CountsView
+from ...tallies.counts import CountsView
 from ..contents import Content, Contents
 from ..counted import counts_in_parts, frames_of, label_tables, view_of
 from ..task import Cuts, Losses, Sample, Task

@@ -17,9 +17,9 @@ from ...kernels.tracking import FRAGMENT, MATCH, SWITCH
 from ...schemas.arrays import Array
 from ...schemas.results import empty_frame, frame_schema, in_schema
 from ...schemas.wording import option
-from ...tally.counts import TrackRows, Tracks
-from ...tally.registry import stored_as
-from ...tally.stats import Column, Stats
+from ...tallies.counts import TrackRows, Tracks
+from ...tallies.registry import stored_as
+from ...tallies.stats import Column, Stats
 from ..counted import CountTallies, in_order, merge_by
 from ..encoding import Workers
 from ..rules import (
@@ -184,14 +184,7 @@ class _Units(msgspec.Struct, frozen=True):
 def disagreement(
     batch: Batch, truth: Side, predicted: Side, rows: TrackRows, alphas: tuple[float, ...]
 ) -> Note | None:
-    """Return a warning about tracks that hardly match for a known reason.
-
-    Args:
-        truth: ground truths that count.
-        predicted: predictions that count.
-        rows: counts by sequence and label.
-        alphas: thresholds of HOTA.
-    """
+    """Return a warning about tracks that hardly match for a known reason."""
     n = min(truth.frame.size, predicted.frame.size)
     if not n:
         return None
@@ -400,8 +393,8 @@ class Tallies(CountTallies, frozen=True, kw_only=True):
     """Tally of a tracking run, whose datums are sequences.
 
     Attributes:
-        tracks: the counts, :class:`~evalengine.tally.counts.Tracks`, or on disk
-            :class:`~evalengine.tally.tables.InFiles`.
+        tracks: the counts, :class:`~evalengine.tallies.counts.Tracks`, or on disk
+            :class:`~evalengine.tallies.tables.InFiles`.
         counted: the counted needs: ``hota``, ``clear``, ``identity``.
         events: outcome of every box, from :func:`.event_frame`, or None.
     """
@@ -479,12 +472,7 @@ def _present(n_datums: int, tracks: Tracks) -> Array:
 
 
 def stats_from(present: Array, tracks: Tracks, counted: Sequence[str]) -> Stats:
-    """Compute the metrics of every sequence, all its labels together.
-
-    Args:
-        present: status of each sequence.
-        counted: the counted needs.
-    """
+    """Compute the metrics of every sequence, all its labels together."""
     rows = tracks.rows
 
     def of(name: str) -> Array:

@@ -46,7 +46,6 @@ class Settings(TaskSettings, frozen=True, kw_only=True):
         statistics: canonical names, distinct, in the order given.
         better: metric -> ``higher`` or ``lower``, for those with a known direction.
         value_columns: columns of a wide table, in order; None if they were not named.
-        yes_or_no: metrics of a long table whose values are booleans written as numbers.
     """
 
     rules: ValuesRules
@@ -54,7 +53,6 @@ class Settings(TaskSettings, frozen=True, kw_only=True):
     statistics: tuple[str, ...] = ("mean",)
     better: dict[str, str] = msgspec.field(default_factory=dict)
     value_columns: tuple[str, ...] | None = None
-    yes_or_no: tuple[str, ...] = ()
 
     @staticmethod
     def derive(values: dict[str, Any], options: Options, dialect: Dialect) -> None:

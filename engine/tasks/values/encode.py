@@ -15,7 +15,7 @@ from ...schemas.arrays import Array
 from ...schemas.contract import ROW, TABLE
 from ...schemas.tables import PASSES, VALUES_BESIDE
 from ...schemas.wording import option
-from ...tally.stats import Column, Stats
+from ...tallies.stats import Column, Stats
 from ..encoding import row_of_datums, table_datums
 from ..per_datum import StatsTallies, no_labels
 from .dialects import Settings
@@ -53,6 +53,8 @@ class Findings(msgspec.Struct):
         datums: number of datums.
         status: metric -> number of datums per status, in the order of ``STATUS``.
         averaged: metric -> number of rows, and of datums, of which several rows became one value.
+        shares: metric of numbers -> number of parts with values, and of those whose values make a
+            proportion.
     """
 
     written: dict[str, int] = {}
@@ -60,6 +62,7 @@ class Findings(msgspec.Struct):
     datums: int = 0
     status: dict[str, list[int]] = {}
     averaged: dict[str, list[int]] = {}
+    shares: dict[str, list[int]] = {}
 
 
 def merge_findings(parts: Sequence[Findings]) -> Findings:
@@ -75,7 +78,11 @@ def merge_findings(parts: Sequence[Findings]) -> Findings:
         written={name: sum(part.written.get(name, 0) for part in parts) for name in names},
     )
     for part in parts:
-        for of, own in ((whole.status, part.status), (whole.averaged, part.averaged)):
+        for of, own in (
+            (whole.status, part.status),
+            (whole.averaged, part.averaged),
+            (whole.shares, part.shares),
+        ):
             for name, counts in own.items():
                 of[name] = [
                     a + b for a, b in zip(of.get(name, [0] * len(counts)), counts, strict=True)
@@ -93,23 +100,20 @@ def encode(
     found = Findings(
         written=written(table, settings), wide=not long and settings.value_columns is None
     )
-    datums, codes = table_datums(frames, table, table.height)
-    n = found.datums = len(datums)
     numbers = table[ROW].to_numpy() if ROW in table.columns else None
+    datums, codes = table_datums(frames, table, table.height, numbers)
+    n = found.datums = len(datums)
     row = row_of_datums(numbers, codes, n, table.height)
     weight = table["weight"].to_numpy() if "weight" in table.columns else None
     columns: dict[str, tuple[Column, ...]] = {}
     rows_of = dict(_rows(table, long=long))
-    questions = {name for name, (value, _) in rows_of.items() if value.dtype == pl.Boolean}
-    questions.update(settings.yes_or_no)
     for name in sorted(needs):
         if name not in rows_of and (asked := PASSES.fullmatch(name)) and "passed" in rows_of:
             found.written[name] = table.height
             every = np.arange(n) if codes is None else codes
             passed = _numbers(rows_of["passed"][0])
             chance, there = chance_of_passing(passed, every, asked[1], int(asked[2]))
-            single = there.size == table.height
-            columns |= _columns(name, chance, there, None, n, found, question=single)
+            columns |= _columns(name, chance, there, None, n, found)
             continue
         series, rows = rows_of.get(name, (_NONE, np.zeros(0, np.int64)))
         value = _numbers(series)
@@ -117,7 +121,10 @@ def encode(
         own = weight if weight is None or rows is None else weight[rows]
         if datum is None and rows is not None:
             datum = rows.astype(np.int32)
-        columns |= _columns(name, value, datum, own, n, found, question=name in questions)
+        columns |= _columns(name, value, datum, own, n, found)
+        share = columns[name][0].share
+        if share is not None and series.dtype != pl.Boolean:
+            found.shares[name] = [1, int(share)]
     stats = Stats(np.ones(n, bool), columns, ((SCORED,), np.zeros(n, np.int8)))
     height = None if numbers is not None else table.height
     seconds = {"match": time.perf_counter() - begun}
@@ -151,39 +158,35 @@ def _rows(
 
 
 def _columns(
-    name: str,
-    value: Array,
-    datum: Array | None,
-    weight: Array | None,
-    n: int,
-    found: Findings,
-    *,
-    question: bool,
+    name: str, value: Array, datum: Array | None, weight: Array | None, n: int, found: Findings
 ) -> dict[str, tuple[Column, ...]]:
     """Return the columns of a metric, and of its weights; several rows of a datum are averaged.
 
     Args:
         datum: int32 [rows], code of each; None if row i is datum i.
         weight: float64 [rows]; None if equal.
-        question: values answer a yes-or-no question.
     """
-    known = ~np.isnan(value)
-    share = question if known.any() else None
+    missing = np.isnan(value)
+    known = value[~missing] if missing.any() else value
+    share = _only_0_and_1(known) if known.size else None
     if share and weight is not None:
-        share = bool((weight[known] == 1).all())
+        share = bool((weight[~missing] == 1).all())
     if datum is not None and datum.size:
         many = np.bincount(datum, minlength=n)
         if many.max() > 1:
             share = None if share is None else False
             found.averaged[name] = [int(many[many > 1].sum()), int((many > 1).sum())]
             value, there = _averaged(value, datum)
+            missing = np.isnan(value)
             weight = None if weight is None else _averaged(weight, datum)[0]
             datum = there
-    out, own = np.full(n, np.nan), np.ones(n if weight is not None else 0)
+    own = np.ones(n if weight is not None else 0)
     at: Array | slice = slice(None) if datum is None else datum
-    out[at] = value
-    status = np.full(n, STATUS.index(ABSENT), np.int8)
-    status[at] = np.where(np.isnan(value), STATUS.index(MISSING), STATUS.index(SCORED))
+    scored, without, absent = map(np.int8, map(STATUS.index, (SCORED, MISSING, ABSENT)))
+    out, status = value, np.where(missing, without, scored)
+    if datum is not None:
+        of_rows, out, status = status, np.full(n, np.nan), np.full(n, absent)
+        out[at], status[at] = value, of_rows
     found.status[name] = np.bincount(status, minlength=len(STATUS)).tolist()
     columns: dict[str, tuple[Column, ...]] = {
         name: (Column(metric=name, values=_cube(out), status=(STATUS, status), share=share),)
@@ -192,6 +195,12 @@ def _columns(
         own[at] = weight
         columns[weight_of(name)] = (Column(metric=name, statistic="weight", values=_cube(own)),)
     return columns
+
+
+def _only_0_and_1(values: Array) -> bool:
+    """Return whether no value is another; the first ones decide most cases."""
+    some = (values[:1000], values)
+    return all(bool(((one == 0) | (one == 1)).all()) for one in some)
 
 
 def chance_of_passing(passed: Array, datum: Array, kind: str, k: int) -> tuple[Array, Array]:
@@ -259,6 +268,13 @@ def notes(found: Findings, settings: Settings, needs: frozenset[str]) -> list[No
             more = f" and {len(gaps) - _NAMED} more" if len(gaps) > _NAMED else ""
             message = f"of {count_of(found.datums, 'datum')}, some {words}: {shown}{more}."
             made.append(Note(code, message, sum(gaps.values()), facts={"metrics": _first(gaps)}))
+    shares = [name for name in names if len({*found.shares.get(name, (0, 1))}) == 1]
+    if shares:
+        message = (
+            f"all values of {listing(shares, most=_NAMED)} are 0 or 1: the mean is a proportion,"
+            " with Wilson's interval."
+        )
+        made.append(Note("values_of_0_and_1", message, len(shares), facts={"metrics": shares[:20]}))
     several = {name: found.averaged[name] for name in sorted(needs) if name in found.averaged}
     if several:
         rows, datums = (max(counts[i] for counts in several.values()) for i in (0, 1))

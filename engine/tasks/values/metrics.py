@@ -14,12 +14,12 @@ from ...metrics.averages import TRIALS
 from ...metrics.registry import Metric
 from ...schemas.arrays import Array
 from ...schemas.tables import PASSES
-from ...tally.cells import Cells
-from ...tally.datums import Labels
-from ...tally.draws import Draws
-from ...tally.paired_values import Paired, PairedView
-from ...tally.stats import Stats, StatsView
-from ...tally.tables import Blocks
+from ...tallies.cells import TOO_LARGE, Cells
+from ...tallies.datums import Labels
+from ...tallies.draws import Draws
+from ...tallies.paired_values import Paired, PairedView
+from ...tallies.stats import Stats, StatsView
+from ...tallies.tables import Blocks
 from .dialects import Settings, level_of
 
 OPEN = True
@@ -28,7 +28,7 @@ OPEN = True
 SCORED, MISSING, ABSENT = STATUS = "scored", "missing", "not_measured"
 """Status of a datum in a metric: with a value, with a row but no value, without a row."""
 
-# Rows of one metric, as pairs of numbers whose prediction is 0.
+# Rows of one metric, as pairs of equal numbers.
 
 
 def weight_of(name: str) -> str:
@@ -49,7 +49,7 @@ def _rows_of(stats: Stats, name: str) -> Paired:
         value, weight = value[datum], None if weight is None else weight[datum]
     key = np.zeros(datum.size, np.int32)
     beside = {} if weight is None else {_OWN: weight}
-    return Paired(datum, key, value, np.zeros(datum.size), weight, beside)
+    return Paired(datum, key, value, value, weight, beside)
 
 
 _OWN = "own"
@@ -244,7 +244,6 @@ def _statistic(name: str, rows: PairedView) -> Array:
 
 ONE_VALUE = "a single value"
 NO_WEIGHT = "weights are all zero"
-TOO_LARGE = "beyond the largest number, 1.8e308"
 NO_VALUE = "no datum has a value"
 TOO_FEW = "some datums have fewer samples than k"
 
@@ -303,14 +302,12 @@ def family(name: str) -> Metric:
     return Metric(
         name=name,
         task="values",
-        frame="metrics",
         needs=(name,),
         params=("statistics", "better", "value_columns"),
         range=(0.0, 1.0) if of_samples else (-np.inf, np.inf),
         better="higher" if of_samples else "neither",
         trials=TRIALS,
         definition=f"statistics of the values of {name!r} over datums",
-        formula="",
         source="the table",
         compute=partial(_compute, name),
         own=True,

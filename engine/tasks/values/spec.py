@@ -16,7 +16,7 @@ from ...schemas.contract import TABLE
 from ...schemas.errors import InputError, did_you_mean
 from ...schemas.tables import PASSES
 from ...schemas.wording import option
-from ...tally.stats import Column, Stats
+from ...tallies.stats import Column, Stats
 from ..contents import Contents, contents_of_table
 from ..encoding import Workers
 from ..per_datum import OF_VALUES, StatsTallies
@@ -25,7 +25,7 @@ from ..per_datum import merge as merge_tallies
 from ..task import Common, Sample, Task, ToldByRows
 from .dialects import Settings
 from .encode import Findings, encode, merge_findings, notes, wide_names, written
-from .metrics import ABSENT, STATUS, ValuesView, family, is_share
+from .metrics import ABSENT, STATUS, ValuesView, family, is_share, weight_of
 
 # The metrics of a run: those asked for, or all of the table.
 
@@ -46,11 +46,7 @@ def fit(
 def fit_written(
     metrics: tuple[Metric, ...], rows: Mapping[str, int], settings: Settings, *, asked_for: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:
-    """Return the requested metrics, or all of the table; see :func:`fit`.
-
-    Args:
-        rows: metric -> rows.
-    """
+    """Return the requested metrics, or all of the table; see :func:`fit`."""
     named = [metric.name for metric in metrics] if asked_for else [*rows]
     for what, names in (("metrics", named), ("better", settings.better)):
         lacking = [name for name in names if name not in rows]
@@ -133,6 +129,14 @@ def _with_columns(stats: Stats, needs: Sequence[str]) -> Stats:
     return Stats(stats.counted, columns, stats.status)
 
 
+def weights(tallies: StatsTallies) -> Array | None:
+    """See :attr:`..task.Task.weights`."""
+    for need, (column, *_) in tallies.stats.columns.items():
+        if need == weight_of(column.metric):
+            return column.values[:, 0, 0]
+    return None
+
+
 def view(
     tallies: StatsTallies,
     settings: Settings,
@@ -195,6 +199,7 @@ TASK = Task(
         "merge": merge,
         "view": view,
         "drawn": ValuesView.drawn,
+        "weights": weights,
         "common": Common(common_values, ranges=range_of),
     },
 )

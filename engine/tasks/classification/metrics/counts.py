@@ -25,11 +25,11 @@ from ....metrics.averages import (
     ratio,
     weighted,
 )
-from ....metrics.registry import Metric
+from ....metrics.registry import AsShare, Metric
 from ....schemas.arrays import Array
 from ....schemas.option_values import in_name
-from ....tally.cells import Cells
-from ....tally.scored_view import ScoredView
+from ....tallies.cells import Cells
+from ....tallies.scored_view import ScoredView
 from ..dialects import Settings
 
 # Shared parts of classification metrics: guards for missing scores and for zero weights.
@@ -116,8 +116,7 @@ def _jaccard(settings: Settings, right: Array, predicted: Array, actual: Array) 
 def _selection_rate(view: ScoredView, settings: Settings) -> list[Cells]:
     every = view.judged[:, view.labels.key]
     value = ratio(view.hard.judged, every)
-    shown = present(view, settings)
-    return [label_cells(view, value, shown, NO_TRUTH, every, **{TRIALS: every})]
+    return [label_cells(view, value, present(view, settings), NO_TRUTH, every, **{TRIALS: every})]
 
 
 FAIRNESS = {
@@ -405,6 +404,19 @@ def _ratio_metric(
     )
 
 
+def _recalls(settings: Settings) -> str | None:
+    """The shares of disjoint datums that balanced accuracy and macro recall average."""
+    return None if settings.multilabel else "Recall"
+
+
+_JACCARD = AsShare(lambda f: f / (2 - f), lambda share: 2 * share / (1 + share))
+"""F1 of a label by its Jaccard index, a share of the datums with the label on either side."""
+
+
+def _either(right: Array, predicted: Array, actual: Array) -> Array:
+    return predicted + actual - right
+
+
 def _f_metric(beta: float) -> Metric:
     made = _ratio_metric(
         f"F{in_name(beta)}",
@@ -413,10 +425,15 @@ def _f_metric(beta: float) -> Metric:
         partial(_f, beta),
         "neither ground truth nor prediction",
         f"{_VALOR}; {_SKLEARN}.fbeta_score",
+        trials=_either if beta == 1 else None,
         formula=r"\frac{(1 + \beta^2)\, \text{tp}}{\beta^2 (\text{tp} + \text{fn}) + \text{tp} +"
         rf" \text{{fp}}}}, \quad \beta = {in_name(beta)}",
     )
-    return msgspec.structs.replace(made, aliases=_as_scorers("f1") if beta == 1 else ())
+    if beta != 1:
+        return msgspec.structs.replace(made, aliases=())
+    return msgspec.structs.replace(
+        made, aliases=_as_scorers("f1"), as_share=_JACCARD, interval="logit"
+    )
 
 
 def family(name: str) -> Metric | None:
@@ -467,14 +484,17 @@ METRICS = (
         trials=lambda right, predicted, actual: predicted,
         formula=r"\frac{\text{tp}}{\text{tp} + \text{fp}}",
     ),
-    _ratio_metric(
-        "Recall",
-        "tp / (tp + fn) of the hard predictions.",
-        _recall,
-        NO_TRUTH,
-        f"{_VALOR}; {_SKLEARN}.recall_score",
-        trials=lambda right, predicted, actual: actual,
-        formula=r"\frac{\text{tp}}{\text{tp} + \text{fn}}",
+    msgspec.structs.replace(
+        _ratio_metric(
+            "Recall",
+            "tp / (tp + fn) of the hard predictions.",
+            _recall,
+            NO_TRUTH,
+            f"{_VALOR}; {_SKLEARN}.recall_score",
+            trials=lambda right, predicted, actual: actual,
+            formula=r"\frac{\text{tp}}{\text{tp} + \text{fn}}",
+        ),
+        mean_of=_recalls,
     ),
     metric(
         "SelectionRate",
@@ -493,7 +513,7 @@ METRICS = (
         _jaccard,
         "neither ground truth nor prediction",
         f"{_SKLEARN}.jaccard_score",
-        trials=lambda right, predicted, actual: predicted + actual - right,
+        trials=_either,
         formula=r"\frac{\text{tp}}{\text{tp} + \text{fp} + \text{fn}}",
     ),
     _datum_rate(
@@ -542,6 +562,7 @@ METRICS = (
         f"{_SKLEARN}.balanced_accuracy_score",
         _balanced,
         aliases=("balanced_accuracy", "balanced_accuracy_score"),
+        mean_of=_recalls,
         formula=r"\frac{1}{|T|} \sum_{\ell \in T} \frac{\text{tp}_\ell}{\text{tp}_\ell +"
         r" \text{fn}_\ell}",
     ),

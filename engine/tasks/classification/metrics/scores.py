@@ -26,11 +26,11 @@ from ....schemas.arrays import Array
 from ....schemas.errors import ResultError
 from ....schemas.option_values import in_name
 from ....schemas.wording import option
-from ....tally.cells import Cells, parameters
-from ....tally.draws import Draws
-from ....tally.ranked_points import first_of, last_of, segment_of
-from ....tally.scored_view import ScoredDraws, ScoredView
-from ....tally.sorted_scores import area_variances, partial_area, placements
+from ....tallies.cells import Cells, parameters
+from ....tallies.draws import Draws
+from ....tallies.ranked_points import first_of, last_of, segment_of
+from ....tallies.scored_view import ScoredDraws, ScoredView
+from ....tallies.sorted_scores import area_variances, partial_area, placements
 from ..dialects import Settings
 from .counts import metric
 
@@ -76,6 +76,17 @@ def _label_auc(view: ScoredView, settings: Settings) -> list[Cells]:
 def _mean_auc(view: ScoredView, settings: Settings) -> list[Cells]:
     area = _filled_auc(view, settings, view.roc_auc)
     return _means(view, settings, area, "roc")
+
+
+def _mean_variance(
+    view: ScoredView, settings: Settings, keys: Array | None, *, clustered: bool
+) -> Array:
+    """Variances and sizes of means over a single label; NaN for others."""
+    inside = _averaged(view, settings)
+    found = area_variances(view, keys, clustered=clustered)
+    own = np.stack([by_key(view, np.where(inside, np.nan_to_num(one), 0.0)) for one in found])
+    single = (by_key(view, inside) == 1) & (by_key(view, inside & np.isnan(found[0])) == 0)
+    return np.where(single & (settings.average not in ("micro", "samples")), own, np.nan)
 
 
 def _means(view: ScoredView, settings: Settings, value: Array, micro: str) -> list[Cells]:
@@ -210,7 +221,7 @@ _RANKING_METRICS = (
         _label_auc,
         aliases=("AUROC", "roc_auc", "roc_auc_score", "AUC"),
         interval="logit",
-        area_variance=area_variances,
+        area_variance=lambda view, settings, keys, **how: area_variances(view, keys, **how),
         placements=placements,
         formula=r"\frac{1}{n_+ n_-} \sum_{i \in +} \sum_{j \in -} \left([s_i > s_j] +"
         r" \tfrac{1}{2} [s_i = s_j]\right)",
@@ -223,6 +234,7 @@ _RANKING_METRICS = (
         f"Valor metrics document, mROCAUC; {_SKLEARN}.roc_auc_score(multi_class='ovr')",
         _mean_auc,
         interval="logit",
+        area_variance=_mean_variance,
         averages=("macro", "micro", "weighted", "samples"),
         params=("average",),
         aliases=("roc_auc_ovr", "roc_auc_ovr_weighted"),
@@ -396,9 +408,9 @@ def _ks(view: ScoredView, settings: Settings) -> list[Cells]:
 _KS = Rule(
     metric="KSStatistic",
     definition="",
-    formula="",
     merit=lambda threshold, at, aims: np.abs(at.recall - at.fpr),
     serves="recall",
+    formula="",
 )
 
 
@@ -869,66 +881,54 @@ _CURVES_METRICS = (
 
 # Classification metrics with separate frames: confusion, detailed curves, outcomes.
 
+_listing = partial(Metric, task="classification", better="neither")
+
 _FRAMES_METRICS = (
-    Metric(
+    _listing(
         name="ConfusionMatrix",
-        task="classification",
         frame="confusion",
         needs=("hard", "confusion"),
         params=("pr_curve_max_examples",),
         range=(0.0, float("inf")),
-        better="neither",
         definition="Datums by true and hard-predicted label; null if either is missing. With"
         " pr_curve_max_examples, examples of each cell too.",
         formula=r"C_{ij} = \sum_d [y_d = i]\, [\hat{y}_d = j]",
         source="Valor metrics document, Confusion Matrix; scikit-learn metrics.confusion_matrix",
     ),
-    Metric(
+    _listing(
         name="DetailedPrecisionRecallCurve",
-        task="classification",
         frame="examples",
         needs=("hard", "scores", "details"),
         params=("score_thresholds", "pr_curve_max_examples"),
         range=(0.0, float("inf")),
-        better="neither",
         definition="tp, fp, fn and tn per label and score threshold, false ones by kind"
         " (misclassifications, hallucinations, no_predictions), with examples.",
-        formula="",
         source="Valor metrics document, Detailed Precision-Recall Curves",
     ),
-    Metric(
+    _listing(
         name="Outcomes",
-        task="classification",
         frame="outcomes",
         needs=("hard",),
-        better="neither",
         definition="One row per hard prediction or missed truth, with its outcome.",
-        formula="",
         source="evalengine",
     ),
-    Metric(
+    _listing(
         name="LabelErrors",
-        task="classification",
         frame="label_errors",
         needs=("scores", "probabilities"),
-        better="neither",
         definition="Datums whose label is likely wrong by confident learning, with three qualities"
         " of the label and the ways that pick it.",
-        formula="",
         source="Northcutt, Jiang, Chuang, Confident Learning (JAIR 2021); cleanlab 2.9",
     ),
-    Metric(
+    _listing(
         name="PerDatum",
-        task="classification",
         frame="per_datum",
         needs=("hard",),
         aliases=("PerSample",),
-        better="neither",
         range=(0.0, float("inf")),
         definition="The loss that ranks each datum: log loss if LogLoss or another metric of"
         " probabilities is computed; F1 of its labels if it may have several; otherwise the score"
         " of its wrong label, 0 if right, or without scores the share that is right.",
-        formula="",
         source="evalengine; the order of its worst datums",
     ),
 )

@@ -12,8 +12,8 @@ import polars as pl
 
 from ....metrics.registry import Metric
 from ....schemas.arrays import Array
-from ....tally.cells import Cells, parameters
-from ....tally.ranked_view import RankedView
+from ....tallies.cells import Cells, parameters
+from ....tallies.ranked_view import RankedView
 
 if TYPE_CHECKING:
     from ..settings import Settings
@@ -23,14 +23,12 @@ if TYPE_CHECKING:
 
 def present(view: RankedView) -> Array:
     """Labels with a prediction or a ground truth, bool [group, label]."""
-    here: Array = (view.n_predictions + view.n_ground_truths) > 0
-    return here
+    return (view.n_predictions + view.n_ground_truths) > 0
 
 
 def present_keys(view: RankedView) -> Array:
     """Label keys with a label present, bool [group, key]."""
-    here: Array = sum_by_key(view, present(view)) > 0
-    return here
+    return sum_by_key(view, present(view)) > 0
 
 
 def sum_by_key(view: RankedView, array: Array) -> Array:
@@ -88,8 +86,7 @@ def row_means(values: Array) -> Array:
     NumPy sums non-contiguous arrays in an order that depends on the other axes: the last bit of a
     label's mean would depend on other labels, slices or areas.
     """
-    means: Array = np.ascontiguousarray(values).mean(axis=-1)
-    return means
+    return np.ascontiguousarray(values).mean(axis=-1)
 
 
 # Average precision of labels with individual IoU thresholds, as in KITTI.
@@ -161,8 +158,7 @@ def _precision_of(view: RankedView, some: tuple[Array, ...], ious: tuple[float, 
         [row, iou, level].
     """
     group, label, area = (axis[:, None] for axis in some)
-    precision: Array = view.precision[group, label, area, at_ious(view, ious)]
-    return precision
+    return view.precision[group, label, area, at_ious(view, ious)]
 
 
 def mean_precision(
@@ -231,7 +227,7 @@ def axis_values(settings: Settings, ious: tuple[float, ...] = ()) -> dict[str, S
     """Return the values of the axes of detection cells; IoU thresholds as round decimals."""
     return {
         "area": [name for name, _, _ in settings.areas],
-        "iou_threshold": [settings.told(iou) for iou in ious],
+        "iou_threshold": [settings.in_user_unit(iou) for iou in ious],
         "score_threshold": settings.score_thresholds,
         "max_detections": settings.max_detections or (None,),
     }
@@ -293,7 +289,7 @@ def _over_ious(settings: Settings) -> dict[str, Any]:
     """Columns of means of AP over IoU thresholds."""
     return {
         "max_detections": settings.cap,
-        "parameters": parameters(iou_thresholds=settings.told_thresholds),
+        "parameters": parameters(iou_thresholds=settings.thresholds_in_user_unit),
     }
 
 
@@ -348,25 +344,21 @@ def _by_frequency(view: RankedView, settings: Settings, frequency: str) -> list[
 
 def _recall_parameters(settings: Settings) -> str:
     return parameters(
-        iou_thresholds=settings.told_thresholds,
+        iou_thresholds=settings.thresholds_in_user_unit,
         recall_score_threshold=settings.recall_score_threshold,
     )
 
 
-def _ar(view: RankedView, settings: Settings) -> list[Cells]:
-    value = row_means(recalls(view, settings, settings.iou_thresholds))
-    axes = ("group", "label", "max_detections", "area")
-    support = view.positives[:, :, None, :]
-    settings_json = _recall_parameters(settings)
-    return [cells_of(view, settings, axes, value, support, parameters=settings_json)]
-
-
-def _mar(view: RankedView, settings: Settings) -> list[Cells]:
-    value = mean_recall(view, settings, settings.iou_thresholds)
-    axes = ("group", "key", "max_detections", "area")
-    support = sum_by_key(view, view.positives)[:, :, None, :]
-    settings_json = _recall_parameters(settings)
-    return [cells_of(view, settings, axes, value, support, parameters=settings_json)]
+def _recall(by_key: bool, view: RankedView, settings: Settings) -> list[Cells]:
+    """AR of labels, or its mean over the labels of a key."""
+    ious = settings.iou_thresholds
+    value = (
+        mean_recall(view, settings, ious) if by_key else row_means(recalls(view, settings, ious))
+    )
+    support = sum_by_key(view, view.positives) if by_key else view.positives
+    axes = ("group", "key" if by_key else "label", "max_detections", "area")
+    made = _recall_parameters(settings)
+    return [cells_of(view, settings, axes, value, support[:, :, None, :], parameters=made)]
 
 
 def _mar_at_iou(view: RankedView, settings: Settings) -> list[Cells]:
@@ -424,16 +416,17 @@ def _average(
     aliases: tuple[str, ...] = (),
     *,
     formula: str,
+    excess_of: str = "",
 ) -> Metric:
     return Metric(
         name=name,
         task="detection",
-        frame="metrics",
         needs=("iou_thresholds",),
         params=(*_IOUS, *params),
         definition=definition,
         source=source,
         interval=interval,
+        excess_of=excess_of,
         aliases=aliases,
         formula=formula,
         compute=compute,
@@ -473,6 +466,7 @@ METRICS = (
         _map,
         _RETURNED,
         formula=r"\frac{1}{L} \sum_\ell \text{AP}_\ell",
+        excess_of="AP",
     ),
     _average(
         "mAPAveragedOverIOUs",
@@ -481,13 +475,14 @@ METRICS = (
         _map_averaged,
         aliases=("mAP50-95", "mAP50:95", *(f"mAP@{one}" for one in _RANGES)),
         formula=_MEAN_OF_ALL,
+        excess_of="APAveragedOverIOUs",
     ),
     _average(
         "AR",
         "Mean over iou_thresholds of a label's recall tp / ground truths, counting matches with"
         " score >= recall_score_threshold.",
         _VALOR,
-        _ar,
+        partial(_recall, False),
         _SCORED,
         "percentile",
         formula=r"\frac{1}{|T|} \sum_{t \in T} \frac{\text{tp}_t}{G}",
@@ -496,7 +491,7 @@ METRICS = (
         "mAR",
         "Mean of AR over the labels of a key that have ground truth: COCO's AR.",
         _BOTH,
-        _mar,
+        partial(_recall, True),
         _SCORED,
         "percentile",
         formula=r"\frac{1}{L} \sum_\ell \frac{1}{|T|} \sum_{t \in T} \frac{\text{tp}_{\ell"

@@ -13,10 +13,10 @@ from ....metrics.registry import Metric
 from ....metrics.thresholds import NOTHING, RULES, Bins, Curve, Rule, best_of, bins_by
 from ....schemas.arrays import Array
 from ....schemas.option_values import in_name
-from ....tally.cells import Cells, parameters
-from ....tally.ranked import by_group
-from ....tally.ranked_points import Binned, BoxBins
-from ....tally.ranked_view import RankedView
+from ....tallies.cells import Cells, parameters
+from ....tallies.ranked import by_group
+from ....tallies.ranked_points import Binned, BoxBins
+from ....tallies.ranked_view import RankedView
 from ..dialects import ANGLES, ERRORS, FOUND, OF_FOUND
 from .averages import (
     NO_TRUTH,
@@ -98,7 +98,6 @@ def _threshold_metric(rule: Rule) -> Metric:
     return Metric(
         name=rule.metric,
         task="detection",
-        frame="metrics",
         needs=("pr_curve_iou_threshold",),
         params=("pr_curve_iou_threshold", *rule.params, "beta"),
         range=(-np.inf, np.inf),
@@ -133,7 +132,7 @@ def columns_of(settings: Settings, axis: str) -> dict[str, Any]:
     """Return the identifying columns of rows per label, or per key with labels pooled."""
     return {
         "average": None if axis == "label" else "micro",
-        "iou_threshold": settings.told(settings.pr_curve_iou_threshold),
+        "iou_threshold": settings.in_user_unit(settings.pr_curve_iou_threshold),
         "area": settings.areas[0][0],
         "max_detections": settings.cap,
     }
@@ -187,7 +186,6 @@ def _reliability(view: RankedView, settings: Settings) -> list[Cells]:
 _metric = partial(
     Metric,
     task="detection",
-    frame="metrics",
     needs=("pr_curve_iou_threshold",),
     params=("pr_curve_iou_threshold", "n_bins"),
     averages=("micro",),
@@ -353,7 +351,6 @@ def _box_reliability(view: RankedView, settings: Settings) -> list[Cells]:
 _box_metric = partial(
     Metric,
     task="detection",
-    frame="metrics",
     needs=("pr_curve_iou_threshold", "places"),
     params=("pr_curve_iou_threshold", "n_bins", "box_bins", "least_in_bin"),
     averages=("micro",),
@@ -433,8 +430,7 @@ def _running_mean(values: Array) -> Array:
         return np.ones(values.size)
     many = np.cumsum(there)
     total = np.cumsum(np.where(there, values, 0.0))
-    mean: Array = np.divide(total, many, out=np.zeros(values.size), where=many > 0)
-    return mean
+    return np.divide(total, many, out=np.zeros(values.size), where=many > 0)
 
 
 def _key_means(view: RankedView, errors: Array) -> Array:
@@ -451,7 +447,7 @@ def _key_means(view: RankedView, errors: Array) -> Array:
 def _true_positive_error(at: int, view: RankedView, settings: Settings) -> list[Cells]:
     errors = _errors(view, settings)
     support = view.positives[..., 0]
-    iou = settings.told(settings.pr_curve_iou_threshold)
+    iou = settings.in_user_unit(settings.pr_curve_iou_threshold)
     by_key = _key_means(view, errors)
     return [
         cells_of(view, settings, ("group", axis), value, many, reason=_NO_LABEL, iou_threshold=iou)
@@ -495,7 +491,6 @@ _TRUE_POSITIVES_METRICS = (
         Metric(
             name=name,
             task="detection",
-            frame="metrics",
             needs=(*_NEEDS, *reads),
             params=("iou_thresholds", "pr_curve_iou_threshold"),
             aliases=(f"m{name}",),
@@ -516,7 +511,6 @@ _TRUE_POSITIVES_METRICS = (
     Metric(
         name="NDS",
         task="detection",
-        frame="metrics",
         needs=(*_NEEDS, "velocities", "attributes"),
         params=("iou_thresholds", "pr_curve_iou_threshold"),
         chooses=True,
@@ -555,7 +549,6 @@ _ORIENTATION_METRICS = (
     Metric(
         name="AOS",
         task="detection",
-        frame="metrics",
         needs=("iou_thresholds", ANGLES),
         reads=("alpha",),
         params=("iou_thresholds",),

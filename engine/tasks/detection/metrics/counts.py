@@ -11,8 +11,8 @@ import numpy as np
 from ....metrics.averages import ratio
 from ....metrics.registry import Metric
 from ....schemas.arrays import Array
-from ....tally.cells import Cells, parameters
-from ....tally.ranked_view import RankedView
+from ....tallies.cells import Cells, parameters
+from ....tallies.ranked_view import RankedView
 from ..dialects import KINDS, OF_KINDS, PCK, PCKH, POINTS, SHOWN, labelled_points, places
 from .averages import (
     INTERPOLATED,
@@ -152,7 +152,6 @@ def _ratio_metric(name: str, ratio: Ratio, plain: str, formula: str) -> Metric:
     return Metric(
         name=name,
         task="detection",
-        frame="metrics",
         needs=("iou_thresholds",),
         params=_GRID,
         averages=("macro", "micro"),
@@ -168,7 +167,6 @@ _COUNTS_METRICS = (
     Metric(
         name="Counts",
         task="detection",
-        frame="metrics",
         needs=("iou_thresholds",),
         params=_GRID,
         range=(0.0, float("inf")),
@@ -243,14 +241,12 @@ def _label_precision(view: RankedView, area: int, settings: Settings) -> Array:
     total = np.zeros(precision.shape[:-1])
     for level in range(precision.shape[-1]):  # one after the other, as Python's sum adds
         total += precision[..., level]
-    ap: Array = total / precision.shape[-1] * 100
-    return ap
+    return total / precision.shape[-1] * 100
 
 
 def _false(view: RankedView, area: int) -> Array:
     """False positives, [group, label]."""
-    false: Array = view.counts((-np.inf,))[1][:, :, area, 0, 0]
-    return false
+    return view.counts((-np.inf,))[1][:, :, area, 0, 0]
 
 
 def _mean(view: RankedView, values: Array, inside: Array, area: int, settings: Settings) -> Array:
@@ -280,8 +276,7 @@ def _inside(view: RankedView, area: int, base: Array, settings: Settings) -> Arr
     if settings.rules.first_best is None:
         return base
     true = view.counts((-np.inf,))[0][:, :, area, 0, 0]
-    inside: Array = (true + _false(view, area) > 0) | (view.positives[:, :, area] > 0)
-    return inside
+    return (true + _false(view, area) > 0) | (view.positives[:, :, area] > 0)
 
 
 def _precisions(view: RankedView, settings: Settings, *, costs: bool) -> list[Cells]:
@@ -376,7 +371,6 @@ _metric = partial(
 _ERRORS_METRICS = (
     _metric(
         name="TIDE",
-        frame="metrics",
         definition="Gain of AP without one kind of error (statistic Cls, Loc, Both, Dupe, Bkg,"
         " Miss; FalsePos and FalseNeg: without all wrong predictions, without all misses), per"
         " label and as a mean.",
@@ -385,7 +379,6 @@ _ERRORS_METRICS = (
     ),
     _metric(
         name="TIDEAP",
-        frame="metrics",
         better="higher",
         interval="recentred",
         definition="The AP from which TIDE's costs are counted: AP and mAP at the same IoU, except"
@@ -395,7 +388,6 @@ _ERRORS_METRICS = (
     ),
     _metric(
         name="TIDECounts",
-        frame="metrics",
         counts=True,
         definition="How many errors of each kind there are.",
         formula=r"n_k = \sum_e [\text{kind of } e = k]",
@@ -408,78 +400,62 @@ _ERRORS_METRICS = (
         better="neither",
         definition="One row per wrong prediction or missed ground truth: the kind of error, and"
         " the ground truth that explains it.",
-        formula="",
     ),
 )
 
 
 # Detection outputs with separate frames, built by the match.
 
+_listing = partial(Metric, task="detection", better="neither", range=(0.0, float("inf")))
+
 _FRAMES_METRICS = (
-    Metric(
+    _listing(
         name="DetailedPrecisionRecallCurve",
-        task="detection",
         frame="examples",
         needs=("pr_curve_iou_threshold", "detailed"),
         params=("pr_curve_iou_threshold", "score_thresholds", "pr_curve_max_examples"),
-        better="neither",
-        range=(0.0, float("inf")),
         definition="Counts of tp, of fp by misclassifications, duplicates and hallucinations, and"
         " of fn by misclassifications and no_predictions, with examples, per label and score"
         " threshold.",
-        formula="",
         source="Valor metrics document, DetailedPrecisionRecallCurve",
     ),
-    Metric(
+    _listing(
         name="ConfusionMatrix",
-        task="detection",
         frame="confusion",
         needs=("spot_ious", "confusion"),
         params=("iou_thresholds", "pr_curve_iou_threshold", "score_thresholds"),
-        better="neither",
-        range=(0.0, float("inf")),
         definition="Ground truths by predicted label: matches within the label first, then"
         " leftovers greedily across the labels of the key; null for unmatched.",
         formula=r"C_{ij} = |\{(g, p) \text{ matched} : \ell_g = i, \ell_p = j\}|",
         source="evalengine; the diagonal is the true positives",
     ),
-    Metric(
+    _listing(
         name="Outcomes",
-        task="detection",
         frame="outcomes",
         needs=("spot_ious", "outcomes"),
         params=("iou_thresholds", "pr_curve_iou_threshold", "score_thresholds"),
-        better="neither",
-        range=(0.0, float("inf")),
         definition="One row per prediction or missed ground truth, with its outcome.",
-        formula="",
         source="evalengine",
     ),
-    Metric(
+    _listing(
         name="LabelErrors",
-        task="detection",
         frame="label_errors",
         needs=("spot_ious", "label errors"),
         params=("iou_thresholds", "pr_curve_iou_threshold", "background_iou"),
-        better="neither",
-        range=(0.0, float("inf")),
         definition="Ground truths that are likely wrong (other label, location, duplicate, tiny,"
         " unfound) and objects that are likely missing, most suspicious first.",
-        formula="",
         source="evalengine",
     ),
-    Metric(
+    _listing(
         name="PerDatum",
-        task="detection",
         frame="per_datum",
         needs=("pr_curve_iou_threshold", "single datums"),
         params=("pr_curve_iou_threshold",),
         aliases=("PerImage",),
-        better="neither",
+        range=(0.0, 1.0),
         definition="F1 = 2 tp / (2 tp + fp + fn) of every datum over its labels, at the IoU"
         " threshold of the run nearest to 0.5 (distances: at pr_curve_iou_threshold) and the score"
         " threshold at which F1 of the whole run is highest.",
-        formula="",
         source="evalengine; the order of its worst datums",
     ),
 )
@@ -584,7 +560,6 @@ _keypoint_metric = partial(Metric, task="detection")
 _KEYPOINTS_METRICS = (
     _keypoint_metric(
         name="PCK",
-        frame="metrics",
         needs=(PCK,),
         params=("pck_threshold",),
         averages=("macro", "micro"),
@@ -597,7 +572,6 @@ _KEYPOINTS_METRICS = (
     ),
     _keypoint_metric(
         name="PCKh",
-        frame="metrics",
         needs=(PCKH,),
         params=("pck_threshold", "head_segment"),
         averages=("macro", "micro"),
@@ -609,7 +583,6 @@ _KEYPOINTS_METRICS = (
     ),
     _keypoint_metric(
         name="KeypointCounts",
-        frame="metrics",
         needs=(KINDS,),
         params=("background_iou", "mirrored_keypoints"),
         range=(0.0, float("inf")),
@@ -630,7 +603,6 @@ _KEYPOINTS_METRICS = (
         better="neither",
         definition="One row per keypoint that went wrong: jitter, inversion, swap or miss, with the"
         " prediction and the person.",
-        formula="",
         source=_RONCHI,
     ),
 )

@@ -13,8 +13,8 @@ import numpy as np
 from ....kernels.sums import ExactSums, errors_between
 from ....metrics.registry import define
 from ....schemas.arrays import Array
-from ....tally.cells import Cells
-from ....tally.paired_values import Paired, PairedView, Scaled
+from ....tallies.cells import TOO_LARGE, Cells
+from ....tallies.paired_values import Paired, PairedView, Scaled
 from ..dialects import SERIES, Settings
 
 # Shared parts of regression metrics: rows per target, their mean, reasons for undefined values.
@@ -27,7 +27,7 @@ ONE_ROW = "a single row"
 CONSTANT = "the target is constant"
 FLAT = "target or predictions are constant"
 SCIKIT = "scikit-learn"
-TOO_LARGE = "a step of it is beyond the largest number, 1.8e308"
+_TOO_LARGE = f"a step of it is {TOO_LARGE}"
 NUMBERS = ("prediction", "target")
 INFINITE = (0.0, float("inf"))
 
@@ -71,7 +71,7 @@ def cells(
 def bounded(view: PairedView, value: Array, reason: Array | str) -> tuple[Array, Array]:
     """Return numbers, NaN if undefined or too large, and the reasons."""
     large = np.isinf(value)
-    why = np.where(large, TOO_LARGE, np.where(view.weight > 0, reason, NO_WEIGHT))
+    why = np.where(large, _TOO_LARGE, np.where(view.weight > 0, reason, NO_WEIGHT))
     return np.where(large, np.nan, value), why
 
 
@@ -107,19 +107,18 @@ def mean_of(name: str, loss: Loss, reason: str = "", *, root: bool = False) -> A
     return compute
 
 
-def moment_mean(name: str, reason: str = "", *, root: bool = False) -> Any:
+def moment_mean(name: str, *, root: bool = False) -> Any:
     """Return a function that computes the weighted mean of a moment, or its square root.
 
     Args:
         name: see :meth:`.PairedView.moment`.
-        reason: why it may be undefined.
     """
 
     def compute(view: PairedView, settings: Settings) -> list[Cells]:
         total, powers = view.moment(name)
         value = view.per_weight(total)
         value = unscaled(np.sqrt(value), powers // 2) if root else unscaled(value, powers)
-        return cells(view, value, reason)
+        return cells(view, value, "")
 
     return compute
 
@@ -273,8 +272,7 @@ def _median_error(rows: Paired, weight: Array | None, settings: Settings) -> flo
     """Median of |prediction - target|."""
     n = rows.target.size
     if weight is None and n > 16 * _SAMPLE:
-        some = rows.take(slice(None, None, n // _SAMPLE))
-        sample = np.sort(np.abs(some.error))
+        sample = np.sort(np.abs(rows.take(slice(None, None, n // _SAMPLE)).error))
         middle = sample.size // 2
         bounds = float(sample[middle - _SPREAD]), float(sample[middle + _SPREAD])
         below, errors = errors_between(rows.target, rows.prediction, *bounds, n // 4)
@@ -312,6 +310,7 @@ _ERRORS_METRICS = (
         "mean of |prediction - target|",
         f"{SCIKIT} mean_absolute_error",
         moment_mean("absolute"),
+        interval="log",
         aliases=("mae", "mean_absolute_error", "MeanAbsoluteError"),
         formula=r"\frac{1}{n} \sum_i |p_i - t_i|",
     ),
@@ -328,6 +327,7 @@ _ERRORS_METRICS = (
         "square root of MSE, of each target by itself",
         f"{SCIKIT} root_mean_squared_error",
         moment_mean("squared", root=True),
+        interval="bca",
         aliases=("rmse", "root_mean_squared_error"),
         formula=r"\sqrt{\frac{1}{n} \sum_i (p_i - t_i)^2}",
     ),

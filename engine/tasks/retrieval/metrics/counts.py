@@ -133,11 +133,11 @@ def _set(formula: _OfSet, ranked: Ranked, level: float = ABOVE_ZERO) -> Array:
 
 
 def _of_set(
-    name: str, need: str, formula_of: _OfSet, definition: str, formula: str, alias: str, **rest: Any
+    name: str, formula_of: _OfSet, definition: str, formula: str, alias: str, **rest: Any
 ) -> Metric:
     """A metric of whole sets; ``alias`` is its name in trec_eval."""
     own = {"source": f"{TREC} ({alias})", "params": LEVELS, "aliases": (alias,), **rest}
-    return metric(name, need, partial(_set, formula_of), definition, formula, **own)
+    return metric(name, partial(_set, formula_of), definition, formula, **own)
 
 
 def _nonrelevant_judged(ranked: Ranked, level: float) -> Array:
@@ -172,8 +172,7 @@ def _ndcg_any(ranked: Ranked) -> Array:
     longest = max(ranked.longest, int(np.diff(lists.start).max(initial=0)), 1)
     weights = log_weights(longest, "log2(rank)")
     relevant = lists.relevance > 0
-    many = count(lists.start, relevant)
-    best = weights.upto[np.minimum(many[:, None], ranked.cuts)]
+    best = weights.upto[np.minimum(count(lists.start, relevant)[:, None], ranked.cuts)]
     values = ratio(ranked.sums(relevant, weights), best)
     return np.where(lists.relevant[:, None] > 0, values, 0.0)
 
@@ -204,8 +203,7 @@ def _text_precision(ranked: Ranked) -> Array:
     upto = np.r_[0, np.cumsum(relevant)]
     terms = np.where(relevant, (upto[1:] - upto[lists.start[query]]) / lists.rank, 0.0)
     total = np.bincount(query, terms, minlength=len(lists))
-    many = count(lists.start, relevant)
-    value = ratio(total, many + ranked.settings.rules.precision_epsilon)
+    value = ratio(total, count(lists.start, relevant) + ranked.settings.rules.precision_epsilon)
     return np.where(lists.relevant > 0, value, np.nan)
 
 
@@ -217,11 +215,11 @@ _COUNT: dict[str, Any] = {"range": (0.0, math.inf), "better": "neither"}
 METRICS = (
     metric(
         "MAP",
-        "average_precision",
         _average_precision,
         "precision at the rank of each relevant document up to k, summed, divided by all that are"
         " relevant",
         r"\frac{1}{R} \sum_{i \le k} \text{rel}_i \frac{R_i}{i}",
+        need="average_precision",
         source="trec_eval 10 (map, map_cut)",
         params=CUT,
         bare="whole",
@@ -229,10 +227,10 @@ METRICS = (
     ),
     metric(
         "GMAP",
-        "average_precision",
         None,
         "geometric mean over queries of average precision, at least 0.00001 each",
         r"\exp\left(\frac{1}{n} \sum_q \ln \max(\text{AP}_q, 10^{-5})\right)",
+        need="average_precision",
         source="trec_eval 10 (gm_map); Robertson 2006",
         params=CUT,
         bare="whole",
@@ -241,10 +239,10 @@ METRICS = (
     ),
     metric(
         "MRR",
-        "reciprocal_rank",
         _reciprocal_rank,
         "1 / rank of the first relevant document, 0 if there is none up to k",
         MEANS["q"] + r"\frac{1}{r}",
+        need="reciprocal_rank",
         source="trec_eval 10 (recip_rank); Voorhees 1999",
         params=CUT,
         cut=False,
@@ -260,16 +258,15 @@ METRICS = (
     ),
     metric(
         "P",
-        "precision",
         _precision,
         "relevant documents up to k / k",
         r"\frac{R_k}{k}",
+        need="precision",
         params=CUT,
         aliases=("Precision", "precision"),
     ),
     metric(
         "Recall",
-        "recall",
         _recall,
         "relevant documents up to k / all that are relevant",
         r"\frac{R_k}{R}",
@@ -278,7 +275,6 @@ METRICS = (
     ),
     metric(
         "F1",
-        "f1",
         lambda ranked, level: _harmonic(_precision(ranked, level), _recall(ranked, level)),
         "harmonic mean of P and Recall at k",
         r"\frac{2 R_k}{k + R}",
@@ -288,7 +284,6 @@ METRICS = (
     ),
     metric(
         "Success",
-        "success",
         partial(_first, 1),
         "1 if a relevant document is among the first k, else 0",
         r"[R_k > 0]",
@@ -298,7 +293,6 @@ METRICS = (
     ),
     metric(
         "RelativePrecision",
-        "relative_precision",
         _relative_precision,
         "relevant documents up to k / min(k, all that are relevant)",
         r"\frac{R_k}{\min(k, R)}",
@@ -308,7 +302,6 @@ METRICS = (
     ),
     metric(
         "RPrecision",
-        "r_precision",
         _r_precision,
         "relevant documents among the first R / R, with R documents relevant",
         r"\frac{R_i}{i}, \quad i = R",
@@ -318,10 +311,10 @@ METRICS = (
     ),
     metric(
         "RPrecisionMult",
-        "r_precision_multiples",
         _r_multiples,
         "precision at 0.2, 0.4, ... 2.0 times the number of relevant documents",
         r"\frac{R_i}{i}, \quad i = \lceil \rho R \rceil, \quad \rho = 0.2, 0.4, \ldots, 2",
+        need="r_precision_multiples",
         source="trec_eval 10 (Rprec_mult)",
         params=LEVELS,
         parts=[("RPrecisionMult", {"multiple": one}) for one in MULTIPLES],
@@ -329,7 +322,6 @@ METRICS = (
     ),
     metric(
         "InterpolatedPrecision",
-        "interpolated_precision",
         _at_recalls,
         "highest precision at or behind the rank that reaches a recall of 0.0, 0.1, ... 1.0",
         r"\max_{j :\, R_j \ge \rho R} \frac{R_j}{j}, \quad \rho = 0, 0.1, \ldots, 1",
@@ -341,7 +333,6 @@ METRICS = (
     ),
     metric(
         "ElevenPointPrecision",
-        "eleven_point_precision",
         _eleven_points,
         "mean of InterpolatedPrecision over its eleven recalls",
         r"\frac{1}{11} \sum_{\rho \in \{0, 0.1, \ldots, 1\}} \max_{j :\, R_j \ge \rho R}"
@@ -352,7 +343,6 @@ METRICS = (
         aliases=("11pt_avg",),
     ),
     metric(
-        "bpref",
         "bpref",
         partial(_preferences, 0),
         "mean over relevant documents of 1 - judged non-relevant ones ahead / min(R, N), with R"
@@ -366,10 +356,10 @@ METRICS = (
     ),
     metric(
         "GMBpref",
-        "bpref",
         None,
         "geometric mean over queries of bpref, at least 0.00001 each",
         r"\exp\left(\frac{1}{n} \sum_q \ln \max(\text{bpref}_q, 10^{-5})\right)",
+        need="bpref",
         source="trec_eval 10 (gm_bpref)",
         params=LEVELS,
         aliases=("gm_bpref",),
@@ -377,19 +367,18 @@ METRICS = (
     ),
     metric(
         "infAP",
-        "inferred_average_precision",
         partial(_preferences, 1),
         "average precision estimated from a pool of which a part was judged; negative relevance"
         " marks the rest of the pool",
         r"\frac{1}{R} \sum_{i \le m} \text{rel}_i\, \frac{1}{i} \left(1 + z_i\, \frac{h_i +"
         r" \varepsilon}{h_i + a_i + 2 \varepsilon}\right)",
+        need="inferred_average_precision",
         source="trec_eval 10; Yilmaz & Aslam 2006",
         params=LEVELS,
         averaged=False,
     ),
     metric(
         "Judged",
-        "judged",
         _judged,
         "documents up to k that are in the judgments, whatever their relevance / those retrieved"
         " up to k",
@@ -401,7 +390,6 @@ METRICS = (
     ),
     metric(
         "Unjudged",
-        "unjudged",
         _unjudged,
         "documents retrieved up to k without a judgment, or with a negative one / k",
         r"\frac{1}{k} \sum_{i \le k} [i \text{ unjudged}]",
@@ -412,7 +400,6 @@ METRICS = (
     ),
     _of_set(
         "SetPrecision",
-        "set_precision",
         lambda hits, found, retrieved, golds: ratio(hits, retrieved),
         "relevant documents retrieved / retrieved",
         r"\frac{R_m}{m}",
@@ -421,7 +408,6 @@ METRICS = (
     ),
     _of_set(
         "SetRecall",
-        "set_recall",
         lambda hits, found, retrieved, golds: ratio(found, golds),
         "relevant documents retrieved / all that are relevant",
         r"\frac{R_m}{R}",
@@ -430,7 +416,6 @@ METRICS = (
     ),
     _of_set(
         "SetF",
-        "set_f",
         lambda hits, found, retrieved, golds: _harmonic(
             ratio(hits, retrieved), ratio(found, golds)
         ),
@@ -440,7 +425,6 @@ METRICS = (
     ),
     _of_set(
         "SetMAP",
-        "set_map",
         lambda hits, found, retrieved, golds: ratio(hits * found, retrieved * golds),
         "SetPrecision * SetRecall",
         r"\frac{R_m}{m} \cdot \frac{R_m}{R}",
@@ -449,7 +433,6 @@ METRICS = (
     ),
     _of_set(
         "SetRelativePrecision",
-        "set_relative_precision",
         lambda hits, found, retrieved, golds: ratio(found, np.minimum(retrieved, golds)),
         "relevant documents retrieved / min(retrieved, all that are relevant)",
         r"\frac{R_m}{\min(m, R)}",
@@ -457,7 +440,6 @@ METRICS = (
     ),
     _of_set(
         "Utility",
-        "utility",
         lambda hits, found, retrieved, golds: hits - (retrieved - hits),
         "relevant documents retrieved - others retrieved",
         r"\left(R_m - (m - R_m)\right)",
@@ -466,7 +448,6 @@ METRICS = (
     ),
     metric(
         "NumRetrieved",
-        "num_retrieved",
         lambda ranked: ranked.lists.retrieved.astype(np.float64),
         "documents retrieved, summed over queries",
         r"\sum_q m",
@@ -477,7 +458,6 @@ METRICS = (
     ),
     _of_set(
         "NumRelevant",
-        "num_relevant",
         lambda hits, found, retrieved, golds: golds,
         "documents judged relevant, summed over queries",
         r"\sum_q R",
@@ -488,7 +468,6 @@ METRICS = (
     ),
     _of_set(
         "NumRelevantRetrieved",
-        "num_relevant_retrieved",
         lambda hits, found, retrieved, golds: hits,
         "relevant documents retrieved, summed over queries",
         r"\sum_q R_m",
@@ -499,7 +478,6 @@ METRICS = (
     ),
     metric(
         "NumNonrelevantJudgedRetrieved",
-        "num_nonrelevant_judged_retrieved",
         _nonrelevant_judged,
         "documents retrieved that were judged not relevant, summed over queries",
         r"\sum_q \sum_{i \le m} [i \text{ judged, not relevant}]",
@@ -511,7 +489,6 @@ METRICS = (
     ),
     metric(
         "RetrievalRecall",
-        "retrieval_recall",
         _recall,
         "relevant documents among the first k / all that are relevant",
         r"\frac{R_k}{R}",
@@ -521,7 +498,6 @@ METRICS = (
     ),
     metric(
         "RetrievalRecallAll",
-        "retrieval_recall_all",
         _recall_all,
         "1 if all relevant documents are among the first k, else 0",
         r"[R_k = R]",
@@ -532,7 +508,6 @@ METRICS = (
     ),
     metric(
         "RetrievalNDCGAny",
-        "retrieval_ndcg_any",
         _ndcg_any,
         "relevance of rank 1 plus sum of relevance / log2(rank) behind it, over that of the best"
         " order of the retrieved documents; relevance is 0 or 1",
@@ -545,7 +520,6 @@ METRICS = (
     ),
     metric(
         "PrecisionRecallF1",
-        "precision_recall_f1",
         partial(_set, _precision_recall_f1),
         "Precision: retrieved that are relevant / retrieved; Recall: relevant that are found /"
         " relevant; F1: their harmonic mean; a row each",
@@ -556,7 +530,6 @@ METRICS = (
     ),
     metric(
         "TokenCount",
-        "token_count",
         lambda ranked: np.asarray(ranked.lists.tokens),
         "characters of all retrieved texts, joined by line breaks, / 4, rounded down",
         r"\left\lfloor \frac{\text{characters}}{4} \right\rfloor",
@@ -566,30 +539,30 @@ METRICS = (
     ),
     metric(
         "IDBasedContextPrecision",
-        "id_context_precision",
         _id_precision,
         "distinct relevant documents retrieved / distinct documents retrieved",
         r"\frac{|D \cap G|}{|D|}",
+        need="id_context_precision",
         source=_RAGAS,
         reason="no document was retrieved",
         aliases=("id_based_context_precision",),
     ),
     metric(
         "IDBasedContextRecall",
-        "id_context_recall",
         _context_recall,
         "distinct relevant documents retrieved / all that are relevant",
         r"\frac{|D \cap G|}{|G|}",
+        need="id_context_recall",
         source=_RAGAS,
         reason=_NO_RELEVANT,
         aliases=("id_based_context_recall",),
     ),
     metric(
         "NonLLMContextPrecision",
-        "text_context_precision",
         _text_precision,
         "mean of the precision at the rank of every retrieved text that matches",
         r"\frac{1}{R_m} \sum_{i \le m} \text{rel}_i \frac{R_i}{i}",
+        need="text_context_precision",
         source=_RAGAS,
         reason=_NO_RELEVANT,
         averaged=False,
@@ -597,10 +570,10 @@ METRICS = (
     ),
     metric(
         "NonLLMContextRecall",
-        "text_context_recall",
         _context_recall,
         "relevant texts that some retrieved text matches / all that are relevant",
         r"\frac{f}{R}",
+        need="text_context_recall",
         source=_RAGAS,
         reason=_NO_RELEVANT,
         aliases=("non_llm_context_recall",),

@@ -203,10 +203,10 @@ def _expected_reciprocal_rank(ranked: Ranked) -> Array:
 METRICS = (
     metric(
         "nDCG",
-        "ndcg",
         _ndcg,
         "sum of gain / log2(rank + 1) over that of the ideal order, up to k",
         r"\frac{\sum_{i \le k} g_i / \log_2(i + 1)}{\sum_{i \le k} g^*_i / \log_2(i + 1)}",
+        need="ndcg",
         source="Järvelin & Kekäläinen 2002; trec_eval 10 (ndcg, ndcg_cut)",
         params=("k", *GAINS),
         bare="both",
@@ -214,7 +214,6 @@ METRICS = (
     ),
     metric(
         "DCG",
-        "dcg",
         _dcg,
         "sum of gain / log2(rank + 1), up to k",
         r"\sum_{i \le k} \frac{g_i}{\log_2(i + 1)}",
@@ -226,52 +225,52 @@ METRICS = (
     ),
     metric(
         "nDCGRel",
-        "ndcg_at_relevant",
         lambda ranked: _ndcg_means(ranked)[0],
         "nDCG at the rank of each relevant document, averaged over all that are relevant; those"
         " not retrieved count the end of the list",
         r"\frac{1}{R} \left(\sum_{i \le m,\, g_i > 0} \text{nDCG}_i + (R - R_m)\,"
         r" \text{nDCG}_m\right)",
+        need="ndcg_at_relevant",
         params=GAINS,
         averaged=False,
         aliases=("ndcg_rel",),
     ),
     metric(
         "RnDCG",
-        "ndcg_at_levels",
         _ndcg_at_levels,
         "nDCG averaged over the ranks at which the gain of the ideal order falls, and the end of"
         " the list; 0 without a relevant document at the level given",
         r"\frac{1}{|J|} \sum_{j \in J} \text{nDCG}_j",
+        need="ndcg_at_levels",
         params=("relevance_levels", *GAINS),
         averaged=False,
         aliases=("Rndcg",),
     ),
     metric(
         "G",
-        "gain_costs",
         _gain_costs,
         "sum of gain / log2(2 + ideal cost so far - gain so far), over all ideal gain",
         r"\frac{1}{\sum_i g^*_i} \sum_{i \le m} \frac{g_i}{\log_2(2 + c_i - G_i)}",
+        need="gain_costs",
         params=("gains", "ideal"),
         averaged=False,
     ),
     metric(
         "binG",
-        "binary_gain",
         _binary_gain,
         "sum of 1 / log2(2 + documents before that are not relevant) over relevant documents"
         " retrieved, divided by all that are relevant",
         r"\frac{1}{R} \sum_{i \le m} \frac{\text{rel}_i}{\log_2(2 + i - R_i)}",
+        need="binary_gain",
         params=LEVELS,
         averaged=False,
     ),
     metric(
         "RBP",
-        "rank_biased_precision",
         _rank_biased,
         "(1 - p) * sum of p^(rank - 1) over relevant documents, p the persistence",
         r"(1 - p) \sum_{i \le k} \text{rel}_i\, p^{i - 1}",
+        need="rank_biased_precision",
         source="Moffat & Zobel 2008; trec_eval 10 in its dialect",
         params=(*CUT, "persistence"),
         unleveled=lambda rules: rules.graded_persistence,
@@ -280,11 +279,11 @@ METRICS = (
     ),
     metric(
         "RBPResidual",
-        "rank_biased_residual",
         _rank_biased_residual,
         "gain of RBP if every document that is unjudged or beyond the end of the list were"
         " relevant",
         r"\left(1 - (1 - p) \sum_{i \le m} [i \text{ judged}]\, p^{i - 1}\right)",
+        need="rank_biased_residual",
         source="Moffat & Zobel 2008; trec_eval 10 in its dialect",
         params=("persistence",),
         aliases=("rbp_resid",),
@@ -292,12 +291,12 @@ METRICS = (
     ),
     metric(
         "ERR",
-        "expected_reciprocal_rank",
         _expected_reciprocal_rank,
         "sum over ranks of 1 / rank times the chance to stop there; a document satisfies with"
         " chance (2^relevance - 1) / 2^highest relevance of all judgments",
         r"\sum_{i \le k} \frac{s_i}{i} \prod_{j < i} (1 - s_j), \quad s_i = \frac{2^{\text{rel}_i}"
         r" - 1}{2^{\max \text{rel}}}",
+        need="expected_reciprocal_rank",
         source="Chapelle et al. 2009",
         params=("k",),
         averaged=False,

@@ -113,9 +113,9 @@ def _of_user(
     """A metric of a kind of user; ``looks_on`` is the chance to look on behind rank j, in TeX."""
     cut = "k" in more.get("params", ())
     of = partial(_user, user, LOOKING_ON if user == NERR10 else WISH, cut)
-    own = {"averaged": False, "scaled": True, "whole": not cut, **more}
-    need, formula = f"user_{name.lower()}", f"{_EXPECTED} {looks_on}"
-    return metric(name, need, of, definition + _GAIN, formula, source=_CWL + source, **own)
+    own: dict[str, Any] = {"averaged": False, "scaled": True, "whole": not cut}
+    own |= {"need": f"user_{name.lower()}", "source": _CWL + source, **more}
+    return metric(name, of, definition + _GAIN, f"{_EXPECTED} {looks_on}", **own)
 
 
 _SEEN = "expected gain at a rank that a user sees who looks on "
@@ -132,10 +132,10 @@ METRICS = (
     ),
     metric(
         "INSQ",
-        "user_insq",
         _insq,
         "mean gain if rank i weighs 1 / (i + 1)^2, to rank 1000" + _GAIN,
         r"\frac{\sum_i v_i u_i}{\sum_i v_i}, \quad v_i = \frac{1}{(i + 1)^2}",
+        need="user_insq",
         source=_CWL + "Moffat, Scholer & Thomas 2012",
         scaled=True,
     ),
@@ -149,10 +149,10 @@ METRICS = (
     ),
     metric(
         "SDCG",
-        "scaled_dcg",
         _scaled_dcg,
         "sum of gain / log2(rank + 1) over that of k documents of gain 1" + _GAIN,
         r"\frac{\sum_{i \le k} u_i / \log_2(i + 1)}{\sum_{i \le k} 1 / \log_2(i + 1)}",
+        need="scaled_dcg",
         source=_CWL + "Järvelin & Kekäläinen 2002",
         params=("k",),
         scaled=True,
@@ -184,7 +184,6 @@ METRICS = (
     ),
     metric(
         "Accuracy",
-        "accuracy",
         _accuracy,
         "share of pairs of a relevant and another document retrieved, up to k, in which the"
         " relevant one comes first; undefined without a relevant one",
@@ -197,11 +196,11 @@ METRICS = (
     ),
     metric(
         "Compat",
-        "compatibility",
         _compatibility,
         "rank-biased overlap (persistence 0.95) with the ideal order, over the most that is"
         " possible",
         r"\frac{\sum_i 0.95^{i - 1}\, |D_i \cap I_i| / i}{\sum_i 0.95^{i - 1} \min(i, R) / i}",
+        need="compatibility",
         source="ir-measures 0.4.3; Clarke, Vtyurina & Smucker 2021",
         averaged=False,
         aliases=("Compatibility",),

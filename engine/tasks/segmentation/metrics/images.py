@@ -12,9 +12,9 @@ import numpy as np
 from ....metrics.averages import by_key, macro, ratio, with_parameters
 from ....metrics.registry import Metric
 from ....schemas.arrays import Array
-from ....tally.cells import Cells
-from ....tally.counts import Pixels, PixelView
-from ....tally.datums import Labels
+from ....tallies.cells import Cells
+from ....tallies.counts import Pixels, PixelView
+from ....tallies.datums import Labels
 from ..dialects import DECLARED, TRUE
 from .labels import (
     NO_LABEL,

@@ -11,8 +11,8 @@ import numpy as np
 from ....metrics.averages import by_key, macro, ratio
 from ....metrics.registry import Metric
 from ....schemas.arrays import Array
-from ....tally.cells import Cells
-from ....tally.counts import PixelView
+from ....tallies.cells import Cells
+from ....tallies.counts import PixelView
 from ..dialects import DECLARED, TRUE
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from ....geometry.columns import text_bytes
 from ....kernels.text import edit_distances, ngram_matches, translation_edits
 from ....kernels.words import code_points, words_and_marks, words_at_spaces
 from ....metrics.averages import edit_rate, translation_rate
 from ....schemas.arrays import Array
-from ...encoding import packed
 from ..dialects import TER_OPTIONS, Settings
 from ..pairs import Pairs, Texts, Tokens, Values, best_reference, metric, of_code_points
 from ..tokenizers import BETWEEN, SPACES, TOKENIZERS, every_character
@@ -264,11 +264,7 @@ _PUNCTUATION = r'[.,?:;!"()]'
 
 
 def prepared(texts: pl.Series, settings: Settings) -> pl.Series:
-    """Return texts whose words are separated by white space.
-
-    Args:
-        texts: String.
-    """
+    """Return texts whose words are separated by white space."""
     if not settings.ter_case_sensitive:
         texts = texts.str.to_lowercase()
     if settings.ter_normalized:
@@ -290,9 +286,6 @@ def prepared_references(texts: pl.Series, settings: Settings) -> pl.Series:
 
     sacrebleu preprocesses references twice. This matters if the first pass creates input for the
     second: "&amp;quot;", or a full stop between punctuation and a digit ("...5").
-
-    Args:
-        texts: String.
     """
     texts = prepared(texts, settings)
     if not settings.ter_normalized:
@@ -322,7 +315,7 @@ def of_characters(texts: Texts, *, orders: int = CHARACTERS, spaces: bool = Fals
     """
 
     def make() -> Array:
-        sides = texts.sides(lambda some: code_points(*packed(texts.cased(some)), spaces=spaces))
+        sides = texts.sides(lambda some: code_points(*text_bytes(texts.cased(some)), spaces=spaces))
         return _counts(texts, of_code_points(*sides), orders)
 
     return texts.pairs.once(("chrf characters", orders, spaces), make)
@@ -330,7 +323,7 @@ def of_characters(texts: Texts, *, orders: int = CHARACTERS, spaces: bool = Fals
 
 def of_words(texts: Texts, *, orders: int = WORDS) -> Array:
     """Counts of n-grams of words and marks up to an order, as :func:`of_characters`."""
-    tokens = texts.tokens(lambda some: words_and_marks(*packed(texts.cased(some))))
+    tokens = texts.tokens(lambda some: words_and_marks(*text_bytes(texts.cased(some))))
     return _counts(texts, tokens, orders)
 
 
@@ -414,7 +407,7 @@ def _corpus(texts: Texts) -> list[Values]:
 
 
 def _words(texts: Texts) -> Tokens:
-    return texts.tokens(lambda some: words_at_spaces(*packed(texts.cased(some))))
+    return texts.tokens(lambda some: words_at_spaces(*text_bytes(texts.cased(some))))
 
 
 def _characters(texts: Texts, *, stripped: bool = False) -> Tokens:
@@ -422,7 +415,9 @@ def _characters(texts: Texts, *, stripped: bool = False) -> Tokens:
 
     def cut(some: pl.Series) -> tuple[Array, Array]:
         some = texts.cased(some)
-        return code_points(*packed(some.str.strip_chars(SPACES) if stripped else some), spaces=True)
+        return code_points(
+            *text_bytes(some.str.strip_chars(SPACES) if stripped else some), spaces=True
+        )
 
     return of_code_points(*texts.sides(cut))
 
@@ -444,7 +439,7 @@ def _translation(texts: Texts) -> list[Values]:
     """Fewest edits and shifts to any reference over the mean length of the references, and both."""
     pairs, settings = texts.pairs, texts.settings
     ours = prepared(pairs.candidates, settings), prepared_references(pairs.references, settings)
-    tokens = texts.coded(*(words_at_spaces(*packed(side)) for side in ours))
+    tokens = texts.coded(*(words_at_spaces(*text_bytes(side)) for side in ours))
     # The kernel compares codes, and has no use for how many there are.
     edits = texts.each(
         lambda first, last, each, ours, theirs, _, out: translation_edits(

@@ -11,12 +11,13 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ....geometry.columns import text_bytes
 from ....kernels.language import words_and_syllables
 from ....kernels.text import shared_words
 from ....kernels.words import words_at_spaces
 from ....schemas.arrays import Array
 from ....schemas.tuning import tuning
-from ...encoding import offsets_of, packed, sentences_of
+from ...encoding import offsets_of, sentences_of
 from ..dialects import DIALECTS
 from ..encode import Vectors
 from ..pairs import Pairs, Texts, Values, best_reference, metric
@@ -72,7 +73,7 @@ def _shared(texts: Texts) -> tuple[Array, Array, Array]:
     def make() -> tuple[Array, Array, Array]:
         tokens = texts.tokens(
             lambda some: words_at_spaces(
-                *packed(squad(some) if words is None else spaced_words(some, words))
+                *text_bytes(squad(some) if words is None else spaced_words(some, words))
             )
         )
         ours, theirs = tokens.lengths
@@ -87,7 +88,7 @@ def _shared_content(texts: Texts) -> tuple[Array, Array, Array]:
     words = FUNCTION_WORDS if given is None else given
 
     def make() -> tuple[Array, Array, Array]:
-        tokens = texts.tokens(lambda some: words_at_spaces(*packed(content_words(some, words))))
+        tokens = texts.tokens(lambda some: words_at_spaces(*text_bytes(content_words(some, words))))
         ours, theirs = tokens.lengths
         return texts.each(shared_words, tokens), ours[texts.pairs.candidate], theirs
 
@@ -182,7 +183,7 @@ def _lengths(texts: Texts) -> Array:
 
     def make() -> Array:
         candidates = texts.pairs.candidates
-        data, start = packed(candidates)
+        data, start = text_bytes(candidates)
         words, syllables = words_and_syllables(data, start, regex_kinds(codes_needed(data)))
         sentences = np.diff(sentences_of(candidates)[1])
         some = (words > 0) & (sentences > 0)

@@ -9,13 +9,13 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ....geometry.columns import text_bytes
 from ....kernels.datums import hash_codes
 from ....kernels.language import stem_hashes
 from ....kernels.text import lcs_lengths, summary_hits, union_hits
 from ....kernels.words import rouge_words, words_between_stops
 from ....schemas.arrays import Array
 from ....schemas.options import DECLARED
-from ...encoding import packed
 from ..pairs import Measure, Texts, Tokens, Values, metric
 from ..tokenizers import codes_needed, token_kinds
 
@@ -35,7 +35,7 @@ def sequence_scores(texts: Texts) -> tuple[Array, Array, Array]:
     reference with only full stops gives NaN.
     """
     pairs = texts.pairs
-    ours, theirs = texts.sides(lambda some: words_between_stops(*packed(some)))
+    ours, theirs = texts.sides(lambda some: words_between_stops(*text_bytes(some)))
     tokens = texts.coded(*((side[0], side[1], side[2][side[3]]) for side in (ours, theirs)))
     coded = zip((ours, theirs), (tokens.candidates[1], tokens.references[1]), strict=True)
     lines = ((side[3], side[2], codes) for side, codes in coded)
@@ -88,10 +88,10 @@ def _words(texts: Texts) -> Words:
     def cut(some: pl.Series) -> tuple[tuple[Array, Array, Array], tuple[Array, Array]]:
         """Hashes and offsets of the tokens, of stems if asked for, and their lines."""
         if settings.rouge_tokenizer == "unicode":
-            data, start = packed(some.str.to_lowercase())
+            data, start = text_bytes(some.str.to_lowercase())
             words = rouge_words(data, start, token_kinds(codes_needed(data)))
         else:
-            data, start = packed(some)
+            data, start = text_bytes(some)
             words = rouge_words(data, start)
         first, second, place, stop, ends = words[:5]
         if settings.use_stemmer:  # each distinct token is stemmed once

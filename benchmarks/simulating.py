@@ -1,0 +1,60 @@
+"""Command line of simulations: sets of a cell are stored, and a second call goes on from there."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import reporting
+
+_SAVED_EVERY = 10  # sets
+
+
+def simulate(
+    doc: str | None,
+    name: str,
+    cells: Sequence[str],
+    measured: Callable[[str, int, int], Any],
+    as_table: Callable[[Any], str],
+    *,
+    sets: int,
+    draws: int,
+) -> int:
+    """Simulate the cells that the command line names, and print the table; the exit status.
+
+    Args:
+        doc: for ``--help``.
+        name: of the store (``name.json``) and, with dashes, of the table in the documentation.
+        cells: names of all cells.
+        measured: cell, number of the set and of resamples -> what is stored of the set.
+        as_table: cell -> its sets, in order -> Markdown.
+        sets: default of ``--sets``.
+        draws: default of ``--draws``.
+    """
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--sets", type=int, default=sets)
+    parser.add_argument("--draws", type=int, default=draws)
+    parser.add_argument("--cells", nargs="*", default=[*cells], choices=[*cells])
+    parser.add_argument("--store", type=Path, default=Path(f"{name}.json"))
+    parser.add_argument("--write-docs", action="store_true")
+    given = parser.parse_args()
+    kept = json.loads(given.store.read_text()) if given.store.exists() else {}
+    begin = time.perf_counter()
+    for cell in given.cells:
+        stored = kept.setdefault(cell, [])
+        for i in range(len(stored), given.sets):
+            stored.append(measured(cell, i, given.draws))
+            if i % _SAVED_EVERY == _SAVED_EVERY - 1:
+                given.store.write_text(json.dumps(kept))
+        print(f"{cell}: {time.perf_counter() - begin:.0f} s", file=sys.stderr)
+    given.store.write_text(json.dumps(kept))
+    table = as_table(kept)
+    print(table)
+    if given.write_docs:
+        reporting.write_docs(name.replace("_", "-"), table, reporting.PAGES.parent)
+    return 0

@@ -1,0 +1,213 @@
+"""Regions of images in which nothing counts: a table, or ground truths without a label."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import polars as pl
+
+from ..schemas.contract import DATUMS, GROUND_TRUTHS, PREDICTIONS, REGION_TABLE, Table
+from ..schemas.contract import REGIONS as COLUMN
+from ..schemas.errors import InputError
+from ..schemas.option_values import HeldTable
+from ..schemas.options import Options
+from .geometry import CORNER_NAMES
+from .infer import recognise
+from .problems import Note, count_of, listing, note_of, refuse
+from .recognise import Finder
+from .source import Source
+from .sources.tables import open_source, schema_of
+
+if TYPE_CHECKING:
+    from .opening import Inputs
+
+_ID = "datum_id"
+_SHOWN = 5
+_LEFT_OUT = "regions_left_out"
+
+
+def with_regions(
+    inputs: Inputs, contracts: Mapping[str, Table], options: Options, *, always: bool = False
+) -> Inputs:
+    """Move regions to the table of datums, as lists of boxes.
+
+    Regions are the rows of option ``regions``, and ground truths with ``ignore`` and without a
+    label. The note of a reader that no dialect may apply them is removed: the task reports that.
+
+    Args:
+        inputs: what was opened.
+        contracts: the task's tables, by role.
+        options: the options.
+        always: whether lists are made without regions too, if ground truths may have some.
+
+    Returns:
+        inputs with a table of datums if there are regions, else those given.
+
+    Raises:
+        InputError: regions without a box or a datum.
+    """
+    frames = [] if options.regions is None else [_of_table(contracts[REGION_TABLE], options)]
+    sources = dict(inputs.sources)
+    truths = sources[GROUND_TRUTHS]
+    if any(note.kind == _LEFT_OUT for note in truths.notes):
+        rest = tuple(note for note in truths.notes if note.kind != _LEFT_OUT)
+        sources[GROUND_TRUTHS] = msgspec.structs.replace(truths, notes=rest)
+        inputs = msgspec.structs.replace(inputs, sources={**sources})
+    found = _of_truths(inputs, contracts[GROUND_TRUTHS], options, always=always)
+    if found is not None:
+        sources[GROUND_TRUTHS], rows = found
+        frames.append(rows)
+    own = inputs.sources[GROUND_TRUTHS].datums
+    table = inputs.schemas.get(DATUMS, {})
+    if own is not None and COLUMN.name in own.columns and COLUMN.name not in table:
+        frames.append(_of_lists(own))  # the user gave another table of datums
+    filled = [frame for frame in frames if frame.height]
+    if not filled and not (always and frames):
+        return inputs
+    frames = filled or frames[:1]
+    ids = _ids(inputs, contracts, options)
+    regions = pl.concat(
+        frame.with_columns(pl.col(_ID).cast(ids.dtype, strict=False)) for frame in frames
+    )
+    lone = regions.filter(~pl.col(_ID).is_in(ids.implode()) | pl.col(_ID).is_null())[_ID]
+    if 0 < regions.height == len(lone):
+        raise InputError(
+            f"regions: none of their {count_of(lone.n_unique(), 'datum id')} is a datum, first"
+            f" {listing(lone.head(_SHOWN).to_list(), len(lone))}; the datums' are"
+            f" {listing(ids.head(_SHOWN).to_list(), len(ids))}.",
+            code="ids_differ",
+            table="regions",
+        )
+    notes: list[Note] = []
+    if others := lone.n_unique():
+        words = "id", "ids", "of no datum: their regions are left out"
+        notes.append(
+            note_of("regions_of_no_datum", others, words, lone.unique().sort(), "regions: ")
+        )
+    empty = (pl.col("xmax") == pl.col("xmin")) | (pl.col("ymax") == pl.col("ymin"))
+    if flat := int(regions.select(empty.sum()).item()):
+        words = "region", "regions", "without area: nothing is inside"
+        notes.append(note_of("regions_without_area", flat, words))
+    if notes:
+        truths = sources[GROUND_TRUTHS]
+        sources[GROUND_TRUTHS] = msgspec.structs.replace(truths, notes=(*truths.notes, *notes))
+    boxes = regions.select(_ID, pl.concat_list(CORNER_NAMES).alias(COLUMN.name)).explode(
+        COLUMN.name
+    )
+    lists = boxes.group_by(_ID, maintain_order=True).agg(COLUMN.name)
+    if DATUMS not in sources:
+        every = ids.to_frame().join(lists, on=_ID, how="left", maintain_order="left")
+        sources[DATUMS] = Source(every.lazy(), "regions")
+    else:
+        sources[DATUMS] = _joined(sources[DATUMS], contracts[DATUMS], lists, options)
+    schemas = {role: schema_of(source) for role, source in sources.items()}
+    return msgspec.structs.replace(inputs, sources=sources, schemas=schemas)
+
+
+def _of_table(contract: Table, options: Options) -> pl.DataFrame:
+    """Rows of the option ``regions``: datum and corners."""
+    given = options.regions
+    thing = given.table if isinstance(given, HeldTable) else given
+    source = open_source(list(thing) if isinstance(thing, tuple) else thing)
+    naming = recognise(schema_of(source), contract, None, options.box_format)
+    refuse(naming.problems, {REGION_TABLE: source.description})
+    rows = source.frame.select([naming.exprs[name] for name in (_ID, *CORNER_NAMES)]).collect()
+    return _whole(rows, f"regions ({source.description})")
+
+
+def _of_lists(datums: pl.DataFrame) -> pl.DataFrame:
+    """Regions of a file's images, one row each."""
+    flat = datums.select(_ID, COLUMN.name).filter(pl.col(COLUMN.name).list.len() > 0)
+    rows = flat.with_columns(
+        pl.col(COLUMN.name).map_elements(
+            lambda values: [values[at : at + 4].to_list() for at in range(0, len(values), 4)],
+            return_dtype=pl.List(pl.List(pl.Float64)),
+        )
+    ).explode(COLUMN.name)
+    corners = (pl.col(COLUMN.name).list.get(at).alias(name) for at, name in enumerate(CORNER_NAMES))
+    return rows.select(_ID, *corners)
+
+
+def _whole(rows: pl.DataFrame, whose: str) -> pl.DataFrame:
+    """Refuse regions without a box."""
+    finite = pl.all_horizontal(
+        pl.col(name).cast(pl.Float64).is_finite().fill_null(value=False) for name in CORNER_NAMES
+    )
+    ordered = (pl.col("xmax") >= pl.col("xmin")) & (pl.col("ymax") >= pl.col("ymin"))
+    wrong = rows.with_row_index("row").filter(~(finite & ordered))
+    if wrong.height:
+        raise InputError(
+            f"{whose}: {count_of(wrong.height, 'row')} without a box (xmin <= xmax, ymin <= ymax),"
+            f" first rows (from 0) {listing(wrong['row'].head(_SHOWN).to_list(), wrong.height)}.",
+            code="geometry_missing",
+            count=wrong.height,
+            table="regions",
+        )
+    return rows.with_columns(pl.col(CORNER_NAMES).cast(pl.Float64))
+
+
+def _of_truths(
+    inputs: Inputs, contract: Table, options: Options, *, always: bool
+) -> tuple[Source, pl.DataFrame] | None:
+    """Ground truths without those that are regions, and these; None without any.
+
+    If ``always``, None only of tables that have no columns for them.
+    """
+    source = inputs.sources.get(GROUND_TRUTHS)
+    if source is None:
+        return None
+    schema = inputs.schemas[GROUND_TRUTHS]
+    columns = {column.name: column for column in contract.columns}
+    find = Finder(schema, GROUND_TRUTHS, options.columns, contract.names)
+    label, ignore = (find.find(columns[name]) for name in ("label_value", "ignore"))
+    if label is None or ignore is None or find.problems:
+        return None
+    is_region = pl.col(label).is_null() & (pl.col(ignore).cast(pl.Int64, strict=False) == 1)
+    if not always and not source.frame.select(is_region.any()).collect().item():
+        return None
+    naming = recognise(schema, contract, options.columns, options.box_format)
+    names = (_ID, *CORNER_NAMES)
+    if not {*names} <= naming.exprs.keys():
+        return None
+    rows = source.frame.filter(is_region).select([naming.exprs[name] for name in names]).collect()
+    rest = source.frame.filter(~is_region.fill_null(value=False))
+    made = msgspec.structs.replace(source, frame=rest, files=(), firsts={})
+    return made, _whole(rows, "ground truths with ignore and without a label")
+
+
+def _ids(inputs: Inputs, contracts: Mapping[str, Table], options: Options) -> pl.Series:
+    """All datum ids of the sides, or of the table of datums."""
+    roles = [DATUMS] if DATUMS in inputs.sources else [PREDICTIONS, GROUND_TRUTHS]
+    found: list[pl.Series] = []
+    for role in roles:
+        if role in inputs.sources:
+            own = recognise(inputs.schemas[role], contracts[role], options.columns).exprs.get(_ID)
+            if own is not None:
+                frame = inputs.sources[role].frame.select(own.unique().alias(_ID)).collect()
+                found.append(frame[_ID])
+    if not found:
+        return pl.Series(_ID, [], dtype=pl.String)
+    dtype: Any = found[-1].dtype
+    every = pl.concat([one.cast(dtype, strict=False) for one in found])
+    return every.unique().drop_nulls().sort()
+
+
+def _joined(datums: Source, contract: Table, lists: pl.DataFrame, options: Options) -> Source:
+    """The table of datums with further regions."""
+    schema = schema_of(datums)
+    naming = recognise(schema, contract, options.columns)
+    frame = datums.frame.join(
+        lists.rename({COLUMN.name: "__regions"}).lazy(),
+        left_on=naming.exprs[_ID].meta.undo_aliases(),
+        right_on=_ID,
+        how="left",
+        maintain_order="left",
+    )
+    there = [name for name in (COLUMN.name, *COLUMN.aliases) if name in schema]
+    more = pl.col("__regions").fill_null([])
+    if there:
+        more = pl.concat_list(pl.col(there[0]).cast(pl.List(pl.Float64)).fill_null([]), more)
+    frame = frame.with_columns(more.alias(there[0] if there else COLUMN.name)).drop("__regions")
+    return msgspec.structs.replace(datums, frame=frame, files=())

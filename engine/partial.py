@@ -1,0 +1,804 @@
+"""Evaluation in parts: a plan that is made once, tallies made anywhere, merged in any order."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+from collections.abc import Iterable, Mapping
+from functools import cached_property, lru_cache
+from os import PathLike
+from pathlib import Path
+from typing import Any, Unpack
+
+import msgspec
+import polars as pl
+
+from ._version import __version__
+from .evaluation import own as own_values
+from .evaluation import planner
+from .executors import Threads
+from .ingest import both_sides
+from .ingest.collecting import Prepared, collect, named_problems
+from .ingest.frames import Part, assemble
+from .ingest.ids import ALL
+from .ingest.opening import Tables, open_inputs
+from .ingest.preparing import early_notes, prepare, rewritten
+from .ingest.problems import Note, refuse
+from .ingest.recognise import Finder, Side
+from .ingest.relabel import read_label_map
+from .metrics import is_open
+from .metrics import own as own_metrics
+from .metrics.own import OwnMetric
+from .outofcore.driver import check_met, explicit_metrics, fitted_to_heads, merged_heights, notes_of
+from .outofcore.shuffle import Whole, distinct_pairs, first_rows, of_score_columns
+from .run import add_own, card_of_tallies, messages_of, open_tables, unanswered
+from .schemas.contract import GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
+from .schemas.errors import InputError, OptionError, ResultError
+from .schemas.named import Named
+from .schemas.option_values import Encoder, HeldTable, make_options
+from .schemas.options import FIELDS, Options
+from .schemas.tables import table_for
+from .schemas.wording import option
+from .scorecard.card import Scorecard
+from .scorecard.storage import plain_options, restored_options
+from .tallies import stored
+
+_SAMPLE_ROWS = 100_000
+_OF_ALL_ROWS = (
+    "limits",
+    "human",
+    "label_next",
+    "memory_limit",
+    "scratch",
+    "client_reads",
+    "regions",
+)
+"""Options that need all rows in one place, or that a part has no use for."""
+
+
+class TallyPlan:
+    """Plan of an evaluation in parts; made by :func:`plan`, and picklable.
+
+    Task, metrics, columns and their types are fixed. Every part is read by them or refused.
+
+    Attributes:
+        options: the options, with task and metrics filled in.
+        fingerprint: 16 hexadecimal digits, equal for plans whose tallies can be merged.
+    """
+
+    def __init__(
+        self,
+        blanks: Mapping[str, pl.DataFrame],
+        options: Options,
+        labels: pl.DataFrame | None,
+        notes: list[Note],
+        by_sample: bool,
+        own: Mapping[str, Mapping[str, Any]],
+    ) -> None:
+        self.options = options
+        self._own = own
+        self._blanks = dict(blanks)
+        self._labels = labels
+        self._notes = notes
+        self._by_sample = by_sample
+
+    def __repr__(self) -> str:
+        names = ", ".join((*(self.options.metrics or ()), *self._own))
+        return f"TallyPlan({self.options.task}: {names}; {self.fingerprint})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        self._refuse_local()
+        return TallyPlan._from_plain, (self._plain,)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Digest of task, metrics, files of own metrics, options, columns, labels and version."""
+        plain = msgspec.json.decode(self._plain)
+        columns = {
+            role: sorted((name, str(dtype)) for name, dtype in frame.schema.items())
+            for role, frame in self._blanks.items()
+        }
+        options = {name: value for name, value in plain["options"].items() if name != "threads"}
+        parts = [self._plan.fingerprint, options, columns, plain["labels"]]
+        parts += [plain["own"]] if self._own else []
+        return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:16]
+
+    def tally(self, predictions: Any, ground_truths: Any = None, *, datums: Any = None) -> Tally:
+        """Tally some of the datums: all rows of each of them.
+
+        Args:
+            predictions: as for :func:`evalengine.score`, with the columns of the plan.
+            ground_truths: the same; an empty table if these datums have none.
+            datums: ids of these datums, if the plan has a table of datums.
+
+        Returns:
+            a tally, which can be pickled, stored and merged.
+
+        Raises:
+            InputError: the rows break their contract, or contradict the plan: a missing or new
+                column, or another type.
+        """
+        ready, plan = self._bound(Tables(predictions, ground_truths, datums)), self._plan
+        frames, before = collect(ready.sides, ready.where, ready.plan)
+        pairs = distinct_pairs([both_sides.side_pairs(_of_rows(frames))])
+        keys = [frame["label_key"] for frame in frames.values() if "label_key" in frame.columns]
+        keyed = pl.concat(keys).drop_nulls().unique() if keys else None
+        pairs |= of_score_columns(ready, pairs, keyed)
+        checked = assemble(ready, frames, {}, self.options, Part({}, None, ALL))
+        heights = {role: frame.height for role, frame in checked.sides.items()}
+        if checked.datums is not None:
+            heights["datums"] = checked.datums.height
+        met = checked.common_ids
+        threads = Threads(self.options.threads)
+        own = self._functions
+        values = own_values.measured(own, checked) if own else None
+        found = None
+        if (by_rows := plan.does.told_by_rows) is None:
+            tallies = planner.run(plan, checked, threads)
+        else:
+            self._refuse_new_metrics(frames)
+            tallies, findings = by_rows.tally(
+                checked, plan.settings, plan.needs, threads, several=True
+            )
+            found = msgspec.to_builtins(findings)
+        if values is not None:
+            values = own_values.with_slices(values, own, tallies.datums, None)
+        facts = TallyFacts(
+            notes=[msgspec.to_builtins(note) for note in checked.notes],
+            heights=heights,
+            before=before,
+            met=None if met is None else met.plain,
+            recognised=checked.recognised,
+            findings=found,
+        )
+        return Tally(self, [facts], pairs, tallies, values)
+
+    def _bound(self, tables: Tables) -> Prepared:
+        """Return the plan's tables with the rows of some others."""
+        ready = self._ready
+        assert self.options.task is not None
+        inputs = open_inputs(tables, self.options)
+        inputs, _ = rewritten(inputs, self.options.task, self.options, of_part=True)
+        sides = {}
+        for role, planned in ready.sides.items():
+            if role == LABELS:
+                sides[role] = planned
+                continue
+            if role not in inputs.sources:
+                raise _contradiction(role, f"the plan has {_named(role)}, and this part has none.")
+            source, schema = inputs.sources[role], inputs.schemas[role]
+            frame = _as_planned(role, source.frame, schema, planned.schema)
+            source = msgspec.structs.replace(source, frame=frame)
+            naming = msgspec.structs.replace(
+                planned.naming, recognised=dict(planned.naming.recognised)
+            )
+            sides[role] = Side(source, planned.table, planned.schema, naming)
+        more = [role for role in inputs.sources if role not in (*sides, LABELS)]
+        if more:
+            raise _contradiction(more[0], f"the plan has no {_named(more[0])}, and this part has.")
+        return Prepared(sides, ready.plan, ready.where)
+
+    def _refuse_new_metrics(self, frames: Mapping[str, pl.DataFrame]) -> None:
+        """Refuse rows of metrics that the plan does not have, if the user did not choose them."""
+        if not self._by_sample:
+            return
+        open_plan = _plan_of(self.options.replace(metrics=None))
+        found, _ = planner.may_fit(open_plan, _ahead(open_plan, frames))
+        known = [metric.name for metric in self._plan.metrics]
+        new = [metric.name for metric in found.metrics if metric.name not in known]
+        if new:
+            all_names = [*known, new[0], *(one["reference"] for one in self._own.values())]
+            raise _contradiction(
+                TABLE,
+                f"column 'metric': {new[0]!r} is not in the plan ({', '.join(known)}). Plan with a"
+                f" sample that has it, or name the metrics: {option('metrics', all_names)}.",
+                column="metric",
+                value=new[0],
+            )
+
+    @property
+    def _functions(self) -> tuple[OwnMetric, ...]:
+        """The own metrics, imported where the plan arrives.
+
+        Raises:
+            OptionError: this process cannot import one.
+            ResultError: its file is another one than that of the plan.
+        """
+        references = [one["reference"] for one in self._own.values()]
+        strange, found = own_metrics.split(references, lambda name: False)
+        if strange:
+            raise OptionError(
+                f"metric {strange[0]}: this process cannot import it. Install its module wherever"
+                " parts are tallied.",
+                code="unknown_name",
+                value=strange[0],
+            )
+        for one in found:
+            if one.digest != self._own[one.name]["digest"]:
+                raise ResultError(
+                    f"metric {one.reference}: its file has changed since the plan was made, or is"
+                    " another one here. Make the plan again, or install the same file.",
+                    code="other_plan",
+                    value=one.reference,
+                )
+        return found
+
+    def _refuse_local(self) -> None:
+        """Refuse to leave this process with a function that others cannot import."""
+        for name, one in self._own.items():
+            if not own_metrics.is_importable(one["reference"]):
+                raise OptionError(
+                    f"metric {name}: other processes cannot import {one['reference']}, so that this"
+                    " plan and its tallies cannot be sent or stored. Define the function at the top"
+                    " of a module.",
+                    code="option_unfit",
+                    option="metrics",
+                    value=name,
+                )
+
+    # -- what follows from columns and options, made again where the plan arrives ----------------
+
+    @cached_property
+    def _ready(self) -> Prepared:
+        tables = Tables(
+            self._blanks.get(TABLE, self._blanks.get(PREDICTIONS)),
+            self._blanks.get(GROUND_TRUTHS),
+            self._blanks.get("datums"),
+            self._labels,
+        )
+        assert self.options.task is not None
+        return prepare(open_inputs(tables, self.options), self.options.task, self.options)
+
+    @cached_property
+    def _plan(self) -> planner.Plan:
+        made = _plan_of(self.options)
+        return planner.narrowed(made, ()) if self._own and not self.options.metrics else made
+
+    @cached_property
+    def _plain(self) -> bytes:
+        """All of the plan as JSON; no unpickling is needed to read a tally."""
+        plain = {
+            "columns": {role: _packed(frame) for role, frame in self._blanks.items()},
+            "options": plain_options(self.options),
+            "metrics": self.options.metrics,
+            "labels": None if self._labels is None else _packed(self._labels),
+            "notes": self._notes,
+            "by_sample": self._by_sample,
+            "own": self._own,
+        }
+        return msgspec.json.encode(plain)
+
+    @staticmethod
+    @lru_cache(maxsize=8)
+    def _from_plain(plain: bytes) -> TallyPlan:
+        made = msgspec.json.decode(plain)
+        return TallyPlan(
+            {role: _unpacked(text) for role, text in made["columns"].items()},
+            restored_options(made["options"], Path("tally")),
+            None if made["labels"] is None else _unpacked(made["labels"]),
+            msgspec.convert(made["notes"], list[Note]),
+            made["by_sample"],
+            made.get("own", {}),
+        )
+
+
+class TallyFacts(msgspec.Struct):
+    """What is kept of the tables of one part, for the notes of the whole.
+
+    Attributes:
+        heights: table -> rows; ``before``: the same before conditions.
+        met: summary of the datum ids that both sides have.
+        findings: facts of the rows, for tasks whose rows determine the metrics.
+    """
+
+    notes: list[Any]
+    heights: dict[str, int]
+    before: dict[str, int]
+    met: Any
+    recognised: dict[str, dict[str, str]]
+    findings: Any = None
+
+
+class Tally:
+    """Tally of some of the datums; made by :meth:`TallyPlan.tally` and :func:`merge`.
+
+    Small for counts and values; as large as their rows for metrics over ranked or scored rows,
+    such as AP and ROC AUC.
+    """
+
+    def __init__(
+        self,
+        plan: TallyPlan,
+        facts: list[TallyFacts],
+        pairs: dict[str, pl.DataFrame],
+        tallies: Any,
+        values: pl.DataFrame | None,
+    ) -> None:
+        self.plan = plan
+        self._values = values
+        self._facts, self._pairs, self._tallies = facts, pairs, tallies
+
+    def __repr__(self) -> str:
+        return f"Tally({len(self)} datums, plan {self.plan.fingerprint})"
+
+    def __len__(self) -> int:
+        """Number of datums."""
+        return len(self._tallies.datums)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Tally.from_bytes, (self.to_bytes(),)
+
+    def to_bytes(self) -> bytes:
+        """Return the tally and its plan as bytes, which contain no code.
+
+        Raises:
+            OptionError: an own metric is not defined in a module.
+        """
+        self.plan._refuse_local()
+        about = {
+            "plan": base64.b85encode(self.plan._plain).decode(),
+            "facts": msgspec.to_builtins(self._facts),
+            "pairs": {side: _packed(frame) for side, frame in self._pairs.items()},
+            "values": None if self._values is None else _packed(self._values),
+        }
+        buffer = io.BytesIO()
+        stored.write(
+            {stored.WHOLE: self._tallies}, buffer, fingerprint=self.plan.fingerprint, about=about
+        )
+        return buffer.getvalue()
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Tally:
+        """Read a tally that :meth:`to_bytes` wrote.
+
+        Raises:
+            ReadError: bytes that are cut off or altered.
+            ResultError: bytes of something else, or of a newer version.
+        """
+        return _read(_Bytes(data))
+
+    def summarise(self) -> Scorecard:
+        """Return the numbers of these datums, as one run over their rows would.
+
+        Raises:
+            InputError: the two sides have no datum in common.
+        """
+        made, ready = self.plan, self.plan._ready
+        plan, notes = made._plan, list(made._notes)
+        heads = [msgspec.to_builtins(one) for one in self._facts]
+        if (by_rows := plan.does.told_by_rows) is not None:
+            found: list[Any] = [
+                msgspec.convert(one.findings, by_rows.findings) for one in self._facts
+            ]
+            plan, late_notes = planner.fitted_late(plan, by_rows.together(found))
+            notes += late_notes
+        whole = self._whole(ready)
+        notes += check_met(heads, ready)
+        notes += planner.worth_telling(plan, notes_of(heads, ready, whole, made.options))
+        if (late := plan.does.late_notes) is not None:
+            notes = [note for note in notes if note.kind not in late.kinds]
+            notes += late.notes(self._tallies)
+        rows = merged_heights(heads, whole)
+        card = card_of_tallies(
+            plan,
+            made.options,
+            self._tallies,
+            Threads(made.options.threads),
+            messages_of(unanswered(plan, notes), self._facts[0].recognised),
+            rows=rows,
+            recognised=self._facts[0].recognised,
+            sources=dict.fromkeys(rows, f"{len(self._facts)} parts"),
+            facts={"parts": {"all": len(self._facts)}},
+        )
+        if self._values is not None:
+            add_own(card, made.options, made._own, self._values)
+            references = (one["reference"] for one in made._own.values())
+            card.options = made.options.replace(
+                metrics=(*(made.options.metrics or ()), *references)
+            )
+        return card
+
+    def _whole(self, ready: Prepared) -> Whole:
+        before: dict[str, int] = {}
+        for one in self._facts:
+            for role, rows in one.before.items():
+                before[role] = before.get(role, 0) + rows
+        pairs = dict(self._pairs)
+        if self.plan._labels is not None and pairs:
+            pairs[LABELS] = both_sides.label_pairs(_read_labels(ready))
+        return Whole(
+            n=1,
+            heights={},
+            before=before,
+            blanks=first_rows(ready),
+            pairs={side: frame.sort("label_key", "label_value") for side, frame in pairs.items()},
+            labels=None if self.plan._labels is None else _read_labels(ready),
+            notes=[],
+            begins={},
+            filled={},
+            ahead=pl.DataFrame(),
+        )
+
+
+_Given = Tally | bytes | str | PathLike[str]
+
+# The public functions.
+
+
+def plan(
+    predictions: Any,
+    ground_truths: Any = None,
+    *,
+    datums: Any = None,
+    labels: Any = None,
+    options: Options | Mapping[str, Any] | None = None,
+    **named: Unpack[Named],
+) -> TallyPlan:
+    """Plan an evaluation in parts from samples or schemas of its tables.
+
+    The task, the metrics, the columns and their types are decided here, once. Name the metrics if
+    the rows of a sample do not have all that parts may have (tasks ``judged`` and ``values``).
+
+    Args:
+        predictions: a few rows, as :func:`evalengine.score` takes them; or the columns: a mapping
+            of names to Polars dtypes, a Polars or an Arrow schema.
+        ground_truths: the same.
+        datums: the same, if parts come with a table of their datums.
+        labels: table or list of declared classes, for all parts.
+        options: options to start from; named ones take precedence.
+        **named: any field of :class:`evalengine.Options`.
+
+    Returns:
+        a plan, which can be pickled and sent to workers.
+
+    Raises:
+        InputError: columns break the contract of the task.
+        OptionError: options that need all rows in one place.
+
+    Example:
+        >>> import evalengine as ee
+        >>> import polars as pl
+        >>> columns = {"datum_id": pl.Int64, "actual": pl.String, "predicted": pl.String}
+        >>> plan = ee.plan(columns, metrics=["Accuracy"])
+        >>> rows = pl.DataFrame({"datum_id": [1, 2], "actual": ["a", "b"], "predicted": ["a", "a"]})
+        >>> tallies = [plan.tally(rows[:1]), plan.tally(rows[1:])]
+        >>> ee.merge(tallies).summarise().value("Accuracy")
+        0.5
+    """
+    asked = make_options(options, **named)
+    plain = Options()
+    for name in _OF_ALL_ROWS:
+        if getattr(asked, name) != getattr(plain, name):
+            raise OptionError(
+                f"{option(name, getattr(asked, name))}: parts are tallied on their own, so omit it,"
+                " or score the tables in one run.",
+                code="option_unfit",
+                option=name,
+            )
+    if isinstance(asked.training, HeldTable) or isinstance(asked.embedder, Encoder):
+        name = "training" if isinstance(asked.training, HeldTable) else "embedder"
+        raise OptionError(
+            f"{name}: objects do not travel with tallies. Give a path or a name.",
+            code="option_unfit",
+            option=name,
+        )
+    if asked.label_map is not None:  # a file may change, or be missing where tallies are read
+        asked = asked.replace(label_map=_pairs_of(asked.label_map))
+    tables = Tables(_table(predictions), _table(ground_truths), _table(datums), labels)
+    opened = open_tables(tables, asked)
+    task = opened.plan.task
+    inputs, asked = rewritten(opened.inputs, task, opened.options, of_part=True)
+    if inputs is not opened.inputs:
+        _refuse_numbered(opened.inputs.schemas, task, asked)
+    ready = prepare(inputs, task, asked)
+    refuse(named_problems(ready.sides), {r: s.source.description for r, s in ready.sides.items()})
+    notes = early_notes(ready, asked)
+    heads = first_rows(ready, _SAMPLE_ROWS)
+    by_rows = opened.plan.does.told_by_rows is not None
+    if by_rows:
+        fit, _ = planner.may_fit(opened.plan, _ahead(opened.plan, heads))
+    else:
+        fit, notes = fitted_to_heads(opened.plan, ready, heads, notes)
+    final = explicit_metrics(asked.replace(task=task), fit)
+    declared = inputs.sources.get(LABELS)
+    blanks = {
+        role: pl.DataFrame(schema=schema)
+        for role, schema in inputs.schemas.items()
+        if role != LABELS
+    }
+    made = TallyPlan(
+        blanks,
+        final,
+        None if declared is None else declared.frame.collect(),
+        notes,
+        by_rows
+        and opened.options.metrics is None
+        and (not opened.own or is_open(task)),  # else own metrics are the only ones
+        own_values.facts_of(opened.own),
+    )
+    read = prepare(inputs, task, final).sides
+    for role, side in made._ready.sides.items():
+        names = {name: str(expr) for name, expr in read[role].naming.exprs.items()}
+        if names != {name: str(expr) for name, expr in side.naming.exprs.items()}:
+            raise InputError(
+                f"{_named(role)}: the rows of the sample decide how its columns are read. Convert"
+                " them to their final types first, in the sample and in every part.",
+                code="sample_decides",
+                side=role,
+            )
+    return made
+
+
+def tally(
+    predictions: Any,
+    ground_truths: Any = None,
+    *,
+    datums: Any = None,
+    labels: Any = None,
+    options: Options | Mapping[str, Any] | None = None,
+    **named: Unpack[Named],
+) -> Tally:
+    """Tally some of the datums by a plan made from the same tables.
+
+    For parts of one machine, whose columns are known to be the same; see :func:`plan` for others.
+    Arguments as for :func:`plan`; schemas have no rows.
+    """
+    made = plan(predictions, ground_truths, datums=datums, labels=labels, options=options, **named)
+    return made.tally(predictions, ground_truths, datums=datums)
+
+
+def merge(tallies: Iterable[_Given] | _Given) -> Tally:
+    """Merge tallies of disjoint sets of datums; the numbers equal those of one run, bit for bit.
+
+    Args:
+        tallies: tallies, their bytes, or files of those bytes. The order matters only if rows have
+            no datum id: their numbers continue from tally to tally.
+
+    Raises:
+        InputError: a datum occurs in two tallies.
+        ResultError: none at all, tallies of different plans, or other bytes.
+    """
+    if isinstance(tallies, (Tally, bytes, str, PathLike)):
+        tallies = [tallies]
+    parts = [_opened(one) for one in tallies]
+    if not parts:
+        raise ResultError("merge: there is no tally.", code="empty")
+    first = parts[0]
+    for n, part in enumerate(parts):
+        if part.plan.fingerprint != first.plan.fingerprint:
+            raise ResultError(
+                f"merge: tally {n} was made by another plan than the first: other"
+                f" {', '.join(_differences(first.plan, part.plan))}. Tally its rows by the same"
+                " plan.",
+                code="other_plan",
+                value=n,
+            )
+    if len(parts) == 1:
+        return first
+    return Tally(
+        first.plan,
+        [facts for part in parts for facts in part._facts],
+        distinct_pairs([part._pairs for part in parts]),
+        planner.merge(first.plan._plan, [part._tallies for part in parts]),
+        _merged_values(parts),
+    )
+
+
+def _merged_values(parts: list[Tally]) -> pl.DataFrame | None:
+    """Return the values of own metrics by datum; rows without datum ids are numbered on."""
+    frames, before = [], 0
+    for part in parts:
+        if part._values is None:
+            return None
+        shift = before if part._tallies.datums.ids is None else 0
+        ids = pl.col("datum_id")
+        frames.append(part._values.with_columns(ids + shift) if shift else part._values)
+        before += len(part)
+    return own_values.stacked(frames).sort("datum_id", maintain_order=True)
+
+
+def _differences(one: TallyPlan, other: TallyPlan) -> list[str]:
+    """Return what differs between two plans: options, columns or labels."""
+    names = [name for name in FIELDS if getattr(one.options, name) != getattr(other.options, name)]
+    names += ["columns"] * (
+        {role: dict(frame.schema) for role, frame in one._blanks.items()}
+        != {role: dict(frame.schema) for role, frame in other._blanks.items()}
+    )
+    if msgspec.json.decode(one._plain)["labels"] != msgspec.json.decode(other._plain)["labels"]:
+        names.append("labels")
+    names += ["own metrics"] * (one._own != other._own)
+    return names or ["version"]
+
+
+def _opened(given: _Given) -> Tally:
+    if isinstance(given, Tally):
+        return given
+    if isinstance(given, (bytes, bytearray, memoryview)):
+        return Tally.from_bytes(bytes(given))
+    return _read(Path(given))
+
+
+class _Bytes(io.BytesIO):
+    """Bytes of a tally; the text is their name in messages."""
+
+    def __str__(self) -> str:
+        return "these bytes"
+
+
+def _read(source: _Bytes | Path) -> Tally:
+    with stored.opened(source) as file:
+        about = file.head["about"]
+        if "plan" not in about:
+            raise ResultError(
+                f"{source}: a tally without a plan, such as those of saved runs.", code="no_plan"
+            )
+        made = TallyPlan._from_plain(base64.b85decode(about["plan"]))
+        if made.fingerprint != file.head["fingerprint"]:
+            raise ResultError(
+                f"{source}: made by evalengine {file.head['evalengine']}, and this is"
+                f" {__version__}, whose plans differ. Tally these rows again.",
+                code="other_plan",
+                value=file.head["evalengine"],
+            )
+        (tallies,) = file.load([stored.WHOLE])
+        return Tally(
+            made,
+            msgspec.convert(about["facts"], list[TallyFacts]),
+            {side: _unpacked(text) for side, text in about["pairs"].items()},
+            tallies,
+            None if about.get("values") is None else _unpacked(about["values"]),
+        )
+
+
+# Rows against the plan.
+
+
+def _plan_of(options: Options) -> planner.Plan:
+    assert options.task is not None
+    return planner.make_plan(options, options.task)
+
+
+def _ahead(made: planner.Plan, frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Return the values that decide about metrics; the columns, if a table has one per metric."""
+    assert made.does.told_by_rows is not None
+    names = made.does.told_by_rows.columns
+    table = frames[TABLE]
+    found = table.select(name for name in names if name in table.columns)
+    return found.unique() if found.width else table.clear()
+
+
+def _as_planned(
+    role: str,
+    frame: pl.LazyFrame,
+    schema: Mapping[str, pl.DataType],
+    planned: Mapping[str, pl.DataType],
+) -> pl.LazyFrame:
+    """Return the planned columns in their types.
+
+    An empty part may have other types, since a table without rows often has none.
+    """
+    empty = frame.head(1).collect().is_empty()
+    if empty:
+        return pl.LazyFrame(schema=planned)
+    lost = [name for name in planned if name not in schema]
+    if lost:
+        raise _contradiction(
+            role, f"column {lost[0]!r} of the plan is missing in {_named(role)}.", column=lost[0]
+        )
+    more = [name for name in schema if name not in planned]
+    if more:
+        raise _contradiction(
+            role,
+            f"{_named(role)}: the plan has no column {more[0]!r}. Make the plan with it, or drop it"
+            " from the part.",
+            column=more[0],
+        )
+    for name, dtype in planned.items():
+        if not _fits(schema[name], dtype):
+            raise _contradiction(
+                role,
+                f"column {name!r} of {_named(role)} has dtype {schema[name]}, and {dtype} in the"
+                f" plan. {_way_to(dtype, name)}",
+                column=name,
+                dtype=str(schema[name]),
+            )
+    return frame.select(pl.col(name).cast(dtype) for name, dtype in planned.items())
+
+
+def _fits(dtype: pl.DataType, planned: pl.DataType) -> bool:
+    """Return whether all values of a dtype exist in another: the conversion loses nothing."""
+    if dtype == planned or dtype == pl.Null:
+        return True
+    if isinstance(planned, pl.List) and isinstance(dtype, (pl.List, pl.Array)):
+        return _fits(dtype.inner, planned.inner)  # type: ignore[arg-type]
+    if isinstance(planned, pl.Struct) and isinstance(dtype, pl.Struct):
+        own, theirs = ({f.name: f.dtype for f in one.fields} for one in (dtype, planned))
+        return list(own) == list(theirs) and all(_fits(own[n], theirs[n]) for n in own)  # type: ignore[arg-type]
+    if dtype.is_integer() and planned.is_integer():
+        return True  # out of range is refused when values are read
+    if dtype.is_float() and planned == pl.Float64:
+        return True
+    texts = (pl.String, pl.Categorical, pl.Enum)
+    return isinstance(dtype, texts) and isinstance(planned, (pl.String, pl.Categorical))
+
+
+def _way_to(dtype: pl.DataType, name: str) -> str:
+    """Return what to do with a column of another type; casts of structs would drop fields."""
+    if dtype.is_nested():
+        return "Give every part the same type, or write the values as JSON text in all of them."
+    return f"Cast it: pl.col({name!r}).cast(pl.{dtype})."
+
+
+def _contradiction(role: str, message: str, **facts: Any) -> InputError:
+    return InputError(message, code="plan_contradicted", side=role, **facts)
+
+
+def _named(role: str) -> str:
+    return "the table" if role == TABLE else role.replace("_", " ")
+
+
+def _table(given: Any) -> Any:
+    """Return an empty table for a schema; anything else unchanged."""
+    if type(given).__module__.partition(".")[0] == "pyarrow" and hasattr(given, "empty_table"):
+        return given.empty_table()
+    kinds = given.values() if isinstance(given, Mapping) else ()
+    if kinds and all(isinstance(one, str) for one in kinds):
+        raise InputError(
+            "a mapping of names to texts is no schema. Give Polars dtypes, such as"
+            " {'datum_id': pl.Int64}, or a few rows.",
+            code="not_a_table",
+        )
+    if kinds and all(isinstance(one, (pl.DataType, type)) for one in kinds):
+        return pl.DataFrame(schema=given)
+    return given
+
+
+def _pairs_of(label_map: Any) -> dict[Any, Any]:
+    """Return a label map in any form as old label to new label, with keys where it has them."""
+    pairs = {}
+    for row in read_label_map(label_map).iter_rows(named=True):
+        old, new = (
+            row[name] if row[key] is None else (row[key], row[name])
+            for key, name in (("label_key", "label_value"), ("new_label_key", "new_label_value"))
+        )
+        pairs[old] = new
+    return pairs
+
+
+def _refuse_numbered(
+    schemas: Mapping[str, Mapping[str, pl.DataType]], task: str, options: Options
+) -> None:
+    """Refuse sentences without ids: their numbers would begin anew in every part."""
+    for role, schema in schemas.items():
+        if role in (TABLE, PREDICTIONS, GROUND_TRUTHS):
+            table = table_for(task, role)
+            finder = Finder(schema, table.side, options.columns, table.names)
+            (column,) = (one for one in table.columns if one.name == table.datum)
+            if finder.find(column) is None:
+                raise InputError(
+                    f"{_named(role)}: sentences have no {table.datum}, and are numbered anew in"
+                    " every part. Add such a column.",
+                    code="column_missing",
+                    side=role,
+                    column=table.datum,
+                )
+
+
+def _of_rows(frames: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    return {role: frame for role, frame in frames.items() if role != LABELS}
+
+
+def _read_labels(ready: Prepared) -> pl.DataFrame:
+    frames, _ = collect({LABELS: ready.sides[LABELS]}, {}, ready.plan)
+    return frames[LABELS]
+
+
+def _packed(frame: pl.DataFrame) -> str:
+    buffer = io.BytesIO()
+    frame.write_ipc(buffer)
+    return base64.b85encode(buffer.getvalue()).decode()
+
+
+def _unpacked(text: str) -> pl.DataFrame:
+    return pl.read_ipc(io.BytesIO(base64.b85decode(text)))

@@ -1,0 +1,282 @@
+"""A line to cite: version, rules, options, digests of the tables and the first number.
+
+evalengine 0.1.0 | detection coco | --seed 3 | n 50 | pred 1f3a09c2d4e8 gt 9c0e... | AP 0.4930
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ..dialects import defaults
+from ..metrics.own import is_plugin, is_reference
+from ..schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
+from ..schemas.errors import OptionError, ResultError
+from ..schemas.option_values import level_of
+from ..schemas.options import DECLARED, TABLE_OPTIONS
+from ..schemas.wording import in_shell, option, without_secrets
+from .provenance import given_options, written
+from .summary import lead
+from .text import fixed, number, plain
+
+if TYPE_CHECKING:
+    from ..scorecard.card import Scorecard
+
+_UNCITED = (
+    *("task", "dialect", "by", "spread", "columns", "limits", "label_next"),
+    *("threads", "memory_limit", "scratch", "client_reads", "pr_curve_max_examples", "embedder"),
+)
+"""Options that stand elsewhere in the line, or that do not change the number."""
+_SHORT = {PREDICTIONS: "pred", GROUND_TRUTHS: "gt", TABLE: "table"}
+_SHOWN = 12
+_LEAST = 8
+"""Hexadecimal digits of a digest that are shown, and that a line must have."""
+_UNKNOWN = "?"
+_UNDEFINED = "undefined"
+
+_NUMBER = r"[-+]?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?"
+_DIGEST = rf"\w+ (?:[0-9a-f]{{{_LEAST},32}}|\?)"
+_PARTS = {
+    "the version": r"evalengine (?P<version>\S+)",
+    "task and dialect": r"(?P<task>\S+) (?P<dialect>\S+)",
+    "options": r"(?P<options>--.*)",
+    "the datums, as in 'n 5,000'": r"n (?P<n>\d[\d,]*)",
+    f"digests of {_LEAST} or more hexadecimal digits, as in 'pred 1f3a09c2d4e8 gt ?'": (
+        rf"(?P<digests>{_DIGEST}(?: {_DIGEST})*)"
+    ),
+    "a name and a number, as in 'AP 0.4930 [0.4812, 0.5049]'": (
+        rf"(?P<title>.+) (?P<value>{_NUMBER}|{_UNDEFINED})"
+        rf"(?: \[(?P<lower>{_NUMBER}), (?P<upper>{_NUMBER})\])?"
+    ),
+}
+"""Parts of a line, in order, and their patterns; options and the number may be absent."""
+_OPTIONAL = ("options", [*_PARTS][-1])
+_LINE = re.compile(
+    "".join(
+        rf"(?:{' [|] ' * (i > 0)}{pattern}){'?' * (name in _OPTIONAL)}"
+        for i, (name, pattern) in enumerate(_PARTS.items())
+    )
+)
+_AROUND = " \t\n`'\".,;"
+"""Characters of the text around a line: of Markdown, quotes, and the end of a sentence."""
+
+
+class Citation(msgspec.Struct, frozen=True):
+    """The parts of a line.
+
+    Attributes:
+        options: words of the shell; only those that differ from the dialect's defaults.
+        digests: table or option -> the first digits of its digest; ``?`` if it is not known.
+        title: name of the number; empty if there is none.
+        value: the number as text.
+        lower: lower end of its interval as text; None without one.
+        upper: upper end.
+    """
+
+    version: str
+    task: str
+    dialect: str
+    options: str
+    n: int
+    digests: Mapping[str, str]
+    title: str = ""
+    value: str = ""
+    lower: str | None = None
+    upper: str | None = None
+
+    @property
+    def words(self) -> list[str]:
+        """The options as arguments of the command, with task and dialect."""
+        return ["--task", self.task, "--dialect", self.dialect, *shlex.split(self.options)]
+
+
+def line_of(card: Scorecard) -> str:
+    """Return the line of a scorecard."""
+    digests = " ".join(f"{name} {digest}" for name, digest in _digests(card).items())
+    parts = [f"evalengine {card.version}", f"{card.task} {card.dialect}"]
+    parts += [options] if (options := _options(card)) else []
+    parts += [f"n {card.read.get('datums', 0):,}", digests]
+    found = lead(card)
+    if found is not None:
+        value = _UNDEFINED if found.value is None else number(found.value, counted=found.counted)
+        text = f"{plain(found.title)} {value}"
+        lower, upper = found.row.get("lower"), found.row.get("upper")
+        if lower is not None and upper is not None:
+            text += f" [{fixed(lower, 4)}, {fixed(upper, 4)}]"
+        parts.append(text)
+    return " | ".join(parts)
+
+
+def _options(card: Scorecard) -> str:
+    """Options that differ from the dialect's defaults, as in the shell."""
+    usual = defaults(card.task, card.dialect)
+    words = []
+    for name in given_options(card.options):
+        value = getattr(card.options, name)
+        if name == "intervals":  # 95 and 0.95 are one option
+            value = float(f"{level_of(card.options):.12g}")
+        if name in _UNCITED or name in card.content or _is_object(name, value):
+            continue
+        if name not in usual or value != usual[name]:
+            words.append(in_shell(option(name, written(name, value))))
+    return without_secrets(plain(" ".join(words)))
+
+
+def _is_object(name: str, value: object) -> bool:
+    """Return True if an option cannot be written in the shell, as a table in memory."""
+    return bool(written(name, value) == f"<{name}>")
+
+
+def _digests(card: Scorecard) -> dict[str, str]:
+    known = {_SHORT.get(name, name): one[:_SHOWN] or _UNKNOWN for name, one in card.content.items()}
+    names = ["table"] if "rows" in card.read else ["pred", "gt"]
+    names += [name for name in TABLE_OPTIONS if _is_object(name, getattr(card.options, name))]
+    return {**dict.fromkeys(names, _UNKNOWN), **known}
+
+
+def read_line(line: str) -> Citation:
+    """Split a line to cite.
+
+    Raises:
+        ResultError: it is not such a line.
+    """
+    text = " ".join(line.strip(_AROUND).split())
+    found = _LINE.fullmatch(text)
+    if found is None:
+        raise _unreadable(line, text)
+    parts = found.groupdict()
+    words = parts["digests"].split()
+    return Citation(
+        version=parts["version"],
+        task=parts["task"],
+        dialect=parts["dialect"],
+        options=parts["options"] or "",
+        n=int(parts["n"].replace(",", "")),
+        digests=dict(zip(words[::2], words[1::2], strict=True)),
+        title=parts["title"] or "",
+        value=parts["value"] or "",
+        lower=parts["lower"],
+        upper=parts["upper"],
+    )
+
+
+def _unreadable(line: str, text: str) -> ResultError:
+    """Return the error for a line, which names its first part that cannot be read."""
+    start, known = "", 0
+    for expected, pattern in _PARTS.items():
+        least = pattern.replace(".*", ".*?")
+        longer = rf"{start}(?:{' [|] ' * bool(start)}{least})"
+        found = re.match(rf"{longer}(?= [|] |$)", text)
+        if found is not None:
+            start, known = longer, found.end()
+        elif expected != _OPTIONAL[0]:
+            break
+    rest = text[known:].removeprefix(" | ")
+    if not rest:
+        where = f"it ends before {expected}"
+    else:
+        where = f"{rest.partition(' | ')[0]!r} cannot be read: expected {expected}"
+    return ResultError(
+        f"{line!r} is not a line to cite: {where}. A line looks like: evalengine 0.1.0 | detection"
+        " coco | n 5,000 | pred 1f3a09c2d4e8 gt 9c0e55ab01fd | AP 0.4930.",
+        code="not_a_citation",
+        value=rest,
+    )
+
+
+def refuse_strangers(line: str, fields: Mapping[str, Any], *, own_metrics: bool) -> None:
+    """Refuse options of a line that read files, call addresses or run code.
+
+    Args:
+        fields: options that are taken from the line.
+        own_metrics: True if own metrics may run.
+
+    Raises:
+        ResultError: an option that no line has.
+        OptionError: an own metric.
+    """
+    for name, value in fields.items():
+        strange = name in _UNCITED[2:] or name not in DECLARED
+        if strange or (name in TABLE_OPTIONS and isinstance(value, (str, Path))):
+            raise ResultError(
+                f"{line!r} has {option(name)}, which no line to cite has: leave it out, or give it"
+                " next to the line.",
+                code="not_a_citation",
+                value=name,
+            )
+    own = [one for one in fields.get("metrics") or () if is_reference(one) or is_plugin(one)]
+    if own and not own_metrics:
+        raise OptionError(
+            f"the line names {', '.join(own)}, whose code would run here. If you trust that code,"
+            " add --own-metrics.",
+            code="plugins_refused",
+            value=own[0],
+        )
+
+
+def differences(cited: Citation, found: Citation) -> tuple[list[str], list[str], list[str]]:
+    """Compare a line with that of tables at hand.
+
+    Returns:
+        what differs in digests, counts and numbers; what differs in version and options, which
+        explains it, if anything does; what was not compared, or to few digits.
+    """
+    said: list[str] = []
+    why: list[str] = []
+    loose: list[str] = []
+
+    def differs(to: list[str], what: str, cited: object, found: object) -> None:
+        shown = ["-" if one in (None, "") else one for one in (cited, found)]
+        to.append(f"{what}: line {shown[0]}, here {shown[1]}")
+
+    for name in dict.fromkeys((*cited.digests, *found.digests)):
+        pair = cited.digests.get(name, ""), found.digests.get(name, "")
+        if _UNKNOWN in pair and all(pair):
+            loose.append(f"{name}: unknown, not compared")
+        elif not all(pair) or not (pair[0].startswith(pair[1]) or pair[1].startswith(pair[0])):
+            differs(said, name, *pair)
+    if cited.n != found.n:
+        differs(said, "n", cited.n, found.n)
+    if cited.title != found.title:
+        differs(said, "number", cited.title, found.title)
+    else:
+        for part in ("value", "lower", "upper"):
+            line, here = getattr(cited, part), getattr(found, part)
+            name = f"{cited.title} ({part})"
+            if not _close(line, here):
+                differs(said, name, line, here)
+            elif line != here and (digits := _significant(line)) < _FEW:
+                compared = "1 digit" if digits == 1 else f"{digits} digits"
+                loose.append(f"{name}: compared to {compared} only: line {line}, here {here}")
+    for part in ("version", "task", "dialect", "options"):
+        pair = getattr(cited, part), getattr(found, part)
+        if pair[0] != pair[1]:
+            differs(why, part, *pair)
+    return said, why, loose
+
+
+_FEW = 3
+"""Significant digits below which a note says to how many a number was compared."""
+
+
+def _significant(number: str) -> int:
+    """Significant digits of a number as text."""
+    digits = re.sub(r"[eE].*|\D", "", number).lstrip("0")
+    return max(len(digits), 1)
+
+
+def _close(a: str | None, b: str | None) -> bool:
+    """Return True if numbers are equal to the digits of the shorter one."""
+    if a == b or not a or not b or _UNDEFINED in (a, b):
+        return a == b
+    first, second = (one.replace(",", "") for one in (a, b))
+    digits = min(len(one.partition(".")[2]) for one in (first, second))
+    return math.isclose(
+        float(first), float(second), rel_tol=1e-12, abs_tol=0.5000001 * 10.0**-digits
+    )

@@ -1,0 +1,678 @@
+"""Sorted scores per label, and areas under curves computed from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from ..kernels.labels import HIT, N_OUTCOMES, OTHER, STRAY
+from ..kernels.order import MOST, count_few, partition, sort_range, sort_short, sort_with
+from ..kernels.scores import (
+    area_in_all,
+    areas_onward,
+    no_area,
+    no_precision,
+    pair_wins,
+    points,
+    precision_onward,
+    weights_reaching,
+    wins,
+)
+from ..kernels.sums import ExactSums
+from ..schemas.arrays import Array
+from ..schemas.errors import OptionError
+from ..schemas.tuning import tuning
+from .datums import Labels, Lazy, Over, View
+from .draws import effective_number
+from .ranked_points import Points as Points
+from .units import Scored, Units
+
+if TYPE_CHECKING:
+    from .scored_view import ScoredView
+
+# Units seen by groups of datums: their groups, their weights, and sums over them.
+
+Sums = Array | ExactSums
+"""Numbers of units, int64 [group * width], or exact sums in as many cells."""
+
+Summands = tuple[Array, Array, int, Array | None]
+"""Arguments of :meth:`UnitView.by_group`."""
+
+
+class UnitView(View):
+    """Units by groups of datums; arrays have leading axes [group, key].
+
+    Args:
+        units: every unit.
+        labels: meaning of label codes.
+        **grouping: see :class:`View`.
+    """
+
+    def __init__(self, units: Units, labels: Labels, **grouping: Any) -> None:
+        super().__init__(labels, **grouping)
+        self.units = units
+
+    @Lazy
+    def unit_weight(self) -> Array | None:
+        """Weight of every unit times its datum's multiplicity, float64 [u]; None for 1 each."""
+        own = self.units.weight
+        if self.weights is None:
+            return own
+        drawn = self.weights[self.units.datum_of()].astype(np.float64)
+        return drawn if own is None else own * drawn
+
+    @Lazy
+    def unit_group(self) -> Array | None:
+        """Group of every unit, int32 [u], -1 for none; None for one group of all."""
+        group: Array | None = self.group
+        return group if group is None or self.units.datum is None else group[self.units.datum]
+
+    def by_group(self, unit: Array, column: Array, width: int, value: Array | None = None) -> Array:
+        """Return (weighted) counts or sums of units by group and code, float64 [group, width].
+
+        Sums are exact, and rounded once.
+
+        Args:
+            unit: int64 [m], units.
+            column: int [m], code of each below ``width``.
+            value: float64 [m], summands, or None for 1 each.
+        """
+        return _rounded(self._added((unit, column, width, value), None), self.n_groups, width)
+
+    def _added(self, summands: Summands, onto: Sums | None) -> Sums:
+        """Add counts or sums of units to existing sums."""
+        unit, column, width, value = summands
+        code = column.astype(np.int64)
+        weight = value
+        if self.unit_weight is not None:
+            own = self.unit_weight[unit]
+            weight = own if value is None else value * own
+        if self.unit_group is not None:
+            group = self.unit_group[unit]
+            code = code + group.astype(np.int64) * width
+            if (group < 0).any():
+                inside = group >= 0
+                code = code[inside]
+                weight = None if weight is None else weight[inside]
+        cells = self.n_groups * width
+        if weight is None:
+            found = np.bincount(code, minlength=cells)
+            return found if not isinstance(onto, np.ndarray) else onto + found
+        sums = onto if isinstance(onto, ExactSums) else ExactSums(cells)
+        return sums.add(weight, code)
+
+    def keyed(
+        self, unit: Array, value: Array | None, at: Array | None = None, n_bins: int = 1
+    ) -> Summands:
+        """Return the arguments of :meth:`by_group` for units by label key and bin.
+
+        Args:
+            unit: int64 [m], ascending.
+            value: float64 [m], or None for 1 each.
+            at: int64 [m], bin of each; None for one bin.
+            n_bins: number of bins.
+        """
+        key = self.units.key
+        code = np.zeros(unit.size, np.int64) if key is None else key[unit].astype(np.int64)
+        if at is not None:
+            code = code * n_bins + at
+        return unit, code, len(self.labels.key_names) * n_bins, value
+
+    def blocks(self) -> Iterator[Any]:
+        """Views of all units, in parts that follow one another in their order: of this one, one."""
+        yield self
+
+    def summed(self, pick: Callable[[Any], tuple[Array, Array | None]]) -> Array:
+        """Return (weighted) sums of a value over units, float64 [group, key].
+
+        Args:
+            pick: maps each view of :meth:`blocks` to units, int64 [m], ascending, and their values,
+                float64 [m], or None for 1 each.
+        """
+        return self.added(lambda few: few.keyed(*pick(few)), len(self.labels.key_names))
+
+    def added(self, pick: Callable[[Any], Summands], width: int) -> Array:
+        """Return :meth:`by_group` over all blocks, float64 [group, width].
+
+        Args:
+            pick: maps each view of :meth:`blocks` to its summands.
+            width: number of codes.
+        """
+        return _rounded(self.sums_of(pick), self.n_groups, width)
+
+    def sums_of(self, pick: Callable[[Any], Summands]) -> Sums | None:
+        """The same before it is rounded; None without a block."""
+        out: Sums | None = None
+        for few in self.blocks():
+            out = few._added(pick(few), out)
+        return out
+
+    def summed_by_bin(
+        self, pick: Callable[[Any], tuple[Array, Array, Sequence[Array | None]]], n_bins: int
+    ) -> list[Array]:
+        """Return (weighted) sums over units by key and bin, float64 [group, key, bin] each.
+
+        Args:
+            pick: maps each view of :meth:`blocks` to units, int64 [m], ascending, the bin of each,
+                int64 [m], and several values of each, as in :meth:`summed`.
+            n_bins: number of bins.
+        """
+        n_keys = len(self.labels.key_names)
+        sums: list[Sums | None] = []
+        for few in self.blocks():
+            unit, at, values = pick(few)
+            sums = sums or [None] * len(values)
+            sums = [
+                few._added(few.keyed(unit, value, at, n_bins), before)
+                for value, before in zip(values, sums, strict=True)
+            ]
+        shape = self.n_groups, n_keys, n_bins
+        return [_rounded(found, self.n_groups, n_keys * n_bins).reshape(shape) for found in sums]
+
+
+def _rounded(sums: Sums | None, n_groups: int, width: int) -> Array:
+    """Sums as floats, [group, width]."""
+    if sums is None:
+        return np.zeros((n_groups, width))
+    values = sums.rounded() if isinstance(sums, ExactSums) else sums.astype(np.float64)
+    return values.reshape(n_groups, width)
+
+
+# Cached results of a view of scored labels: hard counts, sorted scores, curve points.
+
+_PAIRS = 64  # pairs per score up to which a comparison of all of them beats a sort
+_EXACT = 1 << 26  # rows below which pairs of them are counted exactly in halves in a float64
+_SHORT = 48  # scores up to which a range is sorted by our own kernel
+
+
+class HardCounts(msgspec.Struct, frozen=True):
+    """Counts of hard predictions, float64 [group, label] each; integers without weights.
+
+    Attributes:
+        right: truth and prediction agree.
+        wrong: predicted, and not the truth.
+        predicted: predicted, on units with or without a truth.
+        judged: predicted on units that have a truth.
+        actual: truths.
+        missed: truths that are not predicted: exactly ``actual`` minus ``right``, rounded once.
+        mistaken: exactly ``judged`` minus ``right``, rounded once.
+    """
+
+    right: Array
+    wrong: Array
+    predicted: Array
+    judged: Array
+    actual: Array
+    missed: Array
+    mistaken: Array
+
+
+class Sorted(msgspec.Struct, frozen=True):
+    """Scores by (group, scored label, outcome), ascending within each.
+
+    Attributes:
+        start: int64 [groups * slots * 3 + 1], CSR offsets.
+        score: float64 [m].
+        weight: float64 [m], or None for 1 each: sample weights, or number of rows with the score.
+        key: uint64 [m], resample key of each row's datum, or None.
+    """
+
+    start: Array
+    score: Array
+    weight: Array | None
+    key: Array | None = None
+
+    def rows(self, first: int, last: int, start: Array | None = None) -> Sorted:
+        """Select consecutive rows; ``start`` has offsets of their segments, by default of one."""
+        some = slice(first, last)
+        return Sorted(
+            np.array([0, last - first]) if start is None else start - first,
+            self.score[some],
+            None if self.weight is None else self.weight[some],
+            None if self.key is None else self.key[some],
+        )
+
+    def put(self, at: Any, rows: Sorted) -> None:
+        """Write rows at an index."""
+        for into, column in zip(
+            (self.score, self.weight, self.key), (rows.score, rows.weight, rows.key), strict=True
+        ):
+            if into is not None:
+                into[at] = column
+
+    def bounds(self, outcome: int) -> tuple[Array, Array]:
+        """Starts and stops of one outcome's segments, int64 [groups * slots] each."""
+        return self.start[outcome:-1:N_OUTCOMES], self.start[outcome + 1 :: N_OUTCOMES]
+
+    def sums(self, outcome: int) -> Array:
+        """(Weighted) rows of one outcome, float64 [groups * slots]."""
+        first, last = self.bounds(outcome)
+        if self.weight is None:
+            return (last - first).astype(np.float64)
+        return weights_reaching(first, last, self.score, self.weight, np.zeros(0))[1]
+
+
+def sort_segments(laid: Sorted, over: Over) -> None:
+    """Sort the scores of every segment in ascending order, in place.
+
+    Args:
+        laid: scores, unsorted within each segment, with their weights and keys.
+        over: calls a function on ranges of segments, possibly in parallel.
+    """
+    start, score, weight, key = laid.start, laid.score, laid.weight, laid.key
+    beside = key.view(np.float64) if weight is None and key is not None else weight
+
+    def sort(first: int, last: int) -> None:
+        bounds = start[first : last + 1]
+        if weight is not None and key is not None:
+            rows = slice(int(bounds[0]), int(bounds[-1]))
+            order = np.arange(rows.stop - rows.start, dtype=np.float64)
+            sort_with(bounds - rows.start, 0, last - first, score[rows], order)
+            at = order.astype(np.int64)
+            weight[rows], key[rows] = weight[rows][at], key[rows][at]
+        elif beside is not None:
+            sort_with(start, first, last, score, beside)
+        else:
+            sort_short(start, first, last, _SHORT, score)
+            long = np.flatnonzero(np.diff(bounds) > _SHORT)
+            for a, b in zip(bounds[long].tolist(), bounds[long + 1].tolist(), strict=True):
+                sort_range(score[a:b])
+
+    over(start, sort)
+
+
+def wins_of_groups(laid: Sorted, over: Over) -> Array:
+    """Return twice the pairs that positives win, int64 [groups * slots]; see ``wins``.
+
+    Pairs of small groups are compared directly, which is cheaper than sorting.
+
+    Args:
+        laid: scores without weights by (group, scored label, outcome), unsorted within each; ranges
+            of large groups are sorted.
+        over: calls a function on ranges of segments, possibly in parallel.
+    """
+    bounds = [*laid.bounds(HIT), *laid.bounds(OTHER)]
+    out = np.zeros(bounds[0].size, np.int64)
+
+    def some(first: int, last: int) -> None:
+        p, p_stop, n, n_stop = (bound[first:last] for bound in bounds)
+        positives, negatives = p_stop - p, n_stop - n
+        few = positives * negatives <= _PAIRS * (positives + negatives)
+        at = np.flatnonzero(few)
+        out[first + at] = pair_wins((p[at], p_stop[at]), (n[at], n_stop[at]), laid.score)
+        at = np.flatnonzero(~few)
+        for begin, end in ((p[at], p_stop[at]), (n[at], n_stop[at])):
+            for a, b in zip(begin.tolist(), end.tolist(), strict=True):
+                sort_range(laid.score[a:b])
+        out[first + at] = wins((p[at], p_stop[at]), (n[at], n_stop[at]), laid.score)
+
+    over(laid.start[::N_OUTCOMES], some)
+    return out
+
+
+def sorted_by_counts(scored: Scored, whole: int | None = None) -> Sorted | None:
+    """Return the distinct scores of one label in one group by outcome, weighted by their counts.
+
+    Sums of such weights are exact, so that results equal those of the rows.
+
+    Args:
+        scored: scored labels, all of one label.
+        whole: rows of the run that contains them; None if these are all.
+
+    Returns:
+        None if there are many distinct scores, or few rows.
+    """
+    found = _counted(scored, len(scored) if whole is None else whole)
+    if found is None:
+        return None
+    score, count = found
+    there = count > 0
+    start = np.zeros(N_OUTCOMES + 1, np.int64)
+    np.cumsum(there.sum(axis=1), out=start[1:])
+    return Sorted(start, np.broadcast_to(score, there.shape)[there], count[there].astype(float))
+
+
+def _counted(scored: Scored, whole: int) -> tuple[Array, Array] | None:
+    """The distinct scores ascending, and rows of each outcome at each."""
+    n = len(scored)
+    if n < tuning().counted_rows or whole >= _EXACT:
+        return None
+    step = max(1, n // tuning().sample_rows)
+    some = np.concatenate([part[::step] for part in scored.parts])
+    if np.unique(some).size > min(MOST, some.size // 2):
+        return None
+    return count_few(scored.parts, scored.outcome, N_OUTCOMES)
+
+
+# Scored labels in the order of their scores, with the datum of each.
+
+
+class OrderedRows:
+    """Rows of a view sorted by score, computed once for all resamples."""
+
+    def __init__(self, view: ScoredView) -> None:
+        scored = view.scored
+        assert scored is not None
+        start, score, _ = partition(scored.parts, *view.segments)
+        row = partition([np.arange(len(scored), dtype=np.float64)], *view.segments)[1]
+        view.over(start, lambda first, last: sort_with(start, first, last, score, row))
+        place = row.astype(np.int64)
+        unit = place if scored.unit_codes is None else scored.unit_codes[place]
+        own = view.units.weight
+        self.sorted = Sorted(start, score, None)
+        self.datum = view.units.datum_of(unit)
+        self.own = None if own is None else own[unit]
+        self._keys: Array | None = None
+
+    def keys_of(self, keys: Array) -> Array:
+        """Resample key of every row, uint64, from those of datums, which are always the same."""
+        if self._keys is None:
+            self._keys = keys[self.datum]
+        return self._keys
+
+    @property
+    def segment(self) -> Array:
+        """Segment of every row, int64."""
+        return np.repeat(np.arange(self.sorted.start.size - 1), np.diff(self.sorted.start))
+
+
+# Areas between labels: the scores of one, truths of it against truths of another.
+
+_MOST = 46_340  # labels whose pairs still have an int32 code
+
+
+def areas_between(view: ScoredView) -> Array:
+    """Return areas by scores of a, truths of a against those of b, float64 [group, a, b].
+
+    NaN if either label has no truth, or no label is scored.
+    """
+    scored = view.scored
+    n = len(view.labels)
+    out = np.full((view.n_groups, n, n), np.nan)
+    if scored is None or not scored.several:
+        return out
+    if n > _MOST:
+        raise OptionError(
+            f"areas between labels: {n:,} labels make {n * n:,} pairs a group; at most"
+            f" {_MOST:,} labels can be compared with one another."
+        )
+    won, listed = (found.ravel() for found in _won_between(view))
+    own, other = _sides(view.n_groups, n)
+    truths = np.repeat(view.positives, n, axis=1).ravel()
+    others = np.tile(view.positives, (1, n)).ravel()
+    missing, absent = truths - listed[own], others - listed[other]
+    won = won + (listed[own] * absent + missing * absent / 2)
+    np.divide(won, truths * others, out=out.ravel(), where=(truths * others) > 0)
+    return out
+
+
+def _sides(n_groups: int, n: int) -> tuple[Array, Array]:
+    """Return, for every (group, a, b), the flat index of (group, a, a) and of itself."""
+    segment = np.arange(n_groups * n * n).reshape(n_groups, n, n)
+    own = np.broadcast_to(segment[:, np.arange(n), np.arange(n)][:, :, None], segment.shape).ravel()
+    return own, segment.ravel()
+
+
+def _won_between(view: ScoredView) -> tuple[Array, Array]:
+    """Return pairs in which truths of a score higher than truths of b, by the scores of a.
+
+    Ties count half. Also returns how many truths of b list a; (weighted) pairs and units, float64
+    [group, a, b] both.
+    """
+    run, n = view.between, len(view.labels)
+    start, score, weight = run.start, run.score, run.weight
+    own, other = _sides(view.n_groups, n)
+    won = wins(
+        (start[own], start[own + 1]), (start[other], start[other + 1]), score, weight
+    ).astype(np.float64)
+    if weight is None:
+        won /= 2
+        listed = np.diff(start).astype(np.float64)
+    else:
+        listed = weights_reaching(start[:-1], start[1:], score, weight, np.zeros(0))[1]
+    shape = (view.n_groups, n, n)
+    return won.reshape(shape), listed.reshape(shape)
+
+
+def sorted_by_truth(view: ScoredView) -> Sorted:
+    """Sort scores by (group, label a, label b): scores for a of units with truth b, ascending.
+
+    Args:
+        view: view of several scored labels.
+    """
+    scored, units, n = view.scored, view.units, len(view.labels)
+    assert scored is not None
+    assert scored.label_codes is not None
+    rows = np.flatnonzero(scored.outcome != STRAY)
+    unit = rows if scored.unit_codes is None else scored.unit_codes[rows]
+    pair = scored.label_codes[rows].astype(np.int64) * n + units.truth[unit]
+    segments: Any = (
+        np.zeros(rows.size, np.uint8),
+        pair.astype(np.int32),
+        None if view.group is None else units.datum_of(unit),
+        view.group,
+        (view.n_groups, n * n, 1),
+    )
+    start, score, _ = partition([scored.score[rows]], *segments)
+    weight = view.unit_weight
+    if weight is not None:
+        weight = partition([weight[unit]], *segments)[1]
+    result = Sorted(start, score, weight)
+    sort_segments(result, view.over)
+    return result
+
+
+# Areas under the curves of a view: average precision, partial ROC areas, areas datum by datum.
+
+
+def _over(top: Array, bottom: Array, fill: float) -> Array:
+    out = np.full(np.shape(bottom), fill)
+    np.divide(top, bottom, out=out, where=bottom > 0)
+    return out
+
+
+def average_precision(view: ScoredView) -> Array:
+    """Return the sum over distinct scores of precision times the gain in recall, [group, label].
+
+    Datums that do not list the label come last, all at once, as in the ROC curve.
+    """
+    hits, positives, negatives = (
+        column.ravel() for column in (view.listed[0], view.positives, view.negatives)
+    )
+    carried = no_precision(hits.size)
+    for found in view.point_blocks():
+        precision_onward(found.start, found.tp, found.fp, carried)
+    return with_unlisted(carried.total + carried.lost, hits, positives, negatives).reshape(
+        view.shape
+    )
+
+
+def with_unlisted(total: Array, hits: Array, positives: Array, negatives: Array) -> Array:
+    """Return the average precision of curves, float64 [s]; NaN without positives.
+
+    Args:
+        total: float64 [s], precision summed over the listed positives.
+        hits: float64 [s], positives that are listed.
+        positives: float64 [s].
+        negatives: float64 [s].
+    """
+    total = total + (positives - hits) * _over(positives, positives + negatives, 0.0)
+    return _over(total, positives, np.nan)
+
+
+_PLACED = 1 << 22  # rows of a label beyond which resamples are exact enough
+
+
+class Placements(msgspec.Struct, frozen=True):
+    """Count the scores of the other class that each score of a label beats.
+
+    Attributes:
+        unit: datum codes of positives, and of negatives; for rows in files, or if keys were given,
+            keys of their clusters.
+        wins: float64 [positives] and [negatives], twice the number of negatives below each
+            positive, and of positives above each negative; ties count 1.
+    """
+
+    unit: tuple[Array, Array]
+    wins: tuple[Array, Array]
+
+    def minus(self, other: Placements, keys: Array | None) -> Placements | None:
+        """Differences of the wins of two runs; None if their classes differ in units.
+
+        Args:
+            keys: uint64, cluster of each unit; None without.
+        """
+        sides = []
+        for mine, theirs, won, lost in zip(
+            self.unit, other.unit, self.wins, other.wins, strict=True
+        ):
+            order, at = np.argsort(mine, kind="stable"), np.argsort(theirs, kind="stable")
+            if not np.array_equal(mine[order], theirs[at]):
+                return None
+            unit = mine[order]
+            sides.append((unit if keys is None else keys[unit], won[order] - lost[at]))
+        (a, won_a), (b, won_b) = sides
+        return Placements((a, b), (won_a, won_b))
+
+    def variance(self, *, clustered: bool = False) -> float:
+        """Variance of the area, the mean share of wins; NaN if a class has only one unit.
+
+        Sources: E. R. DeLong et al. (1988); with clusters N. Obuchowski, "Nonparametric analysis
+        of clustered ROC curve data" (1997).
+        """
+        pairs = 2.0 * self.wins[0].size * self.wins[1].size
+        if not clustered:
+            sizes = [one.size for one in self.wins]
+            if min(sizes) < 2:
+                return np.nan
+            each = zip(self.wins, sizes, strict=True)
+            return sum(float(one.var(ddof=1)) * n / pairs**2 for one, n in each)
+        every, code = np.unique(np.concatenate(self.unit), return_inverse=True)
+        total, sums = 0.0, []
+        for at, won in zip(np.split(code, [self.unit[0].size]), self.wins, strict=True):
+            count = np.bincount(at, minlength=every.size)
+            n = np.count_nonzero(count)
+            if n < 2:
+                return np.nan
+            sums.append(np.bincount(at, won, every.size) - count * (won.sum() / won.size))
+            total += n / (n - 1) * float((sums[-1] ** 2).sum())
+        total += 2 * every.size / (every.size - 1) * float((sums[0] * sums[1]).sum())
+        return max(0.0, total) / pairs**2
+
+
+def placements(view: ScoredView, keys: Array | None = None) -> dict[tuple[int, int], Placements]:
+    """Placements of every group and label with both classes.
+
+    Missing: labels that some datums do not list, or with very many rows; all with weights.
+    By mid-ranks: X. Sun, W. Xu, "Fast implementation of DeLong's algorithm" (2014).
+
+    Args:
+        keys: uint64 [n_datums], key of each datum's cluster.
+    """
+    out: dict[tuple[int, int], Placements] = {}
+    if view.unit_weight is not None or not view.has_scores:
+        return out
+    if view.parts is not None:
+        found = view.keyed_run
+        unit = found.key
+        assert unit is not None
+    else:
+        found, datum = view.ordered_rows.sorted, view.ordered_rows.datum
+        unit = datum if keys is None else keys[datum]
+    hits, others, _ = view.listed
+    complete = (hits == view.positives) & (others == view.negatives)
+    sides = zip(*found.bounds(HIT), *found.bounds(OTHER), strict=True)
+    for s, (a, b, c, d) in enumerate(sides):
+        group, slot = divmod(s, view.slots.size)
+        label = int(view.slots[slot])
+        if complete[group, label] and a < b and c < d and b - a + d - c <= _PLACED:
+            positives, negatives = found.score[a:b], found.score[c:d]
+            lost = _beaten(negatives, positives)
+            wins = _beaten(positives, negatives), 2.0 * positives.size - lost
+            out[group, label] = Placements((unit[a:b], unit[c:d]), wins)
+    return out
+
+
+def _beaten(scores: Array, others: Array) -> Array:
+    """Return twice the number of ``others`` below each score, ties 1; both ascending."""
+    below, upto = (np.searchsorted(others, scores, side) for side in ("left", "right"))
+    return (below + upto).astype(np.float64)
+
+
+def area_variances(view: ScoredView, keys: Array | None, *, clustered: bool) -> Array:
+    """Return variances of areas under ROC curves, and the numbers in each class.
+
+    Args:
+        keys: uint64 [n_datums], key of each datum's cluster; None if they are in files.
+        clustered: several datums may have one key.
+
+    Returns:
+        float64 [3, group, label]: variance, effective numbers of positives and of negatives; NaN
+        if unknown.
+    """
+    known: dict[bool, Array] = view.__dict__.setdefault("area_variances", {})
+    if clustered in known:
+        return known[clustered]
+    out = known[clustered] = np.full((3, *view.shape), np.nan)
+    for place, one in placements(view, keys).items():
+        sizes = [
+            effective_number(np.unique(unit, return_counts=True)[1]) if clustered else unit.size
+            for unit in one.unit
+        ]
+        out[:, *place] = one.variance(clustered=clustered), *sizes
+    return out
+
+
+def partial_area(view: ScoredView, limit: float) -> Array:
+    """Return the area under each ROC curve up to a false-positive rate, [group, label].
+
+    NaN if a class is missing or the label is not scored.
+
+    Args:
+        limit: the false-positive rate, in (0, 1].
+    """
+    assert view.scored is not None
+    positives, negatives = view.positives.ravel(), view.negatives.ravel()
+    carried = no_area(positives, negatives)
+    for found in view.point_blocks():
+        areas_onward(found.start, found.tp, found.fp, positives, negatives, limit, carried)
+    area = area_in_all(positives, negatives, limit, carried).reshape(view.shape)
+    return np.where(view.scored.labels, area, np.nan)
+
+
+def sample_areas(view: ScoredView) -> tuple[Array, Array]:
+    """Return ROC area and average precision per unit over labels of its key, float64 [u].
+
+    True labels are the positives, all others of the key the negatives, unlisted ones last.
+    NaN if a unit has no member of either class; average precision only needs a true label.
+    """
+    assert view.scored is not None
+    return view.scored.shared("sample_areas", lambda: _by_unit(view))
+
+
+def _by_unit(view: ScoredView) -> tuple[Array, Array]:
+    units, scored = view.units, view.scored
+    assert scored is not None
+    n = len(units)
+    every = np.arange(n, dtype=np.int32)
+    start, score, _ = partition(
+        scored.parts, scored.outcome, None, scored.unit_codes, every, (n, 1, N_OUTCOMES)
+    )
+    view.over(start, lambda first, last: sort_short(start, first, last, score.size, score))
+    rows = Sorted(start, score, None)
+    width = np.bincount(view.labels.key, minlength=len(view.labels.key_names))
+    of_key = width[np.zeros(n, np.int64) if units.key is None else units.key]
+    positives = units.n_truths.astype(np.float64)
+    negatives = of_key - positives
+    hits, others = rows.sums(HIT), rows.sums(OTHER)
+    missing, absent = positives - hits, negatives - others
+    bounds = rows.bounds(HIT), rows.bounds(OTHER)
+    won = wins(*bounds, score) / 2 + hits * absent + missing * absent / 2
+    roc = _over(won, positives * negatives, np.nan)
+    carried = no_precision(n)
+    found_at, _, tp, fp = points(*bounds, score)
+    precision_onward(found_at, tp, fp, carried)
+    return roc, with_unlisted(carried.total + carried.lost, hits, positives, negatives)

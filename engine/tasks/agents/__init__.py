@@ -1,0 +1,1 @@
+"""Agents: the tools that an agent called, compared with the calls that were expected."""

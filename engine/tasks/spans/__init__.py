@@ -1,0 +1,1 @@
+"""Spans: entities in texts, segments in time."""

@@ -1,0 +1,181 @@
+"""Forecasts of large runs from recorded ones."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from merging.parts import Case
+from partitions.cases import boxes, written
+from refusals import refused
+
+import evalengine as ee
+from evalengine import tasks
+from evalengine.evaluation.planner import make_plan
+from evalengine.executors.processes import Processes
+from evalengine.outofcore import forecast as module
+from evalengine.outofcore import memory
+from evalengine.outofcore.forecast import (
+    EACH_MACHINE,
+    ONE_MACHINE,
+    SCRATCH,
+    closest,
+    forecast,
+    recorded,
+    tally_bytes,
+)
+from evalengine.schemas.option_values import make_options
+
+BILLION = 10**9
+
+
+def plan_of(task: str = "detection", **options: Any) -> Any:
+    return make_plan(make_options(None, task=task, **options), task)
+
+
+def made(workers: int = 32, rows: float = BILLION, **options: Any) -> module.Forecast:
+    found = forecast(plan_of(**options), rows, workers)
+    assert found is not None
+    return found
+
+
+def test_recorded_runs_are_those_of_today() -> None:
+    """Tallies of the named metrics, whatever they were when they were measured."""
+    about = recorded()
+    assert about.machine
+    assert about.measured
+    for one in about.runs:
+        assert {*one.needs} == plan_of(one.task, metrics=one.metrics or None).needs
+        assert one.cpu_workers > 0
+        assert one.scratch > 0
+
+
+def test_more_is_reserved_than_was_used() -> None:
+    """A run whose disk is too small is refused before it starts."""
+    assert [one for one in recorded().runs if one.reserved < one.scratch] == []
+
+
+def test_the_closest_run_covers_the_metrics() -> None:
+    for task in ("classification", "detection"):
+        for one in (one for one in recorded().runs if one.task == task):
+            assert closest(plan_of(task, metrics=one.metrics or None)) == one
+    near = closest(plan_of("detection", metrics=["PrecisionRecallCurve"]))
+    assert near is not None
+    assert near.metrics == []
+    mixed = closest(plan_of("text", metrics=["ROUGE1", "ROUGEL", "TER"]))  # none covers these
+    assert mixed is not None
+    assert "ROUGE1" in mixed.metrics
+
+
+def test_cost_is_linear_and_shared_by_workers() -> None:
+    one, twice = made(1), made(1, 2 * BILLION)
+    assert twice.cpu_workers == pytest.approx(2 * one.cpu_workers)
+    assert twice.reserved == pytest.approx(2 * one.reserved)
+    many = made(32)
+    spread = one.seconds - one.cpu_first - one.slope.start
+    assert many.seconds == pytest.approx(one.slope.start + one.cpu_first + spread / 32)
+    assert made(10**6).seconds == made(10**6).least_seconds <= many.seconds
+
+
+def test_the_resource_that_ends_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    usage = shutil.disk_usage(tmp_path)
+
+    def free(size: int) -> None:
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=size))
+
+    free(10**15)
+    found = made(memory_limit="512MiB", scratch=str(tmp_path / "new"))
+    assert found.disk == (tmp_path, 10**15)
+    assert min(found.suffices_for.values()) == found.suffices_for[ONE_MACHINE]
+    assert found.memory > 512 << 20
+    again = made(memory_limit=33 * found.memory)
+    assert min(again.suffices_for.values()) >= BILLION
+    assert min(made(memory_limit=31 * found.memory).suffices_for.values()) < BILLION
+    again = made(1, memory_limit=found.memory)
+    assert min(again.suffices_for.values()) >= BILLION
+    free(10**9)
+    found = made(memory_limit="64GB")
+    assert min(found.suffices_for.values()) == found.suffices_for[SCRATCH] < BILLION
+
+
+@pytest.mark.parametrize("limit", [64 * 10**9, 4 << 30, 512 << 20])
+def test_local_workers_share_the_limit(limit: int) -> None:
+    """A worker has what the pool of ``executor="processes"`` gives it; a machine per worker all."""
+    pool = Processes(32)
+    share = pool.share(limit)
+    found = made(memory_limit=limit)
+    assert (found.share, found.fitting) == (share, pool.workers)
+    of_memory = {name: found.suffices_for[name] for name in (ONE_MACHINE, EACH_MACHINE)}
+    held = found.slope.held
+    assert of_memory == {
+        name: pytest.approx(memory.MOST_BUCKETS * memory.bucket_room(size) / held)
+        for name, size in ((ONE_MACHINE, share), (EACH_MACHINE, limit))
+    }
+    assert made(1, memory_limit=limit).share == limit
+
+
+def test_a_forecast_of_tables_uses_their_columns(tmp_path: Path) -> None:
+    """Longer ids take more disk."""
+    predictions, truths = boxes()
+    wide = [one.with_columns(one["datum_id"].cast(str) + 90 * "x") for one in (predictions, truths)]
+    found: list[list[float]] = []
+    for name, sides in (("a", (predictions, truths)), ("b", wide)):
+        (tmp_path / name).mkdir()
+        paths = written(Case(tuple(sides), {}), tmp_path / name)
+        lines = ee.explain(*paths, rows=BILLION, workers=32).splitlines()
+        words = {line.split()[0]: line.split() for line in lines}
+        found.append([float(words[of][1].replace(",", "")) for of in ("scratch", "memory")])
+    (scratch, need), (large_scratch, large_need) = found
+    assert large_scratch > scratch + 80
+    assert large_need > need
+    rows = predictions.height + truths.height
+    assert f"{rows:,} of all tables, on 3 workers" in ee.explain(*paths, workers=3)
+
+
+def test_disk_for_recorded_tallies_is_reserved(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Every row reserves the recorded bytes of its tallies, if these are more than usual."""
+    paths = written(Case(boxes(), {}), tmp_path)
+    found = []
+    for size in (10_000, 30_000):
+        monkeypatch.setattr(module, "tally_bytes", lambda _, size=size: size)
+        lines = ee.explain(*paths, rows=BILLION).splitlines()
+        [scratch] = (line.split()[1] for line in lines if line.startswith("scratch"))
+        found.append(float(scratch.replace(",", "")))
+    assert found[1] - found[0] == pytest.approx(20_000, abs=0.2)  # GB
+    one = recorded().runs[0]
+    assert tally_bytes(plan_of(one.task, metrics=one.metrics or None)) > 0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0 s"), (0.0423, "0.042 s"), (4.56, "4.6 s"), (86.4, "86 s"), (150, "2.5 min"),
+     (7199, "120 min"), (10_000, "2.8 h"), (4e6, "1,111 h")],
+)  # fmt: skip
+def test_times_have_two_digits(seconds: float, text: str) -> None:
+    assert module._time(seconds) == text
+
+
+def test_tasks_without_a_recorded_run() -> None:
+    task = next(one for one in tasks.NAMES if one not in {run.task for run in recorded().runs})
+    assert forecast(plan_of(task), BILLION, 1) is None
+    assert task in ee.explain(task=task, rows=BILLION)
+
+
+def test_values_out_of_range() -> None:
+    with refused("option_missing", option="rows"):
+        ee.explain(task="detection", workers=2)
+    with refused("option_value", option="workers"):
+        ee.explain(task="detection", rows=5, workers=0)
+    for workers in (1.5, "2"):
+        with refused("option_value", option="workers"):
+            ee.explain(task="detection", rows=5, workers=workers)  # type: ignore[arg-type]
+    for rows in (0, float("nan"), float("inf"), "1e9"):
+        with refused("option_value", option="rows"):
+            ee.explain(task="detection", rows=rows)  # type: ignore[arg-type]
+    for given in ({"rows": 5}, {"workers": 2}):
+        with refused("options_conflict"):
+            ee.explain(*boxes(), number="mAP", **given)  # type: ignore[arg-type]
