@@ -63,7 +63,10 @@ _counter: ContextVar[_Counter | None] = ContextVar("counter", default=None)
 
 
 def heard(function: Callable[P, R]) -> Callable[P, R]:
-    """A call whose ``progress`` argument hears of all steps within it; ``True`` shows them."""
+    """A call whose ``progress`` argument hears of all steps within it; ``True`` shows them.
+
+    A listener may score: its own runs neither report to it nor count for the run it listens to.
+    """
 
     @functools.wraps(function)
     def call(*args: P.args, **named: P.kwargs) -> R:
@@ -75,11 +78,25 @@ def heard(function: Callable[P, R]) -> Callable[P, R]:
         if not tell:
             named.pop("progress", None)
             return function(*args, **named)
-        mark = _listener.set(tell)
+        mark = _listener.set(_detached(tell))
         try:
             return function(*args, **named)
         finally:
             _listener.reset(mark)
+
+    return call
+
+
+def _detached(tell: Progress) -> Progress:
+    """Return a listener that is called outside of the run: see :func:`heard`."""
+
+    def call(step: str) -> None:
+        listener, counter = _listener.set(None), _counter.set(None)
+        try:
+            tell(step)
+        finally:
+            _counter.reset(counter)
+            _listener.reset(listener)
 
     return call
 

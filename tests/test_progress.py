@@ -60,6 +60,29 @@ def test_threads_count_together() -> None:
     assert told[-1].done == 400
 
 
+def test_a_listener_may_score() -> None:
+    """Its run is not counted for the run that it listens to, which once waited for itself."""
+    told: list[str] = []
+
+    @heard
+    def work(*, progress: Any = None) -> None:
+        with counting("at it", 2, "things"):
+            one_done()
+            one_done()
+
+    def hear(step: str) -> None:
+        told.append(step)
+        one_done()
+        work()
+        work(progress=lambda _: None)
+
+    thread = threading.Thread(target=lambda: work(progress=hear), daemon=True)
+    thread.start()
+    thread.join(20)
+    assert not thread.is_alive()
+    assert [step.done for step in told if isinstance(step, Step)] in ([0, 2], [0, 1, 2])
+
+
 def test_nobody_listens() -> None:
     with counting("at it", 3, "things") as count:
         count(1)
