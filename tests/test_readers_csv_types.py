@@ -31,7 +31,7 @@ def test_as_polars_infers_from_all_rows(tmp_path_factory, rows) -> None:
     ours = scan_csv([str(path)]).collect()
     theirs = pl.read_csv(path, infer_schema_length=None)
     assert ours.schema == theirs.schema
-    assert ours.equals(theirs)
+    assert ours.equals(theirs.filter(pl.any_horizontal(pl.all().is_not_null())))
 
 
 @pytest.mark.parametrize(
@@ -94,3 +94,55 @@ def test_lists_as_texts_are_refused_with_the_way_out(tmp_path: Path) -> None:
     words = r"'retrieved' has dtype String.*JSON Lines or Parquet.*no single quotes.*pl.String\)"
     with refused("wrong_dtype", match=words):
         ee.score(path)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_blank_lines_are_skipped_with_a_note(tmp_path: Path, end: str) -> None:
+    lines = ["id,y_true,y_pred", "1,a,a", "", "2,b,a", ",,", "3,b,b", ""]
+    (tmp_path / "a.csv").write_bytes("".join(line + end for line in lines).encode())
+    card = ee.score(tmp_path / "a.csv")
+    assert card.value("Accuracy") == pytest.approx(2 / 3)
+    assert [one.count for one in card.findings if one.code == "blank_lines"] == [3]
+    (tmp_path / "b.csv").write_text("y_true,y_pred\na,a\n\nb,a\n\n")
+    assert ee.score(tmp_path / "b.csv").value("Accuracy") == 0.5
+
+
+def test_blank_lines_in_bounded_memory(tmp_path: Path) -> None:
+    rows = "".join(f"{i},{'ab'[i % 2]},{'aab'[i % 3]}\n{chr(10) * (i % 2)}" for i in range(400))
+    (tmp_path / "a.csv").write_text("id,y_true,y_pred\n" + rows)
+    whole = ee.score(tmp_path / "a.csv")
+    bounded = ee.score(tmp_path / "a.csv", memory_limit="500MB")
+    assert_frame_equal(whole.metrics, bounded.metrics)
+    for card in (whole, bounded):
+        assert [one.count for one in card.findings if one.code == "blank_lines"] == [200]
+
+
+def test_rows_of_empty_texts_are_no_blank_lines(tmp_path: Path) -> None:
+    text = "reference,prediction\na b,a c\n,\n"
+    assert ee.score(_file(tmp_path, text), metrics=["WER"], nulls="empty").per_datum.height == 2
+    assert scan_csv([_file(tmp_path, "text\na\n\nb\n")]).collect().height == 3
+
+
+def _file(folder: Path, text: str) -> str:
+    (folder / "b.csv").write_text(text)
+    return str(folder / "b.csv")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# by x\nid,y_true,y_pred\n1,a,a\n",
+        "# by x, on y\n# again\nid,y_true,y_pred\n1,a,a\n",
+        "# by x\nid\ty_true\ty_pred\n1\ta\ta\n",
+        "id,y_true,y_pred\n1,a,a\n# the rest\n2,b,b\n",
+    ],
+)
+def test_comments_are_refused(tmp_path: Path, text: str) -> None:
+    with refused("comment_lines"):
+        ee.score(_file(tmp_path, text))
+
+
+def test_values_may_begin_with_a_hash(tmp_path: Path) -> None:
+    texts = ("#id,y\n1,2\n", "#id,y\n1,a; b; c\n", "id,a,b\n#1,2,3\n#2,,\n")
+    for text, rows in zip(texts, (1, 1, 2), strict=True):
+        assert scan_csv([_file(tmp_path, text)]).collect().height == rows

@@ -95,6 +95,7 @@ FOREIGN = {
     "a.geojson": '{"type": "FeatureCollection", "features": []}',
     "b.json": '{"name": "trees", "type": "FeatureCollection", "features": []}',
     "via.json": '{"a.jpg123": {"filename": "a.jpg", "size": 123, "regions": []}}',
+    "via.csv": "filename,file_size,region_shape_attributes,region_attributes\n",
     "project.json": '{"_via_settings": {}, "_via_img_metadata": {}}',
     "md.json": '{"images": [{"file": "a.jpg", "detections": [{"category": "1", "conf": 0.9}]}]}',
     "md2.json": '{"info": {}, "detection_categories": {"1": "animal"}, "images": []}',

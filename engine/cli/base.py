@@ -237,6 +237,8 @@ class Commands(click.Group):
             near = did_you_mean(args[0], names)
             if os.path.splitext(args[0])[1] or os.path.exists(args[0]):
                 near = f" For a file or folder write: {ctx.command_path} {usual} {args[0]}"
+                if not os.path.exists(args[0]):
+                    near = f" There is no such file either.{near}"
             raise click.UsageError(f"No such command {args[0]!r}.{near}", ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:

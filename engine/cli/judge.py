@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -116,8 +117,20 @@ def _asked(given: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _present(_: click.Context, __: click.Parameter, path: str) -> str:
+    """Refuse a file that does not exist before options that are missing."""
+    if ":" not in path and not os.path.exists(path):
+        from ..ingest.sources.scanning import expand
+
+        expand(path)
+    return path
+
+
+_data = click.argument("data", is_eager=True, callback=_present)
+
+
 @judge.command()
-@click.argument("data")
+@_data
 @click.argument("references", required=False)
 @click.option("-o", "--out", metavar="PATH", required=True, help="The verdict table, as Parquet.")
 @click.option(
@@ -278,7 +291,7 @@ def prompts(names: tuple[str, ...], out: str | None) -> None:
 
 
 @judge.command()
-@click.argument("data")
+@_data
 @click.argument("references", required=False)
 @click.option("-o", "--out", metavar="DIR", required=True, help="Folder for the files.")
 @click.option(

@@ -48,7 +48,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     export: str | None = None
     better: dict[str, str] = {}
     own_names: dict[str, str] = {}
-    means: dict[str, tuple[str, str]] = {}
+    means: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
     by_iou_type: dict[str, str] = {}
     iou_type: str | None = None
     heeds: frozenset[str] = frozenset()

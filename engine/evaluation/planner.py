@@ -159,7 +159,7 @@ def _means(options: Options, task: str, dialect: dialects.Dialect) -> tuple[str,
         rated = registry.at_threshold(task, name)
         metric = name if rated is None else rated[0]
         if metric in dialect.means:
-            found.append(dialect.means[metric][rated is not None])
+            found += dialect.means[metric][rated is not None]
     return tuple(found)
 
 

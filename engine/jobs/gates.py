@@ -423,7 +423,9 @@ def _refuse_ambiguous(plan: planner.Plan, gate: Gate) -> None:
     for param, column in _AXES.items():
         values: Sequence[float] = getattr(plan.settings, param, None) or ()
         listed = param in metric.params and (param != "k" or metric.bare == "cut")
-        if listed and column not in settled and len(values) > 1:
+        # the dialect calls a mean by this name, which this run does not compute
+        several = len(values) > 1 or (values and metric.name in plan.dialect.means)
+        if listed and column not in settled and several:
             raise OptionError(
                 f"gate {gate.text!r}: {metric.name} has a row for each {column}"
                 f" ({listing(values)}). To choose one, write"

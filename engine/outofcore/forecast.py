@@ -183,7 +183,7 @@ def describe_forecast(
                 option="rows",
             )
         rows = read[1]
-    _refuse_unfit("rows", rows, Real, "a number", _MOST_ROWS)
+    _refuse_unfit("rows", rows, Real, "a whole number", _MOST_ROWS)
     made = forecast(plan, rows, workers or 1, read)
     if made is not None:
         return made.lines()
@@ -196,7 +196,7 @@ _MOST_ROWS = 1e15
 
 
 def _refuse_unfit(name: str, value: Any, kind: Any, noun: str, most: float = math.inf) -> None:
-    if not isinstance(value, kind) or not 1 <= value <= most or value == math.inf:
+    if not isinstance(value, kind) or not 1 <= value <= most or value % 1:
         end = "" if most == math.inf else f" and at most {most:g}"
         raise invalid(name, value, f"must be {noun}, at least 1{end}.")
 

@@ -326,6 +326,24 @@ def test_arguments_of_another_type_are_a_note() -> None:
     assert not [one for one in same.findings if one.code == "argument_types"]
 
 
+@pytest.mark.parametrize(
+    ("value", "text", "noted"),
+    [(2.5, "2.50", 1), (3, "3.0", 1), (100, "1e2", 1), (None, "null", 1), (7, "007", 0)],
+)
+def test_other_spellings_of_a_value_are_a_note(value: Any, text: str, noted: int) -> None:
+    table = table_of([([("a", {"q": text, "z": 1})], [("a", {"q": value, "z": 1})])])
+    found = [one for one in ee.score(table).findings if one.code == "argument_types"]
+    assert [one.count for one in found] == [1] * noted
+    assert not noted or json.dumps(text) in found[0].message
+
+
+def test_python_lists_in_cells_are_named() -> None:
+    for text in ("['a', 'b']", "[{'name': 'a'}]", "{'name': 'a'}"):
+        table = pl.DataFrame({"predicted_trajectory": [text], "reference_trajectory": [text]})
+        with refused("not_a_call", column="predicted_trajectory", match="json.dumps"):
+            ee.score(table, task="agents")
+
+
 def test_types_of_arguments_are_compared_within_a_datum_by_the_rules() -> None:
     def noted_calls(pairs: list[tuple[list[Any], list[Any]]], **options: Any) -> list[int | None]:
         findings = ee.score(table_of(pairs), task="agents", **options).findings

@@ -41,10 +41,19 @@ class TestEnds:
             assert status == 2
             assert f"For a file or folder write: evalengine {way}" in err
 
+    def test_a_file_that_is_missing(self, run: Run, tmp_path: Path) -> None:
+        there = tmp_path / "qa.jsonl"
+        for way in (["judge", "run"], ["judge", "export"]):
+            assert "no such file" in run(*way, str(there))[2]
+        assert "no such file" in run("judge", str(there))[2]
+        there.write_text("{}")
+        assert "--out" in run("judge", "run", str(there))[2]
+        assert "no such file" not in run("judge", str(there))[2]
+
     def test_a_forecast_of_more_rows_than_there_can_be(self, run: Run) -> None:
         status, out, err = run("explain", "--task", "detection", "--rows", "1e30")
         assert (status, out) == (2, "")
-        assert "--rows 1e+30: must be a number, at least 1 and at most 1e+15" in err
+        assert "--rows 1e+30: must be a whole number, at least 1 and at most 1e+15" in err
 
     def test_a_mistyped_metric(self, run: Run, tables: tuple[str, str]) -> None:
         status, out, err = run("score", *tables, "--metric", "mAPP")

@@ -10,7 +10,7 @@ from refusals import refused
 
 import evalengine as ee
 from evalengine.evaluation.planner import make_plan
-from evalengine.jobs.gates import parse_gates, refuse_unknown
+from evalengine.jobs.gates import check_gates, parse_gates, refuse_unknown
 from evalengine.jobs.verdicts import judge_gates, numbers_of
 from evalengine.report.summary import sections
 from evalengine.report.tables import Grid
@@ -96,6 +96,17 @@ def test_one_label_at_one_threshold_is_no_other_number() -> None:
     shown = next(line.value for line in sections(made)[0].headline if line.title == "AP")
     assert gated(made, "AP >= 0") == shown == made.value("AP")
     assert shown != made.value("AP", iou_threshold=0.5)
+
+
+def test_ap_of_a_label_is_its_mean_over_thresholds_if_ap_is_asked_for() -> None:
+    gate = "AP[label=pedestrian] >= 0"
+    made = card("coco", ("AP",))
+    assert gated(made, gate) == gated(card("coco"), gate)
+    assert gated(made, gate) != made.value("AP", label="pedestrian", iou_threshold=0.5)
+    options = Options(task="detection", dialect="coco", metrics=("AP50",))
+    with refused("ambiguous", columns=["iou_threshold"]):
+        check_gates(parse_gates([gate]), options)
+    check_gates(parse_gates(["AP50[label=pedestrian] >= 0"]), options)
 
 
 def test_titles_of_another_dialect_are_refused() -> None:

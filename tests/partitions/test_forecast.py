@@ -173,7 +173,7 @@ def test_values_out_of_range() -> None:
     for workers in (1.5, "2"):
         with refused("option_value", option="workers"):
             ee.explain(task="detection", rows=5, workers=workers)  # type: ignore[arg-type]
-    for rows in (0, float("nan"), float("inf"), "1e9"):
+    for rows in (0, -3, 2.5, float("nan"), float("inf"), "1e9"):
         with refused("option_value", option="rows"):
             ee.explain(task="detection", rows=rows)  # type: ignore[arg-type]
     for given in ({"rows": 5}, {"workers": 2}):

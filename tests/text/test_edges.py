@@ -42,6 +42,18 @@ def test_a_value_that_is_not_there_is_not_said_to_be_scored() -> None:
     assert found["FleschReadingEase"] == ["scored", "undefined", "scored"]
 
 
+def test_bleu_of_sacrebleu_is_noted_as_a_mean_of_sentences() -> None:
+    texts = pl.DataFrame({"text": ["a b c d", "e f"], "reference": ["a b c e", "e f"]})
+    for metrics, dialect, found in (
+        (["BLEU"], "sacrebleu", True),
+        (["BLEU", "CorpusBLEU"], "sacrebleu", False),
+        (None, "sacrebleu", False),
+        (["BLEU"], "standard", False),
+    ):
+        findings = ee.score(texts, metrics=metrics, dialect=dialect).findings
+        assert any(one.code == "mean_of_sentences" for one in findings) == found
+
+
 def test_other_tasks_go_first() -> None:
     labels = pl.DataFrame({"prediction": ["x"], "target": ["x"], "text": ["some text"]})
     assert ee.score(labels).task == "classification"

@@ -21,6 +21,7 @@ import polars as pl
 from ...schemas.errors import ReadError
 from ..files import LONG, MemorySize, by_extension, files_below
 from ..label_map_files import LISTED, MAPS
+from ..problems import Note, count_of, note_of
 
 # CSV and TSV: separator by extension or header, and ids with leading zeros stay strings.
 
@@ -32,6 +33,7 @@ _TRUTH = r"(?i)^(true|false)$"
 _WHOLE, _NAME, _NUMBER, _BOOL, _TEXT = 1, 2, 4, 8, 16
 """Kinds of values as bits; the kinds of a column are their sum."""
 _LONG = 18  # digits that every integer of 64 bits has room for
+_SHOWN = 40  # characters of a line
 
 
 def scan_csv(
@@ -41,16 +43,24 @@ def scan_csv(
     remote: bool = False,
     path: str | None = None,
     held: dict[str, MemorySize] | None = None,
+    notes: list[Note] | None = None,
 ) -> pl.LazyFrame:
     """Scan CSV files as a lazy table.
 
     Types are inferred from all rows, not the first hundred, with the rules of Polars. Rows are read
     in batches, so that large or highly compressed files are not loaded at once. An integer column
-    with leading zeros (``007``), or with integers too large for any type, stays a string.
+    with leading zeros (``007``), or with integers too large for any type, stays a string. Blank
+    lines are skipped.
 
     Args:
         held: receives the sizes of columns of long texts.
+        notes: receives the note on blank lines.
+
+    Raises:
+        ReadError: lines are comments, or a name is twice in the header.
     """
+    if not remote:
+        _refuse_comment(paths)
 
     def scan(dtypes: dict[str, pl.DataType], path: str | None = None) -> pl.LazyFrame:
         return pl.scan_csv(
@@ -63,13 +73,52 @@ def scan_csv(
             include_file_paths=path,
         )
 
-    return scan(_dtypes(scan({}), paths[0], held), path)
+    texts = scan({})
+    dtypes, blank = _dtypes(texts, paths[0], held)
+    frame = scan(dtypes, path)
+    if not blank or (len(dtypes) == 2 and not remote and _has_bare_separators(paths)):
+        return frame
+    if notes is not None:
+        what = f"{os.path.basename(paths[0])}: " if len(paths) == 1 else ""
+        words = ("blank line", "blank lines", "skipped")
+        notes.append(note_of("blank_lines", blank, words, before=what))
+    return frame.filter(pl.any_horizontal(pl.col(*dtypes).is_not_null()))
+
+
+def _refuse_comment(paths: list[str]) -> None:
+    """Refuse files whose first line is a comment instead of the header."""
+    for path in paths:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            line = file.readline().removeprefix("\ufeff")
+            following = next((one for one in file if one.strip()), "") if line[:1] == "#" else ""
+        mark = max(",\t;|", key=line.count) if any(map(line.count, ",\t;|")) else None
+        more = max(map(following.count, mark or ",\t;|")) > (line.count(mark) if mark else 0)
+        if following[:1] == "#" or more:
+            raise _comments(path, f"line 1 is a comment ({line.strip()[:_SHOWN]!r})")
+
+
+def _comments(path: str, found: str) -> ReadError:
+    return ReadError(
+        f"{path}: {found}, which CSV does not have. Remove such lines, e.g. grep -v '^#' OLD > NEW,"
+        " or give the table that polars.read_csv(..., comment_prefix='#') returns.",
+        code="comment_lines",
+        file=path,
+    )
+
+
+def _has_bare_separators(paths: list[str]) -> bool:
+    """Return whether a line of files of two columns consists of two empty cells."""
+    lines = pl.scan_csv(
+        paths, separator="\x1f", quote_char=None, has_header=False, infer_schema=False, glob=False
+    )
+    cell = pl.nth(0).str.strip_chars() == separator(paths[0])
+    return bool(lines.select(cell.any()).collect(engine="streaming").item())
 
 
 def _dtypes(
     texts: pl.LazyFrame, path: str, held: dict[str, MemorySize] | None = None
-) -> dict[str, pl.DataType]:
-    """Infer the type of every column from all of its values.
+) -> tuple[dict[str, pl.DataType], int]:
+    """Infer the type of every column from all of its values; also count rows without any.
 
     Args:
         texts: the table, all columns strings; nulls are ignored.
@@ -89,12 +138,24 @@ def _dtypes(
             columns=sorted({*filter(None, twice)}),
         )
     asked = [pl.col(name) for name in names]
+    more: list[pl.Expr] = []
+    if len(names) > 1:  # a blank line of a single column is a missing value
+        bare = pl.all_horizontal(column.is_null() for column in asked[1:])
+        marked = asked[0].str.starts_with("#")
+        rows = (asked[0].is_null() & bare, marked & bare, marked & ~bare)
+        more = [row.sum().alias(f"rows {i}") for i, row in enumerate(rows)]
     seen = texts.select(
         *(_kind(column).bitwise_or().alias(f"kind {i}") for i, column in enumerate(asked)),
         *(column.str.len_bytes().max().alias(f"length {i}") for i, column in enumerate(asked)),
+        *more,
     )
     row = seen.collect(engine="streaming").row(0) if names else ()
-    kinds, lengths = row[: len(names)], row[len(names) :]
+    kinds, lengths = row[: len(names)], row[len(names) : 2 * len(names)]
+    blank, comments, other = row[2 * len(names) :] or (0, 0, 0)
+    if comments and not other:
+        raise _comments(
+            path, f"{count_of(comments, 'line is a comment', 'lines are comments')} (#)"
+        )
     if held is not None:
         long_texts = ((name, n) for name, n in zip(names, lengths, strict=True) if n and n > LONG)
         held.update((name, MemorySize(cell=n, least=n)) for name, n in long_texts)
@@ -104,7 +165,7 @@ def _dtypes(
         for name, length in zip(names, lengths, strict=True)
         if found[name] == pl.Int64 and length > _LONG
     ]
-    return found | (_long_integers(texts, long) if long else {})
+    return found | (_long_integers(texts, long) if long else {}), blank
 
 
 def _kind(column: pl.Expr) -> pl.Expr:
@@ -241,8 +302,9 @@ _KNOWN = (
     (
         "VGG Image Annotator's JSON",
         rb'^\{\s*"(_via_\w+"\s*:|[^"]+"\s*:\s*\{\s*("fileref"\s*:|"filename"\s*:\s*"[^"]*",\s*"size"\s*:))',
-        f"its export as COCO JSON, or {_BOXES}",
+        _BOXES,
     ),
+    ("VGG Image Annotator's CSV", rb"^[^\n]*\bregion_shape_attributes\b", _BOXES),
     (
         "MegaDetector's JSON",
         rb'^\{.*("(detection_categories|max_detection_conf)"\s*:|"detections"\s*:\s*\[\s*\{\s*"category")',
@@ -459,14 +521,21 @@ def scan(
     remote: bool = False,
     partitions: dict[str, pl.DataType] | None = None,
     held: dict[str, MemorySize] | None = None,
+    notes: list[Note] | None = None,
 ) -> pl.LazyFrame:
     """Scan files of one format as one lazy table, in the order given.
 
     Args:
         held: receives the sizes of columns of long texts.
+        notes: receives notes on lines that are skipped.
     """
     path = PATH if partitions else None
-    frame = _scan([*files], format_, storage_options, remote=remote, path=path, held=held)
+    if format_ == "csv":
+        frame = scan_csv(
+            [*files], storage_options, remote=remote, path=path, held=held, notes=notes
+        )
+    else:
+        frame = _scan([*files], format_, storage_options, remote=remote, path=path)
     return with_partitions(frame, files, partitions) if partitions else frame
 
 
@@ -477,7 +546,6 @@ def _scan(
     *,
     remote: bool,
     path: str | None,
-    held: dict[str, MemorySize] | None,
 ) -> pl.LazyFrame:
     if format_ == "parquet":
         return pl.scan_parquet(
@@ -499,8 +567,6 @@ def _scan(
             pairs = zip(paths, streams, strict=True)
             streams = [stream.with_columns(pl.lit(one).alias(path)) for one, stream in pairs]
         return pl.concat([stream.lazy() for stream in streams])
-    if format_ == "csv":
-        return scan_csv(paths, storage_options, remote=remote, path=path, held=held)
     assert format_ == "ndjson", format_  # others have separate readers
     from .json_text import scan_lines
 

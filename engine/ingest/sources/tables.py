@@ -20,6 +20,7 @@ from ...metrics.own import loaded, plugins
 from ..annotations.format import Other
 from ..annotations.titles import BY_SIZE, PER_IMAGE, TITLES, may_be_annotations
 from ..files import MemorySize, Room, by_extension, refuse_beyond, refuse_expanding, whole_size
+from ..problems import Note
 from ..source import SEGMENTED, Source, of_frame
 from . import formats
 from .explain import explain
@@ -145,6 +146,7 @@ def _open_paths(
             )
     files = [file for path in paths for file in expand(path)]
     held: dict[str, MemorySize] = {}
+    notes: list[Note] = []
     kinds = {file: formats.detect(file, held, room) for file in files}
     if len(set(kinds.values())) > 1:
         first = files[0]
@@ -182,9 +184,10 @@ def _open_paths(
     if len(files) > 1 or files != paths:
         source.partitions = partitions_of(files, description)
     try:
-        source.frame = scan(files, format_, partitions=source.partitions, held=held)
+        source.frame = scan(files, format_, partitions=source.partitions, held=held, notes=notes)
     except READ_FAILURES as error:
         raise explain(source, error) from error
+    source.notes = tuple(notes)
     return source
 
 
@@ -231,12 +234,14 @@ def _open_remote(
         )
     storage_options = _texts(storage_options)
     source = Source(pl.LazyFrame(), description, format_, storage_options=storage_options)
+    notes: list[Note] = []
     try:
-        source.frame = scan(paths, format_, storage_options, remote=True)
+        source.frame = scan(paths, format_, storage_options, remote=True, notes=notes)
     except ValueError as error:
         raise _refused_options(error) from None
     except READ_FAILURES as error:
         raise explain(source, error) from error
+    source.notes = tuple(notes)
     return source
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache, cached_property
@@ -25,6 +26,8 @@ _BLOCKS = ("tool_use", "server_tool_use", "tool_call", "function_call")
 _PROSE = ("text", "thinking", "reasoning", "tool_result", "function_call_output")
 _ABOUT = {"id", "call_id", "tool_call_id", "type", "index", "status"}
 """Fields that are not part of a call and may be dropped without a note."""
+_PYTHON = re.compile(r"[\s\[{(]+'")
+"""Beginning of a list or dict with single quotes."""
 _PATH = tuple[str, ...]
 
 
@@ -61,6 +64,11 @@ def parse(text: str) -> tuple[list[Call], set[str]]:
     try:
         return [*_calls_in(msgspec.json.decode(text), unread)], unread
     except (msgspec.DecodeError, RecursionError) as error:
+        if _PYTHON.match(text):
+            raise ValueError(
+                "it is Python's repr, not JSON: write cells with json.dumps, or decode them in the"
+                " table with ast.literal_eval"
+            ) from None
         raise ValueError(f"it is not JSON: {error}") from None
 
 
@@ -140,6 +148,11 @@ def _leaves(path: _PATH, value: Any) -> Iterator[tuple[_PATH, str]]:
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def typed_json(text: str) -> str:
+    """Return the canonical JSON of a number, boolean or null in lower case."""
+    return "null" if text == "none" else _json(_canonical(json.loads(text)))
 
 
 def _canonical(value: Any) -> Any:

@@ -30,7 +30,7 @@ from ..encoding import (
     taken_if,
 )
 from ..per_datum import StatsTallies, no_labels
-from .calls import Call, Side, Trajectories, call, codes_of, parse, side_of
+from .calls import Call, Side, Trajectories, call, codes_of, parse, side_of, typed_json
 from .dialects import Settings
 
 STATUS = ("scored", "no_calls_predicted", "no_calls_expected", "no_calls")
@@ -197,8 +197,10 @@ def _note_texts(frames: Frames, calls: list[Call], side: Side, what: str) -> Non
         )
 
 
-_TYPED_TEXT = re.compile(r'"(-?\d+(?:\.\d+)?|true|false)"', re.IGNORECASE)
-"""Canonical JSON of texts of numbers and booleans."""
+_TYPED_TEXT = re.compile(
+    r'"(-?(?:0|[1-9]\d{0,30})(?:\.\d+)?(?:e[-+]?\d+)?|true|false|null|none)"', re.IGNORECASE
+)
+"""Canonical JSON of texts of numbers, booleans and null."""
 
 
 def _note_types(frames: Frames, runs: Trajectories) -> None:
@@ -228,11 +230,9 @@ def _note_types(frames: Frames, runs: Trajectories) -> None:
         pairs = pairs.join(matched, on=["datum", "p"], how="anti", maintain_order="left")
     if pairs.height:
         first, other = (plain[pairs[name][0]] for name in "pr")
-        path, value, wanted = next(
-            (path, value, theirs)
-            for (path, value), (_, theirs) in zip(first.arguments, other.arguments, strict=True)
-            if value != theirs
-        )
+        mine, theirs = dict(first.arguments), dict(other.arguments)
+        path = min(path for path, _ in {*first.arguments} ^ {*other.arguments})
+        value, wanted = mine.get(path, "null"), theirs.get(path, "null")
         why = (
             "whose arguments differ from expected ones in their type only, so that they do not"
             f" match: {'.'.join(path)!r} of {first.tool!r} is {value} for {wanted}"
@@ -244,11 +244,12 @@ def _note_types(frames: Frames, runs: Trajectories) -> None:
 
 
 def _untyped(one: Call) -> tuple[str, tuple[Any, ...]]:
-    """Return a call with texts of numbers and booleans as numbers and booleans."""
-    return one.tool, tuple(
-        (path, text[1].lower() if (text := _TYPED_TEXT.fullmatch(value)) else value)
+    """Return a call with texts of numbers and booleans as such, without texts of null."""
+    found = [
+        (path, typed_json(text[1].lower()) if (text := _TYPED_TEXT.fullmatch(value)) else value)
         for path, value in one.arguments
-    )
+    ]
+    return one.tool, tuple((path, value) for path, value in found if value != "null")
 
 
 def _hashed(runs: Trajectories) -> Array:

@@ -53,9 +53,17 @@ def fit(
             more = [one for one in every if _by_vectors(one.needs) and one not in metrics]
             metrics = (*metrics, *more)
     read = {name for metric in metrics for name in metric.params}
+    notes = []
     if "embedder" in read and settings.embedder is not None and has_vectors(frames):
-        return metrics, [not_read(f"{option('embedder')} is not read: the tables have vectors.")]
-    return metrics, []
+        notes.append(not_read(f"{option('embedder')} is not read: the tables have vectors."))
+    names = {metric.name for metric in metrics}
+    if settings.rules.bleu == "sacrebleu" and "BLEU" in names and "CorpusBLEU" not in names:
+        message = (
+            "BLEU is the mean over sentences (sentence_bleu). For the BLEU of the corpus, as"
+            f" sacrebleu prints it, write {option('metrics', 'CorpusBLEU')}."
+        )
+        notes.append(Note("mean_of_sentences", message))
+    return metrics, notes
 
 
 _NO_VECTORS = (
