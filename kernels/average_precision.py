@@ -497,14 +497,14 @@ def walk_down(
         caps: int64 [m], ascending caps on rank; rows beyond the last do not count.
         counted: added to.
     """
-    given: tuple[Any, ...] = (
+    arguments: tuple[Any, ...] = (
         *rows.within(first, last),
         weights,
         *shape,
         caps,
         *counted.within(first, last),
     )
-    _down(*given)
+    _down(*arguments)
 
 
 def walk_up(
@@ -532,7 +532,7 @@ def walk_up(
             b], its true positives under all caps, all of which are subtracted again; envelope
             float64 [s, t * a, b], zeros; sums of precision, zeros.
     """
-    given: tuple[Any, ...] = (
+    arguments: tuple[Any, ...] = (
         *rows.within(first, last),
         weights,
         *shape,
@@ -543,7 +543,7 @@ def walk_up(
         *np.empty((2, weights.shape[1])),
         *(array[first:last] for array in held),
     )
-    _up(*given)
+    _up(*arguments)
 
 
 # True and false positives by score threshold, for every IoU threshold and area range: one pass

@@ -122,8 +122,8 @@ def lay_out(
         for number, before, at in blocks[first:last]:
             here = [column[at : at + _BLOCK] for column in columns[number]]
             rows = slice(before + at, before + at + here[0].size)
-            given: list[Any] = [*(code[rows] for code in codes), *here, from_extent, rows.start]
-            _lay_out(*[*given, *out])
+            arguments: list[Any] = [*(code[rows] for code in codes), *here, from_extent, rows.start]
+            _lay_out(*[*arguments, *out])
 
     # Each row has a separate target, so ranges of rows do not overlap.
     starts = [before + at for _, before, at in blocks]
@@ -281,7 +281,7 @@ def _swept(
 def _of_many(predictions: list[Array], ground_truths: list[Array], *rule: Any) -> Found:
     """Pairs of a large datum: rows of its predictions and ground truths, by both, and IoUs."""
     p_order, g_order = (np.argsort(side[0][:, 0]) for side in (predictions, ground_truths))
-    given: list[Any] = [
+    arguments: list[Any] = [
         column[order]
         for side, order in ((predictions, p_order), (ground_truths, g_order))
         for column in side
@@ -289,13 +289,13 @@ def _of_many(predictions: list[Array], ground_truths: list[Array], *rule: Any) -
     n = 4 * (p_order.size + g_order.size)
     while True:
         p, g, iou = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.float64)
-        found: int = _swept(*[*given, *rule, p, g, iou])
-        if found <= n:
+        n_pairs: int = _swept(*[*arguments, *rule, p, g, iou])
+        if n_pairs <= n:
             break
-        n = found
-    rows, truths = p_order[p[:found]], g_order[g[:found]]
+        n = n_pairs
+    rows, truths = p_order[p[:n_pairs]], g_order[g[:n_pairs]]
     order = np.lexsort((truths, rows))
-    return rows[order], truths[order], iou[:found][order]
+    return rows[order], truths[order], iou[:n_pairs][order]
 
 
 def _pairs(
@@ -508,7 +508,7 @@ def _common(one: Array, n: int, two: Array, m: int, left: Array, then: Array) ->
         dx, dy = two[end, 0] - x, two[end, 1] - y
         if dx == 0.0 and dy == 0.0:
             continue
-        kept = 0
+        corners = 0
         px, py = left[n - 1, 0], left[n - 1, 1]
         before = dx * (py - y) - dy * (px - x)
         for k in range(n):
@@ -516,15 +516,15 @@ def _common(one: Array, n: int, two: Array, m: int, left: Array, then: Array) ->
             after = dx * (qy - y) - dy * (qx - x)
             if (before >= 0.0) != (after >= 0.0):
                 share = before / (before - after)
-                then[kept, 0], then[kept, 1] = px + share * (qx - px), py + share * (qy - py)
-                kept += 1
+                then[corners, 0], then[corners, 1] = px + share * (qx - px), py + share * (qy - py)
+                corners += 1
             if after >= 0.0:
-                then[kept, 0], then[kept, 1] = qx, qy
-                kept += 1
+                then[corners, 0], then[corners, 1] = qx, qy
+                corners += 1
             px, py, before = qx, qy, after
-        if kept < 3:
+        if corners < 3:
             return 0.0
-        n = kept
+        n = corners
         left, then = then, left
     x, y, twice = left[0, 0], left[0, 1], 0.0
     for k in range(1, n - 1):
@@ -549,22 +549,22 @@ def shared_quad_areas(
     other_turned, other_area, other_pieces = two
     shared = np.empty(row.size)
     room = np.empty((4, _ROOM, 2))
-    here, there, left, then = room[0], room[1], room[2], room[3]
+    piece_a, piece_b, left, then = room[0], room[1], room[2], room[3]
     for k in range(row.size):
         a, b = row[k], other[k]
         x, y = turned[a, 0], turned[a, 1]
         total = 0.0
         for i in range(pieces[a]):
-            sign = _laid(turned, a, pieces[a], i, x, y, here)
+            sign = _laid(turned, a, pieces[a], i, x, y, piece_a)
             for j in range(other_pieces[b]):
-                turns = sign * _laid(other_turned, b, other_pieces[b], j, x, y, there)
+                turns = sign * _laid(other_turned, b, other_pieces[b], j, x, y, piece_b)
                 n, m = 5 - pieces[a], 5 - other_pieces[b]
-                total += turns * _common(here, n, there, m, left, then)
+                total += turns * _common(piece_a, n, piece_b, m, left, then)
         most = min(area[a], other_area[b])
         shared[k] = 0.0
         if total > _WHOLE * most:
-            whole = abs(total - most) <= _WHOLE * most
-            shared[k] = most if whole else total
+            contained = abs(total - most) <= _WHOLE * most
+            shared[k] = most if contained else total
     return shared
 
 
@@ -1006,9 +1006,9 @@ def judged_points(
     k = 0
     for i in range(rows.size):
         g = places[i]
-        own = all_rows[g]
-        t, d, v = t_start[own], d_start[rows[i]], variance_at[own]
-        size = t_start[own + 1] - t
+        g_row = all_rows[g]
+        t, d, v = t_start[g_row], d_start[rows[i]], variance_at[g_row]
+        size = t_start[g_row + 1] - t
         first, last = g, g + 1
         while first > 0 and datum[first - 1] == datum[g] and label[first - 1] == label[g]:
             first -= 1
@@ -1018,13 +1018,13 @@ def judged_points(
             if not t_values[t + 3 * q + 2] > 0:
                 continue
             x, y, var = d_values[d + 3 * q], d_values[d + 3 * q + 1], variance[v + q]
-            best = _alike(x, y, t_values, t + 3 * q, var, areas[own])
+            best = _alike(x, y, t_values, t + 3 * q, var, areas[g_row])
             own_similarity[k] = best
             which, whose = GOOD if best >= ON else JITTER, g
             across = 3 * mirror[v + q]
             for side in range(2):  # the same point of all people, then that on their other side
                 if side == 1:
-                    similarity = _alike(x, y, t_values, t + across, var, areas[own])
+                    similarity = _alike(x, y, t_values, t + across, var, areas[g_row])
                     if similarity > best:
                         best, which, whose = similarity, INVERSION, g
                 for h in range(first, last):

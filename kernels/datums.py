@@ -168,17 +168,17 @@ def hash_codes(first: Array, second: Array) -> tuple[Array, Array]:
     rows = np.empty(size // 2, np.int64)
     table = np.zeros(size, np.int32)
     codes = np.empty(first.size, np.int32)
-    done, known = 0, 0
+    done, distinct = 0, 0
     while True:
-        done, known = _encode(first, second, done, known, table, seen, codes, rows)
+        done, distinct = _encode(first, second, done, distinct, table, seen, codes, rows)
         if done == first.size:
-            return codes, rows[:known].copy()
+            return codes, rows[:distinct].copy()
         size *= 4
         table = np.zeros(size, np.int32)
         more_seen, more_rows = np.empty((2, size // 2), np.uint64), np.empty(size // 2, np.int64)
-        more_seen[:, :known], more_rows[:known] = seen[:, :known], rows[:known]
+        more_seen[:, :distinct], more_rows[:distinct] = seen[:, :distinct], rows[:distinct]
         seen, rows = more_seen, more_rows
-        _place_again(seen, known, table)
+        _place_again(seen, distinct, table)
 
 
 # Poisson bootstrap weights as a function of (seed, resample, key), independent of rows, threads,
@@ -313,8 +313,8 @@ def on_grid(values: Array, step: Array | float) -> Array:
     fine = step == 0  # all 0, or whole numbers of the smallest double
     if not fine.any():
         return np.rint(values / step) * step
-    own = np.where(fine, 1.0, step)
-    return np.where(fine, values, np.rint(values / own) * own)
+    safe_step = np.where(fine, 1.0, step)
+    return np.where(fine, values, np.rint(values / safe_step) * safe_step)
 
 
 @kernel
@@ -477,12 +477,12 @@ def _poisson(mean: float, state: Any) -> float:
     """
     step = 0
     if mean < 10.0:
-        limit, product, found = math.exp(-mean), 1.0, -1.0
-        while product > limit or found < 0.0:
+        limit, product, count = math.exp(-mean), 1.0, -1.0
+        while product > limit or count < 0.0:
             step += 1
             product *= _uniform(state, step)
-            found += 1.0
-        return found
+            count += 1.0
+        return count
     b = 0.931 + 2.53 * math.sqrt(mean)
     a = -0.059 + 0.02483 * b
     inverse = math.log(1.1239 + 1.1328 / (b - 3.4))
@@ -508,8 +508,8 @@ def _poissons(keys: U64, units: I64, seed: Any, first: int, out: Array) -> None:
         state = mixed(keys[i] ^ seed)
         mean = float(units[i])
         for d in range(out.shape[1]):
-            own = mixed(state + np.uint64(first + d + 1) * np.uint64(_GOLDEN))
-            out[i, d] = _poisson(mean, own)
+            draw_state = mixed(state + np.uint64(first + d + 1) * np.uint64(_GOLDEN))
+            out[i, d] = _poisson(mean, draw_state)
 
 
 def poisson_counts(keys: Array, units: Array, seed: int, first: int, last: int) -> Array:
@@ -532,10 +532,10 @@ def _swapped_units(keys: U64, units: I64, seed: Any, first: int, out: Array) -> 
         words, rest = units[i] // 64, np.uint64(units[i] % 64)
         last = (np.uint64(1) << rest) - np.uint64(1)
         for d in range(out.shape[1]):
-            own = mixed(state + np.uint64(first + d + 1) * np.uint64(_GOLDEN))
-            many = _ones(mixed(own) & last)
+            draw_state = mixed(state + np.uint64(first + d + 1) * np.uint64(_GOLDEN))
+            many = _ones(mixed(draw_state) & last)
             for j in range(words):
-                many += _ones(mixed(own + np.uint64(j + 1) * np.uint64(_GOLDEN)))
+                many += _ones(mixed(draw_state + np.uint64(j + 1) * np.uint64(_GOLDEN)))
             out[i, d] = many
 
 
@@ -655,11 +655,11 @@ def _join_slices(
     items, key, rows, size, total, worst = level
     n_items, deep = column.size, items.shape[1]
     counting = children.size == 0
-    made = 0
+    n_children = 0
     for p in range(first, last):
         if counting:
-            start[p - first] = made
-        own = column[items[p, deep - 1]]
+            start[p - first] = n_children
+        last_column = column[items[p, deep - 1]]
         for q in range(p + 1, items.shape[0]):
             alike = True
             for j in range(deep - 1):
@@ -669,7 +669,7 @@ def _join_slices(
             if not alike:
                 break
             item = items[q, deep - 1]
-            if column[item] == own:
+            if column[item] == last_column:
                 continue
             fewest, most, errors, high = (
                 min(rows[p], rows[q]),
@@ -677,7 +677,7 @@ def _join_slices(
                 min(total[p], total[q]),
                 min(worst[p], worst[q]),
             )
-            whole = True
+            complete = True
             for left_out in range(deep - 1):
                 parent = 0
                 for j in range(deep):
@@ -686,24 +686,24 @@ def _join_slices(
                 parent = parent * n_items + item
                 at = _place(key, parent)
                 if at < 0:
-                    whole = False
+                    complete = False
                     break
                 fewest = min(fewest, rows[at])
                 most = min(most, size[at])
                 errors = min(errors, total[at])
                 high = min(high, worst[at])
-            if not whole or fewest < scoring.least or errors <= 0.0:
+            if not complete or fewest < scoring.least or errors <= 0.0:
                 continue
             bound = _highest_score(most, errors, high, scoring)
             if bound + 1e-9 * (1.0 + abs(bound)) < scoring.beat:  # sums are rounded
                 continue
             if not counting:
-                children[start[p - first] + made] = item
-            made += 1
+                children[start[p - first] + n_children] = item
+            n_children += 1
         if not counting:
-            made = 0
+            n_children = 0
     if counting:
-        start[last - first] = made
+        start[last - first] = n_children
 
 
 def join_slices(
@@ -742,7 +742,7 @@ def _measure_slices(
 ) -> None:
     n, deep = error.size, items.shape[1]
     weighed = weight.size > 0
-    held = np.zeros(deep, np.int64)
+    n_rows = np.zeros(deep, np.int64)
     many, heavy, errors, high = cells
     count, size, total, worst = out
     for p in range(items.shape[0]):
@@ -750,34 +750,34 @@ def _measure_slices(
             continue
         same = 0
         if p > 0:
-            while same < deep and held[same] >= 0 and rows[same, n] == items[p, same]:
+            while same < deep and n_rows[same] >= 0 and rows[same, n] == items[p, same]:
                 same += 1
         for j in range(same, deep):
             item = items[p, j]
-            own = code[column[item]]
+            codes = code[column[item]]
             k = 0
             if j == 0:
                 for r in range(n):
-                    if own[r] == item:
+                    if codes[r] == item:
                         rows[0, k] = r
                         k += 1
             else:
-                for i in range(held[j - 1]):
+                for i in range(n_rows[j - 1]):
                     r = rows[j - 1, i]
-                    if own[r] == item:
+                    if codes[r] == item:
                         rows[j, k] = r
                         k += 1
-            held[j] = k
+            n_rows[j] = k
             rows[j, n] = item
             for later in range(j + 1, deep):
                 rows[later, n] = -1
         at = start[p]
         while at < start[p + 1]:
             c = column[children[at]]
-            own = code[c]
-            for i in range(held[deep - 1]):
+            codes = code[c]
+            for i in range(n_rows[deep - 1]):
                 r = rows[deep - 1, i]
-                item = own[r]
+                item = codes[r]
                 if item >= 0:
                     many[item] += 1
                     if weighed:
@@ -791,8 +791,8 @@ def _measure_slices(
                 count[at], size[at] = many[item], heavy[item] if weighed else many[item]
                 total[at], worst[at] = errors[item], high[item]
                 at += 1
-            for i in range(held[deep - 1]):
-                item = own[rows[deep - 1, i]]
+            for i in range(n_rows[deep - 1]):
+                item = codes[rows[deep - 1, i]]
                 if item >= 0:
                     many[item] = 0
                     heavy[item] = 0.0

@@ -75,8 +75,8 @@ def hash_bytes(offsets: I64, data: U8, out: Array) -> None:
     """
     for i in range(out.size):
         at, end = offsets[i], offsets[i + 1]
-        whole, value = _integer(data, at, end)
-        if whole:
+        is_integer, value = _integer(data, at, end)
+        if is_integer:
             out[i] = value
             continue
         state = np.uint64(end - at)

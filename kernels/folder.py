@@ -27,17 +27,17 @@ CACHE_VARIABLE = "EVALENGINE_CACHE_DIR"
 
 
 def _compiler() -> str:
-    told = []
+    versions = []
     for name in ("numba", "llvmlite"):
         spec = find_spec(name)
         file = None if spec is None or spec.origin is None else Path(spec.origin)
         try:
             if file is None:
                 raise FileNotFoundError(name)
-            told.append(hashlib.sha256(file.with_name("_version.py").read_bytes()).hexdigest())
+            versions.append(hashlib.sha256(file.with_name("_version.py").read_bytes()).hexdigest())
         except OSError:  # imported from somewhere else than a folder
-            told.append(__import__(name).__version__)
-    return " ".join(told)
+            versions.append(__import__(name).__version__)
+    return " ".join(versions)
 
 
 def _source_digest() -> str:
@@ -62,8 +62,8 @@ def _candidates() -> list[Path]:
     home = os.path.expanduser("~")
     if home not in ("~", "/"):
         roots.append(Path(home) / ".cache" / "evalengine")
-    own = f"evalengine-{os.geteuid()}" if hasattr(os, "geteuid") else "evalengine-user"
-    roots.append(Path(tempfile.gettempdir()) / own)
+    user_folder = f"evalengine-{os.geteuid()}" if hasattr(os, "geteuid") else "evalengine-user"
+    roots.append(Path(tempfile.gettempdir()) / user_folder)
     return roots
 
 
@@ -92,17 +92,17 @@ def _distrusted(real: Path, *, new: bool = False) -> str | None:
     if not hasattr(os, "geteuid"):
         return None  # a system whose folders are the user's own
     for place in (real, *real.parents):
-        told = place.lstat()
+        status = place.lstat()
         shown = "it" if place == real and not new else str(place)
-        if stat.S_ISLNK(told.st_mode):
+        if stat.S_ISLNK(status.st_mode):
             return f"{shown} became a link meanwhile"
-        if told.st_uid not in (os.geteuid(), 0):
+        if status.st_uid not in (os.geteuid(), 0):
             return f"{shown} belongs to another user"
-        others = told.st_mode & stat.S_IWOTH or (
-            told.st_mode & stat.S_IWGRP and not own_group(told)
+        others = status.st_mode & stat.S_IWOTH or (
+            status.st_mode & stat.S_IWGRP and not own_group(status)
         )
         # In a sticky folder such as /tmp, users can replace only their own files.
-        if others and ((place == real and not new) or not told.st_mode & stat.S_ISVTX):
+        if others and ((place == real and not new) or not status.st_mode & stat.S_ISVTX):
             return f"others may write to {shown}"
     return None
 
@@ -115,13 +115,13 @@ def own_group(told: os.stat_result) -> bool:
         import grp
         import pwd
 
-        found, user = grp.getgrgid(told.st_gid), pwd.getpwuid(os.geteuid())
+        group, user = grp.getgrgid(told.st_gid), pwd.getpwuid(os.geteuid())
     except (ImportError, KeyError):
         return False
     return (
-        found.gr_gid == user.pw_gid
-        and found.gr_name == user.pw_name
-        and ({*found.gr_mem} <= {user.pw_name})
+        group.gr_gid == user.pw_gid
+        and group.gr_name == user.pw_name
+        and ({*group.gr_mem} <= {user.pw_name})
     )
 
 
@@ -161,9 +161,9 @@ def read_whole(path: Path) -> bytes:
     if why is not None:
         _say_unused(path, why)
         raise OSError(f"{path}: {why}")
-    found = path.read_bytes()
-    data = found[_CHECKSUM:]
-    if hashlib.sha256(data).digest() != found[:_CHECKSUM]:
+    content = path.read_bytes()
+    data = content[_CHECKSUM:]
+    if hashlib.sha256(data).digest() != content[:_CHECKSUM]:
         _say_unused(path, "it was altered or cut short")
         raise Damaged(path.name)
     return data
@@ -195,7 +195,7 @@ def cache_folder() -> Path | None:
     """
     name = f"kernels-{_source_digest()}"
     wrong: list[str] = []
-    told: list[str] = []
+    reasons: list[str] = []
     for root in _candidates():
         named = bool(os.environ.get(CACHE_VARIABLE)) and not wrong
         distrust = True
@@ -212,12 +212,12 @@ def cache_folder() -> Path | None:
         except (OSError, RuntimeError) as error:  # the latter of links in a ring, in older Pythons
             why, distrust = getattr(error, "strerror", None) or str(error), False
         if why is None:
-            if told:
-                _say(f"compiled kernels are not kept in {'; '.join(told)}; they are in {folder}")
+            if reasons:
+                _say(f"compiled kernels are not kept in {'; '.join(reasons)}; they are in {folder}")
             return folder
         wrong.append(f"{root} ({why})")
         if distrust or named:
-            told.append(wrong[-1])
+            reasons.append(wrong[-1])
     _say(
         "compiled kernels cannot be kept, and every process compiles them for some seconds:"
         f" {'; '.join(wrong)}. {CACHE_VARIABLE} names a folder of your own"
@@ -315,8 +315,8 @@ def light_cache(folder: Path) -> Any:
             return {}
 
         def _save_index(self, overloads: Any) -> None:
-            told = self._version, self._source_stamp, overloads
-            put_whole(Path(self._index_path), self._dump(told))
+            data = self._version, self._source_stamp, overloads
+            put_whole(Path(self._index_path), self._dump(data))
 
         def _load_data(self, name: str) -> Any:
             try:
@@ -385,13 +385,13 @@ def start_runtime(context: Any, folder: Path) -> None:
     from numba.core.compiler_lock import global_compiler_lock
     from numba.core.runtime import nrtdynmod, rtsys
 
-    known = (
+    complete = (
         hasattr(rtsys, "_init")
         and all(hasattr(nrtdynmod, part) for part in _PARTS_OF_RUNTIME)
         and all(hasattr(CPUCodeLibrary, part) for part in _PARTS_OF_LIBRARY)
     )
     with global_compiler_lock:
-        if not known or rtsys._init:
+        if not complete or rtsys._init:
             rtsys.initialize(context)
             return
         compiled = nrtdynmod.compile_nrt_functions

@@ -69,22 +69,22 @@ def _numba() -> Any:
 def _compiled(function: Callable[..., Any], flags: dict[str, bool]) -> Any:
     """Make Numba's dispatcher of a function, with the options and cache of all kernels."""
     numba = _numba()
-    made = numba.njit(nogil=True, error_model="numpy", **flags)(function)
+    dispatcher = numba.njit(nogil=True, error_model="numpy", **flags)(function)
     folder = cache_folder()
     if folder is None or numba.config.DISABLE_JIT:
-        return made
+        return dispatcher
     previous = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(folder)
     try:
         light = light_cache(folder)
-        if light is None or not all(hasattr(made, part) for part in PARTS_OF_DISPATCHER):
-            made.enable_caching()
+        if light is None or not all(hasattr(dispatcher, part) for part in PARTS_OF_DISPATCHER):
+            dispatcher.enable_caching()
         else:
-            made._cache = light(function)
-            made._compilation_chain_init_hook = no_extensions
+            dispatcher._cache = light(function)
+            dispatcher._compilation_chain_init_hook = no_extensions
     finally:
         numba.config.CACHE_DIR = previous
-    return made
+    return dispatcher
 
 
 def frozen(array: Any, dtype: Any) -> Array:
@@ -126,15 +126,15 @@ def _given(hint: Any, name: str, scope: dict[str, Any]) -> str:
         parts = [*get_type_hints(hint, include_extras=True).values()]
         head = f"_{hint.__name__}"
         scope[head] = hint
-    given = []
+    converted = []
     plain = True
     for i, part in enumerate(parts):
         item = f"{name}[{i}]"
-        given.append(_given(part, item, scope))
-        plain = plain and given[-1] == item
+        converted.append(_given(part, item, scope))
+        plain = plain and converted[-1] == item
     if plain:
         return name
-    return f"{head}({', '.join(given)}{'' if head else ','})"
+    return f"{head}({', '.join(converted)}{'' if head else ','})"
 
 
 class Kernel:
@@ -161,10 +161,10 @@ class Kernel:
         hints = get_type_hints(self._function, include_extras=True)
         code = self._function.__code__
         names = code.co_varnames[: code.co_argcount]
-        given = []
+        arguments = []
         for name in names:
-            given.append(_given(hints.get(name), name, scope))  # noqa: PERF401
-        exec(f"def entry({', '.join(names)}): return _kernel({', '.join(given)})", scope)
+            arguments.append(_given(hints.get(name), name, scope))  # noqa: PERF401
+        exec(f"def entry({', '.join(names)}): return _kernel({', '.join(arguments)})", scope)
         entry: Callable[..., Any] = scope["entry"]
         entry.__defaults__ = self._function.__defaults__
         self._entry = entry

@@ -165,13 +165,13 @@ def _count_bytes(a: Any, b: Any, table: Any, seen: Any) -> None:
     if size > lanes:
         # Pixels from ``since`` on have the pair at ``held`` and are counted when it ends.
         seen_a, seen_b = seen_a | np.uint64(a[0]), seen_b | np.uint64(b[0])
-        held, since = _place(np.uint64(a[0]), np.uint64(b[0])), zero
+        pair, since = _place(np.uint64(a[0]), np.uint64(b[0])), zero
         end = one + (size - one) // lanes * lanes
         for first in range(one, end, lanes):
             changed = borders(a, b, first)
             if set_bits(changed) > np.uint64(_MANY):
                 # From the one before, that the last of them begins a run as a border does.
-                table[held] += np.int64(first - one - since)
+                table[pair] += np.int64(first - one - since)
                 seen_a, seen_b = _add_all(a, b, first - one, table, seen_a, seen_b)
                 since, changed = first - one + lanes, one << (lanes - one)
             while changed != zero:
@@ -179,9 +179,9 @@ def _count_bytes(a: Any, b: Any, table: Any, seen: Any) -> None:
                 changed &= changed - one
                 index_a, index_b = np.uint64(a[at]), np.uint64(b[at])
                 seen_a, seen_b = seen_a | index_a, seen_b | index_b
-                table[held] += np.int64(at - since)
-                held, since = _place(index_a, index_b), at
-        table[held] += np.int64(end - since)
+                table[pair] += np.int64(at - since)
+                pair, since = _place(index_a, index_b), at
+        table[pair] += np.int64(end - since)
     for i in range(end, size):
         seen_a, seen_b = seen_a | np.uint64(a[i]), seen_b | np.uint64(b[i])
         table[_place(np.uint64(a[i]), np.uint64(b[i]))] += 1
@@ -203,7 +203,7 @@ def _take_pairs(table: Any, seen: Any, out: Any) -> int:
             seen[side] |= seen[side] >> half
     rows, columns = np.int64(seen[0] & np.uint64(0xFF)), np.int64(seen[1] & np.uint64(0xFF))
     seen[:] = np.uint64(0)
-    found = 0
+    n_pairs = 0
     for a in range(rows + 1):
         for b in range(columns + 1):
             at = np.int64(_place(np.uint64(a), np.uint64(b)))
@@ -212,9 +212,9 @@ def _take_pairs(table: Any, seen: Any, out: Any) -> int:
                 total += table[_PLACE * part + at]
                 table[_PLACE * part + at] = 0
             if total != 0:
-                out[0, found], out[1, found], out[2, found] = a, b, total
-                found += 1
-    return found
+                out[0, n_pairs], out[1, n_pairs], out[2, n_pairs] = a, b, total
+                n_pairs += 1
+    return n_pairs
 
 
 class ByteCounter:

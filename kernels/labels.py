@@ -45,14 +45,14 @@ def _outcomes(
         u = unit[i]
         if truth_start.size:
             low, high = truth_start[u], truth_start[u + 1]
-            found = OTHER  # of several labels, none being true is an answer as well
+            kind = OTHER  # of several labels, none being true is an answer as well
             for k in range(low, high):
                 if truth[k] == label[i]:
-                    found = HIT
+                    kind = HIT
         else:
             t = truth[u]
-            found = HIT if t == label[i] else (STRAY if t < 0 else OTHER)
-        outcome[i] = found
+            kind = HIT if t == label[i] else (STRAY if t < 0 else OTHER)
+        outcome[i] = kind
         if hard.size == 0:
             continue
         if hard[u] < 0 or score[i] > hard_score[u]:

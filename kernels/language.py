@@ -199,13 +199,13 @@ def _split(
 
 def hashed_words(words: tuple[str, ...]) -> Array:
     """Words in lower case, as :func:`split_sentences` looks them up: ascending uint64."""
-    found = []
+    codes = []
     for text in words:
         code = int(_SEED)
         for byte in text.encode():
             code = (code ^ byte) * int(_STEP) % 2**64
-        found.append(code)
-    return np.array(sorted(found), np.uint64)
+        codes.append(code)
+    return np.array(sorted(codes), np.uint64)
 
 
 def split_sentences(
@@ -287,9 +287,9 @@ def _of_word(data: Array, begin: int, end: int, level: Array) -> int:
     at = begin + _width(data[begin])
     after = at + _width(data[at])
     while after < end:
-        here, there = _level(data, at, level), _level(data, after, level)
-        broken = here == _BREAK or (before >= here == there) or (before > here < there)
-        joined = before >= here == there and here != _BREAK
+        now, then = _level(data, at, level), _level(data, after, level)
+        broken = now == _BREAK or (before >= now == then) or (before > now < then)
+        joined = before >= now == then and now != _BREAK
         if joined or not broken:
             length += 1
             vowel = vowel or _vowel(data, at, level)
@@ -298,12 +298,12 @@ def _of_word(data: Array, begin: int, end: int, level: Array) -> int:
             if length == 0 or (length == 1 and bare) or vowel:
                 n += 1
             length, vowel, bare = 0, False, False
-            if here == _BREAK:
+            if now == _BREAK:
                 if data[at] == _UNDERSCORE:
                     n += 1
             elif not joined:
                 length, vowel = 1, _vowel(data, at, level)
-        before = here
+        before = now
         at = after
         after += _width(data[after])
     length += 1
@@ -455,26 +455,26 @@ def _porter_vowel(byte: int) -> bool:
 @inner
 def _consonant(w: Array, i: int) -> bool:
     """Check that letter ``i`` is a consonant; y is one at the start and after a vowel."""
-    found = True
+    consonant = True
     k = i
     while k > 0 and w[k] == 121:
         k -= 1
-        found = not found
-    return found if not _porter_vowel(w[k]) else not found
+        consonant = not consonant
+    return consonant if not _porter_vowel(w[k]) else not consonant
 
 
 @inner
 def _measure(w: Array, n: int) -> int:
     """Count how often consonants follow vowels in the first ``n`` letters."""
-    found, before = 0, True
+    count, before = 0, True
     for i in range(n):
         now = not _porter_vowel(w[i])
         if w[i] == 121:
             now = i == 0 or not before
         if now and not before:
-            found += 1
+            count += 1
         before = now
-    return found
+    return count
 
 
 @inner
@@ -602,8 +602,8 @@ def _stem(w: Array, n: int) -> int:
         if _measure(w, stem) > 1 and (rule != _ION or w[stem - 1] == 115 or w[stem - 1] == 116):
             n = stem
     if n > 0 and w[n - 1] == 101:
-        found = _measure(w, n - 1)
-        if found > 1 or (found == 1 and not _short(w, n - 1)):
+        measure = _measure(w, n - 1)
+        if measure > 1 or (measure == 1 and not _short(w, n - 1)):
             n -= 1
     if n > 1 and w[n - 1] == 108 and w[n - 2] == 108 and _measure(w, n - 1) > 1:
         n -= 1

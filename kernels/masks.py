@@ -461,22 +461,22 @@ def _unite(
         for k in range(size):
             buffer_begin[k] = to_begin[room[g] + k]
             buffer_end[k] = to_end[room[g] + k]
-        here, there = 0, size
+        source, target = 0, size
         while members > 1:
             half = (members + 1) >> 1
-            at = there
+            at = target
             for m in range(half):
-                low, middle = here + cut[2 * m], here + cut[2 * m + 1]
-                last = here + cut[2 * m + 2] if 2 * m + 2 <= members else middle
-                cut[m] = at - there
+                low, middle = source + cut[2 * m], source + cut[2 * m + 1]
+                last = source + cut[2 * m + 2] if 2 * m + 2 <= members else middle
+                cut[m] = at - target
                 at = _merge(buffer_begin, buffer_end, low, middle, last, at)
-            cut[half] = at - there
+            cut[half] = at - target
             members = half
-            here, there = there, here
+            source, target = target, source
         used[g] = cut[1]
         for k in range(used[g]):
-            to_begin[room[g] + k] = buffer_begin[here + k]
-            to_end[room[g] + k] = buffer_end[here + k]
+            to_begin[room[g] + k] = buffer_begin[source + k]
+            to_end[room[g] + k] = buffer_end[source + k]
 
 
 def unite(runs: Runs, group: Array, n_groups: int) -> Runs:
@@ -591,20 +591,20 @@ def _stretches(
     """Write first pixel, end and line of every stretch, and count opened minus closed per pixel."""
     one, two = np.empty(size + 2, np.int64), np.empty(size + 2, np.int64)
     changes = np.empty(2 * size + 4, np.int64)
-    n, m, k, found = 0, 0, first, 0
+    n, m, k, used = 0, 0, first, 0
     for y in range(line, last_line + 2):
         m = 0
         if y <= last_line:
             m, k = _line_ends(begin, end, k, last, y * size, size, two)
         count = _changes(one, n, two, m, changes)
         for c in range(0, count, 2):
-            stretch[found], stretch[found + 1], stretch[found + 2] = changes[c], changes[c + 1], y
+            stretch[used], stretch[used + 1], stretch[used + 2] = changes[c], changes[c + 1], y
             place[changes[c]] += 1
             place[changes[c + 1]] -= 1
-            found += 3
+            used += 3
         one, two = two, one
         n = m
-    return found
+    return used
 
 
 @inner
@@ -643,14 +643,14 @@ def transpose(runs: Runs, length: I64, lines: I64) -> Runs:
         # A run is a piece in every line it touches, and a piece is part of two stretches at most.
         stretch = np.empty(6 * (last - first + last_line - line + 1), np.int64)
         place = np.zeros(size + 1, np.int64)
-        found = _stretches(begin, end, first, last, size, line, last_line, stretch, place)
+        used = _stretches(begin, end, first, last, size, line, last_line, stretch, place)
         total, here = 0, 0
         for x in range(size):
             here += place[x]
             place[x] = total
             total += here
         position = np.empty(total, np.int64)
-        _positions(stretch, found, place, size, lines[i], position)
+        _positions(stretch, used, place, size, lines[i], position)
         if at + total > to_begin.size:
             to_begin, to_end = longer(to_begin, 2 * (at + total)), longer(to_end, 2 * (at + total))
         first_run = at
@@ -1116,12 +1116,12 @@ def _below_both(a: Array, i: int, b: Array, j: int, base: float) -> Any:
     left, right = max(a[i, 0], b[j, 0]), min(a[i, 2], b[j, 2])
     one, two = _height(a, i, left, base), _height(b, j, left, base)
     far_one, far_two = _height(a, i, right, base), _height(b, j, right, base)
-    near, far = one - two, far_one - far_two
+    gap_left, gap_right = one - two, far_one - far_two
     low, far_low = min(one, two), min(far_one, far_two)
     width = 0.5 * (right - left)
-    if near * far >= 0:
+    if gap_left * gap_right >= 0:
         return width * (low + far_low)
-    share = near / (near - far)
+    share = gap_left / (gap_left - gap_right)
     crossing = one + share * (far_one - one)
     return width * (share * (low + crossing) + (1.0 - share) * (crossing + far_low))
 

@@ -183,7 +183,7 @@ def match(
     n_thresholds = thresholds.size
     every = prefix[n_thresholds]
     none = np.uint64(0)
-    given = pair_start.size > 0
+    paired = pair_start.size > 0
     for k in range(first, last):
         g0, g1 = g_start[k], g_start[k + 1]
         for g in range(g1 - 1, g0 - 1, -1):
@@ -206,15 +206,15 @@ def match(
             # Candidates by descending IoU; of equal ones the later ground truth comes first,
             # or the earlier one.
             n = 0
-            near: Any = pair_start[p] if given else np.int64(where[datum])
-            while near < pair_start[p + 1] if given else 0 <= near < g1 and g_datum[near] == datum:
-                if given:
-                    j = np.int64(pair_gt[near])
-                    iou = pair_iou[near]
+            item: Any = pair_start[p] if paired else np.int64(where[datum])
+            while item < pair_start[p + 1] if paired else 0 <= item < g1 and g_datum[item] == datum:
+                if paired:
+                    j = np.int64(pair_gt[item])
+                    iou = pair_iou[item]
                 else:
-                    j = near
+                    j = item
                     iou = box_iou(xmin, ymin, xmax, ymax, area, g_boxes, g_area, j, g_crowd[j])
-                near += 1
+                item += 1
                 if iou >= thresholds[0]:
                     reached = prefix[_reached(iou, thresholds)]
                     at = n
@@ -286,14 +286,14 @@ def match_best(
     g_start, g_boxes, g_area, g_datum, g_crowd, g_regular = theirs
     pair_start, pair_gt, pair_iou = pairs
     thresholds, prefix, area_ranges, area_bits, max_rank = bits
-    where, seen, matched, ious, _reach, _places, own, tied, room = scratch
+    where, seen, matched, ious, _reach, _places, best_iou, tied, room = scratch
     order, rank, hit, ignored, skipped, tie, taker, took = out
 
     n_thresholds = thresholds.size
     every = prefix[n_thresholds]
     one = np.uint64(1)
     none = np.uint64(0)
-    given = pair_start.size > 0
+    paired = pair_start.size > 0
     for k in range(first, last):
         g0, g1 = g_start[k], g_start[k + 1]
         p0, p1 = p_start[k], p_start[k + 1]
@@ -308,19 +308,19 @@ def match_best(
             xmin, ymin, xmax, ymax = p_boxes[p, 0], p_boxes[p, 1], p_boxes[p, 2], p_boxes[p, 3]
             area = p_area[p]
             datum = p_datum[p]
-            own[p - p0] = 0.0
+            best_iou[p - p0] = 0.0
             tied[p - p0] = -1
-            near: Any = pair_start[p] if given else np.int64(where[datum])
-            while near < pair_start[p + 1] if given else 0 <= near < g1 and g_datum[near] == datum:
-                if given:
-                    j = np.int64(pair_gt[near])
-                    iou = pair_iou[near]
+            item: Any = pair_start[p] if paired else np.int64(where[datum])
+            while item < pair_start[p + 1] if paired else 0 <= item < g1 and g_datum[item] == datum:
+                if paired:
+                    j = np.int64(pair_gt[item])
+                    iou = pair_iou[item]
                 else:
-                    j = near
+                    j = item
                     iou = box_iou(xmin, ymin, xmax, ymax, area, g_boxes, g_area, j, False)
-                near += 1
-                if iou > own[p - p0] and not (rule == BEST and g_crowd[j]):
-                    own[p - p0] = iou
+                item += 1
+                if iou > best_iou[p - p0] and not (rule == BEST and g_crowd[j]):
+                    best_iou[p - p0] = iou
                     tied[p - p0] = j
         i = p0
         while i < p1 and rule == LOCKED:
@@ -329,7 +329,7 @@ def match_best(
             while c < p1 and p_score[order[c]] == p_score[order[i]]:
                 c += 1
             if c - i > 1:
-                sort_tied(order, i, c, own, p0, room)
+                sort_tied(order, i, c, best_iou, p0, room)
             i = c
         for i in range(p0, p1):
             p = order[i]
@@ -339,7 +339,7 @@ def match_best(
             hit[i] = none
             ignored[i] = every
             if rule == LOCKED:
-                tie[i] = own[p - p0]
+                tie[i] = best_iou[p - p0]
             elif rule == POOL:
                 skipped[i] = where[datum] < 0
             if rank[i] >= max_rank:
@@ -349,32 +349,32 @@ def match_best(
             hits = none
             aside = none
             pick: Any = np.int64(-1)
-            taken = none
+            assigned = none
             if rule == LOCKED:
                 j = tied[p - p0]
-                if j >= 0 and p_score[p] > 0.0 and own[p - p0] > ious[j - g0]:
+                if j >= 0 and p_score[p] > 0.0 and best_iou[p - p0] > ious[j - g0]:
                     pick = j
                     before = prefix[_reached(ious[j - g0], thresholds)]
-                    taken = prefix[_reached(own[p - p0], thresholds)] & ~before
-                    ious[j - g0] = own[p - p0]
+                    assigned = prefix[_reached(best_iou[p - p0], thresholds)] & ~before
+                    ious[j - g0] = best_iou[p - p0]
             elif rule == BEST:
                 pick = tied[p - p0]
                 if pick >= 0:
-                    taken = prefix[_reached(own[p - p0], thresholds)]
-                    taken &= ~(matched[pick - g0] & g_regular[pick])
-                    matched[pick - g0] |= taken
+                    assigned = prefix[_reached(best_iou[p - p0], thresholds)]
+                    assigned &= ~(matched[pick - g0] & g_regular[pick])
+                    matched[pick - g0] |= assigned
             else:
                 best = -1.0
-                pair: Any = pair_start[p] if given else np.int64(0)
-                pairs_end: Any = pair_start[p + 1] if given else np.int64(0)
+                pair: Any = pair_start[p] if paired else np.int64(0)
+                pairs_end: Any = pair_start[p + 1] if paired else np.int64(0)
                 j = np.int64(where[datum])
                 while 0 <= j < g1 and g_datum[j] == datum:
                     iou = 0.0
-                    if given and pair < pairs_end and pair_gt[pair] == j:
+                    if paired and pair < pairs_end and pair_gt[pair] == j:
                         iou = pair_iou[pair]
                         pair += 1
                     if matched[j - g0] == none:
-                        if not given:
+                        if not paired:
                             iou = box_iou(xmin, ymin, xmax, ymax, area, g_boxes, g_area, j, False)
                         if iou > best:
                             best = iou
@@ -382,38 +382,40 @@ def match_best(
                     j += 1
                 if pick >= 0:
                     matched[pick - g0] = one  # it has left the pool
-                    taken = prefix[_reached(best, thresholds)]
+                    assigned = prefix[_reached(best, thresholds)]
             if pick >= 0:
-                hits = taken & g_regular[pick]
-                aside = taken & ~g_regular[pick]
-                _note(took, taken, i, pick)
+                hits = assigned & g_regular[pick]
+                aside = assigned & ~g_regular[pick]
+                _note(took, assigned, i, pick)
                 _give(taker, hits, i, pick)
             if rule == BEST and crowds:
                 best = 0.0
                 pick = np.int64(-1)
-                near = pair_start[p] if given else np.int64(where[datum])
+                item = pair_start[p] if paired else np.int64(where[datum])
                 while (
-                    near < pair_start[p + 1] if given else 0 <= near < g1 and g_datum[near] == datum
+                    item < pair_start[p + 1]
+                    if paired
+                    else 0 <= item < g1 and g_datum[item] == datum
                 ):
-                    if given:
-                        j = np.int64(pair_gt[near])
-                        iou = pair_iou[near]
+                    if paired:
+                        j = np.int64(pair_gt[item])
+                        iou = pair_iou[item]
                     else:
-                        j = near
+                        j = item
                         iou = box_iou(xmin, ymin, xmax, ymax, area, g_boxes, g_area, j, True)
-                    near += 1
+                    item += 1
                     if g_crowd[j] and iou > best:
                         best = iou
                         pick = j
                 if pick >= 0:
-                    taken = prefix[_reached(best, thresholds)] & ~hits & ~aside
-                    _note(took, taken, i, pick)
+                    assigned = prefix[_reached(best, thresholds)] & ~hits & ~aside
+                    _note(took, assigned, i, pick)
                     first_in = none
                     if p_score[p] > 0.0:
-                        first_in = taken & g_regular[pick] & ~matched[pick - g0]
+                        first_in = assigned & g_regular[pick] & ~matched[pick - g0]
                     matched[pick - g0] |= first_in
                     hits |= first_in
-                    aside |= taken & ~first_in
+                    aside |= assigned & ~first_in
                     _give(taker, first_in, i, pick)
             for a in range(area_bits.size):
                 if area < area_ranges[a, 0] or area > area_ranges[a, 1]:
@@ -539,8 +541,8 @@ def match_anew(first: int, last: int, both: Anew, thresholds: Array, out: Gains)
         thresholds: float64 [variants], IoU from which a pair overlaps enough.
     """
     p_start, p_datum, p_row, score, small, absorbed, p_alpha = both[:7]
-    g_start, g_datum, regular, g_alpha, near, place, iou = both[7:]
-    rank, hit, ignored, taken, gains = out
+    g_start, g_datum, regular, g_alpha, pair_start, place, iou = both[7:]
+    rank, hit, ignored, assigned, gains = out
     used, linked = np.zeros(score.size, np.int64), np.zeros(score.size, np.int64)
     longest = 0
     for label in range(first, last):
@@ -573,14 +575,14 @@ def match_anew(first: int, last: int, both: Anew, thresholds: Array, out: Gains)
                 at = one << np.uint64(v)
                 low = thresholds[v]
                 stamp += 1
-                for k in range(near[g0], near[g]):
+                for k in range(pair_start[g0], pair_start[g]):
                     if iou[k] >= low:
                         linked[place[k]] = stamp
                 of_pairs = stamp
                 for j in range(g0, g):
                     p = _first(
-                        near[j],
-                        near[j + 1],
+                        pair_start[j],
+                        pair_start[j + 1],
                         low,
                         at,
                         p0,
@@ -597,7 +599,7 @@ def match_anew(first: int, last: int, both: Anew, thresholds: Array, out: Gains)
                         continue
                     used[p] = stamp
                     if p0 <= p < p2:
-                        taken[v, p] = j
+                        assigned[v, p] = j
                         if regular[j] & at != none and small[p] & at == none:
                             hit[p] |= at
                         else:
@@ -624,8 +626,8 @@ def match_anew(first: int, last: int, both: Anew, thresholds: Array, out: Gains)
                         more, less = np.int64(0), np.int64(0)
                     for j in range(g0, g if again else g0):
                         p = _most(
-                            near[j],
-                            near[j + 1],
+                            pair_start[j],
+                            pair_start[j + 1],
                             low,
                             at,
                             p0,
@@ -714,11 +716,11 @@ def match_across_labels(
                     wanted = np.uint64(0)
             if wanted == 0 or not iou[i] >= threshold or p_label[p] == g_label[g]:
                 continue
-            taken = wanted & g_free[g]
-            if taken == 0:
+            assigned = wanted & g_free[g]
+            if assigned == 0:
                 continue
-            g_free[g] &= ~taken
-            wanted &= ~taken
+            g_free[g] &= ~assigned
+            wanted &= ~assigned
             if n == capacity:
                 capacity *= 2
                 p_out = np.concatenate((p_out, np.empty(n, np.int32)))
@@ -726,7 +728,7 @@ def match_across_labels(
                 bits_out = np.concatenate((bits_out, np.empty(n, np.uint64)))
             p_out[n] = p
             g_out[n] = g
-            bits_out[n] = taken
+            bits_out[n] = assigned
             n += 1
     return p_out[:n], g_out[:n], bits_out[:n]
 
@@ -760,7 +762,7 @@ def judged(
     gt_start, gt_datum = ground_truths
     listed_start, listed_datum = listed
     checked, partial = flags
-    kept, lenient = np.zeros(datum.size, np.bool_), np.zeros(datum.size, np.bool_)
+    allowed, lenient = np.zeros(datum.size, np.bool_), np.zeros(datum.size, np.bool_)
     seen = np.zeros(n_datums, np.uint8)
     for k in range(start.size - 1):
         for i in range(listed_start[k], listed_start[k + 1]):
@@ -769,13 +771,13 @@ def judged(
             seen[gt_datum[i]] |= np.uint8(1)
         for i in range(start[k], start[k + 1]):
             bits = seen[datum[i]]
-            kept[i] = bits & np.uint8(1) != 0
+            allowed[i] = bits & np.uint8(1) != 0
             lenient[i] = bits & np.uint8(2) != 0
         for i in range(listed_start[k], listed_start[k + 1]):
             seen[listed_datum[i]] = 0
         for i in range(gt_start[k], gt_start[k + 1]):
             seen[gt_datum[i]] = 0
-    return kept, lenient
+    return allowed, lenient
 
 
 # Types of wrong predictions. Source: D. Bolya, S. Foley, J. Hays, J. Hoffman, "TIDE: A General

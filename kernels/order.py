@@ -112,7 +112,7 @@ def _rank(
             keys[0, i] = key
             places[0, i] = lo + i
             differing |= key ^ keys[0, 0]
-        here = 0
+        source = 0
         for byte in range(8):
             shift = np.uint64(8 * byte)
             if (differing >> shift) & low == none:
@@ -120,21 +120,21 @@ def _rank(
             for c in range(256):
                 counts[c] = 0
             for i in range(n):
-                counts[(keys[here, i] >> shift) & low] += 1
+                counts[(keys[source, i] >> shift) & low] += 1
             total = 0
             for c in range(256):
                 total += counts[c]
                 counts[c] = total - counts[c]
-            there = 1 - here
+            target = 1 - source
             for i in range(n):
-                c = (keys[here, i] >> shift) & low
+                c = (keys[source, i] >> shift) & low
                 at = counts[c]
                 counts[c] = at + 1
-                keys[there, at] = keys[here, i]
-                places[there, at] = places[here, i]
-            here = there
+                keys[target, at] = keys[source, i]
+                places[target, at] = places[source, i]
+            source = target
         for i in range(n):
-            order[lo + i] = places[here, i]
+            order[lo + i] = places[source, i]
 
 
 def rank_by_score(score: Array, start: Array, first: int, last: int, order: Array) -> None:
@@ -355,20 +355,20 @@ def _sort_digits(score: Array, beside: Array | None) -> None:
     count = np.zeros((_DIGITS, int(_LOW) + 1), np.int64)
     _count_digits(bits, count)
     source, target = bits, np.empty_like(bits)
-    own = np.zeros(0, np.int64) if beside is None else beside.view(np.int64)
-    here, there = own, np.empty_like(own)
+    payload = np.zeros(0, np.int64) if beside is None else beside.view(np.int64)
+    current, spare = payload, np.empty_like(payload)
     places = np.flatnonzero(count.max(axis=1) < bits.size)  # of the others all digits are alike
     for some in (places[-_FIRST:], places):
         for place in some:
             free = np.cumsum(count[place]) - count[place]
-            _by_digit(source, free, np.uint64(place) * _DIGIT, target, here, there)
+            _by_digit(source, free, np.uint64(place) * _DIGIT, target, current, spare)
             source, target = target, source
-            here, there = there, here
-        if some.size == places.size or _finish(source, here, _MOVES * bits.size):
+            current, spare = spare, current
+        if some.size == places.size or _finish(source, current, _MOVES * bits.size):
             break
     _as_doubles(source, bits)
-    if here is not own:
-        own[:] = here
+    if current is not payload:
+        payload[:] = current
 
 
 # Partition: values by segment (group, label, outcome) in their order, by a counting sort. Sorting
@@ -554,12 +554,12 @@ def partition(
         # Writing to very many places at once misses the cache at every row; two rounds do not.
         shift = int(start.size).bit_length() - _BUCKETS.bit_length() + 1
         rough = free[:: 1 << shift].copy()
-        segment, near = np.empty(out.size, np.int32), np.empty_like(out)
+        segment, staged = np.empty(out.size, np.int32), np.empty_like(out)
         for part in parts:
             value = frozen(part, np.float64)
-            _to_buckets(*rows, n_labels, n_outcomes, offset, value, shift, rough, segment, near)
+            _to_buckets(*rows, n_labels, n_outcomes, offset, value, shift, rough, segment, staged)
             offset += value.size
-        _from_buckets(segment, near, free, out)
+        _from_buckets(segment, staged, free, out)
         return start, out, row
     for part in parts:
         value = frozen(part, np.float64)

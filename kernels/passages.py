@@ -75,7 +75,7 @@ def characters_of(data: U8, start: I64) -> tuple[Array, Array, int]:
     code_of = np.full(0x110000, -1, np.int32)
     out = np.empty(data.size, np.int32)
     out_start = np.zeros(start.size, np.int64)
-    n, known = 0, 0
+    n, n_codes = 0, 0
     for t in range(start.size - 1):
         i = start[t]
         while i < start[t + 1]:
@@ -83,13 +83,13 @@ def characters_of(data: U8, start: I64) -> tuple[Array, Array, int]:
             if code >= 0x80:
                 code, width = code_at(data, i)
             if code_of[code] < 0:
-                code_of[code] = known
-                known += 1
+                code_of[code] = n_codes
+                n_codes += 1
             out[n] = code_of[code]
             n += 1
             i += width
         out_start[t + 1] = n
-    return out[:n].copy(), out_start, known
+    return out[:n].copy(), out_start, n_codes
 
 
 @kernel
@@ -107,13 +107,13 @@ def least_distances(texts: tuple[I32, I64, int], left: I32, right: I32) -> Array
         int64 [p], 0 if the shorter one is a substring.
     """
     out = np.empty(left.size, np.int64)
-    codes, start, known = texts
+    codes, start, n_codes = texts
     longest = 1
     for k in range(left.size):
         a, b = left[k], right[k]
         longest = max(longest, min(start[a + 1] - start[a], start[b + 1] - start[b]))
     blocks = (longest + 63) >> 6
-    masks = np.zeros((known, blocks), np.uint64)
+    masks = np.zeros((n_codes, blocks), np.uint64)
     plus, minus = np.empty(blocks, np.uint64), np.empty(blocks, np.uint64)
     for k in range(left.size):
         x = codes[start[left[k]] : start[left[k] + 1]]
@@ -573,10 +573,10 @@ def credit_passages(
         out: highest relevance matched (NaN for none) and relevance credited, float64 [n] each; rank
             at which each gold is found, int32 zeros [g].
     """
-    best, gain, found = out
+    best, gain, first_rank = out
     for q in range(first, last):
         low, n_gold = gold_start[q], gold_start[q + 1] - gold_start[q]
-        taken = np.zeros(n_gold, np.bool_)
+        used = np.zeros(n_gold, np.bool_)
         for i in range(start[q], start[q + 1]):
             pair = pair_start[q] + (i - start[q]) * n_gold
             best[i], gain[i] = np.nan, 0.0
@@ -584,15 +584,15 @@ def credit_passages(
             for g in range(n_gold):
                 if match[pair + g] == 0:
                     continue
-                if found[low + g] == 0:
-                    found[low + g] = i - start[q] + 1
+                if first_rank[low + g] == 0:
+                    first_rank[low + g] = i - start[q] + 1
                 worth = value[low + g]
                 if not best[i] >= worth:
                     best[i] = worth
-                if not taken[g] and (credited < 0 or worth > value[low + credited]):
+                if not used[g] and (credited < 0 or worth > value[low + credited]):
                     credited = g
             if credited >= 0:
-                taken[credited] = True
+                used[credited] = True
                 gain[i] = value[low + credited]
 
 

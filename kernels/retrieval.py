@@ -224,7 +224,7 @@ def _tied_rows(
     start: I64, values: F64, hit_start: I64, hits: I64, equal: I32, tied: Array, of: Array
 ) -> int:
     """Find rows that share the score of a hit with another row; return their number."""
-    found = 0
+    count = 0
     for q in range(start.size - 1):
         low, high = hit_start[q], hit_start[q + 1]
         shared = False
@@ -242,10 +242,10 @@ def _tied_rows(
                 else:
                     below = middle + 1
             if below < high and values[hits[below], SCORE] == score and equal[below] > 1:
-                tied[found] = i
-                of[found] = below
-                found += 1
-    return found
+                tied[count] = i
+                of[count] = below
+                count += 1
+    return count
 
 
 def tied_rows(
@@ -270,8 +270,8 @@ def tied_rows(
         same[hit_start[:-1][hit_start[:-1] < hits.size]] = False
     room = int(equal[(equal > 1) & ~same].sum())
     tied, of = np.empty(room, np.int64), np.empty(room, np.int64)
-    found = _tied_rows(start, laid.view(np.float64), hit_start, hits, equal, tied, of)
-    return tied[:found], of[:found]
+    n_tied = _tied_rows(start, laid.view(np.float64), hit_start, hits, equal, tied, of)
+    return tied[:n_tied], of[:n_tied]
 
 
 # Sums over documents weighted by rank, up to cut-offs: precision, recall, DCG and rank-biased
@@ -305,7 +305,7 @@ def rank_sums(
     """
     n_cuts = cuts.shape[1]
     for q in range(begin, end):
-        own = 0 if cuts.shape[0] == 1 else q
+        cut_row = 0 if cuts.shape[0] == 1 else q
         total = 0.0
         c = 0
         h = start[q]
@@ -316,10 +316,10 @@ def rank_sums(
             while h < start[q + 1] and first[h] == low:
                 inside += value[h]
                 h += 1
-            while c < n_cuts and cuts[own, c] < high:
+            while c < n_cuts and cuts[cut_row, c] < high:
                 out[q, c] = total
-                if cuts[own, c] >= low:
-                    out[q, c] += inside * ((upto[cuts[own, c]] - upto[low - 1]) / many)
+                if cuts[cut_row, c] >= low:
+                    out[q, c] += inside * ((upto[cuts[cut_row, c]] - upto[low - 1]) / many)
                 c += 1
             if many > 1:
                 total += inside * ((upto[high] - upto[low - 1]) / many)
@@ -460,14 +460,14 @@ def _untied_first_relevant(
 ) -> None:
     """Variant without ties, which compiles much faster."""
     for q in range(begin, end):
-        found = 0
+        first_rank = 0
         for h in range(start[q], start[q + 1]):
             if relevant[h]:
-                found = rank[h]
+                first_rank = rank[h]
                 break
         for c in range(cuts.size):
-            inside = 0 < found <= cuts[c]
-            reciprocal[q, c] = 1.0 / found if inside else 0.0
+            inside = 0 < first_rank <= cuts[c]
+            reciprocal[q, c] = 1.0 / first_rank if inside else 0.0
             reached[q, c] = 1.0 if inside else 0.0
 
 
@@ -730,7 +730,7 @@ def gain_costs(
     """
     for q in range(begin, end):
         i = ideal_start[q]
-        cost, taken, total = 0.0, 0.0, 0.0
+        cost, gained, total = 0.0, 0.0, 0.0
         at = 0
         for h in range(start[q], start[q + 1]):
             while at < rank[h] and i < ideal_start[q + 1] and ideal[i] > 0:
@@ -739,9 +739,9 @@ def gain_costs(
                 i += 1
             cost += rank[h] - at
             at = rank[h]
-            taken += gain[h]
+            gained += gain[h]
             if gain[h] != 0:
-                total += gain[h] / math.log2(2 + cost - taken)
+                total += gain[h] / math.log2(2 + cost - gained)
         best = 0.0
         for j in range(ideal_start[q], ideal_start[q + 1]):
             if ideal[j] > 0:

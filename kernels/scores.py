@@ -336,7 +336,7 @@ def points(
     sums = ExactSums(2) if above is None else above
     weight = np.zeros(0) if weight is None else weight
     bits = sums.reserve(weight)
-    found = _points(
+    n_points = _points(
         positives,
         negatives,
         score,
@@ -351,7 +351,7 @@ def points(
         above is not None,
     )
     sums.carry()
-    return start, threshold[:found], tp[:found], fp[:found]
+    return start, threshold[:n_points], tp[:n_points], fp[:n_points]
 
 
 # Number or weight of sorted scores that reach each of a few thresholds: counts by bisection,
@@ -745,9 +745,9 @@ def _weigh(source: Any, first: int, last: int, out: Array) -> None:
         draw_rows(source.keys, first, last, source.stream, out)
     else:
         for i in range(first, last):
-            given, made = weights[datum[i]], out[i - first]
-            for d in range(made.size):
-                made[d] = given[d]
+            row, target = weights[datum[i]], out[i - first]
+            for d in range(target.size):
+                target[d] = row[d]
     if own.size:
         for i in range(last - first):
             for d in range(out.shape[1]):
@@ -860,9 +860,9 @@ def _drawn(
     own: Array | None,
     drawing: Drawing,
 ) -> Array:
-    seed, first, last, keys, given = drawing
+    seed, first, last, keys, explicit = drawing
     n_draws = last - first
-    weights, datum = (np.zeros((0, n_draws)), np.zeros(0)) if given is None else given
+    weights, datum = (np.zeros((0, n_draws)), np.zeros(0)) if explicit is None else explicit
     source = _Source(
         frozen(score, np.float64),
         frozen(np.zeros(0) if own is None else own, np.float64),

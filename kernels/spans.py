@@ -31,7 +31,7 @@ def read_leniently(
     """
     most = tag.size + start.size
     sentence, first = np.empty(most, np.int32), np.empty(most, np.int32)
-    last, found = np.empty(most, np.int32), np.empty(most, np.int32)
+    last, types = np.empty(most, np.int32), np.empty(most, np.int32)
     n = 0
     many = int(np.sqrt(begins.size // 2))
     for s in range(start.size - 1):
@@ -47,13 +47,13 @@ def read_leniently(
                 continue
             at = (before * many + here) * 2 + (of_before == of_here)
             if ends[at]:
-                sentence[n], found[n] = s, of_before
+                sentence[n], types[n] = s, of_before
                 first[n], last[n] = begin, i - start[s]
                 n += 1
             if begins[at]:
                 begin = i - start[s]
             before, of_before = here, of_here
-    return sentence[:n].copy(), first[:n].copy(), last[:n].copy(), found[:n].copy()
+    return sentence[:n].copy(), first[:n].copy(), last[:n].copy(), types[:n].copy()
 
 
 @kernel
@@ -76,7 +76,7 @@ def read_strictly(
     """
     most = tag.size + start.size
     sentence, first = np.empty(most, np.int32), np.empty(most, np.int32)
-    last, found = np.empty(most, np.int32), np.empty(most, np.int32)
+    last, types = np.empty(most, np.int32), np.empty(most, np.int32)
     n = 0
     many = int(np.sqrt(begins.size // 2))
     for s in range(start.size - 1):
@@ -101,12 +101,12 @@ def read_strictly(
                     j += 1
                     continue
                 if ends[at]:
-                    sentence[n], found[n] = s, of_here
+                    sentence[n], types[n] = s, of_here
                     first[n], last[n] = i - start[s], j - start[s]
                     n += 1
                 break
             i = j
-    return sentence[:n].copy(), first[:n].copy(), last[:n].copy(), found[:n].copy()
+    return sentence[:n].copy(), first[:n].copy(), last[:n].copy(), types[:n].copy()
 
 
 # Outcomes by nervaluate 1.2.1: greedy, one to one, in the order of the rows.
@@ -140,48 +140,48 @@ def judge_schemas(
     starts, truth_starts = datum_start
     n, m = begin[0].size, begin[1].size
     ours, theirs = np.empty((2, 4, n), np.int8), np.empty((2, 4, m), np.int8)
-    taken = np.empty(m, np.bool_)
+    used = np.empty(m, np.bool_)
     for within in range(2):
         for schema in range(4):
-            taken[:] = False
+            used[:] = False
             out = ours[within, schema]
             for d in range(starts.size - 1):
                 for p in range(starts[d], starts[d + 1]):
-                    right, near = -1, -1
+                    right, fallback = -1, -1
                     nearest = np.inf
                     for g in range(truth_starts[d], truth_starts[d + 1]):
-                        if taken[g] or key[0][p] != key[1][g]:
+                        if used[g] or key[0][p] != key[1][g]:
                             continue
                         alike = label[0][p] == label[1][g]
                         if within and not alike:
                             continue
                         equal = begin[0][p] == begin[1][g] and end[0][p] == end[1][g]
                         shared = min(end[0][p], end[1][g]) - max(begin[0][p], begin[1][g])
-                        whole = end[1][g] - begin[1][g]
-                        enough = shared > 0 and (shared / whole) * 100.0 >= least
+                        length = end[1][g] - begin[1][g]
+                        enough = shared > 0 and (shared / length) * 100.0 >= least
                         if schema == TYPE:
                             if enough and alike:
                                 away = abs(begin[0][p] - begin[1][g]) + abs(end[0][p] - end[1][g])
                                 if away < nearest:
                                     right, nearest = g, away
-                            elif enough and near < 0:
-                                near = g
+                            elif enough and fallback < 0:
+                                fallback = g
                             continue
                         if equal and (schema != STRICT or alike) and (schema != PARTIAL or enough):
                             right = g
                             break
-                        if enough and near < 0:
-                            near = g
+                        if enough and fallback < 0:
+                            fallback = g
                     if right >= 0:
-                        taken[right] = True
+                        used[right] = True
                         out[p] = CORRECT
-                    elif near >= 0:
-                        taken[near] = True
+                    elif fallback >= 0:
+                        used[fallback] = True
                         out[p] = HALF if schema == PARTIAL else INCORRECT
                     else:
                         out[p] = SPURIOUS
             for g in range(m):  # those that were taken are counted at their prediction
-                theirs[within, schema, g] = -1 if taken[g] else MISSED
+                theirs[within, schema, g] = -1 if used[g] else MISSED
     return ours, theirs
 
 

@@ -408,9 +408,9 @@ class ExactSums:
             self.chunks[:, at : at + width] += sign * other.chunks
             self.carry()
         if other._odd is not None:
-            own = np.zeros(self.cells) if self._odd is None else self._odd
+            odd = np.zeros(self.cells) if self._odd is None else self._odd
             with np.errstate(invalid="ignore"):
-                self._odd = own + sign * other._odd
+                self._odd = odd + sign * other._odd
         return self
 
     def gathered(self, cell: Array, cells: int) -> ExactSums:
@@ -559,9 +559,9 @@ def sides_by_cell(
     """
     start = np.zeros(n_cells + 1, np.int64)
     _count_rows(cell, weight, start)
-    own = np.empty((1 if prediction is target else 2, start[-1]))
-    _place_sides(cell, weight, start[:-1].copy(), target, prediction, own)
-    return start, np.broadcast_to(own, (2, start[-1]))
+    sides = np.empty((1 if prediction is target else 2, start[-1]))
+    _place_sides(cell, weight, start[:-1].copy(), target, prediction, sides)
+    return start, np.broadcast_to(sides, (2, start[-1]))
 
 
 @inner
@@ -698,8 +698,8 @@ def _short_sum(values: Array, first: int, n: int) -> float:
         return out
     a, b, c, d = values[first], values[first + 1], values[first + 2], values[first + 3]
     e, f, g, h = values[first + 4], values[first + 5], values[first + 6], values[first + 7]
-    whole = n - n % 8
-    for i in range(first + 8, first + whole, 8):
+    aligned = n - n % 8
+    for i in range(first + 8, first + aligned, 8):
         a += values[i]
         b += values[i + 1]
         c += values[i + 2]
@@ -709,7 +709,7 @@ def _short_sum(values: Array, first: int, n: int) -> float:
         g += values[i + 6]
         h += values[i + 7]
     out = ((a + b) + (c + d)) + ((e + f) + (g + h))
-    for i in range(first + whole, first + n):
+    for i in range(first + aligned, first + n):
         out += values[i]
     return out
 

@@ -428,9 +428,9 @@ def ngram_matches(
                 one[code] -= 1
                 matches += 1
             # A used-up n-gram is still in a reference: its last count is not subtracted again.
-            found = where[code] > g0 and where[code] <= g1
-            before_c[i - c0] = code if found else -1
-            standing += found
+            match = where[code] > g0 and where[code] <= g1
+            before_c[i - c0] = code if match else -1
+            standing += match
         out[u, 0] = matches
         for i in range(r0, r1):
             one[r_code[i]] = 0
@@ -444,44 +444,44 @@ def ngram_matches(
             mask = np.uint64(size - 1)
             for s in range(size):
                 slot[s] = -1
-            known = 0
+            n_keys = 0
             for g in range(g0, g1):
                 for i in range(r_start[g], r_start[g + 1] - order):
                     key = np.uint64(before_r[i - r0]) << _SHIFT | np.uint64(r_code[i + order])
                     at = _slot_of(key, mask)
-                    found = slot[at]
-                    while found >= 0 and keys[found] != key:
+                    match = slot[at]
+                    while match >= 0 and keys[match] != key:
                         at = (at + np.uint64(1)) & mask
-                        found = slot[at]
-                    if found < 0:
-                        found = np.int32(known)
-                        slot[at] = found
-                        keys[found] = key
-                        clip[found] = 0
-                        latest[found] = -1
-                        known += 1
-                    if latest[found] != g:
-                        latest[found] = g
-                        times[found] = 0
-                    times[found] += 1
-                    clip[found] = max(clip[found], times[found])
-                    before_r[i - r0] = found
+                        match = slot[at]
+                    if match < 0:
+                        match = np.int32(n_keys)
+                        slot[at] = match
+                        keys[match] = key
+                        clip[match] = 0
+                        latest[match] = -1
+                        n_keys += 1
+                    if latest[match] != g:
+                        latest[match] = g
+                        times[match] = 0
+                    times[match] += 1
+                    clip[match] = max(clip[match], times[match])
+                    before_r[i - r0] = match
             matches, standing = 0, 0
             for i in range(c0, c1 - order):
                 if before_c[i - c0] < 0:
                     continue
                 key = np.uint64(before_c[i - c0]) << _SHIFT | np.uint64(c_code[i + order])
                 at = _slot_of(key, mask)
-                found = slot[at]
-                while found >= 0 and keys[found] != key:
+                match = slot[at]
+                while match >= 0 and keys[match] != key:
                     at = (at + np.uint64(1)) & mask
-                    found = slot[at]
-                before_c[i - c0] = found
-                if found < 0:
+                    match = slot[at]
+                before_c[i - c0] = match
+                if match < 0:
                     continue
                 standing += 1
-                if clip[found] > 0:
-                    clip[found] -= 1
+                if clip[match] > 0:
+                    clip[match] -= 1
                     matches += 1
             out[u, order] = matches
 
@@ -771,7 +771,7 @@ def _edits(
     while True:
         before = fill_rows(h, n, ref, m, 0, low, top, cost, step, True)
         align_words(n, m, low, step, align, h_wrong, r_wrong)
-        found = False
+        any_shift = False
         gain, size, first, place = 0, 0, 0, 0
         for start in range(n):
             if checked >= _MOST_TRIED:
@@ -807,7 +807,7 @@ def _edits(
                         checked += 1
                         won = before - after
                         if (
-                            not found
+                            not any_shift
                             or won > gain
                             or (
                                 won == gain
@@ -820,11 +820,11 @@ def _edits(
                                 )
                             )
                         ):
-                            found = True
+                            any_shift = True
                             gain, size, first, place = won, length, start, target
                     if checked >= _MOST_TRIED:
                         break
-        if checked >= _MOST_TRIED or not found or gain <= 0:
+        if checked >= _MOST_TRIED or not any_shift or gain <= 0:
             return shifts + before
         shifts += 1
         _shift(h, n, first, size, place, shifted)

@@ -269,24 +269,24 @@ def couples_of(frames: TrackFrames, unit: int) -> Couples:
     before = frames.pair_start[begin]
     many = frames.pair_start[end] - before
     truth = np.empty(many, np.int32)
-    found = np.empty(many, np.int32)
+    predicted = np.empty(many, np.int32)
     for frame in range(begin, end):
         g, t = frames.truth_start[frame], frames.found_start[frame]
         for pair in range(frames.pair_start[frame], frames.pair_start[frame + 1]):
             truth[pair - before] = frames.truth_id[g + frames.truth[pair]]
-            found[pair - before] = frames.found_id[t + frames.found[pair]]
-    rows = by_code(found, frames.n_found_ids[unit], np.arange(many).astype(np.int32))
+            predicted[pair - before] = frames.found_id[t + frames.found[pair]]
+    rows = by_code(predicted, frames.n_found_ids[unit], np.arange(many).astype(np.int32))
     rows = by_code(truth, frames.n_truth_ids[unit], rows)
     of_pair = np.empty(many, np.int32)
     first = np.empty(many, np.int32)
     n = 0
     for k in range(many):
         row = rows[k]
-        if n == 0 or truth[row] != truth[first[n - 1]] or found[row] != found[first[n - 1]]:
+        if n == 0 or truth[row] != truth[first[n - 1]] or predicted[row] != predicted[first[n - 1]]:
             first[n] = row
             n += 1
         of_pair[row] = n - 1
-    return Couples(of_pair, truth[first[:n]], found[first[:n]])
+    return Couples(of_pair, truth[first[:n]], predicted[first[:n]])
 
 
 @inner

@@ -115,9 +115,9 @@ def scores() -> None:
     count_reaching(score, 0, 2, score, np.zeros((2, 4), np.int64))
     side = value[:1], value[2:3]
     drawing = Drawing(0, 0, 4, np.zeros(4, np.uint64))
-    for own in (None, score):  # sums are of integers, or of doubles
-        drawn_wins(side, side, score, own, drawing)
-        drawn_precisions(side, side, score, own, drawing)
+    for weights in (None, score):  # sums are of integers, or of doubles
+        drawn_wins(side, side, score, weights, drawing)
+        drawn_precisions(side, side, score, weights, drawing)
     add_wins(score, 0, place_table(np.array([0, 2, 4]), score), np.zeros(2, np.int64))
 
 

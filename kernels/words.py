@@ -90,7 +90,7 @@ def local_codes(
         for s in range(size):
             slot[s] = -1
         mask = np.uint64(size - 1)
-        known = 0
+        n_codes = 0
         for side in range(2):
             if side == 0:
                 i0, i1 = r_start[g0], r_start[g1]
@@ -101,18 +101,18 @@ def local_codes(
             for i in range(i0, i1):
                 a, b = one[i], two[i]
                 at = a & mask
-                found = slot[at]
-                while found >= 0 and not (seen[found, 0] == a and seen[found, 1] == b):
+                entry = slot[at]
+                while entry >= 0 and not (seen[entry, 0] == a and seen[entry, 1] == b):
                     at = (at + np.uint64(1)) & mask
-                    found = slot[at]
-                if found < 0:
-                    found = np.int32(known)
-                    slot[at] = found
-                    seen[known, 0] = a
-                    seen[known, 1] = b
-                    known += 1
-                code[i] = found
-        most = max(most, known)
+                    entry = slot[at]
+                if entry < 0:
+                    entry = np.int32(n_codes)
+                    slot[at] = entry
+                    seen[n_codes, 0] = a
+                    seen[n_codes, 1] = b
+                    n_codes += 1
+                code[i] = entry
+        most = max(most, n_codes)
     return most
 
 
@@ -139,8 +139,8 @@ def _decode(data: U8, start: I64, spaces: bool, code: Array, text_end: Array) ->
                 code[n] = byte
                 i += 1
             else:
-                found, width = code_at(data, i)
-                code[n] = found
+                char, width = code_at(data, i)
+                code[n] = char
                 i += width
             n += 1
         text_end[t + 1] = n
@@ -582,8 +582,8 @@ def rouge_words(data: Array, start: Array, kinds: Array | None = None) -> tuple[
         n = _ascii_words(data, start, *out)
     else:
         n = _letter_words(data, start, kinds, *out)
-    found = first[:n], second[:n], place[:n], stop[:n]
-    return *found, text_end, line_end[: lines[-1] + 1], lines
+    tokens = first[:n], second[:n], place[:n], stop[:n]
+    return *tokens, text_end, line_end[: lines[-1] + 1], lines
 
 
 # Words of UTF-8 texts as pairs of 64-bit hashes: two ways to cut a text into sentences of words.

@@ -74,11 +74,11 @@ class Table(msgspec.Struct, frozen=True):
 
     def filled(self) -> Table:
         """Return the table without empty columns."""
-        kept = [i for i in range(len(self.columns)) if any(row[i].text for row in self.rows)]
+        indices = [i for i in range(len(self.columns)) if any(row[i].text for row in self.rows)]
         return msgspec.structs.replace(
             self,
-            columns=[self.columns[i] for i in kept],
-            rows=[[row[i] for i in kept] for row in self.rows],
+            columns=[self.columns[i] for i in indices],
+            rows=[[row[i] for i in indices] for row in self.rows],
         )
 
 

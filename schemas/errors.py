@@ -120,14 +120,14 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
 
     names = list(choices)
     plain = [name.casefold() for name in names]
-    near = extract(word.casefold(), plain, scorer=OSA.distance, score_cutoff=2, limit=None)
+    similar = extract(word.casefold(), plain, scorer=OSA.distance, score_cutoff=2, limit=None)
     # If names differ only in case (mAP, MAP), prefer the one closer to the user's spelling.
-    near.sort(key=lambda one: (one[1], OSA.distance(word, names[one[2]])))
-    found = [names[at] for _, edits, at in near if _misspells(word, names[at], edits)][:1]
-    if not found:
+    similar.sort(key=lambda one: (one[1], OSA.distance(word, names[one[2]])))
+    suggestions = [names[at] for _, edits, at in similar if _misspells(word, names[at], edits)][:1]
+    if not suggestions:
         begun = [name for name, text in zip(names, plain, strict=True) if _begins(word, text)]
-        found = sorted(begun, key=len)[:_BEGUN]
-    return f" Did you mean {' or '.join(map(repr, found))}?" if found else ""
+        suggestions = sorted(begun, key=len)[:_BEGUN]
+    return f" Did you mean {' or '.join(map(repr, suggestions))}?" if suggestions else ""
 
 
 def _misspells(word: str, name: str, edits: float) -> bool:

@@ -115,18 +115,18 @@ def read_thresholds(given: Any) -> LabelThresholds:
             rows = [_row(one) for one in pl.DataFrame(given).to_dicts()]
         except (TypeError, ValueError, pl.exceptions.PolarsError):
             raise _refused(f"{given!r} is not a table", given) from None
-    found: dict[tuple[str | None, str | None], LabelThreshold] = {}
+    by_label: dict[tuple[str | None, str | None], LabelThreshold] = {}
     for key, value, number, name in rows:
         real = isinstance(number, (int, float)) and not isinstance(number, bool)
         if not real or not math.isfinite(number):
             raise _refused(f"{number!r} of label {value!r} is not a finite number", number)
         place = None if key is None else str(key), None if value is None else label_text(value)
         row = LabelThreshold(*place, float(number), None if name is None else str(name))
-        if (other := found.setdefault(place, row)).number != number:
+        if (other := by_label.setdefault(place, row)).number != number:
             raise _refused(
                 f"label {value!r} has two thresholds, {other.number} and {number}", value
             )
-    return tuple(found.values())
+    return tuple(by_label.values())
 
 
 def label_text(value: Any) -> str:
@@ -187,16 +187,16 @@ def chosen_thresholds(
     Raises:
         OptionError: one is not in the grid, and ``strict``.
     """
-    near = [[one for one in grid if math.isclose(value, one, abs_tol=1e-9)] for value in wanted]
-    for value, found in zip(wanted, near, strict=True):
-        if strict and not found:
-            known = [round(one, 10) for one in grid]
+    equal = [[one for one in grid if math.isclose(value, one, abs_tol=1e-9)] for value in wanted]
+    for value, matches in zip(wanted, equal, strict=True):
+        if strict and not matches:
+            rounded = [round(one, 10) for one in grid]
             raise invalid(
                 "iou_thresholds_to_return",
                 value,
-                f"it is not among iou_thresholds {known}, add it there.",
+                f"it is not among iou_thresholds {rounded}, add it there.",
             )
-    return tuple(one for one in grid if any(one in found for found in near))
+    return tuple(one for one in grid if any(one in matches for matches in equal))
 
 
 # Objects of the user as values of options: a table, an encoder.
@@ -520,18 +520,18 @@ def read_stop_words(given: tuple[str, ...] | str | None) -> tuple[str, ...] | No
     if given is None:
         return None
     words = given if not isinstance(given, str) else _words_of(given)
-    found = dict.fromkeys(word.strip().lower() for word in words)
-    found.pop("", None)
-    wide = [word for word in found if len(word.split()) > 1]
+    distinct = dict.fromkeys(word.strip().lower() for word in words)
+    distinct.pop("", None)
+    wide = [word for word in distinct if len(word.split()) > 1]
     if wide:
         raise OptionError(
-            f"stop_words: {len(wide):,} of {len(found):,} contain white space, first "
+            f"stop_words: {len(wide):,} of {len(distinct):,} contain white space, first "
             f"{wide[0]!r}, but tokens do not: write one word per line, or a list of single words.",
             code="option_value",
             option="stop_words",
             count=len(wide),
         )
-    return tuple(found)
+    return tuple(distinct)
 
 
 def _words_of(path: str) -> list[str]:
@@ -606,12 +606,12 @@ def _as_metrics(value: Any) -> tuple[str, ...]:
         value = value.tolist()
     several = isinstance(value, (Sequence, set, frozenset)) and not isinstance(value, str)
     names = []
-    own: dict[str, Any] = {}
+    references: dict[str, Any] = {}
     for one in value if several else [value]:
         if isinstance(one, str):
             names.append(one)
         elif hasattr(one, "reference") and callable(one):
-            if own.setdefault(one.reference, one) is not one:
+            if references.setdefault(one.reference, one) is not one:
                 raise OptionError(
                     f"metric {one.reference}: {one.name!r} is the name of another metric of this"
                     " run. Rename the function: set its __name__ and __qualname__ before it is"
@@ -697,13 +697,13 @@ def wanted(options: Options) -> Wanted | None:
     """
     if options.intervals is None:
         for name in ("draws", "seed", "cluster", "method"):
-            given = getattr(options, name)
-            if given is not None and name not in _read_without_intervals(options):
+            setting = getattr(options, name)
+            if setting is not None and name not in _read_without_intervals(options):
                 raise OptionError(
-                    f"{option(name, given)} is of intervals: add {option('intervals', 0.95)}.",
+                    f"{option(name, setting)} is of intervals: add {option('intervals', 0.95)}.",
                     code="option_unread",
                     option=name,
-                    value=given,
+                    value=setting,
                 )
         return None
     level = level_of(options)

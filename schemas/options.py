@@ -658,8 +658,8 @@ def checked_names(given: Mapping[str, Any]) -> dict[str, Any]:
     """
     for name in given:
         if name not in FIELDS:
-            said = known_elsewhere(name) or unknown("option", name, FIELDS).said
-            raise OptionError(said, code="unknown_name", value=name)
+            message = known_elsewhere(name) or unknown("option", name, FIELDS).said
+            raise OptionError(message, code="unknown_name", value=name)
     return dict(given)
 
 

@@ -1345,8 +1345,8 @@ def task_names() -> tuple[str, ...]:
 @cache
 def contracts(task: str) -> Mapping[str, Table]:
     """Role to contract of every table a task knows."""
-    known = (table for table in reversed(TABLES) if table.task in (task, "all"))
-    return MappingProxyType({table.side: table for table in known})
+    matching = (table for table in reversed(TABLES) if table.task in (task, "all"))
+    return MappingProxyType({table.side: table for table in matching})
 
 
 @cache
@@ -1358,7 +1358,7 @@ def table_for(task: str, side: str) -> Table:
     """
     if task not in task_names():
         raise unknown("task", task, task_names())
-    known = contracts(task)
-    if side not in known:
-        raise unknown(f"table of {task}", side, known)
-    return known[side]
+    by_side = contracts(task)
+    if side not in by_side:
+        raise unknown(f"table of {task}", side, by_side)
+    return by_side[side]

@@ -122,15 +122,15 @@ def _shell(name: str, *value: Any) -> str:
     flag = f"--{name.replace('_', '-')}"
     if not value:
         return flag
-    given = value[0]
-    if isinstance(given, bool):
-        return flag if given else f"--no-{flag[2:]}"
-    if isinstance(given, dict):
-        pairs = [f"{key}={_piece(item)}" for key, item in given.items() if key != "..."]
+    argument = value[0]
+    if isinstance(argument, bool):
+        return flag if argument else f"--no-{flag[2:]}"
+    if isinstance(argument, dict):
+        pairs = [f"{key}={_piece(item)}" for key, item in argument.items() if key != "..."]
         return " ".join(f"{flag} {_quoted(pair)}" for pair in pairs)
-    if isinstance(given, list):
-        return f"{flag} {_quoted(','.join(map(str, given)))}"
-    return f"{flag} {_quoted(str(given))}"
+    if isinstance(argument, list):
+        return f"{flag} {_quoted(','.join(map(str, argument)))}"
+    return f"{flag} {_quoted(str(argument))}"
 
 
 def _quoted(text: str) -> str:

@@ -80,8 +80,8 @@ def _summary(view: RankedView, settings: Settings) -> dict[str, float]:
         return first(precisions[..., areas[name], several.index(ious)]) if ious else -1.0
 
     def recall(name: str, ious: tuple[float, ...], cap: int = -1) -> float:
-        found = mean_recall(view, settings, ious)
-        return first(found[:, :, cap, areas[name]]) if ious else -1.0
+        values = mean_recall(view, settings, ious)
+        return first(values[:, :, cap, areas[name]]) if ious else -1.0
 
     out: dict[str, float] = {}
     if "all" in areas:
@@ -118,8 +118,8 @@ def arrays_of(view: RankedView, iou_thresholds: Sequence[float]) -> dict[str, Ar
     defined = view.positives[0] > 0  # label, area
     k, a = defined.shape
     shape = len(at), view.levels.size, k, a, len(caps)
-    made = {"precision": np.full(shape, -1.0), "scores": np.full(shape, -1.0)}
-    made["recall"] = np.full((shape[0], *shape[2:]), -1.0)
+    arrays = {"precision": np.full(shape, -1.0), "scores": np.full(shape, -1.0)}
+    arrays["recall"] = np.full((shape[0], *shape[2:]), -1.0)
     for m, cap in enumerate(caps):
         q, s, true = (array[0] for array in view.sampled_with_scores(cap))
         np.nan_to_num(s, copy=False)  # pycocotools has 0 if a level is not reached
@@ -127,8 +127,8 @@ def arrays_of(view: RankedView, iou_thresholds: Sequence[float]) -> dict[str, Ar
             r = true[:, 0] / view.positives[0][..., None]
         for name, array in (("precision", q), ("scores", s), ("recall", r)):
             ordered = np.moveaxis(array if at == every else array[:, :, at], (0, 1), (-2, -1))
-            np.copyto(made[name][..., m], ordered, where=defined)
-    return made
+            np.copyto(arrays[name][..., m], ordered, where=defined)
+    return arrays
 
 
 def _params(view: RankedView, settings: Settings) -> dict[str, Any]:
@@ -227,21 +227,21 @@ def lvis_from_view(view: RankedView, settings: Settings) -> CocoResult:
         names, stats (Python floats), precision float64 [T, R, K, A], recall [T, K, A] and params; K
         is the labels in ascending order. Undefined is -1.
     """
-    made = coco_from_view(view, settings)
+    result = coco_from_view(view, settings)
 
     def numbers() -> dict[str, float]:
         frequent = {
             f"AP{name}": first(of_frequency(view, settings, name)[0][..., 0])
             for name in FREQUENCIES
         }
-        return _named(dict(zip(made["names"], made["stats"], strict=True)), frequent)
+        return _named(dict(zip(result["names"], result["stats"], strict=True)), frequent)
 
     return _result(
         numbers,
         {
-            "precision": lambda: made["precision"][..., -1],
-            "recall": lambda: made["recall"][..., -1],
-            "params": lambda: made["params"],
+            "precision": lambda: result["precision"][..., -1],
+            "recall": lambda: result["recall"][..., -1],
+            "params": lambda: result["params"],
         },
     )
 
@@ -252,7 +252,7 @@ def lvis_from_frames(card: Scorecard) -> CocoResult:
     Raises:
         ResultError: on access to an array, which is not stored.
     """
-    made = coco_from_frames(card)
+    result = coco_from_frames(card)
 
     def numbers() -> dict[str, float]:
         rows = card.metrics.filter(
@@ -263,7 +263,7 @@ def lvis_from_frames(card: Scorecard) -> CocoResult:
             f"AP{name}": -1.0 if of.get(f"AP{name}") is None else of[f"AP{name}"]
             for name in FREQUENCIES
         }
-        return _named(dict(zip(made["names"], made["stats"], strict=True)), frequent)
+        return _named(dict(zip(result["names"], result["stats"], strict=True)), frequent)
 
     return _result(numbers, _not_stored("LVIS", "precision", "recall", "params"))
 
@@ -285,25 +285,25 @@ def to_panoptic(card: Scorecard) -> dict[str, Any]:
     Raises:
         ResultError: PQ, SQ or RQ was not computed.
     """
-    whole = card.metrics.filter(pl.col("slice").is_null(), pl.col("metric").is_in(_QUALITIES))
-    lacking = [name for name in _QUALITIES if name not in whole["metric"]]
+    overall = card.metrics.filter(pl.col("slice").is_null(), pl.col("metric").is_in(_QUALITIES))
+    lacking = [name for name in _QUALITIES if name not in overall["metric"]]
     if lacking:
         raise ResultError(
             f"to_panoptic() shows PQ, SQ and RQ, and this run has no {lacking[0]}: ask for all"
             " three, or for no metric by name."
         )
-    means = whole.filter(pl.col("label_value").is_null())
-    made: dict[str, Any] = {name: {} for name in _GROUPS.values()}
+    means = overall.filter(pl.col("label_value").is_null())
+    groups: dict[str, Any] = {name: {} for name in _GROUPS.values()}
     for row in means.iter_rows(named=True):
-        group = made[_GROUPS[row["average"]]]
+        group = groups[_GROUPS[row["average"]]]
         group[row["metric"].lower()] = row["value"]
         group["n"] = group.pop("n", row["support"])
-    made = {name: group for name, group in made.items() if group}
+    groups = {name: group for name, group in groups.items() if group}
     classes: dict[Any, dict[str, float]] = {}
-    for row in whole.filter(pl.col("label_value").is_not_null()).iter_rows(named=True):
+    for row in overall.filter(pl.col("label_value").is_not_null()).iter_rows(named=True):
         value = _UNDEFINED if row["value"] is None else row["value"]
         classes.setdefault(row["label_value"], {})[row["metric"].lower()] = value
-    return made | {"per_class": classes}
+    return groups | {"per_class": classes}
 
 
 # KITTI's numbers in percent, under the names that OpenPCDet gives them.
@@ -339,8 +339,8 @@ def to_kitti(card: Scorecard) -> dict[str, float]:
             " iou_thresholds, or give one."
         )
     kinds = {"AP": _COMPARED[card.options.iou_type or "bbox"], "AOS": "aos"}
-    made = {}
+    result = {}
     for row in rows.iter_rows(named=True):
         name = f"{row['label_value']}_{kinds[row['metric']]}/{row['area']}{_SUFFIX[card.dialect]}"
-        made[name] = 100 * (row["value"] or 0.0)
-    return made
+        result[name] = 100 * (row["value"] or 0.0)
+    return result

@@ -28,10 +28,10 @@ def to_otlp(card: Scorecard, verdicts: pl.DataFrame | None = None) -> str:
     """
     now = str(time.time_ns())
     rows = card.asked_frame("per_datum").with_columns(pl.col("datum_id").cast(pl.String))
-    whole = rows.group_by("metric").agg(pl.col("value").is_in(list(_BEST.values())).all())
+    binary = rows.group_by("metric").agg(pl.col("value").is_in(list(_BEST.values())).all())
     best = {
         metric: _BEST[card.directions[metric]]
-        for metric, verdict in whole.iter_rows()
+        for metric, verdict in binary.iter_rows()
         if verdict and card.directions.get(metric) in _BEST
     }
     if verdicts is not None:

@@ -79,8 +79,8 @@ def write(rows: pl.DataFrame, images: pl.DataFrame | None, form: str, path: str 
             " names. List them as a table."
         )
     make, sized = FORMATS[form]
-    made = list(_images(rows, images))
-    lacking = [one.datum_id for one in made if not one.width or not one.height]
+    tasks = list(_images(rows, images))
+    lacking = [one.datum_id for one in tasks if not one.width or not one.height]
     if sized and lacking:
         raise InputError(
             f"{form} needs the size of each image; it is unknown of"
@@ -90,27 +90,27 @@ def write(rows: pl.DataFrame, images: pl.DataFrame | None, form: str, path: str 
             count=len(lacking),
         )
     with written(path), whole_file(path, sweeps=True) as file:
-        file.write(make(made))
-    return len(made)
+        file.write(make(tasks))
+    return len(tasks)
 
 
 def _images(rows: pl.DataFrame, images: pl.DataFrame | None) -> Iterator[_Image]:
     images_by_id: dict[Any, dict[str, Any]] = {}
     if images is not None:
         images_by_id = {str(row["datum_id"]): row for row in images.iter_rows(named=True)}
-    for (datum,), own in rows.group_by("datum_id", maintain_order=True):
-        known = images_by_id.get(str(datum), {})
+    for (datum,), group in rows.group_by("datum_id", maintain_order=True):
+        image = images_by_id.get(str(datum), {})
         width, height = (
-            None if known.get(name) is None else round(known[name]) for name in ("width", "height")
+            None if image.get(name) is None else round(image[name]) for name in ("width", "height")
         )
         regions = []
-        for row in own.iter_rows(named=True):
+        for row in group.iter_rows(named=True):
             before = "annotation_" if row["xmin"] is None else ""
             left, top, right, bottom = (row[before + name] for name in CORNER_NAMES)
             about = {name: row[name] for name in _ABOUT if row[name] is not None}
             box = left, top, right, bottom
             regions.append(_Region(str(row["label_value"]), box, row["score"], about))
-        yield _Image(str(known.get("file_name") or datum), width, height, datum, regions)
+        yield _Image(str(image.get("file_name") or datum), width, height, datum, regions)
 
 
 def _label_studio(images: list[_Image]) -> bytes:
@@ -134,7 +134,7 @@ def _rectangle(number: int, region: _Region, image: _Image) -> dict[str, Any]:
     assert image.height is not None
     left, top, right, bottom = region.box
     message = ", ".join(f"{name} {value}" for name, value in region.about.items())
-    made: dict[str, Any] = {
+    task: dict[str, Any] = {
         "id": f"error-{number}",
         "type": "rectanglelabels",
         "from_name": "label",
@@ -152,7 +152,7 @@ def _rectangle(number: int, region: _Region, image: _Image) -> dict[str, Any]:
         },
         "meta": {"text": [message]},
     }
-    return made if region.score is None else {**made, "score": region.score}
+    return task if region.score is None else {**task, "score": region.score}
 
 
 def _cvat(images: list[_Image]) -> bytes:

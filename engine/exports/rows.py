@@ -41,14 +41,14 @@ def dicts_of(card: Scorecard, key: Key, *, shape: str, undefined: float = 0.0) -
     Raises:
         ResultError: the scorecard has no metric of that tool.
     """
-    found: dict[Any, dict[str, float]] = {}
+    by_datum: dict[Any, dict[str, float]] = {}
     some = False
     rows = card.frame("per_datum").filter(
         pl.col("value").is_not_null() | ~pl.col("status").is_in(["not_judged", "not_retrieved"])
     )
     for datum, metric, k, value in rows.select("datum_id", "metric", "k", "value").iter_rows():
         name = key(metric, k)
-        row = found.setdefault(datum, {})
+        row = by_datum.setdefault(datum, {})
         if name is None:
             continue
         if name in row:
@@ -60,10 +60,10 @@ def dicts_of(card: Scorecard, key: Key, *, shape: str, undefined: float = 0.0) -
             )
         row[name] = undefined if value is None else value
         some = True
-    if not some and found:
+    if not some and by_datum:
         asked = ", ".join(card.frame("per_datum")["metric"].unique(maintain_order=True))
         raise ResultError(f"to_{shape}() supports no metric of this run: {asked}.")
-    return Rows(found)
+    return Rows(by_datum)
 
 
 # continuous-eval's shape: a dict of scores for every row.
@@ -243,11 +243,11 @@ def as_text(card: Scorecard, name: str) -> str:
     Raises:
         ResultError: the task or dialect has no such shape.
     """
-    made: Any = getattr(card, f"to_{name.replace('-', '_')}")()
-    if isinstance(made, str):
-        return made if made.endswith("\n") else made + "\n"
-    if isinstance(made, Mapping):
-        made = {key: made[key] for key in made if key not in _ARRAYS}
-    elif hasattr(made, "ids"):
-        made = {"ids": list(made.ids), "rows": list(made)}
-    return json.dumps(made, ensure_ascii=False, indent=1, default=str) + "\n"
+    result: Any = getattr(card, f"to_{name.replace('-', '_')}")()
+    if isinstance(result, str):
+        return result if result.endswith("\n") else result + "\n"
+    if isinstance(result, Mapping):
+        result = {key: result[key] for key in result if key not in _ARRAYS}
+    elif hasattr(result, "ids"):
+        result = {"ids": list(result.ids), "rows": list(result)}
+    return json.dumps(result, ensure_ascii=False, indent=1, default=str) + "\n"

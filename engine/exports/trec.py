@@ -111,18 +111,18 @@ def to_trec(card: Scorecard) -> str:
     total = _with_parameters(card.metrics.filter(pl.col("slice").is_null()))
     # The name and place of every row that may be printed.
     rows = pl.concat([single.select(_KEYS), total.select(_KEYS)]).unique().rows()
-    given = {row: json.loads(row[3]) if row[3] else {} for row in rows}
-    if len({own[_LEVEL] for own in given.values() if _LEVEL in own}) == 1:
-        for own in given.values():
+    parameters = {row: json.loads(row[3]) if row[3] else {} for row in rows}
+    if len({own[_LEVEL] for own in parameters.values() if _LEVEL in own}) == 1:
+        for own in parameters.values():
             own.pop(_LEVEL, None)
-    known = {row: _named(row[0], row[1], row[2], own) for row, own in given.items()}
-    lines = list(_of_queries(single, known))
+    named = {row: _named(row[0], row[1], row[2], own) for row, own in parameters.items()}
+    lines = list(_of_queries(single, named))
     tag = card.run.get("run_id")
     if tag is not None:
         lines.append(_line("runid", _ALL, str(tag)))
     counted = [len(queries), *total.select(pl.col("support").max()).drop_nulls().to_series()]
     lines.append(_line("num_q", _ALL, f"{counted[-1]:.0f}"))
-    lines += _block(total.select(*_KEYS, "value").rows(), known, _ALL)
+    lines += _block(total.select(*_KEYS, "value").rows(), named, _ALL)
     return "".join(lines)
 
 
@@ -143,10 +143,10 @@ def _named(metric: str, statistic: str | None, k: int | None, given: dict[str, A
             usual = value is None or value == line.usual
             name = line.name if usual else f"{line.name}_{value:.2f}"
             return _Named((place, float(value or 0.0), ""), name, line.whole)
-    own = metric + (f".{statistic}" if statistic else "") + ("" if k is None else f"@{k}")
+    full_name = metric + (f".{statistic}" if statistic else "") + ("" if k is None else f"@{k}")
     if given:
-        own += json.dumps(given, separators=(",", ":"))
-    return _Named((len(LINES), 0.0 if k is None else float(k), own), own, False)
+        full_name += json.dumps(given, separators=(",", ":"))
+    return _Named((len(LINES), 0.0 if k is None else float(k), full_name), full_name, False)
 
 
 def _of_queries(single: pl.DataFrame, known: dict[tuple[Any, ...], _Named]) -> Iterator[str]:

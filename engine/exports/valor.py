@@ -54,13 +54,13 @@ def _matrices(card: Scorecard) -> Iterator[Entry]:
     if not cells.height:
         return
     iou: dict[tuple[Any, ...], float] = {}
-    alone: dict[str, dict[tuple[Any, Any], float]] = {"predicted": {}, "actual": {}}
+    unmatched: dict[str, dict[tuple[Any, Any], float]] = {"predicted": {}, "actual": {}}
     for row in cells.iter_rows(named=True):
         key, actual, predicted = row["label_key"], row["actual"], row["predicted"]
         if actual is None:
-            alone["predicted"][key, predicted] = row["share"]
+            unmatched["predicted"][key, predicted] = row["share"]
         elif predicted is None:
-            alone["actual"][key, actual] = row["share"]
+            unmatched["actual"][key, actual] = row["share"]
         else:
             iou[key, actual, predicted] = row["iou"]
     for (key,), labels in card.labels.group_by("label_key", maintain_order=True):
@@ -72,8 +72,8 @@ def _matrices(card: Scorecard) -> Iterator[Entry]:
                     str(a): {str(b): {"iou": iou.get((key, a, b), 0.0)} for b in values}
                     for a in values
                 },
-                "unmatched_predictions": _ratios(alone["predicted"], key, values),
-                "unmatched_ground_truths": _ratios(alone["actual"], key, values),
+                "unmatched_predictions": _ratios(unmatched["predicted"], key, values),
+                "unmatched_ground_truths": _ratios(unmatched["actual"], key, values),
             },
             "parameters": {"label_key": key},
         }
@@ -122,8 +122,8 @@ def of_texts(card: Scorecard) -> list[Entry]:
         elif metric == "BLEU":
             bleu[datum] = value
     entries: list[Entry] = []
-    for datum, found in rouge.items():
-        value = {name: found[name] for name in _TYPES.values() if name in found}
+    for datum, scores in rouge.items():
+        value = {name: scores[name] for name in _TYPES.values() if name in scores}
         parameters = {"rouge_types": [*value], "use_stemmer": bool(options.use_stemmer)}
         entries.append(
             {"type": "ROUGE", "value": value, "parameters": {"datum_uid": datum, **parameters}}
@@ -239,11 +239,11 @@ def _fill(card: Scorecard) -> float:
 
 def _setting(card: Scorecard, name: str, otherwise: Any) -> Any:
     """An option as given, or else the dialect's default."""
-    given = getattr(card.options, name)
+    value = getattr(card.options, name)
     dialect = _dialect(card)
-    if given is None and dialect is not None:
-        given = dialect.default(name)
-    return otherwise if given is None else given
+    if value is None and dialect is not None:
+        value = dialect.default(name)
+    return otherwise if value is None else value
 
 
 def _whole_set(frame: pl.DataFrame, by: str) -> pl.DataFrame:
@@ -418,16 +418,16 @@ def _detailed(card: Scorecard) -> Iterator[Entry]:
             values.setdefault(str(row["label_value"]), {})[score] = cells[at]
         outcome = cells[at].setdefault(row["outcome"], {"total": 0, "observations": {}})
         name = _FOLDED.get(row["observation"], row["observation"])
-        found = outcome["observations"].setdefault(name, {"count": 0, "examples": []})
+        entry = outcome["observations"].setdefault(name, {"count": 0, "examples": []})
         # The count of a cell is repeated on each row of its examples, so count it once.
         once = (*at, row["outcome"], row["observation"])
         if once not in counted:
             counted.add(once)
             outcome["total"] += row["count"]
-            found["count"] += row["count"]
-        if row["datum_id"] is not None and len(found["examples"]) < limit:
+            entry["count"] += row["count"]
+        if row["datum_id"] is not None and len(entry["examples"]) < limit:
             example = (row["dataset"], row["datum_id"])
-            found["examples"].append((*example, row["geometry"]) if with_geometry else example)
+            entry["examples"].append((*example, row["geometry"]) if with_geometry else example)
     yield from _by_key(_DETAILED, by_entry)
 
 

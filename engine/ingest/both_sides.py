@@ -49,8 +49,8 @@ def _spelling_notes(
     if lone[0].dtype.is_integer() and lone[1].dtype.is_integer():
         return _numbered(ours, theirs, lone[0], lone[1])
     mine, others = (sorted(map(str, side)) for side in lone)
-    known = {plain(other): other for other in others}
-    same = {name: known[plain(name)] for name in mine if plain(name) in known} | blank
+    by_spelling = {plain(other): other for other in others}
+    same = {name: by_spelling[plain(name)] for name in mine if plain(name) in by_spelling} | blank
     bare = all(a.strip() == b.strip() for a, b in same.items())
     way = option("label_format", ["blanks"]) if bare else _mapped(same)
     if any(_composed(a) == _composed(b) for a, b in same.items()):
@@ -69,17 +69,17 @@ def _spelling_notes(
                 facts={"count": len(same), "blanks": bare},
             )
         )
-    near = _similar_names(
+    similar = _similar_names(
         [n for n in mine if n not in same], [o for o in others if o not in same.values()]
     )
-    if near:
+    if similar:
         notes.append(
             Note(
                 "labels_look_alike",
-                f"{count_of(len(near), 'label')} of the predictions"
-                f" {'looks' if len(near) == 1 else 'look'} like one of the ground truths:"
-                f" {_pairs(near)}. If they are the same: {_mapped(near)}.",
-                len(near),
+                f"{count_of(len(similar), 'label')} of the predictions"
+                f" {'looks' if len(similar) == 1 else 'look'} like one of the ground truths:"
+                f" {_pairs(similar)}. If they are the same: {_mapped(similar)}.",
+                len(similar),
             )
         )
     return notes
@@ -93,8 +93,10 @@ def _blanks(lone: Sequence[pl.Series], others: Sequence[pl.Series]) -> dict[str,
     result: dict[str, str] = {}
     for i, (side, other) in enumerate(zip(lone, others, strict=True)):
         if len(side) and side.dtype == pl.String == other.dtype:
-            known = {_bare(name): name for name in other.drop_nulls()}
-            pairs = [(name, known[_bare(name)]) for name in sorted(side) if _bare(name) in known]
+            by_bare = {_bare(name): name for name in other.drop_nulls()}
+            pairs = [
+                (name, by_bare[_bare(name)]) for name in sorted(side) if _bare(name) in by_bare
+            ]
             result |= dict(pairs) if i == 0 else {b: a for a, b in pairs}
     return result
 
@@ -185,9 +187,9 @@ def names_of_numbers(
     )
     if best["len"].sum() < _AGREED * pairs.height or best["name"].is_duplicated().any():
         return None
-    known = dict(best.select("number", "name").sort("number").iter_rows())
+    mapping = dict(best.select("number", "name").sort("number").iter_rows())
     few = pairs.height < min(_EACH * many, _SURELY_MANY)
-    return None if few and not known.items() <= guess.items() else (known, pairs.height)
+    return None if few and not mapping.items() <= guess.items() else (mapping, pairs.height)
 
 
 _EACH = 2  # pairs per class that show which is which
@@ -290,10 +292,10 @@ def same_kind(
         text: side to whether its ids come from untyped text.
     """
     present = places(frames, names)
-    found = {place: dtypes.inner_of(frames[place[0]].schema[place[1]]) for place in present}
+    inner_dtypes = {place: dtypes.inner_of(frames[place[0]].schema[place[1]]) for place in present}
     filled = {
-        place: dtype for place, dtype in found.items() if _filled_labels(frames, place)
-    } or found
+        place: dtype for place, dtype in inner_dtypes.items() if _filled_labels(frames, place)
+    } or inner_dtypes
     notes: list[Note] = []
     if len(_kinds(filled)) > 1 and "strings" in _kinds(filled):
         for (role, name), dtype in filled.items():
@@ -371,8 +373,8 @@ def check_kinds(
             for (role, name), series in values.items()
         )
         lost = next(place for place, kind in kinds.items() if kind != "strings")
-        own = speech.named(lost[1])
-        subject = own if lost[0] != TABLE else "labels"
+        label = speech.named(lost[1])
+        subject = label if lost[0] != TABLE else "labels"
         way = ""
         if "datum_id" in names:
             ids = {role: distinct(series) for (role, _), series in values.items()}
@@ -382,7 +384,7 @@ def check_kinds(
             way = _numbers_for_names(values, frames)
         way = way or (
             f" Bring both to one type, e.g. cast the {kinds[lost]} to strings:"
-            f" pl.col({own!r}).cast(pl.String)."
+            f" pl.col({label!r}).cast(pl.String)."
         )
         raise InputError(
             f"{subject}: {shown}: they can never be equal.{way}",
@@ -407,16 +409,16 @@ def _numbers_for_names(
     if not numbers or not names or all(name.strip().lstrip("-").isdigit() for name in names):
         return ""
     # Most tools number classes by their alphabetical order, which is no evidence by itself.
-    found = names_of_numbers(frames, len(numbers), dict(enumerate(sorted(names), min(numbers))))
-    if found is None:
+    result = names_of_numbers(frames, len(numbers), dict(enumerate(sorted(names), min(numbers))))
+    if result is None:
         return (
             f" Map the numbers to the names: {option('label_map')}. The rows do not"
             " show which is which: take the list of classes that the numbers were made with."
         )
-    known, pairs = found
-    first = {str(n): name for n, name in sorted(known.items())[:_NAMED]}
-    more = {"...": ""} if len(known) > _NAMED else {}
-    missing = len(numbers - known.keys())
+    mapping, pairs = result
+    first = {str(n): name for n, name in sorted(mapping.items())[:_NAMED]}
+    more = {"...": ""} if len(mapping) > _NAMED else {}
+    missing = len(numbers - mapping.keys())
     lone = f" {count_of(missing, 'number')} occurs in no table." if missing else ""
     return (
         f" Map the numbers to the names, as {count_of(pairs, 'pair')} of predictions and ground"
@@ -480,12 +482,12 @@ def _sizes(ids: DatumIds, *, videos: bool) -> dict[str, Any]:
         ``sizes``: number of ground truths -> datums, and those without predictions; ``lost``.
     """
     rows = np.bincount(ids.codes[GROUND_TRUTHS], minlength=len(ids.values))
-    there = ids.there[GROUND_TRUTHS]
-    missing = rows[there & ~ids.there[PREDICTIONS]]
-    of_size = np.bincount(rows[there])
+    present = ids.there[GROUND_TRUTHS]
+    missing = rows[present & ~ids.there[PREDICTIONS]]
+    of_size = np.bincount(rows[present])
     of_missing = np.bincount(missing, minlength=of_size.size)
-    found = np.flatnonzero(of_size).tolist()
-    sizes = {str(size): [int(of_size[size]), int(of_missing[size])] for size in found}
+    occurring = np.flatnonzero(of_size).tolist()
+    sizes = {str(size): [int(of_size[size]), int(of_missing[size])] for size in occurring}
     return {"sizes": sizes, "lost": missing.size if videos else int((missing >= _FULL).sum())}
 
 
@@ -561,7 +563,7 @@ def label_notes(pairs: Mapping[str, pl.DataFrame], keyed: Mapping[str, bool]) ->
     if keyed[PREDICTIONS] != keyed[GROUND_TRUTHS]:
         notes.append(_one_keyed(keyed, keys, bool(common)))
     if not common:
-        shown = {side: listing(sorted(found)) for side, found in keys.items()}
+        shown = {side: listing(sorted(values)) for side, values in keys.items()}
         notes.append(
             Note(
                 "no_common_label_key",
@@ -598,10 +600,10 @@ def missing_notes(
         pairs: side to its labels.
         mapped: side to those that a label map renames.
     """
-    known = {}
+    labels_of = {}
     for side in (PREDICTIONS, GROUND_TRUTHS):
         if side in pairs and pairs[side].schema["label_value"] == pl.String:
-            known[side] = pairs[side]["label_value"].drop_nulls()
+            labels_of[side] = pairs[side]["label_value"].drop_nulls()
     notes = []
 
     def noted(kind: str, side: str, odd: list[str], texts: Sequence[pl.Series], why: str) -> None:
@@ -612,9 +614,12 @@ def missing_notes(
             facts = {"side": side, "count": n, "labels": sorted(odd)}
             notes.append(msgspec.structs.replace(note, warning=True, facts=facts))
 
-    for side, labels in known.items():
-        own = labels.filter(~labels.is_in(list((mapped or {}).get(side, ())))).unique()
-        odd, lists = own.filter(own.is_in(_MISSING)).to_list(), own.filter(are_lists(own)).to_list()
+    for side, labels in labels_of.items():
+        rest = labels.filter(~labels.is_in(list((mapped or {}).get(side, ())))).unique()
+        odd, lists = (
+            rest.filter(rest.is_in(_MISSING)).to_list(),
+            rest.filter(are_lists(rest)).to_list(),
+        )
         if not odd and not lists:
             continue
         texts = [
@@ -629,7 +634,7 @@ def missing_notes(
             )
             noted("lists_as_labels", side, lists, texts, why)
         often = sum(int((values == "None").sum()) for values in texts)
-        both = len(known) == 2 and all("None" in one for one in known.values())
+        both = len(labels_of) == 2 and all("None" in one for one in labels_of.values())
         if both or often > MANY * sum(map(len, texts)):
             odd = [one for one in odd if one != "None"]  # a class
         if not odd or labels.n_unique() <= len(odd):
@@ -656,13 +661,13 @@ def without_labels(notes: Sequence[Note], settled: Collection[str]) -> list[Note
     left = []
     for note in notes:
         if settled and note.kind == f"labels_in_{GROUND_TRUTHS}_only":
-            held = [one[-1] if isinstance(one, tuple) else one for one in note.lowest]
+            labels = [one[-1] if isinstance(one, tuple) else one for one in note.lowest]
             named = [
                 one
-                for one, value in zip(note.lowest, held, strict=True)
+                for one, value in zip(note.lowest, labels, strict=True)
                 if str(value) not in settled
             ]
-            many = (note.count or 0) - len(held) + len(named)
+            many = (note.count or 0) - len(labels) + len(named)
             left += [_in_one_only(GROUND_TRUTHS, named, many)] if many else []
         else:
             left.append(note)

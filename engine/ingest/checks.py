@@ -227,8 +227,8 @@ class Check:
     def _repeated(self) -> None:
         for column in self.columns:
             if column.unique and has_repeats(self.frame[column.name]):
-                known = pl.col(column.name).is_not_null()
-                self._repeats([column.name], pl.col(column.name).is_duplicated() & known)
+                not_null = pl.col(column.name).is_not_null()
+                self._repeats([column.name], pl.col(column.name).is_duplicated() & not_null)
         key = [name for name in self.key if name in self.schema]
         if self.datum in self.key and self.datum not in key:
             return  # every row is a separate datum, or ids are refused already
@@ -266,8 +266,8 @@ class Check:
     def _grouped(self, names: list[str]) -> list[list[str]]:
         """A shape's columns are spoken of together, others one by one."""
         together = [name for name in names if name in self.shape.together]
-        alone = [[name] for name in names if name not in self.shape.together]
-        return alone + ([together] if together else [])
+        single = [[name] for name in names if name not in self.shape.together]
+        return single + ([together] if together else [])
 
     def own(self, name: str) -> str:
         """The name a column has in the user's table."""
@@ -275,8 +275,8 @@ class Check:
 
     def named(self, names: Sequence[str]) -> str:
         """``columns 'xmin', 'xmax' (from 'left', 'right')``."""
-        own = list(dict.fromkeys(mine for name in names for mine in self.origins.get(name, [])))
-        seen = f" (from {', '.join(map(repr, own))})" if own else ""
+        origins = list(dict.fromkeys(mine for name in names for mine in self.origins.get(name, [])))
+        seen = f" (from {', '.join(map(repr, origins))})" if origins else ""
         word = "column" if len(names) == 1 else "columns"
         return f"{word} {', '.join(map(repr, names))}{seen}"
 
@@ -323,9 +323,9 @@ class Check:
         table = self.frame.lazy()
         if ROW not in self.frame.columns:
             table = table.with_row_index(ROW)
-        found = table.filter(where).select(ROW, *context, *names).head(_SHOWN).collect()
+        rows = table.filter(where).select(ROW, *context, *names).head(_SHOWN).collect()
         shown = []
-        for row in found.iter_rows(named=True):
+        for row in rows.iter_rows(named=True):
             number = row.pop(ROW)
             values = (f"{self.shape.helpers.get(key, key)}={row[key]!r}" for key in row)
             shown.append((number, f"row {number} ({', '.join(values)})".removesuffix(" ()")))
@@ -373,5 +373,5 @@ def finish(frame: pl.DataFrame, table: Table, shape: Shape) -> pl.DataFrame:
             last.append(pl.col(column.name).cast(pl.List(pl.Int64)))
     if last:
         frame = frame.with_columns(last)
-    kept = [name for name in schema if name not in shape.helpers]
-    return frame[kept] if len(kept) < len(schema) else frame
+    columns = [name for name in schema if name not in shape.helpers]
+    return frame[columns] if len(columns) < len(schema) else frame

@@ -56,7 +56,7 @@ def collect(
             queries[role, "count"] = side.source.frame.select(pl.len())
         queries[role, "rows"] = rows_of(role, side, where, plan)
     try:
-        found = pl.collect_all(list(queries.values()))
+        results = pl.collect_all(list(queries.values()))
     except InputError as error:
         raise plainly(error) from None
     except READ_FAILURES as error:
@@ -68,7 +68,7 @@ def collect(
         raise explain(next(iter(sides.values())).source, error) from error
     frames: dict[str, pl.DataFrame] = {}
     before: dict[str, int] = {}
-    for (role, what), frame in zip(queries, found, strict=True):
+    for (role, what), frame in zip(queries, results, strict=True):
         if what == "rows":
             frames[role] = frame
         else:
@@ -93,16 +93,19 @@ def checked(
             empty = not side.source.frame.select(pl.len()).collect().item()
         if empty:
             # Columns without values have arbitrary dtypes: those of an empty CSV are all strings.
-            there = {*schema, *(one for to in naming.recognised.values() for one in to.split(", "))}
-            untyped = {one.column for one in naming.problems if one.column in there}
+            table_columns = {
+                *schema,
+                *(one for to in naming.recognised.values() for one in to.split(", ")),
+            }
+            untyped = {one.column for one in naming.problems if one.column in table_columns}
         sound = (one for one in naming.problems if one.column not in untyped)
         problems = [_with_texts(side, one) for one in sound]
     shape = SHAPES[side.table.shape]
-    found, notes = check_side(
+    refused, notes = check_side(
         frame, side.table, shape, naming.recognised, filtered=filtered, bucket=bucket or ALL
     )
-    reported = {problem.column for problem in problems if problem.column} if found else set()
-    for problem in found:
+    reported = {problem.column for problem in problems if problem.column} if refused else set()
+    for problem in refused:
         if problem.column not in reported:
             marks = side.source.missing.get(problem.column)
             more = f" In this column {listing(marks)} is read as missing." if marks else ""
@@ -151,9 +154,9 @@ def _rows_by_file(ready: Prepared, role: str) -> list[tuple[str, int]]:
     if len(source.files) < 2 or role in ready.where or source.format not in _BY_ROWS:
         return []
     queries = [scan([file], source.format).select(pl.len()) for file in source.files]
-    *rows, whole = pl.collect_all([*queries, source.frame.select(pl.len())])
+    *rows, total = pl.collect_all([*queries, source.frame.select(pl.len())])
     counts = [int(one.item()) for one in rows]
-    return [*zip(source.files, counts, strict=True)] if sum(counts) == whole.item() else []
+    return [*zip(source.files, counts, strict=True)] if sum(counts) == total.item() else []
 
 
 _BY_ROWS = ("parquet", "ipc", "csv", "ndjson")
@@ -165,22 +168,24 @@ def _with_groups(side: Side, problem: Problem) -> Problem:
     """Extend a problem of repeated keys by an unread column that distinguishes the rows."""
     exprs, used = side.naming.exprs, side.naming.used
     key = [exprs[name] for name in side.table.key if name in exprs]
-    for own, dtype in side.schema.items():
-        if own in used or not (dtype in (pl.String, pl.Categorical) or dtype.is_integer()):
+    for column, dtype in side.schema.items():
+        if column in used or not (dtype in (pl.String, pl.Categorical) or dtype.is_integer()):
             continue
-        rows, values, apart = (
+        rows, values, distinct = (
             side.source.frame.select(
-                rows=pl.len(), values=pl.col(own).n_unique(), apart=pl.struct(*key, own).n_unique()
+                rows=pl.len(),
+                values=pl.col(column).n_unique(),
+                apart=pl.struct(*key, column).n_unique(),
             )
             .collect()
             .row(0)
         )
-        if rows == apart and 1 < values <= min(_GROUPS, rows // 2):
-            first = side.source.frame.select(own).head(1).collect().item()
+        if rows == distinct and 1 < values <= min(_GROUPS, rows // 2):
+            first = side.source.frame.select(column).head(1).collect().item()
             literal = repr(first) if dtype.is_integer() else sql_text(str(first))
             return problem.extended(
-                f" Column {own!r} differs between these rows: score one of its"
-                f" {values} values at a time, {option('where', f'{sql_name(own)} = {literal}')}."
+                f" Column {column!r} differs between these rows: score one of its"
+                f" {values} values at a time, {option('where', f'{sql_name(column)} = {literal}')}."
             )
     return problem
 
@@ -188,8 +193,8 @@ def _with_groups(side: Side, problem: Problem) -> Problem:
 def _with_texts(side: Side, problem: Problem) -> Problem:
     """Extend a problem of a text column with expected numbers by the texts that are not numbers."""
     kinds = {column.name: column.kind for column in side.table.columns}
-    own = {name: mine for mine, name in side.naming.recognised.items()}
-    name = own.get(problem.column, problem.column)
+    originals = {name: mine for mine, name in side.naming.recognised.items()}
+    name = originals.get(problem.column, problem.column)
     if kinds.get(problem.column) not in ("number", "value") or side.schema.get(name) != pl.String:
         return problem
     text = pl.col(name)
@@ -205,7 +210,7 @@ def _with_texts(side: Side, problem: Problem) -> Problem:
     if not counted:
         return problem
     first = rows.filter("strange").head(3).collect()
-    shown = "; ".join(f"row {row}: {said[:40]!r}" for row, said, _ in first.iter_rows())
+    shown = "; ".join(f"row {row}: {value[:40]!r}" for row, value, _ in first.iter_rows())
     few = " For missing values, use empty fields, or remove the rows."
     point = " Write decimal points, not commas." if decimal == counted else ""
     if first["text"].str.contains(r"^\s*[-+]?[\d.]+\s*%\s*$").all():
@@ -218,9 +223,9 @@ def _with_texts(side: Side, problem: Problem) -> Problem:
 
 def _without_rows(frame: pl.DataFrame, table: Table, untyped: set[str]) -> pl.DataFrame:
     """Give a table without rows its canonical columns and dtypes."""
-    there = {*frame.columns, *untyped}
+    present = {*frame.columns, *untyped}
     names = [column.name for column in table.required]
-    names += [column.name for column in table.optional if column.name in there]
+    names += [column.name for column in table.optional if column.name in present]
     kinds = {column.name: column for column in table.columns}
     extra = {name: dtype for name, dtype in frame.schema.items() if name not in names}
     schema: dict[str, pl.DataType] = {}

@@ -56,23 +56,23 @@ def _of_option(value: Any) -> str | None:
     if isinstance(paths, (list, tuple)) and paths:
         if not all(isinstance(path, (str, Path)) and os.path.isfile(path) for path in paths):
             return None
-        found = hashlib.sha256()
+        digest = hashlib.sha256()
         for path in paths:
-            found.update(Path(path).read_bytes())
-        return found.hexdigest()[: _BITS // 4]
+            digest.update(Path(path).read_bytes())
+        return digest.hexdigest()[: _BITS // 4]
     return digest_of(pl.DataFrame(value)) if hasattr(value, "columns") else None
 
 
 def of_buckets(parts: Sequence[Digests]) -> Digests:
     """Return the digests of tables from those of buckets, each of which has all labels."""
-    found = {}
+    merged = {}
     for name in dict.fromkeys(name for part in parts for name in part):
-        there = [part[name] for part in parts if name in part]
-        if name == LABELS or UNKNOWN in there:
-            found[name] = there[0] if name == LABELS else UNKNOWN
+        digests = [part[name] for part in parts if name in part]
+        if name == LABELS or UNKNOWN in digests:
+            merged[name] = digests[0] if name == LABELS else UNKNOWN
         else:
-            found[name] = _as_text(sum(int(one, 16) for one in there) % (1 << _BITS))
-    return found
+            merged[name] = _as_text(sum(int(one, 16) for one in digests) % (1 << _BITS))
+    return merged
 
 
 def _as_text(total: int) -> str:

@@ -40,22 +40,22 @@ def fractional(values: pl.Series) -> bool:
 
 def inferred_note(sides: Mapping[str, Any]) -> list[Note]:
     """Note that numbers with fractions were read as measurements, if they may be labels."""
-    own: list[str] = []
+    fields: list[str] = []
     others = set(task_names())
     for side in sides.values():
         names = {to: mine for mine, to in side.naming.recognised.items()}
         for name in side.table.measured:
             if name not in side.naming.exprs:
                 return []  # only distributions: no other task
-            own.append(names.get(name, name))
-            others = {one for one in others if _knows(one, folded(own[-1]))}
+            fields.append(names.get(name, name))
+            others = {one for one in others if _knows(one, folded(fields[-1]))}
         others -= {side.table.task} if side.table.measured else set()
-    if not own or not others:
+    if not fields or not others:
         return []
     ways = " or ".join(option("task", one) for one in sorted(others))
     tasks = dict.fromkeys(side.table.task for side in sides.values() if side.table.measured)
     message = (
-        f"task: {listing(own)} are numbers with fractions, taken for {', '.join(tasks)}. If they"
+        f"task: {listing(fields)} are numbers with fractions, taken for {', '.join(tasks)}. If they"
         f" are classes or scores, write {ways}."
     )
     return [Note("task_inferred", message)]
@@ -109,9 +109,9 @@ def number_of(name: str) -> pl.Expr:
 def numbers_in(values: pl.LazyFrame, name: str) -> Texts | None:
     """Summarise the non-numeric values of a text column; None if most are not numbers."""
     absent = pl.col(name).str.strip_chars().str.contains(MISSING)
-    held = values.select(text=pl.col(name), absent=absent, number=number_of(name).is_not_null())
+    parsed = values.select(text=pl.col(name), absent=absent, number=number_of(name).is_not_null())
     filled, missing, numbers = (
-        held.select(pl.col("text").count(), pl.col("absent").sum(), pl.col("number").sum())
+        parsed.select(pl.col("text").count(), pl.col("absent").sum(), pl.col("number").sum())
         .collect()
         .row(0)
     )
@@ -120,7 +120,7 @@ def numbers_in(values: pl.LazyFrame, name: str) -> Texts | None:
         return None
     if not missing:
         return Texts(0, bad, [], [])
-    rows = held.with_row_index("row").filter("absent").select("row", "text").head(1000).collect()
+    rows = parsed.with_row_index("row").filter("absent").select("row", "text").head(1000).collect()
     marks = rows["text"].unique(maintain_order=True).head(3).to_list()
     return Texts(missing, bad, marks, rows["row"].head(3).to_list())
 
@@ -143,13 +143,13 @@ def as_numbers(
         first = one.head(_FEW).drop_nulls() if one.dtype == pl.String else ()
         if not any(text.strip().lstrip("+-.")[:1].isdigit() for text in first):
             continue
-        found = numbers_in(values.lazy(), one.name)
-        if found is None:
+        texts = numbers_in(values.lazy(), one.name)
+        if texts is None:
             continue
         number = values.select(number_of(one.name).alias(one.name)).to_series()
-        if not (found.missing or found.bad or fractional(number)) and measured:
-            found = numbers_in(rows, one.name)
-        if found is not None and (found.missing or found.bad or fractional(number)):
+        if not (texts.missing or texts.bad or fractional(number)) and measured:
+            texts = numbers_in(rows, one.name)
+        if texts is not None and (texts.missing or texts.bad or fractional(number)):
             changed.append(number)
     return values.with_columns(changed), bool(changed)
 
@@ -164,9 +164,9 @@ def reread(side: Side) -> bool:
     """
     source, schema, table, naming = side.source, side.schema, side.table, side.naming
     kinds = {column.name: column.kind for column in table.columns}
-    own = {name: mine for mine, to in naming.recognised.items() for name in to.split(", ")}
+    originals = {name: mine for mine, to in naming.recognised.items() for name in to.split(", ")}
     names = {
-        own.get(problem.column, problem.column): problem.column
+        originals.get(problem.column, problem.column): problem.column
         for problem in naming.problems
         if kinds.get(problem.column) in (*_NUMBERS, *_WHOLE)
     }
@@ -191,18 +191,18 @@ def reread(side: Side) -> bool:
             schema[name] = pl.Boolean()
             changed = True
             continue
-        found = numbers_in(source.frame, name) if schema.get(name) == pl.String else None
-        if found is None or not found.missing or found.bad:
+        texts = numbers_in(source.frame, name) if schema.get(name) == pl.String else None
+        if texts is None or not texts.missing or texts.bad:
             continue
         source.frame = source.frame.with_columns(number_of(name).alias(name))
         schema[name] = pl.Float64()
-        source.missing[column] = found.marks
-        rows = ", ".join(f"{row:,}" for row in found.rows)
+        source.missing[column] = texts.marks
+        rows = ", ".join(f"{row:,}" for row in texts.rows)
         message = (
-            f"{table.side.replace('_', ' ')}: column {name!r}: {count_of(found.missing, 'text')}"
-            f" ({listing(found.marks)}) read as missing, first rows (from 0): {rows}."
+            f"{table.side.replace('_', ' ')}: column {name!r}: {count_of(texts.missing, 'text')}"
+            f" ({listing(texts.marks)}) read as missing, first rows (from 0): {rows}."
         )
-        source.notes += (Note("texts_missing", message, found.missing),)
+        source.notes += (Note("texts_missing", message, texts.missing),)
         changed = True
     return changed
 
@@ -215,9 +215,9 @@ def _boolean(name: str) -> pl.Expr:
 
 def _words(rows: pl.LazyFrame, name: str) -> bool:
     """Return whether all texts are true, false, or marks of missing values, with some of those."""
-    known = _boolean(name).is_not_null()
+    is_boolean = _boolean(name).is_not_null()
     absent = pl.col(name).str.strip_chars().str.contains(MISSING).fill_null(value=True)
-    return all(rows.select(known.any(), every=(known | absent).all()).collect().row(0))
+    return all(rows.select(is_boolean.any(), every=(is_boolean | absent).all()).collect().row(0))
 
 
 _COMMAS = r"^\s*[-+]?[\d.]*(,\d+)?\s*$"
@@ -226,8 +226,8 @@ _COMMAS = r"^\s*[-+]?[\d.]*(,\d+)?\s*$"
 def refuse_commas(texts: Sequence[pl.Series], task: str) -> None:
     """Refuse text columns of numbers with decimal commas, which would be read as labels."""
     for one in texts:
-        known = one.drop_nulls()
-        if not known.str.contains(_COMMAS).all() or not known.str.contains(",").any():
+        filled = one.drop_nulls()
+        if not filled.str.contains(_COMMAS).all() or not filled.str.contains(",").any():
             return
     first = texts[0].drop_nulls()
     shown = first.filter(first.str.contains(",")).head(3).to_list()
@@ -248,8 +248,8 @@ def or_measured(names: Iterable[str]) -> str:
         names: columns in the input; the result is empty if no name is that of a measurement.
     """
     tasks = _measuring()
-    found = {tasks[name] for name in map(folded, names) if name in tasks}
-    ways = " or ".join(option("task", task) for task in sorted(found))
+    matches = {tasks[name] for name in map(folded, names) if name in tasks}
+    ways = " or ".join(option("task", task) for task in sorted(matches))
     return f" If they are measured numbers, write {ways}." if ways else ""
 
 
@@ -260,8 +260,8 @@ def _measuring() -> dict[str, str]:
     for task in task_names():
         for table in contracts(task).values():
             columns = (one for one in table.columns if one.name in table.measured)
-            for known in (known for one in columns for known in (one.name, *one.aliases)):
-                tasks.setdefault(known, task)
+            for name in (name for one in columns for name in (one.name, *one.aliases)):
+                tasks.setdefault(name, task)
     return tasks
 
 
@@ -447,8 +447,8 @@ def _vector(dtype: pl.DataType) -> pl.DataType | None:
     inner = element(dtype)
     if inner.is_nested() or not (inner.is_numeric() or inner == pl.Null):
         return None
-    kept = inner if inner in (pl.Float32, pl.Float64) else pl.Float64()
-    return pl.Array(kept, dtype.shape[0]) if isinstance(dtype, pl.Array) else pl.List(kept)
+    floats = inner if inner in (pl.Float32, pl.Float64) else pl.Float64()
+    return pl.Array(floats, dtype.shape[0]) if isinstance(dtype, pl.Array) else pl.List(floats)
 
 
 def _vectors(dtype: pl.DataType) -> pl.DataType | None:
@@ -456,8 +456,8 @@ def _vectors(dtype: pl.DataType) -> pl.DataType | None:
         dtype = pl.List(pl.Array(within(dtype)[1], dtype.shape[1:]))
     inner = dtype.inner if isinstance(dtype, pl.List) else None
     if isinstance(inner, (pl.List, pl.Array)):
-        found = _vector(inner)
-        return None if found is None else pl.List(found)
+        vector = _vector(inner)
+        return None if vector is None else pl.List(vector)
     return _vector(dtype)
 
 
@@ -468,8 +468,8 @@ def _label(dtype: pl.DataType) -> pl.DataType | None:
             return None
         if inner.is_nested():
             return None
-        found = pl.String() if inner == pl.Null else _label(inner)
-        return pl.List(found) if found is not None else None
+        label = pl.String() if inner == pl.Null else _label(inner)
+        return pl.List(label) if label is not None else None
     return dtype if dtype == pl.Boolean or dtype.is_float() or dtype in _INTEGERS else _id(dtype)
 
 
@@ -477,8 +477,8 @@ def _items(dtype: pl.DataType) -> pl.DataType | None:
     if not isinstance(dtype, (pl.List, pl.Array)):
         return None
     inner = element(dtype)
-    found = pl.String() if inner == pl.Null else _id(inner)
-    return pl.List(found) if found is not None else None
+    item = pl.String() if inner == pl.Null else _id(inner)
+    return pl.List(item) if item is not None else None
 
 
 def _raster(dtype: pl.DataType) -> pl.DataType | None:
@@ -490,12 +490,12 @@ def _raster(dtype: pl.DataType) -> pl.DataType | None:
     inner, depth = dtype, 0
     while isinstance(inner, (pl.List, pl.Array)):
         depth += len(inner.shape) if isinstance(inner, pl.Array) else 1
-        found = inner.inner
-        while isinstance(inner, pl.Array) and isinstance(found, pl.Array):
-            found = found.inner
-        inner = found if isinstance(found, pl.DataType) else found()
-    whole = inner == pl.Boolean or inner.is_integer()
-    return dtype if depth == 2 and whole else None
+        child = inner.inner
+        while isinstance(inner, pl.Array) and isinstance(child, pl.Array):
+            child = child.inner
+        inner = child if isinstance(child, pl.DataType) else child()
+    integral = inner == pl.Boolean or inner.is_integer()
+    return dtype if depth == 2 and integral else None
 
 
 def _id(dtype: pl.DataType) -> pl.DataType | None:
@@ -583,15 +583,15 @@ _NAMES_OF_TOOLS = {*TOOL_FIELDS[1:], "function", "tool_calls", "function_call", 
 
 def calls_in(schema: Mapping[str, pl.DataType]) -> list[str]:
     """Return the columns of lists of tool calls: structs with a tool's name, or of blocks."""
-    found = []
+    columns = []
     for name, dtype in schema.items():
         if not isinstance(dtype, (pl.List, pl.Array)):
             continue
         if isinstance(inner := dtype.inner, pl.Struct):
             fields = {field.name: field.dtype for field in inner.fields}
             if _of_calls(fields.keys(), blocks=isinstance(fields.get("content"), pl.List)):
-                found.append(name)
-    return found
+                columns.append(name)
+    return columns
 
 
 def are_calls(objects: Sequence[Mapping[str, Any]]) -> bool:
@@ -764,13 +764,13 @@ def wrong_type(column: Column, original: str, dtype: pl.DataType) -> str:
             " 12e4567 are numbers in a CSV: read it with polars.read_csv(..., infer_schema=False),"
             " and give the table, or give Parquet."
         )
-    held = KINDS[column.kind].words
+    expected = KINDS[column.kind].words
     if dtype in (pl.Int128, _UNSIGNED):
-        held, advice = "numbers of at most 64 bits", "Cast it to Int64 or UInt64 if they fit"
+        expected, advice = "numbers of at most 64 bits", "Cast it to Int64 or UInt64 if they fit"
         advice += ", else to String." if column.kind in ("id", "label") else "."
     if column.kind in ("id", "label") and (dtype.is_float() or dtype.is_decimal()):
         advice += or_measured([original])
-    return f"column {column.name!r}{seen} has dtype {dtype}; it must contain {held}. {advice}"
+    return f"column {column.name!r}{seen} has dtype {dtype}; it must contain {expected}. {advice}"
 
 
 def fit_integers(frame: pl.DataFrame) -> pl.DataFrame:

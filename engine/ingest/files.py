@@ -78,14 +78,14 @@ def files_below(folder: str, hidden: tuple[str, ...] = (".",)) -> Iterator[str]:
         hidden: prefixes of names of files and folders to skip.
     """
     try:
-        there = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError:
         return
-    there = [entry for entry in there if not entry.name.startswith(hidden)]
-    for entry in there:  # a pipe would be waited for
+    entries = [entry for entry in entries if not entry.name.startswith(hidden)]
+    for entry in entries:  # a pipe would be waited for
         if not entry.is_dir() and (entry.is_file() or entry.is_symlink()):
             yield entry.path
-    for entry in there:
+    for entry in entries:
         if entry.is_dir(follow_symlinks=False):
             yield from files_below(entry.path, hidden)
 
@@ -182,10 +182,10 @@ def refuse_expanding(room: Room | None, held: Iterable[MemorySize], description:
             " most; split it."
         )
     if room is not None:
-        taken = sum(one.group for one in held) + _COPIES * cell
+        needed = sum(one.group for one in held) + _COPIES * cell
         why = f"has a text of up to {cell / 1e6:,.0f} MB" if cell else "is read by row groups"
         what = "split the text" if cell else "write smaller row groups or cells"
-        room.refuse(taken, description, why, what)
+        room.refuse(needed, description, why, what)
 
 
 def measure_text(file: str, room: Room | None = None) -> MemorySize:
@@ -260,7 +260,7 @@ def measure_arrow(file: str, *, streamed: bool) -> dict[str, MemorySize]:
     """
     import pyarrow as pa  # only for files that may have long texts
 
-    found: dict[str, MemorySize] = {}
+    sizes: dict[str, MemorySize] = {}
     with suppress(pa.ArrowException, OSError), pa.memory_map(file) as data:
         reader = pa.ipc.open_stream(data) if streamed else pa.ipc.open_file(data)
         batches = range(0) if streamed else range(reader.num_record_batches)
@@ -269,8 +269,8 @@ def measure_arrow(file: str, *, streamed: bool) -> dict[str, MemorySize]:
                 lengths = _text_lengths(column)
                 if lengths.max(initial=0) > LONG:
                     one = _of_lines(lengths[lengths > LONG].tolist())
-                    found[name] = found.get(name, MemorySize()) | one
-    return found
+                    sizes[name] = sizes.get(name, MemorySize()) | one
+    return sizes
 
 
 def _text_lengths(column: Any) -> np.ndarray[Any, Any]:
@@ -284,8 +284,8 @@ def _text_lengths(column: Any) -> np.ndarray[Any, Any]:
         column = column.flatten()
     if column.type in (pa.string_view(), pa.binary_view()) and len(column):
         views = np.frombuffer(column.buffers()[1], np.int32)[::4]
-        known = column.is_valid().to_numpy(zero_copy_only=False)
-        return views[column.offset : column.offset + len(column)] * known
+        valid = column.is_valid().to_numpy(zero_copy_only=False)
+        return views[column.offset : column.offset + len(column)] * valid
     if column.type in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary()):
         return pc.fill_null(pc.binary_length(column), 0).to_numpy(zero_copy_only=False)
     return np.zeros(0, np.int32)
@@ -306,8 +306,8 @@ def refuse_whole(room: Room, sizes: Mapping[str, int]) -> None:
     """
     path = max(sizes, key=sizes.__getitem__, default="")
     rest = sum(sizes.values()) - sizes.get(path, 0)
-    taken = sizes[path] + int(_KEPT * rest) if any(sizes.values()) else 0
-    room.refuse(taken, path, "is read as a whole", _AS_PARQUET)
+    needed = sizes[path] + int(_KEPT * rest) if any(sizes.values()) else 0
+    room.refuse(needed, path, "is read as a whole", _AS_PARQUET)
 
 
 def whole_size(files: Iterable[str], format_: str) -> int:

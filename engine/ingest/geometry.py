@@ -77,11 +77,11 @@ def find_boxes(find: Finder, box_format: str | None, *, needed: bool = True) -> 
     """
     if box_format is not None and box_format not in BOX_FORMATS:
         raise unknown("box_format", box_format, BOX_FORMATS)
-    known = len(find.problems)
+    problems_before = len(find.problems)
     quadruple = four_columns(find)
     bbox = find.find(contract.BBOX)
     if quadruple is None and not needed:
-        del find.problems[known:]
+        del find.problems[problems_before:]
         if bbox is None or (box_format is None and not isinstance(find.schema[bbox], pl.Struct)):
             message = (
                 f"{find.side.replace('_', ' ')}: column {bbox!r} is not read, since "
@@ -118,31 +118,31 @@ def find_boxes(find: Finder, box_format: str | None, *, needed: bool = True) -> 
 
 def four_columns(find: Finder) -> tuple[str, tuple[str, ...]] | None:
     """Return the four columns that contain boxes and their form, or None."""
-    found = {column.name: find.exact(column.name) for column in (*CORNERS, *EXTENTS)}
-    corners = found["xmin"], found["ymin"], found["xmax"], found["ymax"]
+    columns = {column.name: find.exact(column.name) for column in (*CORNERS, *EXTENTS)}
+    corners = columns["xmin"], columns["ymin"], columns["xmax"], columns["ymax"]
     if not any(corners):
         layout = _pair(find, (_X0Y0X1Y1,))
         if layout and not find.candidates(("x2", "y2")):
             find.used.update(layout)
             return "xyxy", layout
     for column in CORNERS:
-        if found[column.name] is None:
-            found[column.name] = find.by_alias(column)
-    start = _both(found["xmin"], found["ymin"])
-    end = _both(found["xmax"], found["ymax"])
+        if columns[column.name] is None:
+            columns[column.name] = find.by_alias(column)
+    start = _both(columns["xmin"], columns["ymin"])
+    end = _both(columns["xmax"], columns["ymax"])
     if start and end:
-        both = _both(found["box_width"], found["box_height"])
+        both = _both(columns["box_width"], columns["box_height"])
         return "xyxy", start + end + (both or ())
     form = "xywh"
     start = start or _pair(find, _ORIGINS)
     if start is None:
         form, start = "cxcywh", _pair(find, _CENTRES)
-    if start is None or found["xmax"] or found["ymax"]:
-        _incomplete(find, found)
+    if start is None or columns["xmax"] or columns["ymax"]:
+        _incomplete(find, columns)
         return None
-    extent = _both(found["box_width"], found["box_height"]) or _extent(find)
+    extent = _both(columns["box_width"], columns["box_height"]) or _extent(find)
     if extent is None:
-        _incomplete(find, found)
+        _incomplete(find, columns)
         return None
     find.used.update(start + extent)
     return form, start + extent
@@ -157,9 +157,9 @@ def _pair(
 ) -> tuple[str, ...] | None:
     """The first tuple of names of which every one is an unclaimed column."""
     for names in pairs:
-        found = [find.candidates((name,)) for name in names]
-        if all(len(one) == 1 for one in found):
-            columns = tuple(one[0] for one in found)
+        candidates = [find.candidates((name,)) for name in names]
+        if all(len(one) == 1 for one in candidates):
+            columns = tuple(one[0] for one in candidates)
             if not numeric or all(find.schema[name].is_numeric() for name in columns):
                 return columns
     return None
@@ -194,7 +194,7 @@ def _incomplete(find: Finder, found: dict[str, str | None]) -> None:
 def _nothing(find: Finder) -> None:
     if any(problem.column in CORNER_NAMES for problem in find.problems):
         return
-    there = ", ".join(find.schema) or "none"
+    available = ", ".join(find.schema) or "none"
     odd = find.candidates(("segmentation", "mask", "polygon", "masks", "counts"))
     more = (
         f" Column {odd[0]!r} has dtype {find.schema[odd[0]]}, which is read neither as a polygon"
@@ -206,7 +206,7 @@ def _nothing(find: Finder) -> None:
         "xmin",
         "no boxes: columns 'xmin', 'ymin', 'xmax', 'ymax' are missing. Expected these four, "
         f"or x, y, width, height, or one list column bbox with {option('box_format')}; or a "
-        f"column polygon, mask or raster. Columns there: {there}. If they have other names, "
+        f"column polygon, mask or raster. Columns there: {available}. If they have other names, "
         f"write {option('columns', {'mine': 'xmin', '...': ''})}.{more}",
         "geometry_missing",
     )
@@ -292,8 +292,8 @@ def _from_one_column(find: Finder, bbox: str, box_format: str | None) -> Naming:
 def _from_struct(find: Finder, bbox: str, dtype: pl.Struct) -> Naming:
     """Make boxes from a struct; its field names define the format."""
     fields = dict(dtype.to_schema())
-    known = {n: one if isinstance(one, pl.DataType) else one() for n, one in fields.items()}
-    inner = Finder(known, find.side)
+    inner_schema = {n: one if isinstance(one, pl.DataType) else one() for n, one in fields.items()}
+    inner = Finder(inner_schema, find.side)
     quadruple = four_columns(inner)
     if quadruple is None:
         names = ", ".join(fields)
@@ -305,8 +305,8 @@ def _from_struct(find: Finder, bbox: str, dtype: pl.Struct) -> Naming:
             fields=list(fields),
         )
         return Naming()
-    form, own = quadruple
-    boxes = _from_four(inner, form, own, pl.col(bbox).struct.field)
+    form, field_names = quadruple
+    boxes = _from_four(inner, form, field_names, pl.col(bbox).struct.field)
     find.problems += inner.problems
     recognised = {f"{bbox}.{name}": target for name, target in boxes.recognised.items()}
     return Naming(boxes.exprs, recognised or {bbox: ", ".join(CORNER_NAMES)})
@@ -334,8 +334,8 @@ def inverted(check: Check, seen: Mapping[str, Any]) -> None:
         return
     # Polars sorts NaN last, so NaN corners would look inverted; another check reports them.
     wrong = pl.any_horizontal(
-        (pl.col(far) < pl.col(near)) & pl.col(near).is_finite()
-        for near, far in (("xmin", "xmax"), ("ymin", "ymax"))
+        (pl.col(end) < pl.col(start)) & pl.col(start).is_finite()
+        for start, end in (("xmin", "xmax"), ("ymin", "ymax"))
     )
     negative = {problem.column for problem in check.problems} & {"box_width", "box_height"}
     if not negative:
@@ -398,21 +398,21 @@ def oriented_box_columns(
     angles = find.candidates((ANGLE.name, *ANGLE.aliases))
     if len(angles) != 1 or not find.schema[angles[0]].is_numeric():
         return None
-    known, used = len(find.problems), set(find.used)
+    problems_before, used = len(find.problems), set(find.used)
     form, names = four_columns(find) or ("", ())
-    own = [*names, angles[0]]
+    columns = [*names, angles[0]]
     if form == "cxcywh" or (form == "xywh" and box_format == "cxcywh"):
-        if angle_format in ANGLES and all(find.schema[name].is_numeric() for name in own):
-            find.used.update(own)
-            parts = [dtypes.cast(pl.col(n), find.schema[n], pl.Float64()) for n in own]
-            there = pl.any_horizontal(part.is_not_null() for part in parts)
-            turned = pl.when(there).then(pl.concat_list(parts))
-            return Naming({OBB.name: turned}, dict.fromkeys(own, OBB.name))
-        del find.problems[known:]
+        if angle_format in ANGLES and all(find.schema[name].is_numeric() for name in columns):
+            find.used.update(columns)
+            parts = [dtypes.cast(pl.col(n), find.schema[n], pl.Float64()) for n in columns]
+            present = pl.any_horizontal(part.is_not_null() for part in parts)
+            turned = pl.when(present).then(pl.concat_list(parts))
+            return Naming({OBB.name: turned}, dict.fromkeys(columns, OBB.name))
+        del find.problems[problems_before:]
         if needed:
-            ask(find, angle_format, own, ANGLE.name)
+            ask(find, angle_format, columns, ANGLE.name)
     else:
-        del find.problems[known:]
+        del find.problems[problems_before:]
         if needed and angle_format is not None and names:
             find.refuse(
                 ANGLE.name,
@@ -488,21 +488,21 @@ def numbers_of(
     odd = (lengths != many).fill_null(value=False)
     if odd.any():
         other = lengths.filter(odd).to_list()
-        hint = "".join(said for length, said in _HINTS[name].items() if length in other)
+        hint = "".join(text for length, text in _HINTS[name].items() if length in other)
         check.refuse("wrong_length", [name], odd.to_numpy(), words[0], f"{words[1]}{hint}")
         return
     sizes = [pl.col(name).list.get(i) for i in range(many)[extents]]
-    found = lists.to_frame().select(
+    checks = lists.to_frame().select(
         odd=~_finite(name),
         negative=pl.any_horizontal(size < 0 for size in sizes),
         flat=pl.any_horizontal(size == 0 for size in sizes),
     )
-    odd, negative, flat_ones = found.fill_null(value=False)
+    odd, negative, flat_ones = checks.fill_null(value=False)
     check.refuse("not_finite", [name], odd.to_numpy(), "with null, NaN or infinity", REPAIR)
     check.refuse("too_low", [name], (negative & ~odd).to_numpy(), words[2], words[3])
     if n := int((flat_ones & ~odd & ~negative).sum()):
-        said = "box has", "boxes have", words[4]
-        check.notes.append(note_of("zero_area_boxes", n, said, before=f"{check.side}: "))
+        text = "box has", "boxes have", words[4]
+        check.notes.append(note_of("zero_area_boxes", n, text, before=f"{check.side}: "))
 
 
 _HINTS = {
@@ -534,18 +534,18 @@ def of_corners(column: pl.Series, *, camera: bool) -> pl.Series:
     numbers = values.cast(pl.Float64).fill_null(float("nan")).to_numpy()
     many, within = np.diff(rows), np.diff(points)
     odd = np.r_[0, np.cumsum(within != 3)]
-    whole = np.flatnonzero((many == 8) & (np.diff(odd[rows]) == 0))
-    at = points[rows[whole]][:, None] + np.arange(24)
+    complete = np.flatnonzero((many == 8) & (np.diff(odd[rows]) == 0))
+    at = points[rows[complete]][:, None] + np.arange(24)
     corners = numbers[at].reshape(-1, 8, 3)
     if camera:
         corners = corners[..., [0, 2, 1]] * [1.0, 1.0, -1.0]
     boxes, good = _boxes(corners)
     if len(boxes) == len(column) and good.all():
         return pl.Series(column.name, boxes).arr.to_list()
-    made = column.cast(pl.List(pl.List(pl.Float64))).list.eval(pl.element().explode()).to_list()
-    for row, box in zip(whole[good].tolist(), boxes[good].tolist(), strict=True):
-        made[row] = box
-    return pl.Series(column.name, made, dtype=pl.List(pl.Float64))
+    lists = column.cast(pl.List(pl.List(pl.Float64))).list.eval(pl.element().explode()).to_list()
+    for row, box in zip(complete[good].tolist(), boxes[good].tolist(), strict=True):
+        lists[row] = box
+    return pl.Series(column.name, lists, dtype=pl.List(pl.Float64))
 
 
 def _boxes(corners: Array) -> tuple[Array, Array]:
@@ -562,12 +562,12 @@ def _boxes(corners: Array) -> tuple[Array, Array]:
     size = np.linalg.norm(corners.max(axis=1) - corners.min(axis=1), axis=1)
     slack = _SLACK * size + 1e-12 * np.abs(corners).max(axis=(1, 2))
     one, two = low[:, 1] - low[:, 0], low[:, 2] - low[:, 1]
-    apart = np.linalg.norm(low[:, :, None] - high[:, None], axis=3).min(axis=2).max(axis=1)
+    height = np.linalg.norm(low[:, :, None] - high[:, None], axis=3).min(axis=2).max(axis=1)
     level = np.ptp(faces[..., 2], axis=2).max(axis=1)
     closed = np.linalg.norm(low[:, 0] - low[:, 1] + low[:, 2] - low[:, 3], axis=1)
     long, short = np.linalg.norm(one, axis=1), np.linalg.norm(two, axis=1)
     square = np.abs((one * two).sum(axis=1)) <= slack * np.maximum(long, short)
-    good = square & (np.maximum(np.maximum(apart, level), closed) <= slack)
+    good = square & (np.maximum(np.maximum(height, level), closed) <= slack)
     longer = np.where((long >= short)[:, None], one, two)
     tall = faces[:, 1, :, 2].mean(axis=1) - faces[:, 0, :, 2].mean(axis=1)
     extent = np.maximum(long, short), np.minimum(long, short), tall
@@ -606,9 +606,9 @@ def box_3d_columns(find: Finder, angle_format: str | None) -> Naming | None:
         ask(find, angle_format, [one], BOX3D.name, BOX_3D_FORMATS)
         values = dtypes.cast(pl.col(one), find.schema[one], wanted)
         parts = [values.list.get(i, null_on_oob=True).cast(pl.Float64) for i in range(NUMBERS)]
-        whole = values.list.len() == NUMBERS
-        made = pl.when(whole).then(_z_up(parts, angle_format)).otherwise(values.cast(_LIST))
-        return Naming({BOX3D.name: made}, {} if one == BOX3D.name else {one: BOX3D.name})
+        is_box = values.list.len() == NUMBERS
+        boxes = pl.when(is_box).then(_z_up(parts, angle_format)).otherwise(values.cast(_LIST))
+        return Naming({BOX3D.name: boxes}, {} if one == BOX3D.name else {one: BOX3D.name})
     centre, extent = (
         _pair(find, names, numeric=True) for names in (_BOXES_3D_CENTRES, _BOXES_3D_EXTENTS)
     )
@@ -619,15 +619,15 @@ def box_3d_columns(find: Finder, angle_format: str | None) -> Naming | None:
         ways = " or ".join(option("columns", {name: YAW.name}) for name in yaws)
         message = f"columns {', '.join(map(repr, yaws))} could each be the yaw: write {ways}."
         find.refuse(BOX3D.name, message, "ambiguous_column")
-    own = [*centre, *extent, *yaws[:1]]
-    find.used.update(own)
-    ask(find, angle_format, own, BOX3D.name, BOX_3D_FORMATS)
-    parts = [dtypes.cast(pl.col(name), find.schema[name], pl.Float64()) for name in own]
-    there = pl.any_horizontal(part.is_not_null() for part in parts)
+    columns = [*centre, *extent, *yaws[:1]]
+    find.used.update(columns)
+    ask(find, angle_format, columns, BOX3D.name, BOX_3D_FORMATS)
+    parts = [dtypes.cast(pl.col(name), find.schema[name], pl.Float64()) for name in columns]
+    present = pl.any_horizontal(part.is_not_null() for part in parts)
     if not yaws:
         parts.append(pl.lit(0.0))
-    made = pl.when(there).then(_z_up(parts, angle_format))
-    return Naming({BOX3D.name: made}, dict.fromkeys(own, BOX3D.name))
+    boxes = pl.when(present).then(_z_up(parts, angle_format))
+    return Naming({BOX3D.name: boxes}, dict.fromkeys(columns, BOX3D.name))
 
 
 _LIST = pl.List(pl.Float64())
@@ -641,7 +641,7 @@ def _of_corners(find: Finder, name: str, angle_format: str | None) -> Naming:
     find.used.add(name)
     ask(find, angle_format, [name], BOX3D.name, BOX_3D_FORMATS)
     camera = angle_format == CAMERA
-    made = pl.col(name).map_batches(
+    boxes = pl.col(name).map_batches(
         lambda column: of_corners(column, camera=camera), return_dtype=_LIST, is_elementwise=True
     )
     message = (
@@ -649,7 +649,7 @@ def _of_corners(find: Finder, name: str, angle_format: str | None) -> Naming:
         "front of a box: its length is the longer side."
     )
     recognised = {} if name == BOX3D.name else {name: BOX3D.name}
-    return Naming({BOX3D.name: made}, recognised, notes=[Note(FRONT_UNKNOWN, message)])
+    return Naming({BOX3D.name: boxes}, recognised, notes=[Note(FRONT_UNKNOWN, message)])
 
 
 def _z_up(parts: list[pl.Expr], angle_format: str | None) -> pl.Expr:
@@ -732,17 +732,17 @@ def find_objects(find: Finder, box_format: str | None, angle_format: str | None)
     if angle_format is not None and angle_format not in formats:
         raise unknown("angle_format", angle_format, formats)
     solid = box_3d_columns(find, angle_format)
-    found = {column: name for column in SHAPED if (name := _named(find, column)) is not None}
-    rotated = () if POLYGON in found else _pair(find, (_FOUR_CORNERS,), numeric=True) or ()
+    named = {column: name for column in SHAPED if (name := _named(find, column)) is not None}
+    rotated = () if POLYGON in named else _pair(find, (_FOUR_CORNERS,), numeric=True) or ()
     find.used.update(rotated)
     points = {} if (name := _named(find, KEYPOINTS)) is not None else _point_columns(find)
     if name is not None:
-        found[KEYPOINTS] = name
-    alone = not found and solid is None
-    turned = oriented_box_columns(find, box_format, angle_format, needed=alone)
-    if OBB in found:
-        ask(find, angle_format, [found[OBB]])
-    others = found or rotated or points or turned is not None or solid is not None
+        named[KEYPOINTS] = name
+    only_boxes = not named and solid is None
+    turned = oriented_box_columns(find, box_format, angle_format, needed=only_boxes)
+    if OBB in named:
+        ask(find, angle_format, [named[OBB]])
+    others = named or rotated or points or turned is not None or solid is not None
     boxes = find_boxes(find, box_format, needed=not others)
     if points:
         _from_columns(find, boxes, points)
@@ -755,9 +755,9 @@ def find_objects(find: Finder, box_format: str | None, angle_format: str | None)
         parts = [dtypes.cast(pl.col(name), find.schema[name], pl.Float64()) for name in rotated]
         boxes.exprs[POLYGON.name] = pl.concat_list(parts)  # one flat ring
         boxes.recognised |= dict.fromkeys(rotated, POLYGON.name)
-    if RASTER in found:
-        found |= {column: name for column in _BESIDE if (name := find.find(column)) is not None}
-    for column, name in found.items():
+    if RASTER in named:
+        named |= {column: name for column in _BESIDE if (name := find.find(column)) is not None}
+    for column, name in named.items():
         wanted = dtypes.canonical_dtype(column, find.schema[name])
         if wanted is None:
             find.refuse_dtype(column, name)
@@ -799,16 +799,16 @@ def _point_columns(find: Finder) -> dict[int, dict[str, str]]:
 
     Two or four points without visibility are corners of boxes in other formats.
     """
-    found: dict[int, dict[str, str]] = {}
+    axes_of: dict[int, dict[str, str]] = {}
     for name, dtype in find.schema.items():
         part = _POINT.match(name)
         if part and name not in find.used and dtype.is_numeric():
-            found.setdefault(int(part[2]), {})[part[1].lower()] = name
-    points = {n: axes for n, axes in sorted(found.items()) if {"x", "y"} <= axes.keys()}
+            axes_of.setdefault(int(part[2]), {})[part[1].lower()] = name
+    points = {n: axes for n, axes in sorted(axes_of.items()) if {"x", "y"} <= axes.keys()}
     numbers = [*points]
-    whole = numbers == [*range(numbers[0], numbers[0] + len(numbers))] if numbers else False
+    consecutive = numbers == [*range(numbers[0], numbers[0] + len(numbers))] if numbers else False
     seen = any("v" in axes for axes in points.values())
-    return points if whole and (seen or len(points) > len("xyxy")) else {}
+    return points if consecutive and (seen or len(points) > len("xyxy")) else {}
 
 
 def _from_columns(find: Finder, boxes: Naming, points: Mapping[int, Mapping[str, str]]) -> None:
@@ -816,10 +816,10 @@ def _from_columns(find: Finder, boxes: Naming, points: Mapping[int, Mapping[str,
     parts = []
     for axes in points.values():
         x, y = (dtypes.cast(pl.col(axes[a]), find.schema[axes[a]], pl.Float64()) for a in "xy")
-        there = x.is_not_null() & y.is_not_null()
+        labelled = x.is_not_null() & y.is_not_null()
         seen = pl.col(axes["v"]).cast(pl.Float64) if "v" in axes else pl.lit(2.0)
         parts += [
-            pl.when(there).then(value).otherwise(0.0) for value in (x, y, seen.fill_null(0.0))
+            pl.when(labelled).then(value).otherwise(0.0) for value in (x, y, seen.fill_null(0.0))
         ]
         find.used.update(axes.values())
     names = [name for axes in points.values() for name in axes.values()]
@@ -835,13 +835,13 @@ def _named(find: Finder, column: Column) -> str | None:
     name = find.exact(column.name)
     if name is not None:
         return name
-    found = [
+    candidates = [
         name
         for name in find.candidates(column.aliases)
         if find.schema[name] != pl.Null
         and dtypes.canonical_dtype(column, find.schema[name]) is not None
     ]
-    return find.one_of(found, column)
+    return find.one_of(candidates, column)
 
 
 def shaped(frame: pl.DataFrame) -> list[str]:
@@ -884,12 +884,12 @@ def check_first(check: Check, seen: Mapping[str, Any]) -> None:
     if corners:
         # A row that has a polygon, mask or keypoints needs no box, but half a box is none.
         blank = [pl.col(name).is_null() for name in corners]
-        whole = bare | (pl.any_horizontal(blank) & ~pl.all_horizontal(blank))
+        complete = bare | (pl.any_horizontal(blank) & ~pl.all_horizontal(blank))
         for name in BOX_NAMES:
-            check.sound[name] = check.sound.get(name, pl.lit(True)) & whole
+            check.sound[name] = check.sound.get(name, pl.lit(True)) & complete
         return
-    kept = option("where", f"{sql_name(check.own(names[0]))} IS NOT NULL")
-    way = f"Give each row one, or remove these rows, e.g. with {kept}."
+    condition = option("where", f"{sql_name(check.own(names[0]))} IS NOT NULL")
+    way = f"Give each row one, or remove these rows, e.g. with {condition}."
     check.refuse("geometry_missing", names, bare, "without any geometry", way, shown=[])
 
 

@@ -51,13 +51,13 @@ class CommonIds(msgspec.Struct, frozen=True):
         some = tuple(
             pl.Series([one for part in parts for one in part[2][i]]).sort() for i in (0, 1)
         )
-        known = [part[3] for part in parts]
+        ranges = [part[3] for part in parts]
         alike = some[0].dtype != pl.String or numbers_of(pl.concat(some)) is not None
         ends = (
             None
-            if None in known or not alike
+            if None in ranges or not alike
             else tuple(
-                (min(end[i][0] for end in known), max(end[i][1] for end in known)) for i in (0, 1)
+                (min(end[i][0] for end in ranges), max(end[i][1] for end in ranges)) for i in (0, 1)
             )
         )
         return cls(sizes, sum(part[1] for part in parts), some, ends)  # type: ignore[arg-type]
@@ -126,27 +126,27 @@ def check_meet(
     enough = common >= _HARDLY * min(sizes) and not _some_lack(sizes, common)
     if enough and DATUMS not in ids.there:
         return []
-    met = _compared(ids)
-    ours, theirs = met.some
-    if not all(met.sizes):
+    shared = _compared(ids)
+    ours, theirs = shared.some
+    if not all(shared.sizes):
         return []
     listed = False
     if DATUMS in ids.there:
         lone = [len(ids.lacking(side, DATUMS)) for side in (PREDICTIONS, GROUND_TRUTHS)]
-        if lone == [*met.sizes]:
+        if lone == [*shared.sizes]:
             raise none_listed(theirs, ids.in_table(DATUMS), speech)
         listed = not any(lone)
-    near = met.common < _HARDLY * min(met.sizes)
-    if _some_lack(met.sizes, met.common):
-        near = True
+    few_shared = shared.common < _HARDLY * min(shared.sizes)
+    if _some_lack(shared.sizes, shared.common):
+        few_shared = True
         if ours.dtype == pl.String:
             both = numbers_of(pl.concat([ours, theirs]))
             ends = None if both is None else _range_of_ids(both[: len(ours)], both[len(ours) :])
-            met = msgspec.structs.replace(met, ends=ends)
-    notes = hardly_met(met, listed=listed, speech=speech)
-    if near and met.ends is not None and not notes and rows:
-        step = met.ends[1][0] - met.ends[0][0]
-        return _counted_from(met, speech, sure=True) if _agree_moved(rows, step) else []
+            shared = msgspec.structs.replace(shared, ends=ends)
+    notes = hardly_met(shared, listed=listed, speech=speech)
+    if few_shared and shared.ends is not None and not notes and rows:
+        step = shared.ends[1][0] - shared.ends[0][0]
+        return _counted_from(shared, speech, sure=True) if _agree_moved(rows, step) else []
     return notes
 
 
@@ -201,10 +201,10 @@ def none_listed(
     some: pl.Series, datums: pl.Series | None, speech: DatumNouns = PLAIN
 ) -> InputError:
     """Return the error for a table of datums without an id of either side."""
-    there = "" if datums is None else f" ({samples(datums)})"
+    examples = "" if datums is None else f" ({samples(datums)})"
     why = "" if datums is None else mend(some, datums, speech, (_SAID[GROUND_TRUTHS], "datums"))
     return InputError(
-        f"datums: no {speech.column} of the table{there} is one of the predictions or ground "
+        f"datums: no {speech.column} of the table{examples} is one of the predictions or ground "
         f"truths ({samples(some)}), so no datum is "
         f"scored.{why or ' Does it describe these data?'}",
         code="no_common_id",
@@ -330,8 +330,8 @@ def _below_folders(ours: pl.Series, theirs: pl.Series) -> str:
         )
         folders = parts["folder"].unique().drop_nulls().sort()
         names = parts["name"].unique()
-        met = int(names.is_in(other.implode()).sum())
-        if len(folders) > 1 and len(names) < len(side) and 2 * met >= min(len(names), len(other)):
+        hits = int(names.is_in(other.implode()).sum())
+        if len(folders) > 1 and len(names) < len(side) and 2 * hits >= min(len(names), len(other)):
             return (
                 f" The {_SAID[called]} are of {len(folders):,} folders ({samples(folders)}) with"
                 " files of the same names, so that folders belong to the ids: of several models,"
@@ -364,9 +364,9 @@ def _best(ours: pl.Series, theirs: pl.Series) -> _Mended | None:
     for forms, differ in _tries(ours, theirs):
         if best is not None and best.met >= _SURE * best.of:
             break
-        found = _mended(ours, theirs, forms, differ)
-        if found is not None and (best is None or found.met > 1.1 * best.met):
-            best = found
+        candidate = _mended(ours, theirs, forms, differ)
+        if candidate is not None and (best is None or candidate.met > 1.1 * best.met):
+            best = candidate
     return best
 
 
@@ -407,8 +407,8 @@ def around(ours: pl.Series, theirs: pl.Series) -> str | None:
     behind = {last[len(first) :]} if last.startswith(first) else {first, last}
     before, behind = before - {""}, behind - {""}
     pattern = "(.*?)" if behind else "(.*)"
-    for found, place in ((before, "^{}"), (behind, "{}$")):
-        either = "|".join(map(re.escape, sorted(found, key=len, reverse=True)))
+    for affixes, place in ((before, "^{}"), (behind, "{}$")):
+        either = "|".join(map(re.escape, sorted(affixes, key=len, reverse=True)))
         at = place.format(f"(?:{either})?" if either else "")
         pattern = at + pattern if place[0] == "^" else pattern + at
     return pattern
@@ -448,7 +448,7 @@ def _mended(
     pairs = looked.join(sides[many], on="new", how="inner", suffix="_other", maintain_order="left")
     if pairs.height < max(_MENDED * looked.height, min(2, looked.height)):
         return None
-    found = (pairs["old"][0], pairs["old_other"][0])
+    example = (pairs["old"][0], pairs["old_other"][0])
     doubt = ""
     if numbered or "(" in forms[-1]:
         by_chance = _by_chance(looked["new"], sides[many]["new"])
@@ -463,7 +463,7 @@ def _mended(
         pairs.height,
         looked.height,
         looked.height < sides[few].height,
-        found if few == 0 else found[::-1],
+        example if few == 0 else example[::-1],
         doubt,
     )
 
@@ -474,10 +474,10 @@ def _some_of(ids: pl.DataFrame) -> pl.DataFrame:
 
 def _by_chance(ids: pl.Series, others: pl.Series) -> float | None:
     """Return the share of numbers that would match by chance; None if not numbers."""
-    mine, known = (side.cast(pl.Int64, strict=False).drop_nulls() for side in (ids, others))
-    if 2 * len(mine) < len(ids) or 2 * len(known) < len(others):
+    our_ids, other_ids = (side.cast(pl.Int64, strict=False).drop_nulls() for side in (ids, others))
+    if 2 * len(our_ids) < len(ids) or 2 * len(other_ids) < len(others):
         return None
-    return _filled(known.to_numpy())
+    return _filled(other_ids.to_numpy())
 
 
 def _filled(numbers: np.ndarray[tuple[int], np.dtype[np.int64]]) -> float:
@@ -494,34 +494,34 @@ def _beyond(met: int, of: int, chance: float) -> bool:
 def doubtful(ours: pl.Series, theirs: pl.Series) -> bool:
     """Return whether few distinct integers match, or no more than by chance."""
     few = min(len(ours), len(theirs))
-    met = int(ours.is_in(theirs.implode()).sum())
-    if met == few:
+    matches = int(ours.is_in(theirs.implode()).sum())
+    if matches == few:
         return False
     chance = _by_chance(ours, theirs)
-    return 2 * met < few or chance is None or not _beyond(met, len(ours), chance)
+    return 2 * matches < few or chance is None or not _beyond(matches, len(ours), chance)
 
 
 def _stepped(ours: pl.Series, theirs: pl.Series) -> _Mended | None:
     """Return the correction of integer ids that match after a shift."""
-    mine, known = (side.cast(pl.Int64, strict=False).drop_nulls() for side in (ours, theirs))
-    if not len(mine) or not len(known):
+    our_ids, other_ids = (side.cast(pl.Int64, strict=False).drop_nulls() for side in (ours, theirs))
+    if not len(our_ids) or not len(other_ids):
         return None
-    chance = _filled(known.to_numpy())
-    found = []
-    ends = (int(known[at]) - int(mine[at]) for at in (0, -1))  # ascending
+    chance = _filled(other_ids.to_numpy())
+    candidates = []
+    ends = (int(other_ids[at]) - int(our_ids[at]) for at in (0, -1))  # ascending
     for step in dict.fromkeys((1, -1, *ends)):
         if abs(step) >= 10**9:  # more than id_format reads
             continue
-        moved = _some_of(pl.DataFrame({"old": mine, "new": mine + step}))
-        met = moved.filter(pl.col("new").is_in(known.implode()))
-        of = min(moved.height, len(known))
-        enough = met.height >= max(_MENDED * of, 3)
-        if enough and _beyond(met.height, moved.height, chance):
-            pair = met.row(0)
+        moved = _some_of(pl.DataFrame({"old": our_ids, "new": our_ids + step}))
+        matches = moved.filter(pl.col("new").is_in(other_ids.implode()))
+        of = min(moved.height, len(other_ids))
+        enough = matches.height >= max(_MENDED * of, 3)
+        if enough and _beyond(matches.height, moved.height, chance):
+            pair = matches.row(0)
             differ = f"are {'lower' if step > 0 else 'higher'} by {abs(step):,} in the predictions"
-            part = moved.height < len(mine)
-            found.append(_Mended((f"{step:+d}",), differ, met.height, of, part, pair))
-    return max(found, key=lambda one: one.met, default=None)
+            part = moved.height < len(our_ids)
+            candidates.append(_Mended((f"{step:+d}",), differ, matches.height, of, part, pair))
+    return max(candidates, key=lambda one: one.met, default=None)
 
 
 def _some_lack(sizes: tuple[int, int], common: int) -> bool:
@@ -558,10 +558,10 @@ def _counted_from(met: CommonIds, speech: DatumNouns, *, sure: bool = False) -> 
 def _alike(ours: pl.Series, theirs: pl.Series) -> str:
     """That ids are of one form and yet others, as those of two splits are."""
     if ours.dtype.is_integer() and theirs.dtype.is_integer():
-        apart = ours[-1] < theirs[0] or theirs[-1] < ours[0]
+        disjoint = ours[-1] < theirs[0] or theirs[-1] < ours[0]
         return (
             f" They are numbers from {ours[0]} to {ours[-1]}, and from {theirs[0]} to"
-            f" {theirs[-1]}: different {'ranges' if apart else 'numbers'}, as in"
+            f" {theirs[-1]}: different {'ranges' if disjoint else 'numbers'}, as in"
             " two splits of a dataset."
         )
     shapes = [

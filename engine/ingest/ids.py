@@ -58,8 +58,8 @@ def dealt(column: pl.Series, of: int) -> Array | None:
         return None
     values: Array = column.cast(pl.Int64).fill_null(0).to_numpy()
     turns = values // of
-    found: Array = values - turns * of + _first(turns, of)
-    return found.view(np.uint64)
+    buckets: Array = values - turns * of + _first(turns, of)
+    return buckets.view(np.uint64)
 
 
 def is_signed(column: pl.Series) -> bool:
@@ -95,8 +95,8 @@ class IdBitmap(msgspec.Struct, frozen=True):
         """The integers, ascending, with the name and dtype of a Series."""
         end = self.low + self.flags.size
         if self.bucket.of == 1 and end < 1 << 63 and self.flags.all():  # without a copy in between
-            found = pl.int_range(self.low, end, dtype=pl.Int64, eager=True)
-            return found.cast(like.dtype).alias(like.name)
+            integers = pl.int_range(self.low, end, dtype=pl.Int64, eager=True)
+            return integers.cast(like.dtype).alias(like.name)
         dtype = like.clear().to_numpy().dtype
         turns = np.flatnonzero(self.flags)
         if self.bucket.of > 1:
@@ -290,10 +290,10 @@ def _by_hash(columns: Sequence[pl.Series]) -> tuple[pl.Series, list[Array]]:
     cuts = np.cumsum([len(column) for column in columns])[:-1]
     if len(every) < tuning().few_rows:  # a join of few rows costs less than loading the kernel
         every = every.alias("value")
-        found = every.unique().sort()
-        table = pl.DataFrame({"value": found, "code": np.arange(len(found), dtype=np.int32)})
+        unique = every.unique().sort()
+        table = pl.DataFrame({"value": unique, "code": np.arange(len(unique), dtype=np.int32)})
         joined = every.to_frame().join(table, on="value", how="left", maintain_order="left")
-        return found.alias(columns[0].name), np.split(joined["code"].to_numpy(), cuts)
+        return unique.alias(columns[0].name), np.split(joined["code"].to_numpy(), cuts)
     codes, rows = by_hash(every)
     values = every.gather(rows)
     order = text_order(values) if values.dtype == pl.String else values.arg_sort().to_numpy()
@@ -329,13 +329,13 @@ def distinct(values: pl.Series) -> pl.Series:
     marks = _narrow_bitmap(values)
     if marks is not None:
         return marks.series(values)
-    known = values.drop_nulls()
-    if ascending(known):
-        return known
-    if known.dtype != pl.String or len(known) < tuning().few_rows:
-        return known.unique().sort()
-    found = known.gather(by_hash(known)[1])
-    return found.gather(text_order(found))
+    filled = values.drop_nulls()
+    if ascending(filled):
+        return filled
+    if filled.dtype != pl.String or len(filled) < tuning().few_rows:
+        return filled.unique().sort()
+    unique = filled.gather(by_hash(filled)[1])
+    return unique.gather(text_order(unique))
 
 
 def has_repeats(values: pl.Series) -> bool:
@@ -343,8 +343,8 @@ def has_repeats(values: pl.Series) -> bool:
     marks = _narrow_bitmap(values)
     if marks is not None:
         return marks.count < len(values)
-    known = values.drop_nulls()
-    return not ascending(known) and known.n_unique() < len(known)
+    filled = values.drop_nulls()
+    return not ascending(filled) and filled.n_unique() < len(filled)
 
 
 def ascending(values: pl.Series) -> bool:
@@ -380,12 +380,12 @@ class DatumIds(msgspec.Struct, frozen=True):
     def of(cls, columns: Mapping[str, pl.Series], bucket: Bucket) -> DatumIds:
         """Encode the ids of tables."""
         values, codes = encode([*columns.values()], bucket)
-        there = {}
+        present = {}
         for role, code in zip(columns, codes, strict=True):
-            there[role] = np.zeros(len(values), np.bool_)
-            there[role][code] = True
+            present[role] = np.zeros(len(values), np.bool_)
+            present[role][code] = True
             code.flags.writeable = False  # several tallies may read them
-        return cls(values.alias("datum_id"), dict(zip(columns, codes, strict=True)), there)
+        return cls(values.alias("datum_id"), dict(zip(columns, codes, strict=True)), present)
 
     def of_rows(self, role: str, column: pl.Series) -> Array | None:
         """Return the codes of a table's ids, int32 [n]; None if they are of other rows."""
@@ -565,8 +565,8 @@ def written(ids: pl.Expr, forms: Sequence[str]) -> pl.Expr:
             not match are unchanged.
     """
     for form in forms:
-        known = FORMS.get(form)
-        ids = known.write(ids) if known else pl.coalesce(ids.str.extract(form), ids)
+        named_form = FORMS.get(form)
+        ids = named_form.write(ids) if named_form else pl.coalesce(ids.str.extract(form), ids)
     return ids
 
 
@@ -646,13 +646,13 @@ def refuse_merged(
         return
     new = exprs[table.datum]
     pairs = rows.select(old=new.meta.root_names()[0], new=new).drop_nulls().unique()
-    met = pairs.filter(pl.col("new").is_duplicated()).sort("new", "old").collect()
-    if met.height:
-        n = met["new"].n_unique()
-        first = met.filter(pl.col("new") == met["new"][0])["old"].head(3).to_list()
+    merged = pairs.filter(pl.col("new").is_duplicated()).sort("new", "old").collect()
+    if merged.height:
+        n = merged["new"].n_unique()
+        first = merged.filter(pl.col("new") == merged["new"][0])["old"].head(3).to_list()
         raise InputError(
             f"{table.side.replace('_', ' ')}: {option('id_format', list(forms))} makes one "
-            f"{table.datum} of several, {count_of(n, 'time')}, first {met['new'][0]!r} of "
+            f"{table.datum} of several, {count_of(n, 'time')}, first {merged['new'][0]!r} of "
             f"{', '.join(map(repr, first))}: these would be scored as one. Choose a form that "
             "keeps them distinct.",
             code="ids_merged",

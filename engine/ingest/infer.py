@@ -70,21 +70,21 @@ def check_columns(
 ) -> None:
     """Check ``columns=`` against all tables at once."""
     here = {name for schema, _ in schemas.values() for name in schema}
-    known = {column.name for _, table in schemas.values() for column in table.columns}
+    canonical = {column.name for _, table in schemas.values() for column in table.columns}
     for original, target in columns.items():
-        if target not in known:
-            if said := turned(columns, here, [table for _, table in schemas.values()]):
-                raise OptionError(said, code="columns_turned")
+        if target not in canonical:
+            if message := turned(columns, here, [table for _, table in schemas.values()]):
+                raise OptionError(message, code="columns_turned")
             before = f"{option('columns')}: "
-            raise unknown("column of the contract", target, known, before=before)
+            raise unknown("column of the contract", target, canonical, before=before)
         if original not in here:
-            there = "; ".join(
+            available = "; ".join(
                 f"{side.replace('_', ' ')}: {', '.join(schema) or 'none'}"
                 for side, (schema, _) in schemas.items()
             )
             raise InputError(
                 f"{option('columns')}: no table has a column {original!r}."
-                f"{did_you_mean(original, here)} Columns there: {there}.",
+                f"{did_you_mean(original, here)} Columns there: {available}.",
                 code="column_missing",
                 column=original,
             )
@@ -112,30 +112,30 @@ def recognise(
     plain = table.columns
     if shape.together:
         plain = tuple(column for column in plain if column.name not in shape.together)
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for column in plain:
         name = find.exact(column.name)
         if name is not None:
-            found[column.name] = name
+            names[column.name] = name
     # The shape first, so that an alias of something else never takes one of its columns.
     boxes = shape.find(find, box_format, angle_format) if shape.find is not None else None
     for column in plain:
-        if column.name not in found:
+        if column.name not in names:
             name = find.by_alias(column) if len(find.used) < len(schema) else None
             if name is not None:
-                found[column.name] = name
+                names[column.name] = name
             elif column in table.required:
                 find.missing(column)
-    if table.any_of and found.keys().isdisjoint(table.any_of):
+    if table.any_of and names.keys().isdisjoint(table.any_of):
         _none_of(find, table)
-    for name, (_, own, _) in wide.items():
-        found[name] = own
+    for name, (_, original, _) in wide.items():
+        names[name] = original
     columns_of_wide = tuple(map(itemgetter(0), wide.values()))
     exprs: dict[str, pl.Expr] = {}
     for column in (*plain, *columns_of_wide):
-        if column.name not in found:
+        if column.name not in names:
             continue
-        mine = found[column.name]
+        mine = names[column.name]
         dtype = dtypes.canonical_dtype(column, schema[mine])
         if dtype is None:
             find.refuse_dtype(column, mine)
@@ -148,7 +148,7 @@ def recognise(
                 forms = label_format
             if forms:
                 exprs[column.name] = formed(exprs[column.name], dtype, table, column, forms)
-    recognised = {mine: name for name, mine in found.items() if mine != name}
+    recognised = {mine: name for name, mine in names.items() if mine != name}
     if boxes is not None:
         exprs |= boxes.exprs
         order = [*(column.name for column in table.columns), *exprs]
@@ -172,11 +172,11 @@ def unread(
     """Return notes on unread columns that a user may expect to count."""
     notes, here = [], {*map(folded, schema)}
     for column, reason in table.unread:
-        known = {*map(str.casefold, (column.name, *column.aliases))}
-        if known.isdisjoint(here):
+        names = {*map(str.casefold, (column.name, *column.aliases))}
+        if names.isdisjoint(here):
             continue
         used = {*naming.used, *sliced}
-        idle = [name for name in schema if folded(name) in known and name not in used]
+        idle = [name for name in schema if folded(name) in names and name not in used]
         if idle:
             message = f"{table.side.replace('_', ' ')}: column {idle[0]!r} is not read: {reason}."
             notes.append(Note("unread_column", message, len(idle)))
@@ -185,18 +185,18 @@ def unread(
 
 def _none_of(find: Finder, table: Table) -> None:
     """Record that a table has none of several alternative columns."""
-    known = {column.name: column for column in table.columns}
+    columns = {column.name: column for column in table.columns}
     ways = []
     for name in table.any_of:
-        if name in known:
-            also = ", ".join(known[name].aliases[:3])
+        if name in columns:
+            also = ", ".join(columns[name].aliases[:3])
             ways.append(f"{name!r} ({also}, ...)" if also else repr(name))
     if table.wide:
         ways.append(f"one column of scores per label, named in {option('score_columns')}")
-    there = ", ".join(find.schema) or "none"
+    available = ", ".join(find.schema) or "none"
     find.refuse(
         table.any_of[0],
-        f"{table.lack}: expected {', or '.join(ways)}. Columns there: {there}. To use one of "
+        f"{table.lack}: expected {', or '.join(ways)}. Columns there: {available}. To use one of "
         f"them, write {option('columns', {'mine': table.any_of[0]})}.",
         "column_missing",
     )
@@ -243,9 +243,9 @@ def one_way(sides: Mapping[str, Side], *, by_rule: bool = False) -> None:
 def _bears(schema: Mapping[str, object], table: Table, own: Table) -> bool:
     """Return whether a table has a required column of only the other contract."""
     needed = [one for one in table.columns if one in table.required or one.name in table.any_of]
-    known = {name for one in needed for name in (one.name, *one.aliases)}
-    known -= {name for one in own.columns for name in (one.name, *one.aliases)}
-    return any(folded(name) in known for name in schema)
+    names = {name for one in needed for name in (one.name, *one.aliases)}
+    names -= {name for one in own.columns for name in (one.name, *one.aliases)}
+    return any(folded(name) in names for name in schema)
 
 
 def point_out_swap(sides: Mapping[str, Side]) -> None:
@@ -263,31 +263,31 @@ def point_out_swap(sides: Mapping[str, Side]) -> None:
         for column in own_table.columns:
             if column not in own_table.required and column.name not in own_table.any_of:
                 continue
-            known = {name.casefold() for name in (column.name, *column.aliases)}
-            theirs = [name for name in sides[other].schema if folded(name) in known]
+            names = {name.casefold() for name in (column.name, *column.aliases)}
+            theirs = [name for name in sides[other].schema if folded(name) in names]
             same = (one for one in other_table.columns if one.name == column.name)
-            turned = {alias for one in same for alias in one.aliases} - known
-            own = [name for name in sides[role].schema if folded(name) in turned]
+            turned = {alias for one in same for alias in one.aliases} - names
+            alike = [name for name in sides[role].schema if folded(name) in turned]
             for i, problem in enumerate(problems):
                 if problem.column != column.name:
                     continue
                 asked = " is missing" in problem.message or own_table.any_of
-                if own and problem.kind == "column_missing":
-                    there, hint = own[0], f"{own[0]!r} is a name of {other.replace('_', ' ')}"
+                if alike and problem.kind == "column_missing":
+                    swap, hint = alike[0], f"{alike[0]!r} is a name of {other.replace('_', ' ')}"
                 elif column.name not in other_table.names and theirs and asked:
-                    there, hint = theirs[0], f"The {other.replace('_', ' ')} have {theirs[0]!r}"
+                    swap, hint = theirs[0], f"The {other.replace('_', ' ')} have {theirs[0]!r}"
                 else:
                     continue
                 problems[i] = msgspec.structs.replace(
                     problem,
                     message=f"{problem.message} {hint}: are the two tables swapped?",
-                    facts={**problem.facts, "swapped_with": there},
+                    facts={**problem.facts, "swapped_with": swap},
                 )
     truths = sides[GROUND_TRUTHS]
     for column in sides[PREDICTIONS].table.optional:
         if column.single and column.name not in ours.exprs and not ours.wide:
-            known = {name.casefold() for name in (column.name, *column.aliases)}
-            theirs = [name for name in truths.schema if folded(name) in known]
+            names = {name.casefold() for name in (column.name, *column.aliases)}
+            theirs = [name for name in truths.schema if folded(name) in names]
             if theirs:
                 values = head_of(truths.source, theirs[:1], _LOOKED_AT).to_series()
                 varied = 2 * values.n_unique() >= len(values)  # unlike the steps of annotators
@@ -341,16 +341,16 @@ def infer_task(inputs: Inputs, options: Options | None = None) -> str:
         or not all(metrics.has("text", name) for name in options.metrics or ())
     ):
         return task
-    own = _sentences(task, inputs, options)
-    if unknown := {name: to for name, (to, known) in own.items() if not known}:
+    columns = _sentences(task, inputs, options)
+    if unknown := {name: to for name, (to, is_text) in columns.items() if not is_text}:
         raise InputError(
-            f"task: columns {listing(own)} contain sentences, nearly all distinct. To compare "
+            f"task: columns {listing(columns)} contain sentences, nearly all distinct. To compare "
             f"them as texts: {option('task', 'text')} with {option('columns', unknown)}; if each "
             f"is a class: {option('task', task)}.",
             code="task_unclear",
-            columns=list(own),
+            columns=list(columns),
         )
-    return "text" if own else task
+    return "text" if columns else task
 
 
 def _by_columns(inputs: Inputs, options: Options) -> str:
@@ -366,9 +366,9 @@ def _by_columns(inputs: Inputs, options: Options) -> str:
         options: ``task`` wins, then ``columns`` if only one task has all columns they name;
             ``score_columns``, ``metrics`` and ``training`` count.
     """
-    for made in _MADE:
-        if options.task == made.task or (options.metrics and options.task is None):
-            _refuse_unmade(made, inputs, options)
+    for derived in _MADE:
+        if options.task == derived.task or (options.metrics and options.task is None):
+            _refuse_unmade(derived, inputs, options)
     if options.task is not None:
         return options.task
     for table in tables.TABLES:
@@ -420,8 +420,8 @@ def _by_columns(inputs: Inputs, options: Options) -> str:
             and not (shares(left[0], fit) and fit in fitting and fit not in chosen)
         ]
         if left and not torn:
-            whole = left[0].whole or options.metrics
-            return left[0].task if whole else _all_but_one(inputs, filled, options) or left[0].task
+            enough = left[0].whole or options.metrics
+            return left[0].task if enough else _all_but_one(inputs, filled, options) or left[0].task
     if len(left) == 1:
         if cut := [fit.task for fit in torn if _partly(fit.task, filled[0], inputs, options)]:
             return cut[0]  # its contract names the missing columns
@@ -463,24 +463,28 @@ def with_canonical_columns(inputs: Inputs, options: Options) -> Options:
     """Replace aliases among the targets of ``columns``, such as ``y_true``, by the columns that the
     task knows by them.
     """
-    given = options.columns or {}
+    requested = options.columns or {}
     canonical = {column.name for table in tables.TABLES for column in table.columns}
     here = {name for schema in inputs.schemas.values() for name in schema}
-    known = {alias for table in tables.TABLES for one in table.columns for alias in one.aliases}
-    aliased = {m: to for m, to in given.items() if m in here and to in known - canonical}
+    known_aliases = {
+        alias for table in tables.TABLES for one in table.columns for alias in one.aliases
+    }
+    aliased = {
+        m: to for m, to in requested.items() if m in here and to in known_aliases - canonical
+    }
     if not aliased:
         return options
-    rest = {mine: to for mine, to in given.items() if mine not in aliased} or None
+    rest = {mine: to for mine, to in requested.items() if mine not in aliased} or None
     named = Inputs({}, {}, inputs.room)
     for role, source in inputs.sources.items():  # as if the columns had these names
-        own = {mine: to for mine, to in aliased.items() if mine in inputs.schemas[role]}
-        frame = source.frame.drop([*own.values()], strict=False).rename(own)
+        renames = {mine: to for mine, to in aliased.items() if mine in inputs.schemas[role]}
+        frame = source.frame.drop([*renames.values()], strict=False).rename(renames)
         named.sources[role] = msgspec.structs.replace(source, frame=frame)
         schema = inputs.schemas[role].items()
-        left = {name: dtype for name, dtype in schema if name not in own.values()}
-        named.schemas[role] = {own.get(name, name): dtype for name, dtype in left.items()}
+        left = {name: dtype for name, dtype in schema if name not in renames.values()}
+        named.schemas[role] = {renames.get(name, name): dtype for name, dtype in left.items()}
     task = options.task or infer_task(named, options.replace(columns=rest))
-    columns = dict(given)
+    columns = dict(requested)
     for mine, to in aliased.items():
         meant = {
             column.name
@@ -500,10 +504,10 @@ def _sentences(labelled: str, inputs: Inputs, options: Options) -> dict[str, tup
     Returns:
         User's name to the column of texts, and whether texts are known by that name; may be empty.
     """
-    found: dict[str, tuple[str, bool]] = {}
+    result: dict[str, tuple[str, bool]] = {}
     seen: list[set[str]] = []
     for role in inputs.sources.keys() & {TABLE, PREDICTIONS, GROUND_TRUTHS}:
-        own: dict[str, tuple[str, bool]] = {}
+        texts_of: dict[str, tuple[str, bool]] = {}
         for task in (labelled, "text"):
             table = tables.contracts(task)[role]
             find = _finder(table, inputs, role, options, {})
@@ -511,20 +515,20 @@ def _sentences(labelled: str, inputs: Inputs, options: Options) -> dict[str, tup
                 to = _TEXTS.get(column.name) if task != "text" else column.name
                 name = _first(find, column)
                 if to and name and (task != "text" or to in table.signs):
-                    own[name] = to, task == "text"
-        held = inputs.sources[role].held
+                    texts_of[name] = to, task == "text"
+        sizes = inputs.sources[role].held
         # Texts beyond the limit are refused later; reading them here would take their memory.
-        long = any(name in held and held[name].cell for name in own)
-        if not own or long or any(find.schema[name] != pl.String for name in own):
+        long = any(name in sizes and sizes[name].cell for name in texts_of)
+        if not texts_of or long or any(find.schema[name] != pl.String for name in texts_of):
             return {}
-        head = head_of(inputs.sources[role], [*own], _LOOKED_AT)
+        head = head_of(inputs.sources[role], [*texts_of], _LOOKED_AT)
         few = pl.all().str.count_matches(r"\S+").median().fill_null(0) < _SENTENCE
         few |= pl.all().n_unique() < _DISTINCT * pl.len()
         if head.select(pl.any_horizontal(few)).item():
             return {}
         seen += [{*texts} for texts in head]
-        found |= own
-    return found if len(seen) == 2 and 2 * len(seen[0] & seen[1]) < len(seen[0]) else {}
+        result |= texts_of
+    return result if len(seen) == 2 and 2 * len(seen[0] & seen[1]) < len(seen[0]) else {}
 
 
 _SENTENCE, _DISTINCT = 4, 0.9  # median words, share of distinct texts
@@ -536,13 +540,14 @@ def _named_by_hand(inputs: Inputs, roles: list[str], options: Options) -> str:
     asked = {*(options.columns or {}).values()}
     able = []
     for task in tables.task_names():
-        held = [tables.contracts(task).get(role) for role in roles]
-        held += [
+        contracts = [tables.contracts(task).get(role) for role in roles]
+        contracts += [
             tables.table_for(task, role) for role in (DATUMS, LABELS) if role in inputs.sources
         ]
-        own = [column for table in held if table is not None for column in table.columns]
-        if None not in held and all(
-            any(one.name == name or numbered_columns(one, [name]) for one in own) for name in asked
+        columns = [column for table in contracts if table is not None for column in table.columns]
+        if None not in contracts and all(
+            any(one.name == name or numbered_columns(one, [name]) for one in columns)
+            for name in asked
         ):
             able.append(task)
     if len(able) != 1:
@@ -569,8 +574,8 @@ def _refuse_unmade(made: Table, inputs: Inputs, options: Options) -> None:
     source = tables.contracts(made.task)[made.made_of]
 
     def there(table: Table, names: Sequence[str]) -> bool:
-        own = [column for column in table.columns if column.name in names]
-        return any(has_column(column, options, inputs.schemas[role]) for column in own)
+        matches = [column for column in table.columns if column.name in names]
+        return any(has_column(column, options, inputs.schemas[role]) for column in matches)
 
     if there(made, made.signs) or not there(source, source.any_of):
         return
@@ -621,10 +626,10 @@ def _measured(inputs: Inputs, roles: list[str], options: Options) -> _Measured:
         heads: list[list[list[pl.Series]]] = []
         mended = False
         for role, (groups, *_) in zip(roles, sides, strict=False):
-            own = [name for group in groups for name in group if name is not None]
-            if not own or any(None in group for group in groups):
+            names = [name for group in groups for name in group if name is not None]
+            if not names or any(None in group for group in groups):
                 break
-            values = head_of(inputs.sources[role], own, _LOOKED_AT)
+            values = head_of(inputs.sources[role], names, _LOOKED_AT)
             if texts := [one for one in values if one.dtype == pl.String]:
                 if all(one.dtype == pl.String or fractional(one) for one in values):
                     refuse_commas(texts, task)
@@ -634,14 +639,14 @@ def _measured(inputs: Inputs, roles: list[str], options: Options) -> _Measured:
                 mended = mended or changed
             if not all(map(numbers, values)):
                 break
-            result[role] = frozenset(own)
+            result[role] = frozenset(names)
             heads.append([[values[name] for name in group if name is not None] for group in groups])
         if not result or len(result) < len(roles):
             continue
         plain = (
             any(side.spread for side in sides)
             or decided(task, options)
-            or all(decided_by_names(task, role, own) for role, own in result.items())
+            or all(decided_by_names(task, role, names) for role, names in result.items())
         )
         if not plain and (answer := sides[0].answer) is not None:
             plain = decided_by_names(task, roles[0], [answer])
@@ -651,7 +656,7 @@ def _measured(inputs: Inputs, roles: list[str], options: Options) -> _Measured:
         single = [len(group) for group in series] == [1, 1]
         if single and beyond_classes(series[0][0], series[1][0], options):
             frames = {role: inputs.sources[role].frame for role in result}
-            if mended or any(incomplete(frames[role], own) for role, own in result.items()):
+            if mended or any(incomplete(frames[role], names) for role, names in result.items()):
                 return result  # whose error names the rows without a number
     return {}
 
@@ -676,23 +681,23 @@ def _side(table: Table, inputs: Inputs, role: str, options: Options) -> _Side:
     groups: list[list[str | None]] = []
     rest, spread, answer = set(inputs.schemas[role]), False, None
     for column in (columns[one] for one in table.measured):
-        own = find.said.get(column.name, _first(find, column))
+        original = find.said.get(column.name, _first(find, column))
         others: list[str] = []  # alternatives to the answer
-        if own is None and column in answers:
+        if original is None and column in answers:
             rest_of = [one for one in answers if one is not column]
             others = [name for one in rest_of for name in levels_in(one, find.schema)]
             others += [name for one in rest_of if (name := _first(find, one)) is not None]
-        groups.append([*others] or [own])
-        answer = own if column in answers and not others else answer
+        groups.append([*others] or [original])
+        answer = original if column in answers and not others else answer
         spread = spread or bool(others)
-        rest -= set() if column in answers or own is None else {own}
+        rest -= set() if column in answers or original is None else {original}
     renames = options.columns or {}
-    alone = (
+    single = (
         spread
         and options.score_columns is None
         and decided_by_names(table.task, TABLE, [renames.get(name, name) for name in rest])
     )
-    return _Side(groups, alone, answer)
+    return _Side(groups, single, answer)
 
 
 def _first(find: Finder, column: Column) -> str | None:
@@ -713,9 +718,9 @@ def _fit(
         else set()
         for role in roles
     }
-    held = [(contracts[role], role) for role in roles if role in contracts]
+    pairs = [(contracts[role], role) for role in roles if role in contracts]
     refuted: set[str] = set()
-    for table, role in held:
+    for table, role in pairs:
         find = _finder(table, inputs, role, options, {})
         given = {to for mine, to in (options.columns or {}).items() if mine in find.schema}
         if any(
@@ -726,24 +731,24 @@ def _fit(
             signs = {role: set() for role in roles}
             break
     rest = {sign for role in roles[1:] for sign in signs[role]}
-    known = frozenset(name for table, _ in held for name in (*table.names, table.shape))
-    like = frozenset(name for table, _ in held for name in table.like)
-    whole = {
+    canonical = frozenset(name for table, _ in pairs for name in (*table.names, table.shape))
+    like = frozenset(name for table, _ in pairs for name in table.like)
+    usable = {
         role
-        for table, role in held
+        for table, role in pairs
         if not _missing(table, _finder(table, inputs, role, options, measured), options)
     }
-    by_format = any(inputs.sources[role].format in table.formats for table, role in held)
+    by_format = any(inputs.sources[role].format in table.formats for table, role in pairs)
     return _Fit(
         task,
         signs[roles[0]],
         rest,
-        known,
+        canonical,
         like,
-        roles[0] in whole,
+        roles[0] in usable,
         refuted,
-        all(signs[role] and role in whole for role in roles),
-        next((table.shape for table, _ in held if table.all_signs and not by_format), ""),
+        all(signs[role] and role in usable for role in roles),
+        next((table.shape for table, _ in pairs if table.all_signs and not by_format), ""),
     )
 
 
@@ -862,12 +867,12 @@ def _swapped(inputs: Inputs, roles: list[str], options: Options) -> str:
     )
     measured = _measured(turned, roles, options)
     fits = [_fit(task, roles, turned, options, measured) for task in tables.task_names()]
-    whole = _left([fit for fit in fits if fit.here and fit.whole], roles, set())
-    if len(whole) != 1:
+    fitting = _left([fit for fit in fits if fit.here and fit.whole], roles, set())
+    if len(fitting) != 1:
         return ""
     return (
         f"the predictions have {listing(list(inputs.schemas[PREDICTIONS]))}, the ground truths"
-        f" {listing(list(inputs.schemas[GROUND_TRUTHS]))}, which is {whole[0].task} the other way"
+        f" {listing(list(inputs.schemas[GROUND_TRUTHS]))}, which is {fitting[0].task} the other way"
         " round: are the two tables swapped? The predictions come first."
     )
 
@@ -879,12 +884,12 @@ def _ready_values(inputs: Inputs, options: Options) -> str:
     schema = inputs.schemas.get(TABLE, {})
     for table in (one for one in tables.TABLES if one.unpivoted and one.side == TABLE):
         datum = next(column for column in table.columns if column.name == table.datum)
-        known = {column.name for column in table.columns}
+        canonical = {column.name for column in table.columns}
         columns = contract(table.task, TABLE, options, schema).required
-        own = [column.name for column in columns if column.name not in known]
-        if own and has_column(datum, options, schema):
+        rest = [column.name for column in columns if column.name not in canonical]
+        if rest and has_column(datum, options, schema):
             return (
-                f" If {listing(own)} {'is a result' if len(own) == 1 else 'are results'} per row,"
+                f" If {listing(rest)} {'is a result' if len(rest) == 1 else 'are results'} per row,"
                 f" such as verdicts or scores of a judge, write {option('task', table.task)} for"
                 " the means."
             )
@@ -910,7 +915,7 @@ def _none(inputs: Inputs, roles: list[str], options: Options) -> str:
             f"Check the input, or choose one of {listing(tables.task_names())}: write "
             f"{option('task')}."
         )
-    there = "; ".join(
+    shown = "; ".join(
         f"{role.replace('_', ' ')}: {', '.join(inputs.schemas[role]) or 'none'}" for role in roles
     )
     if len(left) == 1:
@@ -918,13 +923,13 @@ def _none(inputs: Inputs, roles: list[str], options: Options) -> str:
         raise TruthsMissingError(
             f"task: the table has only the columns of {left[0].task} predictions: give the "
             f"ground truths as a second table, or add {_named(more, roles)} to it. Columns there: "
-            f"{there}. To name columns, write {option('columns')}.{_ready_values(inputs, options)}",
+            f"{shown}. To name columns, write {option('columns')}.{_ready_values(inputs, options)}",
             code="truths_missing",
             task=left[0].task,
         )
     second = " A table with only predictions needs the ground truths as a second one."
     return (
-        f"task: it cannot be inferred from the columns. Columns there: {there}."
+        f"task: it cannot be inferred from the columns. Columns there: {shown}."
         f"{_nearest(roles, inputs, options)}{second if roles == [TABLE] else ''}"
         f"{_ready_values(inputs, options)}"
     )
@@ -939,7 +944,7 @@ def _gaps(
 ) -> tuple[_Gaps, int, dict[str, list[str]]]:
     """Return required columns that are missing, the number of known ones, and the unknown ones."""
     gaps: _Gaps = []
-    known, free = 0, {}
+    recognised, free = 0, {}
     for role in roles:
         table = tables.contracts(task)[role]
         find, shape = _finder(table, inputs, role, options, {}), SHAPES[table.shape]
@@ -948,8 +953,8 @@ def _gaps(
             gaps.append((role, tuple(c for c in table.required if c.name in shape.together)))
         named = {n.casefold() for c in table.columns for n in (c.name, *c.aliases)}
         free[role] = [name for name in find.schema if folded(name) not in named]
-        known += len(find.schema) - len(free[role])
-    return gaps, known, free
+        recognised += len(find.schema) - len(free[role])
+    return gaps, recognised, free
 
 
 def _partly(task: str, role: str, inputs: Inputs, options: Options) -> bool:
@@ -963,8 +968,8 @@ def _partly(task: str, role: str, inputs: Inputs, options: Options) -> bool:
 def _all_but_one(inputs: Inputs, roles: list[str], options: Options) -> str:
     """Return a task with all of its signs but one, such as tracks without a sequence; or ""."""
     for task in tables.task_names():
-        held = [tables.contracts(task).get(role) for role in roles]
-        if all(table is not None and table.all_signs for table in held):
+        present = [tables.contracts(task).get(role) for role in roles]
+        if all(table is not None and table.all_signs for table in present):
             gaps = _gaps(task, roles, inputs, options)[0]
             if len(gaps) == len(roles) and len({columns for _, columns in gaps}) == 1:
                 return task
@@ -1041,18 +1046,18 @@ def _nearest(roles: list[str], inputs: Inputs, options: Options) -> str:
             not _may_measure(one, *every[one], inputs),
         ),
     )
-    gaps, known, free = every[task]
+    gaps, recognised, free = every[task]
     bare = headless(
         [role for role in roles if len(free[role]) == len(inputs.schemas[role])], inputs
     )
-    if not known or not gaps or bare:
+    if not recognised or not gaps or bare:
         way = f" To see the columns that a task needs, write {option('task')} ({', '.join(able)})."
         return bare + way
-    said = {}
+    mapping = {}
     for role, columns in gaps:
         if len(columns) == 1 and [one for one, _ in gaps].count(role) == 1 == len(free[role]):
-            said[free[role][0]] = columns[0].name
-    way = option("columns", said or {"mine": gaps[0][1][0].name})
+            mapping[free[role][0]] = columns[0].name
+    way = option("columns", mapping or {"mine": gaps[0][1][0].name})
     several = ""
     answers = {*_answers(task)} if roles == [TABLE] else set()
     if len(gaps) == 1 and gaps[0][1][0].name in answers and len(free[TABLE]) > 1:

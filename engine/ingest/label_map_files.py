@@ -51,8 +51,8 @@ class Coding(msgspec.Struct, frozen=True):
 
     def labelled(self, values: Iterable[int]) -> int:
         """Count the values that are labels; -1 if any is unknown."""
-        found = [self.of.get(value) for value in values]
-        return -1 if None in found else sum(number != VOID for number in found)
+        indices = [self.of.get(value) for value in values]
+        return -1 if None in indices else sum(number != VOID for number in indices)
 
 
 class LabelSet(msgspec.Struct, frozen=True):
@@ -76,8 +76,8 @@ class LabelSet(msgspec.Struct, frozen=True):
 
     def image(self, name: str) -> str | None:
         """The image that a file's name without folders and extension is of."""
-        found = re.match(self.stem, name) if self.stem else None
-        return found[1] if found else None
+        match = re.match(self.stem, name) if self.stem else None
+        return match[1] if match else None
 
 
 def packed(colour: Iterable[int]) -> int:
@@ -158,14 +158,14 @@ def _cityscapes() -> LabelSet:
 
 def _ade20k() -> LabelSet:
     labels = tuple(_ADE20K.split(","))
-    own = {n: n for n in range(1, len(labels) + 1)}
-    reduced = {n - 1: n for n in own} | {_BORDER: VOID}
+    indices = {n: n for n in range(1, len(labels) + 1)}
+    reduced = {n - 1: n for n in indices} | {_BORDER: VOID}
     return LabelSet(
         "ade20k",
         "ADE20K",
         labels,
         (
-            Coding("ade20k", "1 to 150, 0 unlabelled", own | {0: VOID}),
+            Coding("ade20k", "1 to 150, 0 unlabelled", indices | {0: VOID}),
             Coding("ade20k-reduced", "0 to 149 (reduce_zero_label)", reduced),
         ),
         r"(ADE_[a-z]+_\d{8})",
@@ -227,8 +227,10 @@ def has_format(coding: str) -> bool:
 
 def is_coloured(coding: str) -> bool:
     """Return whether a coding is for colour pictures, rather than one number per pixel."""
-    known = CODINGS.get(coding)
-    return known.colours if known is not None else coding == OWN_COLOURS or coding.endswith(GREY)
+    dataset = CODINGS.get(coding)
+    return (
+        dataset.colours if dataset is not None else coding == OWN_COLOURS or coding.endswith(GREY)
+    )
 
 
 def numbers_of(coding: str, values: Array, own: Mapping[int, int]) -> Array:
@@ -278,11 +280,11 @@ _TRAINED = "TrainIds"
 
 def open_set(name: str) -> Source | None:
     """Return the labels of a known data set; None if the name is unknown, or that of a file."""
-    found = SETS.get(name)
-    if found is None or not found.labels or os.path.exists(name):
+    dataset = SETS.get(name)
+    if dataset is None or not dataset.labels or os.path.exists(name):
         return None
-    rows = {"label_value": found.labels, "index": range(1, len(found.labels) + 1)}
-    return Source(pl.LazyFrame(rows), f"the labels of {found.title}", facts={SET: name})
+    rows = {"label_value": dataset.labels, "index": range(1, len(dataset.labels) + 1)}
+    return Source(pl.LazyFrame(rows), f"the labels of {dataset.title}", facts={SET: name})
 
 
 class _Side:
@@ -305,8 +307,8 @@ class _Side:
     @property
     def named(self) -> bool:
         """Return whether its single file was given directly, not found in a folder or by a glob."""
-        given, found = self.source.description, self.source.files[0]
-        return os.path.basename(given) == os.path.basename(found)
+        description, file = self.source.description, self.source.files[0]
+        return os.path.basename(description) == os.path.basename(file)
 
     @cached_property
     def maps(self) -> dict[str, Array]:
@@ -403,29 +405,29 @@ def read_alike(sources: dict[str, Source], options: Options) -> None:
     raw = forced is None and (
         labels is not None or options.ignore_index is not None or options.background is not None
     )
-    known = forced or _recognised(sides)
+    dataset = forced or _recognised(sides)
     coloured = labels is not None and "color" in labels.frame.collect_schema()
-    said = ""
-    if known is None or raw:
+    message = ""
+    if dataset is None or raw:
         codings = {side.role: _plain(side, coloured) for side in sides}
-        if known is not None and known.labels and labels is None:
-            said = (
-                f"these seem to be label maps of {known.title}, and indices are read as they "
-                f"are, because of ignore_index or background. {option('labels', known.name)} "
+        if dataset is not None and dataset.labels and labels is None:
+            message = (
+                f"these seem to be label maps of {dataset.title}, and indices are read as they "
+                f"are, because of ignore_index or background. {option('labels', dataset.name)} "
                 "names its labels."
             )
     else:
-        codings, said = _chosen(known, sides)
-        if known.labels and labels is None:
-            sources[LABELS] = open_set(known.name)  # type: ignore[assignment]
+        codings, message = _chosen(dataset, sides)
+        if dataset.labels and labels is None:
+            sources[LABELS] = open_set(dataset.name)  # type: ignore[assignment]
     for side in sides:
         table, coding = side.table, codings[side.role]
         if coding:
             table = table.with_columns(raster_coding=pl.lit(coding))
         side.source.frame = table.lazy()
         sources[side.role] = side.source
-    if said:
-        sides[0].source.notes += (Note("label_maps_recognised", said, sides[0].table.height),)
+    if message:
+        sides[0].source.notes += (Note("label_maps_recognised", message, sides[0].table.height),)
     sides[0].source.notes += (*swapped, *warned)
 
 
@@ -437,29 +439,29 @@ def _same_images(sides: list[_Side]) -> list[Note]:
     """
     warned: list[Note] = []
     names = [side.table["datum_id"].to_list() for side in sides]
-    for known in SETS.values():
-        images = [[known.image(name.rsplit("/", 1)[-1]) for name in own] for own in names]
-        if all(None not in own and len({*own}) == len(own) for own in images):
+    for dataset in SETS.values():
+        images = [[dataset.image(name.rsplit("/", 1)[-1]) for name in stems] for stems in names]
+        if all(None not in stems and len({*stems}) == len(stems) for stems in images):
             names = images
             break
     if len(names) == 2 and not {*names[0]} & {*names[1]}:
-        if all(len(own) == 1 for own in names):
+        if all(len(stems) == 1 for stems in names):
             if not all(side.named for side in sides):
-                truth, found = (side.table["raster"][0] for side in sides)
+                truth, prediction = (side.table["raster"][0] for side in sides)
                 message = (
-                    f"each side has one label map, and their names differ: {found!r} of the"
+                    f"each side has one label map, and their names differ: {prediction!r} of the"
                     f" predictions is compared with {truth!r} of the ground truths as if both were"
                     " of one image. If they are, name the files instead of their folders."
                 )
                 warned = [Note("one_file_each", message, 1, warning=True)]
             names = [names[0], names[0]]
         names = _without_affixes(names) or names
-    for side, own in zip(sides, names, strict=True):
-        side.table = side.table.with_columns(pl.Series("datum_id", own, dtype=pl.String))
+    for side, stems in zip(sides, names, strict=True):
+        side.table = side.table.with_columns(pl.Series("datum_id", stems, dtype=pl.String))
     common = sorted({*names[0]} & {*names[-1]}) or names[0]
     every = max(1, len(common) // _LOOKED_AT)
-    for side, own in zip(sides, names, strict=True):
-        side.some = (common if common[0] in own else own)[::every][:_LOOKED_AT]
+    for side, stems in zip(sides, names, strict=True):
+        side.some = (common if common[0] in stems else stems)[::every][:_LOOKED_AT]
     return warned
 
 
@@ -467,10 +469,10 @@ def _swapped(sides: list[_Side]) -> list[Note]:
     """Return a warning if only the predictions' files are named like ground truths."""
     if len(sides) < 2:
         return []
-    truths, found = (side.table["raster"].to_list() for side in sides)
+    truths, predictions = (side.table["raster"].to_list() for side in sides)
     for sign in (*MAPS, *(f"{folder}/" for folder in _OF_TRUTHS)):
         shown = sign if sign.endswith("/") else f"*{sign}"
-        both = [[_has_sign(file, sign) for file in side] for side in (truths, found)]
+        both = [[_has_sign(file, sign) for file in side] for side in (truths, predictions)]
         if all(both[1]) and not any(both[0]):
             message = (
                 f"the label maps of the predictions are called {shown}, as data sets call their"
@@ -494,26 +496,26 @@ _OF_TRUTHS = ("gtFine", "gtCoarse", "SegmentationClass", "SegmentationObject")
 
 def _without_affixes(names: list[list[str]]) -> list[list[str]] | None:
     """Remove common prefixes and suffixes of each side, if the names then match."""
-    pattern = around(*(pl.Series(own) for own in names))
+    pattern = around(*(pl.Series(stems) for stems in names))
     if pattern is None:
         return None
     cut = [
-        pl.Series("id", own).to_frame().select(written(pl.col("id"), [pattern]))["id"].to_list()
-        for own in names
+        pl.Series("id", stems).to_frame().select(written(pl.col("id"), [pattern]))["id"].to_list()
+        for stems in names
     ]
-    if any(len({*own}) < len(own) for own in cut):
+    if any(len({*stems}) < len(stems) for stems in cut):
         return None
-    met = len({*cut[0]} & {*cut[1]})
-    return cut if 2 * met >= min(map(len, cut)) else None
+    matches = len({*cut[0]} & {*cut[1]})
+    return cut if 2 * matches >= min(map(len, cut)) else None
 
 
 def _recognised(sides: list[_Side]) -> LabelSet | None:
     """The set that files are of, by their names, else by colours or the ground truths' palette."""
     names = [name for side in sides for name in side.table["datum_id"].to_list()]
-    for known in SETS.values():
-        named = known.stem and all(map(known.image, names))
-        if named and (sides[0].spread or not known.spread) and all(map(_has(known), sides)):
-            return known
+    for dataset in SETS.values():
+        named = dataset.stem and all(map(dataset.image, names))
+        if named and (sides[0].spread or not dataset.spread) and all(map(_has(dataset), sides)):
+            return dataset
     pictures = [side for side in sides if side.picture and not side.grey]
     if pictures:
         return next((one for one in _BY_COLOURS if all(map(_has(one), sides))), None)
@@ -592,7 +594,7 @@ def _chosen(known: LabelSet, sides: list[_Side]) -> tuple[dict[str, str], str]:
 
 def _title(coding: str) -> str:
     base = coding.removesuffix(f"-{GREY}")
-    one = next(c for known in SETS.values() for c in known.codings if c.name == base)
+    one = next(c for dataset in SETS.values() for c in dataset.codings if c.name == base)
     return one.title + (" as grey pictures" if base != coding else "")
 
 
@@ -602,17 +604,17 @@ def _agreement(sides: list[_Side], codings: dict[str, str], coding: str) -> floa
         return 0.0
     agreeing = counted = 0
     for one, true in sides[0].maps.items():
-        found = sides[1].maps.get(one)
-        if found is None or found.shape != true.shape:
+        predicted = sides[1].maps.get(one)
+        if predicted is None or predicted.shape != true.shape:
             continue
-        pairs = pl.DataFrame({"true": true.ravel(), "found": found.ravel()})
+        pairs = pl.DataFrame({"true": true.ravel(), "found": predicted.ravel()})
         pairs = pairs.group_by("true", "found").len()
         truth = numbers_of(codings[GROUND_TRUTHS], pairs["true"].to_numpy(), {})
-        there, n = truth != VOID, pairs["len"].to_numpy()
+        labelled, n = truth != VOID, pairs["len"].to_numpy()
         agreeing += int(
-            n[there & (truth == numbers_of(coding, pairs["found"].to_numpy(), {}))].sum()
+            n[labelled & (truth == numbers_of(coding, pairs["found"].to_numpy(), {}))].sum()
         )
-        counted += int(n[there].sum())
+        counted += int(n[labelled].sum())
     return agreeing / counted if counted else 0.0
 
 

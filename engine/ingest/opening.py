@@ -67,8 +67,8 @@ def note_numeric_classes(
         notes = tuple(note for note in source.notes if note.kind != NAMELESS)
         return msgspec.structs.replace(source, notes=notes)
 
-    known = truths.labels if given is None else given
-    if known is not None and "label_name" in known.columns:
+    names = truths.labels if given is None else given
+    if names is not None and "label_name" in names.columns:
         predictions = named(predictions)
     if predictions.labels is not None and "label_name" in predictions.labels.columns:
         truths = named(truths)
@@ -117,12 +117,12 @@ def in_edges(
         return predictions, truths
     keeping = {name for table in TABLES for name in table.as_written}
     if options.dialect in keeping:
-        known = [side is not None and side.format in _OF_EDGES for side in sides]
+        edge_formats = [side is not None and side.format in _OF_EDGES for side in sides]
         for at, called, other in (
             (0, "predictions", "ground truths"),
             (1, "ground truths", "predictions"),
         ):
-            if counted[at] and known[1 - at] and not counted[1 - at]:
+            if counted[at] and edge_formats[1 - at] and not counted[1 - at]:
                 message = (
                     f"corners of the {called} are pixels that count from 1, those of the {other}"
                     f" are edges: dialect {options.dialect} compares both as written. Add 1 to xmin"
@@ -155,9 +155,11 @@ def in_pixels(
     sides = [side for side in (predictions, truths) if side is not None]
     if not any(side.shares for side in sides):
         return predictions, truths
-    own = _sizes([side.datums for side in sides])
-    known = _sizes([given, own])
-    other = own.join(known, on=["datum_id", *_SIZE], how="anti").join(known, on="datum_id")
+    own_sizes = _sizes([side.datums for side in sides])
+    image_sizes = _sizes([given, own_sizes])
+    other = own_sizes.join(image_sizes, on=["datum_id", *_SIZE], how="anti").join(
+        image_sizes, on="datum_id"
+    )
     if other.height:
         image, width, height, wide, high = other.row(0)
         message = (
@@ -168,12 +170,12 @@ def in_pixels(
     lacking = {}  # images without a known size, of each side
     for side in (side for side in sides if side.shares):
         used = side.frame.select(pl.col("datum_id").cast(pl.String)).unique().collect()
-        lone = used.join(known, on="datum_id", how="anti", nulls_equal=False)
+        lone = used.join(image_sizes, on="datum_id", how="anti", nulls_equal=False)
         lacking[id(side)] = sorted(lone["datum_id"].drop_nulls().to_list())
     if all(side.shares for side in sides) and any(len(names) for names in lacking.values()):
-        truths.notes += (_unsized(sides, lacking, known),)
+        truths.notes += (_unsized(sides, lacking, image_sizes),)
         return predictions, truths
-    scaled = [_scaled(side, known, lacking) for side in sides]
+    scaled = [_scaled(side, image_sizes, lacking) for side in sides]
     return (scaled[0] if predictions is not None else None), scaled[-1]
 
 
@@ -186,8 +188,8 @@ def _unsized(sides: list[Source], lacking: dict[int, list[str]], known: pl.DataF
     files: list[str] = []
     for side in sides:
         if side.datums is not None and {"file_name", *_SIZE} <= {*side.datums.columns}:
-            there = pl.col("file_name").is_not_null() & pl.col("width").is_null()
-            files += side.datums.filter(there)["file_name"].to_list()
+            unreadable = pl.col("file_name").is_not_null() & pl.col("width").is_null()
+            files += side.datums.filter(unreadable)["file_name"].to_list()
     message = (
         f"the sizes of {count_of(len(lone), 'image')} are not known "
         f"({listing(lone[:5], len(lone))}), and those of {known.height:,} are, so coordinates "
@@ -209,7 +211,7 @@ _WAY = (
 
 def _sizes(tables: list[pl.DataFrame | None]) -> pl.DataFrame:
     """Return width and height by image, from the first table that has them."""
-    found = []
+    sizes = []
     for table in tables:
         if table is None or not {"datum_id", *_SIZE} <= {*table.columns}:
             continue
@@ -227,9 +229,9 @@ def _sizes(tables: list[pl.DataFrame | None]) -> pl.DataFrame:
                     column=name,
                     rows=[row],
                 )
-        found.append(keyed)
+        sizes.append(keyed)
     none = pl.DataFrame(schema={"datum_id": pl.String, "width": pl.Float64, "height": pl.Float64})
-    return pl.concat([none, *found]).drop_nulls().unique("datum_id", keep="first")
+    return pl.concat([none, *sizes]).drop_nulls().unique("datum_id", keep="first")
 
 
 def _scaled(side: Source, known: pl.DataFrame, lacking: dict[int, list[str]]) -> Source:
@@ -353,9 +355,11 @@ def by_name(
         sure: whether the user gave id forms, so that numbers in names are no guess.
     """
     for kind, given in ((_CATEGORIES, labels), (_IMAGES, datums)):
-        own = getattr(truths, kind.table)
+        listed = getattr(truths, kind.table)
         ours = _table(predictions, kind)
-        theirs = own if own is not None else given if given is not None else _table(truths, kind)
+        theirs = (
+            listed if listed is not None else given if given is not None else _table(truths, kind)
+        )
         doubt = False
         if ours is None and theirs is not None:
             ours, doubt = _numbered(predictions, kind, theirs)
@@ -368,21 +372,23 @@ def by_name(
             if alike and getattr(predictions, kind.table) is not None:
                 predictions = _noted(predictions, _unnamed(kind, ours, theirs))
             continue
-        here, there = _as_they_match(kind, ours, theirs)
+        our_names, their_names = _as_they_match(kind, ours, theirs)
         doubt = doubt and not sure
-        if not alike and (cast := _as_numbers(kind, predictions, theirs, (here, there))):
+        if not alike and (cast := _as_numbers(kind, predictions, theirs, (our_names, their_names))):
             predictions = cast
             continue
         if not alike and theirs is not given:
             if kind is _IMAGES and datums is None and not sure:
-                _refuse_none_named(here, there)
-            predictions, truths = _both_named(kind, (predictions, here), (truths, there), doubt)
+                _refuse_none_named(our_names, their_names)
+            predictions, truths = _both_named(
+                kind, (predictions, our_names), (truths, their_names), doubt
+            )
             continue
-        wrong = _contradictions(here, there)
+        wrong = _contradictions(our_names, their_names)
         if not wrong:
             continue
         used = _used(predictions, kind)
-        new = _new_ids(kind, (here, ours, used), (there, theirs), wrong)
+        new = _new_ids(kind, (our_names, ours, used), (their_names, theirs), wrong)
         frame = predictions.frame.with_columns(pl.col(kind.column).replace([*new], [*new.values()]))
         message = f"{_said(kind, wrong)} They are matched by {kind.by}."
         predictions = _noted(
@@ -404,13 +410,13 @@ def named_as(predictions: Source, truths: Source, ids: pl.Series) -> Source | No
     table, column = truths.datums, _IMAGES.column
     if table is None or not _has_names(table, _IMAGES):
         return None
-    known = table.select(column, _name_column(table, _IMAGES)).drop_nulls()
+    named_ids = table.select(column, _name_column(table, _IMAGES)).drop_nulls()
     for reading in _IMAGES.readings:
-        names = [reading(name) for name in known.to_series(1)]
+        names = [reading(name) for name in named_ids.to_series(1)]
         if ids.is_in(names).all():
-            own = pl.col(column)
-            text = own.replace_strict(
-                known.to_series(0), names, default=own.cast(pl.String), return_dtype=pl.String
+            key = pl.col(column)
+            text = key.replace_strict(
+                named_ids.to_series(0), names, default=key.cast(pl.String), return_dtype=pl.String
             )
             frame = predictions.frame.with_columns(text)
             return msgspec.structs.replace(predictions, frame=frame)
@@ -450,8 +456,8 @@ def _numbered(source: Source, kind: _Kind, other: pl.DataFrame) -> tuple[pl.Data
         {kind.column: used, kind.name: [numbers.get(i, str(i)) for i in used]},
         schema={kind.column: used.dtype, kind.name: pl.String},
     )
-    known = [number for number in numbers if number < 1 << 63]
-    return named, doubtful(used.cast(pl.Int64, strict=False).drop_nulls(), pl.Series(known))
+    in_range = [number for number in numbers if number < 1 << 63]
+    return named, doubtful(used.cast(pl.Int64, strict=False).drop_nulls(), pl.Series(in_range))
 
 
 def _used(source: Source, kind: _Kind) -> pl.Series:
@@ -474,17 +480,17 @@ def _as_numbers(
     Returns:
         the predictions with integer ids; None if their ids are names.
     """
-    known = theirs[kind.column]
-    if predictions.format == "annotations" or not known.dtype.is_integer():
+    their_ids = theirs[kind.column]
+    if predictions.format == "annotations" or not their_ids.dtype.is_integer():
         return None
     texts = _used(predictions, kind).drop_nulls()
     numbers = texts.cast(pl.Int64, strict=False)
     if texts.dtype != pl.String or not (numbers.cast(pl.String) == texts).all():
         return None
-    here, there = names
-    ids = {name: i for i, name in there.items()}
-    named = {i: ids[name] for i, name in here.items() if name in ids}
-    common = int(numbers.is_in(known.cast(pl.Int64).implode()).sum())
+    our_names, their_names = names
+    ids = {name: i for i, name in their_names.items()}
+    named = {i: ids[name] for i, name in our_names.items() if name in ids}
+    common = int(numbers.is_in(their_ids.cast(pl.Int64).implode()).sum())
     if not common or common < len(named):
         return None
     message = (
@@ -499,7 +505,7 @@ def _as_numbers(
             f" another one: {first!r} is the {kind.by} of {meant}. If that is meant, write"
             f" the ids of the ground truths in the predictions: {meant} for {first!r}."
         )
-    expr = pl.col(kind.column).cast(known.dtype, strict=False)
+    expr = pl.col(kind.column).cast(their_ids.dtype, strict=False)
     return _noted(
         msgspec.structs.replace(predictions, frame=predictions.frame.with_columns(expr)),
         Note("ids_matched_as_numbers", message, common, warning=bool(other)),
@@ -574,10 +580,10 @@ def _both_named(
 
 def _one_off(ours: Names, theirs: Names) -> str:
     """The option that moves numbers of the predictions by one, if then all have a name."""
-    mine, known = (_numbers(side) for side in (ours, theirs))
+    mine, targets = (_numbers(side) for side in (ours, theirs))
     for step in (-1, 1):
         moved = {i + step for i in mine}
-        if len(mine) == len(ours) and (moved <= known or known <= moved):
+        if len(mine) == len(ours) and (moved <= targets or targets <= moved):
             way = option("id_format", ["number", f"{step:+d}"])
             return f" Once those of the predictions are changed by {step:+d} all match: {way}."
     return ""
@@ -685,8 +691,8 @@ def _unnamed(kind: _Kind, ours: pl.DataFrame, theirs: pl.DataFrame) -> Note:
 
 def _said(kind: _Kind, wrong: Wrong) -> str:
     shown = "; ".join(
-        f"{mine!r} ({name!r}) in the predictions, {other!r} ({known!r}) in the ground truths"
-        for mine, name, other, known in wrong[:_SHOWN]
+        f"{mine!r} ({name!r}) in the predictions, {other!r} ({other_name!r}) in the ground truths"
+        for mine, name, other, other_name in wrong[:_SHOWN]
     )
     return (
         f"{len(wrong):,} ids of {kind.what} differ between the two files by their names: {shown}."
@@ -704,7 +710,7 @@ def _new_ids(
     Args:
         ours: names in the predictions' table, that table, and the ids in their rows.
     """
-    (here, table, used), (there, known) = ours, theirs
+    (our_names, table, used), (their_names, their_table) = ours, theirs
 
     def refuse(why: str) -> None:
         raise InputError(
@@ -715,19 +721,19 @@ def _new_ids(
             count=len(wrong),
         )
 
-    if table.schema[kind.column] != known.schema[kind.column]:
+    if table.schema[kind.column] != their_table.schema[kind.column]:
         refuse("ids are integers in one file and strings in the other")
-    ids = {name: i for i, name in there.items()}
-    if len(ids) < len(there) or len({*here.values()}) < len(here):
+    ids = {name: i for i, name in their_names.items()}
+    if len(ids) < len(their_names) or len({*our_names.values()}) < len(our_names):
         refuse(f"some {kind.by} appears more than once")
-    nameless = used.filter(used.is_not_null() & ~used.is_in([*here])).to_list()
+    nameless = used.filter(used.is_not_null() & ~used.is_in([*our_names])).to_list()
     if nameless:
         refuse(f"predictions have the id {nameless[0]!r}, which has no {kind.by} in their file")
-    taken = {*known[kind.column].to_list()}
-    for i, name in here.items():
-        if name not in ids and i in taken:
+    used_ids = {*their_table[kind.column].to_list()}
+    for i, name in our_names.items():
+        if name not in ids and i in used_ids:
             refuse(f"{name!r} is only in the predictions, and its id {i!r} another's")
-    return {i: ids.get(name, i) for i, name in here.items()}
+    return {i: ids.get(name, i) for i, name in our_names.items()}
 
 
 class Tables(msgspec.Struct, frozen=True):
@@ -792,35 +798,35 @@ def open_inputs(
     refuse_cut_off()
     options = options or Options()
     predictions, ground_truths = tables.predictions, tables.ground_truths
-    given: dict[str, Any] = {PREDICTIONS: predictions, GROUND_TRUTHS: ground_truths}
+    arguments: dict[str, Any] = {PREDICTIONS: predictions, GROUND_TRUTHS: ground_truths}
     if ground_truths is None:
-        given = {TABLE: predictions}
+        arguments = {TABLE: predictions}
     elif not isinstance(predictions, _FRAMES) or not isinstance(ground_truths, _FRAMES):
         predictions = empty_images(predictions, ground_truths)
-        given[PREDICTIONS] = predictions = _nothing_tracked(predictions, ground_truths)
+        arguments[PREDICTIONS] = predictions = _nothing_tracked(predictions, ground_truths)
         refuse_uneven(predictions, ground_truths)
-        given = paired_values(predictions, ground_truths, tables.labels, options) or given
+        arguments = paired_values(predictions, ground_truths, tables.labels, options) or arguments
     opened: dict[str, Source] = {}
     # Open the ground truths first if they may be evidence for the format of the predictions.
-    alike = ground_truths is not None and _may_look_alike(given.get(PREDICTIONS))
+    alike = ground_truths is not None and _may_look_alike(arguments.get(PREDICTIONS))
     if wanted is None:
         wanted = wanted_fields(options.iou_type, options.convert_to)
     if room is not None and room.given:
-        refuse_whole(room, dict(map(_foreseen, given.values())))
-    for role in reversed(given) if alike else given:
+        refuse_whole(room, dict(map(_foreseen, arguments.values())))
+    for role in reversed(arguments) if alike else arguments:
         opened[role] = open_source(
-            given[role],
+            arguments[role],
             storage_options=tables.storage_options,
             box_format=options.box_format,
             wanted=wanted,
             room=room,
             other=opened.get(GROUND_TRUTHS),
         )
-    sources = {role: opened[role] for role in given}
+    sources = {role: opened[role] for role in arguments}
     first = sources.get(TABLE) or sources[PREDICTIONS]
     if first.found is not None:  # a file of both sides; its notes are those of the ground truths
-        found = msgspec.structs.replace(first, frame=first.found, found=None, notes=())
-        sources = {PREDICTIONS: found, GROUND_TRUTHS: sources.get(GROUND_TRUTHS, first)}
+        predicted = msgspec.structs.replace(first, frame=first.found, found=None, notes=())
+        sources = {PREDICTIONS: predicted, GROUND_TRUTHS: sources.get(GROUND_TRUTHS, first)}
     last = next(reversed(sources))
     if PREDICTIONS in sources and sources[PREDICTIONS].format == "tracks":
         sources[PREDICTIONS] = placed(sources[PREDICTIONS], sources[last].images)
@@ -866,11 +872,11 @@ def _nothing_tracked(predictions: Any, truths: Any) -> Any:
         return predictions
     from .annotations.registry import look_at, open_annotations, recognised
 
-    found, look = recognised([of_truths]), look_at([path])
-    if found is None or look is None:
+    match, look = recognised([of_truths]), look_at([path])
+    if match is None or look is None:
         return predictions
-    source = open_annotations(found[0], look)
-    if found[0].datum != "sequence" and "score" not in source.frame.collect_schema():
+    source = open_annotations(match[0], look)
+    if match[0].datum != "sequence" and "score" not in source.frame.collect_schema():
         source.frame = source.frame.with_columns(score=pl.lit(0.0))
     return source
 
@@ -908,7 +914,7 @@ def _unify(sources: dict[str, Source], last: str, options: Options) -> None:
     """
     predictions, truths = sources.get(PREDICTIONS), sources[last]
     if truths.format in _NAMED or (predictions is not None and predictions.format in _NAMED):
-        given = {
+        given_tables = {
             role: sources[role].frame.collect() if role in sources else None
             for role in (DATUMS, LABELS)
         }
@@ -916,13 +922,13 @@ def _unify(sources: dict[str, Source], last: str, options: Options) -> None:
             predictions, truths = by_name(
                 predictions,
                 truths,
-                given[DATUMS],
-                given[LABELS],
+                given_tables[DATUMS],
+                given_tables[LABELS],
                 sure=options.id_format is not None,
             )
-            predictions, truths = note_numeric_classes(predictions, truths, given[LABELS])
+            predictions, truths = note_numeric_classes(predictions, truths, given_tables[LABELS])
         predictions, truths = in_edges(predictions, truths, options)
-        predictions, truths = in_pixels(predictions, truths, given[DATUMS])
+        predictions, truths = in_pixels(predictions, truths, given_tables[DATUMS])
         sources |= {last: truths} | ({PREDICTIONS: predictions} if predictions else {})
     for role, along in ((DATUMS, truths.datums), (LABELS, truths.labels)):
         if along is not None and role not in sources:
@@ -988,8 +994,8 @@ def _datum_names() -> frozenset[str]:
 
 def _has(find: Finder, column: Column) -> bool:
     names = (column.name, *column.aliases)
-    known = find.candidates(names) or numbered_columns(column, find.schema)
-    return column.name in find.said or bool(known)
+    matches = find.candidates(names) or numbered_columns(column, find.schema)
+    return column.name in find.said or bool(matches)
 
 
 def _paired(
@@ -1020,9 +1026,9 @@ def _paired(
         )
     message = "neither table has datum ids: paired row by row."
     strange = [
-        f"{role.replace('_', ' ')}: {', '.join(map(repr, own[:5]))}"
-        for role, own in idle.items()
-        if own
+        f"{role.replace('_', ' ')}: {', '.join(map(repr, columns[:5]))}"
+        for role, columns in idle.items()
+        if columns
     ]
     if strange:
         message += (

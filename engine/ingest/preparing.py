@@ -85,10 +85,10 @@ def overlapping(sides: dict[str, Side]) -> list[Note]:
         read = [exprs[name] for name in (side.table.datum, "label_value") if name in exprs]
         if side.table.key or side.table.datum not in exprs:
             continue
-        found = _first_pair(_firsts(side.source, read))
-        if found is None:
+        overlap = _first_pair(_firsts(side.source, read))
+        if overlap is None:
             continue
-        one, other, both, of = found
+        one, other, both, of = overlap
         folder = os.path.commonpath([os.path.dirname(name) for name in (one, other)])
         named = [os.path.relpath(name, folder) for name in (one, other)]
         notes.append(
@@ -155,14 +155,14 @@ def without_predictions(
         return []
     read = None if frames is None else frames[PREDICTIONS].lazy()
     name = ours.table.datum
-    given = ours.source.frame.select(ours.naming.exprs[name]) if read is None else read
-    ids = given.select(pl.col(name).cast(pl.String).unique()).collect()[name]
-    found = (
+    predictions = ours.source.frame.select(ours.naming.exprs[name]) if read is None else read
+    ids = predictions.select(pl.col(name).cast(pl.String).unique()).collect()[name]
+    splits = (
         table.drop_nulls()
         .group_by("split", maintain_order=True)
         .agg(n=pl.len(), met=pl.col("id").is_in(ids.implode()).any())
     )
-    bare, rest = found.filter(~pl.col("met")), found.filter("met")["split"].to_list()
+    bare, rest = splits.filter(~pl.col("met")), splits.filter("met")["split"].to_list()
     if not bare.height or not rest:
         return []
     n = int(bare["n"].sum())
@@ -195,16 +195,16 @@ def rounded(
             name = column.name
             if column.kind != "number" or name not in side.naming.exprs:
                 continue
-            own = side.naming.exprs[name].meta.root_names()
-            dtype = side.schema[own[0]] if len(own) == 1 else None
+            root_names = side.naming.exprs[name].meta.root_names()
+            dtype = side.schema[root_names[0]] if len(root_names) == 1 else None
             if dtype not in _WIDE:
                 continue
             if frames is not None and not (frames[role][name].abs() >= EXACT).any():
                 continue
-            found = _rounded(side, own[0], where.get(role))
-            if found is not None:
-                message = f"{role.replace('_', ' ')}: column {own[0]!r}"
-                notes.append(Note("values_rounded", rounded_words(message, *found), found[0]))
+            counts = _rounded(side, root_names[0], where.get(role))
+            if counts is not None:
+                message = f"{role.replace('_', ' ')}: column {root_names[0]!r}"
+                notes.append(Note("values_rounded", rounded_words(message, *counts), counts[0]))
     return notes
 
 
@@ -251,31 +251,35 @@ def make_composite_ids(
     if not all(side.schema for side in sides.values()):
         return
     problems: list[Problem] = []
-    found: dict[str, dict[str, str]] = {}  # canonical name to own name
+    input_columns: dict[str, dict[str, str]] = {}  # canonical name to own name
     for role, side in sides.items():
         contract_of_all = table_for(task, role)
         find = Finder(side.schema, role, options.columns)
         columns = {column.name: column for column in contract_of_all.columns}
         own_names = {n: find.find(columns[n]) for n in contract_of_all.together if n in columns}
-        found[role] = {name: mine for name, mine in own_names.items() if mine is not None}
+        input_columns[role] = {name: mine for name, mine in own_names.items() if mine is not None}
         problems += find.problems
     names = [
-        name for name in sides[first].table.together if all(name in own for own in found.values())
+        name
+        for name in sides[first].table.together
+        if all(name in own for own in input_columns.values())
     ]
-    known = [datum in side.naming.exprs for side in sides.values()]
-    if not names or any(known) != all(known):
+    has_id = [datum in side.naming.exprs for side in sides.values()]
+    if not names or any(has_id) != all(has_id):
         return
-    if all(known):
+    if all(has_id):
         of_ids = {role: side.naming.exprs[datum].meta.root_names() for role, side in sides.items()}
         names = [
-            name for name in names if not any(found[role][name] in of_ids[role] for role in sides)
+            name
+            for name in names
+            if not any(input_columns[role][name] in of_ids[role] for role in sides)
         ]
         if not names or not any(map(_repeat, sides.values())):
             return
     refuse([problem for problem in problems if problem.column in names], {})
     for role, side in sides.items():
         naming = side.naming
-        own = [found[role][name] for name in names]
+        own = [input_columns[role][name] for name in names]
         pieces = [pl.col(name).cast(pl.String) for name in own]
         if datum in naming.exprs:
             pieces.insert(0, naming.exprs[datum].cast(pl.String))
@@ -293,8 +297,8 @@ def make_composite_ids(
             continue
         message = f"{role.replace('_', ' ')}: {datum} is made of {columns_of_id}."
         naming.notes.append(Note("ids_together", message))
-        rest = [mine for name, mine in found[role].items() if name not in names]
-        if not all(known) and rest and _repeat(side):
+        rest = [mine for name, mine in input_columns[role].items() if name not in names]
+        if not all(has_id) and rest and _repeat(side):
             first_names, second = (listing(columns) for columns in (own, rest))
             raise InputError(
                 f"{role.replace('_', ' ')}: several rows have one {first_names}, and the other"
@@ -362,12 +366,12 @@ def only_keypoints(inputs: Inputs, task: str, options: Options) -> bool:
         if table is None or table.shape != "boxes" or role not in inputs.schemas:
             return False
         schema = inputs.schemas[role]
-        found = recognise(
+        exprs = recognise(
             schema, table, options.columns, options.box_format, options.angle_format
         ).exprs
-        if POINTS not in found:
+        if POINTS not in exprs:
             return False
-        sides.append({*CORNER_NAMES, *SHAPED_NAMES} & found.keys())
+        sides.append({*CORNER_NAMES, *SHAPED_NAMES} & exprs.keys())
     return not all(sides)
 
 
@@ -399,8 +403,8 @@ def leave_unread(tables: Mapping[str, Side], options: Options) -> None:
     if not (says_boxes(options) if asked else not all(shaped)):
         return
     for role, naming in sides.items():
-        there = [name for name in SHAPED_NAMES if name in naming.exprs]
-        if not there or not {*CORNER_NAMES} <= naming.exprs.keys():
+        present = [name for name in SHAPED_NAMES if name in naming.exprs]
+        if not present or not {*CORNER_NAMES} <= naming.exprs.keys():
             continue
         if _every_row_has_a_box(tables[role].source.frame, naming):
             _drop(naming, GEOMETRY_NAMES)
@@ -409,7 +413,7 @@ def leave_unread(tables: Mapping[str, Side], options: Options) -> None:
                 other = next(name for name in sides if name != role)
                 message = (
                     f"boxes are compared, since the {other.replace('_', ' ')} have only boxes;"
-                    f" column {there[0]!r} of the {role.replace('_', ' ')} is not read."
+                    f" column {present[0]!r} of the {role.replace('_', ' ')} is not read."
                 )
                 naming.notes.append(Note("geometry", message))
 
@@ -417,11 +421,11 @@ def leave_unread(tables: Mapping[str, Side], options: Options) -> None:
 def _of_their_own(sides: Mapping[str, Naming], options: Options) -> bool:
     """Read geometry that cannot be converted only if it is compared; return whether it is."""
     asked = False
-    for name, own, iou_types, what, needed in _OWN:
+    for name, members, iou_types, what, needed in _OWN:
         wanted = options.iou_type in iou_types
         asked |= wanted
         for role, naming in sides.items():
-            there = name in naming.exprs
+            present = name in naming.exprs
             others = {*CORNER_NAMES, *SHAPED_NAMES, *(one[0] for one in _OWN)} - {name}
             if options.iou_type == DISTANCE and any(
                 one.kind == FRONT_UNKNOWN for one in naming.notes
@@ -429,13 +433,13 @@ def _of_their_own(sides: Mapping[str, Naming], options: Options) -> bool:
                 message = "corners do not show the front of a box, which"
                 message += f" {option('iou_type', DISTANCE)} needs. Give centre, extent and yaw."
                 naming.problems.append(Problem(role, name, message, kind="front_unknown"))
-            if wanted and not there and not naming.problems:
+            if wanted and not present and not naming.problems:
                 message = (
                     f"no {what}, which {option('iou_type', options.iou_type)} compares. {needed}"
                 )
                 message += f" If it has another name, write {option('columns', {'mine': name})}."
                 naming.problems.append(Problem(role, name, message, kind="geometry_missing"))
-            elif there and not wanted and not others & naming.exprs.keys():
+            elif present and not wanted and not others & naming.exprs.keys():
                 message = f"{what} and no boxes, polygons or masks: write"
                 message += (
                     f" {' or '.join(option('iou_type', one) for one in iou_types)} to compare"
@@ -448,10 +452,10 @@ def _of_their_own(sides: Mapping[str, Naming], options: Options) -> bool:
                     naming.problems = own_alone  # missing boxes in pixels are reported
             if not wanted:
                 if others & naming.exprs.keys():
-                    _forget(naming, {*own})
+                    _forget(naming, {*members})
                 if name == BOX3D.name:
                     naming.notes[:] = [one for one in naming.notes if one.kind != FRONT_UNKNOWN]
-                _drop(naming, own)
+                _drop(naming, members)
     for naming in sides.values() if asked else ():
         gone = GEOMETRY_NAMES if options.iou_type == POINTS else (*GEOMETRY_NAMES, *BOX_NAMES)
         if options.iou_type in IOU_TYPES and {"ymin", "ymax"} <= naming.exprs.keys():
@@ -524,13 +528,13 @@ def rewritten(
     Returns:
         inputs and options; those given if the task has nothing to rewrite.
     """
-    own = contracts(task)
-    if any(map(attrgetter("tags"), own.values())):  # most calls enter no more code
+    by_role = contracts(task)
+    if any(map(attrgetter("tags"), by_role.values())):  # most calls enter no more code
         from .sources.tags import with_spans
 
-        inputs, options = with_spans(inputs, own, options)
-    if REGION_TABLE in own and GROUND_TRUTHS in inputs.sources:
-        inputs = with_regions(inputs, own, options, always=of_part)
+        inputs, options = with_spans(inputs, by_role, options)
+    if REGION_TABLE in by_role and GROUND_TRUTHS in inputs.sources:
+        inputs = with_regions(inputs, by_role, options, always=of_part)
     return inputs, options
 
 
@@ -554,9 +558,9 @@ def early_notes(
             or (task in values.LISTED and pl.List in schema.values())
             or ("prediction" in naming.exprs and len(schema) > len(naming.exprs))
         ):
-            found, known = values.evidence_of(ready, options)
-            if found:
-                of_rules, problems = rules.apply(values.RULES, task, found, known)
+            active, evidence_values = values.evidence_of(ready, options)
+            if active:
+                of_rules, problems = rules.apply(values.RULES, task, active, evidence_values)
             break
     if PREDICTIONS in sides and GROUND_TRUTHS in sides and not problems:
         signals, evidence = columns.evidence_of(ready, options)
@@ -598,8 +602,8 @@ def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
         schema = inputs.schemas[role]
         sides[role] = Side(source, contract(task, role, options, schema), schema)
     if options.columns:
-        known = {role: (side.schema, side.table) for role, side in sides.items()}
-        check_columns(options.columns, known)
+        schemas = {role: (side.schema, side.table) for role, side in sides.items()}
+        check_columns(options.columns, schemas)
     if options.score_columns is not None and not any(s.table.wide for s in sides.values()):
         raise InputError(
             f"score_columns: {task} has none; omit the option.",
@@ -609,9 +613,9 @@ def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
     for side in sides.values():
         side.naming = _naming(side, options)
     for side in sides.values():
-        held = side.source.held
-        if held and (own := sorted(side.naming.used & held.keys())):
-            refuse_expanding(inputs.room, map(held.__getitem__, own), side.source.description)
+        sizes = side.source.held
+        if sizes and (names := sorted(side.naming.used & sizes.keys())):
+            refuse_expanding(inputs.room, map(sizes.__getitem__, names), side.source.description)
     again, labelled = set(), 0
     for role, side in sides.items():
         if side.naming.problems and reread(side):
@@ -660,8 +664,8 @@ def _fill_texts(side: Side) -> None:
         expr = side.naming.exprs.get(column.name)
         if column.kind not in TEXTS or expr is None:
             continue
-        (own,) = expr.meta.root_names()
-        if isinstance(canonical_dtype(column, side.schema[own]), pl.List):
+        (original,) = expr.meta.root_names()
+        if isinstance(canonical_dtype(column, side.schema[original]), pl.List):
             empty = pl.lit([""], dtype=pl.List(pl.String))
             expr = expr.list.eval(pl.element().fill_null("")).fill_null(empty)
         else:

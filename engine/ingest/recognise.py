@@ -68,25 +68,25 @@ def _levels(
     column: Column, options: Options, schema: Mapping[str, Any], *, needed: bool
 ) -> list[Column]:
     renames = options.columns or {}
-    found: dict[float, list[str]] = {}
-    for own in schema:
-        match = re.fullmatch(column.numbered, renames.get(own, own).casefold())
+    levels: dict[float, list[str]] = {}
+    for name in schema:
+        match = re.fullmatch(column.numbered, renames.get(name, name).casefold())
         if match is not None:
-            found.setdefault(_level(next(filter(None, match.groups())), own), []).append(own)
-    taken = {*renames, *(own for names in found.values() for own in names)}
+            levels.setdefault(_level(next(filter(None, match.groups())), name), []).append(name)
+    used = {*renames, *(name for names in levels.values() for name in names)}
     unclear = [
-        own
-        for own in schema
-        if column.unclear and own not in taken and re.fullmatch(column.unclear, own.casefold())
+        name
+        for name in schema
+        if column.unclear and name not in used and re.fullmatch(column.unclear, name.casefold())
     ]
-    if unclear and (found or needed):
+    if unclear and (levels or needed):
         first = unclear[0]
         digit = int(first[-1])
         ways = " or ".join(
             option("columns", {first: f"{column.name}{level!r}"})
             for level in (digit / 100, digit / 10)
         )
-        clear = [own for names in found.values() for own in names]
+        clear = [name for names in levels.values() for name in names]
         beside = f" next to {listing(clear)}" if clear else ""
         raise InputError(
             f"{listing(unclear)} may be columns of {column.name}{beside}, in percent or in "
@@ -98,11 +98,11 @@ def _levels(
         msgspec.structs.replace(
             column,
             name=f"{column.name}{level!r}",
-            aliases=(_chosen(column, level, found[level], renames, schema),),
+            aliases=(_chosen(column, level, levels[level], renames, schema),),
             numbered="",
             below=f"{column.below}{level!r}" if column.below else "",
         )
-        for level in sorted(found)
+        for level in sorted(levels)
     ]
 
 
@@ -128,14 +128,14 @@ def _chosen(
 ) -> str:
     """The one column of a level: that of ``columns``, or of the model whose column it names."""
     for fits in (lambda own: own in renames, lambda own: own.startswith(tuple(renames))):
-        chosen = [own for own in names if fits(own)]
+        chosen = [name for name in names if fits(name)]
         if len(chosen) == 1:
             return chosen[0]
     if len(names) == 1:
         return names[0]
     begun = [
-        [one for one in schema if own.startswith(tuple(one + sign for sign in "-_. "))]
-        for own in names
+        [one for one in schema if name.startswith(tuple(one + sign for sign in "-_. "))]
+        for name in names
     ]
     models = [max(some, key=len) for some in begun if some]
     if len({*models}) == len(names):  # other choices leave the other levels of a model
@@ -145,7 +145,7 @@ def _chosen(
             f" `evalengine compare` with {option('predictions', models)}."
         )
     else:
-        ways = (option("columns", {own: f"{column.name}{level!r}"}) for own in names[:2])
+        ways = (option("columns", {name: f"{column.name}{level!r}"}) for name in names[:2])
         way = f"Remove all but one, or choose: write {' or '.join(ways)}."
     raise InputError(
         f"columns {listing(names)} are all of {column.name}{level!r}. {way}",
@@ -291,28 +291,28 @@ class Finder:
             if mine == column.name:
                 return f"{option('columns', {mine: target})} reads that column as {target!r}."
         free = [name for name in self.schema if name not in self.used]
-        near = nearest((column.name, *column.aliases), free)
-        near = near or [name for name in free if dtypes.folded(name) in column.kin]
-        there = ", ".join(self.schema) or "none"
-        if len(there) > 400:
-            there = there[:400] + ", ..."
-        message = option("columns", {near[0] if near else "mine": column.name})
-        hint = f"To use {near[0]!r}" if near else "If it has another name"
-        return f"Columns there: {there}. {hint}, write {message}.{_spans(self.schema)}"
+        similar = nearest((column.name, *column.aliases), free)
+        similar = similar or [name for name in free if dtypes.folded(name) in column.kin]
+        available = ", ".join(self.schema) or "none"
+        if len(available) > 400:
+            available = available[:400] + ", ..."
+        message = option("columns", {similar[0] if similar else "mine": column.name})
+        hint = f"To use {similar[0]!r}" if similar else "If it has another name"
+        return f"Columns there: {available}. {hint}, write {message}.{_spans(self.schema)}"
 
 
 def _spans(schema: Mapping[str, pl.DataType]) -> str:
     """Return the way to score columns such as ``start_frame`` and ``end_frame`` as spans; or ""."""
     ends: dict[str, str] = {}
     for end, pattern in tables.ENDS_LIKE.items():
-        found = [
+        matches = [
             name
             for name, dtype in schema.items()
             if dtype.is_numeric() and "_" in name and re.fullmatch(pattern, name)
         ]
-        if len(found) != 1:
+        if len(matches) != 1:
             return ""
-        ends[found[0]] = end
+        ends[matches[0]] = end
     task = tables.SPANS_PREDICTIONS.task
     return f" If rows are {task}, write {option('task', task)} and {option('columns', ends)}."
 
@@ -322,9 +322,9 @@ def nearest(words: Iterable[str], names: Iterable[str]) -> list[str]:
     folded = {name.casefold(): name for name in names}
     scored: dict[str, float] = {}
     for word in words:
-        for near in difflib.get_close_matches(word.casefold(), folded, n=2, cutoff=0.7):
-            ratio = difflib.SequenceMatcher(None, word.casefold(), near).ratio()
-            scored[folded[near]] = max(ratio, scored.get(folded[near], 0.0))
+        for match in difflib.get_close_matches(word.casefold(), folded, n=2, cutoff=0.7):
+            ratio = difflib.SequenceMatcher(None, word.casefold(), match).ratio()
+            scored[folded[match]] = max(ratio, scored.get(folded[match], 0.0))
     return sorted(scored, key=lambda name: -scored[name])
 
 
@@ -343,50 +343,50 @@ def find_related(
         return {}
     columns = {column.name: column for column in table.columns}
     levels = {name for one in table.columns for name in numbered_columns(one, schema)}
-    known = {name for one in table.columns for name in (one.name, *one.aliases)}
+    known_names = {name for one in table.columns for name in (one.name, *one.aliases)}
     models = {
         mine
         for mine in {*schema} - levels
-        if dtypes.folded(mine) not in known
+        if dtypes.folded(mine) not in known_names
         and any(one.startswith(tuple(mine + sign for sign in "-_. ")) for one in levels)
     }
     here = {mine: to for mine, to in renames.items() if mine in schema}
-    taken = {}
+    result = {}
     for name, other in table.beside:
         find = Finder(schema, table.side, here)
-        there, wanted = (
+        present, wanted = (
             find.exact(one)
             or find.candidates((one, *columns[one].aliases))
             or numbered_columns(columns[one], [*schema, *here.values()])
             for one in (other, name)
         )
-        near = [
+        similar = [
             mine
             for mine in schema
             if mine in models or (dtypes.folded(mine) in columns[name].kin and mine not in levels)
         ]
-        if there and not wanted and len(near) == 1 and near[0] not in here:
-            taken[near[0]] = name
-    return taken
+        if present and not wanted and len(similar) == 1 and similar[0] not in here:
+            result[similar[0]] = name
+    return result
 
 
 def turned(columns: Mapping[str, str] | None, here: Iterable[str], tables: Iterable[Table]) -> str:
     """Return a message if ``columns=`` is reversed, with the correction; otherwise ""."""
-    known = {
+    of_alias = {
         name: column.name
         for table in tables
         for column in table.columns
         for name in (*column.aliases, column.name)
     }
-    canonical = {*known.values()}
+    canonical = {*of_alias.values()}
     wrong = {
         mine: to
         for mine, to in (columns or {}).items()
-        if to in {*here} and to not in canonical and mine in known
+        if to in {*here} and to not in canonical and mine in of_alias
     }
     if not wrong:
         return ""
-    right = {to: known[mine] for mine, to in wrong.items()}
+    right = {to: of_alias[mine] for mine, to in wrong.items()}
     return (
         f"{option('columns', wrong)} has its names the wrong way round: the table's own name"
         f" comes first. Write {option('columns', right)}."
@@ -408,11 +408,11 @@ def contract(task: str, role: str, options: Options, schema: Mapping[str, Any]) 
         options: ``multilabel`` widens a key; ``nulls`` may allow null texts; ``score_columns``
             replace labels and scores; ``metrics`` may make columns unnecessary.
     """
-    known = tables.contracts(task)
-    if role not in known and task in tables.task_names():
+    contracts = tables.contracts(task)
+    if role not in contracts and task in tables.task_names():
         if role == TABLE:
             raise needs_two(task)
-        if TABLE in known:
+        if TABLE in contracts:
             raise InputError(
                 f"{task} takes one table: remove the second one.", code="one_table_only", task=task
             )
@@ -474,28 +474,28 @@ def _with_value_columns(table: Table, options: Options, schema: Mapping[str, Any
         return table
     others = [column for column in table.columns if column not in instead]
     if options.value_columns is None:
-        known = {name.casefold() for one in others for name in (one.name, *one.aliases)}
-        known.update(
+        known_names = {name.casefold() for one in others for name in (one.name, *one.aliases)}
+        known_names.update(
             (options.columns or {}), *(entry.split("*") for entry in options.columns_of_datums)
         )
         names = tuple(
             name
             for name, dtype in schema.items()
             if (dtype.is_numeric() or dtype == pl.Boolean)
-            and not {name, dtypes.folded(name)} & known
+            and not {name, dtypes.folded(name)} & known_names
             and not re.search(r"(?i)(^|_)(id|index)$", name)
         )
         if not names:
             return table
     else:
         names = tuple(dict.fromkeys(options.value_columns))
-        taken = [name for name in names if name in {one.name for one in others}]
-        if taken:
+        conflicts = [name for name in names if name in {one.name for one in others}]
+        if conflicts:
             raise InputError(
-                f"{option('value_columns', taken)}: the name of a column with another meaning."
+                f"{option('value_columns', conflicts)}: the name of a column with another meaning."
                 " Rename it.",
                 code="reserved_name",
-                column=taken[0],
+                column=conflicts[0],
             )
     datum = next(one for one in others if one.name == table.datum)
     repeated = any(
@@ -514,10 +514,10 @@ def _with_value_columns(table: Table, options: Options, schema: Mapping[str, Any
 
 def with_calls(table: Table, schema: Mapping[str, Any]) -> Table:
     """Return the contract with further names of columns, if they contain tool calls."""
-    there = {*map(dtypes.folded, dtypes.calls_in(schema))}
+    tool_columns = {*map(dtypes.folded, dtypes.calls_in(schema))}
 
     def known(column: Column) -> Column:
-        more = there.intersection(table.of_calls.get(column.name, ()))
+        more = tool_columns.intersection(table.of_calls.get(column.name, ()))
         return msgspec.structs.replace(column, aliases=(*column.aliases, *sorted(more)))
 
     return msgspec.structs.replace(table, required=tuple(map(known, table.required)))
@@ -525,10 +525,10 @@ def with_calls(table: Table, schema: Mapping[str, Any]) -> Table:
 
 def _with_kin(table: Table, options: Options, schema: Mapping[str, Any]) -> Table:
     """The contract in which columns that are called by kin of their names are known by these."""
-    found = find_related(schema, table, options.columns or {})
-    if not found:
+    related = find_related(schema, table, options.columns or {})
+    if not related:
         return table
-    kin = {name: mine for mine, name in found.items()}
+    kin = {name: mine for mine, name in related.items()}
 
     def known(column: Column) -> Column:
         more = (kin[column.name],) if column.name in kin else ()
@@ -628,13 +628,13 @@ def stands_in(
 
 def has_column(column: Column, options: Options, schema: Mapping[str, Any]) -> bool:
     """Return whether a table has a column under any of its names."""
-    given = options.columns or {}
-    said = {*map(given.__getitem__, given.keys() & schema.keys())}
-    here = {*map(dtypes.folded, schema.keys() - given.keys())}
+    renames = options.columns or {}
+    targets = {*map(renames.__getitem__, renames.keys() & schema.keys())}
+    here = {*map(dtypes.folded, schema.keys() - renames.keys())}
     return (
-        column.name in said
+        column.name in targets
         or not here.isdisjoint(map(str.casefold, (column.name, *column.aliases)))
-        or bool(numbered_columns(column, [*here, *said]))
+        or bool(numbered_columns(column, [*here, *targets]))
     )
 
 
@@ -708,8 +708,8 @@ def _expanded(find: Finder, given: Sequence[str]) -> list[tuple[str, str]]:
         if name in find.schema or "*" not in name:
             names.append(name)
             continue
-        fitting = [own for own in find.schema if fnmatch.fnmatchcase(own, name)]
-        names += [own for own in fitting if own not in names] or [name]
+        fitting = [column for column in find.schema if fnmatch.fnmatchcase(column, name)]
+        names += [column for column in fitting if column not in names] or [name]
     return [(name, name) for name in names]
 
 
@@ -724,14 +724,14 @@ def label_series(given: Sequence[Any], dtype: pl.DataType | None, known: pl.Seri
             option="score_columns",
         )
     if not texts:
-        whole = not all(isinstance(label, bool) for label in given)
-        labels = pl.Series("label_value", [int(x) if whole else x for x in given])
+        as_integers = not all(isinstance(label, bool) for label in given)
+        labels = pl.Series("label_value", [int(x) if as_integers else x for x in given])
     elif dtype is None or dtype == pl.String:
-        there = set(known.cast(pl.String).to_list()) if len(known) else set()
+        true_texts = set(known.cast(pl.String).to_list()) if len(known) else set()
         short = _stripped(texts)
         labels = pl.Series(
             "label_value",
-            (short if there.isdisjoint(texts) and not there.isdisjoint(short) else texts),
+            (short if true_texts.isdisjoint(texts) and not true_texts.isdisjoint(short) else texts),
             dtype=pl.String,
         )
     else:

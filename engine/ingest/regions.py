@@ -55,14 +55,14 @@ def with_regions(
         rest = tuple(note for note in truths.notes if note.kind != _LEFT_OUT)
         sources[GROUND_TRUTHS] = msgspec.structs.replace(truths, notes=rest)
         inputs = msgspec.structs.replace(inputs, sources={**sources})
-    found = _of_truths(inputs, contracts[GROUND_TRUTHS], options, always=always)
-    if found is not None:
-        sources[GROUND_TRUTHS], rows = found
+    result = _of_truths(inputs, contracts[GROUND_TRUTHS], options, always=always)
+    if result is not None:
+        sources[GROUND_TRUTHS], rows = result
         frames.append(rows)
-    own = inputs.sources[GROUND_TRUTHS].datums
+    datums = inputs.sources[GROUND_TRUTHS].datums
     table = inputs.schemas.get(DATUMS, {})
-    if own is not None and COLUMN.name in own.columns and COLUMN.name not in table:
-        frames.append(_of_lists(own))  # the user gave another table of datums
+    if datums is not None and COLUMN.name in datums.columns and COLUMN.name not in table:
+        frames.append(_of_lists(datums))  # the user gave another table of datums
     filled = [frame for frame in frames if frame.height]
     if not filled and not (always and frames):
         return inputs
@@ -108,8 +108,8 @@ def with_regions(
 
 def _of_table(contract: Table, options: Options) -> pl.DataFrame:
     """Rows of the option ``regions``: datum and corners."""
-    given = options.regions
-    thing = given.table if isinstance(given, HeldTable) else given
+    regions = options.regions
+    thing = regions.table if isinstance(regions, HeldTable) else regions
     source = open_source(list(thing) if isinstance(thing, tuple) else thing)
     naming = recognise(schema_of(source), contract, None, options.box_format)
     refuse(naming.problems, {REGION_TABLE: source.description})
@@ -173,24 +173,24 @@ def _of_truths(
         return None
     rows = source.frame.filter(is_region).select([naming.exprs[name] for name in names]).collect()
     rest = source.frame.filter(~is_region.fill_null(value=False))
-    made = msgspec.structs.replace(source, frame=rest, files=(), firsts={})
-    return made, _whole(rows, "ground truths with ignore and without a label")
+    remaining = msgspec.structs.replace(source, frame=rest, files=(), firsts={})
+    return remaining, _whole(rows, "ground truths with ignore and without a label")
 
 
 def _ids(inputs: Inputs, contracts: Mapping[str, Table], options: Options) -> pl.Series:
     """All datum ids of the sides, or of the table of datums."""
     roles = [DATUMS] if DATUMS in inputs.sources else [PREDICTIONS, GROUND_TRUTHS]
-    found: list[pl.Series] = []
+    columns: list[pl.Series] = []
     for role in roles:
         if role in inputs.sources:
-            own = recognise(inputs.schemas[role], contracts[role], options.columns).exprs.get(_ID)
-            if own is not None:
-                frame = inputs.sources[role].frame.select(own.unique().alias(_ID)).collect()
-                found.append(frame[_ID])
-    if not found:
+            expr = recognise(inputs.schemas[role], contracts[role], options.columns).exprs.get(_ID)
+            if expr is not None:
+                frame = inputs.sources[role].frame.select(expr.unique().alias(_ID)).collect()
+                columns.append(frame[_ID])
+    if not columns:
         return pl.Series(_ID, [], dtype=pl.String)
-    dtype: Any = found[-1].dtype
-    every = pl.concat([one.cast(dtype, strict=False) for one in found])
+    dtype: Any = columns[-1].dtype
+    every = pl.concat([one.cast(dtype, strict=False) for one in columns])
     return every.unique().drop_nulls().sort()
 
 
@@ -205,9 +205,9 @@ def _joined(datums: Source, contract: Table, lists: pl.DataFrame, options: Optio
         how="left",
         maintain_order="left",
     )
-    there = [name for name in (COLUMN.name, *COLUMN.aliases) if name in schema]
+    present = [name for name in (COLUMN.name, *COLUMN.aliases) if name in schema]
     more = pl.col("__regions").fill_null([])
-    if there:
-        more = pl.concat_list(pl.col(there[0]).cast(pl.List(pl.Float64)).fill_null([]), more)
-    frame = frame.with_columns(more.alias(there[0] if there else COLUMN.name)).drop("__regions")
+    if present:
+        more = pl.concat_list(pl.col(present[0]).cast(pl.List(pl.Float64)).fill_null([]), more)
+    frame = frame.with_columns(more.alias(present[0] if present else COLUMN.name)).drop("__regions")
     return msgspec.structs.replace(datums, frame=frame, files=())

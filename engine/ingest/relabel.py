@@ -65,15 +65,15 @@ def _loaded(label_map: Any) -> Any:
     if path is None or path.suffix.lower() != ".json" or not path.is_file():
         return label_map
     try:
-        found = msgspec.json.decode(path.read_bytes())
+        content = msgspec.json.decode(path.read_bytes())
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ReadError(
             f"label_map ({path}): not JSON that can be read: {error}.",
             code="file_malformed",
             file=str(path),
         ) from None
-    records = isinstance(found, list) and all(isinstance(row, dict) for row in found)
-    return label_map if records else found
+    records = isinstance(content, list) and all(isinstance(row, dict) for row in content)
+    return label_map if records else content
 
 
 def _entries(label_map: Any) -> list[Entry] | None:
@@ -232,8 +232,8 @@ def hold_labels(
     for role, name in both_sides.places(frames, both_sides.LABEL_COLUMNS):
         dtype = frames[role].schema[name]
         if dtypes.inner_of(dtype) == pl.Boolean:
-            whole = dtypes.like(dtype, pl.Int64())
-            frames[role] = frames[role].with_columns(pl.col(name).cast(whole))
+            integer_dtype = dtypes.like(dtype, pl.Int64())
+            frames[role] = frames[role].with_columns(pl.col(name).cast(integer_dtype))
     if not pairs:
         pairs = both_sides.side_pairs(frames)
     else:
@@ -323,10 +323,10 @@ def _with_new_lists(frame: pl.DataFrame, column: str, mapping: pl.DataFrame) -> 
     renamed = _with_new_labels(flat, column, mapping)[column]
     row = pl.Series("row", np.repeat(np.arange(frame.height), lengths.to_numpy()))
     lists = renamed.to_frame().with_columns(row).group_by("row", maintain_order=True).agg(column)
-    whole = pl.DataFrame({"row": np.arange(frame.height)}).join(
+    filled = pl.DataFrame({"row": np.arange(frame.height)}).join(
         lists, on="row", how="left", maintain_order="left"
     )[column]
-    return frame.with_columns(whole.fill_null(pl.Series([[]], dtype=whole.dtype)))
+    return frame.with_columns(filled.fill_null(pl.Series([[]], dtype=filled.dtype)))
 
 
 def relabel(
@@ -341,11 +341,11 @@ def relabel(
     filled = {side: frame for side, frame in pairs.items() if frame.height}
     fitted = {side: _fitting(mapping, side, filled) for side in filled}
     if fitted and mapping.height and not any(frame.height for frame in fitted.values()):
-        held = next(iter(filled.values()))["label_value"]
+        first = next(iter(filled.values()))["label_value"]
         raise InputError(
             f"label_map: it maps {dtypes.kind_of(mapping.schema['label_value'])}"
             f" ({listing(mapping['label_value'].to_list(), most=3)}), but the tables have"
-            f" {dtypes.kind_of(held.dtype)} ({listing(held.to_list(), most=3)}). Write the labels"
+            f" {dtypes.kind_of(first.dtype)} ({listing(first.to_list(), most=3)}). Write the labels"
             " in the tables' type.",
             code="types_differ",
             column="label_map",
@@ -381,12 +381,12 @@ def _fitting(mapping: pl.DataFrame, side: str, filled: Mapping[str, pl.DataFrame
         return mapping
     if kinds[side] == "strings":
         return mapping.clear()
-    whole = r"^-?[0-9]{1,18}$"
-    mapping = mapping.filter(pl.col("label_value").str.contains(whole)).with_columns(
+    digits = r"^-?[0-9]{1,18}$"
+    mapping = mapping.filter(pl.col("label_value").str.contains(digits)).with_columns(
         pl.col("label_value").cast(pl.Int64)
     )
     new = mapping["new_label_value"]
-    if "strings" in kinds.values() or new.dtype != pl.String or not new.str.contains(whole).all():
+    if "strings" in kinds.values() or new.dtype != pl.String or not new.str.contains(digits).all():
         return mapping
     return mapping.with_columns(new.cast(pl.Int64))
 
@@ -504,28 +504,28 @@ def named_classes(sides: Mapping[str, Side]) -> set[str]:
     for role, side in sides.items():
         exprs = side.naming.exprs
         for column in LABEL_COLUMNS if role != LABELS else ():
-            for own in exprs[column].meta.root_names() if column in exprs else ():
-                dtype = side.schema[own]
+            for mine in exprs[column].meta.root_names() if column in exprs else ():
+                dtype = side.schema[mine]
                 inner = dtype.inner if isinstance(dtype, pl.List) else dtype
                 columns += 1
                 texts |= inner in (pl.String, pl.Categorical, pl.Enum)
-                numbers += [(role, own, dtype)] * inner.is_integer()
-    for role, own, dtype in numbers if columns > 1 else ():
-        if names := classes_of(sides[role].source).get(own):
-            named.append((role, own, dtype, names))
+                numbers += [(role, mine, dtype)] * inner.is_integer()
+    for role, mine, dtype in numbers if columns > 1 else ():
+        if names := classes_of(sides[role].source).get(mine):
+            named.append((role, mine, dtype, names))
     if not named or not (texts or len(set(map(itemgetter(3), named))) > 1):
         return set()
-    for role, own, dtype, names in named:
+    for role, mine, dtype, names in named:
         source, places = sides[role].source, list(range(len(names)))
         nested = isinstance(dtype, pl.List)
-        value = pl.element() if nested else pl.col(own)
+        value = pl.element() if nested else pl.col(mine)
         value = value.replace_strict(places, list(names), default=None, return_dtype=pl.String)
         source.frame = source.frame.with_columns(
-            (pl.col(own).list.eval(value) if nested else value).alias(own)
+            (pl.col(mine).list.eval(value) if nested else value).alias(mine)
         )
-        sides[role].schema[own] = pl.List(pl.String()) if nested else pl.String()
+        sides[role].schema[mine] = pl.List(pl.String()) if nested else pl.String()
         message = (
-            f"{role.replace('_', ' ')}: numbers in column {own!r} are read by the names of classes"
+            f"{role.replace('_', ' ')}: numbers in column {mine!r} are read by the names of classes"
             f" that the table carries: {listing(names)}."
         )
         source.notes += (Note("class_names", message),)

@@ -203,26 +203,26 @@ def check_segments(check: Check, seen: Mapping[str, Any]) -> None:
     mask = pl.col("mask").is_not_null() if "mask" in columns else pl.lit(value=False)
     raster = pl.col("raster").is_not_null() if "raster" in columns else pl.lit(value=False)
     fill, name_it = "Fill or remove these rows.", "Name the label of each segment."
-    own = raster & ~mask
-    for code, where, name, said, way in (
+    unmasked = raster & ~mask
+    for code, where, name, message, way in (
         ("geometry_missing", ~mask & ~raster, forms[0], "without any pixels", fill),
         ("null_values", mask & label.is_null(), "label_value", "with a mask and no label", name_it),
         (
             "null_values",
-            own & label.is_null() & segment.is_not_null(),
+            unmasked & label.is_null() & segment.is_not_null(),
             "label_value",
             "with a segment and no label",
             name_it,
         ),
         (
             "null_values",
-            own & label.is_not_null() & segment.is_null(),
+            unmasked & label.is_not_null() & segment.is_null(),
             "segment_id",
             "with a label and no segment_id, so its pixels in the map are unknown",
             "Give each segment its id.",
         ),
     ):
-        check.refuse(code, [name], where, said, way, shown=[])
+        check.refuse(code, [name], where, message, way, shown=[])
     if "segment_id" in columns:
         check.refuse(
             "repeated_values",
@@ -369,11 +369,11 @@ def check_models(check: Check, seen: Mapping[str, Any]) -> None:
     same = pl.col("model_a").str.strip_chars() == pl.col("model_b").str.strip_chars()
     check.refuse("same_model", models, same, "with a model against itself", "Remove these rows.")
     check.step += 1
-    known = pl.all_horizontal(pl.col(name).is_not_null() for name in (*models, "winner"))
+    complete = pl.all_horizontal(pl.col(name).is_not_null() for name in (*models, "winner"))
     check.refuse(
         "unknown_winner",
         ["winner"],
-        known & winner().is_null(),
+        complete & winner().is_null(),
         "with a winner that is neither of the row's models, nor a, b, tie or both_bad",
         "Repair or remove these rows.",
         shown=[*models, "winner"],
@@ -437,23 +437,23 @@ def maybe_scores(sides: Mapping[str, Any], sliced: Sequence[str]) -> list[Note]:
     ours, theirs = sides[PREDICTIONS], sides[GROUND_TRUTHS]
     if ours.table.shape != "pixels" or "label_value" not in ours.naming.exprs:
         return []
-    known = {*ours.naming.used, *sliced, *theirs.schema}
-    found = [name for name, dtype in ours.schema.items() if dtype.is_float() and name not in known]
+    read = {*ours.naming.used, *sliced, *theirs.schema}
+    floats = [name for name, dtype in ours.schema.items() if dtype.is_float() and name not in read]
     recognised = {
         name.casefold()
         for column, _ in ours.table.unread
         for name in (column.name, *column.aliases)
     }
-    found = [name for name in found if name.casefold() not in recognised]
-    if not found:
+    floats = [name for name in floats if name.casefold() not in recognised]
+    if not floats:
         return []
-    named = option("columns", {found[0]: "score"})
+    named = option("columns", {floats[0]: "score"})
     message = (
-        f"predictions: column {found[0]!r} is not read: masks are scored as labels of pixels "
+        f"predictions: column {floats[0]!r} is not read: masks are scored as labels of pixels "
         f"(segmentation). If it scores objects, write {named} for detection; if not, "
         f"{option('task', 'segmentation')}."
     )
-    return [Note("maybe_scores", message, len(found))]
+    return [Note("maybe_scores", message, len(floats))]
 
 
 # Spans: ends after starts.

@@ -61,7 +61,7 @@ def plan_slices(
     entries = by if cluster is None else (*by, cluster)
     plan = SlicePlan(tuple(dict.fromkeys(entries)), speech=speech)
     names = {"datum_id", speech.column}
-    there = {
+    available = {
         name
         for role, side in sides.items()
         if role != LABELS
@@ -69,7 +69,7 @@ def plan_slices(
     }
     for entry in plan.by:
         asked = "by" if entry in by else "cluster"
-        plan.parts[entry] = split(entry, there)
+        plan.parts[entry] = split(entry, available)
         for piece in plan.parts[entry]:
             if piece in plan.homes:
                 continue
@@ -114,14 +114,14 @@ def _homes(piece: str, sides: Mapping[str, Side], entry: str, asked: str) -> tup
     if homes:
         # A table of all datums is complete; either of the two sides may be incomplete.
         return homes[:1] if homes[0] == DATUMS else homes
-    there = {name for role, side in sides.items() if role != LABELS for name in side.schema}
+    available = {name for role, side in sides.items() if role != LABELS for name in side.schema}
     within = f" (in {entry!r})" if entry != piece else ""
     looked = ", ".join(role.replace("_", " ") for role in _LOOKED_AT if role in sides)
     kind = "slice column" if asked == "by" else "column"
-    near = did_you_mean(piece, there)
+    suggestion = did_you_mean(piece, available)
     raise InputError(
-        f"{asked}: no {kind} {piece!r}{within} in the {looked}.{near}"
-        f" Columns there: {', '.join(sorted(there)) or 'none'}.",
+        f"{asked}: no {kind} {piece!r}{within} in the {looked}.{suggestion}"
+        f" Columns there: {', '.join(sorted(available)) or 'none'}.",
         code="column_missing",
         column=piece,
     )
@@ -173,7 +173,7 @@ def slices_by_row(
     if not plan.by:
         return None, []
     table = frames[TABLE]
-    found: dict[str, pl.Series] = {}
+    datum_columns: dict[str, pl.Series] = {}
     of_datums = [name for name, homes in plan.homes.items() if homes == (DATUMS,)]
     if of_datums:
         joined = table.select("datum_id").join(
@@ -184,9 +184,9 @@ def slices_by_row(
             how="left",
             maintain_order="left",
         )
-        found = {name: joined[f"__{name}"] for name in of_datums}
+        datum_columns = {name: joined[f"__{name}"] for name in of_datums}
     values = pl.DataFrame(
-        {name: found[name] if name in found else table[name] for name in plan.homes}
+        {name: datum_columns[name] if name in datum_columns else table[name] for name in plan.homes}
     )
     columns: list[pl.Expr] = []
     for entry in plan.by:
@@ -256,9 +256,9 @@ def _text(name: str, dtype: pl.DataType) -> pl.Expr:
     """A slice value as text; whole numbers without a fraction, whatever their dtype."""
     column = pl.col(name)
     if dtype.is_float():
-        whole = (column == column.round()).all()
+        integral = (column == column.round()).all()
         return (
-            pl.when(whole)
+            pl.when(integral)
             .then(column.cast(pl.Int64, strict=False).cast(pl.String))
             .otherwise(column.cast(pl.String))
         )
@@ -307,7 +307,7 @@ def _refuse_varying(values: pl.DataFrame, names: list[str], role: str, speech: D
             .filter(pl.col(f"__{name}").list.len() > 1)
         )
         if several.height:
-            datum, found, row = several.row(0)
+            datum, distinct, row = several.row(0)
             raise PartRefused(
                 (_LOOKED_AT.index(role), place),
                 several.height,
@@ -316,7 +316,7 @@ def _refuse_varying(values: pl.DataFrame, names: list[str], role: str, speech: D
                 f" {speech.one}: ",
                 (f"{speech.one} has", f"{speech.many} have"),
                 f" several values, the first is {datum!r} with"
-                f" {listing(found, most=2)}. A slice is a group of {speech.many}; give one value"
+                f" {listing(distinct, most=2)}. A slice is a group of {speech.many}; give one value"
                 f" per {speech.one}, e.g. in {option('datums')}{_OF_LABELS.get(name, '')}.",
                 "varies_within_datum",
                 column=name,

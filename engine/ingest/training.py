@@ -67,9 +67,9 @@ class Steps(msgspec.Struct, frozen=True):
         _, up = np.frexp(np.where(np.isfinite(size), size, 0))
         with np.errstate(under="ignore", over="ignore"):
             # The largest step of a series is about 1, so that its powers are, too.
-            near = np.ldexp(np.abs(self.step), -up[self.code])
-            near[~np.isfinite(near)] = 0
-            total = ExactSums(self.many.size).add(near**power, self.code).rounded()
+            scaled = np.ldexp(np.abs(self.step), -up[self.code])
+            scaled[~np.isfinite(scaled)] = 0
+            total = ExactSums(self.many.size).add(scaled**power, self.code).rounded()
             mean = np.divide(total, self.many, out=np.zeros(total.size), where=self.many > 0)
             mean = np.ldexp(mean, power * up)
         beyond = ~np.isfinite(size) | ~np.isfinite(mean)
@@ -92,8 +92,8 @@ def read_steps(contract: Table, options: Options, side: Naming) -> Steps:
     Args:
         side: receives the table's notes.
     """
-    given = options.training
-    thing = given.table if isinstance(given, HeldTable) else given
+    training = options.training
+    thing = training.table if isinstance(training, HeldTable) else training
     source = open_source(list(thing) if isinstance(thing, tuple) else thing)
     schema = schema_of(source)
     naming = recognise(schema, contract, options.columns)
@@ -114,8 +114,8 @@ def read_steps(contract: Table, options: Options, side: Naming) -> Steps:
     else:
         rows = _timed(rows, by, source.description)
     rows = rows.sort(order, maintain_order=True)
-    if isinstance(given, HeldTable):
-        given.digest = digest_of(rows)
+    if isinstance(training, HeldTable):
+        training.digest = digest_of(rows)
     season = options.seasonality or 1
     value = rows["target"].to_numpy()
     key = rows.select((key_of([pl.col(name) for name in by]) if by else pl.lit("")).alias("key"))
@@ -153,9 +153,9 @@ def _timed(rows: pl.DataFrame, by: Sequence[str], description: str) -> pl.DataFr
                 count=len(bad),
             )
         rows = rows.with_columns(moments.alias("time"))
-    own = [*by, "time"]
-    if (n := int(rows.select(pl.struct(own).is_duplicated().sum()).item())) > 0:
-        twice = rows.filter(pl.struct(own).is_duplicated()).select(own).row(0)
+    keys = [*by, "time"]
+    if (n := int(rows.select(pl.struct(keys).is_duplicated().sum()).item())) > 0:
+        twice = rows.filter(pl.struct(keys).is_duplicated()).select(keys).row(0)
         keyed = "" if "label_key" in by else " If it has several targets, name them in label_key."
         raise InputError(
             f"training ({description}): {count_of(n, 'row')} of one series at one time,"
@@ -216,9 +216,9 @@ def scored_in_training(
     dtype = theirs.schema["time"]
 
     def moments(times: pl.Series) -> pl.Series:
-        made = _moments(times)
-        if made.dtype == dtype:
-            return made
+        converted = _moments(times)
+        if converted.dtype == dtype:
+            return converted
         return pl.Series(times.name, [None], dtype).new_from_index(0, len(times))  # no match
 
     ours = ours.with_columns(
@@ -226,8 +226,8 @@ def scored_in_training(
     )
     if ours.collect_schema() != theirs.schema:
         return []
-    met = ours.join(theirs.lazy(), on=names, how="semi").select(pl.len())
-    n = int(met.collect(engine="streaming").item())
+    shared = ours.join(theirs.lazy(), on=names, how="semi").select(pl.len())
+    n = int(shared.collect(engine="streaming").item())
     if not n:
         return []
     what = "of a series and time that training has: errors there are not those of forecasts"
@@ -264,13 +264,13 @@ def step_columns(task: str, sides: Mapping[str, Side], options: Options) -> None
     """
     if TRAINING not in contracts(task):
         return
-    made = [
+    wanted = [
         (role, column)
         for role, side in sides.items()
         for column in side.table.optional
         if column.steps
     ]
-    for role, column in made:
+    for role, column in wanted:
         if column.name in sides[role].naming.exprs:
             raise InputError(
                 f"{option('training')} and the column {column.name!r} of the "
@@ -279,15 +279,15 @@ def step_columns(task: str, sides: Mapping[str, Side], options: Options) -> None
                 option="training",
                 column=column.name,
             )
-    if not made:
+    if not wanted:
         return
     first = next(iter(sides.values())).naming
     steps = read_steps(contracts(task)[TRAINING], options, first)
-    for role, column in made:
+    for role, column in wanted:
         side = sides[role]
-        own, problems = _own(contracts(task)[role], side.schema, options, role)
+        columns, problems = _own(contracts(task)[role], side.schema, options, role)
         refuse([one for one in problems if one.column != "time"], {})
-        key = _key(steps, own, side.source, role)
+        key = _key(steps, columns, side.source, role)
         values, beyond = steps.mean(column.steps)
         expr = (
             pl.lit(values[0], pl.Float64)
@@ -305,12 +305,12 @@ def step_columns(task: str, sides: Mapping[str, Side], options: Options) -> None
         new = msgspec.structs.replace(column, lacking=lacking)
         optional = [new if one.name == new.name else one for one in side.table.optional]
         side.table = msgspec.structs.replace(side.table, optional=tuple(optional))
-    for role in (PREDICTIONS, made[0][0]):
+    for role in (PREDICTIONS, wanted[0][0]):
         if role not in sides:
             continue
-        own = _own(contracts(task)[role], sides[role].schema, options, role)[0]
-        if {*steps.by, "time"} <= own.keys() & {*steps.rows.columns}:
-            exprs = {name: value for name, (value, _) in own.items()}
+        columns = _own(contracts(task)[role], sides[role].schema, options, role)[0]
+        if {*steps.by, "time"} <= columns.keys() & {*steps.rows.columns}:
+            exprs = {name: value for name, (value, _) in columns.items()}
             before = f"{role.replace('_', ' ')}: {'before where, ' if options.where else ''}"
             frame = sides[role].source.frame
             sides[role].naming.notes += scored_in_training(steps, exprs, frame, before)
@@ -379,14 +379,14 @@ def _own(
         value and dtype of the readable ones; problems of the others.
     """
     find = Finder(schema, role, options.columns)
-    found = {}
+    columns = {}
     for column in contract.columns:
-        if column.name not in ("series", "label_key", "time") or not (own := find.find(column)):
+        if column.name not in ("series", "label_key", "time") or not (mine := find.find(column)):
             continue
-        dtype = dtypes.canonical_dtype(column, schema[own])
+        dtype = dtypes.canonical_dtype(column, schema[mine])
         if dtype is None:
-            find.refuse_dtype(column, own)
+            find.refuse_dtype(column, mine)
         else:
-            found[column.name] = dtypes.cast(pl.col(own), schema[own], dtype), dtype
+            columns[column.name] = dtypes.cast(pl.col(mine), schema[mine], dtype), dtype
     unsure = {one.column for one in find.problems}
-    return {name: one for name, one in found.items() if name not in unsure}, find.problems
+    return {name: one for name, one in columns.items() if name not in unsure}, find.problems

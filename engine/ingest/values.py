@@ -104,9 +104,9 @@ def _lists(flags: Array, names: pl.Series) -> pl.Series:
     """Return the names of the set columns of each row."""
     _, place = np.nonzero(flags)
     ends = np.cumsum(flags.sum(axis=1))
-    taken = names.gather(place).to_list()
+    selected = names.gather(place).to_list()
     starts = np.concatenate([[0], ends[:-1]])
-    lists = [taken[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
+    lists = [selected[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
     return pl.Series(lists, dtype=pl.List(names.dtype))
 
 
@@ -129,8 +129,8 @@ def open_labels(thing: Any, storage_options: dict[str, str] | None = None) -> So
     ):
         frame = _frame({"label_value": list(thing), "label_name": list(thing.values())}, "labels")
         return Source(frame.lazy(), f"dict of {frame.height:,} labels")
-    known = open_set(thing) if isinstance(thing, str) else None
-    return known or _open(thing, "label_value", "labels", storage_options)
+    source = open_set(thing) if isinstance(thing, str) else None
+    return source or _open(thing, "label_value", "labels", storage_options)
 
 
 def _open(thing: Any, column: str, role: str, storage_options: dict[str, str] | None) -> Source:
@@ -286,14 +286,14 @@ def sides_by_name(
                 code="sides_given",
             )
         return predictions, truths
-    given = {TRUE: y_true, PREDICTED: y_pred, SCORED: y_score}
-    named = {name: one for name, one in given.items() if one is not None}
+    arguments = {TRUE: y_true, PREDICTED: y_pred, SCORED: y_score}
+    named = {name: one for name, one in arguments.items() if one is not None}
     if predictions is not None or truths is not None:
         raise InputError(
             "both sides are given once: as predictions and ground truths, or as"
-            f" {', '.join(given)}.",
+            f" {', '.join(arguments)}.",
             code="given_twice",
-            options=list(given),
+            options=list(arguments),
         )
     if TRUE not in named or len(named) < 2:
         raise InputError(
@@ -325,8 +325,8 @@ def _by_class_names(predictions: Any, truths: Any) -> tuple[Any, Any]:
     if pair is None or (pl.String not in [one.dtype for one in pair] and len({*names, None}) < 3):
         return predictions, truths
     ours, theirs = (
-        _named(one, None if own is None else pl.Series(own), side)
-        for one, own, side in zip(pair, names, (PREDICTIONS, GROUND_TRUTHS), strict=True)
+        _named(one, None if classes is None else pl.Series(classes), side)
+        for one, classes, side in zip(pair, names, (PREDICTIONS, GROUND_TRUTHS), strict=True)
     )
     return ours, theirs
 
@@ -389,9 +389,9 @@ def _framed(predictions: Any, truths: Any) -> tuple[np.ndarray, list[str] | None
             code="lengths_differ",
             lengths=[len(scores), len(values)],
         )
-    known = [str(name) for name in predictions.columns]
-    numbered = known == [str(i) for i in range(len(known))]
-    return scores, None if numbered else known, _whole(values)
+    columns = [str(name) for name in predictions.columns]
+    numbered = columns == [str(i) for i in range(len(columns))]
+    return scores, None if numbered else columns, _whole(values)
 
 
 def value_pair(predictions: Any, truths: Any) -> tuple[pl.Series, pl.Series] | None:
@@ -462,8 +462,8 @@ def _columns(
 
 def _one_tables() -> dict[str, Table]:
     """The contract of one table with both sides, by the task that has one."""
-    found = {task: contracts(task).get(TABLE) for task in task_names()}
-    return {task: table for task, table in found.items() if table is not None}
+    tables = {task: contracts(task).get(TABLE) for task in task_names()}
+    return {task: table for task, table in tables.items() if table is not None}
 
 
 def _fitting(table: Table, ours: pl.DataType, theirs: pl.DataType) -> tuple[str, str] | None:
@@ -534,16 +534,16 @@ def _score_classes(truths: pl.Series, wide: int) -> tuple[pl.Series, tuple[Note,
         low, high = truths.min(), truths.max()
         if low is None or high is None or (low >= 0 and high < wide):  # type: ignore[operator]
             return pl.Series(np.arange(wide)), ()
-    found = truths.drop_nulls().unique().sort()
-    if len(found) == wide:
-        message = f"columns of scores are the true classes in order: {listing(found.to_list())}."
-        return found, (Note("classes_in_order", message, wide),)
+    labels = truths.drop_nulls().unique().sort()
+    if len(labels) == wide:
+        message = f"columns of scores are the true classes in order: {listing(labels.to_list())}."
+        return labels, (Note("classes_in_order", message, wide),)
     raise InputError(
         f"the predictions are scores of {wide:,} classes a datum, and the ground truths have"
-        f" {len(found):,} ({listing(found.to_list())}). Name the classes of the columns in their"
+        f" {len(labels):,} ({listing(labels.to_list())}). Name the classes of the columns in their"
         " order: labels=[...].",
         code="classes_differ",
-        counts=[wide, len(found)],
+        counts=[wide, len(labels)],
     )
 
 
@@ -588,23 +588,23 @@ def _classes_of(ours: pl.Series, theirs: pl.Series, options: Options) -> pl.Seri
     A name decides first (``y_pred``, ``y_score``), then values other than 0 and 1, then a metric
     that needs scores.
     """
-    whole = _whole(ours, strict=False)
+    integers = _whole(ours, strict=False)
     names = {task: table.names for task, table in _one_tables().items()}
     task = next(task for task in names if "actual" in names[task])  # of classes
     known_by = {one.name: (one.name, *one.aliases) for one in _one_tables()[task].columns}
-    if whole is ours or not len(whole) or options.task not in (None, task):
+    if integers is ours or not len(integers) or options.task not in (None, task):
         return ours
     if ours.name in known_by["score"] or options.positive_label is not None:
         return ours
-    if theirs.dtype == pl.Boolean and whole.is_in([0, 1]).all():
-        whole = whole.cast(pl.Boolean)
+    if theirs.dtype == pl.Boolean and integers.is_in([0, 1]).all():
+        integers = integers.cast(pl.Boolean)
     if theirs.n_unique() > 2 or ours.name in known_by["predicted"]:
-        return whole
-    if theirs.dtype.is_integer() and not whole.cast(pl.Int64).is_in([0, 1]).all():
-        known = whole.is_in(theirs.implode()).sum()
-        if 2 * known >= len(whole):
-            return whole
-        reason = f"{known:,} of {len(whole):,} are true classes"
+        return integers
+    if theirs.dtype.is_integer() and not integers.cast(pl.Int64).is_in([0, 1]).all():
+        matches = integers.is_in(theirs.implode()).sum()
+        if 2 * matches >= len(integers):
+            return integers
+        reason = f"{matches:,} of {len(integers):,} are true classes"
     elif any(
         metrics.has(task, one) and "scores" in metrics.metric_of(task, one).needs
         for one in options.metrics or ()

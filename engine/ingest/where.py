@@ -247,12 +247,12 @@ def keep_datums(
     height = {role: before.get(role, frame.height) for role, frame in frames.items()}
     for role, condition in where.items():
         if condition.whole_datums:
-            kept = distinct(frames[role]["datum_id"]).implode()
+            remaining = distinct(frames[role]["datum_id"]).implode()
             for other in (*SIDES, DATUMS):
                 if other in frames and other != role:
-                    there = frames[other].select(pl.col("datum_id").is_in(kept)).to_series()
-                    frames[other] = frames[other].filter(there)
-                    left.setdefault(other, RemainingRows()).only(there)
+                    mask = frames[other].select(pl.col("datum_id").is_in(remaining)).to_series()
+                    frames[other] = frames[other].filter(mask)
+                    left.setdefault(other, RemainingRows()).only(mask)
     if not where:
         return []
     text = " and ".join(dict.fromkeys(repr(condition.text) for condition in where.values()))

@@ -201,9 +201,9 @@ def over_samples(view: ScoredView, settings: Settings, of: Ratio) -> Array:
 
 def with_parameters(cells: list[Cells], **values: Any) -> list[Cells]:
     """Return cells with values in the column ``parameters``."""
-    made = parameters(**values)
+    column = parameters(**values)
     return [
-        msgspec.structs.replace(one, columns={**one.columns, "parameters": made}) for one in cells
+        msgspec.structs.replace(one, columns={**one.columns, "parameters": column}) for one in cells
     ]
 
 
@@ -233,10 +233,10 @@ def _over_datums(
     """
 
     def compute(view: StatsView, settings: Any) -> list[Cells]:
-        made = []
+        result = []
         for column in (column for need in needs for column in view.columns[need]):
-            own = len(needs) == 1 and len(column.k) == 1  # a metric without cut-offs
-            cuts = column.k if own else tuple(k for k in settings.k if k in column.k)
+            single = len(needs) == 1 and len(column.k) == 1  # a metric without cut-offs
+            cuts = column.k if single else tuple(k for k in settings.k if k in column.k)
             if not cuts:
                 continue
             at = [column.k.index(k) for k in cuts]
@@ -256,8 +256,8 @@ def _over_datums(
                 shape=value.shape,
                 reason=_why(column.reason, support),
             )
-            made.append(cells)
-        return made
+            result.append(cells)
+        return result
 
     return compute
 

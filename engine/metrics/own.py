@@ -199,7 +199,7 @@ def split(
     """
     if names is None:
         return None, ()
-    own = {name: found for name in names if (found := _find(name, known)) is not None}
+    own = {name: checked for name in names if (checked := _find(name, known)) is not None}
     return tuple(name for name in names if name not in own), tuple(own.values())
 
 
@@ -235,9 +235,9 @@ def _find(name: str, known: Callable[[str], bool]) -> OwnMetric | None:
         return None
     refuse_plugins(name)
     try:
-        found: Any = importlib.import_module(module)
+        target: Any = importlib.import_module(module)
         for part in function.split("."):
-            found = getattr(found, part)
+            target = getattr(target, part)
     except (ImportError, AttributeError) as error:
         raise OptionError(
             f"{option('metrics', [name])}: {error}. An own metric is named by its module and"
@@ -245,7 +245,7 @@ def _find(name: str, known: Callable[[str], bool]) -> OwnMetric | None:
             code="unknown_name",
             value=name,
         ) from error
-    return _checked(found, name)
+    return _checked(target, name)
 
 
 def _checked(found: Any, name: str) -> OwnMetric:
@@ -305,67 +305,67 @@ def values_of(own: Sequence[OwnMetric], rows: pl.DataFrame) -> pl.DataFrame:
 def _values(own: OwnMetric, rows: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
     def refuse(why: str, error: BaseException | None = None) -> InputError:
         first = rows.head(_SHOWN).to_dicts()
-        made = InputError(
+        problem = InputError(
             f"metric {own.name} ({own.reference}) {why}. First rows it was given: {first}.",
             code="own_metric_failed",
             metric=own.name,
         )
-        made.__cause__ = error
-        return made
+        problem.__cause__ = error
+        return problem
 
     try:
-        found = own(rows)
-        if isinstance(found, pl.Expr):
-            found = rows.group_by("datum_id", maintain_order=True).agg(value=found)
-        if isinstance(found, pl.LazyFrame):
-            found = found.collect()
+        result = own(rows)
+        if isinstance(result, pl.Expr):
+            result = rows.group_by("datum_id", maintain_order=True).agg(value=result)
+        if isinstance(result, pl.LazyFrame):
+            result = result.collect()
     except (Exception, SystemExit) as error:
         raise refuse(f"raised {type(error).__name__}: {error}", error) from error
-    if not isinstance(found, pl.DataFrame):
-        raise refuse(f"returned {type(found).__name__} instead of a Polars frame")
-    ratio = {"numerator", "denominator"} <= {*found.columns}
+    if not isinstance(result, pl.DataFrame):
+        raise refuse(f"returned {type(result).__name__} instead of a Polars frame")
+    ratio = {"numerator", "denominator"} <= {*result.columns}
     columns = ["numerator", "denominator"] if ratio else ["value"]
-    if not {"datum_id", *columns} <= {*found.columns}:
+    if not {"datum_id", *columns} <= {*result.columns}:
         raise refuse(
-            f"returned the columns {', '.join(found.columns)} instead of datum_id and value, or"
+            f"returned the columns {', '.join(result.columns)} instead of datum_id and value, or"
             " datum_id, numerator and denominator"
         )
     for name in columns:
-        dtype = found.schema[name]
+        dtype = result.schema[name]
         if not (dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)):
             raise refuse(f"returned {dtype} in {name!r} instead of numbers")
-    if found["datum_id"].dtype != ids.dtype:
+    if result["datum_id"].dtype != ids.dtype:
         raise refuse(
-            f"returned datum ids of dtype {found['datum_id'].dtype} instead of {ids.dtype}"
+            f"returned datum ids of dtype {result['datum_id'].dtype} instead of {ids.dtype}"
         )
-    strange = found["datum_id"].filter(~found["datum_id"].is_in(ids.implode()))
-    if len(strange) or found["datum_id"].null_count():
+    strange = result["datum_id"].filter(~result["datum_id"].is_in(ids.implode()))
+    if len(strange) or result["datum_id"].null_count():
         raise refuse(
             f"returned datums that are not in the tables, such as {strange.head(3).to_list()}"
         )
-    if found["datum_id"].is_duplicated().any():
+    if result["datum_id"].is_duplicated().any():
         raise refuse("returned several rows for one datum; return one value per datum")
     number = [pl.col(name).cast(pl.Float64).fill_nan(None) for name in columns]
-    made = found.select("datum_id", *number)
-    if made.select(pl.any_horizontal(pl.col(columns).is_infinite().any())).item():
+    values = result.select("datum_id", *number)
+    if values.select(pl.any_horizontal(pl.col(columns).is_infinite().any())).item():
         raise refuse("returned an infinite number")
     if ratio:
-        if made.select((pl.col("denominator") < 0).any()).item():
+        if values.select((pl.col("denominator") < 0).any()).item():
             raise refuse("returned a negative denominator")
         lost = (pl.col("denominator") == 0) & (pl.col("numerator") != 0)
-        if made.select(lost.any()).item():
+        if values.select(lost.any()).item():
             raise refuse("returned a numerator with a denominator of 0")
         value = pl.col("numerator") / pl.col("denominator")
         weight = pl.col("denominator").fill_null(0.0)
         none = pl.col("denominator") == 0
-        made = made.select(
+        values = values.select(
             "datum_id", value=pl.when(none).then(0.0).otherwise(value), weight=weight
         )
     else:
         low, high = own.range
-        beyond = made.filter((pl.col("value") < low) | (pl.col("value") > high))
+        beyond = values.filter((pl.col("value") < low) | (pl.col("value") > high))
         if beyond.height:
             raise refuse(f"returned {beyond['value'][0]!r}, outside of its range {own.range}")
-    if not ratio and found.schema["value"] == pl.Boolean:
-        made = made.with_columns(pl.col("value").cast(pl.Boolean))
-    return made.with_columns(metric=pl.lit(own.name))
+    if not ratio and result.schema["value"] == pl.Boolean:
+        values = values.with_columns(pl.col("value").cast(pl.Boolean))
+    return values.with_columns(metric=pl.lit(own.name))

@@ -130,7 +130,7 @@ def all_metrics(task: str) -> Mapping[str, Metric]:
 def measures(task: str) -> Mapping[str, Any]:
     """Computation of each need in the tally of a task, from the metrics that declare it."""
     every = (metric.measures for metric in all_metrics(task).values())
-    return MappingProxyType({need: one for own in every for need, one in own.items()})
+    return MappingProxyType({need: one for declared in every for need, one in declared.items()})
 
 
 @cache
@@ -250,9 +250,9 @@ def _lookup(task: str, name: str) -> Metric | None:
         if name in metric.aliases:
             return metric
     for module in _modules(task):
-        made: Metric | None = getattr(module, "family", _no_family)(name)
-        if made is not None:
-            return made
+        of_family: Metric | None = getattr(module, "family", _no_family)(name)
+        if of_family is not None:
+            return of_family
     # Case-insensitive if unambiguous: names first, then aliases.
     plain = name.casefold()
     for called in ((lambda one: (one.name,)), (lambda one: one.aliases)):
@@ -273,9 +273,9 @@ def _in_other_tools(task: str) -> dict[str, str]:
     for metric in all_metrics(task).values():
         for name in (metric.name, *metric.aliases):
             owners.setdefault(squeezed(name), set()).add(metric.name)
-    own = {name: next(iter(metrics)) for name, metrics in owners.items() if len(metrics) == 1}
+    unique = {name: next(iter(metrics)) for name, metrics in owners.items() if len(metrics) == 1}
     other = {name: ours for name, ours in same(task).items() if name not in owners}
-    return {name: ours for name, ours in (own | other).items() if name not in close(task)}
+    return {name: ours for name, ours in (unique | other).items() if name not in close(task)}
 
 
 _CUT = re.compile(r"(.+?)(?:_at)?_([0-9]{1,9})|top_?([0-9]{1,9})(?:_accuracy|_acc)?")

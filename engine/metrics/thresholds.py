@@ -357,10 +357,10 @@ def _pieces(curve: Curve) -> Iterator[tuple[Array, ScoredSegments]]:
         filled = np.flatnonzero(counts)
         first, last = block.start[:-1][filled], block.start[1:][filled] - 1
         rows = []
-        for own, column in zip(before, (block.tp, block.tp + block.fp), strict=True):
+        for carried, column in zip(before, (block.tp, block.tp + block.fp), strict=True):
             each = np.diff(column, prepend=0.0)
-            each[first] = column[first] - own[filled]
-            own[filled] = column[last]
+            each[first] = column[first] - carried[filled]
+            carried[filled] = column[last]
             rows.append(each)
         yield segment, ScoredSegments(block.start, block.threshold, *rows)
 
@@ -372,16 +372,16 @@ def segments_of(curve: Curve, scratch: str | None = None) -> ScoredSegments:
         scratch: folder for the files; the system's by default.
     """
     n_segments = curve.positives.size
-    kept: list[tuple[Array, ScoredSegments]] = []
-    size, held = np.zeros(n_segments, np.int64), True
+    pieces: list[tuple[Array, ScoredSegments]] = []
+    size, in_memory = np.zeros(n_segments, np.int64), True
     for segment, few in _pieces(curve):
         size += np.diff(few.start)
-        held = held and int(size.sum()) <= tuning().calibrated_scores
-        kept = [*kept, (segment, few)] if held else []
+        in_memory = in_memory and int(size.sum()) <= tuning().calibrated_scores
+        pieces = [*pieces, (segment, few)] if in_memory else []
     start = np.r_[0, np.cumsum(size)]
-    columns = [_room(int(start[-1]), scratch, held=held) for _ in range(3)]
+    columns = [_room(int(start[-1]), scratch, held=in_memory) for _ in range(3)]
     at = start[:-1].copy()
-    for segment, few in kept if held else _pieces(curve):
+    for segment, few in pieces if in_memory else _pieces(curve):
         place = at[segment] + np.arange(segment.size) - few.start[segment]
         for column, values in zip(columns, (few.score, few.right, few.n), strict=True):
             column[place] = values
@@ -443,10 +443,10 @@ def _binned(pieces: Pieces, n_segments: int, n_bins: int) -> Bins:
     beyond = np.zeros(n_segments, bool)
     for segment, few in pieces:
         at = np.clip(np.searchsorted(edges, few.score, side="right") - 1, 0, n_bins - 1)
-        for own, values in zip(sums, (few.n, few.n * few.score, few.right), strict=True):
-            own.add(values, segment * n_bins + at)
+        for total, values in zip(sums, (few.n, few.n * few.score, few.right), strict=True):
+            total.add(values, segment * n_bins + at)
         beyond[segment[(few.score < 0) | (few.score > 1)]] = True
-    n, score, right = (own.rounded().reshape(n_segments, n_bins) for own in sums)
+    n, score, right = (total.rounded().reshape(n_segments, n_bins) for total in sums)
     return Bins(n, np.where(beyond[:, None], np.nan, ratio(score, n)), ratio(right, n))
 
 

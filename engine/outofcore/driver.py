@@ -178,7 +178,7 @@ def _single_datums(tallies: Any, plan: planner.Plan) -> Iterator[pl.DataFrame]:
     """Yield the frame in parts; without datums, one empty part."""
     assert plan.does.in_parts is not None
     assert plan.does.in_parts.of_few is not None
-    columns = [one for made in tallies.stats.columns.values() for one in made]
+    columns = [one for group in tallies.stats.columns.values() for one in group]
     several = any(len(column.parameters) > 1 or column.parameters[0] for column in columns)
     schema = frame_schema(SINGLE, datum=tallies.datums.id_dtype)
     if not len(tallies.datums) or not plan.metrics:
@@ -199,11 +199,11 @@ def _single_datums(tallies: Any, plan: planner.Plan) -> Iterator[pl.DataFrame]:
 
 def check_met(heads: list[dict[str, Any]], ready: Prepared) -> list[Note]:
     """Refuse two sides without a common datum; warn if few are common."""
-    met = [head["met"] for head in heads if head["met"] is not None]
-    if not met:
+    shared = [head["met"] for head in heads if head["met"] is not None]
+    if not shared:
         return []
-    found = CommonIds.of_parts(met)
-    if not all(found.sizes):
+    common = CommonIds.of_parts(shared)
+    if not all(common.sizes):
         return []  # a condition may remove every row of a side
     unlisted = sum(
         note["count"]
@@ -213,26 +213,26 @@ def check_met(heads: list[dict[str, Any]], ready: Prepared) -> list[Note]:
     )
     side = next(side for role, side in ready.sides.items() if role in (PREDICTIONS, TABLE))
     speech = DatumNouns(side.table.datum, *side.table.unit)
-    if unlisted == sum(found.sizes):
-        raise none_listed(found.some[1], None, speech)
-    return hardly_met(found, listed=DATUMS in ready.sides and not unlisted, speech=speech)
+    if unlisted == sum(common.sizes):
+        raise none_listed(common.some[1], None, speech)
+    return hardly_met(common, listed=DATUMS in ready.sides and not unlisted, speech=speech)
 
 
 def notes_of(
     heads: list[dict[str, Any]], ready: Prepared, whole: Whole, options: Options
 ) -> list[Note]:
     """Merge the notes of all buckets."""
-    found = [msgspec.convert(head["notes"], list[Note]) for head in heads]
-    found = _of_all(found, heads)
+    bucket_notes = [msgspec.convert(head["notes"], list[Note]) for head in heads]
+    bucket_notes = _of_all(bucket_notes, heads)
     frames = dict(whole.blanks)
     if whole.labels is not None:
         frames[LABELS] = whole.labels
     if not whole.pairs:
-        return _where(heads, ready, whole) + notes_of_parts(found, reworded)
-    _, told = hold_labels(frames, options.label_map, whole.pairs)
-    if any(note.kind in LONE for note in told):
-        told += of_labels(ready, options, told)
-    return _where(heads, ready, whole) + notes_of_parts(found, reworded) + told
+        return _where(heads, ready, whole) + notes_of_parts(bucket_notes, reworded)
+    _, label_notes = hold_labels(frames, options.label_map, whole.pairs)
+    if any(note.kind in LONE for note in label_notes):
+        label_notes += of_labels(ready, options, label_notes)
+    return _where(heads, ready, whole) + notes_of_parts(bucket_notes, reworded) + label_notes
 
 
 def _of_all(found: list[list[Note]], heads: list[dict[str, Any]]) -> list[list[Note]]:
@@ -242,21 +242,21 @@ def _of_all(found: list[list[Note]], heads: list[dict[str, Any]]) -> list[list[N
         or all(head["heights"].get(role) for role in (PREDICTIONS, GROUND_TRUTHS))
         for head in heads
     ]
-    whole: dict[tuple[str, str], list[Note | None]] = {}
+    per_fact: dict[tuple[str, str], list[Note | None]] = {}
     for i, notes in enumerate(found):
         for note in notes:
             if note.kind in (DOCUMENTS_APART, UNMET):
                 key = note.kind, repr(note.facts)
-                whole.setdefault(key, [None] * len(found))[i] = note
-    told = []
-    for (kind, _), each in whole.items():
+                per_fact.setdefault(key, [None] * len(found))[i] = note
+    common = []
+    for (kind, _), each in per_fact.items():
         asked = [note for note, both in zip(each, sides, strict=True) if both or kind == UNMET]
         if all(asked):
-            told += [note for note in each if note][:1]
-    kept = [
-        [note for note in notes if (note.kind, repr(note.facts)) not in whole] for notes in found
+            common += [note for note in each if note][:1]
+    rest = [
+        [note for note in notes if (note.kind, repr(note.facts)) not in per_fact] for notes in found
     ]
-    return [*kept, told] if told else kept
+    return [*rest, common] if common else rest
 
 
 def _where(heads: list[dict[str, Any]], ready: Prepared, whole: Whole) -> list[Note]:
@@ -328,8 +328,8 @@ def plan_buckets(
         single: return the plan also if it has only one bucket.
     """
     asked = options.memory_limit is not None or pool.apart
-    given = options.memory_limit
-    limit = sufficient_limit(given)
+    requested = options.memory_limit
+    limit = sufficient_limit(requested)
     share = pool.share(limit)
     if scratch.local(options.scratch) is None and options.scratch is not None:
         share = min(share, _MOST_SHARE)
@@ -363,12 +363,12 @@ def plan_buckets(
         least=pool.least,
         plain=not (more or of_datums),
         workers=limit // share,
-        given=given,
+        given=requested,
         filed=filed,
         outcomes=(in_buckets + n_own * _OWN_VALUE, in_memory + n_own * _OWN_VALUE),
         tally_row=recorded,
     )
-    if sizes.n > 1 and given is not None and (keys := keys_of(ready, heads)) is not None:
+    if sizes.n > 1 and requested is not None and (keys := keys_of(ready, heads)) is not None:
         too_full(keys.fullest, limit, share, plan.task, options)
         ahead = plan.does.told_by_rows is not None
         fitted = plan if ahead else fitted_to_heads(plan, ready, heads, [])[0]
@@ -399,18 +399,18 @@ def describe_memory(
     if options.memory_limit is None and not large(inputs) and not asked:
         return []
     pool = pool_of(None, None, options.threads)
-    found, reason = plan_buckets(plan, inputs, options, pool, single=True)
+    parts, reason = plan_buckets(plan, inputs, options, pool, single=True)
     if asked:
         from .forecast import describe_forecast
 
         of_tables = None
-        if found is not None:
-            of_tables = found.sizes, sum(found.heights[r] for r in found.heights if r != DATUMS)
+        if parts is not None:
+            of_tables = parts.sizes, sum(parts.heights[r] for r in parts.heights if r != DATUMS)
         return describe_forecast(plan, rows, workers, of_tables)
-    if found is not None and found.sizes.n > 1:
-        sizes = found.sizes
+    if parts is not None and parts.sizes.n > 1:
+        sizes = parts.sizes
         return [
-            f"memory    {sizes.n} buckets on disk, each within {found.limit / 1e9:.2f} GB; about"
+            f"memory    {sizes.n} buckets on disk, each within {parts.limit / 1e9:.2f} GB; about"
             f" {sizes.scratch / 1e9:.2f} GB of scratch"
         ]
     if options.memory_limit is None:
@@ -496,7 +496,7 @@ def run(
         if place is not None:
             pool = scratch.AttachedPool(pool, place)
         step(f"shuffling rows to {n} buckets")
-        whole = split(
+        shuffled = split(
             ready,
             found.heads,
             found.heights,
@@ -508,12 +508,12 @@ def run(
             most=None if place is None else most,
         )
         notes += too_full(
-            whole.fullest(folder), found.limit, pool.share(found.limit), plan.task, options
+            shuffled.fullest(folder), found.limit, pool.share(found.limit), plan.task, options
         )
         several = None
         if ahead:
-            plan, several = planner.may_fit(plan, whole.ahead)
-        notes += whole.notes
+            plan, several = planner.may_fit(plan, shuffled.ahead)
+        notes += shuffled.notes
         in_parts = plan.does.in_parts
         room = max(0, found.limit - BASE) // _MERGED
         job = Job(
@@ -522,16 +522,16 @@ def run(
             plan.needs,
             plan.fingerprint,
             _without_sources(ready),
-            whole,
+            shuffled,
             ids=max(1, found.sizes.datums_at_once // (4 * n)),
             kept=room if held else min(room, tuning().kept_bytes),
             several=several,
-            highest=_highest(folder, whole, plan),
+            highest=_highest(folder, shuffled, plan),
             own=tuple(one.reference for one in own),
         )
         digest = write_job(folder, job)
         here = str(folder)
-        repeats = _repeats(ready, whole, folder, pool)
+        repeats = _repeats(ready, shuffled, folder, pool)
         calls = [(here, b, pool.threads, digest) for b in range(n)]
         with counting("matching", n, "buckets"):
             done = pool.run(tally_bucket, calls)
@@ -549,7 +549,7 @@ def run(
         if own_values is not None:
             write_values(here, n, own_values)
         notes += check_met(heads, ready)
-        notes += planner.worth_telling(plan, notes_of(heads, ready, whole, options))
+        notes += planner.worth_telling(plan, notes_of(heads, ready, shuffled, options))
         step("merging")
         parts = list(range(n))
 
@@ -602,7 +602,7 @@ def run(
         frames=frames,
         labels=tallies.labels.frame,
         notes=notes + fit_notes,
-        rows=merged_heights(heads, whole),
+        rows=merged_heights(heads, shuffled),
         n_datums=n_datums,
         recognised=heads[0]["recognised"],
         sources={role: side.source.description for role, side in ready.sides.items()},
@@ -654,9 +654,9 @@ def _tally_in_memory(
 
 def _page(plan: planner.Plan, tallies: Any, threads: Threads) -> Paged:
     """The frames of the report, made while the tally is there."""
-    found = page_frames(plan, tallies, threads)
-    lacking = {**found.lacking, "worst": "the tally of single datums is too large to keep."}
-    return Paged({name: make().clone for name, make in found.makers.items()}, lacking)
+    frames = page_frames(plan, tallies, threads)
+    lacking = {**frames.lacking, "worst": "the tally of single datums is too large to keep."}
+    return Paged({name: make().clone for name, make in frames.makers.items()}, lacking)
 
 
 def _highest(folder: Path, whole: Whole, plan: planner.Plan) -> float | None:
@@ -664,17 +664,17 @@ def _highest(folder: Path, whole: Whole, plan: planner.Plan) -> float | None:
     column = None if plan.does.scaling is None else plan.does.scaling.column(plan.needs)
     if column is None:
         return None
-    found = [0.0]
+    highs = [0.0]
     for role, blank in whole.blanks.items():
         if column not in blank.columns:
-            found += [1.0] if role in (GROUND_TRUTHS, TABLE) and whole.heights[role] else []
+            highs += [1.0] if role in (GROUND_TRUTHS, TABLE) and whole.heights[role] else []
             continue
         values = pl.col(column).explode() if blank.schema[column].is_nested() else pl.col(column)
         for bucket in range(whole.n):
             for path in whole.rows_of_bucket(folder, role, bucket)[0]:
                 high = pl.scan_ipc(scratch.readable(path)).select(values.max()).collect().item()
-                found += [] if high is None else [float(high)]
-    return max(found)
+                highs += [] if high is None else [float(high)]
+    return max(highs)
 
 
 def _bytes_in_parts(
@@ -715,12 +715,12 @@ def explicit_metrics(options: Options, plan: planner.Plan) -> Options:
     names = []
     for metric in plan.metrics:
         cuts = plan.cuts.get(metric.name)
-        own = (
+        cut_names = (
             [metric.name]
             if cuts is None
             else [metric.name if k is None else f"{metric.name}@{k}" for k in cuts]
         )
-        names += own
+        names += cut_names
     return msgspec.structs.replace(options, metrics=tuple(names) if names else None)
 
 

@@ -176,16 +176,16 @@ def _rows_of(
     folder: str, labels: tuple[int, int], parts: Sequence[int]
 ) -> Iterator[tuple[Ranked, Array]]:
     """Yield the mapped rows of some labels per bucket, and the codes of its datums in the whole."""
-    known = _MAPPED.get(folder, {})
+    cache = _MAPPED.get(folder, {})
     for bucket in parts:
         file = part_file(folder, bucket)
         if scratch.local(str(file)) is None:
             some = stored.mapped_rows(file, ROWS, lambda rows: of_labels(rows, *labels), _STARTS)
             yield some, codes_of(folder, bucket)
             continue
-        if bucket not in known:
-            known[bucket] = stored.mapped(file, ROWS)
-        yield of_labels(known[bucket], *labels), codes_of(folder, bucket)
+        if bucket not in cache:
+            cache[bucket] = stored.mapped(file, ROWS)
+        yield of_labels(cache[bucket], *labels), codes_of(folder, bucket)
 
 
 _STARTS = ("start", "gt_start")
@@ -259,17 +259,17 @@ def merged_by_labels(
     tallies = [stored.load(part_file(folder, bucket)) for bucket in parts]
     first_part = tallies[0]
     datums = Datums(None, pl.DataFrame(), None, total)
-    whole = first_part
+    merged = first_part
     if is_named(first_part):
         datums, _ = merge_datums([one.datums for one in tallies])
         uncrossed = [msgspec.structs.replace(one, crossed=None) for one in tallies]
-        whole = plan.does.merge(uncrossed, plan.settings)
+        merged = plan.does.merge(uncrossed, plan.settings)
     crossed = [one.crossed for one in tallies if one.crossed is not None]
-    met = None
+    crossings = None
     if crossed:
         codes = [codes_of(folder, bucket) for bucket in parts]
-        same = np.arange(len(whole.labels), dtype=np.int32)
-        met = merge_counts(crossed, codes, [same] * len(parts))
+        same = np.arange(len(merged.labels), dtype=np.int32)
+        crossings = merge_counts(crossed, codes, [same] * len(parts))
     ranked = RankedRun(
         first_part.ranked,
         tuple(spans),
@@ -279,7 +279,7 @@ def merged_by_labels(
     )
     return (
         msgspec.structs.replace(
-            whole, datums=datums, ranked=ranked, crossed=met, seconds=merged_seconds(tallies)
+            merged, datums=datums, ranked=ranked, crossed=crossings, seconds=merged_seconds(tallies)
         ),
         total,
     )
@@ -292,12 +292,12 @@ def label_groups(rows: Array, most: int) -> list[int]:
     Args:
         rows: int64 [n], rows of each label.
     """
-    bounds, held = [0], 0
+    bounds, total = [0], 0
     for label, size in enumerate(rows.tolist()):
-        if held and held + size > most:
+        if total and total + size > most:
             bounds.append(label)
-            held = 0
-        held += size
+            total = 0
+        total += size
     if rows.size or len(bounds) == 1:
         bounds.append(int(rows.size))
     return bounds

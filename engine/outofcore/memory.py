@@ -222,10 +222,10 @@ def _refuse_shared(home: Path) -> None:
     """
     if not hasattr(os, "geteuid"):
         return  # a system whose folders have no such owners
-    told = home.stat()
-    sticky = bool(told.st_mode & stat.S_ISVTX)
-    shared = bool(told.st_mode & (stat.S_IWGRP | stat.S_IWOTH)) and not own_group(told)
-    if sticky or (told.st_uid in (os.geteuid(), 0) and not shared):
+    status = home.stat()
+    sticky = bool(status.st_mode & stat.S_ISVTX)
+    shared = bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)) and not own_group(status)
+    if sticky or (status.st_uid in (os.geteuid(), 0) and not shared):
         return
     raise ScratchError(
         f"{home}: others may write there, and could put work of theirs into the run's place. Name a"
@@ -327,9 +327,9 @@ def _plain_file(path: str, flags: int) -> int:
         OSError: not a regular file, or another user's.
     """
     opened = os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
-    told = os.fstat(opened)
-    ours = not hasattr(os, "geteuid") or told.st_uid == os.geteuid()
-    if not (ours and stat.S_ISREG(told.st_mode)):
+    status = os.fstat(opened)
+    ours = not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
+    if not (ours and stat.S_ISREG(status.st_mode)):
         os.close(opened)
         raise OSError(errno.EACCES, "no file of this user's", path)
     return opened
@@ -491,22 +491,22 @@ def bucket_count(
         for role, rows in heights.items()
         if role in heads and role != LABELS
     )
-    held = size * (tasks.get(task).growth or _GROWTH)
+    needed = size * (tasks.get(task).growth or _GROWTH)
     if filed is not None:
         scores = sum(_scores_of(ready, role) * rows for role, rows in heights.items())
-        held = max(held, size + _HELD_SCORE * scores)
+        needed = max(needed, size + _HELD_SCORE * scores)
     ranked = sum(rows for role, rows in heights.items() if role != DATUMS)
     of_row, of_row_in_memory = (_COPIES * size for size in outcomes)
     for head in heads.values():
         plain = plain and not any(map(methodcaller("is_nested"), head.dtypes))
-    alone, fitting = held, room
+    in_memory, fitting = needed, room
     if plain:
-        alone, fitting = size * (tasks.get(task).growth or _PLAIN), limit - BASE
-    fits = alone + of_row_in_memory * ranked <= fitting
-    held += of_row * ranked
-    n = least if fits else max(least, 2, -(-int(held) // max(1, int(room))))
+        in_memory, fitting = size * (tasks.get(task).growth or _PLAIN), limit - BASE
+    fits = in_memory + of_row_in_memory * ranked <= fitting
+    needed += of_row * ranked
+    n = least if fits else max(least, 2, -(-int(needed) // max(1, int(room))))
     if n > MOST_BUCKETS and given is not None:
-        enough = least_limit(held) * workers
+        enough = least_limit(needed) * workers
         raise OptionError(
             f"{option('memory_limit', given)}: too small for these tables, whose"
             f" {sum(heights.values()):,} rows would be shuffled to {n:,} files, and {MOST_BUCKETS}"
@@ -530,7 +530,7 @@ def bucket_count(
         datums_at_once=max(1000, int(room / 64)),
         at_once=max(1, workers - 1),
         run_rows=max(1000, int(room) // _RUN_ROW),
-        held=int(held),
+        held=int(needed),
     )
 
 
@@ -601,14 +601,14 @@ def refuse_labels(plan: planner.Plan, n_labels: int, groups: int, options: Optio
     """
     if options.memory_limit is None:
         return
-    limit, held = bytes_of_limit(options.memory_limit), _bytes_by_label(plan, n_labels, groups)
-    if BASE + held <= limit:
+    limit, needed = bytes_of_limit(options.memory_limit), _bytes_by_label(plan, n_labels, groups)
+    if BASE + needed <= limit:
         return
-    enough = -(-(BASE + held) // _STEP) * _STEP >> 20
+    enough = -(-(BASE + needed) // _STEP) * _STEP >> 20
     of_slices = f" and {count_of(groups, 'slice value')}" if groups else ""
     raise OptionError(
         f"{option('memory_limit', options.memory_limit)}: {count_of(n_labels, 'label')}{of_slices}"
-        f" need frames of about {gigabytes(held)}, in addition to the {gigabytes(BASE)} of the"
+        f" need frames of about {gigabytes(needed)}, in addition to the {gigabytes(BASE)} of the"
         f" process. Give at least {option('memory_limit', f'{enough}MiB')}, or ask for fewer"
         " metrics, thresholds or slices.",
         code="memory_limit_too_small",

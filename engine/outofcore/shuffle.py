@@ -167,9 +167,9 @@ class UniqueValuesWriter:
         for name in self._names:
             if name not in rows.columns:
                 continue
-            known = rows.select(name, ROW).drop_nulls(name)
-            start, order = by_bucket(self._hashes(known[name]), self._n)
-            sorted_rows = known[order].to_arrow()
+            filled = rows.select(name, ROW).drop_nulls(name)
+            start, order = by_bucket(self._hashes(filled[name]), self._n)
+            sorted_rows = filled[order].to_arrow()
             for n in np.flatnonzero(np.diff(start)).tolist():
                 path = values_file(self._folder, name, n)
                 if path not in self._open:
@@ -207,15 +207,15 @@ def find_repeats(
         raise
     if scratch.exists(target):  # some may have gone before they were looked for
         return
-    told = Repeats(0, 0, [])
+    repeats = Repeats(0, 0, [])
     rows = pl.concat(parts) if parts else None
     del parts
     if rows is not None and has_repeats(rows[column]):
         some = rows.filter(pl.col(column).is_duplicated())
         first = some[ROW].bottom_k(_SHOWN).sort().to_list()
-        told = Repeats(some[column].n_unique(), some.height, first)
+        repeats = Repeats(some[column].n_unique(), some.height, first)
     with whole_file(target) as file:
-        file.write(msgspec.json.encode(told))
+        file.write(msgspec.json.encode(repeats))
     scratch.delete(path for path, _ in files)
 
 
@@ -245,15 +245,15 @@ def repeated(folder: Path, ready: Prepared, heights: Mapping[str, int], n: int) 
         own = {name: mine for mine, name in side.naming.recognised.items()}
         for name in unique_columns(side):
             files = (repeats_file(folder, role, name, i) for i in range(-(-n // PER_FILE)))
-            found = [
+            entries = [
                 msgspec.json.decode(scratch.read(file), type=Repeats)
                 for file in files
                 if scratch.exists(file)
             ]
-            rows, values = (sum(getattr(one, of) for one in found) for of in ("rows", "values"))
+            rows, values = (sum(getattr(one, of) for one in entries) for of in ("rows", "values"))
             if not rows:
                 continue
-            first = sorted(row for one in found for row in one.first)[:_SHOWN]
+            first = sorted(row for one in entries for row in one.first)[:_SHOWN]
             counted = f"rows that {option('where')} keeps" if role in ready.where else "rows"
             message = (
                 f"column {own.get(name, name)!r}: {count_of(rows, 'row')} with a value in more than"
@@ -462,11 +462,11 @@ def shuffle_here(folder: Path, shuffle: Shuffle, most: int | None) -> list[RowRa
 
     def some() -> Iterator[pl.DataFrame]:
         nonlocal ended
-        held = 0.0
+        size = 0.0
         for rows in batches:
             yield rows
-            held += rows.estimated_size()
-            if most is not None and held > most:
+            size += rows.estimated_size()
+            if most is not None and size > most:
                 return
         ended = True
 
@@ -487,10 +487,10 @@ def _write_range(
         if scratch.local(str(target)) is None:
             draft = stack.enter_context(scratch_folder(None, 0)) / draft.name
         draft.mkdir()
-        told = _written(draft, span[1], shuffle, rows)
-        _write_summary(draft, told)
+        summary = _written(draft, span[1], shuffle, rows)
+        _write_summary(draft, summary)
         scratch.put_folder(draft, target, _TOLD)
-    return told.rows
+    return summary.rows
 
 
 def _written(draft: Path, first: int, shuffle: Shuffle, blocks: Iterable[pl.DataFrame]) -> Shuffled:
@@ -515,8 +515,8 @@ def _written(draft: Path, first: int, shuffle: Shuffle, blocks: Iterable[pl.Data
             order: Array | slice
             if side.table.datum in rows.columns:
                 ids = rows[side.table.datum]
-                found = dealt(ids, n)
-                start, order = by_bucket(hashes_of(ids) if found is None else found, n)
+                buckets = dealt(ids, n)
+                start, order = by_bucket(hashes_of(ids) if buckets is None else buckets, n)
             else:  # each row is a datum, and rows are sorted by bucket
                 order = slice(None)
                 start = np.clip(np.arange(n + 1) * shuffle.per - first - done, 0, rows.height)
@@ -875,9 +875,9 @@ def split(
         if role in by_workers:
             ends = row_ends(side.source.files) if len(ranges[role]) > 1 else None
             for span in ranges[role]:
-                own = of_range(table, ends, span)
-                own.sizes = tuple(map(os.path.getsize, own.side.source.files))
-                calls.append((str(folder), span, pickle.dumps(own)))
+                part = of_range(table, ends, span)
+                part.sizes = tuple(map(os.path.getsize, part.side.source.files))
+                calls.append((str(folder), span, pickle.dumps(part)))
                 roles.append(role)
         else:
             ranges[role] = shuffle_here(folder, table, most)
@@ -900,19 +900,21 @@ def split(
                 facts={"side": role, "count": len(reasons)},
             )
         )
-    told = {role: [load_summary(folder, role, span) for span, *_ in ranges[role]] for role in heads}
+    summaries = {
+        role: [load_summary(folder, role, span) for span, *_ in ranges[role]] for role in heads
+    }
     blanks = {}
     for role in heads:
         blank = heads[role].clear().cast(targets[role])  # type: ignore[arg-type]
         blanks[role] = blank.with_columns(pl.lit(0, dtype=pl.Int64).alias(ROW).head(0))
     key = ["label_key", "label_value"]
-    pairs = distinct_pairs([one.pairs for parts in told.values() for one in parts])
-    known = [frame.select(set(ahead) & {*frame.columns}) for frame in blanks.values()]
-    if ahead and not any(frame.columns for frame in known):  # columns decide instead of rows
+    pairs = distinct_pairs([one.pairs for parts in summaries.values() for one in parts])
+    frames = [frame.select(set(ahead) & {*frame.columns}) for frame in blanks.values()]
+    if ahead and not any(frame.columns for frame in frames):  # columns decide instead of rows
         sliced = [expr.meta.output_name() for expr in ready.plan.extra.get(TABLE, ())]
-        known.append(blanks[TABLE].drop(*sliced, ROW))
-    known += [one.ahead for parts in told.values() for one in parts if one.ahead is not None]
-    keys = [one.keys for parts in told.values() for one in parts if one.keys is not None]
+        frames.append(blanks[TABLE].drop(*sliced, ROW))
+    frames += [one.ahead for parts in summaries.values() for one in parts if one.ahead is not None]
+    keys = [one.keys for parts in summaries.values() for one in parts if one.keys is not None]
     pairs |= of_score_columns(ready, pairs, pl.concat(keys).unique() if keys else None)
     labels, declared = None, ready.sides.get(LABELS)
     if declared is not None:
@@ -920,19 +922,21 @@ def split(
     if labels is not None and pairs:
         pairs[LABELS] = both_sides.label_pairs(labels)
     before = {
-        role: (0, *accumulate(one.rows for one in parts[:-1])) for role, parts in told.items()
+        role: (0, *accumulate(one.rows for one in parts[:-1])) for role, parts in summaries.items()
     }
     return Whole(
         n=n,
-        heights={role: sum(one.rows for one in parts) for role, parts in told.items()},
+        heights={role: sum(one.rows for one in parts) for role, parts in summaries.items()},
         before={role: heights[role] for role in ready.where},
         blanks=blanks,
         pairs={side: frame.sort(key) for side, frame in pairs.items()},
         labels=labels,
         notes=notes,
         begins=before,
-        filled={role: [frozenset(one.buckets) for one in parts] for role, parts in told.items()},
-        ahead=pl.concat(known, how="diagonal").unique(),
+        filled={
+            role: [frozenset(one.buckets) for one in parts] for role, parts in summaries.items()
+        },
+        ahead=pl.concat(frames, how="diagonal").unique(),
     )
 
 
@@ -952,12 +956,12 @@ def of_score_columns(
     names = next((side.naming.labels for side in ready.sides.values() if side.naming.wide), None)
     if names is None or GROUND_TRUTHS not in pairs:
         return {}
-    known = pairs[GROUND_TRUTHS]["label_value"].unique().sort()
-    labels = recognise.label_series(names, known.dtype if len(known) else None, known)
+    true = pairs[GROUND_TRUTHS]["label_value"].unique().sort()
+    labels = recognise.label_series(names, true.dtype if len(true) else None, true)
     frames = {GROUND_TRUTHS: pairs[GROUND_TRUTHS], both_sides.SCORES: labels.to_frame()}
     both_sides.same_kind(frames, both_sides.LABEL_COLUMNS, {})
-    own = pl.Series([DEFAULT_LABEL_KEY]) if keys is None else keys
-    scored = own.alias("label_key").to_frame().join(frames[both_sides.SCORES], how="cross")
+    label_keys = pl.Series([DEFAULT_LABEL_KEY]) if keys is None else keys
+    scored = label_keys.alias("label_key").to_frame().join(frames[both_sides.SCORES], how="cross")
     if PREDICTIONS in pairs:
         scored = pl.concat([pairs[PREDICTIONS], scored], how="vertical_relaxed").unique()
     return {GROUND_TRUTHS: frames[GROUND_TRUTHS], PREDICTIONS: scored}
@@ -1031,7 +1035,7 @@ def _readable(ready: Prepared, pool: Pool, client_reads: bool) -> tuple[list[str
     Parquet allows reading rows without those before them. Workers on other machines are asked
     whether they see the same files.
     """
-    found: list[str] = []
+    readable: list[str] = []
     notes: list[Note] = []
     for role, side in ready.sides.items():
         if role == LABELS or client_reads or not pool.reads_tables:
@@ -1046,7 +1050,7 @@ def _readable(ready: Prepared, pool: Pool, client_reads: bool) -> tuple[list[str
             refusal(open_table, (pickle.dumps(side.source), sizes, VERSIONS)) if refusal else ""
         )
         if not reason:
-            found.append(role)
+            readable.append(role)
             continue
         notes.append(
             Note(
@@ -1057,7 +1061,7 @@ def _readable(ready: Prepared, pool: Pool, client_reads: bool) -> tuple[list[str
                 facts={"side": role},
             )
         )
-    return found, notes
+    return readable, notes
 
 
 def _absolute(source: Source) -> Source:
@@ -1095,14 +1099,14 @@ def _check_files(files: Sequence[str], sizes: Sequence[int]) -> None:
     for file, size in zip(files, sizes, strict=False):
         here = socket.gethostname()
         try:
-            found = os.path.getsize(file)
+            actual = os.path.getsize(file)
         except OSError as error:
             raise ReadError(
                 f"{file}: {error.strerror or error} (on {here}).", code="file_missing"
             ) from error
-        if found != size:
+        if actual != size:
             raise ReadError(
-                f"{file}: has {found:,} bytes on {here}, and {size:,} where the run was started.",
+                f"{file}: has {actual:,} bytes on {here}, and {size:,} where the run was started.",
                 code="file_differs",
             )
 
@@ -1155,9 +1159,9 @@ def _targets(
         both_sides.check_kinds(named, names)
     targets: dict[str, dict[str, pl.DataType]] = {}
     for role, frame in named.items():
-        own = ready.sides[role].table.datum
+        datum_column = ready.sides[role].table.datum
         targets[role] = {
-            own if name == "datum_id" else name: dtype
+            datum_column if name == "datum_id" else name: dtype
             for name, dtype in frame.schema.items()
             if dtype != before[role][name]
         }

@@ -42,13 +42,13 @@ def are_few(values: Array, trials: Array | None = None) -> Array:
     Args:
         values, trials: as for :func:`changes`.
     """
-    known = ~np.isnan(values)
+    defined = ~np.isnan(values)
     shares: Array = np.zeros(len(values), bool)
     if trials is not None and values.size <= MOST_CELLS:
-        unknown: Array = known & np.isnan(trials)
+        unknown: Array = defined & np.isnan(trials)
         shares = unknown.sum(axis=1) == 0
     needed: Array = 2 * np.where(shares, LEAST, FIRST)
-    counts: Array = known.sum(axis=1)
+    counts: Array = defined.sum(axis=1)
     return counts < needed
 
 
@@ -78,13 +78,13 @@ def changes(values: Array, trials: Array | None = None, level: float = 0.95) -> 
     searched = _first_of_numbers(values, alpha) if len(values) > 1 else None
     for i, row in enumerate(values):
         n = trials[i] if trials is not None and shares else np.full(row.shape, np.nan)
-        there = np.flatnonzero(~np.isnan(row))
-        row, n = row[there], n[there]
+        defined = np.flatnonzero(~np.isnan(row))
+        row, n = row[defined], n[defined]
         of_datums = bool(n.size) and bool((n > 0).all())
         if not of_datums and searched is not None and searched[i] < 0:
             every.append([])
             continue
-        every.append(_changes_of(row, n if of_datums else None, alpha, there))
+        every.append(_changes_of(row, n if of_datums else None, alpha, defined))
     return every
 
 

@@ -201,7 +201,7 @@ def proportion(data: Labelled, hit: Array, chosen: Array) -> Number:
         independent = float(effective_trials(value, trials, variance, z, t, alike))
         trials = independent * (t / z) ** 2
     none = np.zeros((0, 1))
-    found = wilson(
+    bounds = wilson(
         Sample(
             point=np.array([value]),
             level=data.level,
@@ -213,7 +213,7 @@ def proportion(data: Labelled, hit: Array, chosen: Array) -> Number:
         )
     )
     se = math.sqrt(max(value * (1 - value), 0.0) / trials)
-    return Number(value, float(found.lower[0]), float(found.upper[0]), se, n)
+    return Number(value, float(bounds.lower[0]), float(bounds.upper[0]), se, n)
 
 
 def mean_of_labels(data: Labelled, within: tuple[float, float]) -> Number:
@@ -239,8 +239,8 @@ def kappa(data: Labelled) -> Number:
     if chance >= 1 - 1e-12:
         return Number(math.nan, n=y.size, reason="all verdicts and labels are equal")
     value = (same - chance) / (1 - chance)
-    met = label[of_judge] + judge[of_label] - 2 * chance
-    influence = p * (((f == y) - same) * (1 - chance) - (1 - same) * met) / (1 - chance) ** 2
+    marginal = label[of_judge] + judge[of_label] - 2 * chance
+    influence = p * (((f == y) - same) * (1 - chance) - (1 - same) * marginal) / (1 - chance) ** 2
     if data.plain:  # the published variance divides by n
         return _around(data, value, _dot(influence, influence), (-1.0, 1.0))
     variance, clusters = data.variance(influence, data.place)
@@ -299,21 +299,21 @@ def ppi(data: Labelled) -> Corrected:
     f, place, y, p = data.judged, data.place, data.label, data.share
     rows, n = f.size, place.size
     others = rows - n
-    own, spread = f[place], float(f.var(ddof=1)) if rows > 1 else 0.0
+    judged, spread = f[place], float(f.var(ddof=1)) if rows > 1 else 0.0
     slope = 0.0
     if others and spread > 0:
-        slope = _dot(p, (y - _dot(p, y)) * (own - _dot(p, own))) / spread
+        slope = _dot(p, (y - _dot(p, y)) * (judged - _dot(p, judged))) / spread
         slope = min(max(slope, 0.0), rows / others)
     power = slope * others / rows
     if data.weight is None:
         rest = np.ones(rows, bool)
         rest[place] = False
         mean = float(f[rest].mean()) if others else 0.0
-        gap = y - power * own
+        gap = y - power * judged
         influence = np.where(rest, power * (f - mean) / max(others, 1), 0.0)
         influence[place] = (gap - gap.mean()) / n
         return Corrected(float(gap.mean()) + power * mean, power, influence)
-    gap = y - slope * own
+    gap = y - slope * judged
     influence = slope * (f - f.mean()) / rows
     influence[place] += p * (gap - _dot(p, gap))
     return Corrected(_dot(p, gap) + slope * float(f.mean()), power, influence)
@@ -321,18 +321,18 @@ def ppi(data: Labelled) -> Corrected:
 
 def corrected(data: Labelled, within: tuple[float, float]) -> Number:
     """Return the PPI++ estimate with its interval, if there are enough labels."""
-    found = ppi(data)
-    variance, _ = data.variance(found.influence)
+    estimate = ppi(data)
+    variance, _ = data.variance(estimate.influence)
     if why := too_few(data):
-        return Number(found.value, n=data.place.size, reason=why)
+        return Number(estimate.value, n=data.place.size, reason=why)
     clusters = data.clusters
     if data.binary:
         # The few labels that differ from the judge decide: Kish's number of squared influences.
-        squares = found.influence**2
+        squares = estimate.influence**2
         clusters = min(
             clusters, int(float(squares.sum()) ** 2 / max(_dot(squares, squares), 1e-300))
         )
-    return _around(data, found.value, variance, within, clusters)
+    return _around(data, estimate.value, variance, within, clusters)
 
 
 def rogan_gladen(data: Labelled, sensitivity: Number, specificity: Number) -> Number:
@@ -490,8 +490,8 @@ def to_label(data: Labelled, ids: pl.Series, more: int, seed: int) -> pl.DataFra
     n = np.bincount(stratum[data.place], minlength=size.size)
     if data.weight is not None:
         for h in range(size.size):
-            own = data.weight[stratum[data.place] == h]
-            if own.size and np.ptp(own) > 1e-6 * own.max():
+            weights = data.weight[stratum[data.place] == h]
+            if weights.size and np.ptp(weights) > 1e-6 * weights.max():
                 return None
     extra = allotted(size, _deviation_of(data, stratum), n, more)
     free = np.ones(data.judged.size, bool)
@@ -540,8 +540,8 @@ def read_labels(
     Raises:
         InputError: columns, ids, values or weights that cannot be used, or a label in two rows.
     """
-    given = options.human
-    thing = given.table if isinstance(given, HeldTable) else given
+    human = options.human
+    thing = human.table if isinstance(human, HeldTable) else human
     source = open_source(list(thing) if isinstance(thing, tuple) else thing)
     before = f"human ({source.description})"
     schema = {
@@ -552,8 +552,8 @@ def read_labels(
     refuse(naming.problems, {HUMAN: source.description})
     raw = source.frame.with_columns(cs.boolean().cast(pl.Float64)).collect()
     rows = raw.select(list(naming.exprs.values()))
-    if isinstance(given, HeldTable):
-        given.digest = digest_of(rows)
+    if isinstance(human, HeldTable):
+        human.digest = digest_of(rows)
     if (rows.schema["datum_id"] == pl.String) != (ids == pl.String):
         raise InputError(
             f"{before}: its datum ids are {rows.schema['datum_id']}, those of the run {ids}. Cast"
@@ -583,15 +583,15 @@ def read_labels(
         if name not in rows.columns
     ]
     rows = rows.with_columns(missing)
-    own = rows.filter(pl.col("metric").is_in(list(run)))
+    relevant = rows.filter(pl.col("metric").is_in(list(run)))
     weights = pl.col("label_weight").n_unique().over("datum_id", "metric")
     what = "label_weight that differs from others of the same datum"
-    _refuse_rows(own, weights > 1, before, "label_weight", f"a {what}.")
+    _refuse_rows(relevant, weights > 1, before, "label_weight", f"a {what}.")
     notes: list[Note] = []
     if "value" not in rows.columns:
-        known = rows["metric"].is_not_null()
+        has_metric = rows["metric"].is_not_null()
         plain = raw.drop(naming.recognised, strict=False)
-        rows, notes = _scored(plain.filter(known), rows.filter(known), score)
+        rows, notes = _scored(plain.filter(has_metric), rows.filter(has_metric), score)
     rows = rows.select(*_KEY, "value", "label_weight")
     if other := rows.filter(~pl.col("metric").is_in(list(run)).fill_null(value=False)).height:
         message = f"human: {count_of(other, 'label')} of metrics that this run does not have."
@@ -619,18 +619,18 @@ def _scored(
 ) -> tuple[pl.DataFrame, list[Note]]:
     """Return the values of tables of verdicts, which the task computes per annotator."""
     both = raw.with_columns(rows.select("datum_id", "metric", "annotator", "verdict"))
-    made, notes = [], []
-    for (annotator,), own in both.partition_by(
+    parts, notes = [], []
+    for (annotator,), group in both.partition_by(
         "annotator", as_dict=True, maintain_order=True
     ).items():
-        values, raised = score(own.drop("annotator"))
-        made.append(values.with_columns(annotator=pl.lit(annotator, pl.String)))
+        values, raised = score(group.drop("annotator"))
+        parts.append(values.with_columns(annotator=pl.lit(annotator, pl.String)))
         notes += [
             Note(one.code, f"human: {one.message}", one.count, warning=one.severity == "warning")
             for one in raised
         ]
     weights = rows.group_by("datum_id", "metric").agg(pl.col("label_weight").first())
-    values = pl.concat(made).select(*_KEY, "value")
+    values = pl.concat(parts).select(*_KEY, "value")
     on = ["datum_id", "metric"]
     return values.join(weights, on=on, how="left", maintain_order="left"), notes
 
@@ -690,8 +690,8 @@ def add_human(result: Result, options: Options, score: Verdicts) -> None:
     more = options.label_next if options.label_next is not None else _LISTED
     added, listed = [], []
     for name in run:
-        own = values.filter(pl.col("metric") == name)
-        scored = own.filter(pl.col("value").is_not_null())
+        chosen = values.filter(pl.col("metric") == name)
+        scored = chosen.filter(pl.col("value").is_not_null())
         empty = np.zeros(0, np.int64)
         data = Labelled(scored["value"].to_numpy(), empty, np.zeros(0), level=level)
         if labels is not None:
@@ -702,7 +702,7 @@ def add_human(result: Result, options: Options, score: Verdicts) -> None:
                 codes = cluster_codes(scored, options.cluster)
                 data = msgspec.structs.replace(data, cluster=codes)
             ranged = metrics.get(result.plan.task, name).range == (0.0, 1.0)
-            data, notes = _joined(data, scored["datum_id"], own["datum_id"], mine, name, ranged)
+            data, notes = _joined(data, scored["datum_id"], chosen["datum_id"], mine, name, ranged)
             result.notes += notes
             if data.place.size:
                 rows = _rows(result, name, data, mine)
@@ -714,20 +714,20 @@ def add_human(result: Result, options: Options, score: Verdicts) -> None:
                             rows += [{**row, **at} for row in _rows(result, name, part, None)]
                 added += rows
                 result.notes += _notes(name, data, rows)
-        found = to_label(data, scored["datum_id"], more, options.seed or 0)
-        if found is None:
+        sample = to_label(data, scored["datum_id"], more, options.seed or 0)
+        if sample is None:
             message = (
                 f"{name}: no rows to label next, since weights of labels differ among rows of"
                 " similar verdicts."
             )
             result.notes.append(Note("no_rows_to_label", message))
         else:
-            listed.append(found.with_columns(metric=pl.lit(name)))
+            listed.append(sample.with_columns(metric=pl.lit(name)))
     if added:
         table = frames["metrics"]()
         new = pl.DataFrame(added, schema_overrides=table.schema, infer_schema_length=None)
-        whole = pl.concat([table, in_schema(new, table.schema)])
-        frames["metrics"] = whole.clone
+        combined = pl.concat([table, in_schema(new, table.schema)])
+        frames["metrics"] = combined.clone
     schema = frame_schema("to_label", datum=ids)
     rows_next = in_schema(pl.concat(listed), schema) if listed else pl.DataFrame(schema=schema)
     frames["to_label"] = rows_next.clone
@@ -739,8 +739,8 @@ def _columns(result: Result, options: Options, columns: Iterable[str]) -> pl.Dat
         return result.datums.select("datum_id", *columns)
     assert result.tallied is not None
     datums = result.tallied.tallies.datums
-    own = [datums.slices[name].cast(pl.String).alias(name) for name in columns]
-    return pl.DataFrame([datums.id.alias("datum_id"), *own])
+    slices = [datums.slices[name].cast(pl.String).alias(name) for name in columns]
+    return pl.DataFrame([datums.id.alias("datum_id"), *slices])
 
 
 def _rows(
@@ -793,11 +793,11 @@ def _null(value: float) -> float | None:
 
 def _notes(name: str, data: Labelled, rows: Sequence[Mapping[str, Any]]) -> list[Note]:
     """Return notes on a metric's labels: what they say of the judge, and of themselves."""
-    found = {row["statistic"]: row for row in reversed(rows)}
+    stats = {row["statistic"]: row for row in reversed(rows)}
     n, others = data.place.size, data.judged.size - data.place.size
     judge, power = float(data.judged.mean()), ppi(data).power
-    best = found["corrected"] if found["corrected"]["lower"] is not None else found["labels"]
-    way = "corrected by" if best is found["corrected"] else "by only the"
+    best = stats["corrected"] if stats["corrected"]["lower"] is not None else stats["labels"]
+    way = "corrected by" if best is stats["corrected"] else "by only the"
     message = f"{name}: {judge:.4g} by the judge, {best['value']:.4g} {way} {count_of(n, 'label')}"
     if best["lower"] is not None:
         message += f" ({best['lower']:.4g} to {best['upper']:.4g})"
@@ -805,7 +805,7 @@ def _notes(name: str, data: Labelled, rows: Sequence[Mapping[str, Any]]) -> list
             message += "; do not report the judge's number"
     message += "."
     facts: dict[str, Any] = {"metric": name, "others": others, "lambda": power}
-    more = more_labels(data) if best is found["corrected"] else None
+    more = more_labels(data) if best is stats["corrected"] else None
     if more is not None:
         message += f" About {more:,} more labels would halve the interval."
         facts["more"] = more
@@ -833,7 +833,7 @@ def _notes(name: str, data: Labelled, rows: Sequence[Mapping[str, Any]]) -> list
             )
             facts = {"metric": name, "labelled": mean, "others": mean - gap}
             notes.append(Note("labels_not_random", message, n, warning=True, facts=facts))
-    useless = found["kappa" if data.binary else "correlation"]["value"]
+    useless = stats["kappa" if data.binary else "correlation"]["value"]
     if n >= _GUESSING and useless is not None and useless <= 0:
         message = (
             f"{name}: the judge agrees with people no more than chance would. Do not use its"

@@ -220,21 +220,21 @@ def floor_of(limits: tuple[float, float]) -> float:
 
 def _scaled(drawn: Array) -> tuple[Array, Array]:
     """Divide by powers of two, so that no sum or square overflows; and their exponents, int [m]."""
-    known = ~np.isnan(drawn)
-    unit = np.frexp(np.abs(np.where(known, drawn, 0.0)).max(axis=0, initial=0.0))[1]
-    return np.where(known, np.ldexp(drawn, -unit), 0.0), unit
+    valid = ~np.isnan(drawn)
+    unit = np.frexp(np.abs(np.where(valid, drawn, 0.0)).max(axis=0, initial=0.0))[1]
+    return np.where(valid, np.ldexp(drawn, -unit), 0.0), unit
 
 
 def standard_errors(drawn: Array) -> Array:
     """Return standard deviations over the defined resamples, float64 [m]; NaN for fewer than 2."""
-    known = ~np.isnan(drawn)
-    n = known.sum(axis=0)
+    valid = ~np.isnan(drawn)
+    n = valid.sum(axis=0)
     scaled, unit = _scaled(drawn)
     mean = scaled.sum(axis=0) / np.maximum(n, 1)
-    apart, near = _scaled(np.where(known, scaled - mean, 0.0))
+    deviations, exponent = _scaled(np.where(valid, scaled - mean, 0.0))
     out: Array = np.full(drawn.shape[1], np.nan)
-    np.divide((apart * apart).sum(axis=0), n - 1, out=out, where=n > 1)
-    return np.ldexp(np.sqrt(out), unit + near)
+    np.divide((deviations * deviations).sum(axis=0), n - 1, out=out, where=n > 1)
+    return np.ldexp(np.sqrt(out), unit + exponent)
 
 
 def means(drawn: Array) -> Array:
@@ -313,10 +313,10 @@ def bca(sample: Sample) -> Interval:
     of the number.
     """
     drawn, point = sample.drawn, sample.point
-    known = ~np.isnan(drawn)
-    n = known.sum(axis=0)
+    valid = ~np.isnan(drawn)
+    n = valid.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        below = (((drawn < point) & known).sum(axis=0) + ((drawn <= point) & known).sum(axis=0)) / (
+        below = (((drawn < point) & valid).sum(axis=0) + ((drawn <= point) & valid).sum(axis=0)) / (
             2 * n
         )
         z0 = normal_inverse(np.where(np.isnan(below), 0.5, below))
@@ -337,9 +337,9 @@ def jackknife(sample: Sample) -> Interval:
     Source: B. Efron, R. Tibshirani, An Introduction to the Bootstrap (1993), 11.5. With many
     clusters, groups of them are omitted in turn.
     """
-    known = ~np.isnan(sample.left_out)
-    n = known.sum(axis=0)
-    gap = np.where(known, sample.left_out - means(sample.left_out), 0.0)
+    valid = ~np.isnan(sample.left_out)
+    n = valid.sum(axis=0)
+    gap = np.where(valid, sample.left_out - means(sample.left_out), 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
         se = np.where(n > 1, np.sqrt((n - 1) / n * (gap * gap).sum(axis=0)), np.nan)
     reach = np.array(
@@ -372,8 +372,8 @@ def wilson(sample: Sample) -> Interval:
     low, high, se = np.minimum(low, p), np.maximum(high, p), np.sqrt(p * (1 - p) / n)
     if of is None:
         return Interval(low, high, se)
-    near = 1e-6  # the slope of the function
-    slope = (of.number(p + near) - of.number(p - near)) / (2 * near)
+    step = 1e-6  # the slope of the function
+    slope = (of.number(p + step) - of.number(p - step)) / (2 * step)
     return Interval(of.number(low), of.number(high), se * slope)
 
 
@@ -426,8 +426,8 @@ def effective_trials(
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         varying = np.minimum(p * (1 - p) / np.asarray(between), n)
-        found = np.where(np.asarray(between) > 0, varying, alike)
-    return np.asarray(found * (z / t) ** 2)
+        trials = np.where(np.asarray(between) > 0, varying, alike)
+    return np.asarray(trials * (z / t) ** 2)
 
 
 NOT_MOVED = "no resample changes the number"
@@ -537,12 +537,12 @@ def delong(sample: Sample) -> Interval:
         few_units_t(sample.level, sample.units, sample.point.size),
         few_units_t(sample.level, smaller, sample.point.size, below=_MANY),
     )
-    found = _on_logits(sample, np.sqrt(variance), z)
+    bounds = _on_logits(sample, np.sqrt(variance), z)
     small = ~(variance > 0)
     return Interval(
         *(
             np.where(small, one, other)
-            for one, other in zip(newcombe(sample, positives, negatives), found, strict=True)
+            for one, other in zip(newcombe(sample, positives, negatives), bounds, strict=True)
         )
     )
 
@@ -552,12 +552,12 @@ def logit(sample: Sample) -> Interval:
 
     Both are on the logit scale.
     """
-    known = delong(sample)
+    exact = delong(sample)
     if not sample.drawn.shape[0]:
-        return known
+        return exact
     drawn = _on_logits(sample, standard_errors(sample.drawn), sample.z)
-    there = ~np.isnan(known.lower)
-    return Interval(*(np.where(there, *both) for both in zip(known, drawn, strict=True)))
+    defined = ~np.isnan(exact.lower)
+    return Interval(*(np.where(defined, *both) for both in zip(exact, drawn, strict=True)))
 
 
 def _on_logits(sample: Sample, se: Array, z: Array) -> Interval:

@@ -96,8 +96,8 @@ def datums_of(
     Raises:
         InputError: the runs have other datums, or no answered datum in common.
     """
-    whole = _of_all(runs, common)
-    return _answered(whole, runs) if answered else whole
+    every = _of_all(runs, common)
+    return _answered(every, runs) if answered else every
 
 
 def _answered(datums: ComparedDatums, runs: Mapping[str, Tallied]) -> ComparedDatums:
@@ -111,10 +111,10 @@ def _answered(datums: ComparedDatums, runs: Mapping[str, Tallied]) -> ComparedDa
         row[code[code >= 0]] = rule.counted(run.tallies)[code >= 0]
     some = np.asarray(counted.any(axis=0))
     every = np.asarray(counted.all(axis=0))
-    apart = some & ~every
-    if not apart.any():
+    mixed = some & ~every
+    if not mixed.any():
         return datums
-    lacking = {name: int((apart & ~row).sum()) for name, row in zip(runs, counted, strict=True)}
+    lacking = {name: int((mixed & ~row).sum()) for name, row in zip(runs, counted, strict=True)}
     if not every.any():
         message = ", ".join(f"{name} {count:,}" for name, count in lacking.items())
         raise InputError(
@@ -124,12 +124,12 @@ def _answered(datums: ComparedDatums, runs: Mapping[str, Tallied]) -> ComparedDa
             count=int(some.sum()),
             lacking=dict(lacking),
         )
-    place = np.where(apart, -1, np.cumsum(~apart) - 1).astype(np.int32)
+    place = np.where(mixed, -1, np.cumsum(~mixed) - 1).astype(np.int32)
     codes = {
         name: np.where(code >= 0, place[code], -1).astype(np.int32)
         for name, code in datums.codes.items()
     }
-    return ComparedDatums(datums.ids.filter(pl.Series(~apart)), codes, datums.left_out, lacking)
+    return ComparedDatums(datums.ids.filter(pl.Series(~mixed)), codes, datums.left_out, lacking)
 
 
 def shared_codes(first: Tallied, second: Tallied) -> tuple[Array, Array, int]:
@@ -137,12 +137,12 @@ def shared_codes(first: Tallied, second: Tallied) -> tuple[Array, Array, int]:
     ids = [run.tallies.datums.id for run in (first, second)]
     if ids[0].dtype.is_integer() != ids[1].dtype.is_integer():
         return np.full(len(ids[0]), -1, np.int32), np.full(len(ids[1]), -1, np.int32), 0
-    own = [one.cast(ids[0].dtype).to_frame("id") for one in ids]
-    both = own[0].join(own[1], on="id", how="semi", maintain_order="left")
+    frames = [one.cast(ids[0].dtype).to_frame("id") for one in ids]
+    both = frames[0].join(frames[1], on="id", how="semi", maintain_order="left")
     both = both.with_columns(code=pl.int_range(both.height, dtype=pl.Int32))
     codes = [
         one.join(both, on="id", how="left", maintain_order="left")["code"].fill_null(-1).to_numpy()
-        for one in own
+        for one in frames
     ]
     return codes[0], codes[1], both.height
 
@@ -159,15 +159,15 @@ def answered_by_one(first: Tallied, second: Tallied) -> tuple[Array, Array]:
     if rule is None or ids[0].dtype.is_integer() != ids[1].dtype.is_integer():
         return np.zeros(len(ids[0]), bool), np.zeros(len(ids[1]), bool)
     counted = [
-        pl.DataFrame({"id": own.cast(ids[0].dtype), "counted": rule.counted(run.tallies)})
-        for own, run in zip(ids, runs, strict=True)
+        pl.DataFrame({"id": column.cast(ids[0].dtype), "counted": rule.counted(run.tallies)})
+        for column, run in zip(ids, runs, strict=True)
     ]
-    made = []
-    for own, other in (counted, counted[::-1]):
-        both = own.join(other, on="id", how="left", maintain_order="left")
-        apart = (both["counted"] != both["counted_right"]).fill_null(value=False)
-        made.append(apart.to_numpy())
-    return made[0], made[1]
+    result = []
+    for this, other in (counted, counted[::-1]):
+        both = this.join(other, on="id", how="left", maintain_order="left")
+        differs = (both["counted"] != both["counted_right"]).fill_null(value=False)
+        result.append(differs.to_numpy())
+    return result[0], result[1]
 
 
 def _of_all(runs: Mapping[str, Tallied], common: bool) -> ComparedDatums:
@@ -186,18 +186,18 @@ def _of_all(runs: Mapping[str, Tallied], common: bool) -> ComparedDatums:
         pl.DataFrame({"id": ids, "bare": _without_truth(run)})
         for ids, run in zip(every, runs.values(), strict=True)
     ]
-    known = pl.concat(tables).group_by("id").agg(pl.len().alias("n"), pl.col("bare").all())
-    there = known.filter((pl.col("n") == len(runs)) | pl.col("bare"))["id"].sort()
-    if there.len() < known.height:
+    table = pl.concat(tables).group_by("id").agg(pl.len().alias("n"), pl.col("bare").all())
+    selected = table.filter((pl.col("n") == len(runs)) | pl.col("bare"))["id"].sort()
+    if selected.len() < table.height:
         lacks = []
         for name, ids in zip(runs, every, strict=True):
-            lacking = known.filter(~pl.col("bare"), ~pl.col("id").is_in(ids.implode()))["id"].sort()
+            lacking = table.filter(~pl.col("bare"), ~pl.col("id").is_in(ids.implode()))["id"].sort()
             if len(lacking):
                 first = ", ".join(map(repr, lacking.head(_SHOWN).to_list()))
                 lacks.append(
                     f"{len(lacking):,} datums of the others are missing in {name}, first {first}"
                 )
-        shared = known.filter(pl.col("n") == len(runs))["id"]
+        shared = table.filter(pl.col("n") == len(runs))["id"]
         if not common or not len(shared):
             way = (
                 f"compare their common datums with {option('common', True)}, or score all of them"
@@ -207,7 +207,7 @@ def _of_all(runs: Mapping[str, Tallied], common: bool) -> ComparedDatums:
             )
             raise InputError(f"the runs are not of the same datums: {'; '.join(lacks)}: {way}.")
     place = pl.DataFrame(
-        {"id": there, "code": pl.int_range(len(there), dtype=pl.Int32, eager=True)}
+        {"id": selected, "code": pl.int_range(len(selected), dtype=pl.Int32, eager=True)}
     )
     codes_of = {
         name: ids.to_frame("id")
@@ -216,7 +216,7 @@ def _of_all(runs: Mapping[str, Tallied], common: bool) -> ComparedDatums:
         .to_numpy()
         for name, ids in zip(runs, every, strict=True)
     }
-    return ComparedDatums(there, codes_of, known.height - len(there))
+    return ComparedDatums(selected, codes_of, table.height - len(selected))
 
 
 def _without_truth(run: Tallied) -> Array:
@@ -301,10 +301,10 @@ def fill_of(missing: str, runs: Sequence[Tallied]) -> Fill:
     plan = runs[0].plan
     if missing == SKIP:
         return skip
-    given, rule = option("missing", missing), plan.does.common
+    shown, rule = option("missing", missing), plan.does.common
     if rule is None or not rule.fills:
         raise OptionError(
-            f"{given}: numbers of {plan.task} are no means of one value per datum that may be"
+            f"{shown}: numbers of {plan.task} are no means of one value per datum that may be"
             " missing: remove it.",
             code="option_unread",
             option="missing",
@@ -327,7 +327,7 @@ def fill_of(missing: str, runs: Sequence[Tallied]) -> Fill:
     if missing == ZERO:
         if best:
             raise OptionError(
-                f"{given}: 0 is the best value of {', '.join(best)}, so that a run gains by values"
+                f"{shown}: 0 is the best value of {', '.join(best)}, so that a run gains by values"
                 f" that are missing. Write {option('missing', WORST)}, or name metrics of which"
                 f" higher is better with {option('metrics')}.",
                 code="option_value",
@@ -337,7 +337,7 @@ def fill_of(missing: str, runs: Sequence[Tallied]) -> Fill:
         return lambda need: 0.0
     if endless:
         raise OptionError(
-            f"{given}: {', '.join(endless)} {'have' if len(endless) > 1 else 'has'} no worst value."
+            f"{shown}: {', '.join(endless)} {'have' if len(endless) > 1 else 'has'} no worst value."
             f" Name metrics that have one with {option('metrics')}, or remove {option('missing')}.",
             code="option_value",
             option="missing",
@@ -357,12 +357,12 @@ def over_common_values(
         fill: replacement for missing values.
     """
     rule = runs[0].plan.does.common
-    made = None if rule is None else rule.values([run.tallies for run in runs], codes, fill)
-    if made is None:
+    aligned = None if rule is None else rule.values([run.tallies for run in runs], codes, fill)
+    if aligned is None:
         return None
     return [
         msgspec.structs.replace(run, tallies=tallies)
-        for run, tallies in zip(runs, made, strict=True)
+        for run, tallies in zip(runs, aligned, strict=True)
     ]
 
 
@@ -389,9 +389,9 @@ class Slices:
             key: identity of the number.
             every: numbers of the whole set, to values of datums; those without it are skipped.
         """
-        whole = tuple(None if i in self._at else value for i, value in enumerate(key))
+        overall = tuple(None if i in self._at else value for i, value in enumerate(key))
         inside = self._inside(*(key[i] for i in self._at))
-        return [one[whole][inside] for one in every if whole in one]
+        return [one[overall][inside] for one in every if overall in one]
 
     def _inside(self, column: str | None, value: Any) -> Array:
         if column is None:
@@ -460,8 +460,8 @@ class _Collector:
     def __call__(
         self, view: Any, computed: Sequence[Computed], place: Any = None
     ) -> list[list[Cells]]:
-        known = None if self._vectors is None else self._vectors.get(place, BY_DATUM)
-        values = self._drawing.values(view, computed, self._blocks(computed), vectors=known)
+        cached = None if self._vectors is None else self._vectors.get(place, BY_DATUM)
+        values = self._drawing.values(view, computed, self._blocks(computed), vectors=cached)
         units = self._drawing.units(view)
         out = []
         for (metric, _, every), drawn in zip(computed, values, strict=True):
@@ -522,10 +522,10 @@ def paired_numbers(
         asked: draws and seed.
         within: per run bool [n_datums], datums that count; None for all.
     """
-    found: list[dict[Any, Counted]] = [{} for _ in runs]
+    of_runs: list[dict[Any, Counted]] = [{} for _ in runs]
 
     def each(visit: Callable[[Drawing, Any, Any, Counted | None], Counted]) -> None:
-        for run, own, inside in zip(runs, found, within, strict=True):
+        for run, own, inside in zip(runs, of_runs, within, strict=True):
             visitor = _Visitor(Drawing(run.plan, run.tallies, run.threads), own, visit)
             makers, _ = summary.summarise(
                 run.plan, run.tallies, threads=run.threads, estimate=visitor, within=inside
@@ -536,20 +536,20 @@ def paired_numbers(
         return drawing.hashed(view, computed, range(len(computed)))
 
     def keep_view(drawing: Drawing, view: Any, computed: Any, known: Counted | None) -> Counted:
-        kept = known is not None and known.metrics and drawing.sealed(view, computed, known)
-        return known if known is not None and kept else BY_DATUM
+        reusable = known is not None and known.metrics and drawing.sealed(view, computed, known)
+        return known if known is not None and reusable else BY_DATUM
 
     if min(len(run.tallies.datums) for run in runs) >= LEAST:
         each(hash_view)
-    for place in set.union(*(set(one) for one in found)):
-        every = [one.get(place, BY_DATUM) for one in found]
+    for place in set.union(*(set(one) for one in of_runs)):
+        every = [one.get(place, BY_DATUM) for one in of_runs]
         alike = every[0].metrics and all(one.metrics == every[0].metrics for one in every)
         if not alike or not group_vectors([one.vectors for one in every]):
-            for one in found:
+            for one in of_runs:
                 one.pop(place, None)
-    if any(found):
+    if any(of_runs):
         each(keep_view)
-    fit = {at for at in found[0] if all(one[at].metrics for one in found)}
+    fit = {at for at in of_runs[0] if all(one[at].metrics for one in of_runs)}
     return [
         numbers(
             run,
@@ -557,7 +557,7 @@ def paired_numbers(
             inside,
             {place: own[place] for place in fit},
         )
-        for run, inside, own in zip(runs, within, found, strict=True)
+        for run, inside, own in zip(runs, within, of_runs, strict=True)
     ]
 
 
@@ -618,8 +618,8 @@ def joined(first: Tallied, second: Tallied) -> tuple[Tallied, Array, Array]:
         ids = pl.concat([one.id.cast(datums[0].id_dtype) for one in datums])
         numbers = 2 * (ids.rank("dense").to_numpy().astype(np.int64) - 1) + side
         order = np.argsort(numbers)
-        for i, own in enumerate(np.split(numbers, [len(datums[0])])):
-            named = msgspec.structs.replace(datums[i], ids=pl.Series("datum_id", own))
+        for i, codes in enumerate(np.split(numbers, [len(datums[0])])):
+            named = msgspec.structs.replace(datums[i], ids=pl.Series("datum_id", codes))
             parts[i] = msgspec.structs.replace(parts[i], datums=named)
     run = Tallied(plan, plan.does.merge(parts, plan.settings), first.threads)
     return run, side[order], order
@@ -700,16 +700,16 @@ def randomised(
             for run in runs
         ]
         passes.append(tuple(narrowed))
-    found = []
+    results = []
     for first, second in passes:
         both, side, origin = joined(first, second)
         inside = np.concatenate(within)[origin]
-        found.append(swapped(both, side, draws, seed, None if inside.all() else inside))
-    rows = pl.concat([one.rows for one, _ in found])
-    deep = max(drawn.shape[0] for _, drawn in found)
+        results.append(swapped(both, side, draws, seed, None if inside.all() else inside))
+    rows = pl.concat([one.rows for one, _ in results])
+    deep = max(drawn.shape[0] for _, drawn in results)
     swaps = [
         drawn if drawn.shape[0] == deep else np.full((deep, drawn.shape[1]), np.nan)
-        for _, drawn in found
+        for _, drawn in results
     ]
     return rows, np.concatenate(swaps, axis=1)
 
@@ -742,7 +742,7 @@ def by_datum(
     n_labels = len(tallies.labels)
     cells_each = max(1, plan.does.cells_per_group(n_labels, plan.settings, plan.needs))
     each = max(1, tuning().group_cells // cells_each)
-    kept: dict[tuple[int, int], tuple[Any, Cells, list[Array]]] = {}
+    collected: dict[tuple[int, int], tuple[Any, Cells, list[Array]]] = {}
     for first in range(0, n, each):
         last = min(first + each, n)
         inside = (codes >= first) & (codes < last)
@@ -753,10 +753,10 @@ def by_datum(
                 continue
             for c, cells in enumerate(metric.compute(view, plan.settings_of(metric))):
                 value = of(cells).reshape(last - first, -1)
-                _, _, held = kept.setdefault((m, c), (metric, cells, []))
+                _, _, listed = collected.setdefault((m, c), (metric, cells, []))
                 if 8 * n * value.shape[1] <= tuning().drawn_bytes:
-                    held.append(value)
-    for metric, cells, values in kept.values():
+                    listed.append(value)
+    for metric, cells, values in collected.values():
         if not values:
             yield metric, cells, None
             continue

@@ -49,8 +49,8 @@ def averaged(runs: Sequence[Numbers]) -> Numbers:
     drawn = np.stack([one.drawn[:, place] for one, place in zip(runs, places, strict=True)])
     many, first = len(runs), runs[0]
     moved = (drawn - value[:, None]).var(axis=0, ddof=1)  # what a resample does to each, apart
-    known = ~np.isnan(moved)
-    shared = np.where(known, moved, 0.0).sum(axis=0) / np.maximum(1, known.sum(axis=0))
+    defined = ~np.isnan(moved)
+    shared = np.where(defined, moved, 0.0).sum(axis=0) / np.maximum(1, defined.sum(axis=0))
     rows = first.rows[places[0]].with_columns(
         pl.Series("value", value.mean(axis=0), nan_to_null=True),
         pl.Series(_BETWEEN, value.var(axis=0, ddof=1) / many),
@@ -104,23 +104,23 @@ def with_two_ways(
     """
     columns = [_BETWEEN, _SHARED, _MANY]
     for name, one in (("a", first), ("b", second)):
-        own = one.rows.select(*_IDENTITY, pl.col(columns).name.suffix(f"_{name}"))
-        rows = rows.join(own, on=_IDENTITY, how="left", nulls_equal=True, maintain_order="left")
-    found = {
+        renamed = one.rows.select(*_IDENTITY, pl.col(columns).name.suffix(f"_{name}"))
+        rows = rows.join(renamed, on=_IDENTITY, how="left", nulls_equal=True, maintain_order="left")
+    numbers = {
         name: rows[name].cast(pl.Float64).fill_null(np.nan).to_numpy()
         for name in (
             *("difference", "se", "units"),
             *(f"{name}_{side}" for name in columns for side in "ab"),
         )
     }
-    gap, of_datums = found["difference"], found["se"] ** 2
-    between = found["between_a"], found["between_b"]
-    excess = sum(between) - found["shared_a"] - found["shared_b"]
+    gap, of_datums = numbers["difference"], numbers["se"] ** 2
+    between = numbers["between_a"], numbers["between_b"]
+    excess = sum(between) - numbers["shared_a"] - numbers["shared_b"]
     variance = of_datums + np.maximum(0.0, excess)
     with np.errstate(divide="ignore", invalid="ignore"):
-        parts = of_datums**2 / np.maximum(1.0, found["units"] - 1)
-        for side, alone in zip("ab", between, strict=True):
-            parts = parts + alone**2 / (found[f"{_MANY}_{side}"] - 1)
+        parts = of_datums**2 / np.maximum(1.0, numbers["units"] - 1)
+        for side, part in zip("ab", between, strict=True):
+            parts = parts + part**2 / (numbers[f"{_MANY}_{side}"] - 1)
         df = np.where(parts > 0, np.maximum(1.0, np.floor(variance**2 / parts)), np.inf)
         t = np.abs(gap) / np.sqrt(variance)
     out = {name: np.full(gap.size, np.nan) for name in ("lower", "upper", "se", "p", "detectable")}

@@ -117,16 +117,16 @@ class Drawing:
                 many += np.bincount(at[at >= 0], minlength=out.size)
             return np.where(many > _LEFT_OUT, np.inf, many)
         by, count = ["group", "key"], pl.col("n").sum()
-        kept = pl.DataFrame(schema={"group": pl.Int32, "key": pl.UInt64, "n": pl.UInt32})
+        rows = pl.DataFrame(schema={"group": pl.Int32, "key": pl.UInt64, "n": pl.UInt32})
         beyond = pl.Series([], dtype=pl.Int32)
         for keys, group in blocks:
             some = pl.DataFrame({"group": group, "key": keys}).filter(pl.col("group") >= 0)
             some = some.filter(~pl.col("group").is_in(beyond.implode())).group_by(by).len("n")
-            kept = pl.concat([kept, some]).group_by(by).agg(count)
-            over = kept["group"].value_counts().filter(pl.col("count") > _LEFT_OUT)["group"]
-            kept, beyond = kept.filter(~pl.col("group").is_in(over.implode())), beyond.append(over)
+            rows = pl.concat([rows, some]).group_by(by).agg(count)
+            over = rows["group"].value_counts().filter(pl.col("count") > _LEFT_OUT)["group"]
+            rows, beyond = rows.filter(~pl.col("group").is_in(over.implode())), beyond.append(over)
         squares = (pl.col("n").cast(pl.Float64) ** 2).sum()
-        sizes = kept.group_by("group").agg(count.cast(pl.Float64) ** 2 / squares)
+        sizes = rows.group_by("group").agg(count.cast(pl.Float64) ** 2 / squares)
         empty = np.ones(view.n_groups, bool)
         empty[beyond.to_numpy()] = False
         out[empty] = 0.0
@@ -155,23 +155,23 @@ class Drawing:
             per metric float64 [numbers]; NaN if a number is undefined in most halves, or datums are
             in files.
         """
-        found = []
+        drawn = []
         for side in (0, 1) if self.keys is not None else ():
             sides = np.full(len(self.tallies.datums), side, np.uint8)
             blocks = [
                 msgspec.structs.replace(one, side=sides)
                 for one in self.by_chance(computed, pairs, seed)
             ]
-            found.append(self.values(view, computed, blocks, vectors=BY_DATUM))
+            drawn.append(self.values(view, computed, blocks, vectors=BY_DATUM))
         out = []
         for i, (_, _, every) in enumerate(computed):
-            of_sides = [one[i] for one in found]
-            made = np.full(sum(places(one).size for one in every), np.nan)
+            of_sides = [one[i] for one in drawn]
+            values = np.full(sum(places(one).size for one in every), np.nan)
             if of_sides and not any(isinstance(one, str) for one in of_sides):
                 both = np.concatenate(of_sides)
                 often = 2 * (~np.isnan(both)).sum(axis=0) >= both.shape[0]
-                made = np.where(often, means(both), np.nan)
-            out.append(made)
+                values = np.where(often, means(both), np.nan)
+            out.append(values)
         return out
 
     def leaving_out(self, computed: Sequence[Computed]) -> Iterator[Draws]:
@@ -228,17 +228,17 @@ class Drawing:
             block = None if drawn is None else drawn(view, draws)
             at = draws.first - every[0].first
             for i in some:
-                held = out[i]
-                if isinstance(held, str) and draws.vectors is None:
+                target = out[i]
+                if isinstance(target, str) and draws.vectors is None:
                     continue
                 metric, settings, cells = computed[i]
                 try:
-                    found = self._compute(metric, settings, view, block, draws)
-                    values = _flat(found, cells, len(draws))
-                    if not isinstance(held, str):
-                        held[at : at + len(draws)] = values
+                    result = self._compute(metric, settings, view, block, draws)
+                    values = _flat(result, cells, len(draws))
+                    if not isinstance(target, str):
+                        target[at : at + len(draws)] = values
                     if bases is not None:
-                        bases[i].add(at, values, found)
+                        bases[i].add(at, values, result)
                 except _Unlike as error:
                     out[i] = str(error)
 
@@ -271,10 +271,10 @@ class Drawing:
         """Group the datums of a view by what they add to numbers, for these resamples."""
         if any(one.leaving_out is not None for one in blocks):
             return BY_DATUM
-        found = self.hashed(view, computed, which, side=blocks[0].side)
-        if not found.metrics or not group_vectors([found.vectors]):
+        counted = self.hashed(view, computed, which, side=blocks[0].side)
+        if not counted.metrics or not group_vectors([counted.vectors]):
             return BY_DATUM
-        return found if self.sealed(view, computed, found) else BY_DATUM
+        return counted if self.sealed(view, computed, counted) else BY_DATUM
 
     def hashed(
         self, view: Any, computed: Sequence[Computed], which: Sequence[int], side: Any = None
@@ -436,19 +436,19 @@ class Base:
         datums and clusters. Source: E. Korn, B. Graubard, "Confidence intervals for proportions
         with small expected number of positive counts estimated from survey data" (1998).
         """
-        units, found = self.units(), np.full(self.size.size, np.nan)
-        found[self.share] = units[self.share]
+        units, trials = self.units(), np.full(self.size.size, np.nan)
+        trials[self.share] = units[self.share]
         inside = (self.point > WIDTHLESS) & (self.point < 1 - WIDTHLESS)
         mixed = self.share & inside & (units > 1)
         if clustered and mixed.any():
             p, k, n = self.point[mixed], units[mixed], self.size[mixed]
             between = self._variance(2)[mixed[self.share]] / n**2 * k / (k - 1)
             z, t = normal_quantile((1 + level) / 2), few_units_t(level, k, k.size)
-            found[mixed] = effective_trials(p, n, between, z, t, n)
+            trials[mixed] = effective_trials(p, n, between, z, t, n)
         if clustered:
-            found = np.fmin(found, np.where(self.share, self.size, np.nan))
+            trials = np.fmin(trials, np.where(self.share, self.size, np.nan))
         with np.errstate(invalid="ignore"):  # blocks may be summed in another order
-            return np.where(found > 0, np.round(found, 6), found)
+            return np.where(trials > 0, np.round(trials, 6), trials)
 
 
 def _all_known(area: Array | None, cells: Sequence[Cells]) -> bool:
@@ -480,8 +480,8 @@ def places(cells: Cells) -> Array:
 def column_of(cells: Cells, name: str) -> Array:
     """A column of all cells, flat."""
     values: Any = cells.columns.get(name)
-    whole = np.asarray(np.nan if values is None else values, np.float64)
-    return np.broadcast_to(whole, cells.shape).reshape(-1)
+    column = np.asarray(np.nan if values is None else values, np.float64)
+    return np.broadcast_to(column, cells.shape).reshape(-1)
 
 
 def _flat(
@@ -521,9 +521,9 @@ def _room(draws: int, numbers: int, scratch: str | None) -> Array:
         return np.full(shape, np.nan)
     with tempfile.TemporaryFile(dir=scratch) as file:
         reserve(file, draws * numbers * 8)
-        held: Array = np.memmap(file, np.float64, "r+", shape=shape)
-    held[:] = np.nan
-    return held
+        values: Array = np.memmap(file, np.float64, "r+", shape=shape)
+    values[:] = np.nan
+    return values
 
 
 def of_rows(groups: Array, cells: Cells) -> Array:
@@ -664,14 +664,14 @@ class Estimates:
         labels: dict[int, Computed] = {}
         for i, (metric, settings, _) in enumerate(computed):
             if metric.excess_of:
-                own = registry.get(self._drawing.plan.task, metric.excess_of)
-                assert own.compute is not None
-                labels[i] = own, settings, own.compute(view, settings)
+                base = registry.get(self._drawing.plan.task, metric.excess_of)
+                assert base.compute is not None
+                labels[i] = base, settings, base.compute(view, settings)
         if not labels:
             return {}
         pairs = max(LEAST_DRAWS, self._asked.draws // _PER_PAIR)
         halves = self._drawing.halves(view, [*labels.values()], pairs, self._asked.seed)
-        found = {}
+        result = {}
         for (i, (_, _, (cells,))), half in zip(labels.items(), halves, strict=True):
             (mean,), where = computed[i][2], places(cells)
             if cells.shape[2:] != mean.shape[2:]:  # labels have thresholds of their own
@@ -681,24 +681,24 @@ class Estimates:
             out = np.full(mean.shape, np.nan)
             for key in range(mean.shape[1]):
                 inside = view.labels.key == key
-                known = ~np.isnan(value[:, inside])
-                total = np.where(known, more[:, inside], 0.0).sum(axis=1)
+                defined = ~np.isnan(value[:, inside])
+                total = np.where(defined, more[:, inside], 0.0).sum(axis=1)
                 with np.errstate(invalid="ignore"):
-                    out[:, key] = total / known.sum(axis=1)
-            found[i] = out.reshape(-1)[places(mean)] / (2**_RATE - 1)
-        return found
+                    out[:, key] = total / defined.sum(axis=1)
+            result[i] = out.reshape(-1)[places(mean)] / (2**_RATE - 1)
+        return result
 
     def _shares(self, view: Any, computed: Sequence[Computed]) -> dict[int, Computed]:
         """Shares of labels that metrics average, by place of the metric."""
-        found: dict[int, Computed] = {}
+        shares: dict[int, Computed] = {}
         for at, (metric, settings, _) in enumerate(computed):
             name = metric.mean_of(settings) if metric.mean_of is not None else None
             if name is not None and self._asked.method is None:
                 own = registry.get(self._drawing.plan.task, name)
                 assert own.compute is not None
                 cells = computed[at][2] if own.name == metric.name else own.compute(view, settings)
-                found[at] = own, settings, cells
-        return found
+                shares[at] = own, settings, cells
+        return shares
 
     def _ends_of_means(self, view: Any, mean: Computed, shares: Computed, base: Base) -> Array:
         """Ends and standard errors of means of shares, float64 [3, numbers]; NaN if unknown."""
@@ -711,18 +711,18 @@ class Estimates:
         shape = of_label.shape
         share, trials = share.reshape(shape), trials.reshape(shape)
         ends = Interval(*(one.reshape(shape) for one in wide))
-        found = []
+        columns = []
         for cells in mean[2]:
             out = np.full((3, *cells.shape), np.nan)
             point = column_of(cells, "value").reshape(cells.shape)
             if "label" not in cells.axes and cells.columns.get("average") in (None, "macro"):
                 for key in range(cells.shape[1]):
                     inside = (trials > 0) & (view.labels.key == key)
-                    own, made = mean_of_shares(ends, share, inside)
-                    same = np.abs(own - point[:, key]) < _SAME  # not averages of other labels
-                    out[:, :, key] = np.where(same, np.stack(made), np.nan)
-            found.append(out.reshape(3, -1)[:, places(cells)])
-        return np.concatenate(found, axis=1)
+                    average, bounds = mean_of_shares(ends, share, inside)
+                    same = np.abs(average - point[:, key]) < _SAME  # not averages of other labels
+                    out[:, :, key] = np.where(same, np.stack(bounds), np.nan)
+            columns.append(out.reshape(3, -1)[:, places(cells)])
+        return np.concatenate(columns, axis=1)
 
     def _trials(self, base: Base) -> Array:
         """(Effective) number of trials of shares; NaN for other numbers."""
@@ -744,8 +744,8 @@ class Estimates:
         if metric.area_variance is None:
             return None
         clustered = self._asked.cluster is not None
-        found = metric.area_variance(view, settings, self._drawing.keys, clustered=clustered)
-        flat = found.reshape(3, -1)  # the same for all averages
+        variances = metric.area_variance(view, settings, self._drawing.keys, clustered=clustered)
+        flat = variances.reshape(3, -1)  # the same for all averages
         return np.concatenate([flat[:, places(one)] for one in every], axis=1)
 
     def _with_intervals(
@@ -797,10 +797,10 @@ class Estimates:
                 mean=means[:, some],
             )
             name = self._asked.method or metric.interval
-            made = self._filled(cells, where, sample, name, why, rests[some])
+            filled = self._filled(cells, where, sample, name, why, rests[some])
             if excess is not None and sample.drawn.shape[0]:
-                made = _corrected(made, where, sample, excess)
-            out.append(made)
+                filled = _corrected(filled, where, sample, excess)
+            out.append(filled)
         return out
 
     def _filled(
@@ -814,9 +814,9 @@ class Estimates:
         drawn, method = sample.drawn, METHODS[name]
         many = (~np.isnan(drawn)).sum(axis=0).astype(np.float64)
         nothing = np.full(sample.point.size, np.nan)
-        found = method.make(sample) if not why else Interval(nothing, nothing, nothing)
+        bounds = method.make(sample) if not why else Interval(nothing, nothing, nothing)
         size = np.maximum(floor_of(sample.range), np.abs(sample.point))
-        flat = found.upper - found.lower <= WIDTHLESS * size
+        flat = bounds.upper - bounds.lower <= WIDTHLESS * size
         exact = np.zeros(sample.point.size, bool)
         for closed in CLOSED:
             chosen = name in closed.methods or (closed.default and self._asked.method is None)
@@ -825,8 +825,8 @@ class Estimates:
                 ends = closed.make(sample)
                 if not self._independent and drawn.shape[0] and closed.default:
                     ends = ends._replace(se=standard_errors(drawn))  # not adjusted for clusters
-                pairs = zip(ends, found, strict=True)
-                found = Interval(*(np.where(used, one, other) for one, other in pairs))
+                pairs = zip(ends, bounds, strict=True)
+                bounds = Interval(*(np.where(used, one, other) for one, other in pairs))
                 exact |= used
         share = exact & (sample.trials > 0) & (sample.as_share is None)
         bias = means(drawn) - sample.point if drawn.shape[0] else nothing
@@ -840,13 +840,13 @@ class Estimates:
                 reasons[i] = f"only {many[i]:.0f} of {drawn.shape[0]:,} resamples have a value"
             bad = bad | few
         single = sample.units < 1 + 1e-9
-        alone = single & ~np.isnan(sample.point) & (exact | (not why))
-        reasons[alone] = does_not_vary(self._asked.cluster)
-        bad = bad | alone
+        constant = single & ~np.isnan(sample.point) & (exact | (not why))
+        reasons[constant] = does_not_vary(self._asked.cluster)
+        bad = bad | constant
         flat &= ~exact & ~bad
         reasons[flat] = NOT_MOVED
         bad = bad | flat
-        lost = np.isnan(found.lower) & ~bad
+        lost = np.isnan(bounds.lower) & ~bad
         reasons[lost & (reasons == "")] = method.lacking or "these resamples do not give it"
         bad = bad | lost
         if drawn.shape[0] and not why:
@@ -857,9 +857,9 @@ class Estimates:
         self._few += np.maximum(np.rint(rests[few]), 1).astype(int).tolist()
         self._without += [reason for reason in reasons.tolist() if reason]
         columns = {
-            "lower": np.where(bad, np.nan, found.lower),
-            "upper": np.where(bad, np.nan, found.upper),
-            "se": np.where(bad, np.nan, found.se),
+            "lower": np.where(bad, np.nan, bounds.lower),
+            "upper": np.where(bad, np.nan, bounds.upper),
+            "se": np.where(bad, np.nan, bounds.se),
             "bias": np.where(bad, np.nan, bias),
             "draws": many if drawn.shape[0] else nothing,
             TRIALS: np.where(share & ~bad, sample.trials, np.nan),
@@ -889,14 +889,14 @@ def _reasons(cells: Cells, where: Array, reasons: Array) -> dict[str, Any]:
     """Return reasons: of undefined values, and of missing intervals for defined ones."""
     if not (reasons != "").any():
         return {}
-    own = cells.reason
+    existing = cells.reason
     words = np.array(
-        np.broadcast_to(np.asarray("" if own is None else own, object), cells.shape)
+        np.broadcast_to(np.asarray("" if existing is None else existing, object), cells.shape)
     ).reshape(-1)
     if not cells.always:
         words[~np.isnan(column_of(cells, "value"))] = ""
-    said = [f"no interval: {reason}" if reason else "" for reason in reasons]
-    words[where] = [old or new for old, new in zip(words[where].tolist(), said, strict=True)]
+    messages = [f"no interval: {reason}" if reason else "" for reason in reasons]
+    words[where] = [old or new for old, new in zip(words[where].tolist(), messages, strict=True)]
     return {"reason": words.reshape(cells.shape), "always": True}
 
 
@@ -909,16 +909,16 @@ def notes_on(tallies: Any, *, cut: bool) -> list[str]:
     Args:
         cut: see :class:`..metrics.thresholds.Curve`.
     """
-    said = []
+    notes = []
     if cut:
-        said.append(
+        notes.append(
             f"the run was scored with {option('thresholds')}: no lower threshold was examined."
         )
     keys = tallies.datums.keys
     if keys is not None and (clusters := np.unique(keys).size) < FEW_CLUSTERS:
         datums = "1 datum or cluster" if clusters == 1 else f"{clusters} datums or clusters"
-        said.append(f"intervals rest on {datums}: they are often too narrow.")
-    return said
+        notes.append(f"intervals rest on {datums}: they are often too narrow.")
+    return notes
 
 
 _BLOCK = 16  # resamples whose weights are computed together
@@ -984,7 +984,7 @@ def interval(
     ``units`` is the effective number of datums or clusters; see :meth:`Drawing.units`.
     """
     many = (~np.isnan(drawn)).sum(axis=0)
-    found = METHODS[method].make(
+    bounds = METHODS[method].make(
         Sample(
             point=point,
             level=asked.level,
@@ -994,6 +994,6 @@ def interval(
             units=np.full(point.size, units),
         )
     )
-    ends = np.stack([found.lower, found.upper])
+    ends = np.stack([bounds.lower, bounds.upper])
     ends[:, np.isnan(point) | (many < max(LEAST_DRAWS, asked.draws // 10))] = np.nan
     return ends

@@ -78,10 +78,10 @@ def betting(counts: Array, level: float, limits: Limits = (0.0, 1.0)) -> Limits:
 
 def log_capital(counts: Array, mean: float) -> float:
     """Logarithm of the capital of bets that the mean is above ``mean``, in (0, 1)."""
-    there = counts > 0
+    observed = counts > 0
     with np.errstate(divide="ignore"):
-        won = np.log1p(STAKES[:, None] * (POINTS[there] - mean) / mean)
-    logs = won @ counts[there]
+        won = np.log1p(STAKES[:, None] * (POINTS[observed] - mean) / mean)
+    logs = won @ counts[observed]
     most = logs.max()
     return float(most + np.log(np.exp(logs - most) @ CAPITAL))
 
@@ -112,9 +112,9 @@ def differ(nights: Array) -> bool:
     df = n.size - 1
     if df < 1:
         return False
-    means, whole = nights @ POINTS / n, nights.sum(axis=0) @ POINTS / n.sum()
+    means, overall = nights @ POINTS / n, nights.sum(axis=0) @ POINTS / n.sum()
     within = float((nights @ POINTS**2 - n * means**2).sum())
-    between = float((n * (means - whole) ** 2).sum())
+    between = float((n * (means - overall) ** 2).sum())
     if within <= 0:
         return between > 0
     ratio = between / df / (within / max(1.0, n.sum() - n.size))
@@ -277,11 +277,11 @@ class DatumValues:
         """
         number = row["value"]
         night = Night(number - (earlier or 0.0))
-        known = self._slices.of(tuple(row[name] for name in IDENTITY), *self._singles)
-        if row["metric"] not in self._ranges or not known or len(known) < len(self._singles):
+        singles = self._slices.of(tuple(row[name] for name in IDENTITY), *self._singles)
+        if row["metric"] not in self._ranges or not singles or len(singles) < len(self._singles):
             return night
-        defined = ~np.isnan(known).any(axis=0)
-        of_run, *of_earlier = (values[defined] for values in known)
+        defined = ~np.isnan(singles).any(axis=0)
+        of_run, *of_earlier = (values[defined] for values in singles)
         for values, mean in zip((of_run, *of_earlier), (number, earlier), strict=False):
             if not abs(_mean(values) - mean) <= _ROUNDING:
                 return night
@@ -303,11 +303,11 @@ def _means(run: Tallied, metrics: Collection[str]) -> set[str]:
     at = np.arange(len(run.tallies.datums), dtype=np.int32)
     n = min(_SOME, at.size)
     single, _ = singles_of(run, np.where(at < n, at, -1), n)
-    whole, _ = singles_of(run, np.where(at < n, 0, -1), 1)
+    overall, _ = singles_of(run, np.where(at < n, 0, -1), 1)
     return {
         identity[0]
         for identity, values in single.items()
-        if not abs(_mean(values) - float(whole[identity][0])) > _ROUNDING
+        if not abs(_mean(values) - float(overall[identity][0])) > _ROUNDING
     }
 
 

@@ -46,14 +46,14 @@ def add_spread(result: Result, options: Options) -> None:
     counts = [metric.name for metric in result.plan.metrics if metric.counts]
     named = result.plan.does.fairness
     rows = metrics.filter(~pl.col("metric").is_in(counts))
-    made = _differences(rows, column, named)
+    differences = _differences(rows, column, named)
     by_chance = _by_chance(result.tallied, options, column, counts, named)
-    whole = made.join(
+    joined = differences.join(
         by_chance, on=NUMBER_KEYS, how="left", nulls_equal=True, maintain_order="left"
     )
     excess = pl.max_horizontal(pl.col("difference") - pl.col("expected"), 0.0)
     frame = in_schema(
-        whole.with_columns(excess=pl.when(pl.col("expected").is_not_null()).then(excess)),
+        joined.with_columns(excess=pl.when(pl.col("expected").is_not_null()).then(excess)),
         frame_schema("spread", label=metrics.schema["label_value"]),
     )
     result.frames["spread"] = frame.clone
@@ -86,9 +86,9 @@ def _differences(
         named: name of a criterion -> metrics whose largest difference it is.
     """
     value, group = pl.col("value"), pl.col("slice_value")
-    known = metrics.filter(pl.col("slice") == column, value.is_not_null())
-    made = (
-        known.group_by(NUMBER_KEYS, maintain_order=True)
+    defined = metrics.filter(pl.col("slice") == column, value.is_not_null())
+    result = (
+        defined.group_by(NUMBER_KEYS, maintain_order=True)
         .agg(
             pl.len().cast(pl.Int64).alias("groups"),
             value.min().alias("lowest"),
@@ -104,10 +104,10 @@ def _differences(
             )
         )
     )
-    parts = [made]
+    parts = [result]
     others = [name for name in NUMBER_KEYS if name != "metric"]
     for name, needed in named.items():
-        labelled = made.filter(pl.col("metric").is_in(needed), pl.col("average").is_null())
+        labelled = result.filter(pl.col("metric").is_in(needed), pl.col("average").is_null())
         worst = (
             labelled.group_by(others, maintain_order=True)
             .agg(
@@ -122,7 +122,7 @@ def _differences(
             .filter(pl.col("_found") == len(needed))
             .with_columns(metric=pl.lit(name))
         )
-        parts.append(worst.select(made.columns))
+        parts.append(worst.select(result.columns))
     return pl.concat(parts)
 
 
@@ -157,8 +157,8 @@ def _by_chance(
         mixed = np.full(codes.size, len(names), np.int64)
         mixed[inside] = rng.permutation(group_of_unit)[of_datum]
         slices = datums.slices.with_columns(texts.gather(mixed))
-        own = msgspec.structs.replace(datums, slices=slices)
-        tallies = msgspec.structs.replace(tallied.tallies, datums=own)
+        sliced = msgspec.structs.replace(datums, slices=slices)
+        tallies = msgspec.structs.replace(tallied.tallies, datums=sliced)
         frames, _ = summarise(plan, tallies, threads=tallied.threads)
         rows = frames["metrics"]().filter(~pl.col("metric").is_in(counts))
         every.append(_differences(rows, column, named).select(*NUMBER_KEYS, "difference"))

@@ -82,8 +82,8 @@ def discordant(single: Single) -> tuple[int, int, int]:
 def _defined_values(single: Single) -> tuple[Array, Array]:
     """Return values of datums defined in both runs; empty if numbers are not their means."""
     a, b, of_a, of_b = single
-    known = ~(np.isnan(of_a) | np.isnan(of_b))
-    of_a, of_b = of_a[known], of_b[known]
+    defined = ~(np.isnan(of_a) | np.isnan(of_b))
+    of_a, of_b = of_a[defined], of_b[defined]
     if not of_a.size or abs(of_a.mean() - a) > 1e-9 or abs(of_b.mean() - b) > 1e-9:
         return of_a[:0], of_b[:0]
     return of_a, of_b
@@ -172,8 +172,8 @@ def adjusted(p: Array, adjust: str) -> Array:
         adjust: one of :data:`ADJUSTMENTS`.
     """
     out = np.full(p.size, np.nan)
-    known = ~np.isnan(p)
-    out[known] = ADJUSTMENTS[adjust](p[known])
+    defined = ~np.isnan(p)
+    out[defined] = ADJUSTMENTS[adjust](p[defined])
     return out
 
 
@@ -188,11 +188,11 @@ def randomisation_p(observed: Array, drawn: Array, size: Array | float = 1.0) ->
     Returns:
         float64 [m], NaN if the difference or all resamples are undefined.
     """
-    known = ~np.isnan(drawn)
+    defined = ~np.isnan(drawn)
     # Values equal up to rounding count as extreme, since resamples are summed in another order.
     slack = WIDTHLESS * np.fmax(np.abs(observed), size)
-    extreme = (np.abs(np.where(known, drawn, 0.0)) >= np.abs(observed) - slack) & known
-    n = known.sum(axis=0)
+    extreme = (np.abs(np.where(defined, drawn, 0.0)) >= np.abs(observed) - slack) & defined
+    n = defined.sum(axis=0)
     p = (1 + extreme.sum(axis=0)) / (1 + n)
     return np.where(np.isnan(observed) | (n == 0), np.nan, p)
 
@@ -300,7 +300,7 @@ def compare_slice(
             pair[:, g] = drawn[:, before + at[0]]
     value, elsewhere = float(values[0]), float(values[each])
     method = METHODS[asked.method or metric.interval]
-    found = method.make(
+    ends = method.make(
         Sample(
             point=np.array([value]),
             level=asked.level,
@@ -310,7 +310,7 @@ def compare_slice(
         )
     )
     return SliceComparison(
-        value, float(found.lower[0]), float(found.upper[0]), elsewhere, _p(pair, value - elsewhere)
+        value, float(ends.lower[0]), float(ends.upper[0]), elsewhere, _p(pair, value - elsewhere)
     )
 
 

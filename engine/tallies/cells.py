@@ -59,35 +59,35 @@ class Cells(msgspec.Struct, frozen=True, kw_only=True):
     def place(self) -> tuple[Any, ...]:
         """Key that is equal for cells with the same rows in the same order."""
         values = tuple((a, tuple(self.values[a])) for a in self.axes if a in self.values)
-        kept = self._kept
+        mask = self._kept
         codes = tuple((name, array.tobytes()) for name, array in self.codes.items())
-        return self.axes, self.shape, kept.shape, kept.tobytes(), values, codes
+        return self.axes, self.shape, mask.shape, mask.tobytes(), values, codes
 
     def index(self) -> dict[str, Array]:
         """Index along each axis, uint32, one entry per kept cell."""
-        kept = self._kept
-        tail = self.shape[kept.ndim :]
+        mask = self._kept
+        tail = self.shape[mask.ndim :]
         inside = math.prod(tail)
-        where = np.nonzero(kept) if kept.ndim else ()
-        outside = where[0].size if where else int(kept)
-        found = [np.repeat(codes.astype(np.uint32), inside) for codes in where]
+        where = np.nonzero(mask) if mask.ndim else ()
+        outside = where[0].size if where else int(mask)
+        columns = [np.repeat(codes.astype(np.uint32), inside) for codes in where]
         for a, length in enumerate(tail):
             codes = np.repeat(np.arange(length, dtype=np.uint32), math.prod(tail[a + 1 :]))
-            found.append(np.tile(codes, outside * math.prod(tail[:a])))
+            columns.append(np.tile(codes, outside * math.prod(tail[:a])))
         more = {name: array.ravel().astype(np.uint32) for name, array in self.codes.items()}
-        return dict(zip(self.axes, found, strict=True)) | more
+        return dict(zip(self.axes, columns, strict=True)) | more
 
     def rows(self) -> dict[str, Array]:
         """The columns that are arrays, one entry per kept cell."""
-        kept = self._kept
-        whole = bool(kept.all())
+        mask = self._kept
+        no_gaps = bool(mask.all())
         full = {
             name: column if column.shape == self.shape else np.broadcast_to(column, self.shape)
             for name, column in {**self.columns, "reason": self.reason}.items()
             if isinstance(column, np.ndarray)
         }
         return {
-            name: (column if whole else column[kept]).reshape(-1) for name, column in full.items()
+            name: (column if no_gaps else column[mask]).reshape(-1) for name, column in full.items()
         }
 
 

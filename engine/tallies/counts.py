@@ -94,17 +94,17 @@ class CountsView(TableView):
         n = len(self.labels) + 1
         pairs, many = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         for rows, group in self.blocks():
-            own = rows.crossings
-            at = np.zeros(own.datum.size, np.int64) if group is None else group[own.datum]
-            pair = (at * np.int64(n) + own.actual + 1) * n + own.predicted + 1
-            count = own.count if self.weights is None else own.count * self.weights[own.datum]
+            table = rows.crossings
+            at = np.zeros(table.datum.size, np.int64) if group is None else group[table.datum]
+            pair = (at * np.int64(n) + table.actual + 1) * n + table.predicted + 1
+            count = table.count if self.weights is None else table.count * self.weights[table.datum]
             pairs.append(pair[at >= 0])
             many.append(count[at >= 0])
-        there, at = np.unique(np.concatenate(pairs), return_inverse=True)
-        count = np.zeros(there.size, np.int64)
+        distinct, at = np.unique(np.concatenate(pairs), return_inverse=True)
+        count = np.zeros(distinct.size, np.int64)
         np.add.at(count, at, np.concatenate(many))
-        there, count = there[count > 0], count[count > 0]
-        return there // (n * n), there // n % n - 1, there % n - 1, count
+        distinct, count = distinct[count > 0], count[count > 0]
+        return distinct // (n * n), distinct // n % n - 1, distinct % n - 1, count
 
 
 def _column(name: str, column: str, by: str = "label") -> Any:
@@ -387,12 +387,12 @@ class PreferenceView(CountsView):
         self, rows: Any, group: Array | None, name: str, by: str
     ) -> tuple[Array | None, Array]:
         """Pair of models of each row; see :class:`~evalengine.tallies.tables.TableView`."""
-        own, n = rows.bouts, len(self.labels)
-        pair = own.actual.astype(np.int64) * n + own.predicted
+        bouts, n = rows.bouts, len(self.labels)
+        pair = bouts.actual.astype(np.int64) * n + bouts.predicted
         if group is None:
-            return own.datum, pair
-        at = group[own.datum].astype(np.int64)
-        return own.datum, np.where(at < 0, -1, at * n * n + pair)
+            return bouts.datum, pair
+        at = group[bouts.datum].astype(np.int64)
+        return bouts.datum, np.where(at < 0, -1, at * n * n + pair)
 
     @Lazy
     def points(self) -> Array:

@@ -141,12 +141,12 @@ class Datums(msgspec.Struct, frozen=True, dict=True):
                 out = np.empty(len(values), np.int32)
                 chunks = [chunk.to_numpy() for chunk in values.get_chunks()]
                 return out, dense_groups(chunks, low, high, out)
-        found = values.drop_nulls().unique().sort()
-        if not len(found):
+        unique = values.drop_nulls().unique().sort()
+        if not len(unique):
             return np.full(len(values), -1, np.int32), []
-        names = found.cast(pl.String)
+        names = unique.cast(pl.String)
         if values.dtype != pl.String:
-            table = pl.DataFrame({"value": found, "code": np.arange(len(found), dtype=np.int32)})
+            table = pl.DataFrame({"value": unique, "code": np.arange(len(unique), dtype=np.int32)})
             joined = values.to_frame("value").join(
                 table, on="value", how="left", maintain_order="left"
             )
@@ -161,8 +161,8 @@ def half_of(keys: Array, seed: int) -> Array:
     Args:
         keys: uint64 [n], as in :class:`Datums`.
     """
-    apart = keys ^ np.uint64(seed * 0x9E3779B97F4A7C15 % (1 << 64))
-    return (hash_integers(apart) >> np.uint64(63)) != 0
+    seeded = keys ^ np.uint64(seed * 0x9E3779B97F4A7C15 % (1 << 64))
+    return (hash_integers(seeded) >> np.uint64(63)) != 0
 
 
 def lie_close(low: int, high: int, n: int) -> bool:

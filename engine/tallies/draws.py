@@ -132,8 +132,8 @@ class Draws(msgspec.Struct, frozen=True, dict=True):
             float64 [cells, ..., resamples].
         """
         if self.vectors is not None:
-            found: Array = self.vectors.sums(self, n_cells, summands, counts=counts)
-            return found
+            result: Array = self.vectors.sums(self, n_cells, summands, counts=counts)
+            return result
         out, more = np.zeros((n_cells, 1, len(self))), ()
         for at, (keys, datum, cell, values) in enumerate(summands()):
             flat = None

@@ -46,14 +46,14 @@ def merge_datums(parts: Sequence[Datums]) -> tuple[Datums, list[Array]]:
     if all(unnamed):
         place = np.arange(sum(sizes), dtype=np.int32)
         # Ignore empty parts: a run without rows may still have named its datums.
-        whole = Datums(
+        datums = Datums(
             None if unnamed or parts[0].ids is None else parts[0].ids,
             _slices(parts),
             _datasets(parts),
             sum(sizes),
             _keys(parts),
         )
-        return whole, np.split(place, cuts)
+        return datums, np.split(place, cuts)
     if any(unnamed):
         raise InputError(
             "some partitions have datum ids and some have none: give all of them the column.",
@@ -128,14 +128,14 @@ def _one_dtype(columns: Sequence[pl.Series], what: str) -> pl.Series:
         InputError: integers in some and strings in others.
     """
     filled = [column for column in columns if len(column)] or [columns[0]]
-    found = {column.dtype for column in filled}
-    if len(found) > 1:
-        if not all(dtype.is_integer() for dtype in found):
+    dtypes = {column.dtype for column in filled}
+    if len(dtypes) > 1:
+        if not all(dtype.is_integer() for dtype in dtypes):
             raise InputError(
                 f"{what} have different dtypes in the partitions:"
-                f" {', '.join(sorted(map(str, found)))}. Cast them to one."
+                f" {', '.join(sorted(map(str, dtypes)))}. Cast them to one."
             )
-        target = pl.UInt64() if pl.UInt64() in found else pl.Int64()
+        target = pl.UInt64() if pl.UInt64() in dtypes else pl.Int64()
         filled = [column.cast(target) for column in filled]
     return pl.concat([column.rename(filled[0].name) for column in filled])
 
@@ -169,8 +169,8 @@ def merge_labels(parts: Sequence[Labels]) -> tuple[Labels, list[Array]]:
         on = ["label_value"] if loose else key
         message = frame.join(by_value if loose else coded, on=on, how="left", maintain_order="left")
         codes.append(message["code"].cast(pl.Int32).to_numpy())
-    whole = Labels.of(table, bare=all(part.bare for part in parts))
-    return _with_keys(whole, parts), codes
+    merged = Labels.of(table, bare=all(part.bare for part in parts))
+    return _with_keys(merged, parts), codes
 
 
 def _label_rows(labels: Labels) -> pl.DataFrame:
@@ -180,13 +180,13 @@ def _label_rows(labels: Labels) -> pl.DataFrame:
 
 def _with_keys(labels: Labels, parts: Sequence[Labels]) -> Labels:
     """Return the labels, with the parts' label keys that have no label added."""
-    known = {
+    names = {
         name
         for part in parts
         for name in part.key_names
         if not part.bare or labels.bare or name != DEFAULT_LABEL_KEY
     }
-    return labels.with_keys(known)
+    return labels.with_keys(names)
 
 
 def column_of_parts(parts: Sequence[Any], name: str) -> Array:
@@ -241,21 +241,21 @@ def merge_ranked(
         raise InputError("partitions were matched at different thresholds, ranges or caps.")
     single = one_precision([(part.single, part.score.size) for part in parts])
     # Each part is already sorted, so that a merge of sorted runs suffices.
-    made: dict[str, Any] = {"single": single}
+    fields: dict[str, Any] = {"single": single}
     for side, columns in (("", OF_ROWS), ("gt_", OF_TRUTHS)):
         start, datum = f"{side}start", f"{side}datum"
         begin, end = _runs(parts, start, labels, n_labels)
-        made[start] = np.r_[0, np.cumsum((end - begin).sum(axis=0))]
-        known = {datum: _of_datums(parts, datum, datums)}
-        score, tie = np.zeros(known[datum].size), np.zeros(0)
+        fields[start] = np.r_[0, np.cumsum((end - begin).sum(axis=0))]
+        computed = {datum: _of_datums(parts, datum, datums)}
+        score, tie = np.zeros(computed[datum].size), np.zeros(0)
         if columns is OF_ROWS:
             score, tie = column_of_parts(parts, "score"), column_of_parts(parts, "tie")
-            known |= {"score": score, "tie": tie}
-        order = merge_runs(begin, end, score, tie, known[datum])
+            computed |= {"score": score, "tie": tie}
+        order = merge_runs(begin, end, score, tie, computed[datum])
         for name in columns:
-            column = known[name] if name in known else column_of_parts(parts, name)
-            made[name] = column[..., order] if column.size else column
-    return msgspec.structs.replace(parts[0], **made).limited(before)
+            column = computed[name] if name in computed else column_of_parts(parts, name)
+            fields[name] = column[..., order] if column.size else column
+    return msgspec.structs.replace(parts[0], **fields).limited(before)
 
 
 def one_precision(found: Sequence[tuple[bool, int]]) -> bool:
@@ -415,12 +415,12 @@ def _hard(part: Units, label: Array, whole: Labels, scored: Scored | None) -> Ar
 
 
 def _floats(parts: Sequence[Units], name: str, order: Array, fill: float) -> Array | None:
-    found = [getattr(part, name) for part in parts]
-    if all(column is None for column in found):
+    values = [getattr(part, name) for part in parts]
+    if all(column is None for column in values):
         return None
     columns = [
         np.full(len(part), fill) if column is None else column
-        for part, column in zip(parts, found, strict=True)
+        for part, column in zip(parts, values, strict=True)
     ]
     return np.concatenate(columns)[order]
 
@@ -439,15 +439,15 @@ def merge_scored(
     Raises:
         InputError: parts were scored differently.
     """
-    found = [
+    filled = [
         (part, unit, label)
         for part, unit, label in zip(parts, units, labels, strict=True)
         if part is not None and (part.outcome.size or part.several)
     ]
-    if not found:
+    if not filled:
         return next((part for part in parts if part is not None), None)
-    scored = [part for part, _, _ in found]
-    only = {-1 if part.several else int(label[part.only]) for part, _, label in found}
+    scored = [part for part, _, _ in filled]
+    only = {-1 if part.several else int(label[part.only]) for part, _, label in filled}
     if len(only) > 1 or len({part.ranked for part in scored}) > 1:
         raise InputError(
             "score columns were read differently in the partitions: as one label and as several,"
@@ -459,26 +459,26 @@ def merge_scored(
         "score": tuple(column for part in scored for column in part.parts),
         "outcome": tuple(part.outcome for part in scored),
         "unit": tuple(
-            unit if part.unit_codes is None else unit[part.unit_codes] for part, unit, _ in found
+            unit if part.unit_codes is None else unit[part.unit_codes] for part, unit, _ in filled
         ),
     }
     if one < 0:
-        columns["label"] = tuple(label[part.label_codes] for part, _, label in found)
+        columns["label"] = tuple(label[part.label_codes] for part, _, label in filled)
     score = columns.pop("score")
-    whole = {name: np.concatenate(some) for name, some in columns.items()}
-    unit = whole["unit"]
+    arrays = {name: np.concatenate(some) for name, some in columns.items()}
+    unit = arrays["unit"]
     plain = unit.size == sum(new.size for new in units) and bool(
         (unit == np.arange(unit.size)).all()
     )
     shown = np.zeros(n_labels, bool)
-    for part, _, label in found:
+    for part, _, label in filled:
         shown[label[part.labels]] = True
     if one < 0:
         shown[:] = True
     return Scored(
         score,
-        whole["outcome"],
-        whole.get("label"),
+        arrays["outcome"],
+        arrays.get("label"),
         None if plain else unit.astype(np.int32),
         one,
         shown,

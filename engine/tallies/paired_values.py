@@ -71,8 +71,8 @@ class Paired(Table, frozen=True):
         """
         if cell is None:
             if weight is None or (weight > 0).all():
-                own = msgspec.structs.replace(self, weight=weight)
-                return own, np.array([0, self.target.size])
+                reweighted = msgspec.structs.replace(self, weight=weight)
+                return reweighted, np.array([0, self.target.size])
             cell = np.zeros(self.target.size, np.int32)
         none = np.zeros(0, np.int32)
         start, (target, prediction) = sides_by_cell(
@@ -185,11 +185,11 @@ class PairedView(CountsView):
         if group is None:
             return None if n_keys == 1 else rows.key
         alike = n_keys == 1 and rows.datum.size == group.size  # row i is datum i
-        own = group if alike else group[rows.datum]
+        row_group = group if alike else group[rows.datum]
         if n_keys == 1:
-            return own
-        cell = own.astype(np.int64) * n_keys + rows.key
-        return np.where(own < 0, -1, cell).astype(np.int32)
+            return row_group
+        cell = row_group.astype(np.int64) * n_keys + rows.key
+        return np.where(row_group < 0, -1, cell).astype(np.int32)
 
     def _factor(self, rows: Paired) -> Array | None:
         """Return the weight of each row; None if equal."""
@@ -250,8 +250,8 @@ class PairedView(CountsView):
             times = None if self.weights is None else self.weights[rows.datum]
             cell = self.cell_of(rows, group)
             place = np.zeros(rows.datum.size, np.int64) if cell is None else cell + 1
-            found = np.bincount(place, times, minlength=self.n_cells + 1)
-            out += found[: self.n_cells] if cell is None else found[1:]
+            counts = np.bincount(place, times, minlength=self.n_cells + 1)
+            out += counts[: self.n_cells] if cell is None else counts[1:]
         return out.reshape(self.shape).astype(np.int64)
 
     @Lazy
@@ -275,10 +275,10 @@ class PairedView(CountsView):
 
     @Lazy
     def _scaling(self) -> Scaling:
-        found = np.zeros((self.n_cells, 3))
+        scales = np.zeros((self.n_cells, 3))
         for rows, start in self._laid():
-            largest(_sides(rows, start), found)
-        return Scaling.of(found)
+            largest(_sides(rows, start), scales)
+        return Scaling.of(scales)
 
     @property
     def scaling(self) -> Scaling:
@@ -319,8 +319,8 @@ class PairedView(CountsView):
         codes = [MOMENTS[one] for one in names]
         for rows, start in self._laid():
             add_moments(codes, _sides(rows, start), scales, means, sums)
-        found = sums.rounded().reshape(*self.shape, len(names))
-        return {one: found[..., i] for i, one in enumerate(names)}
+        moments = sums.rounded().reshape(*self.shape, len(names))
+        return {one: moments[..., i] for i, one in enumerate(names)}
 
     def comoment(self, one: str, other: str) -> Scaled:
         """Return sums of products of two centred numbers.
@@ -427,14 +427,14 @@ class PairedDraws(PairedView):
 
         def side(one: str, rows: Paired, cell: Array | None) -> Array:
             if factors is None:
-                found: Array = getattr(rows, one)
+                values: Array = getattr(rows, one)
             elif one == "error":
                 sides = at(factors.sides, cell)
-                found = rows.prediction * sides - rows.target * sides
-                found = found * at(factors.error, cell)
+                values = rows.prediction * sides - rows.target * sides
+                values = values * at(factors.error, cell)
             else:
-                found = getattr(rows, one) * at(getattr(factors, one), cell)
-            return found - at(means[one], cell) if means[one].any() else found
+                values = getattr(rows, one) * at(getattr(factors, one), cell)
+            return values - at(means[one], cell) if means[one].any() else values
 
         def numbers(rows: Paired, cell: Array | None) -> Array:
             if name == "size":
@@ -470,13 +470,13 @@ class PairedDraws(PairedView):
             float64 [m, resamples].
         """
         n_draws = len(self._draws)
-        own = np.full(self._base.n_cells + 1, -1, np.int64)  # the last: rows outside
-        own[cells] = np.arange(cells.size)
+        position = np.full(self._base.n_cells + 1, -1, np.int64)  # the last: rows outside
+        position[cells] = np.arange(cells.size)
         sums = ExactSums(cells.size * n_draws)
         for keys, every, place, values in self._of_blocks(of):
             weights = self._draws.of_block(keys)
-            here = np.flatnonzero(own[place] >= 0)
-            some, first, datum = values[here], own[place[here]] * n_draws, every[here]
+            here = np.flatnonzero(position[place] >= 0)
+            some, first, datum = values[here], position[place[here]] * n_draws, every[here]
             for draw in range(n_draws):
                 times = weights[datum, draw]
                 drawn = np.flatnonzero(times)
@@ -496,8 +496,8 @@ class PairedDraws(PairedView):
             least = np.where(np.isfinite(most), most * _PAIRED_DRAWS_TINY, 0.0)
             for _, _, place, values in self._of_blocks(of):
                 count_tiny(place, values, least, few)
-            held = np.isfinite(most) & (few * 100 <= n)
-            step = np.where(held, step_of_grid(np.where(held, most, 0.0), n), np.nan)
+            fits = np.isfinite(most) & (few * 100 <= n)
+            step = np.where(fits, step_of_grid(np.where(fits, most, 0.0), n), np.nan)
             self._base.kept[name] = np.append(step, 0.0)
         return self._base.kept[name]
 

@@ -211,13 +211,13 @@ class Ranked(msgspec.Struct, frozen=True, kw_only=True):
             (self.start, self.datum, [self.score, *self.hit, *self.ignored, *self.values]),
             (self.gt_start, self.gt_datum, [*self.gt_counted]),
         )
-        made: list[Any] = [self.variants, self.cap, self.single, self.most]
+        fields: list[Any] = [self.variants, self.cap, self.single, self.most]
         for start, datum, columns in sides:
             label = np.repeat(np.arange(start.size - 1), np.diff(start))
             every = [*columns[::-1], datum, label]
             order = np.lexsort(every)
-            made += [column[order] for column in every]
-        return tuple(made)
+            fields += [column[order] for column in every]
+        return tuple(fields)
 
     def outcomes(self, threshold: int) -> tuple[Array, Array]:
         """Hits and ignored rows at an IoU threshold, in the first area range, bool [n] each."""

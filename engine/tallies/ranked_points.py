@@ -40,8 +40,8 @@ def first_of(start: Array, fits: Array) -> Array:
         fits: bool [m].
     """
     places = np.append(np.flatnonzero(fits), fits.size)
-    found = places[np.searchsorted(places, np.minimum(start[:-1], fits.size))]
-    return np.where(found < start[1:], found, -1)
+    first = places[np.searchsorted(places, np.minimum(start[:-1], fits.size))]
+    return np.where(first < start[1:], first, -1)
 
 
 def last_of(start: Array, fits: Array) -> Array:
@@ -52,8 +52,8 @@ def last_of(start: Array, fits: Array) -> Array:
         fits: bool [m].
     """
     places = np.append(-1, np.flatnonzero(fits))
-    found = places[np.searchsorted(places, start[1:]) - 1]
-    return np.where(found >= start[:-1], found, -1)
+    last = places[np.searchsorted(places, start[1:]) - 1]
+    return np.where(last >= start[:-1], last, -1)
 
 
 def segment_of(start: Array) -> Array:
@@ -239,7 +239,7 @@ def point_blocks(
         weights: int64 [n_datums], multiplicity of each datum, or None. Rows of weight 0 make no
             point.
     """
-    held: _LastPoints | None = None
+    carried: _LastPoints | None = None
     for rows in pieces:
         start: Array = rows.start
         order: Any = slice(None)
@@ -248,14 +248,14 @@ def point_blocks(
         score, right = rows.score[order], rows.right[order]
         weight = None if weights is None else weights[rows.datum[order]]
         if weight is not None and not weight.all():
-            there = weight != 0
-            start = np.r_[0, np.cumsum(there)][start]
-            score, right, weight = score[there], right[there], weight[there]
-        if held is None:
-            held = _LastPoints(start.size - 1)
-        yield held.go_on(start, score, right, weight)
-    if held is not None:
-        yield held.last()
+            nonzero = weight != 0
+            start = np.r_[0, np.cumsum(nonzero)][start]
+            score, right, weight = score[nonzero], right[nonzero], weight[nonzero]
+        if carried is None:
+            carried = _LastPoints(start.size - 1)
+        yield carried.go_on(start, score, right, weight)
+    if carried is not None:
+        yield carried.last()
 
 
 class _LastPoints:
@@ -294,22 +294,22 @@ class _LastPoints:
         counts = np.bincount(of, minlength=some.size) + begun
         out = np.r_[0, np.cumsum(counts)]
         places = np.arange(at.size) + np.cumsum(begun)[of]
-        made = [np.empty(out[-1]) for _ in range(3)]
-        for column, own, before in zip(
-            made, (score[at], tp, fp), (self.score, self.tp, self.fp), strict=True
+        columns = [np.empty(out[-1]) for _ in range(3)]
+        for column, values, before in zip(
+            columns, (score[at], tp, fp), (self.score, self.tp, self.fp), strict=True
         ):
-            column[places] = own
+            column[places] = values
             column[out[:-1][whose]] = before[whose]
         self.tp += true[start[1:]] - true[first]
         self.fp += false[start[1:]] - false[first]
         self.score[some] = score[lasts]
-        return Points(out, *made)
+        return Points(out, *columns)
 
     def last(self) -> Points:
         """Return the points kept back."""
-        there = ~np.isnan(self.score)
-        start = np.r_[0, np.cumsum(there)]
-        return Points(start, self.score[there], self.tp[there], self.fp[there])
+        present = ~np.isnan(self.score)
+        start = np.r_[0, np.cumsum(present)]
+        return Points(start, self.score[present], self.tp[present], self.fp[present])
 
 
 # Precision at recall levels, interpolated linearly, as in nuscenes-devkit ``accumulate``,
@@ -476,7 +476,7 @@ def binned(
         group: int32 [n_datums], -1 for none; None for a single group.
         weights: int64 [n_datums], multiplicity of each datum, or None.
     """
-    made: Binned | None = None
+    merged: Binned | None = None
     for rows in pieces:
         n = n_groups * (rows.start.size - 1)
         label = segment_of(rows.start)
@@ -487,14 +487,14 @@ def binned(
         score, weight = rows.score[here], weight[here]
         beyond = np.zeros(n, bool)
         beyond[segment[(score < 0) | (score > 1)]] = True
-        whole, rest = np.divmod(np.clip(score, 0, 1) * _DIGIT, 1)
-        digits = whole.astype(np.int64), np.rint(rest * _DIGIT).astype(np.int64)
+        high, rest = np.divmod(np.clip(score, 0, 1) * _DIGIT, 1)
+        digits = high.astype(np.int64), np.rint(rest * _DIGIT).astype(np.int64)
         right = rows.right[here].astype(np.int64)
         sums = np.stack([np.ones_like(weight), right, *digits], axis=1) * weight[:, None]
         one = _added(segment, rows.place[here], bin_of(score, n_scores), sums, n, beyond)
-        made = one if made is None else _merged_bins(made, one)
-    assert made is not None
-    return made
+        merged = one if merged is None else _merged_bins(merged, one)
+    assert merged is not None
+    return merged
 
 
 def _merged_bins(one: Binned, other: Binned) -> Binned:
@@ -559,18 +559,18 @@ def at_positions(view: Any, shape: tuple[int, ...]) -> tuple[Array, Array, Array
     """
     n_segments, levels = shape[0] * shape[1], view.levels.size
     grid = shape[2:]
-    found: dict[tuple[int, ...], list[tuple[Array, Array]]] = {}
+    curves: dict[tuple[int, ...], list[tuple[Array, Array]]] = {}
     for s, tally, rows, many in _segments(view):
         for w, word in enumerate(tally.variants.words):
             hits = tally.hit[w][rows]
             for bit in range(word.n_areas * word.n_thresholds):
-                own = np.flatnonzero((hits >> np.uint64(bit)) & np.uint64(1))
+                hit = np.flatnonzero((hits >> np.uint64(bit)) & np.uint64(1))
                 a, t = divmod(bit, word.n_thresholds)
                 where = s, word.first_area + a, word.first_threshold + t
-                found.setdefault(where, []).append((tally.score[rows[own]], many[own]))
+                curves.setdefault(where, []).append((tally.score[rows[hit]], many[hit]))
     scores = np.full((n_segments, *grid, levels), np.nan)
     positives = view.positives.reshape(n_segments, grid[0])
-    for (s, a, t), parts in found.items():
+    for (s, a, t), parts in curves.items():
         score, many = (np.concatenate(one) for one in zip(*parts, strict=True))
         upto = np.cumsum(many)
         places = chosen(int(upto[-1]) if upto.size else 0, int(positives[s, a]), levels)
@@ -585,15 +585,15 @@ def at_positions(view: Any, shape: tuple[int, ...]) -> tuple[Array, Array, Array
         upto = np.concatenate([np.zeros((kinds, *grid, 1)), np.cumsum(gains, axis=-1)], axis=-1)
         last = np.searchsorted(-tally.score[rows], -scores[s], side="right")
         totals[:, s] += np.take_along_axis(upto, np.broadcast_to(last, totals[:, s].shape), axis=-1)
-    made = np.zeros((2, n_segments, *grid, levels))
+    sums = np.zeros((2, n_segments, *grid, levels))
     angles = totals is not None and len(totals) > 2
     if totals is not None:
-        there = ~np.isnan(scores) & (totals[0] + totals[1] > 0)
-        every = np.where(there, totals[0] + totals[1], 1.0)
+        defined = ~np.isnan(scores) & (totals[0] + totals[1] > 0)
+        every = np.where(defined, totals[0] + totals[1], 1.0)
         alike = totals[2] * 2.0 ** (LOW - 54) + totals[3] * 2.0**-54 if angles else totals[0]
-        for out, right in zip(made, (totals[0], alike), strict=True):
-            out[:] = np.where(there, right / every, 0.0)
+        for out, right in zip(sums, (totals[0], alike), strict=True):
+            out[:] = np.where(defined, right / every, 0.0)
             out[:] = np.maximum.accumulate(out[..., ::-1], axis=-1)[..., ::-1]
-    whole = *shape, levels
-    precision, similarity = made.reshape(2, *whole)
-    return precision, scores.reshape(whole), similarity if angles else None
+    full_shape = *shape, levels
+    precision, similarity = sums.reshape(2, *full_shape)
+    return precision, scores.reshape(full_shape), similarity if angles else None

@@ -238,11 +238,11 @@ class RankedView(View):
             return getattr(self, name)(*given)
         query = Query(name, given, run.head, self.labels, self._how)
         if run.elsewhere is not None:
-            made = run.elsewhere(query, run.spans)
+            results = run.elsewhere(query, run.spans)
         else:
             with ThreadPoolExecutor(1 if self.draws is not None else run.at_once) as threads:
-                made = list(threads.map(partial(query.answer, over=self.over), run.spans))
-        return tuple(np.concatenate(parts, axis=1) for parts in zip(*made, strict=True))
+                results = list(threads.map(partial(query.answer, over=self.over), run.spans))
+        return tuple(np.concatenate(parts, axis=1) for parts in zip(*results, strict=True))
 
     def _draw_by_draw(self, name: str, *given: Any) -> Any:
         """Run a query on the view of every resample."""
@@ -423,8 +423,8 @@ class RankedView(View):
         if self.draws is not None:
             return self._draw_by_draw("compare_angles")
         precision, _, similarity = self._curve
-        made = np.full(precision.shape, np.nan) if similarity is None else similarity
-        return (made[..., self.interpolation.positions or ()],)
+        values = np.full(precision.shape, np.nan) if similarity is None else similarity
+        return (values[..., self.interpolation.positions or ()],)
 
     # -- one pass down and one up, in exact numbers ----------------------------------------------
 
@@ -468,20 +468,20 @@ class RankedView(View):
         before = []
         for block in islice(self.blocks(), len(self.run.spans[0].blocks) - 1):
             before.append([Carried(*map(np.copy, one)) for one in carried])
-            found = sample(block, carried, nothing)
-            for one, total, true in zip(carried, every, found, strict=True):
+            counts = sample(block, carried, nothing)
+            for one, total, true in zip(carried, every, counts, strict=True):
                 one.right[:] += true[:, -1]
                 total += true
         for number, block in enumerate(self.blocks(backwards=True)):
             if number:
                 carried = [
-                    own._replace(envelope=one.envelope, level=one.level, needed=one.needed)
-                    for own, one in zip(before.pop(), carried, strict=True)
+                    saved._replace(envelope=one.envelope, level=one.level, needed=one.needed)
+                    for saved, one in zip(before.pop(), carried, strict=True)
                 ]
-            found = sample(block, carried, curves)
+            counts = sample(block, carried, curves)
             if number:
                 continue
-            for total, true in zip(every, found, strict=True):
+            for total, true in zip(every, counts, strict=True):
                 total += true
             if not n_levels:
                 break
@@ -507,11 +507,11 @@ class RankedView(View):
         if left_out.size:
             weight[left_out] = 0
         of_segment = positives.reshape(start.size - 1, positives.shape[-1])
-        found = []
+        counts = []
         for w, word in enumerate(tally.variants.words):
             size = word.n_thresholds * word.n_areas
             true = np.zeros((start.size - 1, caps.size, size), np.int64)
-            found.append(true)
+            counts.append(true)
             sample = partial(
                 sample_precision,
                 start=start,
@@ -528,7 +528,7 @@ class RankedView(View):
                 carried=carried[w],
             )
             self.over(start, sample)
-        return found
+        return counts
 
     def _weight(self, tally: Ranked) -> Array:
         """Multiplicity of each row, int64 [n]."""
@@ -632,7 +632,7 @@ class RankedView(View):
         positives = np.ascontiguousarray(positives.transpose(1, 2, 0))  # segment, area, resample
         if how.every_point:
             positives[:] = 1.0
-        held = [
+        state = [
             (one.plain, one.wrong, one.right[:, -1].copy(), *np.zeros((2, *one.wrong.shape)))
             for one in counted
         ]
@@ -647,11 +647,11 @@ class RankedView(View):
                     cap=int(self.caps[-1]),
                     positives=positives[:, word.places[0]],
                     grid=grid,
-                    held=held[w],
+                    held=state[w],
                     epsilon=how.epsilon,
                 )
                 self.over(start, walk)
-        total = self._by_variant([sums for *_, sums in held])
+        total = self._by_variant([sums for *_, sums in state])
         total /= np.maximum(self.positives, 1.0)[..., None] if how.every_point else grid.last + 1
         return total[..., None], true
 

@@ -127,9 +127,9 @@ class Stored(NamedTuple):
             if version <= last:
                 change = self.changes[last]
                 names = {name: now and change.get(now, now) for name, now in names.items()}
-        given = {now: fields[name] for name, now in names.items() if now}
+        renamed = {now: fields[name] for name, now in names.items() if now}
         try:
-            return self.kind(**given)
+            return self.kind(**renamed)
         except TypeError as error:
             raise UnknownStructError(f"{written}: {error}") from error
 

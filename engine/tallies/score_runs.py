@@ -37,17 +37,17 @@ def merge_score_runs(runs: Iterable[tuple[Sorted, bool]], segments: int, place: 
     Raises:
         OSError: the disk is full.
     """
-    kept: list[Sorted] = []
-    held = 0
+    stored: list[Sorted] = []
+    total = 0
     order: list[bool] = []
     for run, ascending in runs:
-        held += run.score.size
-        kept.append(run if held <= place.rows else _on_disk(run, place))
+        total += run.score.size
+        stored.append(run if total <= place.rows else _on_disk(run, place))
         order.append(ascending)
-    start = np.sum([run.start for run in kept], axis=0, initial=0)
+    start = np.sum([run.start for run in stored], axis=0, initial=0)
     start = np.zeros(segments + 1, np.int64) + start
-    weighted = any(run.weight is not None for run in kept)
-    keyed = any(run.key is not None for run in kept)
+    weighted = any(run.weight is not None for run in stored)
+    keyed = any(run.key is not None for run in stored)
     n = int(start[-1])
     out = Sorted(
         start,
@@ -56,14 +56,14 @@ def merge_score_runs(runs: Iterable[tuple[Sorted, bool]], segments: int, place: 
         room(n, place).view(np.uint64) if keyed else None,
     )
     for first, last in _ranges(np.diff(start), place.rows):
-        parts = [_segments_of(run, first, last, weighted=weighted) for run in kept]
+        parts = [_segments_of(run, first, last, weighted=weighted) for run in stored]
         into = _segments_of(out, first, last, weighted=weighted)
         n_rows = into.score.size
         if last - first == 1:
-            for part, run, ascending in zip(parts, kept, order, strict=True):
+            for part, run, ascending in zip(parts, stored, order, strict=True):
                 if not ascending and n_rows > place.rows:  # to be cut by score
-                    own = None if run.weight is None else part.weight
-                    sort_segments(msgspec.structs.replace(part, weight=own), in_turn)
+                    weight = None if run.weight is None else part.weight
+                    sort_segments(msgspec.structs.replace(part, weight=weight), in_turn)
             _one_segment(parts, into, place.rows)
         else:
             _several_segments(parts, into)
@@ -177,8 +177,8 @@ def points_in_blocks(run: Sorted, rows: int) -> Iterator[Points]:
         rows_here = slice(int(begin), int(run.start[last * N_OUTCOMES]))
         bounds = [[side[some] - begin for side in both] for both in (hits, others)]
         weight = None if run.weight is None else run.weight[rows_here]
-        found = points((*bounds[0],), (*bounds[1],), run.score[rows_here], weight)
-        yield _among_all(sizes.size, first, *found)
+        block = points((*bounds[0],), (*bounds[1],), run.score[rows_here], weight)
+        yield _among_all(sizes.size, first, *block)
 
 
 def _of_long(run: Sorted, segment: int, rows: int) -> Iterator[Points]:

@@ -131,8 +131,8 @@ class UnitClasses(UnitView):
 
     def _exact(self, pick: Callable[[Any], Summands], width: int) -> ExactSums:
         """Weights of the units of all blocks, cells of [group, width]."""
-        found = self.sums_of(pick)
-        return found if isinstance(found, ExactSums) else ExactSums(self.n_groups * width)
+        sums = self.sums_of(pick)
+        return sums if isinstance(sums, ExactSums) else ExactSums(self.n_groups * width)
 
     @property
     def _of_key(self) -> Array:
@@ -207,14 +207,14 @@ class UnitClasses(UnitView):
         """Units that have a truth or a prediction, or a row of one table of both, int64 [m]."""
         if self.units.by_row:
             return np.arange(len(self.units))
-        known = self.units.n_truths > 0
+        present = self.units.n_truths > 0
         if self.scored is not None:
             grid, unit = self.scored.grid, self.scored.unit
             unit = unit if grid is None else grid.unit
-            known[slice(None) if unit is None else unit] = True
+            present[slice(None) if unit is None else unit] = True
         if self.units.hard is not None:
-            known |= self.units.hard >= 0
-        return np.flatnonzero(known)
+            present |= self.units.hard >= 0
+        return np.flatnonzero(present)
 
     @Lazy
     def every(self) -> Array:
@@ -223,8 +223,8 @@ class UnitClasses(UnitView):
             return self._by_key(self._every_sums)
         if self.units.truth_start is None and self._all_true:
             return self.judged  # one cheap pass instead of lists of all units
-        known, judged = self._known_and_judged
-        if known == judged:
+        n_known, judged = self._known_and_judged
+        if n_known == judged:
             return self.judged
         return self.summed(lambda few: (few.known_units, None))
 
@@ -260,7 +260,7 @@ class UnitClasses(UnitView):
     def _known_and_judged(self) -> tuple[int, int]:
         """Units that have a truth or a prediction, and those of ``judged_units``."""
         sizes = [(few.known_units.size, few.judged_units.size) for few in self.blocks()]
-        return sum(known for known, _ in sizes), sum(judged for _, judged in sizes)
+        return sum(n for n, _ in sizes), sum(judged for _, judged in sizes)
 
     @Lazy
     def negatives(self) -> Array:
@@ -379,8 +379,8 @@ class ScoredView(UnitClasses):
     def limits(self) -> Array:
         """The score from which each label counts as predicted, float64 [label]."""
         assert self.scored is not None
-        given = np.broadcast_to(np.asarray(self.decision, np.float64), len(self.labels))
-        return np.array([self.scored.comparable(float(one)) for one in given])
+        thresholds = np.broadcast_to(np.asarray(self.decision, np.float64), len(self.labels))
+        return np.array([self.scored.comparable(float(one)) for one in thresholds])
 
     @property
     def has_scores(self) -> bool:
@@ -496,10 +496,10 @@ class ScoredView(UnitClasses):
         """Scores by (group, slot, outcome), ascending."""
         if self.parts is not None:
             return self._merged(lambda few: few.run(), self.n_groups * self.slots.size * N_OUTCOMES)
-        found, ascending = self.run()
+        run, ascending = self.run()
         if not ascending:
-            sort_segments(found, self.over)
-        return found
+            sort_segments(run, self.over)
+        return run
 
     def _merged(self, run: Callable[[ScoredView], tuple[Sorted, bool]], segments: int) -> Sorted:
         """Merge the runs of all files with scored rows.
@@ -568,8 +568,8 @@ class ScoredView(UnitClasses):
         start, score, _ = partition(scored.parts, *self.segments)
         if weight is None:
             return Sorted(start, score, None)
-        own = weight if scored.unit_codes is None else weight[scored.unit_codes]
-        return Sorted(start, score, partition([own], *self.segments)[1])
+        row_weight = weight if scored.unit_codes is None else weight[scored.unit_codes]
+        return Sorted(start, score, partition([row_weight], *self.segments)[1])
 
     @property
     def segments(
@@ -596,8 +596,8 @@ class ScoredView(UnitClasses):
         """Counts of a grid of scores if they are cheaper than sorting all scores; or None."""
         scored = self.scored
         assert scored is not None
-        apart = self.parts is not None or self.group is not None or self.unit_weight is not None
-        if apart or scored.grid is None:
+        grouped = self.parts is not None or self.group is not None or self.unit_weight is not None
+        if grouped or scored.grid is None:
             return None
         hits = np.flatnonzero(scored.outcome == HIT)
         if not GridCounts.fits(hits, scored.grid) or (scored.outcome == STRAY).any():
@@ -609,8 +609,8 @@ class ScoredView(UnitClasses):
         """(Weighted) rows that hit, that do not, and that are stray, [group, label] each."""
         if self._grid is not None:
             return self._grid.listed
-        found = self._laid if self._by_pairs else self.sorted
-        sums = [self.spread(found.sums(o), 0.0) for o in (HIT, OTHER, STRAY)]
+        scores = self._laid if self._by_pairs else self.sorted
+        sums = [self.spread(scores.sums(o), 0.0) for o in (HIT, OTHER, STRAY)]
         return sums[0], sums[1], sums[2]
 
     @property
@@ -620,10 +620,10 @@ class ScoredView(UnitClasses):
             return self._grid.won()
         if self._by_pairs:
             return np.asarray(self.spread(wins_of_groups(self._laid, self.over), 0) / 2)
-        found = self.sorted
-        sides = found.bounds(HIT), found.bounds(OTHER)
-        won = self.spread(wins(*sides, found.score, found.weight), 0)
-        return won / 2 if found.weight is None else won.astype(np.float64)
+        scores = self.sorted
+        sides = scores.bounds(HIT), scores.bounds(OTHER)
+        won = self.spread(wins(*sides, scores.score, scores.weight), 0)
+        return won / 2 if scores.weight is None else won.astype(np.float64)
 
     @Lazy
     def roc_auc(self) -> Array:
@@ -655,14 +655,14 @@ class ScoredView(UnitClasses):
             if self._grid is not None:
                 self._reached[thresholds] = self._grid.reached(grid)
                 return self._reached[thresholds]
-            found = self.sorted
+            scores = self.sorted
             out = []
             for outcome in (HIT, OTHER, STRAY):
-                first, last = found.bounds(outcome)
-                if found.weight is None:
-                    rows = last[:, None] - first_reaching(first, last, found.score, grid)
+                first, last = scores.bounds(outcome)
+                if scores.weight is None:
+                    rows = last[:, None] - first_reaching(first, last, scores.score, grid)
                 else:
-                    rows, _ = weights_reaching(first, last, found.score, found.weight, grid)
+                    rows, _ = weights_reaching(first, last, scores.score, scores.weight, grid)
                 out.append(self.spread(rows.astype(np.float64), 0.0))
             self._reached[thresholds] = out[0], out[1], out[2]
         return self._reached[thresholds]
@@ -672,8 +672,8 @@ class ScoredView(UnitClasses):
         if self.parts is None:
             yield self.points
             return
-        for found in points_in_blocks(self.sorted, self.parts.place.rows):
-            yield self._of_labels(found)
+        for block in points_in_blocks(self.sorted, self.parts.place.rows):
+            yield self._of_labels(block)
 
     def drawn_points(self, draws: Draws, d: int) -> Iterator[Points]:
         """Yield the points of one resample of a block, as :meth:`point_blocks`, from files."""
@@ -681,8 +681,8 @@ class ScoredView(UnitClasses):
         run = self.keyed_run
         weight: Any = DrawnWeights(run, draws.seed, draws.first + d)
         drawn = Sorted(run.start, run.score, weight)
-        for found in points_in_blocks(drawn, self.parts.place.rows):
-            yield self._of_labels(found)
+        for block in points_in_blocks(drawn, self.parts.place.rows):
+            yield self._of_labels(block)
 
     @property
     def sample_areas(self) -> tuple[Array, Array]:
@@ -697,9 +697,9 @@ class ScoredView(UnitClasses):
     @Lazy
     def points(self) -> Points:
         """Points at every distinct score, by (group, label)."""
-        found = self.sorted
+        scores = self.sorted
         start, threshold, tp, fp = points(
-            found.bounds(HIT), found.bounds(OTHER), found.score, found.weight
+            scores.bounds(HIT), scores.bounds(OTHER), scores.score, scores.weight
         )
         return self._of_labels(Points(start, threshold, tp, fp))
 
@@ -850,10 +850,10 @@ class ScoredDraws(ScoredView):
 
         def picked(few: ScoredView) -> tuple[Any, Array, Array | None]:
             unit, code, _, value = pick(few)
-            own = few.units.weight
-            if own is not None:
-                own = own if unit is None else own[unit]
-                value = own if value is None else value * own
+            weight = few.units.weight
+            if weight is not None:
+                weight = weight if unit is None else weight[unit]
+                value = weight if value is None else value * weight
             return unit, code, value
 
         def summands() -> DrawnSummands:
@@ -866,8 +866,8 @@ class ScoredDraws(ScoredView):
                 datum = few.units.datum if unit is None else few.units.datum_of(unit)
                 group, cell = few.unit_group, code.astype(np.int64)
                 if group is not None:
-                    own = (group if unit is None else group[unit]).astype(np.int64)
-                    cell = np.where((own < 0) | (cell < 0), -1, own * width + cell)
+                    row_group = (group if unit is None else group[unit]).astype(np.int64)
+                    cell = np.where((row_group < 0) | (cell < 0), -1, row_group * width + cell)
                 yield keys, datum, cell, value
 
         sums = self._draws.sums(width * self._of.n_groups, summands)
@@ -887,7 +887,7 @@ class ScoredDraws(ScoredView):
 
         width = len(self.labels.key_names) * n_bins
         sums = [self.added(partial(one, i), width) for i in range(len(pick(self._of)[2]))]
-        return [found.reshape(self.n_groups, -1, n_bins) for found in sums]
+        return [total.reshape(self.n_groups, -1, n_bins) for total in sums]
 
     @property
     def _known_and_judged(self) -> tuple[int, int]:
@@ -938,9 +938,9 @@ class ScoredDraws(ScoredView):
     def _by_outcome(self, sums: Array, *more: int) -> list[Array]:
         """Split [resamples * groups, slots * outcomes * ...] into arrays per outcome, by label."""
         shape = self.n_groups, self.slots.size, N_OUTCOMES, *more
-        found = sums.reshape(shape)
+        cells = sums.reshape(shape)
         return [
-            self.spread(np.ascontiguousarray(found[:, :, one]).reshape(-1, *more), 0.0)
+            self.spread(np.ascontiguousarray(cells[:, :, one]).reshape(-1, *more), 0.0)
             for one in (HIT, OTHER, STRAY)
         ]
 
@@ -963,8 +963,8 @@ class ScoredDraws(ScoredView):
 
         n = self.slots.size * N_OUTCOMES * width
         step = self._of.row_step
-        found = self._resampled(pick, n, lambda: step)
-        return self._by_outcome(found, width)
+        sums = self._resampled(pick, n, lambda: step)
+        return self._by_outcome(sums, width)
 
     @Lazy
     def listed(self) -> tuple[Array, Array, Array]:
@@ -988,24 +988,24 @@ class ScoredDraws(ScoredView):
         weights: tuple[Array, Array] | None = None
         if view.parts is None:
             rows = view.ordered_rows
-            found, own, key = rows.sorted, rows.own, None
-            if own is not None and view.row_step is not None:
-                own = on_grid(own, view.row_step)
+            scores, weight, key = rows.sorted, rows.own, None
+            if weight is not None and view.row_step is not None:
+                weight = on_grid(weight, view.row_step)
             if by_key and draws.keys is not None:
                 key = rows.keys_of(draws.keys)
             else:
                 weights = draws.weights, rows.datum
         elif by_key:
-            found, own = view.keyed_run, view.own_on_grid
-            key = found.key
+            scores, weight = view.keyed_run, view.own_on_grid
+            key = scores.key
         else:
             raise OneByOne
         drawing = Drawing(draws.seed, draws.first, draws.last, key, weights)
-        sides = found.bounds(HIT), found.bounds(OTHER)
-        sums = np.moveaxis(of(*sides, found.score, own, drawing), -1, 1)
+        sides = scores.bounds(HIT), scores.bounds(OTHER)
+        sums = np.moveaxis(of(*sides, scores.score, weight, drawing), -1, 1)
         laid = np.ascontiguousarray(sums).reshape(3, self.n_groups * self.slots.size)
         out, hits, others = (self.spread(one, 0.0) for one in laid)
-        first, last = found.bounds(STRAY)
+        first, last = scores.bounds(STRAY)
         if (first == last).all():  # weights of all listed rows without another pass
             self._summed = hits, others, np.zeros_like(hits)
         return out

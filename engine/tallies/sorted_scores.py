@@ -58,11 +58,11 @@ class UnitView(View):
     @Lazy
     def unit_weight(self) -> Array | None:
         """Weight of every unit times its datum's multiplicity, float64 [u]; None for 1 each."""
-        own = self.units.weight
+        weight = self.units.weight
         if self.weights is None:
-            return own
+            return weight
         drawn = self.weights[self.units.datum_of()].astype(np.float64)
-        return drawn if own is None else own * drawn
+        return drawn if weight is None else weight * drawn
 
     @Lazy
     def unit_group(self) -> Array | None:
@@ -88,8 +88,8 @@ class UnitView(View):
         code = column.astype(np.int64)
         weight = value
         if self.unit_weight is not None:
-            own = self.unit_weight[unit]
-            weight = own if value is None else value * own
+            unit_weights = self.unit_weight[unit]
+            weight = unit_weights if value is None else value * unit_weights
         if self.unit_group is not None:
             group = self.unit_group[unit]
             code = code + group.astype(np.int64) * width
@@ -99,8 +99,8 @@ class UnitView(View):
                 weight = None if weight is None else weight[inside]
         cells = self.n_groups * width
         if weight is None:
-            found = np.bincount(code, minlength=cells)
-            return found if not isinstance(onto, np.ndarray) else onto + found
+            counts = np.bincount(code, minlength=cells)
+            return counts if not isinstance(onto, np.ndarray) else onto + counts
         sums = onto if isinstance(onto, ExactSums) else ExactSums(cells)
         return sums.add(weight, code)
 
@@ -170,7 +170,7 @@ class UnitView(View):
                 for value, before in zip(values, sums, strict=True)
             ]
         shape = self.n_groups, n_keys, n_bins
-        return [_rounded(found, self.n_groups, n_keys * n_bins).reshape(shape) for found in sums]
+        return [_rounded(total, self.n_groups, n_keys * n_bins).reshape(shape) for total in sums]
 
 
 def _rounded(sums: Sums | None, n_groups: int, width: int) -> Array:
@@ -325,14 +325,14 @@ def sorted_by_counts(scored: Scored, whole: int | None = None) -> Sorted | None:
     Returns:
         None if there are many distinct scores, or few rows.
     """
-    found = _counted(scored, len(scored) if whole is None else whole)
-    if found is None:
+    counted = _counted(scored, len(scored) if whole is None else whole)
+    if counted is None:
         return None
-    score, count = found
-    there = count > 0
+    score, count = counted
+    filled = count > 0
     start = np.zeros(N_OUTCOMES + 1, np.int64)
-    np.cumsum(there.sum(axis=1), out=start[1:])
-    return Sorted(start, np.broadcast_to(score, there.shape)[there], count[there].astype(float))
+    np.cumsum(filled.sum(axis=1), out=start[1:])
+    return Sorted(start, np.broadcast_to(score, filled.shape)[filled], count[filled].astype(float))
 
 
 def _counted(scored: Scored, whole: int) -> tuple[Array, Array] | None:
@@ -361,10 +361,10 @@ class OrderedRows:
         view.over(start, lambda first, last: sort_with(start, first, last, score, row))
         place = row.astype(np.int64)
         unit = place if scored.unit_codes is None else scored.unit_codes[place]
-        own = view.units.weight
+        weight = view.units.weight
         self.sorted = Sorted(start, score, None)
         self.datum = view.units.datum_of(unit)
-        self.own = None if own is None else own[unit]
+        self.own = None if weight is None else weight[unit]
         self._keys: Array | None = None
 
     def keys_of(self, keys: Array) -> Array:
@@ -399,7 +399,7 @@ def areas_between(view: ScoredView) -> Array:
             f"areas between labels: {n:,} labels make {n * n:,} pairs a group; at most"
             f" {_MOST:,} labels can be compared with one another."
         )
-    won, listed = (found.ravel() for found in _won_between(view))
+    won, listed = (part.ravel() for part in _won_between(view))
     own, other = _sides(view.n_groups, n)
     truths = np.repeat(view.positives, n, axis=1).ravel()
     others = np.tile(view.positives, (1, n)).ravel()
@@ -483,8 +483,8 @@ def average_precision(view: ScoredView) -> Array:
         column.ravel() for column in (view.listed[0], view.positives, view.negatives)
     )
     carried = no_precision(hits.size)
-    for found in view.point_blocks():
-        precision_onward(found.start, found.tp, found.fp, carried)
+    for block in view.point_blocks():
+        precision_onward(block.start, block.tp, block.fp, carried)
     return with_unlisted(carried.total + carried.lost, hits, positives, negatives).reshape(
         view.shape
     )
@@ -576,20 +576,20 @@ def placements(view: ScoredView, keys: Array | None = None) -> dict[tuple[int, i
     if view.unit_weight is not None or not view.has_scores:
         return out
     if view.parts is not None:
-        found = view.keyed_run
-        unit = found.key
+        scores = view.keyed_run
+        unit = scores.key
         assert unit is not None
     else:
-        found, datum = view.ordered_rows.sorted, view.ordered_rows.datum
+        scores, datum = view.ordered_rows.sorted, view.ordered_rows.datum
         unit = datum if keys is None else keys[datum]
     hits, others, _ = view.listed
     complete = (hits == view.positives) & (others == view.negatives)
-    sides = zip(*found.bounds(HIT), *found.bounds(OTHER), strict=True)
+    sides = zip(*scores.bounds(HIT), *scores.bounds(OTHER), strict=True)
     for s, (a, b, c, d) in enumerate(sides):
         group, slot = divmod(s, view.slots.size)
         label = int(view.slots[slot])
         if complete[group, label] and a < b and c < d and b - a + d - c <= _PLACED:
-            positives, negatives = found.score[a:b], found.score[c:d]
+            positives, negatives = scores.score[a:b], scores.score[c:d]
             lost = _beaten(negatives, positives)
             wins = _beaten(positives, negatives), 2.0 * positives.size - lost
             out[group, label] = Placements((unit[a:b], unit[c:d]), wins)
@@ -613,10 +613,10 @@ def area_variances(view: ScoredView, keys: Array | None, *, clustered: bool) -> 
         float64 [3, group, label]: variance, effective numbers of positives and of negatives; NaN
         if unknown.
     """
-    known: dict[bool, Array] = view.__dict__.setdefault("area_variances", {})
-    if clustered in known:
-        return known[clustered]
-    out = known[clustered] = np.full((3, *view.shape), np.nan)
+    cache: dict[bool, Array] = view.__dict__.setdefault("area_variances", {})
+    if clustered in cache:
+        return cache[clustered]
+    out = cache[clustered] = np.full((3, *view.shape), np.nan)
     for place, one in placements(view, keys).items():
         sizes = [
             effective_number(np.unique(unit, return_counts=True)[1]) if clustered else unit.size
@@ -637,8 +637,8 @@ def partial_area(view: ScoredView, limit: float) -> Array:
     assert view.scored is not None
     positives, negatives = view.positives.ravel(), view.negatives.ravel()
     carried = no_area(positives, negatives)
-    for found in view.point_blocks():
-        areas_onward(found.start, found.tp, found.fp, positives, negatives, limit, carried)
+    for block in view.point_blocks():
+        areas_onward(block.start, block.tp, block.fp, positives, negatives, limit, carried)
     area = area_in_all(positives, negatives, limit, carried).reshape(view.shape)
     return np.where(view.scored.labels, area, np.nan)
 

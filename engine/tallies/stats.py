@@ -115,11 +115,11 @@ class StatsView(TableView):
 
     def _statuses(self, stats: Stats, column: Column) -> Array:
         """Status of each datum of a block, int64, under the codes of the whole's column."""
-        own = self.same_column(stats, column).status
-        assert own is not None
+        status = self.same_column(stats, column).status
+        assert status is not None
         assert column.status is not None
         place = {name: i for i, name in enumerate(column.status[0])}
-        return np.array([place[name] for name in own[0]], np.int64)[own[1]]
+        return np.array([place[name] for name in status[0]], np.int64)[status[1]]
 
     def standings(self, column: Column) -> tuple[Array, Array, Array]:
         """Count each status among the datums of each group that count.
@@ -145,12 +145,12 @@ class StatsView(TableView):
         for stats, inside, cell, times in self.in_groups("", ""):
             # With many groups and many codes, few of the possible pairs occur.
             code = self._statuses(stats, column)[inside]
-            there, at = np.unique(cell * n_codes + code, return_inverse=True)
-            pairs.append(there)
-            many.append(np.bincount(at, times, minlength=there.size).astype(np.float64))
-        there, at = np.unique(np.concatenate(pairs), return_inverse=True)
-        count = np.bincount(at, np.concatenate(many), minlength=there.size)
-        return there // n_codes, there % n_codes, count
+            distinct, at = np.unique(cell * n_codes + code, return_inverse=True)
+            pairs.append(distinct)
+            many.append(np.bincount(at, times, minlength=distinct.size).astype(np.float64))
+        distinct, at = np.unique(np.concatenate(pairs), return_inverse=True)
+        count = np.bincount(at, np.concatenate(many), minlength=distinct.size)
+        return distinct // n_codes, distinct % n_codes, count
 
     def total(self, column: Column, of: Callable[[Array], Array] = same) -> tuple[Array, Array]:
         """Return exact sums over the datums of each group, without undefined values.
@@ -198,13 +198,13 @@ def merge_stats(parts: Sequence[Stats], datums: Sequence[Array]) -> Stats:
             if (one.metric, one.statistic, one.k) != (other.metric, other.statistic, other.k):
                 raise InputError(f"partitions were measured at different cut-offs of {one.metric}.")
     none = np.zeros(0, np.int32)
-    whole: Stats = merged(parts, [Codes(codes, none, none) for codes in datums])
-    for need, columns in whole.columns.items():
+    result: Stats = merged(parts, [Codes(codes, none, none) for codes in datums])
+    for need, columns in result.columns.items():
         shares = {part.columns[need][0].share for part in parts} - {None}
         if shares:
             share = msgspec.structs.replace(columns[0], share=all(shares))
-            whole.columns[need] = (share, *columns[1:])
-    return whole
+            result.columns[need] = (share, *columns[1:])
+    return result
 
 
 # Stats whose parts are in files, and single datums of all parts in the order they are shown.
@@ -295,12 +295,12 @@ def single_datums(stats: InFiles, cuts: Cuts) -> Iterator[tuple[Datums, Stats, C
 def _one_metric(stats: Stats, need: str, places: tuple[int, int, int], rows: slice) -> Stats:
     """Some datums with one variant of one column."""
     i, p, k = places
-    made = stats.columns[need][i]
+    column = stats.columns[need][i]
     few = msgspec.structs.replace(
-        made,
-        parameters=(made.parameters[p],),
-        k=(made.k[k],),
-        values=made.values[:, p : p + 1, k : k + 1],
+        column,
+        parameters=(column.parameters[p],),
+        k=(column.k[k],),
+        values=column.values[:, p : p + 1, k : k + 1],
     )
     return msgspec.structs.replace(stats, columns={need: (few,)}).take(rows)
 
@@ -383,25 +383,25 @@ def aligned(
     size = 1 + max(int(place.max(initial=-1)) for place in places)
     width = values[0].shape[1]
     rows = np.zeros((len(places), size), bool)
-    there = np.zeros((len(places), size, width), bool)
+    has_value = np.zeros((len(places), size, width), bool)
     for i, (place, value) in enumerate(zip(places, values, strict=True)):
         inside = place >= 0
         rows[i, place[inside]] = True
-        there[i, place[inside]] = ~np.isnan(value[inside])
-    whole: Array = np.asarray(rows.all(axis=0))
-    missing = there.any(axis=0) & ~there.all(axis=0) & whole[:, None]
+        has_value[i, place[inside]] = ~np.isnan(value[inside])
+    common: Array = np.asarray(rows.all(axis=0))
+    missing = has_value.any(axis=0) & ~has_value.all(axis=0) & common[:, None]
     if not missing.any():
         return None
     filled = np.where(missing, fill, np.nan)
-    made = []
+    result = []
     for i, (place, value) in enumerate(zip(places, values, strict=True)):
         inside = place >= 0
-        at, own = place[inside], value[inside]
-        other = np.where(there[i, at] & ~np.isnan(filled[at]), own, filled[at])
+        at, current = place[inside], value[inside]
+        other = np.where(has_value[i, at] & ~np.isnan(filled[at]), current, filled[at])
         out = value.copy()
-        out[inside] = np.where(missing[at], other, own)
-        made.append(out)
-    return made
+        out[inside] = np.where(missing[at], other, current)
+        result.append(out)
+    return result
 
 
 def common_stats(
@@ -425,13 +425,13 @@ def common_stats(
                 continue
             values = [_counted(one, one.columns[need][i]) for one in stats]
             counts = len(column.k) > 1 and not cuts
-            made = aligned(codes, values, np.nan if counts else fill(need))
-            if made is None:
+            new_values = aligned(codes, values, np.nan if counts else fill(need))
+            if new_values is None:
                 continue
             changed = True
-            for own, value in zip(columns, made, strict=True):
-                whole = msgspec.structs.replace(own[need][i], values=value.reshape(-1, *shape))
-                own[need] = (*own[need][:i], whole, *own[need][i + 1 :])
+            for own, value in zip(columns, new_values, strict=True):
+                replaced = msgspec.structs.replace(own[need][i], values=value.reshape(-1, *shape))
+                own[need] = (*own[need][:i], replaced, *own[need][i + 1 :])
     if not changed:
         return None
     size = 1 + max(int(code.max(initial=-1)) for code in codes)
@@ -459,21 +459,21 @@ def row_places(
         codes: int32 [n_datums] per run, index of each datum among those compared, -1 for others.
         column: ``label`` or ``key``.
     """
-    whole, of_label = merge_labels([one.labels for one in tallies])
+    labels, of_label = merge_labels([one.labels for one in tallies])
     if column == "key":
-        place = {name: i for i, name in enumerate(whole.key_names)}
+        place = {name: i for i, name in enumerate(labels.key_names)}
         of_label = [
             np.array([place[name] for name in one.labels.key_names], np.int32) for one in tallies
         ]
-    width = max(len(whole), 1)
+    width = max(len(labels), 1)
     keys = [
         np.where(
-            code[own.datum] >= 0,
-            code[own.datum].astype(np.int64) * width + of[getattr(own, column)],
+            code[table.datum] >= 0,
+            code[table.datum].astype(np.int64) * width + of[getattr(table, column)],
             -1,
         )
-        for own, code, of in zip(rows, codes, of_label, strict=True)
+        for table, code, of in zip(rows, codes, of_label, strict=True)
     ]
-    there, at = np.unique(np.concatenate(keys), return_inverse=True)
-    at = at - int(there.size > 0 and there[0] < 0)
+    distinct, at = np.unique(np.concatenate(keys), return_inverse=True)
+    at = at - int(distinct.size > 0 and distinct[0] < 0)
     return np.split(at, np.cumsum([key.size for key in keys])[:-1])

@@ -186,10 +186,10 @@ def load_several(
 ) -> list[Any]:
     """Several things of one file, in the order of their names; see :func:`load`."""
     with opened(path, again) as file:
-        made = file.head["fingerprint"]
-        if fingerprint is not None and made != fingerprint:
+        saved = file.head["fingerprint"]
+        if fingerprint is not None and saved != fingerprint:
             raise ResultError(
-                f"{path}: made by another plan ({made}, not {fingerprint}): other options, metrics"
+                f"{path}: made by another plan ({saved}, not {fingerprint}): other options, metrics"
                 " or another version. Tally these rows again.",
                 code="other_plan",
             )
@@ -204,9 +204,9 @@ def mapped(path: str | Path, name: str = WHOLE) -> Any:
     Args:
         path: the file; may be deleted meanwhile, but not modified.
     """
-    whole = scratch.mapped(path)
+    mapping = scratch.mapped(path)
     with opened(path) as file:
-        return file.read(name, lambda member: whole.part(*file.place(member)))
+        return file.read(name, lambda member: mapping.part(*file.place(member)))
 
 
 def mapped_rows(
@@ -218,14 +218,14 @@ def mapped_rows(
         select: returns a struct with slices of the arrays.
         keys: the arrays whose content it reads.
     """
-    whole = scratch.mapped(path)
+    view = scratch.mapped(path)
     with opened(path) as file:
-        every = file.read(name, lambda member: whole.part(*file.place(member), _ENDS))
-    if whole.fetch(getattr(every, key) for key in keys):
+        every = file.read(name, lambda member: view.part(*file.place(member), _ENDS))
+    if view.fetch(getattr(every, key) for key in keys):
         some = select(every)
         others = [field for field in some.__struct_fields__ if field not in keys]
         arrays = (getattr(some, field) for field in others)
-        if whole.fetch(array for array in arrays if isinstance(array, np.ndarray)):
+        if view.fetch(array for array in arrays if isinstance(array, np.ndarray)):
             return some
     return select(mapped(path, name))  # an array that is a copy
 
@@ -254,12 +254,12 @@ def _archive(path: Readable) -> zipfile.ZipFile:
         )
         named = isinstance(source, (str, Path))
         size = os.path.getsize(source) if named else source.seek(0, os.SEEK_END)
-        whole = sum(one.file_size for one in archive.infolist()) <= size
+        disjoint = sum(one.file_size for one in archive.infolist()) <= size
     except FileNotFoundError as error:
         raise ReadError(f"{path}: no such file.", code="file_missing", file=str(path)) from error
     except _DAMAGE as error:
         raise _broken(path) from error
-    if not (plain and whole):  # compressed, or members overlap
+    if not (plain and disjoint):  # compressed, or members overlap
         archive.close()
         raise _broken(path)
     return archive
@@ -384,8 +384,8 @@ def bytes_of(thing: Any) -> int:
     columns: Columns = {}
     frames: list[pl.DataFrame] = []
     _tree(thing, columns, frames)
-    held: int = sum(column.nbytes for table in columns.values() for column in table.values())
-    return held + sum(int(frame.estimated_size()) for frame in frames)
+    size: int = sum(column.nbytes for table in columns.values() for column in table.values())
+    return size + sum(int(frame.estimated_size()) for frame in frames)
 
 
 def _arrow(flat: Array) -> Any:
@@ -528,7 +528,7 @@ class Parts(msgspec.Struct, frozen=True):
         """The rows of each part, groups under the codes of the whole."""
         for file, maps in zip(self.files, self.maps, strict=True):
             part: Part = mapped(file, ROWS)
-            codes = tuple(own[code] for own, code in zip(maps, part.codes, strict=True))
+            codes = tuple(mapping[code] for mapping, code in zip(maps, part.codes, strict=True))
             yield msgspec.structs.replace(part, codes=codes)
 
     def shown(self) -> Iterator[Any]:
@@ -694,9 +694,9 @@ def _code_slices(
         every = pl.concat(filled, how="vertical_relaxed").unique().sort("value")
         coded = every.with_columns(pl.int_range(pl.len(), dtype=pl.Int32).alias("code"))
         names.append(every["value"].cast(pl.String).to_list())
-        for own, frame in zip(maps, frames, strict=True):
-            found = frame.cast(every.schema).join(
+        for codes, frame in zip(maps, frames, strict=True):
+            joined = frame.cast(every.schema).join(
                 coded, on="value", how="left", maintain_order="left"
             )["code"]
-            own.append(np.append(found.to_numpy(), np.int32(-1)).astype(np.int32))
-    return names, [tuple(own) for own in maps]
+            codes.append(np.append(joined.to_numpy(), np.int32(-1)).astype(np.int32))
+    return names, [tuple(codes) for codes in maps]

@@ -89,9 +89,9 @@ class Tables(_InMemory, frozen=True):
 
     def bare(self) -> Any:
         """Return the facts and flags, with tables without rows."""
-        own = {name: getattr(self, name) for name in self.__struct_fields__}
+        fields = {name: getattr(self, name) for name in self.__struct_fields__}
         return type(self)(
-            **{name: one.bare() if isinstance(one, Table) else one for name, one in own.items()}
+            **{name: one.bare() if isinstance(one, Table) else one for name, one in fields.items()}
         )
 
 
@@ -162,32 +162,32 @@ def merged(parts: Sequence[T], codes: Sequence[Codes], whole: Labels | None = No
         whole: labels of all buckets; None if the table has none.
     """
     kind = type(parts[0])
-    own = {name: [getattr(part, name) for part in parts] for name in kind.__struct_fields__}
+    columns = {name: [getattr(part, name) for part in parts] for name in kind.__struct_fields__}
     if not issubclass(kind, Table):
         assert whole is not None
-        return kind(**{name: _merged(name, some, codes, whole) for name, some in own.items()})
+        return kind(**{name: _merged(name, some, codes, whole) for name, some in columns.items()})
     for name, fill in kind.fills.items():
-        if any(column is not None for column in own[name]):
-            pairs = zip(own["datum"], own[name], strict=True)
-            own[name] = [np.full(d.size, fill) if c is None else c for d, c in pairs]
+        if any(column is not None for column in columns[name]):
+            pairs = zip(columns["datum"], columns[name], strict=True)
+            columns[name] = [np.full(d.size, fill) if c is None else c for d, c in pairs]
     keys = {}
-    for name in own.keys() & _CODED.keys():
-        pairs = zip(codes, own[name], strict=True)
-        own[name] = [getattr(code, _CODED[name])[column] for code, column in pairs]
-        keys[name] = np.concatenate(own[name]).astype(np.int32, copy=False)
-    ranks = [keys[name] for name in own if name in keys]
+    for name in columns.keys() & _CODED.keys():
+        pairs = zip(codes, columns[name], strict=True)
+        columns[name] = [getattr(code, _CODED[name])[column] for code, column in pairs]
+        keys[name] = np.concatenate(columns[name]).astype(np.int32, copy=False)
+    ranks = [keys[name] for name in columns if name in keys]
     if "datum" not in keys:
         ranks = [np.concatenate([code.datum for code in codes]), *ranks]
     elif whole is not None and "actual" in keys:  # either may be -1, for none
         ranks.insert(1, whole.key[np.maximum(keys["actual"], keys["predicted"])])
     order = np.lexsort(ranks[::-1])
-    made = {
+    result = {
         name: keys[name][order]
         if name in keys
         else combined(some, lambda arrays: _stacked(arrays)[order])
-        for name, some in own.items()
+        for name, some in columns.items()
     }
-    return kind(**made)
+    return kind(**result)
 
 
 def _merged(name: str, own: Sequence[Any], codes: Sequence[Codes], whole: Labels) -> Any:
@@ -196,11 +196,11 @@ def _merged(name: str, own: Sequence[Any], codes: Sequence[Codes], whole: Labels
         return merged(own, codes, whole)
     if name not in _FACTS:
         return any(own)
-    known = [(facts, code) for facts, code in zip(own, codes, strict=True) if facts is not None]
-    if not known:
+    filled = [(facts, code) for facts, code in zip(own, codes, strict=True) if facts is not None]
+    if not filled:
         return None
-    out = np.full(len(whole), _FACTS[name], known[0][0].dtype)
-    for facts, code in known:
+    out = np.full(len(whole), _FACTS[name], filled[0][0].dtype)
+    for facts, code in filled:
         stated = np.flatnonzero(facts != _FACTS[name])
         out[code.label[stated]] = facts[stated]
     return out
@@ -340,29 +340,29 @@ class TableView(View):
             name: a table among the rows.
             by: ``label`` or ``key``.
         """
-        own = getattr(rows, name)
-        code = getattr(own, by, None)
+        table = getattr(rows, name)
+        code = getattr(table, by, None)
         if code is None:
-            code = self.labels.key[own.label]
+            code = self.labels.key[table.label]
         if group is None:
-            return own.datum, code
-        at = group[own.datum].astype(np.int64)
-        return own.datum, np.where(at < 0, -1, at * self.n_codes(by) + code)
+            return table.datum, code
+        at = group[table.datum].astype(np.int64)
+        return table.datum, np.where(at < 0, -1, at * self.n_codes(by) + code)
 
     def in_groups(self, name: str, by: str) -> Iterator[tuple[Any, Array, Array, Array | None]]:
         """Yield blocks, with the rows of a table in groups, their cells and their weights."""
         for rows, group in self.blocks():
-            known = self._rows.get((name, by)) if rows is self.tally else None
-            if known is None:
+            cached = self._rows.get((name, by)) if rows is self.tally else None
+            if cached is None:
                 datum, cell = self.placed(rows, group, name, by)
                 inside = np.flatnonzero(cell >= 0)
                 times = None
                 if self.weights is not None:
                     times = self.weights[inside if datum is None else datum[inside]]
-                known = inside, cell[inside], times
+                cached = inside, cell[inside], times
                 if rows is self.tally:
-                    self._rows[name, by] = known
-            yield rows, *known
+                    self._rows[name, by] = cached
+            yield rows, *cached
 
     def size(self, name: str, by: str = "label") -> Array:
         """Return the number of rows, with multiplicity in resamples, float64 [group, code]."""
@@ -400,10 +400,10 @@ class TableView(View):
             if not sums.cells:
                 sums, many = ExactSums(n_cells * width), np.zeros(n_cells * width)
             for value, at, weight in _pieces(values, inside, cell, times, many.size):
-                known = ~np.isnan(value)
-                if not known.all():
-                    value, at = value[known], at[known]
-                    weight = None if weight is None else weight[known]
+                defined = ~np.isnan(value)
+                if not defined.all():
+                    value, at = value[defined], at[defined]
+                    weight = None if weight is None else weight[defined]
                 sums.add(value if weight is None else value * weight, at)
                 many += np.bincount(at, weight, minlength=many.size)
         shape = self.n_groups, self.n_codes(by), *more
@@ -444,9 +444,9 @@ class TableView(View):
 
         sums = self.drawn_sums(name, by, on_steps, len(steps))
         if complete:
-            known = self.size(name, by)
-            known = known.reshape(*known.shape, *[1] * (sums.ndim - 2))
-            return sums, np.broadcast_to(known, sums.shape)
+            sizes = self.size(name, by)
+            sizes = sizes.reshape(*sizes.shape, *[1] * (sums.ndim - 2))
+            return sums, np.broadcast_to(sizes, sums.shape)
         return sums, self.drawn_sums(name, by, on_steps, len(steps), counts=True)
 
     def _steps(self, name: str, of: Values, by: str) -> tuple[Array, bool]:
@@ -462,10 +462,10 @@ class TableView(View):
             values, _ = _flat(of(rows))
             if not len(n):
                 n, largest = np.zeros((2, values.shape[1], n_cells))
-            known = ~np.isnan(values)
-            complete = complete and bool(known[cell >= 0].all())
+            defined = ~np.isnan(values)
+            complete = complete and bool(defined[cell >= 0].all())
             for j in range(len(n)):
-                largest_of_cells(cell, np.where(known[:, j], values[:, j], 0.0), n[j], largest[j])
+                largest_of_cells(cell, np.where(defined[:, j], values[:, j], 0.0), n[j], largest[j])
         if not np.isfinite(largest).all():
             raise OneByOne
         return step_of_grid(largest, n).T, complete

@@ -140,17 +140,17 @@ class GridCounts:
 
     def _sum(self, shape: tuple[int, ...], add: Any) -> Array:
         """Return the int64 array to which ``add`` contributes for every piece."""
-        found: list[Array] = []
+        partials: list[Array] = []
         offsets = np.array([first for first, _ in self._pieces] + [self._rows])
 
         def some(first: int, last: int) -> None:
             out = np.zeros(shape, np.int64)
             for offset, piece in self._pieces[first:last]:
                 add(piece, offset, out)
-            found.append(out)  # a list takes this from several threads
+            partials.append(out)  # a list takes this from several threads
 
         self._over(offsets, some)
-        return sum(found, np.zeros(shape, np.int64))
+        return sum(partials, np.zeros(shape, np.int64))
 
     @property
     def _rows(self) -> int:
@@ -380,11 +380,11 @@ class Scored(Listed, msgspec.Struct, frozen=True, dict=True):
             name: cache key.
             make: computes the value on first use.
         """
-        kept: dict[str, Any] = self.__dict__
+        cache: dict[str, Any] = self.__dict__
         with _SHARING:
-            if f"_{name}" not in kept:
-                kept[f"_{name}"] = make()
-            return kept[f"_{name}"]
+            if f"_{name}" not in cache:
+                cache[f"_{name}"] = make()
+            return cache[f"_{name}"]
 
     def comparable(self, threshold: float) -> float:
         """A score threshold as the scores' own precision can express it."""
@@ -455,5 +455,5 @@ def scored_by_rank(scored: Scored, units: Units, within: Array | None, *, pooled
         return scored
     inside = None if within is None else within[units.datum_of(scored.unit_codes)]
     segment = None if pooled else scored.label_codes
-    made = scores_of_ranks(scored.score, segment, inside)
-    return msgspec.structs.replace(scored, parts=(made,), single=False)
+    ranks = scores_of_ranks(scored.score, segment, inside)
+    return msgspec.structs.replace(scored, parts=(ranks,), single=False)

@@ -115,10 +115,10 @@ class Vectors:
         total, more = np.zeros((n_cells, 1)), ()
         for block, (keys, datum, cell, values) in enumerate(summands()):
             if block == len(self._hashes):
-                own = self._keys if keys is None else keys
-                assert own is not None
-                self._block_keys.append(own)
-                self._hashes.append(np.zeros(own.size, np.uint64))
+                block_keys = self._keys if keys is None else keys
+                assert block_keys is not None
+                self._block_keys.append(block_keys)
+                self._hashes.append(np.zeros(block_keys.size, np.uint64))
             flat = None
             if values is not None:
                 more = values.shape[1:]
@@ -164,15 +164,15 @@ class Vectors:
             keys, of = self._class_keys, (draws.seed, draws.first, draws.last)
             units = self._units
             if units is None:
-                found = draw_weights(keys, *of).astype(np.float64)
+                counts = draw_weights(keys, *of).astype(np.float64)
             elif self._side is None:
-                found = poisson_counts(keys, units, *of)
+                counts = poisson_counts(keys, units, *of)
             else:
                 swaps = swap_counts(keys, units, *of)
-                found = np.stack([swaps, units[:, None] - swaps], axis=1)
-            draws.__dict__["multiplicities"] = found.reshape(-1, len(draws))
-        made: Array = draws.__dict__["multiplicities"]
-        return made
+                counts = np.stack([swaps, units[:, None] - swaps], axis=1)
+            draws.__dict__["multiplicities"] = counts.reshape(-1, len(draws))
+        result: Array = draws.__dict__["multiplicities"]
+        return result
 
 
 def group_vectors(runs: Sequence[Vectors]) -> bool:
@@ -187,8 +187,8 @@ def group_vectors(runs: Sequence[Vectors]) -> bool:
     hashes = np.concatenate([np.zeros(0, np.uint64), *of_blocks])
     keys = np.concatenate([np.zeros(0, np.uint64), *(k for run in runs for k in run._block_keys)])
     clustered = len(runs) > 1 or runs[0]._clustered
-    apart = [np.full(one.size, i) for i, run in enumerate(runs) for one in run._hashes]
-    which = runs[0]._side if runs[0]._side is not None else np.concatenate(apart or [keys])
+    run_codes = [np.full(one.size, i) for i, run in enumerate(runs) for one in run._hashes]
+    which = runs[0]._side if runs[0]._side is not None else np.concatenate(run_codes or [keys])
     unit = None
     if clustered:  # a cluster adds what its datums add, to each run
         moved = np.where(hashes > 0, hash_integers(hashes + which.astype(np.uint64)), hashes)
@@ -230,11 +230,11 @@ def _classes(hashes: Array, keys: Array) -> Array | None:
         return None
     table: Array = np.zeros((4, 0), np.uint64)
     for first in range(0, hashes.size, _PIECE):
-        own = hashes[first : first + _PIECE]
-        code, rows = hash_codes(own, own)
+        piece = hashes[first : first + _PIECE]
+        code, rows = hash_codes(piece, piece)
         more = np.empty((3, rows.size), np.uint64)
         class_counts(code, keys[first : first + _PIECE], first, more)
-        both = np.concatenate([table, np.concatenate([own[rows][None], more])], axis=1)
+        both = np.concatenate([table, np.concatenate([piece[rows][None], more])], axis=1)
         both = both[:, np.lexsort((both[2], both[0]))]
         begin = np.flatnonzero(np.r_[True, both[0, 1:] != both[0, :-1]])
         table = both[:, begin]
@@ -247,9 +247,9 @@ def _classes(hashes: Array, keys: Array) -> Array | None:
 def _summed(of: Array, cell: Array, value: Array, n: int) -> tuple[Array, Array, Array]:
     """Sum values by cell and one of n vectors: vector, cell and sum of each pair that occurs."""
     pair: Array = cell * n + of
-    there, row = np.arange(int(pair.max(initial=-1)) + 1), pair
-    if there.size > max(_DENSE, 4 * pair.size):
-        there, row = np.unique(pair, return_inverse=True)
-    total = np.bincount(row, value, minlength=there.size)
+    pairs, row = np.arange(int(pair.max(initial=-1)) + 1), pair
+    if pairs.size > max(_DENSE, 4 * pair.size):
+        pairs, row = np.unique(pair, return_inverse=True)
+    total = np.bincount(row, value, minlength=pairs.size)
     some = np.flatnonzero(total)
-    return there[some] % n, there[some] // n, total[some]
+    return pairs[some] % n, pairs[some] // n, total[some]

@@ -71,22 +71,22 @@ def coco_files(
     ids = _Ids(_numbers(images["datum_id"]), _numbers(classes["label_value"]))
     sizes: dict[Any, tuple[int, int]] = {}
     if {"height", "width"} <= {*images.columns}:
-        known = images.select("datum_id", "height", "width").drop_nulls()
-        sizes = {i: (int(height), int(width)) for i, height, width in known.iter_rows()}
+        complete = images.select("datum_id", "height", "width").drop_nulls()
+        sizes = {i: (int(height), int(width)) for i, height, width in complete.iter_rows()}
     files: dict[str, tuple[Writer, int]] = {}
     if truths is not None:
         rows = _rows(truths, ids, sizes, "ground_truths")
         n = len(rows)
-        own = truths["annotation_id"] if "annotation_id" in truths.columns else None
-        numbers = range(1, n + 1) if own is None or own.null_count() else own
+        stored_ids = truths["annotation_id"] if "annotation_id" in truths.columns else None
+        numbers = range(1, n + 1) if stored_ids is None or stored_ids.null_count() else stored_ids
         for row, number in zip(rows, numbers, strict=True):
             row["id"] = number
-        whole = {
+        document = {
             "images": _images(images, ids),
             "categories": _categories(classes, ids),
             "annotations": rows,
         }
-        files["groundtruths.json"] = (_writer(whole), len(rows))
+        files["groundtruths.json"] = (_writer(document), len(rows))
     if frame is not None:
         results = _rows(frame, ids, sizes, "predictions")
         files["predictions.json"] = (_writer(results), len(results))
@@ -126,21 +126,21 @@ def _numbers(ids: pl.Series) -> dict[Any, int]:
 def _images(images: pl.DataFrame, ids: _Ids) -> list[dict[str, Any]]:
     rows = []
     for row in images.iter_rows(named=True):
-        own = row.pop("datum_id")
-        name = row.pop("file_name", None) or (own if isinstance(own, str) else None)
+        datum_id = row.pop("datum_id")
+        name = row.pop("file_name", None) or (datum_id if isinstance(datum_id, str) else None)
         named = {"file_name": name} if name is not None else {}
-        rows.append({"id": ids.images[own], **named, **_filled(row)})
+        rows.append({"id": ids.images[datum_id], **named, **_filled(row)})
     return rows
 
 
 def _categories(classes: pl.DataFrame, ids: _Ids) -> list[dict[str, Any]]:
     rows = []
     for row in classes.iter_rows(named=True):
-        own = row.pop("label_value")
+        key = row.pop("label_value")
         name = row.pop("label_name", None)
         row.pop("label_key", None)
         rows.append(
-            {"id": ids.categories[own], "name": str(own) if name is None else name, **_filled(row)}
+            {"id": ids.categories[key], "name": str(key) if name is None else name, **_filled(row)}
         )
     return rows
 
@@ -161,29 +161,29 @@ def _rows(
     rows = []
     for i, row in enumerate(side.iter_rows(named=True)):
         box = shapes.box(i, row)
-        made: dict[str, Any] = {
+        entry: dict[str, Any] = {
             "image_id": ids.images[row["datum_id"]],
             "category_id": ids.categories[row["label_value"]],
             "bbox": box,
         }
         if scored:
-            made["score"] = row["score"]
+            entry["score"] = row["score"]
         if shapes.there[i]:
-            made["segmentation"] = shapes.segmentation(i, row)
+            entry["segmentation"] = shapes.segmentation(i, row)
         if not scored:
-            made["area"] = shapes.area(i, row, box)
-            made["iscrowd"] = int(row.get("iscrowd") or 0)
+            entry["area"] = shapes.area(i, row, box)
+            entry["iscrowd"] = int(row.get("iscrowd") or 0)
             if row.get("ignore") is not None:
-                made["ignore"] = int(row["ignore"])
-        made |= _filled({name: row[name] for name in more})
-        if "keypoints" in made:
-            flat = made["keypoints"]
+                entry["ignore"] = int(row["ignore"])
+        entry |= _filled({name: row[name] for name in more})
+        if "keypoints" in entry:
+            flat = entry["keypoints"]
             if flat and isinstance(flat[0], list):  # points without visibility are visible
                 flat = [value for point in flat for value in (*point, _SEEN)[:3]]
-            made["keypoints"] = flat
-            labelled = made.get("num_keypoints", sum(value > 0 for value in flat[2::3]))
-            made["num_keypoints"] = int(labelled)
-        rows.append(made)
+            entry["keypoints"] = flat
+            labelled = entry.get("num_keypoints", sum(value > 0 for value in flat[2::3]))
+            entry["num_keypoints"] = int(labelled)
+        rows.append(entry)
     return rows
 
 

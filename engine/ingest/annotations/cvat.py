@@ -71,14 +71,14 @@ def _read(look: Look) -> Source:
     attributes = sorted({name for row in rows for name in row.get("attributes", {})})
     columns = {name: f"attribute_{name}" if name in _TAKEN else name for name in attributes}
     for row in rows:
-        said = row.pop("attributes", {})
-        row |= {column: said.get(name) for name, column in columns.items()}
-    kept = [*columns.values()]
-    more = dict.fromkeys(("occluded", "track_id"), pl.Int64) | dict.fromkeys(kept, pl.String)
+        values = row.pop("attributes", {})
+        row |= {column: values.get(name) for name, column in columns.items()}
+    extra = [*columns.values()]
+    more = dict.fromkeys(("occluded", "track_id"), pl.Int64) | dict.fromkeys(extra, pl.String)
     return Source(
         frame_of(rows, more).lazy(),
         datums=pl.DataFrame(
-            [{"datum_id": ids[name], **said} for name, said in datums.items()],
+            [{"datum_id": ids[name], **size} for name, size in datums.items()],
             schema=IMAGES | {"subset": pl.String},
         ),
         notes=skipped_note(skipped),
@@ -120,16 +120,16 @@ def _video(
     """The shapes of all tracks, frame by frame."""
     size: dict[str, int | None] = {"width": None, "height": None}
     for name in size:
-        found = tree.find(f".//original_size/{name}")
-        if found is not None and found.text:
-            size[name] = whole(found.text, f"<{name}>", file)
+        element = tree.find(f".//original_size/{name}")
+        if element is not None and element.text:
+            size[name] = whole(element.text, f"<{name}>", file)
     size_of_task = tree.findtext(".//task/size")
     frames = whole(size_of_task, "<size>", file) if size_of_task else 0
     _refuse_long(tree, frames, file, room)
     for frame in range(frames):
         datums.setdefault(_frame(file, frame), {"file_name": None, **size, "subset": None})
     for track in tree.iter("track"):
-        label, known = track.get("label"), track.get("id")
+        label, text = track.get("label"), track.get("id")
         listed = sorted(
             ((_whole(shape, "frame", file) or 0, shape) for shape in track if shape.tag in _SHAPES),
             key=lambda one: one[0],
@@ -137,7 +137,7 @@ def _video(
         skipped.update(shape.tag for shape in track if shape.tag in _OTHERS)
         for frame, row in _frames(listed, label, size, file):
             datums.setdefault(_frame(file, frame), {"file_name": None, **size, "subset": None})
-            track_id = None if known is None else whole(known, "track id", file)
+            track_id = None if text is None else whole(text, "track id", file)
             rows.append({"datum_id": _frame(file, frame), **row, "track_id": track_id})
 
 
@@ -199,17 +199,17 @@ def _row(
     row: dict[str, Any] = {"label_value": label}
     if occluded is not None:
         row["occluded"] = whole(occluded, "attribute 'occluded'", file)
-    said = {
+    attributes = {
         one.get("name", ""): (one.text or "").strip()
         for one in shape.iter("attribute")
         if one.get("name")
     }
-    scored = next((name for name in _SCORES if name in said), None)
+    scored = next((name for name in _SCORES if name in attributes), None)
     if scored is not None:
-        row["score"] = number(said[scored], f"attribute {scored!r}", file)
-        said = {name: value for name, value in said.items() if name not in _SCORES}
-    if said:
-        row["attributes"] = said
+        row["score"] = number(attributes[scored], f"attribute {scored!r}", file)
+        attributes = {name: value for name, value in attributes.items() if name not in _SCORES}
+    if attributes:
+        row["attributes"] = attributes
     if shape.tag == "mask":
         return row | _mask(shape, size, file)
     return row | (_box if shape.tag == "box" else _polygon)(shape, file)

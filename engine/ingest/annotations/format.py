@@ -93,13 +93,13 @@ class Look(msgspec.Struct):
         Args:
             most: maximum number of files; formats with one file per image have empty ones.
         """
-        found = 0
+        count = 0
         for name in self.of(*suffixes):
             head = head_of(name)
             if head.strip():
-                found += 1
+                count += 1
                 yield name, head
-            if found >= most:
+            if count >= most:
                 return
 
     def mostly(
@@ -113,8 +113,8 @@ class Look(msgspec.Struct):
             says: takes the name and the first bytes of a file.
             kept: names of files that count.
         """
-        found = [says(name, head) for name, head in self.heads(*suffixes) if kept(name)]
-        return bool(found) and 2 * sum(found) >= len(found)
+        fits = [says(name, head) for name, head in self.heads(*suffixes) if kept(name)]
+        return bool(fits) and 2 * sum(fits) >= len(fits)
 
     def relative(self, file: str) -> str:
         """A file's name below the root, with slashes."""
@@ -346,9 +346,9 @@ def frame_of(rows: list[dict[str, Any]], more: Mapping[str, Any] | None = None) 
             if "polygon" not in row and "mask" not in row:
                 row["polygon"] = [corners_of(row)]
     schema = OBJECTS | {"polygon": RINGS, "mask": _MASK} | dict(more or {})
-    kept = ("datum_id", "label_value", *CORNER_NAMES)
+    required = ("datum_id", "label_value", *CORNER_NAMES)
     frame = pl.DataFrame(rows, schema=schema)
-    return without_empty(frame, [name for name in frame.columns if name not in kept])
+    return without_empty(frame, [name for name in frame.columns if name not in required])
 
 
 def corners_of(box: Mapping[str, Any]) -> list[Point]:
@@ -473,14 +473,14 @@ class Layout(msgspec.Struct, frozen=True):
         numbers = [name for name in self.names if name not in self.texts]
         filled = np.column_stack([_filled(column) for column in table])
         values = table[numbers].to_numpy()  # NaN if missing
-        there = filled[:, [name in numbers for name in self.names]]
-        whole = [name in self.whole for name in numbers]
-        some = values[:, whole]
+        expected = filled[:, [name in numbers for name in self.names]]
+        integral = [name in self.whole for name in numbers]
+        some = values[:, integral]
         broken_off = (filled[:, 1:] > filled[:, :-1]).any()
         fraction = (some != np.floor(some)) | (np.abs(some) >= _WHOLE)
         if broken_off or not np.isin(filled.sum(axis=1), self.counts).all():
             return False
-        if (np.isfinite(values) != there).any() or (fraction & there[:, whole]).any():
+        if (np.isfinite(values) != expected).any() or (fraction & expected[:, integral]).any():
             return False
         for name, (low, high) in self.ranges.items():
             i = numbers.index(name)

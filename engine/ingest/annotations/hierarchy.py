@@ -104,15 +104,15 @@ def _read(path: str) -> Tree:
 
 def _above(node: Tree, *, root: bool = False) -> dict[str, list[str]]:
     """Every class of a tree and the classes above it, the nearest first; the root is none."""
-    made: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     for child in node.get("Subcategory", ()):
         for label, classes in _above(child).items():
-            made.setdefault(label, []).extend(classes)
+            result.setdefault(label, []).extend(classes)
     if not root:
-        for classes in made.values():
+        for classes in result.values():
             classes.append(node["LabelName"])
-        made[node["LabelName"]] = []
-    return made
+        result[node["LabelName"]] = []
+    return result
 
 
 def _expanded(

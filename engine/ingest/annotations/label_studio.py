@@ -76,9 +76,9 @@ def _is_export(head: bytes) -> bool:
     """Return whether the first task of a list has answers, and data or (if truncated) results."""
     if not head.lstrip().startswith(b"["):
         return False
-    own = _own_keys(head)
-    answered = {own.get(name) for name in (b"annotations", b"predictions")} & {b"["}
-    is_task = own.get(b"data") == b"{" or (b"data" not in own and b'"result"' in head)
+    keys = _own_keys(head)
+    answered = {keys.get(name) for name in (b"annotations", b"predictions")} & {b"["}
+    is_task = keys.get(b"data") == b"{" or (b"data" not in keys and b'"result"' in head)
     return bool(answered) and is_task
 
 
@@ -89,8 +89,8 @@ def _own_keys(head: bytes) -> dict[bytes, bytes]:
     """Return the first object's top-level keys, and the opening bracket of their values, if any."""
     keys: dict[bytes, bytes] = {}
     depth = 0
-    for found in _TOKEN.finditer(head):
-        name, colon, opens, bare, closes = found.groups()
+    for match in _TOKEN.finditer(head):
+        name, colon, opens, bare, closes = match.groups()
         if name is not None and colon and depth == 2:
             keys[name] = opens
         depth += bool(opens and colon) + bool(bare) - bool(closes)
@@ -113,7 +113,7 @@ class _Counts(msgspec.Struct):
 def _read(look: Look) -> Source:
     images: dict[str, list[int | None]] = {}
     truths: list[dict[str, Any]] = []
-    found: list[dict[str, Any]] = []
+    predictions: list[dict[str, Any]] = []
     counts = _Counts(Counter())
     for file in look.of(".json"):
         tasks = json_of(file, list[_Task], "no export of Label Studio", "Export it as JSON.")
@@ -123,24 +123,24 @@ def _read(look: Look) -> Source:
                 wrong = f"task {number:,} (counted from 0): another one has the image {name!r}"
                 raise broken(file, None, wrong, "Export each image once.")
             images[name] = [None, None]
-            kept = [answer for answer in task.annotations if not answer.was_cancelled]
-            counts.cancelled += len(task.annotations) - len(kept)
-            counts.several += len(kept) > 1
+            valid = [answer for answer in task.annotations if not answer.was_cancelled]
+            counts.cancelled += len(task.annotations) - len(valid)
+            counts.several += len(valid) > 1
             counts.predicted += len(task.predictions) > 1
             if len(task.predictions) > 1:
                 counts.models |= {str(one.model_version): None for one in task.predictions}
-            for answers, rows in ((kept[:1], truths), (task.predictions[:1], found)):
+            for answers, rows in ((valid[:1], truths), (task.predictions[:1], predictions)):
                 for answer in answers:
                     rows += _rows(answer, name, images[name], counts, (file, number))
     ids = dict(zip(images, stems_or_paths([*images]), strict=True))
-    for row in (*truths, *found):
+    for row in (*truths, *predictions):
         row["datum_id"] = ids[row["datum_id"]]
     for row in truths:
         row.pop("score")
-    alone = not truths and bool(found)
+    only_predictions = not truths and bool(predictions)
     return Source(
-        frame_of(found if alone else truths).lazy(),
-        found=frame_of(found).lazy() if found and not alone else None,
+        frame_of(predictions if only_predictions else truths).lazy(),
+        found=frame_of(predictions).lazy() if predictions and not only_predictions else None,
         datums=pl.DataFrame(
             [(ids[name], name, *size) for name, size in images.items()], schema=IMAGES, orient="row"
         ),
@@ -178,8 +178,8 @@ def _notes(counts: _Counts) -> tuple[Note, ...]:
 def _name(task: _Task, file: str, number: int) -> str:
     """The image's file, without an upload's prefix: that of ``image``, else of a picture's path."""
     texts = [value for value in task.data.values() if isinstance(value, str) and value]
-    said = task.data.get("image")
-    paths = [said] if isinstance(said, str) and said else []
+    image = task.data.get("image")
+    paths = [image] if isinstance(image, str) and image else []
     paths += [text for text in texts if _base(text).lower().endswith(IMAGE_SUFFIXES)]
     paths += [text for text in texts if "." in _base(text) and " " not in text]
     if paths:
@@ -223,7 +223,7 @@ def _rows(
             wrong = f"{task}: a region without original_width and original_height"
             raise broken(file, None, wrong, "Export it with them: places are percent.")
         try:
-            made = _shape(one.value, kind, one.original_width / 100, one.original_height / 100)
+            geometry = _shape(one.value, kind, one.original_width / 100, one.original_height / 100)
             labels = [str(label) for label in one.value[one.type]]
             if not labels:
                 raise ValueError
@@ -232,7 +232,7 @@ def _rows(
             raise broken(file, None, wrong, "Export it again.") from None
         score = one.score if one.score is not None else answer.score
         counts.labels += len(labels) > 1
-        row = {"datum_id": name, "score": score, **made}
+        row = {"datum_id": name, "score": score, **geometry}
         rows += ({**row, "label_value": label} for label in labels)
     return rows
 

@@ -83,18 +83,18 @@ def _read(look: Look) -> Source:
     skipped: Counter[str] = Counter()
     several: list[list[dict[str, Any]]] = []
     for file, datum in zip(files, ids, strict=True):
-        found: _File = json_of(
+        content: _File = json_of(
             file,
             _File,
             "no file of LabelMe",
             "Write it again, or move it away if it is of something else.",
         )
-        name = (found.imagePath or "").replace("\\", "/").rsplit("/", 1)[-1]
-        datums.append((datum, name or None, found.imageWidth, found.imageHeight))
+        name = (content.imagePath or "").replace("\\", "/").rsplit("/", 1)[-1]
+        datums.append((datum, name or None, content.imageWidth, content.imageHeight))
         groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
-        for shape in found.shapes:
-            made = _made(shape, found, file)
-            if made is None:
+        for shape in content.shapes:
+            geometry = _made(shape, content, file)
+            if geometry is None:
                 skipped[shape.shape_type] += 1
                 continue
             group = None if shape.group_id is None else str(shape.group_id)
@@ -102,7 +102,7 @@ def _read(look: Look) -> Source:
                 "datum_id": datum,
                 "label_value": shape.label,
                 "score": shape.score,
-                **made,
+                **geometry,
                 "group_id": group,
             }
             rows.append(row)

@@ -76,8 +76,10 @@ def _says(layout: Layout) -> Callable[[bytes], bool]:
 def with_corners(table: pl.DataFrame) -> pl.DataFrame:
     """Replace the points of lines by boxes and, of four points each, polygons."""
     points = table.select(_POINTS).to_numpy().reshape(-1, 4, 2)
-    whole = ~np.isnan(points).any(axis=(1, 2))
-    rings = [[ring] if there else None for ring, there in zip(points.tolist(), whole, strict=True)]
+    full = ~np.isnan(points).any(axis=(1, 2))
+    rings = [
+        [ring] if has_ring else None for ring, has_ring in zip(points.tolist(), full, strict=True)
+    ]
     xs, ys = _POINTS[::2], _POINTS[1::2]
     return table.select(
         pl.exclude(*_POINTS, "difficult"),

@@ -36,12 +36,12 @@ _EACH = 6  # fields of a detection in a PredictionString
 
 def _kind(head: bytes) -> str | None:
     line = head.split(b"\n", 1)[0].decode("utf-8", "replace")
-    there = {*([name.strip().strip('"').casefold() for name in line.split(",")])}
-    if {"imageid", "labelname", *CORNER_NAMES} <= there:
+    columns = {*([name.strip().strip('"').casefold() for name in line.split(",")])}
+    if {"imageid", "labelname", *CORNER_NAMES} <= columns:
         return "boxes"
-    if {"imageid", "labelname", "confidence"} <= there and not there & {*CORNER_NAMES}:
+    if {"imageid", "labelname", "confidence"} <= columns and not columns & {*CORNER_NAMES}:
         return "labels"
-    return "submission" if there == {"imageid", "predictionstring"} else None
+    return "submission" if columns == {"imageid", "predictionstring"} else None
 
 
 def _detect(look: Look) -> bool:
@@ -62,13 +62,13 @@ def _read(look: Look) -> Source:
     for file, head in look.heads(".csv", most=len(look.files)):
         kind = None if _is_names(file) else _kind(head)
         if kind is not None:
-            made = readers[kind](file)
+            table = readers[kind](file)
             if kind != "labels":
-                listed.append(made["datum_id"])
-                zeros += made.select((_ZERO & _NAMED).sum()).item() if _is_truth(made) else 0
-                made = made.filter(_NAMED & ~_ZERO if _is_truth(made) else _NAMED)
-                firsts[file] = made.head(FIRST)
-            read[kind].append(made)
+                listed.append(table["datum_id"])
+                zeros += table.select((_ZERO & _NAMED).sum()).item() if _is_truth(table) else 0
+                table = table.filter(_NAMED & ~_ZERO if _is_truth(table) else _NAMED)
+                firsts[file] = table.head(FIRST)
+            read[kind].append(table)
     frames = read["boxes"] + read["submission"]
     if len({"score" in frame.columns for frame in frames}) > 1:
         raise ReadError(
@@ -121,20 +121,20 @@ def _datums(listed: list[pl.Series], labels: list[pl.DataFrame]) -> pl.DataFrame
 def _labels(file: str) -> pl.DataFrame:
     """Read verified image labels, and whether each is shown; unverified ones are dropped."""
     frame = _csv(file)
-    own = {name.strip().casefold(): name for name in frame.columns}
-    sure = frame[own["confidence"]].cast(pl.Float64, strict=False)
+    columns = {name.strip().casefold(): name for name in frame.columns}
+    sure = frame[columns["confidence"]].cast(pl.Float64, strict=False)
     odd = sure.is_null() | (sure < 0) | (sure > 1)
     if odd.any():
         row = int(odd.arg_true()[0])
-        wrong = f"column {own['confidence']!r} contains {frame[own['confidence']][row]!r}"
+        wrong = f"column {columns['confidence']!r} contains {frame[columns['confidence']][row]!r}"
         repair = "1 means that the image shows the label, 0 that it does not."
         raise broken(file, row + 2, wrong, repair)
-    made = frame.select(
-        pl.col(own["imageid"]).alias("datum_id"),
-        pl.col(own["labelname"]).alias("label_value"),
+    labels = frame.select(
+        pl.col(columns["imageid"]).alias("datum_id"),
+        pl.col(columns["labelname"]).alias("label_value"),
         pl.Series("shown", sure == 1),
     )
-    return _stems(made.filter((sure == 0) | (sure == 1)))
+    return _stems(labels.filter((sure == 0) | (sure == 1)))
 
 
 def _csv(file: str) -> pl.DataFrame:
@@ -144,36 +144,41 @@ def _csv(file: str) -> pl.DataFrame:
         rows = csv.reader(text_of(file).splitlines())
         wide = len(next(rows, []))
         line = next((n for n, row in enumerate(rows, 2) if len(row) > wide), None)
-        said = f"more fields than the header's {wide}" if line else str(error).split("\n")[0]
-        raise (broken(file, line, said.rstrip("."), "Quote fields that contain a comma.")) from None
+        why = f"more fields than the header's {wide}" if line else str(error).split("\n")[0]
+        raise (broken(file, line, why.rstrip("."), "Quote fields that contain a comma.")) from None
     return frame.filter(~pl.all_horizontal(pl.all().str.strip_chars("\r ").fill_null("") == ""))
 
 
 def _boxes(file: str) -> pl.DataFrame:
     frame = _csv(file)
-    own = {name.strip().casefold(): name for name in frame.columns}
-    scored = next((own[name] for name in _SCORES if name in own), None)
-    if scored is None and "confidence" in own:
+    origin = {name.strip().casefold(): name for name in frame.columns}
+    scored = next((origin[name] for name in _SCORES if name in origin), None)
+    if scored is None and "confidence" in origin:
         # In ground truths this column is the annotator's confidence: always 1 for boxes.
-        varies = frame[own["confidence"]].is_in(["0", "1", "1.0", "0.0"]).all()
-        scored = None if varies else own["confidence"]
-    numbers = {name: own[name] for name in CORNER_NAMES}
+        varies = frame[origin["confidence"]].is_in(["0", "1", "1.0", "0.0"]).all()
+        scored = None if varies else origin["confidence"]
+    numbers = {name: origin[name] for name in CORNER_NAMES}
     if scored is not None:
         numbers["score"] = scored
-    numbers |= {target: own[name] for name, target in _FLAGS.items() if name in own}
+    numbers |= {target: origin[name] for name, target in _FLAGS.items() if name in origin}
     read = frame.select(
-        pl.col(own["imageid"]).alias("datum_id"),
-        pl.col(own["labelname"]).alias("label_value"),
+        pl.col(origin["imageid"]).alias("datum_id"),
+        pl.col(origin["labelname"]).alias("label_value"),
         *(pl.col(name).cast(pl.Float64, strict=False).alias(to) for to, name in numbers.items()),
     )
     # A row with only an image: it has no objects.
-    texts = [own["labelname"], *(own[name] for name in (*CORNER_NAMES, *_SCORES) if name in own)]
+    texts = [
+        origin["labelname"],
+        *(origin[name] for name in (*CORNER_NAMES, *_SCORES) if name in origin),
+    ]
     bare = frame.select(
         pl.all_horizontal(pl.col(dict.fromkeys(texts)).str.strip_chars().fill_null("") == "")
     ).to_series()
-    zero = read.select(_ZERO.fill_null(value=False)).to_series() & frame[own["labelname"]].is_null()
+    zero = (
+        read.select(_ZERO.fill_null(value=False)).to_series() & frame[origin["labelname"]].is_null()
+    )
     bare |= zero
-    nameless = frame[own["labelname"]].is_null() & ~bare
+    nameless = frame[origin["labelname"]].is_null() & ~bare
     if nameless.any():
         wrong = f"a box without a class ({int(nameless.sum()):,} such lines)"
         repair = "Write its class, or no corners if the image has no objects."
@@ -246,15 +251,15 @@ def _submission(file: str) -> pl.DataFrame:
     columns: dict[str, Any] = {"datum_id": flat["datum_id"].gather_every(_EACH)}
     for at, name in enumerate(names):
         columns[name] = flat["said"].gather_every(_EACH, at)
-    made = pl.DataFrame(columns)
-    assert made.height == rows
+    boxes = pl.DataFrame(columns)
+    assert boxes.height == rows
     try:
-        made = made.with_columns(pl.col(*names[1:]).cast(pl.Float64))
+        boxes = boxes.with_columns(pl.col(*names[1:]).cast(pl.Float64))
     except pl.exceptions.PolarsError as error:
         message = str(error).split("\n")[0].rstrip(".")
         raise broken(file, None, f"a PredictionString: {message}", "Correct it.") from None
-    _refuse_pixels(made, file, flat["index"].gather_every(_EACH))
-    return _stems(made)
+    _refuse_pixels(boxes, file, flat["index"].gather_every(_EACH))
+    return _stems(boxes)
 
 
 def _names(look: Look, rows: pl.DataFrame) -> pl.DataFrame | None:
@@ -266,10 +271,10 @@ def _names(look: Look, rows: pl.DataFrame) -> pl.DataFrame | None:
     names = pl.read_csv(described[0], has_header=False, infer_schema=False)
     if names.width < 2:
         raise broken(described[0], 1, "names of classes need two columns", "Correct it.")
-    known = names.select(
+    labels = names.select(
         pl.col(names.columns[0]).alias("label_value"), pl.col(names.columns[1]).alias("label_name")
     ).unique("label_value", keep="first", maintain_order=True)
-    return known.join(rows.select("label_value").unique(), on="label_value", how="semi")
+    return labels.join(rows.select("label_value").unique(), on="label_value", how="semi")
 
 
 OPEN_IMAGES = Format("open-images", (".csv",), _read, detects=_detect)

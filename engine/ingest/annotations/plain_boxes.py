@@ -109,9 +109,9 @@ def _reading(look: Look) -> _Reading | None:
         if not may_be_label(file):
             continue
         looked += 1
-        found = [_Line.of(line.split()) for line in lines_in(head)]
-        if found and found[0] is not None:
-            lines[file] = [line for line in found if line is not None]
+        parsed = [_Line.of(line.split()) for line in lines_in(head)]
+        if parsed and parsed[0] is not None:
+            lines[file] = [line for line in parsed if line is not None]
     if not lines or 2 * len(lines) < looked:
         return None
     # The last four numbers are corners if the first field is a number.
@@ -279,7 +279,7 @@ def _cornered(frame: pl.DataFrame, look: Look) -> tuple[pl.DataFrame, tuple[Note
     sized = many >= max(_LEAST, _SHARE * frame.height) or 2 * many > frame.height
     if look.box_format != "xywh" and (look.box_format or not (sized or alike)):
         return frame, ()
-    made = frame.with_columns(
+    corners = frame.with_columns(
         xmax=pl.col("xmin") + pl.col("xmax"), ymax=pl.col("ymin") + pl.col("ymax")
     )
     message = f"{look.given}: boxes are read as xmin, ymin, width and height"
@@ -288,13 +288,13 @@ def _cornered(frame: pl.DataFrame, look: Look) -> tuple[pl.DataFrame, tuple[Note
     else:
         message += "." if look.box_format else ", as those of the other side."
     if theirs != "xyxy" or look.box_format:
-        return made, (Note(BY_SIZE, message, many),)
+        return corners, (Note(BY_SIZE, message, many),)
     message += (
         " Those of the ground truths are read as corners. If both have widths and heights, give"
         f" {option('box_format', 'xywh')}."
     )
     doubt = Note("box_formats_differ", message, many, warning=True)
-    return made, (Note(BY_SIZE, message, many), doubt)
+    return corners, (Note(BY_SIZE, message, many), doubt)
 
 
 IMAGE_BOXES = Format(PER_IMAGE, (".txt",), _read_images, detects=_detects(PER_IMAGE))

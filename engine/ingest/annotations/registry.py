@@ -69,34 +69,34 @@ def recognised(
 
 def look_at(paths: list[str]) -> Look | None:
     """Return the files of paths that may be annotations; None for tables and missing paths."""
-    given = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
+    description = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
     paths = [os.path.expanduser(path.removeprefix("file://")) for path in paths]
     if len(paths) == 1 and os.path.isdir(paths[0]):
         files = (*files_below(paths[0]),)
         tables = any(by_extension(name) in _TABLES for name in files)
         if tables or not any(map(may_be_annotations, files)):
             return None
-        return Look(given, paths[0], files)
+        return Look(description, paths[0], files)
     if not all(map(may_be_annotations, paths)):
         return None
-    found = [
+    matches = [
         [path] if os.path.isfile(path) else sorted(glob.glob(path, recursive=True))
         for path in paths
     ]
-    files = tuple(file for of_path in found for file in of_path if os.path.isfile(file))
+    files = tuple(file for of_path in matches for file in of_path if os.path.isfile(file))
     if not files:
         return None
     folders = [os.path.dirname(os.path.abspath(file)) for file in files]
-    return Look(given, os.path.commonpath(folders), files)
+    return Look(description, os.path.commonpath(folders), files)
 
 
 def open_annotations(format_: Format, look: Look) -> Source:
     """Read a format as a source, with a note on it."""
     read = format_.read(look)
     assert read.datums is not None
-    own = read.frame.select(pl.col(format_.datum).alias("datum_id")).collect()
-    rows, images = own.height, read.datums.height
-    bare = images - read.datums.join(own, on="datum_id", how="semi").height
+    ids = read.frame.select(pl.col(format_.datum).alias("datum_id")).collect()
+    rows, images = ids.height, read.datums.height
+    bare = images - read.datums.join(ids, on="datum_id", how="semi").height
     tracks = format_.datum == "sequence"
     objects = count_of(rows, "box", "boxes") if tracks else count_of(rows, "object")
     datums = count_of(images, "sequence" if tracks else "image")

@@ -142,16 +142,16 @@ def with_lengths(files: tuple[str, ...], names: list[str]) -> pl.DataFrame:
                 message, None, "no seqLength in [Sequence]", "Write it, or remove the file."
             ) from None
     schema = {"datum_id": pl.String, "frames": pl.Int64}
-    made = pl.DataFrame({"datum_id": names, "frames": lengths}, schema)
-    return made if made["frames"].count() else made.drop("frames")
+    sequences = pl.DataFrame({"datum_id": names, "frames": lengths}, schema)
+    return sequences if sequences["frames"].count() else sequences.drop("frames")
 
 
 def _mot_rows(file: str, name: str) -> pl.LazyFrame:
     """Rows of a sequence, all lines of as many fields as the first."""
     width = len(_first_fields(head_of(file)))
-    whole = _MOT.whole | {"kind"} if width < len(_MOT.names) else _MOT.whole
+    integral = _MOT.whole | {"kind"} if width < len(_MOT.names) else _MOT.whole
     counts = (width,) if width in _MOT.counts else _MOT.counts
-    rows = msgspec.structs.replace(_MOT, counts=counts, whole=whole).rows(file)
+    rows = msgspec.structs.replace(_MOT, counts=counts, whole=integral).rows(file)
     rest = rows[["kind", "visibility", "last"]].to_numpy()
     place = width == len(_MOT.names) and bool((rest > np.floor(rest)).any())
     kind = (pl.lit(0) if place else pl.col("kind").fill_null(0).clip(0)).cast(pl.Int64)
@@ -223,19 +223,19 @@ def track_files(
         side = _sayable(side, form, name, warn)
         lines = FORMS[form](_boxed(side, name), name)
         for sequence in sequences:
-            own = lines.filter(side["sequence"].cast(pl.String) == sequence)
+            rows = lines.filter(side["sequence"].cast(pl.String) == sequence)
             nested = form == MOT.name and name == _TRUTHS
             path = f"{name}/{sequence}/gt/gt.txt" if nested else f"{name}/{sequence}.txt"
             separator = "," if form == MOT.name else " "
             write = partial(
-                own.write_csv, include_header=False, separator=separator, quote_style="never"
+                rows.write_csv, include_header=False, separator=separator, quote_style="never"
             )
-            files[path] = (write, own.height)
+            files[path] = (write, rows.height)
     if form == MOT.name and truths is not None and datums is not None and "frames" in datums:
         for sequence, frames in datums.select(pl.col("datum_id").cast(pl.String), "frames").rows():
-            said = f"[Sequence]\nname={sequence}\nseqLength={frames}\n".encode()
+            content = f"[Sequence]\nname={sequence}\nseqLength={frames}\n".encode()
             if frames is not None:
-                files[f"{_TRUTHS}/{sequence}/seqinfo.ini"] = (_writer(said), 1)
+                files[f"{_TRUTHS}/{sequence}/seqinfo.ini"] = (_writer(content), 1)
     return files
 
 
@@ -363,8 +363,8 @@ def _as_kitti(side: pl.DataFrame, name: str) -> pl.DataFrame:
         )
     region = _given(side, "region", 0).cast(pl.Boolean)
     nowhere = [pl.lit(value).alias(f"space_{i}") for i, value in enumerate(_NOWHERE_WRITTEN)]
-    known = name == _FOUND and "score" in side.columns and side["score"].count()
-    scored = ["score"] if known else []
+    has_scores = name == _FOUND and "score" in side.columns and side["score"].count()
+    scored = ["score"] if has_scores else []
     return side.select(
         "frame",
         pl.when(region).then(-1).otherwise("id").alias("id"),

@@ -56,9 +56,9 @@ def _detect_tracks(look: Look) -> bool:
     ):
         return False
     # The other side must be VisDrone's: results with a class are also MOTChallenge's.
-    own = {*CLASSES} - {*MOT_CLASSES}
-    known = look.other.title.startswith(TITLES["visdrone-tracking"])
-    return known or bool(own & look.named()[1])
+    classes = {*CLASSES} - {*MOT_CLASSES}
+    same_format = look.other.title.startswith(TITLES["visdrone-tracking"])
+    return same_format or bool(classes & look.named()[1])
 
 
 def _fits(head: bytes, *, layout: Layout, found: bool = False) -> bool:
@@ -70,10 +70,10 @@ def _fits(head: bytes, *, layout: Layout, found: bool = False) -> bool:
     if 2 * head.count(b",-1,-1,-1,-1") > head.count(b"\n"):  # neither score nor category
         return False
     lines = [line.strip().rstrip(",").split(",") for line in lines_in(head[:_BYTES], _LINES)]
-    whole = [line for line in lines if len(line) in layout.counts and all(map(is_number, line))]
-    if not whole or len(whole) < _FIT * len(lines):
+    complete = [line for line in lines if len(line) in layout.counts and all(map(is_number, line))]
+    if not complete or len(complete) < _FIT * len(lines):
         return False
-    score, category, cut, hidden = np.array(whole, np.float64)[:, -4:].T
+    score, category, cut, hidden = np.array(complete, np.float64)[:, -4:].T
     results = (cut == -1) & (hidden == -1)
     sound = (
         np.isin(category, range(len(CLASSES)))
@@ -96,8 +96,8 @@ def _rows(look: Look, layout: Layout, ids: list[str], datum: str) -> pl.DataFram
         "xmax": pl.col("left") + pl.col("width"),
         "ymax": pl.col("top") + pl.col("height"),
     }
-    known = dict(enumerate(CLASSES))
-    label = pl.col("category").cast(pl.Int64).replace_strict(known, return_dtype=pl.String)
+    names = dict(enumerate(CLASSES))
+    label = pl.col("category").cast(pl.Int64).replace_strict(names, return_dtype=pl.String)
     rows = table.select(
         datum,
         *(name for name in ("frame", "object_id") if name in table.columns),

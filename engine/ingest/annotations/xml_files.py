@@ -31,8 +31,8 @@ def read_tree(file: str, root: str) -> Element:
     except UNPACKED as error:
         raise unreadable(file, error) from None
     except ParseError as error:
-        said = str(error).partition(":")[0]
-        raise broken(file, error.position[0], f"broken XML ({said})", "Write it again.") from None
+        reason = str(error).partition(":")[0]
+        raise broken(file, error.position[0], f"broken XML ({reason})", "Write it again.") from None
     except (LookupError, ValueError) as error:  # an encoding that does not exist, or does not fit
         raise broken(file, None, f"broken XML ({error})", "Save it as UTF-8.") from None
     except _Refused:
@@ -46,8 +46,8 @@ def read_tree(file: str, root: str) -> Element:
 
 def text_in(element: Element, name: str) -> str | None:
     """The text of the first child of a name, without blanks around; None without any."""
-    found = element.findtext(name)
-    return (found.strip() or None) if found is not None else None
+    text = element.findtext(name)
+    return (text.strip() or None) if text is not None else None
 
 
 def number_of(element: Element, name: str, file: str) -> float | None:

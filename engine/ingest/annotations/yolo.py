@@ -100,9 +100,9 @@ def is_label(head: bytes) -> bool:
 def description(look: Look) -> tuple[str, dict[str, Any]] | None:
     """Return the file that describes the data set, and its content."""
     for file in sorted(look.of(*YAML), key=lambda name: name.count(os.sep)):
-        said = _yaml(file)
-        if said is not None:
-            return file, said
+        data = _yaml(file)
+        if data is not None:
+            return file, data
     return None
 
 
@@ -116,15 +116,17 @@ def _yaml(file: str) -> dict[str, Any] | None:
         node = loader.get_single_node()
         if _expanded(node) > _NODES:
             raise RecursionError
-        said = None if node is None else loader.construct_document(node)
+        data = None if node is None else loader.construct_document(node)
     except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as error:
         if not any(line.startswith("names:") for line in text.splitlines()):
             return None  # another tool's, with custom tags
         mark = getattr(error, "problem_mark", None)
         line = None if mark is None else mark.line + 1
         raise broken(file, line, "no YAML that can be read", "Correct the line.") from None
-    whole = isinstance(said, dict) and ("names" in said or ("nc" in said and {*_SPLITS} & {*said}))
-    return said if whole else None
+    described = isinstance(data, dict) and (
+        "names" in data or ("nc" in data and {*_SPLITS} & {*data})
+    )
+    return data if described else None
 
 
 _NODES = 1_000_000
@@ -174,19 +176,19 @@ def gathered(look: Look) -> Files:
         folder = _other(look.root, "labels", "images")
         pictures = look.of(*IMAGE_SUFFIXES) or (_below(folder, IMAGE_SUFFIXES) if folder else ())
         return Files(texts, pictures, _by_folder(look, (*texts, *pictures)), names, points)
-    file, said = described
-    names, points = _named(file, said)
+    file, data = described
+    names, points = _named(file, data)
     labels: list[str] = []
     images: list[str] = []
     split: dict[str, str] = {}
     for key in _SPLITS:
-        listed = said.get(key)  # folders, or lists of images
+        listed = data.get(key)  # folders, or lists of images
         for one in listed if isinstance(listed, list) else [listed]:
             if not isinstance(one, str):
                 continue
-            here = _find_folder(file, said, one)
+            here = _find_folder(file, data, one)
             if here is None:  # the images may be elsewhere, and their labels here
-                here = _find_folder(file, said, re.sub(r"\bimages\b", "labels", one))
+                here = _find_folder(file, data, re.sub(r"\bimages\b", "labels", one))
                 of_split = _labels_below(here) if here else []
                 labels += of_split
                 split |= dict.fromkeys(of_split, key)
@@ -199,7 +201,7 @@ def gathered(look: Look) -> Files:
             images += pictures
             labels += of_split
             split |= dict.fromkeys((*pictures, *of_split), key)
-    if not images and not labels and not {*_SPLITS} & {*said}:
+    if not images and not labels and not {*_SPLITS} & {*data}:
         home = os.path.dirname(os.path.abspath(file))
         labels += _labels_below(home)
         images += _below(home, IMAGE_SUFFIXES)
@@ -241,9 +243,9 @@ def _find_folder(file: str, renames: Mapping[str, Any], folder: str) -> str | No
         if "*" in folder:
             folder = os.path.dirname(folder.partition("*")[0])
         for name in (folder, folder.removeprefix("../")):  # as Roboflow writes them
-            there = _joined(base, name)
-            if os.path.exists(there):
-                return there
+            path = _joined(base, name)
+            if os.path.exists(path):
+                return path
     return None
 
 
@@ -285,18 +287,18 @@ def _below(folder: str, suffixes: tuple[str, ...]) -> tuple[str, ...]:
 
 def _around(root: str, texts: Sequence[str]) -> list[str]:
     """Return further folders in which class names may be: above the root, and below it."""
-    found = []
+    result = []
     root = folder = os.path.abspath(root)
     if "labels" in folder.split(os.sep):
         for _ in range(_UP):
             folder = os.path.dirname(folder)
-            found.append(folder)
+            result.append(folder)
     elif os.path.isdir(os.path.join(folder, "labels")):  # of one split
-        found.append(os.path.dirname(folder))
+        result.append(os.path.dirname(folder))
     folders = {os.path.dirname(os.path.abspath(name)) for name in texts}
     inner = os.path.commonpath(folders) if folders else ""
     below = [inner, os.path.dirname(inner)]
-    return found + [one for one in below if one.startswith(root + os.sep)]
+    return result + [one for one in below if one.startswith(root + os.sep)]
 
 
 def _nearest_names(folders: Iterable[str]) -> tuple[dict[int, str], tuple[int, int] | None]:
@@ -306,9 +308,9 @@ def _nearest_names(folders: Iterable[str]) -> tuple[dict[int, str], tuple[int, i
         for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
             file = os.path.join(folder, name)
             if name.lower().endswith(YAML) and os.path.isfile(file):
-                said = _yaml(file)
-                if said is not None:
-                    return _named(file, said)
+                data = _yaml(file)
+                if data is not None:
+                    return _named(file, data)
             if name.lower() in _NAMES and not is_label(head_of(file)):
                 return _listed_in(file), None
     above = os.path.join(os.path.dirname(os.path.abspath(folders[0])), _DARKNET)
@@ -326,15 +328,15 @@ def _named(file: str, renames: Mapping[str, Any]) -> tuple[dict[int, str], tuple
         if not isinstance(names, (dict, list)):
             raise TypeError
         pairs = names.items() if isinstance(names, dict) else enumerate(names)
-        known = {int(number): str(name) for number, name in pairs}
+        classes = {int(number): str(name) for number, name in pairs}
     except (TypeError, ValueError):
         raise broken(
             file, None, "'names' is neither a list of names nor numbers and names", "Correct it."
         ) from None
     shape = renames.get("kpt_shape")
     if isinstance(shape, list) and len(shape) == 2 and all(isinstance(n, int) for n in shape):
-        return known, (shape[0], shape[1])
-    return known, (0, 0)
+        return classes, (shape[0], shape[1])
+    return classes, (0, 0)
 
 
 def datums_of(files: Files, ids: Mapping[str, str]) -> pl.DataFrame:

@@ -94,15 +94,15 @@ def apply(
         if not rule.needs <= signals or (rule.tasks and task not in rule.tasks):
             continue
         for facts in rule.look(evidence):
-            said, plain = rule.say(facts), as_plain(facts)
+            message, plain = rule.say(facts), as_plain(facts)
             if facts.severity == PROBLEM:
                 column = facts.columns[0] if facts.columns else ""
                 problems.append(
-                    Problem(facts.side, column, said, facts.count, kind=rule.code, facts=plain)
+                    Problem(facts.side, column, message, facts.count, kind=rule.code, facts=plain)
                 )
             else:
                 warning = facts.severity == WARNING
-                notes.append(Note(rule.code, said, facts.count, warning=warning, facts=plain))
+                notes.append(Note(rule.code, message, facts.count, warning=warning, facts=plain))
     return notes, problems
 
 
@@ -116,10 +116,10 @@ def reworded(code: str, plain: dict[str, Any]) -> str | None:
     say = _SAYS.get(code)
     if say is None:
         return None
-    own = {name: plain[name] for name in Facts.__struct_fields__ if name in plain}
-    rest = {name: one for name, one in plain.items() if name not in own}
+    fields = {name: plain[name] for name in Facts.__struct_fields__ if name in plain}
+    rest = {name: one for name, one in plain.items() if name not in fields}
     named: dict[str, Any] = {
-        name: tuple(one) if isinstance(one, list) else one for name, one in own.items()
+        name: tuple(one) if isinstance(one, list) else one for name, one in fields.items()
     }
     return say(Facts(severity=NOTE, values=rest, **named))
 

@@ -104,7 +104,7 @@ def _differing(evidence: Columns) -> Iterator[Facts]:
         for name, (n, of) in _compared(ours, theirs, names, ready).items()
         if n and n >= _DIFFER * of
     }
-    found: dict[str, list[str]] = {}
+    by_severity: dict[str, list[str]] = {}
     for name in differing:
         if name in shapes and task in _GUESSED and inferred:
             severity = PROBLEM
@@ -112,8 +112,8 @@ def _differing(evidence: Columns) -> Iterator[Facts]:
             severity = NOTE
         else:
             severity = WARNING
-        found.setdefault(severity, []).append(name)
-    for severity, chosen in found.items():
+        by_severity.setdefault(severity, []).append(name)
+    for severity, chosen in by_severity.items():
         n, of = max(differing[name] for name in chosen)
         yield Facts(
             severity=severity,
@@ -128,18 +128,18 @@ def _idle(evidence: Columns) -> list[str]:
     """Columns of which differing values mean something, in the order of the predictions."""
     ready = evidence.ready
     conditioned = {name for condition in ready.where.values() for name in condition.names}
-    known = {*map(folded, conditioned | {*ready.plan.homes})}
+    recognised = {*map(folded, conditioned | {*ready.plan.homes})}
     for role in (PREDICTIONS, GROUND_TRUTHS):
         side = ready.sides[role]
-        known |= {*map(folded, side.table.names | side.naming.used)}
+        recognised |= {*map(folded, side.table.names | side.naming.used)}
         for column, _ in side.table.unread:  # another note reports these
-            known |= {name.casefold() for name in (column.name, *column.aliases)}
+            recognised |= {name.casefold() for name in (column.name, *column.aliases)}
     return [
         name
         for name in ready.sides[PREDICTIONS].schema
         if name in evidence.unread
         and name.strip()
-        and folded(name) not in known
+        and folded(name) not in recognised
         and not _words(name) & _BOOKKEEPING
     ]
 
@@ -161,8 +161,8 @@ def _positions(side: Side, names: list[str]) -> tuple[list[str], set[str], set[s
 
     def having(*groups: frozenset[str]) -> set[str]:
         """Columns with words of the groups, if every group has one."""
-        found = [{name for name in names if words[name] & group} for group in groups]
-        return set().union(*found) if all(found) else set()
+        matches = [{name for name in names if words[name] & group} for group in groups]
+        return set().union(*matches) if all(matches) else set()
 
     dtypes = {name: side.schema[name] for name in names}
     depths = {n: depth for n in names if (depth := within(dtypes[n]))[1].is_numeric()}
@@ -197,12 +197,12 @@ def _outlined(first: pl.Series) -> bool:
 
 def _corners(names: Iterable[str]) -> dict[str, str]:
     """Return ``columns`` that make boxes of four columns, if their names allow it."""
-    found = {}
+    mapping = {}
     for corner, pattern in _CORNERS.items():
         fits = [n for n in names if re.search(rf"(?<![a-z0-9]){pattern}(?![a-z0-9])", n.lower())]
         if len(fits) == 1:
-            found[fits[0]] = corner
-    return found if len(found) == len(_CORNERS) else {}
+            mapping[fits[0]] = corner
+    return mapping if len(mapping) == len(_CORNERS) else {}
 
 
 def _compared(
@@ -227,8 +227,8 @@ def _compared(
     common = heads[0].select("key").unique().join(heads[1].select("key").unique(), on="key")
     if common.height < _FEW:
         sought = heads[1]["key"].unique(maintain_order=True).head(_SOUGHT)
-        there = pl.col("key").is_in(sought.implode())
-        heads = [one.filter(there).head(10 * _HEAD).collect() for one in rows]
+        selected = pl.col("key").is_in(sought.implode())
+        heads = [one.filter(selected).head(10 * _HEAD).collect() for one in rows]
     for i, head in enumerate(heads):
         if head.height >= _HEAD:  # the last key may go on beyond the rows looked at
             heads = [one.filter(pl.col("key") != heads[i]["key"][-1]) for one in heads]
@@ -352,12 +352,12 @@ def columns_read(
 def describe_columns(columns: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Lines of :func:`columns_read` for people."""
     lines = []
-    for role, found in columns.items():
-        guessed = [f"{own} as {canonical}" for own, canonical in found["guessed"].items()]
+    for role, groups in columns.items():
+        guessed = [f"{mine} as {canonical}" for mine, canonical in groups["guessed"].items()]
         for title, names in (
-            ("read", found["read"]),
+            ("read", groups["read"]),
             ("guessed", guessed),
-            ("not read", found["unread"]),
+            ("not read", groups["unread"]),
         ):
             if names:
                 more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""

@@ -77,11 +77,11 @@ def evidence_of(ready: Prepared, options: Options) -> tuple[set[str], Values]:
             signals.add("model_column")
         if side.table.task == "text":
             idle = side.schema.keys() - side.naming.used
-            if found := [name for name in side.schema if name in idle and _is_span(name, side)]:
-                spans[role] = found
+            if columns := [name for name in side.schema if name in idle and _is_span(name, side)]:
+                spans[role] = columns
                 signals.add("spans_unread")
-        if side.table.task == "regression" and (found := _other_predictions(side, options)):
-            forecasts[role] = found
+        if side.table.task == "regression" and (columns := _other_predictions(side, options)):
+            forecasts[role] = columns
             signals.add("numbers_unread")
         if side.naming.constant is not None:
             signals.add("constant_training")
@@ -95,10 +95,10 @@ def _other_predictions(side: Side, options: Options) -> list[str]:
     read = side.naming.exprs.get("prediction")
     if read is None:
         return []
-    own, *_ = read.meta.root_names()
+    prediction, *_ = read.meta.root_names()
     used = side.naming.used
     every = {"unique_id", "ds"} <= side.schema.keys()  # as StatsForecast and its kin name them
-    every |= own in (options.columns or {}) and "series" in side.naming.exprs
+    every |= prediction in (options.columns or {}) and "series" in side.naming.exprs
     return [
         name
         for name, dtype in side.schema.items()
@@ -106,7 +106,7 @@ def _other_predictions(side: Side, options: Options) -> list[str]:
         and name not in used
         and name not in options.by
         and not _OTHERS.search(name)
-        and (every or _alike(name, own))
+        and (every or _alike(name, prediction))
     ]
 
 
@@ -135,12 +135,12 @@ def _rows(evidence: Values, role: str, **columns: pl.Expr) -> pl.LazyFrame:
 
 def _models(evidence: Values) -> Iterator[Facts]:
     """Tables whose datums have rows of several models each."""
-    for role, own in evidence.models.items():
+    for role, column in evidence.models.items():
         table, exprs = evidence.ready.sides[role].table, evidence.ready.sides[role].naming.exprs
         truths = evidence.ready.sides.get(GROUND_TRUTHS)
-        if truths is not None and own in truths.schema:
+        if truths is not None and column in truths.schema:
             continue
-        rows = _rows(evidence, role, model=pl.col(own))
+        rows = _rows(evidence, role, model=pl.col(column))
         ends = pl.concat([rows.head(_HEAD), rows.tail(_HEAD)])
         if ends.unique().collect()["model"].drop_nulls().len() <= 1:  # one model, or none
             continue
@@ -150,10 +150,10 @@ def _models(evidence: Values) -> Iterator[Facts]:
         names_of_key = table.key or ((table.datum, "doc_id") if "doc_id" in exprs else ())
         key = [exprs[name] for name in names_of_key if name in exprs]
         if table.datum in exprs:
-            if not key and "model" not in own.casefold():
+            if not key and "model" not in column.casefold():
                 continue
             named = {f"key {i}": expr for i, expr in enumerate(key or [exprs[table.datum]])}
-            rows = _rows(evidence, role, **named, model=pl.col(own))
+            rows = _rows(evidence, role, **named, model=pl.col(column))
             several = rows.group_by(*named).agg(pl.col("model").n_unique() > 1)
             n, of = several.select(pl.col("model").sum(), all=pl.len()).collect().row(0)
             severity = PROBLEM if key else WARNING
@@ -161,12 +161,12 @@ def _models(evidence: Values) -> Iterator[Facts]:
                 continue
         elif not table.values or (truth := exprs.get(table.values[0][1])) is None:
             continue
-        elif shared := _shared(evidence, role, truth, own):
+        elif shared := _shared(evidence, role, truth, column):
             (n, of), severity = shared, PROBLEM
-        elif own in evidence.ready.plan.homes or own.casefold() in _UNSURE:
+        elif column in evidence.ready.plan.homes or column.casefold() in _UNSURE:
             continue
         else:  # each row is a datum: models of the same rows have the same true values
-            rows = _rows(evidence, role, truth=truth.hash(0), model=pl.col(own))
+            rows = _rows(evidence, role, truth=truth.hash(0), model=pl.col(column))
             sets = rows.group_by("model", maintain_order=True).agg(pl.col("truth")).collect()
             if sets["truth"].n_unique() > 1 or (sets["truth"].list.len() < _EACH).any():
                 continue
@@ -174,7 +174,7 @@ def _models(evidence: Values) -> Iterator[Facts]:
         yield Facts(
             severity=severity,
             side=role,
-            columns=(own,),
+            columns=(column,),
             count=n,
             of=of,
             values={"models": sorted(map(str, names))[:5], "number": len(names)},
@@ -196,19 +196,19 @@ def _shared(evidence: Values, role: str, truth: pl.Expr, own: str) -> tuple[int,
     named = {f"key {i}": pl.col(name) for i, name in enumerate(key)}
     rows = _rows(evidence, role, **named, truth=truth, model=pl.col(own)).group_by(*named)
     several = (pl.col("model").n_unique() > 1) & (pl.col("truth").n_unique() == 1)
-    found = rows.agg(several=several).select(pl.col("several").sum(), all=pl.len())
-    n, of = found.collect().row(0)
+    counts = rows.agg(several=several).select(pl.col("several").sum(), all=pl.len())
+    n, of = counts.collect().row(0)
     return (n, of) if n and n >= _SHARED * of else None
 
 
 def _say_models(facts: Facts) -> str:
-    (own,), models = facts.columns, facts.values["models"]
+    (column,), models = facts.columns, facts.values["models"]
     literal = sql_text(models[0])
     return (
         f"{facts.side.replace('_', ' ')}: rows are of {facts.values['number']} models by column"
-        f" {own!r} ({listing(models, facts.values['number'])}), and of the same"
-        f" datums. Score one model at a time, {option('where', f'{sql_name(own)} = {literal}')};"
-        f" to compare them: `evalengine compare` with {option('model', own)}."
+        f" {column!r} ({listing(models, facts.values['number'])}), and of the same"
+        f" datums. Score one model at a time, {option('where', f'{sql_name(column)} = {literal}')};"
+        f" to compare them: `evalengine compare` with {option('model', column)}."
     )
 
 
@@ -233,7 +233,7 @@ def _spans(evidence: Values) -> Iterator[Facts]:
         truth = truth.list.first()
     n, of = both.select((pl.col("ours") == truth).sum(), all=pl.len()).collect().row(0)
     if of and n >= _EQUAL * of:
-        columns = tuple(dict.fromkeys(own for names in evidence.spans.values() for own in names))
+        columns = tuple(dict.fromkeys(span for names in evidence.spans.values() for span in names))
         yield Facts(
             severity=WARNING if evidence.options.task or evidence.options.metrics else PROBLEM,
             side=next(iter(evidence.spans)),
@@ -256,7 +256,7 @@ def _say_spans(facts: Facts) -> str:
 
 def _labels(evidence: Values) -> Iterator[Facts]:
     """Columns of whole numbers as labels in which a few texts mark missing values."""
-    found: dict[tuple[str, str], Facts] = {}
+    facts_of: dict[tuple[str, str], Facts] = {}
     marks: dict[tuple[str, str], set[str]] = {}
     for role in _SIDES:
         side = evidence.ready.sides.get(role)
@@ -267,40 +267,40 @@ def _labels(evidence: Values) -> Iterator[Facts]:
             text = exprs[name].cast(pl.String, strict=False).str.strip_chars()
             rows = _rows(evidence, role, text=text).with_row_index("row").drop_nulls()
             missing = pl.col("text").str.contains(MISSING)
-            whole = pl.col("text").str.contains(r"^[-+]?\d+$")
+            integral = pl.col("text").str.contains(r"^[-+]?\d+$")
             n, of, odd = (
-                rows.select(n=missing.sum(), of=pl.len(), odd=(~missing & ~whole).sum())
+                rows.select(n=missing.sum(), of=pl.len(), odd=(~missing & ~integral).sum())
                 .collect()
                 .row(0)
             )
             first = rows.filter(missing).head(1000).collect()
             marks[role, name] = set(first["text"])
             if n and not odd and n <= max(1, of // _FEW):
-                (own,) = exprs[name].meta.root_names()
-                found[role, name] = Facts(
+                (column,) = exprs[name].meta.root_names()
+                facts_of[role, name] = Facts(
                     severity=WARNING,
                     side=role,
-                    columns=(own,),
+                    columns=(column,),
                     count=n,
                     of=of,
                     rows=tuple(first["row"].head(3)),
                     values={"marks": sorted(marks[role, name])},
                 )
-    for key, facts in found.items():
-        others = {mark for other, own in marks.items() if other != key for mark in own}
+    for key, facts in facts_of.items():
+        others = {mark for other, texts in marks.items() if other != key for mark in texts}
         if not marks[key] & others:  # on both sides it is a class
             yield facts
 
 
 def _say_labels(facts: Facts) -> str:
-    (own,), marks = facts.columns, facts.values["marks"]
+    (column,), marks = facts.columns, facts.values["marks"]
     rows = ", ".join(f"{row:,}" for row in facts.rows)
     literal = sql_text(marks[0])
     return (
-        f"{facts.side.replace('_', ' ')}: column {own!r}: {facts.count:,} of"
+        f"{facts.side.replace('_', ' ')}: column {column!r}: {facts.count:,} of"
         f" {count_of(facts.of or 0, 'label')} read {listing(marks)}, first rows (from 0): {rows};"
         " all others are whole numbers. It is scored as a class. If it marks a missing value,"
-        f" write {option('where', f'{sql_name(own)} <> {literal}')}."
+        f" write {option('where', f'{sql_name(column)} <> {literal}')}."
     )
 
 
@@ -316,14 +316,14 @@ def _forecasts(evidence: Values) -> Iterator[Facts]:
         aims = head["aim"].to_numpy()
         with np.errstate(invalid="ignore", over="ignore"):
             spread = np.abs(aims - aims.mean()).sum()
-            near = [
+            closer = [
                 name
                 for name in names
                 if np.abs(head[f"c {name}"].cast(pl.Float64).to_numpy() - aims).sum() < spread
             ]
-        if near:
+        if closer:
             (scored, *_) = exprs["prediction"].meta.root_names()
-            yield Facts(severity=NOTE, side=role, columns=tuple(near), values={"scored": scored})
+            yield Facts(severity=NOTE, side=role, columns=tuple(closer), values={"scored": scored})
 
 
 def _say_forecasts(facts: Facts) -> str:

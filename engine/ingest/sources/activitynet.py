@@ -49,7 +49,7 @@ def read_activitynet(buffer: Any, name: str) -> Source:
         ReadError: other JSON, or scores of only some results.
     """
     try:
-        found = msgspec.json.decode(buffer, type=_File)
+        content = msgspec.json.decode(buffer, type=_File)
     except msgspec.ValidationError as error:
         raise ReadError(
             f"{name}: not ActivityNet's segments: {error}. Each needs label and segment (start and"
@@ -60,11 +60,11 @@ def read_activitynet(buffer: Any, name: str) -> Source:
     except UNREADABLE as error:
         raise malformed(error, bytes(buffer), 0, name) from None
     datums = None
-    rows = found.results or {}
-    if found.database is not None:
-        rows = {video: one.annotations for video, one in found.database.items()}
+    rows = content.results or {}
+    if content.database is not None:
+        rows = {video: one.annotations for video, one in content.database.items()}
         datums = pl.DataFrame(
-            [(video, one.subset, one.duration) for video, one in found.database.items()],
+            [(video, one.subset, one.duration) for video, one in content.database.items()],
             schema={"datum_id": pl.String, "split": pl.String, "duration": pl.Float64},
             orient="row",
         )

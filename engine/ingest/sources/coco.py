@@ -38,10 +38,10 @@ _IS_RUNS = r'"counts"\s*:\s*\['
 
 def plainly(error: InputError) -> InputError:
     """Return an error of decoding without Polars' words on its expression."""
-    said, found, _ = str(error).partition(_POLARS)
-    if not found:
+    message, separator, _ = str(error).partition(_POLARS)
+    if not separator:
         return error
-    return type(error)(said, code="file_malformed", field="segmentation")
+    return type(error)(message, code="file_malformed", field="segmentation")
 
 
 class _Mask(msgspec.Struct):
@@ -96,8 +96,8 @@ def _scattered(raw: pl.Series, index: pl.Series, rows: pl.Series, decode: Any) -
     """Return the decoded rows at ``index``, null for others."""
     wanted = rows.gather(index)
     places = pl.int_range(len(index), dtype=pl.UInt32, eager=True)
-    kept = index.filter(wanted)
-    result: pl.Series = decode(raw.gather(kept).cast(pl.String), kept)
+    selected = index.filter(wanted)
+    result: pl.Series = decode(raw.gather(selected).cast(pl.String), selected)
     if len(result) == len(index):
         return result
     back = places.filter(wanted)
@@ -231,7 +231,7 @@ def read_images(raw: msgspec.Raw, name: str, what: str = "image") -> pl.DataFram
         raise misfit(error, name, what) from None
     ids = _values(rows, "id")
     if not {*map(type, ids)} <= {int, str}:
-        i = next(i for i, own in enumerate(ids) if type(own) not in (int, str))
+        i = next(i for i, value in enumerate(ids) if type(value) not in (int, str))
         message = f"an integer or string is needed, not {ids[i]!r}."
         raise wrong_row(name, what, i, "id", message)
     columns: dict[str, pl.Series] = {"datum_id": id_column(ids, name, what)}
@@ -283,8 +283,8 @@ def id_column(
     error: type[EvalengineError] = InputError,
 ) -> pl.Series:
     """Return a column of ids, all integers or all strings; nulls are allowed."""
-    known = [value for value in values if value is not None]
-    if len({*map(type, known)}) > 1:
+    filled = [value for value in values if value is not None]
+    if len({*map(type, filled)}) > 1:
         raise error(
             f"{name}: {what}s whose {field} is a string, and others whose is a number. Use one"
             " type.",
@@ -292,17 +292,17 @@ def id_column(
             file=name,
             field=field,
         )
-    if known and isinstance(known[0], str):
+    if filled and isinstance(filled[0], str):
         return pl.Series(values, dtype=pl.String)
     refuse_large(values, name, what, field)
-    large = bool(known) and max(known) >= 2**63 and min(known) >= 0
+    large = bool(filled) and max(filled) >= 2**63 and min(filled) >= 0
     return pl.Series(values, dtype=pl.UInt64 if large else pl.Int64)
 
 
 def refuse_large(values: Sequence[Any], name: str, what: str, field: str, done: int = 0) -> None:
     """Refuse ids beyond 64 bits; ignores nulls and strings."""
-    known = [value for value in values if type(value) is int]
-    if not known or (min(known) >= -(2**63) and max(known) < 2**64):
+    integers = [value for value in values if type(value) is int]
+    if not integers or (min(integers) >= -(2**63) and max(integers) < 2**64):
         return
     for i, value in enumerate(values):
         if isinstance(value, int) and not -(2**63) <= value < 2**64:
@@ -610,9 +610,9 @@ def _boxes(read: pl.DataFrame, *, turned: bool) -> dict[str, pl.Series]:
         x, y, w, h = (listed.list.get(i, null_on_oob=True).set(size != 4, None) for i in range(4))
     columns = dict(zip(BOX_NAMES, (x, y, x + w, y + h, w, h), strict=True))
     if turned:
-        own, listed = read["obb"].cast(_NUMBERS), box.cast(_NUMBERS)
-        both = own.is_not_null() & (own.list.len() > 0)
-        columns["obb"] = own.zip_with(both, listed.set(listed.list.len() != 5, None))
+        oriented, listed = read["obb"].cast(_NUMBERS), box.cast(_NUMBERS)
+        both = oriented.is_not_null() & (oriented.list.len() > 0)
+        columns["obb"] = oriented.zip_with(both, listed.set(listed.list.len() != 5, None))
     return columns
 
 
@@ -697,15 +697,15 @@ def _refuse_bare(frame: pl.DataFrame, buffer: Any, name: str, what: str) -> None
         if field in frame.columns:
             bare &= frame[field].is_null()
     if bare.any():
-        there = {field for field in _FIELDS if _mentions(buffer, b'"%s"' % field.encode())}
+        mentioned = {field for field in _FIELDS if _mentions(buffer, b'"%s"' % field.encode())}
         unread = {"keypoints": "keypoints", "obb": "oriented boxes"}
         ways = [
             f"To compare their {words}, write {option('iou_type', field)}."
             for field, words in unread.items()
-            if field in there and field not in frame.columns
+            if field in mentioned and field not in frame.columns
         ]
         way = " ".join(ways) or "Give them one, or remove them."
-        points = bool(bare.all()) and {*unread} & there == {"keypoints"} and len(ways) == 1
+        points = bool(bare.all()) and {*unread} & mentioned == {"keypoints"} and len(ways) == 1
         raise (PointsAlone if points else InputError)(
             f"{name}: {bare.sum():,} of {frame.height:,} {what}s have neither bbox nor"
             f" segmentation, first {what} {bare.arg_true()[0]:,} (counted from 0). {way}",
@@ -749,8 +749,8 @@ def open_coco_object(
     ):
         if not {*thing} <= _KEYS:
             return None
-        whole = {**thing, "annotations": _plain_rows(thing.get("annotations", []))}
-        source = read_ground_truths(_encoded(whole, name), name, wanted=wanted)
+        document = {**thing, "annotations": _plain_rows(thing.get("annotations", []))}
+        source = read_ground_truths(_encoded(document, name), name, wanted=wanted)
     elif (
         isinstance(thing, Sequence)
         and not isinstance(thing, (str, bytes))

@@ -104,13 +104,13 @@ def read_videos(buffer: Any, name: str) -> Source:
             code="format_unknown",
             file=name,
         )
-    known = _frames_of(images, name)
+    frames = _frames_of(images, name)
     frame = _read(memoryview(file.annotations), name, "annotation")
     datums = read_images(file.videos, name, "video")
     if datums is not None and "length" in datums.columns:
         datums = datums.rename({"length": "frames"})
-    elif datums is not None and known.height:
-        count = known.group_by("sequence").agg(frames=pl.len().cast(pl.Int64))
+    elif datums is not None and frames.height:
+        count = frames.group_by("sequence").agg(frames=pl.len().cast(pl.Int64))
         datums = datums.join(
             count, left_on="datum_id", right_on="sequence", how="left", maintain_order="left"
         )
@@ -123,7 +123,7 @@ def read_videos(buffer: Any, name: str) -> Source:
         )
     source = _source(frame, name, "annotation", datums)
     source.labels = read_categories(file.categories, name)
-    source.images = known if known.height else None
+    source.images = frames if frames.height else None
     return placed(source, source.images)
 
 
@@ -142,12 +142,12 @@ def placed(source: Source, images: pl.DataFrame | None) -> Source:
         return source
     rows = source.frame.with_row_index("__row").collect()
     at = ["sequence", "frame"]
-    known = rows.select("image_id")
-    if images is None or images.schema["image_id"] != known.schema["image_id"]:
-        known = known.with_columns(pl.lit(None).alias(one) for one in at)
+    placement = rows.select("image_id")
+    if images is None or images.schema["image_id"] != placement.schema["image_id"]:
+        placement = placement.with_columns(pl.lit(None).alias(one) for one in at)
     else:
-        known = known.join(images, on="image_id", how="left", maintain_order="left")
-    rows = rows.with_columns(pl.coalesce(known[one], rows[one]).alias(one) for one in at)
+        placement = placement.join(images, on="image_id", how="left", maintain_order="left")
+    rows = rows.with_columns(pl.coalesce(placement[one], rows[one]).alias(one) for one in at)
     lone = rows.filter(pl.any_horizontal(pl.col(at).is_null()))
     if lone.height:
         shown = lone.select("__row", "image_id").head(_SHOWN).rows()
@@ -176,11 +176,11 @@ def _source(frame: pl.DataFrame, name: str, what: str, datums: pl.DataFrame | No
 
 def _frames_of(images: list[_Image], name: str) -> pl.DataFrame:
     """Return ``image_id``, ``sequence`` and ``frame`` of images that have them."""
-    kept = [
+    keys = [
         (one.id, one.video_id, one.frame_id if one.frame_id is not None else one.frame_index)
         for one in images
     ]
-    ids, videos, frames = zip(*kept, strict=True) if kept else ((), (), ())
+    ids, videos, frames = zip(*keys, strict=True) if keys else ((), (), ())
     return pl.DataFrame(
         {
             "image_id": id_column([*ids], name, "image", "id", ReadError),
@@ -210,21 +210,21 @@ def _read(buffer: Any, name: str, what: str) -> pl.DataFrame:
             rows += _boxes(row, n, name, what)
             n += 1
     columns = [*zip(*rows, strict=True)] or [()] * 12
-    sequence, frame, image, own, label, score, crowd, ignore, *corners, segmentation = columns
-    made: dict[str, pl.Series] = {
+    sequence, frame, image, track, label, score, crowd, ignore, *corners, segmentation = columns
+    series: dict[str, pl.Series] = {
         "sequence": id_column([*sequence], name, what, "video_id", ReadError),
         "frame": pl.Series(frame, dtype=pl.Int64),
         "image_id": id_column([*image], name, what, "image_id", ReadError),
-        "object_id": id_column([*own], name, what, "track_id", ReadError),
+        "object_id": id_column([*track], name, what, "track_id", ReadError),
         "label_value": id_column([*label], name, what, "category_id", ReadError),
         "score": pl.Series(score, dtype=pl.Float64),
         "region": pl.Series(crowd, dtype=pl.Int64),
         "ignored": pl.Series(ignore, dtype=pl.Int64),
     }
     for side, values in zip(CORNER_NAMES, corners, strict=True):
-        made[side] = pl.Series(values, dtype=pl.Float64)
-    made["segmentation"] = pl.Series(segmentation, dtype=pl.Binary)
-    table = pl.DataFrame(made)
+        series[side] = pl.Series(values, dtype=pl.Float64)
+    series["segmentation"] = pl.Series(segmentation, dtype=pl.Binary)
+    table = pl.DataFrame(series)
     flags = ("region", "ignored")
     table = table.with_columns(pl.col(flags).fill_null(0))
     if what == "result":
@@ -238,12 +238,16 @@ def _read(buffer: Any, name: str, what: str) -> pl.DataFrame:
 def _boxes(row: _Row, index: int, name: str, what: str) -> Iterator[tuple[Any, ...]]:
     """Yield the data of each frame in which a row's object is visible."""
     place = f"{name}: {what} {index:,} (counted from 0)"
-    own = row.track_id if row.track_id is not None else row.instance_id
+    track = row.track_id if row.track_id is not None else row.instance_id
     listed = row.bboxes is not None or row.segmentations is not None
-    if listed and own is None:
-        own = row.id if what == "annotation" else index
+    if listed and track is None:
+        track = row.id if what == "annotation" else index
     label, score = row.category_id, row.score
-    if own is None or label is None or (row.video_id is None and (listed or row.image_id is None)):
+    if (
+        track is None
+        or label is None
+        or (row.video_id is None and (listed or row.image_id is None))
+    ):
         raise wrong_row(
             name,
             what,
@@ -267,7 +271,7 @@ def _boxes(row: _Row, index: int, name: str, what: str) -> Iterator[tuple[Any, .
             raise wrong_row(name, what, index, "bbox", message)
         corners = _corners(row.bbox, place)
         at = (row.video_id, number, row.image_id)
-        yield *at, own, label, score, *flags, *corners, shape or None
+        yield *at, track, label, score, *flags, *corners, shape or None
         return
     boxes, shapes = row.bboxes or [], row.segmentations or []
     for i in range(max(len(boxes), len(shapes))):
@@ -276,7 +280,7 @@ def _boxes(row: _Row, index: int, name: str, what: str) -> Iterator[tuple[Any, .
         shape = b"" if shape in (b"null", b"[]") else shape
         if box or shape:
             at = (row.video_id, i, None)
-            yield *at, own, label, score, *flags, *_corners(box, place), shape or None
+            yield *at, track, label, score, *flags, *_corners(box, place), shape or None
 
 
 def _corners(box: list[float] | None, place: str) -> tuple[float | None, ...]:
@@ -343,7 +347,7 @@ def read_panoptic(buffer: Any, name: str) -> Source:
     segments = [segment for _, segment in rows]
     folder = _folder(name, images)
     paths = {image.file_name: os.path.join(folder, image.file_name) for image in file.annotations}
-    made: dict[str, pl.Series] = {
+    columns: dict[str, pl.Series] = {
         "datum_id": id_column([image.image_id for image in images], name, "annotation", "image_id"),
         "label_value": id_column(
             [one.category_id for one in segments], name, "annotation", "category_id"
@@ -352,15 +356,15 @@ def read_panoptic(buffer: Any, name: str) -> Source:
         "raster": pl.Series([paths[image.file_name] for image in images], dtype=pl.String),
     }
     if any(one.iscrowd is not None for one in segments):
-        made["iscrowd"] = pl.Series([int(one.iscrowd or 0) for one in segments], dtype=pl.Int64)
+        columns["iscrowd"] = pl.Series([int(one.iscrowd or 0) for one in segments], dtype=pl.Int64)
     if any(one.area is not None for one in segments):
-        made["area"] = pl.Series([one.area for one in segments], dtype=pl.Float64)
+        columns["area"] = pl.Series([one.area for one in segments], dtype=pl.Float64)
     frame = pl.DataFrame(
         {
             column: values.extend_constant(None if column != "iscrowd" else 0, len(bare))
             if len(values) < len(images)
             else values
-            for column, values in made.items()
+            for column, values in columns.items()
         }
     )
     return Source(
@@ -375,14 +379,14 @@ def read_panoptic(buffer: Any, name: str) -> Source:
 
 def _folder(name: str, images: list[_Annotation]) -> str:
     """Return the folder of a file's PNGs."""
-    own, beside = os.path.splitext(name)[0], os.path.dirname(name)
+    same_name, beside = os.path.splitext(name)[0], os.path.dirname(name)
     if not images:
         return beside
     first = images[0].file_name
-    for folder in (own, beside):
+    for folder in (same_name, beside):
         if os.path.isfile(os.path.join(folder, first)):
             return folder
     raise ReadError(
-        f"{name}: its PNGs are missing: {first!r} is neither in {own!r} nor in "
+        f"{name}: its PNGs are missing: {first!r} is neither in {same_name!r} nor in "
         f"{beside or '.'!r}. Put them into a folder of the file's name without .json."
     )

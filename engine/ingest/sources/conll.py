@@ -86,9 +86,9 @@ def _sentences(text: str, file: str) -> pl.DataFrame:
             lines=shown["number"].to_list(),
         )
     paired = bool(tokens.height) and not tokens["pair"].null_count()
-    made = tokens.group_by("sentence", maintain_order=True).agg(
+    sentences = tokens.group_by("sentence", maintain_order=True).agg(
         tokens=pl.col("line").str.extract(r"^(\S+)"),
         tags="tag",
         **({"actual": pl.col("pair"), "predicted": pl.col("tag")} if paired else {}),
     )
-    return made.drop("sentence")
+    return sentences.drop("sentence")

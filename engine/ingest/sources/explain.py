@@ -83,31 +83,31 @@ def _wide_decimals(source: Source, error: BaseException) -> str:
 
 def _unreadable(name: str, format_: str, error: BaseException) -> ReadError:
     kind = NAMES.get(format_, "table")
-    said = reason(error)
+    message = reason(error)
     repair = _REPAIR.get(format_, "")
     if name.endswith(_COMPRESSED) and os.path.isfile(name):
         measure_text(name)  # raises if the file is damaged
-    found = _place(name, format_)
-    if found:
-        line = re.match(r"line ([\d,]+)", found)
+    fault = _place(name, format_)
+    if fault:
+        line = re.match(r"line ([\d,]+)", fault)
         return ReadError(
-            f"{name}: cannot be read as {kind}: {found}",
-            code="file_encoding" if " is not UTF-8 " in found else "file_malformed",
+            f"{name}: cannot be read as {kind}: {fault}",
+            code="file_encoding" if " is not UTF-8 " in fault else "file_malformed",
             file=name,
             line=int(line[1].replace(",", "")) if line else None,
         )
-    if name.endswith(_COMPRESSED) and _CUT_OFF in said:
+    if name.endswith(_COMPRESSED) and _CUT_OFF in message:
         repair = "The compressed file is cut off: copy or write it again."
-    if said.startswith(_STORE):  # unrelated to the file's content
-        said = said.removeprefix(_STORE)
+    if message.startswith(_STORE):  # unrelated to the file's content
+        message = message.removeprefix(_STORE)
         # Whole words: a port number may contain the 404 of a status.
         repair = next(
             what
             for mark, what in _AWAY
-            if re.search(rf"(?<!\w){mark}(?!\w)", said.lower()) or not mark
+            if re.search(rf"(?<!\w){mark}(?!\w)", message.lower()) or not mark
         )
     return ReadError(
-        f"{name}: cannot be read as {kind}: {said}. {repair}".rstrip(),
+        f"{name}: cannot be read as {kind}: {message}. {repair}".rstrip(),
         code="file_unreadable",
         file=name,
     )
@@ -120,9 +120,9 @@ def _place(name: str, format_: str) -> str:
     try:
         with open(name, "rb") as file:
             for number, line in enumerate(file, 1):
-                found = _wrong(line, format_)
-                if found:
-                    return f"line {number} {found}"
+                fault = _wrong(line, format_)
+                if fault:
+                    return f"line {number} {fault}"
         return _misfit(name) if format_ == "csv" else _flags_of_lines(name)
     except OSError:  # an address, or gone
         return ""
@@ -192,14 +192,14 @@ def _wrong(line: bytes, format_: str) -> str:
 
     try:
         read = json.loads(text, parse_constant=strange.append, parse_float=number)
-        whole = isinstance(read, dict)
-        said = "is not JSON object"
+        is_object = isinstance(read, dict)
+        fault = "is not JSON object"
     except (ValueError, RecursionError) as error:
-        whole, said = False, f"is not JSON ({error})"
+        is_object, fault = False, f"is not JSON ({error})"
     shown = text.strip()[:_SHOWN]
-    if whole and strange:
+    if is_object and strange:
         return f"has {strange[0]}, which is no finite number of JSON: {shown!r}. Write null."
-    return "" if whole else f"{said}: {shown!r}. Every line must be one whole JSON object."
+    return "" if is_object else f"{fault}: {shown!r}. Every line must be one whole JSON object."
 
 
 _SHOWN = 40
@@ -226,10 +226,10 @@ def _mixed(source: Source) -> ReadError | None:
         if first is None:
             first = schema
             continue
-        found = difference(first, schema, source.files[0], file)
-        if found:
+        fault = difference(first, schema, source.files[0], file)
+        if fault:
             return ReadError(
-                f"{source.description}: the files differ: {found}", code="files_differ", file=file
+                f"{source.description}: the files differ: {fault}", code="files_differ", file=file
             )
     return None
 
@@ -240,10 +240,10 @@ def difference(
     """The first column in which two files differ, as a sentence; empty if they agree."""
     for name in {**first, **other}:
         if name not in first or name not in other:
-            here, there = (one, two) if name in first else (two, one)
+            here, without = (one, two) if name in first else (two, one)
             dtype = first.get(name) or other[name]
             return (
-                f"column {name!r} ({dtype}) of {here} is missing in {there}. Write the files with"
+                f"column {name!r} ({dtype}) of {here} is missing in {without}. Write the files with"
                 " the same columns."
             )
         if other[name] != first[name]:

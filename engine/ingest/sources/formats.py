@@ -112,9 +112,9 @@ def _long_texts(file: IO[bytes], chunk: Fields) -> MemorySize:
 def _wrong(file: IO[bytes], fields: Fields) -> str:
     """Return the fault of a file, as a clause; empty if none is known."""
     groups, rows = fields[4], fields[3]
-    own = sum(group[3] for group in groups)
-    if own != rows:
-        return f"its footer counts {rows:,} rows in all, but {own:,} in its row groups"
+    counted = sum(group[3] for group in groups)
+    if counted != rows:
+        return f"its footer counts {rows:,} rows in all, but {counted:,} in its row groups"
     if 8 in fields:  # encrypted
         return ""
     names, flat = _names(fields[2])
@@ -134,8 +134,8 @@ def _wrong_group(
     chunks, count = [chunk[3] for chunk in group[1]], group[3]
     if {chunk[3][0] for chunk in chunks} != names:
         return f"its footer names other columns for the rows{where} than for the table"
-    known = [chunk for chunk in chunks if chunk[3][0] in flat]
-    for chunk in known:
+    plain = [chunk for chunk in chunks if chunk[3][0] in flat]
+    for chunk in plain:
         name = chunk[3][0].decode(errors="replace")
         if chunk[1] != flat[chunk[3][0]]:
             return f"its footer gives two types of values in column {name!r}"
@@ -144,9 +144,9 @@ def _wrong_group(
                 f"its footer counts {count:,} rows{where}, but {chunk[5]:,} values of column"
                 f" {name!r}"
             )
-    held = _values(file, min(known, key=lambda chunk: int(chunk[7]))) if known else None
-    if held is not None and held != count:
-        return f"its footer counts {count:,} rows{where}, but its pages contain {held:,}"
+    counted = _values(file, min(plain, key=lambda chunk: int(chunk[7]))) if plain else None
+    if counted is not None and counted != count:
+        return f"its footer counts {count:,} rows{where}, but its pages contain {counted:,}"
     return ""
 
 
@@ -226,7 +226,7 @@ def _struct(data: bytes, place: int) -> tuple[Fields, int]:
         IndexError: the data end before it.
         TypeError: an unknown Thrift type.
     """
-    found: Fields = {}
+    fields: Fields = {}
     field = 0
     while head := data[place]:
         place += 1
@@ -237,10 +237,10 @@ def _struct(data: bytes, place: int) -> tuple[Fields, int]:
             field = (number >> 1) ^ -(number & 1)
         kind = head & 15
         if kind in (_TRUE, _FALSE):
-            found[field] = kind == _TRUE
+            fields[field] = kind == _TRUE
         else:
-            found[field], place = _value(data, place, kind)
-    return found, place + 1
+            fields[field], place = _value(data, place, kind)
+    return fields, place + 1
 
 
 def _value(data: bytes, place: int, kind: int) -> tuple[Any, int]:
@@ -344,8 +344,8 @@ def detect(path: str, held: dict[str, MemorySize] | None = None, room: Room | No
             seen = f"it contains {NAMES[magic]}; rename it"
         else:
             seen = f"it begins with {head[:8]!r}; write it again, or give it its format's extension"
-        said = f"not a {NAMES[format_]} file despite its name: {seen}."
-        raise refuse(said, "wrong_format", format=magic)
+        message = f"not a {NAMES[format_]} file despite its name: {seen}."
+        raise refuse(message, "wrong_format", format=magic)
     end = {"parquet": b"PAR1", "ipc": b"ARROW1"}.get(format_, b"")
     if not tail.endswith(end) or (format_ == "parquet" and size < 12):
         raise refuse(

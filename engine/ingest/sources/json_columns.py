@@ -111,8 +111,8 @@ def list_column(flat: Array, limits: Array, lacking: Array | None) -> pl.Series:
     import pyarrow as pa  # takes a while
 
     mask = None if lacking is None else pa.array(lacking)
-    made = pa.LargeListArray.from_arrays(pa.array(limits), pa.array(flat), mask=mask)
-    return pl.Series(pl.from_arrow(made))
+    arrow = pa.LargeListArray.from_arrays(pa.array(limits), pa.array(flat), mask=mask)
+    return pl.Series(pl.from_arrow(arrow))
 
 
 def _column(name: str, kind: Array, value: Array, pool: Array, *, raw: bool) -> pl.Series:
@@ -138,8 +138,8 @@ def _column(name: str, kind: Array, value: Array, pool: Array, *, raw: bool) -> 
         joined = pool.view(np.uint8)[: limits[-1]].copy()
         valid = None if lacking is None else pa.array(~lacking).buffers()[1]
         parts = [valid, pa.py_buffer(limits), pa.py_buffer(joined)]
-        made = pa.LargeBinaryArray.from_buffers(pa.large_binary(), kind.size, parts)
-        column = pl.Series(name, pl.from_arrow(made))
+        arrow = pa.LargeBinaryArray.from_buffers(pa.large_binary(), kind.size, parts)
+        column = pl.Series(name, pl.from_arrow(arrow))
         if raw:
             return column
         if (joined == ord("\\")).any():
@@ -153,8 +153,8 @@ def _column(name: str, kind: Array, value: Array, pool: Array, *, raw: bool) -> 
     elif present <= {WHOLE, FLOAT}:
         values = value.view(np.float64).copy()
         if WHOLE in present:
-            whole = kind == WHOLE
-            values[whole] = value.view(np.int64)[whole]
+            integral = kind == WHOLE
+            values[integral] = value.view(np.int64)[integral]
     elif present <= {_TRUE, _FALSE}:
         values = kind == _TRUE
     else:

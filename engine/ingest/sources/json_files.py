@@ -106,7 +106,7 @@ def read_nuscenes(buffer: Any, name: str) -> Source:
     if b"NaN" in text:  # which the kit writes for velocities that are not known
         text = _OF_JSON.sub(lambda found: found[1] or b"null", text)
     try:
-        found = msgspec.json.decode(text, type=_File).results
+        results = msgspec.json.decode(text, type=_File).results
     except msgspec.ValidationError as error:
         raise ReadError(
             f"{name}: not nuScenes' boxes: {error}. Needed of each are translation, size, rotation,"
@@ -116,15 +116,15 @@ def read_nuscenes(buffer: Any, name: str) -> Source:
         ) from None
     except UNREADABLE as error:
         raise malformed(error, text, 0, name) from None
-    rows = [box.row(sample) for sample, boxes in found.items() for box in boxes]
+    rows = [box.row(sample) for sample, boxes in results.items() for box in boxes]
     frame = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
     # The kit writes -1 and 0 for unknown; mixed with other values they are literal.
     unknown = {"num_points": -1, "ego_distance": 0}
-    given = {one: frame[one].drop_nulls() for one in _OPTIONAL}
-    given |= {one: given[one].filter(given[one] != known) for one, known in unknown.items()}
-    frame = frame.drop([one for one, values in given.items() if values.is_empty()])
+    more = {one: frame[one].drop_nulls() for one in _OPTIONAL}
+    more |= {one: more[one].filter(more[one] != default) for one, default in unknown.items()}
+    frame = frame.drop([one for one, values in more.items() if values.is_empty()])
     scored = "score" in frame.columns
-    datums = None if scored else pl.DataFrame({"datum_id": [*found]}, {"datum_id": pl.String})
+    datums = None if scored else pl.DataFrame({"datum_id": [*results]}, {"datum_id": pl.String})
     return Source(frame.lazy(), name, "nuscenes", (name,), datums=datums)
 
 
@@ -198,9 +198,9 @@ def _mixed(files: list[str], sources: list[Source], description: str) -> str:
 
     first = sources[0].frame.collect_schema()
     for file, source in zip(files, sources, strict=True):
-        found = difference(first, source.frame.collect_schema(), files[0], file)
-        if found:
-            return f"{description}: the files differ: {found}"
+        message = difference(first, source.frame.collect_schema(), files[0], file)
+        if message:
+            return f"{description}: the files differ: {message}"
     return f"{description}: the files differ in their columns."
 
 

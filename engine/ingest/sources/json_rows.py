@@ -168,15 +168,15 @@ def source_of(
     Args:
         nested: query to document to number; ids are strings or integers, all of one kind.
     """
-    for query, own in nested.items():
-        if not isinstance(own, Mapping):
+    for query, scores in nested.items():
+        if not isinstance(scores, Mapping):
             raise InputError(
-                f"{description}: query {query!r} has {own!r:.60}, but needs a mapping of "
+                f"{description}: query {query!r} has {scores!r:.60}, but needs a mapping of "
                 'documents to numbers, as in {"q1": {"d1": 1.5}}.',
                 code="wrong_type",
                 query=query,
             )
-    sizes = [len(own) for own in nested.values()]
+    sizes = [len(scores) for scores in nested.values()]
     queries = _ids(list(nested), "query", description)
     documents = list(itertools.chain.from_iterable(nested.values()))
     frame = pl.DataFrame(
@@ -234,8 +234,8 @@ def _numbers(nested: Mapping[Any, Mapping[Any, Any]], description: str) -> pl.Se
             ) from None
     bad = [
         (query, document, value)
-        for query, own in nested.items()
-        for document, value in own.items()
+        for query, scores in nested.items()
+        for document, value in scores.items()
         if not isinstance(value, (int, float, np.number))
     ]
     query, document, value = bad[0]
@@ -255,15 +255,15 @@ def _rounded(
     if not len(score) or not bool((score.abs() >= EXACT).any()):
         return ()
     values = itertools.chain.from_iterable(one.values() for one in nested.values())
-    found = [
+    inexact = [
         value
         for value in values
         if isinstance(value, (int, np.integer)) and int(float(value)) != value
     ]
-    if not found:
+    if not inexact:
         return ()
-    message = rounded_words(description, len(found), int(found[0]))
-    return (Note("values_rounded", message, len(found)),)
+    message = rounded_words(description, len(inexact), int(inexact[0]))
+    return (Note("values_rounded", message, len(inexact)),)
 
 
 def rounded_words(where: str, count: int, first: int) -> str:

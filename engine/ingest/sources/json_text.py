@@ -22,8 +22,8 @@ WRITE_TEXT = "Give each row a value of the same type, or JSON as text."
 
 def _names(kind: str) -> frozenset[str]:
     columns = [one for table in TABLES for one in (*table.required, *table.optional)]
-    found = [(one.name, *one.aliases) for one in columns if one.kind == kind]
-    return frozenset(name.casefold() for names in found for name in names)
+    groups = [(one.name, *one.aliases) for one in columns if one.kind == kind]
+    return frozenset(name.casefold() for names in groups for name in names)
 
 
 _LISTS, _OBJECTS = _names("calls"), _names("json")
@@ -58,16 +58,16 @@ def scan_lines(
     try:
         schema = dict(frame.collect_schema())
         schema.pop(path or "", None)
-        made = {name: _target(name, dtype) for name, dtype in schema.items()}
-        made |= dict.fromkeys(calls_in(schema), CALLS_AS_TEXT)
-        for name in [one for one, dtype in schema.items() if not made[one] and _is_talk(dtype)]:
+        kinds = {name: _target(name, dtype) for name, dtype in schema.items()}
+        kinds |= dict.fromkeys(calls_in(schema), CALLS_AS_TEXT)
+        for name in [one for one, dtype in schema.items() if not kinds[one] and _is_talk(dtype)]:
             blocks = lines.filter(text.str.contains(_BLOCK)).select(_LINE).collect()[_LINE]
             values = [msgspec.json.decode(_ROWS.decode(one).get(name, b"null")) for one in blocks]
-            made[name] = _of_values(name, values)
+            kinds[name] = _of_values(name, values)
     except pl.exceptions.PolarsError as error:
         schema = _by_column(lines.select(_LINE).collect()[_LINE], paths[0], error)
-        made = {name: _target(name, dtype) for name, dtype in schema.items()}
-    texts = {name: dtype for name, dtype in made.items() if dtype is not None}
+        kinds = {name: _target(name, dtype) for name, dtype in schema.items()}
+    texts = {name: dtype for name, dtype in kinds.items() if dtype is not None}
     if not texts:
         return frame
     others = {name: dtype for name, dtype in schema.items() if name not in texts}
@@ -90,12 +90,12 @@ def _is_talk(dtype: pl.DataType) -> bool:
 
 def _target(name: str, dtype: pl.DataType) -> pl.DataType | None:
     """Return the dtype of a column that is read as JSON text; None for others."""
-    known = name.casefold()
+    folded = name.casefold()
     if dtype == CALLS_AS_TEXT:
         return dtype
-    if known in _LISTS and isinstance(dtype, (pl.List, pl.Array)):
+    if folded in _LISTS and isinstance(dtype, (pl.List, pl.Array)):
         return CALLS_AS_TEXT
-    return pl.String() if known in _LISTS | _OBJECTS and isinstance(dtype, _NESTED) else None
+    return pl.String() if folded in _LISTS | _OBJECTS and isinstance(dtype, _NESTED) else None
 
 
 def _by_column(lines: pl.Series, file: str, error: Exception) -> dict[str, pl.DataType]:
@@ -118,10 +118,10 @@ def _by_column(lines: pl.Series, file: str, error: Exception) -> dict[str, pl.Da
             dtype = _of_values(name, _decoded(raw, error))
             if dtype is None:
                 row = first_misfit(len(rows), infer)
-                said = str(failed).strip().splitlines()[0]
+                reason = str(failed).strip().splitlines()[0]
                 raise ReadError(
                     f"{file}: column {name!r}: the values up to row {row:,} have no common type:"
-                    f" {said}. {WRITE_TEXT}",
+                    f" {reason}. {WRITE_TEXT}",
                     code="types_mixed",
                     file=file,
                     column=name,
@@ -185,13 +185,13 @@ def _wrapped(name: str, lists: Sequence[Sequence[str | None] | None]) -> pl.Seri
 
 def _of_values(name: str, values: Iterable[Any]) -> pl.DataType | None:
     """Return the dtype of JSON text for Python values of a column; None for other columns."""
-    known, values = name.casefold(), [one for one in values if one is not None]
+    folded, values = name.casefold(), [one for one in values if one is not None]
     items = [one for value in values if isinstance(value, (list, tuple)) for one in value]
     objects = [one for one in items if isinstance(one, Mapping)]
-    if objects and (known in _LISTS or are_calls(objects)):
+    if objects and (folded in _LISTS or are_calls(objects)):
         return CALLS_AS_TEXT
     inside = any(isinstance(one, Mapping) for one in values)
-    return pl.String() if inside and known in _LISTS | _OBJECTS else None
+    return pl.String() if inside and folded in _LISTS | _OBJECTS else None
 
 
 def column_of_calls(name: str, values: Sequence[Any]) -> pl.Series | None:

@@ -277,11 +277,11 @@ def _frame(
     columns: dict[str, list[Any]], datums: Array, box_format: str | None, title: str
 ) -> pl.DataFrame:
     boxes = np.asarray(columns["boxes"], np.float64).reshape(-1, 4)
-    made: dict[str, Any] = {"datum_id": datums, "label_value": _labels(columns["labels"], title)}
+    data: dict[str, Any] = {"datum_id": datums, "label_value": _labels(columns["labels"], title)}
     if box_format in (None, "xyxy"):
-        made |= dict(zip(_CORNERS, np.ascontiguousarray(boxes.T), strict=True))
+        data |= dict(zip(_CORNERS, np.ascontiguousarray(boxes.T), strict=True))
     else:
-        made["bbox"] = pl.Series(boxes, dtype=pl.Array(pl.Float64, 4))
+        data["bbox"] = pl.Series(boxes, dtype=pl.Array(pl.Float64, 4))
     for name, column, dtype in (
         ("scores", "score", None),
         ("iscrowd", "iscrowd", pl.Int64),
@@ -291,12 +291,12 @@ def _frame(
         if name in columns:
             values = columns[name]
             scored = dtype is None and values and isinstance(values[0], np.floating)
-            made[column] = (
+            data[column] = (
                 pl.Series(np.asarray(values))
                 if scored
                 else pl.Series(values, dtype=dtype or pl.Float64, strict=False)
             )
-    return pl.DataFrame(made)
+    return pl.DataFrame(data)
 
 
 def _labels(values: list[Any], title: str) -> pl.Series:
@@ -574,9 +574,9 @@ def open_object(
                 lengths=lengths,
             ) from error
         if (misfit := misfit_of(_object_columns(thing))) is not None:
-            column, row, said = misfit
+            column, row, fault = misfit
             raise InputError(
-                f"{name}: {said}", code="types_mixed", column=column, row=row
+                f"{name}: {fault}", code="types_mixed", column=column, row=row
             ) from error
         raise InputError(f"{name}: cannot be made a table: {reason}") from error
     classes = classes_of(thing) if _is(thing, "pyarrow", "Table") else None
@@ -647,8 +647,8 @@ def column_of(thing: Any) -> pl.Series | None:
         if _is(thing, "pandas", "Series") or _is(thing, "pandas", "Index"):
             return pl.Series(thing)
         if _is(thing, "pyarrow", "Array") or _is(thing, "pyarrow", "ChunkedArray"):
-            found = pl.from_arrow(thing)
-            return found if isinstance(found, pl.Series) and found.dtype != pl.Struct else None
+            column = pl.from_arrow(thing)
+            return column if isinstance(column, pl.Series) and column.dtype != pl.Struct else None
         if is_array(thing):
             array = as_array(thing)
             if array.dtype.names is not None or array.ndim not in (1, 2):
@@ -684,9 +684,9 @@ def _of_values(values: Sequence[Any]) -> pl.Series | None:
         return None
     if plain and any(issubclass(kind, np.generic) for kind in kinds):
         values = [value.item() if isinstance(value, np.generic) else value for value in values]
-    whole = {type(value) for value in values} - {type(None)}
-    if len(whole) > 1 and whole != {int, float} and not deep:
-        raise TypeError("there are " + " and ".join(sorted(kind.__name__ for kind in whole)))
+    types = {type(value) for value in values} - {type(None)}
+    if len(types) > 1 and types != {int, float} and not deep:
+        raise TypeError("there are " + " and ".join(sorted(kind.__name__ for kind in types)))
     column = _column(list(values))
     return column if isinstance(column, pl.Series) else pl.Series(column)
 
@@ -720,8 +720,8 @@ def name_of(thing: Any) -> str:
 def _convert(thing: Any) -> pl.DataFrame:
     if _is(thing, "pandas", "DataFrame"):
         named = [name for name in thing.index.names if name is not None]
-        kept = all(isinstance(name, str) and name not in thing.columns for name in named)
-        thing = thing.reset_index(named) if named and kept else thing
+        named_by_text = all(isinstance(name, str) and name not in thing.columns for name in named)
+        thing = thing.reset_index(named) if named and named_by_text else thing
         return pl.from_pandas(_plain(thing))
     if _is(thing, "pyarrow", "Table") or _is(thing, "pyarrow", "RecordBatch"):
         thing = _narrow(thing)
@@ -778,11 +778,11 @@ def _plain(frame: Any) -> Any:
         kind = dtype.categories.dtype if hasattr(dtype, "categories") else dtype
         if type(kind).__name__ in ("IntervalDtype", "PeriodDtype"):
             mended = frame.copy(deep=False) if mended is None else mended
-            held = frame.iloc[:, i]
+            column = frame.iloc[:, i]
             texts = (
-                held.astype(object).map(str, na_action="ignore")
+                column.astype(object).map(str, na_action="ignore")
                 if kind is dtype
-                else held.cat.rename_categories(str)
+                else column.cat.rename_categories(str)
             )
             mended.isetitem(i, texts)
     return frame if mended is None else mended

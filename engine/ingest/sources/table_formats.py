@@ -54,34 +54,34 @@ def open_table(given: str, room: Room | None = None) -> Source | None:
     """
     path, sign, part = given.partition("::")
     path = os.path.expanduser(path.removeprefix("file://"))
-    found = next((one for one in _FORMATS if os.path.exists(path) and one.detect(path)), None)
-    if found is None:
+    entry = next((one for one in _FORMATS if os.path.exists(path) and one.detect(path)), None)
+    if entry is None:
         return None
     try:
-        if found.library:
-            importlib.import_module(found.library)
+        if entry.library:
+            importlib.import_module(entry.library)
     except ImportError:
         raise ReadError(
-            f"{given}: is {found.title}. It needs {not_installed(found.library, found.extra)}.",
+            f"{given}: is {entry.title}. It needs {not_installed(entry.library, entry.extra)}.",
             code="package_missing",
-            library=found.library,
+            library=entry.library,
         ) from None
     if room is not None and os.path.isfile(path):
-        refuse_beyond(room, [path], found.name, given)
+        refuse_beyond(room, [path], entry.name, given)
     try:
-        frame = found.read(path, part if sign else None)
+        frame = entry.read(path, part if sign else None)
         frame.collect_schema()
     except ReadError:
         raise
     except Exception as error:
         message = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         raise ReadError(
-            f"{given}: {found.title} cannot be read: {message}.",
+            f"{given}: {entry.title} cannot be read: {message}.",
             code="file_unreadable",
             file=str(given),
         ) from error
-    classes = _saved_classes(path) if found.read is _saved else None
-    return Source(frame, f"{found.title} {given}", found.name, classes=classes)
+    classes = _saved_classes(path) if entry.read is _saved else None
+    return Source(frame, f"{entry.title} {given}", entry.name, classes=classes)
 
 
 def of_schema(metadata: Mapping[Any, Any] | None) -> dict[str, Names]:
@@ -90,11 +90,11 @@ def of_schema(metadata: Mapping[Any, Any] | None) -> dict[str, Names]:
     Args:
         metadata: keys and values, bytes or strings; the features are JSON under ``huggingface``.
     """
-    found = metadata and (metadata.get(_KEY) or metadata.get(_KEY.encode()))
-    if not found:
+    text = metadata and (metadata.get(_KEY) or metadata.get(_KEY.encode()))
+    if not text:
         return {}
     try:
-        features = msgspec.json.decode(found)["info"]["features"]
+        features = msgspec.json.decode(text)["info"]["features"]
     except (msgspec.DecodeError, KeyError, TypeError):
         return {}
     return of_features(features) if isinstance(features, dict) else {}
@@ -162,9 +162,9 @@ def _iceberg(path: str, part: str | None) -> pl.LazyFrame:
     """Scan the newest metadata: by ``version-hint.text``, or the highest number."""
     folder = Path(path) / "metadata"
     hint = folder / "version-hint.text"
-    known = {file: _NUMBER.search(file.name) for file in folder.glob("*.metadata.json")}
-    numbers = {file: int(found[0]) if found else -1 for file, found in known.items()}
-    files = sorted(known, key=lambda file: (numbers[file], file.name))
+    matches = {file: _NUMBER.search(file.name) for file in folder.glob("*.metadata.json")}
+    numbers = {file: int(match[0]) if match else -1 for file, match in matches.items()}
+    files = sorted(matches, key=lambda file: (numbers[file], file.name))
     if hint.is_file():
         message = hint.read_text().strip()
         files = [
@@ -202,11 +202,11 @@ def _duckdb(path: str, part: str | None) -> pl.LazyFrame:
         if part is None and len(names) == 1:
             part = next(iter(names))
         if part not in names:
-            there = ", ".join(names) or "none (views are not read)"
+            available = ", ".join(names) or "none (views are not read)"
             example = f" Write {path}::{next(iter(names))}." if names else ""
             wanted = "which table is meant" if part is None else f"no table {part!r} is there"
             raise ReadError(
-                f"{path}: {wanted}; tables: {there}.{example}", code="table_missing", table=part
+                f"{path}: {wanted}; tables: {available}.{example}", code="table_missing", table=part
             )
         quoted = ".".join('"' + one.replace('"', '""') + '"' for one in names[part])
         return pl.DataFrame(opened.sql(f"SELECT * FROM {quoted}")).lazy()

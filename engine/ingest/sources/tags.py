@@ -184,8 +184,10 @@ def _read(tags: _Tags, reading: str, scheme: str | None, whose: str, ids: pl.Ser
         letters = [tag[:1] for tag in tags.names]
         types = [tag[1:].strip("-") for tag in tags.names]
         wrong = [i for i in used if letters[i] not in [*allowed]]
-        there = {letters[i] for i in used}
-        fits = [option("scheme", name) for name, one in _SCHEMES.items() if there <= {*one[0]}]
+        tag_letters = {letters[i] for i in used}
+        fits = [
+            option("scheme", name) for name, one in _SCHEMES.items() if tag_letters <= {*one[0]}
+        ]
         way = f". Write {' or '.join(fits)}." if fits else _SPELLING
         why = f", which {scheme} does not know{way}"
     else:
@@ -200,7 +202,7 @@ def _read(tags: _Tags, reading: str, scheme: str | None, whose: str, ids: pl.Ser
     values = sorted({*types, _NO_TYPE})
     at = {value: i for i, value in enumerate(values)}
     code = {letter: i for i, letter in enumerate(_CLASSES)}
-    given = (
+    arguments = (
         tags.code,
         tags.start,
         np.array([code.get(letter, len(code) - 1) for letter in letters], np.int8),
@@ -208,17 +210,17 @@ def _read(tags: _Tags, reading: str, scheme: str | None, whose: str, ids: pl.Ser
         _rules(begins),
     )
     if inside:
-        found = read_strictly(*given, _rules(inside), _rules(ends), at[_NO_TYPE])
-        return _Entities(*found, values)
-    found = read_leniently(*given, _rules(ends), at[_NO_TYPE])
+        entities = read_strictly(*arguments, _rules(inside), _rules(ends), at[_NO_TYPE])
+        return _Entities(*entities, values)
+    entities = read_leniently(*arguments, _rules(ends), at[_NO_TYPE])
     if rule.opening:
-        opening = np.unique(tags.code[tags.start[found[0]] + found[1]]).tolist()
+        opening = np.unique(tags.code[tags.start[entities[0]] + entities[1]]).tolist()
         wrong = [i for i in opening if not tags.names[i].startswith(rule.opening)]
         if wrong:
             why = f", which begins no entity in {reading}: only {' and '.join(rule.opening)} do."
             raise _unknown_tags(tags, wrong, why, whose, ids)
     odd = [tags.names[i] for i in used if rule.known and letters[i] not in rule.known]
-    return _Entities(*found, values, odd)
+    return _Entities(*entities, values, odd)
 
 
 def _well_spelled(tag: str) -> bool:
@@ -270,17 +272,17 @@ def with_spans(
     Raises:
         InputError: null or unknown tags, ids that repeat, or sentences of different lengths.
     """
-    sources, found = inputs.sources, {}
+    sources, tagged = inputs.sources, {}
     renames = dict(options.columns or {})
     for role in (TABLE, PREDICTIONS, GROUND_TRUTHS):
         if role in sources and (
             lists := _lists(sources[role], inputs.schemas[role], contracts[role], renames)
         ):
-            found[role] = lists
-    if not found:
+            tagged[role] = lists
+    if not tagged:
         return inputs, options
-    if TABLE not in found and len(found) < 2:
-        (role,) = found
+    if TABLE not in tagged and len(tagged) < 2:
+        (role,) = tagged
         raise InputError(
             f"{role.replace('_', ' ')} have a column of tags, and the other table has none. Give"
             " both sides tags, or both sides spans (start, end, label_value).",
@@ -291,10 +293,10 @@ def with_spans(
     reading = table.readings.get(options.dialect, "standard")
     if options.scheme is not None and options.scheme not in SCHEMES:
         raise unknown("scheme", options.scheme, SCHEMES)
-    sides, notes = _met(_sides(found), sources, DatumNouns(table.datum, "sentence", "sentences"))
-    made, made_lists = dict(sources), {}
+    sides, notes = _met(_sides(tagged), sources, DatumNouns(table.datum, "sentence", "sentences"))
+    new_sources, made_lists = dict(sources), {}
     for role, side in sides.items():
-        whose = f"column {side.name!r}" if TABLE in found else role.replace("_", " ")
+        whose = f"column {side.name!r}" if TABLE in tagged else role.replace("_", " ")
         tags = _encoded(side.tags, whose, side.ids)
         made_lists[role] = tags
         entities = _read(tags, reading, options.scheme, whose, side.ids)
@@ -313,8 +315,8 @@ def with_spans(
                 "label_value": pl.Series(entities.types, dtype=pl.String).gather(entities.kind),
             }
         )
-        origin = sources[TABLE if TABLE in found else role]
-        made[role] = msgspec.structs.replace(
+        origin = sources[TABLE if TABLE in tagged else role]
+        new_sources[role] = msgspec.structs.replace(
             origin,
             frame=frame.lazy(),
             found=None,
@@ -324,29 +326,29 @@ def with_spans(
             notes=(),
             facts={**origin.facts, "tags": f"read as {options.scheme or reading}"},
         )
-    if TABLE not in found:
+    if TABLE not in tagged:
         notes += _compare_words(sides)
     _check_lengths(sides, made_lists)
-    if not any(made[role].frame.select(pl.len()).collect().item() for role in sides):
+    if not any(new_sources[role].frame.select(pl.len()).collect().item() for role in sides):
         many = sum(tags.code.size for tags in made_lists.values())
         message = f"no entity was read from {count_of(many, 'tag')} of both sides"
         scheme = options.scheme or ("IOB2" if reading == _STRICT else reading)
         message += f", read as {scheme}: there are no numbers"
         message += " (seqeval returns zero_division)." if reading in ("seqeval", "strict") else "."
         notes.append(Note("no_entities", message, 0, warning=True))
-    made.pop(TABLE, None)
-    first = made[PREDICTIONS]
-    before = tuple(note for role in found for note in sources[role].notes)
-    made[PREDICTIONS] = msgspec.structs.replace(first, notes=(*before, *notes))
-    if DATUMS not in made:
-        rests = {role: lists.rest for role, lists in found.items()}
+    new_sources.pop(TABLE, None)
+    first = new_sources[PREDICTIONS]
+    before = tuple(note for role in tagged for note in sources[role].notes)
+    new_sources[PREDICTIONS] = msgspec.structs.replace(first, notes=(*before, *notes))
+    if DATUMS not in new_sources:
+        rests = {role: lists.rest for role, lists in tagged.items()}
         rest = rests[TABLE] if TABLE in rests else _together(rests, sides)
-        made[DATUMS] = Source(rest.lazy(), first.description, "tags")
-    used = {name for lists in found.values() for name in lists.used}
+        new_sources[DATUMS] = Source(rest.lazy(), first.description, "tags")
+    used = {name for lists in tagged.values() for name in lists.used}
     left = {mine: to for mine, to in renames.items() if mine not in used}
-    schemas = {role: schema_of(source) for role, source in made.items()}
+    schemas = {role: schema_of(source) for role, source in new_sources.items()}
     options = msgspec.structs.replace(options, columns=left or None)
-    return msgspec.structs.replace(inputs, sources=made, schemas=schemas), options
+    return msgspec.structs.replace(inputs, sources=new_sources, schemas=schemas), options
 
 
 class _Lists(msgspec.Struct, frozen=True):
@@ -408,21 +410,21 @@ def _lists(
             code="column_missing",
             column=missing[0],
         )
-    own = find.find(columns[_IDS])
+    id_column = find.find(columns[_IDS])
     frame = source.frame.collect()
-    ids = frame[own] if own else pl.int_range(frame.height, eager=True)
-    if own and (ids.null_count() or ids.is_duplicated().any()):
+    ids = frame[id_column] if id_column else pl.int_range(frame.height, eager=True)
+    if id_column and (ids.null_count() or ids.is_duplicated().any()):
         wrong = ids.filter(ids.is_null() | ids.is_duplicated())
         raise InputError(
-            f"{table.side.replace('_', ' ')}: column {own!r}: every row is one sentence, and"
+            f"{table.side.replace('_', ' ')}: column {id_column!r}: every row is one sentence, and"
             f" {count_of(len(wrong), 'id')} are null or repeat, first"
             f" {listing(wrong.head(_SHOWN).to_list(), len(wrong))}. Remove the column to number the"
             " sentences by their rows.",
             code="repeated_ids",
-            column=own,
+            column=id_column,
             count=len(wrong),
         )
-    used = (*names.values(), *((own,) if own else ()))
+    used = (*names.values(), *((id_column,) if id_column else ()))
     plain = [name for name, dtype in frame.schema.items() if not dtype.is_nested()]
     rest = frame.select(ids.alias(_IDS), *(name for name in plain if name not in used))
     tags = {name: frame[mine] for name, mine in names.items()}

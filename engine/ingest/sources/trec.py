@@ -106,25 +106,25 @@ def layout_of(head: bytes, *, named: bool = False) -> Layout | None:
     text = head.decode("utf-8-sig", "replace")
     lines = [line for line in text.splitlines() if line.strip()]
     line = next((line for line in lines if not line.startswith(COMMENT)), "")
-    found = line.split()
-    if not named and lines and lines[0] != line and len(lines[0].split()) == len(found):
+    fields = line.split()
+    if not named and lines and lines[0] != line and len(lines[0].split()) == len(fields):
         return None  # names of columns behind a hash
-    if [field.casefold() for field in found] == _BEIR_HEADER:
+    if [field.casefold() for field in fields] == _BEIR_HEADER:
         return BEIR_QRELS
-    if not named and found == [str(i) for i in range(len(found))]:
+    if not named and fields == [str(i) for i in range(len(fields))]:
         return None
-    if len(found) == len(MARCO_RUN.fields):
-        ids = all(_WHOLE.fullmatch(field) for field in found)
-        return MARCO_RUN if ids and (named or ("\t" in line and found[2] == "1")) else None
-    if len(found) > len(RUN.fields) and (named or found[1] == "Q0"):
-        found = without_more(found)
-    layout = _BY_COUNT.get(len(found))
+    if len(fields) == len(MARCO_RUN.fields):
+        ids = all(_WHOLE.fullmatch(field) for field in fields)
+        return MARCO_RUN if ids and (named or ("\t" in line and fields[2] == "1")) else None
+    if len(fields) > len(RUN.fields) and (named or fields[1] == "Q0"):
+        fields = without_more(fields)
+    layout = _BY_COUNT.get(len(fields))
     if layout is None:
         return None
-    fits = all(field.fits(text) for field, text in zip(layout.fields, found, strict=True))
-    if fits and (named or _SHORT.fullmatch(found[1])):
+    fits = all(field.fits(text) for field, text in zip(layout.fields, fields, strict=True))
+    if fits and (named or _SHORT.fullmatch(fields[1])):
         return layout
-    numbers = any(_NUMBER.fullmatch(field) for field in found)
+    numbers = any(_NUMBER.fullmatch(field) for field in fields)
     return layout if named and numbers else None
 
 
@@ -229,7 +229,7 @@ def _rows(file: str, data: bytes, layout: Layout) -> tuple[pl.DataFrame, list[No
     notes: list[Note] = []
     hashed = COMMENT.encode()
     if b"\n" + hashed in data or data.removeprefix(b"\xef\xbb\xbf").startswith(hashed):
-        comments = [found.decode("utf-8", "replace") for found in _COMMENTS.findall(data)]
+        comments = [comment.decode("utf-8", "replace") for comment in _COMMENTS.findall(data)]
         data = _COMMENTS.sub(b"", data)  # blank lines: others keep their numbers
         rows = [line for line in comments if _misfit(line.lstrip("\ufeff"), layout) is None]
         if rows:
@@ -247,25 +247,25 @@ def _rows(file: str, data: bytes, layout: Layout) -> tuple[pl.DataFrame, list[No
         before += data[: len(data) - len(rest)].count(b"\n")
         data = rest
     line = data[: data.find(b"\n") + 1] or data
-    whole = _parse(data, layout, "\t" if b"\t" in line else " ")
-    if whole is None:
+    parsed = _parse(data, layout, "\t" if b"\t" in line else " ")
+    if parsed is None:
         text = data.removeprefix(b"\xef\xbb\xbf").translate(_BLANKS)
         for double, single in ((b"  ", b" "), (b" \n", b"\n"), (b"\n ", b"\n"), (b"\n\n", b"\n")):
             while double in text:
                 text = text.replace(double, single)
         spaced = text.strip()
-        whole = _parse(spaced, layout, " ")
-        if whole is None and layout is RUN:
+        parsed = _parse(spaced, layout, " ")
+        if parsed is None and layout is RUN:
             spaced, longer = _MORE.subn(rb"\1", spaced)
-            whole = _parse(spaced, layout, " ") if longer else None
+            parsed = _parse(spaced, layout, " ") if longer else None
             if longer:
                 message = f"{file}: text after the tag of {longer:,} lines is not read."
                 notes.append(Note("fields_not_read", message, longer))
-        if whole is None and layout.unplaced is not None:
-            whole = _parse(spaced, layout.unplaced, " ")
-    if whole is None:
+        if parsed is None and layout.unplaced is not None:
+            parsed = _parse(spaced, layout.unplaced, " ")
+    if parsed is None:
         raise _wrong(file, data, layout, before)
-    return whole, notes
+    return parsed, notes
 
 
 def _parse(data: bytes, layout: Layout, separator: str) -> pl.DataFrame | None:
@@ -302,16 +302,16 @@ def _wrong(file: str, data: bytes, layout: Layout, before: int) -> ReadError:
         place = data.count(b"\n", 0, error.start) + before
         message = f"{file}: line {place:,} of this {kind} is not UTF-8. Write the file in UTF-8."
         return ReadError(message, code="not_utf8", lines=[place])
-    found = (
+    faults = (
         (number, line, why)
         for number, line in enumerate(lines, before)
         if line.strip() and (why := _misfit(line, layout)) is not None
     )
-    first = list(itertools.islice(found, _SHOWN))
+    first = list(itertools.islice(faults, _SHOWN))
     if not first:
         message = f"{file}: cannot be read as a {kind}: a number is too large for its column."
         return ReadError(message, code="number_too_large")
-    count = len(first) + sum(1 for _ in found)
+    count = len(first) + sum(1 for _ in faults)
     shown = "; ".join(f"line {number:,}: {why}: {_short(line)}" for number, line, why in first)
     many = f"{count:,} lines do not fit" if count > 1 else "1 line does not fit"
     wanted = ", ".join(field.words for field in layout.fields)
@@ -326,12 +326,12 @@ def _wrong(file: str, data: bytes, layout: Layout, before: int) -> ReadError:
 
 def _misfit(line: str, layout: Layout) -> str | None:
     """Return the fault of a line, or None."""
-    found = re.split(r"[ \t\r\v\f]+", line.strip(" \t\r\v\f"))
-    if layout is RUN and len(found) > len(layout.fields):
-        found = without_more(found)
-    if len(found) != len(layout.fields):
-        return f"{len(found)} field{'s'[: len(found) > 1]} instead of {len(layout.fields)}"
-    for field, text in zip((layout.unplaced or layout).fields, found, strict=True):
+    texts = re.split(r"[ \t\r\v\f]+", line.strip(" \t\r\v\f"))
+    if layout is RUN and len(texts) > len(layout.fields):
+        texts = without_more(texts)
+    if len(texts) != len(layout.fields):
+        return f"{len(texts)} field{'s'[: len(texts) > 1]} instead of {len(layout.fields)}"
+    for field, text in zip((layout.unplaced or layout).fields, texts, strict=True):
         if not field.fits(text):
             kind = "a whole number" if field.kind == "whole" else "a number"
             return f"{field.words} {_short(text)} is not {kind}"
