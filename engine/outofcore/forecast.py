@@ -128,15 +128,15 @@ class Forecast(msgspec.Struct):
     def lines(self) -> list[str]:
         """The forecast in words."""
         slope, about, (disk, free) = self.slope, recorded(), self.disk
-        together, apart = self._end(ONE_MACHINE), self._end(EACH_MACHINE)
+        together, each = self._end(ONE_MACHINE), self._end(EACH_MACHINE)
         memory = f"limit {gigabytes(self.limit)}"
         if self.workers > 1:
             memory += f" per machine: {gigabytes(self.share)} each"
             memory += f" for {count_of(self.fitting, 'worker')} of one machine"
         short = "" if self.suffices_for[together] >= self.rows else "too little for this run: "
         ends = f"{short}{together}, at {self.suffices_for[together]:,.0f} rows"
-        if apart != together:
-            ends += f"; with a machine per worker: {apart}, at {self.suffices_for[apart]:,.0f} rows"
+        if each != together:
+            ends += f"; with a machine per worker: {each}, at {self.suffices_for[each]:,.0f} rows"
         room = f"must be free, {gigabytes(int(free))} are in {disk}"
         if free == math.inf:
             room = f"at most in {disk}"
@@ -184,9 +184,9 @@ def describe_forecast(
             )
         rows = read[1]
     _refuse_unfit("rows", rows, Real, "a whole number", _MOST_ROWS)
-    made = forecast(plan, rows, workers or 1, read)
-    if made is not None:
-        return made.lines()
+    prediction = forecast(plan, rows, workers or 1, read)
+    if prediction is not None:
+        return prediction.lines()
     cost = f"cost      no run of {plan.task} is recorded"
     return [_on_workers(rows, workers or 1), cost]
 
@@ -221,13 +221,13 @@ def forecast(
     limit = sufficient_limit(plan.options.memory_limit)
     # A single worker is the first process.
     fitting, share = shared(limit, workers) if workers > 1 else (1, limit)
-    given = plan.options.scratch
-    place = Path(local(given) or tempfile.gettempdir()).absolute()
+    scratch = plan.options.scratch
+    place = Path(local(scratch) or tempfile.gettempdir()).absolute()
     while not place.exists():  # the run creates it
         place = place.parent
     disk: tuple[Path | str, float] = place, shutil.disk_usage(place).free
-    if given is not None and local(given) is None:
-        disk = given, math.inf
+    if scratch is not None and local(scratch) is None:
+        disk = scratch, math.inf
     first, spread = (slope.cpu_first * rows / 1e6, slope.cpu_workers * rows / 1e6)
     return Forecast(
         rows,

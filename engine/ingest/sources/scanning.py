@@ -159,13 +159,13 @@ def _dtypes(
     if held is not None:
         long_texts = ((name, n) for name, n in zip(names, lengths, strict=True) if n and n > LONG)
         held.update((name, MemorySize(cell=n, least=n)) for name, n in long_texts)
-    found = {name: _dtype(kind or 0) for name, kind in zip(names, kinds, strict=True)}
+    dtypes = {name: _dtype(kind or 0) for name, kind in zip(names, kinds, strict=True)}
     long = [
         name
         for name, length in zip(names, lengths, strict=True)
-        if found[name] == pl.Int64 and length > _LONG
+        if dtypes[name] == pl.Int64 and length > _LONG
     ]
-    return found | (_long_integers(texts, long) if long else {}), blank
+    return dtypes | (_long_integers(texts, long) if long else {}), blank
 
 
 def _kind(column: pl.Expr) -> pl.Expr:
@@ -209,9 +209,9 @@ def _long_integers(texts: pl.LazyFrame, names: list[str]) -> dict[str, pl.DataTy
     )
     row = iter(fits.collect(engine="streaming").row(0))
     return {
-        name: next((dtype for dtype, fit in whole if fit), pl.String())
+        name: next((dtype for dtype, fit in fits_of if fit), pl.String())
         for name in names
-        for whole in ([(dtype, next(row)) for dtype in dtypes],)
+        for fits_of in ([(dtype, next(row)) for dtype in dtypes],)
     }
 
 
@@ -237,25 +237,25 @@ _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 def partitions_of(files: Sequence[str], description: str) -> dict[str, pl.DataType]:
     """Return the partition columns of files, and their dtypes: Int64, or String."""
-    own = [_values(file) for file in files]
-    first = next((i for i, values in enumerate(own) if values), None)
+    parts = [_values(file) for file in files]
+    first = next((i for i, values in enumerate(parts) if values), None)
     if first is None:
         return {}
-    odd = next((i for i, values in enumerate(own) if [*values] != [*own[first]]), None)
+    odd = next((i for i, values in enumerate(parts) if [*values] != [*parts[first]]), None)
     if odd is not None:
-        there = ", ".join(own[odd]) or "none"
+        others = ", ".join(parts[odd]) or "none"
         raise ReadError(
-            f"{description}: {files[first]} is in partitions ({', '.join(own[first])}), and "
-            f"{files[odd]} in others ({there}). Give the files of one table, whose folders name "
+            f"{description}: {files[first]} is in partitions ({', '.join(parts[first])}), and "
+            f"{files[odd]} in others ({others}). Give the files of one table, whose folders name "
             "the same columns.",
             code="partitions_differ",
             files=[files[first], files[odd]],
         )
     result: dict[str, pl.DataType] = {}
-    for name in own[first]:
-        known = [value for values in own if (value := values[name]) is not None]
-        whole = bool(known) and all(map(_PARTITIONS_WHOLE.fullmatch, known))
-        result[name] = pl.Int64() if whole else pl.String()
+    for name in parts[first]:
+        filled = [value for values in parts if (value := values[name]) is not None]
+        integral = bool(filled) and all(map(_PARTITIONS_WHOLE.fullmatch, filled))
+        result[name] = pl.Int64() if integral else pl.String()
     return result
 
 
@@ -267,17 +267,17 @@ def with_partitions(
     Args:
         partitions: columns to their dtypes; a column in the files takes precedence.
     """
-    there = frame.collect_schema()
-    own = [_values(file) for file in files]
-    made = [
+    schema = frame.collect_schema()
+    parts = [_values(file) for file in files]
+    exprs = [
         pl.col(PATH)
-        .replace_strict(list(files), [values[name] for values in own], return_dtype=pl.String)
+        .replace_strict(list(files), [values[name] for values in parts], return_dtype=pl.String)
         .cast(dtype)
         .alias(name)
         for name, dtype in partitions.items()
-        if name not in there
+        if name not in schema
     ]
-    return frame.with_columns(made).drop(PATH)
+    return frame.with_columns(exprs).drop(PATH)
 
 
 def _values(file: str) -> dict[str, str | None]:
@@ -350,8 +350,8 @@ _SEPARATED = re.compile(r"[\t;|]|,\S")
 def _sentences(head: bytes) -> bool:
     """Return whether at least half of the first lines have three words in a row and no columns."""
     lines = head.decode(errors="replace").splitlines()[:10]
-    found = [bool(_SENTENCE.search(line)) for line in lines if not _SEPARATED.search(line)]
-    return 2 * sum(found) >= len(lines) > 0 and len(found) == len(lines)
+    matches = [bool(_SENTENCE.search(line)) for line in lines if not _SEPARATED.search(line)]
+    return 2 * sum(matches) >= len(lines) > 0 and len(matches) == len(lines)
 
 
 def foreign(head: bytes, name: str = "") -> str | None:
@@ -362,11 +362,11 @@ def foreign(head: bytes, name: str = "") -> str | None:
             "is XML, and neither an annotation of Pascal VOC (<annotation>) nor of CVAT"
             " (<annotations> with images or tracks). Bring one of these, or a table."
         )
-    found = [(title, way) for title, mark, way in _KNOWN if re.match(mark, start, re.DOTALL)]
-    found += [named for end, named in _NAMED.items() if name.lower().endswith(end)]
+    formats = [(title, way) for title, mark, way in _KNOWN if re.match(mark, start, re.DOTALL)]
+    formats += [named for end, named in _NAMED.items() if name.lower().endswith(end)]
     if name.lower().endswith(".txt") and _sentences(start):
         return f"has lines of text and no columns. Bring {_TEXTS}."
-    return f"is {found[0][0]}, which is not read. Bring {found[0][1]}." if found else None
+    return f"is {formats[0][0]}, which is not read. Bring {formats[0][1]}." if formats else None
 
 
 # Expansion of paths and globs to files, with suggestions for missing ones.
@@ -429,10 +429,10 @@ def _copy_of_stream(path: str) -> str:
 
 def _in_folder(path: str) -> list[str]:
     """Return the readable files of a folder; if there are none, those of its subfolders."""
-    there = [entry for entry in os.scandir(path) if not entry.name.startswith((".", "_"))]
-    found = sorted(entry.path for entry in there if entry.is_file())
-    readable = _of_one_kind(found)
-    hive = sorted(entry.name for entry in there if entry.is_dir() and "=" in entry.name)
+    entries = [entry for entry in os.scandir(path) if not entry.name.startswith((".", "_"))]
+    files = sorted(entry.path for entry in entries if entry.is_file())
+    readable = _of_one_kind(files)
+    hive = sorted(entry.name for entry in entries if entry.is_dir() and "=" in entry.name)
     if readable and hive:
         raise ReadError(
             f"{path}: the folder contains both files ({os.path.basename(readable[0])!r}, ...) "
@@ -446,17 +446,17 @@ def _in_folder(path: str) -> list[str]:
     if len(kinds) == 1:
         return readable
     if not readable:
-        said = _foreign(found)
-        jpegs = [name for name in found if name.lower().endswith((".jpg", ".jpeg"))]
-        if said is None and jpegs:
-            said = (
+        fault = _foreign(files)
+        jpegs = [name for name in files if name.lower().endswith((".jpg", ".jpeg"))]
+        if fault is None and jpegs:
+            fault = (
                 f"{path}: the folder contains JPEG files ({os.path.basename(jpegs[0])!r}, ...)."
                 " They lose values of pixels: label maps are written as PNG or TIFF."
             )
-        said = (
-            said or f"{path}: the folder contains no readable file.{_similar_paths(path + os.sep)}"
+        fault = (
+            fault or f"{path}: the folder contains no readable file.{_similar_paths(path + os.sep)}"
         )
-        raise ReadError(said, code="format_unknown", file=path)
+        raise ReadError(fault, code="format_unknown", file=path)
     some = ", ".join(repr(os.path.relpath(name, path)) for name in readable[:5])
     raise ReadError(
         f"{path}: the folder contains several formats ({some}); name the files, e.g. "
@@ -501,13 +501,13 @@ def _similar_paths(path: str) -> str:
         folder, name = os.path.split(folder)
     if not os.path.isdir(folder or "."):
         return ""
-    there = sorted(os.listdir(folder or "."))
+    names = sorted(os.listdir(folder or "."))
     where = f"the folder {folder!r}" if folder else "the working folder"
-    if not there:
+    if not names:
         return f" {where[0].upper()}{where[1:]} is empty."
-    near = difflib.get_close_matches(name, there, n=3, cutoff=0.5) or there[:5]
-    more = ", ..." if len(there) > len(near) else ""
-    return f" In {where} there are: {', '.join(repr(entry) for entry in near)}{more}."
+    similar = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or names[:5]
+    more = ", ..." if len(names) > len(similar) else ""
+    return f" In {where} there are: {', '.join(repr(entry) for entry in similar)}{more}."
 
 
 # Files of one format as one lazy table.

@@ -40,13 +40,13 @@ def _by_plugin(path: str) -> Source | None:
     name, colon, rest = path.partition(":")
     if not colon or rest.startswith("//") or os.path.exists(path) or name not in plugins("readers"):
         return None
-    found = loaded("readers", name)(rest)
-    if not isinstance(found, (pl.DataFrame, pl.LazyFrame)):
+    table = loaded("readers", name)(rest)
+    if not isinstance(table, (pl.DataFrame, pl.LazyFrame)):
         raise InputError(
-            f"{path}: reader {name!r} returned {type(found).__name__} instead of a Polars frame.",
+            f"{path}: reader {name!r} returned {type(table).__name__} instead of a Polars frame.",
             code="wrong_type",
         )
-    return msgspec.structs.replace(of_frame(found), description=path)
+    return msgspec.structs.replace(of_frame(table), description=path)
 
 
 def open_source(
@@ -132,10 +132,10 @@ def _open_paths(
     if all(may_be_annotations(path) or os.path.isdir(path) for path in paths):
         from ..annotations.registry import open_annotations, recognised
 
-        found = recognised(paths, None if other is None else _evidence(other), box_format)
-        if found is not None:
-            found[1].room = room
-            return open_annotations(*found)
+        match = recognised(paths, None if other is None else _evidence(other), box_format)
+        if match is not None:
+            match[1].room = room
+            return open_annotations(*match)
     if len(paths) > 1 and not any(looks_wild([path]) or os.path.exists(path) for path in paths):
         values = [path for path in paths if not os.path.splitext(path)[1] and os.sep not in path]
         if len(values) == len(paths):
@@ -145,9 +145,9 @@ def _open_paths(
                 file=paths[0],
             )
     files = [file for path in paths for file in expand(path)]
-    held: dict[str, MemorySize] = {}
+    footprints: dict[str, MemorySize] = {}
     notes: list[Note] = []
-    kinds = {file: formats.detect(file, held, room) for file in files}
+    kinds = {file: formats.detect(file, footprints, room) for file in files}
     if len(set(kinds.values())) > 1:
         first = files[0]
         odd = next(file for file in files if kinds[file] != kinds[first])
@@ -162,8 +162,8 @@ def _open_paths(
         description = f"{paths[0]}: {len(files):,} files"
     if room is not None:
         refuse_beyond(room, files, format_, description)
-    if "" in held:
-        refuse_expanding(room, [held[""]], description)
+    if "" in footprints:
+        refuse_expanding(room, [footprints[""]], description)
     if format_ == "json":
         from .json_files import open_json
 
@@ -180,11 +180,13 @@ def _open_paths(
         from .objects import open_label_map_files
 
         return open_label_map_files(files, description)
-    source = Source(pl.LazyFrame(), description, format_, tuple(files), held=held)
+    source = Source(pl.LazyFrame(), description, format_, tuple(files), held=footprints)
     if len(files) > 1 or files != paths:
         source.partitions = partitions_of(files, description)
     try:
-        source.frame = scan(files, format_, partitions=source.partitions, held=held, notes=notes)
+        source.frame = scan(
+            files, format_, partitions=source.partitions, held=footprints, notes=notes
+        )
     except READ_FAILURES as error:
         raise explain(source, error) from error
     source.notes = tuple(notes)
@@ -196,17 +198,17 @@ def _evidence(other: Source) -> Other:
 
     def names() -> tuple[frozenset[str], frozenset[str]]:
         tables = [other.datums, other.labels]
-        known: list[set[str]] = []
+        values_of: list[set[str]] = []
         for table, columns in zip(tables, _NAMES, strict=True):
-            found: set[str] = set()
+            distinct: set[str] = set()
             frame = other.frame if table is None else table.lazy()
             for name in frame.collect_schema().names():
                 if name in columns:
                     values = frame.select(pl.col(name).cast(pl.String).unique()).collect()
-                    found |= {*values[name].drop_nulls()}
-            known.append(found)
-        images = {os.path.splitext(os.path.basename(name))[0] for name in known[0]}
-        return frozenset(known[0] | images), frozenset(known[1])
+                    distinct |= {*values[name].drop_nulls()}
+            values_of.append(distinct)
+        images = {os.path.splitext(os.path.basename(name))[0] for name in values_of[0]}
+        return frozenset(values_of[0] | images), frozenset(values_of[1])
 
     plain = other.description.startswith(TITLES[PER_IMAGE])
     by_size = any(note.kind == BY_SIZE for note in other.notes)
