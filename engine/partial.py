@@ -134,7 +134,7 @@ class TallyPlan:
         own = self._functions
         values = own_values.measured(own, checked) if own else None
         found = None
-        if (by_rows := plan.does.told_by_rows) is None:
+        if (by_rows := plan.does.fitted_by_rows) is None:
             tallies = planner.run(plan, checked, threads)
         else:
             self._refuse_new_metrics(frames)
@@ -367,7 +367,7 @@ class Tally:
         made, ready = self.plan, self.plan._ready
         plan, notes = made._plan, list(made._notes)
         heads = [msgspec.to_builtins(one) for one in self._facts]
-        if (by_rows := plan.does.told_by_rows) is not None:
+        if (by_rows := plan.does.fitted_by_rows) is not None:
             found: list[Any] = [
                 msgspec.convert(one.findings, by_rows.findings) for one in self._facts
             ]
@@ -495,7 +495,7 @@ def plan(
     refuse(named_problems(ready.sides), {r: s.source.description for r, s in ready.sides.items()})
     notes = early_notes(ready, asked)
     heads = first_rows(ready, _SAMPLE_ROWS)
-    by_rows = opened.plan.does.told_by_rows is not None
+    by_rows = opened.plan.does.fitted_by_rows is not None
     if by_rows:
         fit, _ = planner.may_fit(opened.plan, _ahead(opened.plan, heads))
     else:
@@ -661,8 +661,8 @@ def _plan_of(options: Options) -> planner.Plan:
 
 def _ahead(made: planner.Plan, frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """Return the values that decide about metrics; the columns, if a table has one per metric."""
-    assert made.does.told_by_rows is not None
-    names = made.does.told_by_rows.columns
+    assert made.does.fitted_by_rows is not None
+    names = made.does.fitted_by_rows.columns
     table = frames[TABLE]
     found = table.select(name for name in names if name in table.columns)
     return found.unique() if found.width else table.clear()

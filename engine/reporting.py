@@ -91,7 +91,7 @@ def make_report(
                 untested = in_python(unknown.said)
                 notes.pop()  # the page has the reason where it would have the verdict
             else:
-                notes += [f"the baseline's data: {margins.told}."] if margins.told else []
+                notes += [f"the baseline's data: {margins.remark}."] if margins.remark else []
         else:
             notes += [f"comparison: {note}" for note in comparison.notes]
     shown = _examples(card, baseline if comparison is not None else None, images, tables)

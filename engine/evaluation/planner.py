@@ -309,9 +309,9 @@ def may_fit(plan: Plan, ahead: pl.DataFrame) -> tuple[Plan, bool]:
     Args:
         ahead: distinct values of the columns that the task names.
     """
-    told_by_rows = plan.does.told_by_rows
-    assert told_by_rows is not None
-    chosen, several = told_by_rows.may_fit(
+    fitted_by_rows = plan.does.fitted_by_rows
+    assert fitted_by_rows is not None
+    chosen, several = fitted_by_rows.may_fit(
         plan.metrics, plan.needs, ahead, asked_for=plan.options.metrics is not None
     )
     return _with(plan, chosen), several
@@ -326,14 +326,14 @@ def fitted_late(plan: Plan, found: Any) -> tuple[Plan, list[Note]]:
     Raises:
         InputError: as in :func:`fitted` and :func:`run`.
     """
-    told_by_rows = plan.does.told_by_rows
-    assert told_by_rows is not None
-    chosen, notes = told_by_rows.fit(
+    fitted_by_rows = plan.does.fitted_by_rows
+    assert fitted_by_rows is not None
+    chosen, notes = fitted_by_rows.fit(
         plan.metrics, found.written, plan.settings, asked_for=plan.options.metrics is not None
     )
     fit = _with(plan, chosen)
     unread = _unread(fit, notes)
-    said = told_by_rows.notes(found, plan.settings, fit.needs)
+    said = fitted_by_rows.notes(found, plan.settings, fit.needs)
     return fit, [*notes, *unread, *said]
 
 

@@ -125,8 +125,8 @@ def convert(
         for note in notes:
             _report(tell, note.message)
     if to in FORMS:
-        truth, found, told = (frames.get(role) for role in (GROUND_TRUTHS, PREDICTIONS, DATUMS))
-        files = track_files(to, truth, found, told, lambda said: _report(tell, said))
+        truth, found, sizes = (frames.get(role) for role in (GROUND_TRUTHS, PREDICTIONS, DATUMS))
+        files = track_files(to, truth, found, sizes, lambda said: _report(tell, said))
         _warn_of_earlier(Path(out), files, tell)
     elif to == TABLES:
         files = {

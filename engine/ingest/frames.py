@@ -210,9 +210,9 @@ def assemble(
         tagged |= side.source.format == "tags"  # their sentences were compared
         calls.append(partial(checked, side, frames[role], bucket, filtered=role in where))
     looked_at = each(calls)
-    for role, (found, told, frames[role]) in zip(sides, looked_at, strict=True):
+    for role, (found, more_notes, frames[role]) in zip(sides, looked_at, strict=True):
         problems += found
-        notes += told if part is None or role != LABELS else []
+        notes += more_notes if part is None or role != LABELS else []
     if problems:
         swapped = [note.message for note in notes if note.kind == "tables_swapped"]
         problems += [Problem(PREDICTIONS, "", said, kind="tables_swapped") for said in swapped]
@@ -260,14 +260,14 @@ def assemble(
         if part is None and not same_order and not tagged:
             met = check_meet(ids, speech, frames)
         along = sources.get(DATUMS) == sources.get(GROUND_TRUTHS)
-        told = both_sides.datum_notes(
+        more_notes = both_sides.datum_notes(
             ids, speech, came_along=along, rows=frames, whole=part is None
         )
-        if part is None and {note.kind for note in told} >= _LONE_DATUMS:
-            told += nearly(ids, speech)
+        if part is None and {note.kind for note in more_notes} >= _LONE_DATUMS:
+            more_notes += nearly(ids, speech)
         if tagged:  # sentences without entities are no lack
-            told = [note for note in told if note.kind == "datums_not_listed"]
-        return ids, met + told
+            more_notes = [note for note in more_notes if note.kind == "datums_not_listed"]
+        return ids, met + more_notes
 
     def labels_checked() -> tuple[dict[str, pl.DataFrame] | None, list[Note]]:
         return hold_labels(frames, options.label_map, None if part is None else part.pairs)
@@ -275,14 +275,14 @@ def assemble(
     ids: DatumIds | None = None
     mapping: dict[str, pl.DataFrame] | None = None
     more: list[Note] = []
-    told = []
+    more_notes = []
     if keyed and labelled:
-        (ids, told), (mapping, more) = both(each, of_datums, labels_checked)
+        (ids, more_notes), (mapping, more) = both(each, of_datums, labels_checked)
     elif keyed:
-        ids, told = of_datums()
+        ids, more_notes = of_datums()
     elif labelled:
         mapping, more = labels_checked()
-    notes += told
+    notes += more_notes
     if part is None:
         notes += [*more, *(of_labels(ready, options, more) if more else [])]
     else:  # the others are of labels, not of rows
@@ -290,11 +290,11 @@ def assemble(
     slices = None
     if plan.by:
         if by_row:
-            slices, told = slices_by_row(plan, frames)
+            slices, more_notes = slices_by_row(plan, frames)
         else:
             assert ids is not None
-            slices, told = build_slices(plan, frames, ids)
-        notes += told
+            slices, more_notes = build_slices(plan, frames, ids)
+        notes += more_notes
     score_labels = None
     for role, side in sides.items():
         if side.naming.wide:

@@ -118,9 +118,9 @@ def notes_of_parts(parts: Iterable[Sequence[Note]], say: Say | None = None) -> l
 
     A counted note without words and facts keeps the message of its first part, with the sum.
     """
-    told = [*parts]
+    each = [*parts]
     found: dict[tuple[str, str], list[Note]] = {}
-    for note in (note for notes in told for note in notes):
+    for note in (note for notes in each for note in notes):
         plain = note.message if note.count is None else ""
         if note.words is not None:
             plain = note.before + note.words[2]
@@ -129,7 +129,7 @@ def notes_of_parts(parts: Iterable[Sequence[Note]], say: Say | None = None) -> l
                 {k: v for k, v in note.facts.items() if not (k in _ADDED or type(v) is float)}
             )
         found.setdefault((note.kind, plain), []).append(note)
-    merged = [_whole(notes, len(told), say) for notes in found.values()]
+    merged = [_whole(notes, len(each), say) for notes in found.values()]
     return [note for note in merged if note is not None]
 
 

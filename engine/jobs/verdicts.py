@@ -603,7 +603,7 @@ def _of_difference(
         value=found["b"],
         baseline=found["a"],
         bound=None if found["a"] is None else gate.bound(found["a"]),
-        reason=margins.told,
+        reason=margins.remark,
     )
     gaps = [
         f"{who} has no value for {count_of(found[name], 'datum')}"
@@ -611,7 +611,9 @@ def _of_difference(
         if found.get(name)
     ]
     if gaps:
-        about = _with(about, reason="; ".join([*filter(None, [margins.told]), " and ".join(gaps)]))
+        about = _with(
+            about, reason="; ".join([*filter(None, [margins.remark]), " and ".join(gaps)])
+        )
     if too_few(found.get("coverage")) and not context.accepted:
         why = (
             f"{about.reason}, more than a tenth of those with a value; a gate on {COVERAGE} accepts"
@@ -738,8 +740,8 @@ def _question(gate: Gate, numbers: Numbers) -> tuple[str, dict[str, Any], tuple[
     there = numbers.metrics["metric"].unique()
     named = by_title(numbers.task, numbers.dialect, gate.metric, {*filters, *each}, there)
     if named is not None:
-        metric, told = named
-        return metric, {**told, **filters}, tuple(dict.fromkeys(each))
+        metric, parameters = named
+        return metric, {**parameters, **filters}, tuple(dict.fromkeys(each))
     return _metric(gate, numbers), filters, tuple(dict.fromkeys(each))
 
 

@@ -370,7 +370,7 @@ def plan_buckets(
     )
     if sizes.n > 1 and requested is not None and (keys := keys_of(ready, heads)) is not None:
         too_full(keys.fullest, limit, share, plan.task, options)
-        ahead = plan.does.told_by_rows is not None
+        ahead = plan.does.fitted_by_rows is not None
         fitted = plan if ahead else fitted_to_heads(plan, ready, heads, [])[0]
         refuse_labels(fitted, keys.labels, keys.groups, options)
     return (
@@ -482,7 +482,7 @@ def run(
     """
     ready, n = found.ready, found.sizes.n
     notes = early_notes(ready, options)
-    by_rows = plan.does.told_by_rows
+    by_rows = plan.does.fitted_by_rows
     asked, ahead = plan, by_rows.columns if by_rows is not None else ()
     fit_notes: list[Note] = []
     if not ahead:

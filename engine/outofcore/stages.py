@@ -186,8 +186,8 @@ def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:
     if job.several is None:
         tallies = plan.does.tally(checked, plan.settings, job.needs, Threads(threads))
     else:
-        assert plan.does.told_by_rows is not None
-        tallies, findings = plan.does.told_by_rows.tally(
+        assert plan.does.fitted_by_rows is not None
+        tallies, findings = plan.does.fitted_by_rows.tally(
             checked, plan.settings, job.needs, Threads(threads), several=job.several
         )
         found["findings"] = msgspec.to_builtins(findings)
@@ -278,8 +278,8 @@ def write_tally(
         things = plan.does.in_parts.things(tallies, plan.settings, plan.metrics)
     else:
         things, apart = _split_tally(tallies, job)
-    told = {**about, **apart}
-    stored.save(things, target, fingerprint=job.fingerprint, about=told, lasting=False)
+    metadata = {**about, **apart}
+    stored.save(things, target, fingerprint=job.fingerprint, about=metadata, lasting=False)
 
 
 def _split_tally(tallies: Any, job: Job) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -775,13 +775,13 @@ class Margins(msgspec.Struct, frozen=True):
             (earlier), ``b``, ``difference``, ``lower``, ``upper``, ``support``, ``missing_a``,
             ``missing_b`` and ``coverage``, and, if known, ``units``.
         level: confidence of the intervals, in (0, 1).
-        told: remark on how much the data of the runs differ, or that they are too few; may be
+        remark: text on how much the data of the runs differ, or that they are too few; may be
             empty.
     """
 
     rows: pl.DataFrame
     level: float
-    told: str = ""
+    remark: str = ""
 
 
 def margins(first: Tallied, second: Tallied, differing: int, asked: Wanted) -> Margins:

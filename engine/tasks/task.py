@@ -271,7 +271,7 @@ class Common(msgspec.Struct, frozen=True):
     worst_of_datums: frozenset[str] = frozenset()
 
 
-class ToldByRows(msgspec.Struct, frozen=True):
+class FittedByRows(msgspec.Struct, frozen=True):
     """Functions of tasks whose rows determine the metrics: findings are collected per part.
 
     Attributes:
@@ -426,7 +426,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
             suffice.
         scaling: metrics that scale by a value of the whole input.
         late_notes: notes that require the merged tally.
-        told_by_rows: set if rows determine the metrics.
+        fitted_by_rows: set if rows determine the metrics.
         by_labels: parts are merged by groups of labels: the tally is ``ranked``.
         drawn: returns the view of a block of resamples, which are its groups; None to compute one
             resample after another.
@@ -473,7 +473,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     needs_all_rows: NeedsAllRows | None = None
     scaling: Scaling | None = None
     late_notes: LateNotes | None = None
-    told_by_rows: ToldByRows | None = None
+    fitted_by_rows: FittedByRows | None = None
     by_labels: bool = False
     drawn: Callable[[Any, Draws], Any] | None = None
     one_draw: Callable[[Any, Array], Any] | None = None

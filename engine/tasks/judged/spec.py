@@ -16,11 +16,11 @@ from ...schemas.options import Options
 from ...schemas.wording import option
 from ..contents import Contents, contents_of_table
 from ..per_datum import OF_VALUES
-from ..task import Sample, Task, ToldByRows
+from ..task import FittedByRows, Sample, Task
 from .dialects import Settings
 from .encode import metric_names
 from .findings import Findings, merge_findings
-from .tallies import tally, tally_part, told, written
+from .tallies import notes_of_findings, tally, tally_part, written
 
 # The metrics of a run: those asked for, or those that the table has verdicts of.
 
@@ -146,8 +146,8 @@ TASK = Task(
     contents=Contents(of_tables=contents_of_table),
     needs_all_rows=needs_all_rows,
     judge=True,
-    told_by_rows=ToldByRows(
-        AHEAD, may_fit, fit_written, tally_part, Findings, merge_findings, told
+    fitted_by_rows=FittedByRows(
+        AHEAD, may_fit, fit_written, tally_part, Findings, merge_findings, notes_of_findings
     ),
     **OF_VALUES,
 )

@@ -171,7 +171,7 @@ def tally(
     return tallies
 
 
-def told(findings: Findings, settings: Settings, needs: frozenset[str]) -> list[Note]:
+def notes_of_findings(findings: Findings, settings: Settings, needs: frozenset[str]) -> list[Note]:
     """Return the notes of :func:`tally` for a run in parts.
 
     Args:
@@ -454,12 +454,12 @@ def _status(
     """
     undefined = "undefined"
     there = np.unique(word[word >= 0])
-    told = [words[code] for code in there]
-    names = tuple(dict.fromkeys((SCORED, NOT_JUDGED, undefined, *sorted(told))))
+    used = [words[code] for code in there]
+    names = tuple(dict.fromkeys((SCORED, NOT_JUDGED, undefined, *sorted(used))))
     codes = np.full(value.size, names.index(NOT_JUDGED), np.int32)
     codes[datum] = names.index(undefined)
     own = np.zeros(len(words), np.int32)
-    own[there] = [names.index(name) for name in told]
+    own[there] = [names.index(name) for name in used]
     codes = np.where(word >= 0, own[word], codes)
     codes[~np.isnan(value)] = names.index(SCORED)
     return names, codes

@@ -208,16 +208,16 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
             levels, values = (None,), self.of(ranked)[:, None]
         if not self.cut and not self.parts:
             values = values[:, :, None]
-        told = unusual(settings, *(name for name in self.params if name in USUAL))
+        stated = unusual(settings, *(name for name in self.params if name in USUAL))
         if self.scaled:
-            told["max_relevance"] = ranked.highest
+            stated["max_relevance"] = ranked.highest
         return tuple(
             Column(
                 metric=name,
                 parameters=tuple(
                     parameters(**made) if made else None
                     for level in levels
-                    for made in ({**told, **more, **_named(level)},)
+                    for made in ({**stated, **more, **_named(level)},)
                 ),
                 k=ks,
                 values=values[:, :, [i]] if self.parts else values,

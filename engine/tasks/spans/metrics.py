@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -20,9 +20,7 @@ from ..detection.metrics import SYMBOLS as _SYMBOLS
 from ..detection.metrics import averages, calibration, counts
 from ..detection.metrics.averages import present, present_keys, sum_by_key
 from .dialects import EQUAL, OUTCOMES, SCHEMA_NAMES, SCHEMAS, SCOPES
-
-if TYPE_CHECKING:
-    from .settings import Settings
+from .settings import Settings
 
 _WHY = {
     "Precision": "no prediction",

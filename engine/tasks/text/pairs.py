@@ -243,8 +243,8 @@ class Measure(msgspec.Struct, frozen=True):
 
 @lru_cache
 def _stop_word_count(given: tuple[tuple[str, Any], ...]) -> str | None:
-    told = {name: len(one) if name == "stop_words" else one for name, one in given}
-    return parameters(**told) if told else None
+    shown = {name: len(one) if name == "stop_words" else one for name, one in given}
+    return parameters(**shown) if shown else None
 
 
 def metric(

@@ -22,7 +22,7 @@ from ..encoding import Workers
 from ..per_datum import OF_VALUES, StatsTallies
 from ..per_datum import common as common_values
 from ..per_datum import merge as merge_tallies
-from ..task import Common, Sample, Task, ToldByRows
+from ..task import Common, FittedByRows, Sample, Task
 from .dialects import Settings
 from .encode import Findings, encode, merge_findings, notes, wide_names, written
 from .metrics import ABSENT, STATUS, ValuesView, family, is_share, weight_of
@@ -191,7 +191,7 @@ TASK = Task(
     contents=Contents(of_tables=contents_of_table),
     truths=False,
     no_limits="every datum has its values, so no choice is open",
-    told_by_rows=ToldByRows(
+    fitted_by_rows=FittedByRows(
         AHEAD, may_fit, fit_written, tally_part, Findings, merge_findings, notes
     ),
     **{

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -15,7 +15,7 @@ from ....schemas.arrays import Array
 from ....tallies.cells import Cells
 from ....tallies.counts import Pixels, PixelView
 from ....tallies.datums import Labels
-from ..dialects import DECLARED, TRUE
+from ..dialects import DECLARED, TRUE, Settings
 from .labels import (
     NO_LABEL,
     NO_PIXEL,
@@ -29,9 +29,6 @@ from .labels import (
     rows,
     used,
 )
-
-if TYPE_CHECKING:
-    from ..dialects import Settings
 
 # Segmentation metrics of single images, averaged over images.
 

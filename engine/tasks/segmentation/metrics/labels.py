@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +13,7 @@ from ....metrics.registry import Metric
 from ....schemas.arrays import Array
 from ....tallies.cells import Cells
 from ....tallies.counts import PixelView
-from ..dialects import DECLARED, TRUE
-
-if TYPE_CHECKING:
-    from ..dialects import Settings
+from ..dialects import DECLARED, TRUE, Settings
 
 # Shared parts of segmentation metrics: labels that count, ratios, rows per label and per key.
 
