@@ -336,12 +336,12 @@ def word_diff(predictions: Sequence[str], references: Sequence[str]) -> Texts:
         for ours in (predictions or [""])[:_REFERENCES]
         for theirs in (references or [""])[:_REFERENCES]
     ]
-    met = []
+    matchers = []
     for texts in pairs:
         a, b = ([word.strip() for word in _words(text[:CHARACTERS])] for text in texts)
-        met.append(difflib.SequenceMatcher(None, a, b, autojunk=False))
+        matchers.append(difflib.SequenceMatcher(None, a, b, autojunk=False))
     pair, best = max(
-        zip(pairs, met, strict=True), key=lambda one: one[1].ratio() if len(pairs) > 1 else 0.0
+        zip(pairs, matchers, strict=True), key=lambda one: one[1].ratio() if len(pairs) > 1 else 0.0
     )
     ours, theirs = (_words(text[:CHARACTERS]) for text in pair)
     pieces = []

@@ -66,11 +66,11 @@ def merge_by(
     """
 
     def merge(parts: Sequence[Any], settings: Any) -> Any:
-        own = [part.labels for part in parts]
+        part_labels = [part.labels for part in parts]
         datums, of_datum = merge_datums([part.datums for part in parts])
-        labels, of_label = merge_labels(own)
-        codes = codes_of(of_datum, of_label, own, labels)
-        made = {
+        labels, of_label = merge_labels(part_labels)
+        codes = codes_of(of_datum, of_label, part_labels, labels)
+        fields = {
             "datums": datums,
             "labels": labels,
             field: merged([getattr(part, field) for part in parts], codes, labels),
@@ -81,11 +81,11 @@ def merge_by(
             every = (getattr(part, frame) for part in parts)
             listed = [rows for rows in every if rows is not None]
             filled = [rows for rows in listed if rows.height] or listed[:1]
-            made[frame] = (
+            fields[frame] = (
                 in_order(pl.concat(filled, how="vertical_relaxed"), keys) if filled else None
             )
-        whole = msgspec.structs.replace(parts[0], **made)
-        return msgspec.structs.replace(whole, stats=stats_of(whole, settings))
+        tallies = msgspec.structs.replace(parts[0], **fields)
+        return msgspec.structs.replace(tallies, stats=stats_of(tallies, settings))
 
     return merge
 
@@ -194,16 +194,16 @@ def counts_in_parts(
     def of_parts(files: Sequence[str], place: Place, settings: Any) -> Any:
         heads, parts, datums = parts_of(files, place)
         bare = [head.bare for head in heads]
-        whole = merge(bare, settings)
-        known = [
+        total = merge(bare, settings)
+        relabelled = [
             file
-            if one.labels.frame.equals(whole.labels.frame)
-            else _relabelled(file, whole, merge, settings)
+            if one.labels.frame.equals(total.labels.frame)
+            else _relabelled(file, total, merge, settings)
             for file, one in zip(parts.files, bare, strict=True)
         ]
-        parts = msgspec.structs.replace(parts, files=tuple(known))
-        in_files = {name: InFiles(parts, name, getattr(whole, name)) for name in ("stats", field)}
-        return msgspec.structs.replace(whole, datums=datums, **in_files)
+        parts = msgspec.structs.replace(parts, files=tuple(relabelled))
+        in_files = {name: InFiles(parts, name, getattr(total, name)) for name in ("stats", field)}
+        return msgspec.structs.replace(total, datums=datums, **in_files)
 
     def of_few(tallies: Any, cuts: Cuts) -> Iterator[tuple[Any, Cuts]]:
         every: Cuts = {need: {None} for need in tallies.stats.columns}
@@ -241,13 +241,13 @@ def _relabelled(file: str, whole: Any, merge: Merge, settings: Any) -> str:
     part: Part = stored.load(file, ROWS)
     slices = pl.DataFrame(schema=whole.datums.slices.schema)
     nothing = msgspec.structs.replace(whole, datums=Datums(None, slices))
-    own = msgspec.structs.replace(
+    tallies = msgspec.structs.replace(
         part.rows, datums=Datums(None, slices, None, part.rows.present.size)
     )
-    made = f"{file}.labels"
-    rows = Part(merge([nothing, own], settings), part.codes, part.keys)
-    stored.save({ROWS: rows, SHOWN: stored.load(file, SHOWN)}, made, lasting=False)
-    return made
+    path = f"{file}.labels"
+    rows = Part(merge([nothing, tallies], settings), part.codes, part.keys)
+    stored.save({ROWS: rows, SHOWN: stored.load(file, SHOWN)}, path, lasting=False)
+    return path
 
 
 def _shown(tallies: Any, cuts: Cuts) -> int:
@@ -265,14 +265,14 @@ def crossing_frame(column: str | None, names: list[str], view: CountsView) -> pl
     last = len(labels)
     none = pl.Series("label_value", [None], dtype=labels.dtype)
     values = pl.concat([labels.frame["label_value"], none])
-    made = {
+    columns = {
         "label_key": labels.frame["label_key"].gather(np.where(actual < 0, predicted, actual)),
         "actual": values.gather(np.where(actual < 0, last, actual)),
         "predicted": values.gather(np.where(predicted < 0, last, predicted)),
         "slice_value": pl.Series(names or [None], dtype=pl.String).gather(group),
         "count": count,
     }
-    return in_schema(made, frame_schema("confusion", label=labels.dtype), slice=column)
+    return in_schema(columns, frame_schema("confusion", label=labels.dtype), slice=column)
 
 
 # Contents of single datums.
@@ -295,16 +295,16 @@ def label_tables(
     """
     out: list[Content] = []
     for code in codes.tolist():
-        own = np.flatnonzero(rows.datum == code)
-        own = own[np.argsort(-most[own], kind="stable")]
+        places = np.flatnonzero(rows.datum == code)
+        places = places[np.argsort(-most[places], kind="stable")]
         shown = tuple(
             (
                 called(tallies.labels.frame, int(rows.label[at])),
                 *(of(at) for of in columns.values()),
             )
-            for at in own[:SHOWN_ROWS].tolist()
+            for at in places[:SHOWN_ROWS].tolist()
         )
-        left_out = max(0, own.size - SHOWN_ROWS)
+        left_out = max(0, places.size - SHOWN_ROWS)
         out.append(Rows(columns=("label", *columns), rows=shown, left_out=left_out))
     return out
 

@@ -215,8 +215,8 @@ def _tabled(
     mapped = _mapped(pairs, frames.label_map)
     every = mapped
     if frames.known is not None:
-        known = frames.known.cast({"label_value": pairs.schema["label_value"]})
-        every = pl.concat([mapped.select(key), _mapped(known, frames.label_map).select(key)])
+        known_labels = frames.known.cast({"label_value": pairs.schema["label_value"]})
+        every = pl.concat([mapped.select(key), _mapped(known_labels, frames.label_map).select(key)])
     declared = declared_labels(frames, every, "frequency")
     table = pl.concat([every.select(key), declared.select(key)]).unique().sort(key)
     code_of = table.with_row_index("code")
@@ -260,18 +260,18 @@ def declared_labels(frames: Frames, pairs: pl.DataFrame, *more: str) -> pl.DataF
     if "label_name" in labels.columns:
         name = pl.col("label_name").cast(pl.String)
     value = pl.col("label_value").cast(schema["label_value"])
-    kept = [column for column in more if column in labels.columns]
+    extra = [column for column in more if column in labels.columns]
     if "label_key" in labels.columns:
-        table = labels.select("label_key", value, name.alias("label_name"), *kept)
+        table = labels.select("label_key", value, name.alias("label_name"), *extra)
     else:
         keys = pairs["label_key"].unique().sort()
         if keys.is_empty():
             keys = pl.Series("label_key", [DEFAULT_LABEL_KEY])
-        table = labels.select(value, name.alias("label_name"), *kept)
-        table = table.join(keys.to_frame(), how="cross").select(*key, "label_name", *kept)
+        table = labels.select(value, name.alias("label_name"), *extra)
+        table = table.join(keys.to_frame(), how="cross").select(*key, "label_name", *extra)
     if frames.label_map:
         table = _mapped(table, frames.label_map).with_columns(
-            table["label_name"], *(table[one] for one in kept)
+            table["label_name"], *(table[one] for one in extra)
         )
     return table.unique(key, keep="first", maintain_order=True)
 
@@ -303,14 +303,14 @@ def encode_datums(
         dataset: result of :func:`dataset_of`, called before ids are removed from the frames.
         roles: side of each column, whose rows the checks may have coded.
     """
-    n_columns, known = len(columns), frames.ids
+    n_columns, id_codes = len(columns), frames.ids
     codes: list[Array] = []
-    if known is not None:
+    if id_codes is not None:
         for role, column in zip(roles, columns, strict=False):
-            if (code := known.of_rows(role, column)) is not None:
+            if (code := id_codes.of_rows(role, column)) is not None:
                 codes.append(code)
-    if known is not None and len(codes) == n_columns:
-        ids = known.values
+    if id_codes is not None and len(codes) == n_columns:
+        ids = id_codes.values
     else:
         if frames.datums is not None:
             columns.append(frames.datums["datum_id"].cast(columns[0].dtype))
@@ -355,8 +355,10 @@ def _slices_of(ids: pl.Series, frames: Frames, code: Array) -> pl.DataFrame:
         if len(ids) > code.size:  # the table of datums has some without rows
             at = at.set(at < 0, None)
         return slices.select(pl.all().gather(at))
-    own = slices["datum_id"]
-    if own.dtype == ids.dtype and own.equals(ids):  # a join of ids in order is dear all the same
+    slice_ids = slices["datum_id"]
+    if slice_ids.dtype == ids.dtype and slice_ids.equals(
+        ids
+    ):  # a join of ids in order is dear all the same
         return slices.drop("datum_id")
     joined = ids.to_frame().join(slices, on="datum_id", how="left", maintain_order="left")
     return joined.drop("datum_id")
@@ -436,8 +438,8 @@ def _as_text(slices: pl.DataFrame) -> pl.DataFrame:
     """Slice columns as their values are shown, each distinct value written once."""
     columns = []
     for column in slices:
-        whole = column.dtype.is_integer() and column.dtype not in _LONG
-        if column.dtype == pl.String or whole:  # their groups are found as is
+        is_integer = column.dtype.is_integer() and column.dtype not in _LONG
+        if column.dtype == pl.String or is_integer:  # their groups are found as is
             columns.append(column)
             continue
         distinct = column.unique()
@@ -502,8 +504,8 @@ def sizes_in(table: pl.DataFrame, called: str, row: Callable[[int], str]) -> Arr
     both = table.select(SIZE_NAMES)
     sized = both.select(pl.all_horizontal(pl.all().is_not_null())).to_series().to_numpy()
     number = both.select(pl.all().cast(pl.Float64).fill_null(1.0)).to_numpy()
-    whole = (number >= 1) & (number % 1 == 0)
-    odd = np.flatnonzero(sized & ~whole.all(axis=1))
+    valid = (number >= 1) & (number % 1 == 0)
+    odd = np.flatnonzero(sized & ~valid.all(axis=1))
     if odd.size:
         shown = [
             f"{row(int(i))} with height {number[i, 0]:.12g} and width {number[i, 1]:.12g}"

@@ -71,8 +71,8 @@ def per_datum_frame(
         shown = {one: frame[order] for one, frame in shown.items()}
     parts = [
         _part(column, p, k, stats, shown[id(column.status or stats.status)], order)
-        for need, made in stats.columns.items()
-        for column in made
+        for need, columns in stats.columns.items()
+        for column in columns
         for p in range(len(column.parameters))
         for k in range(len(column.k))
         if column.k[k] in cuts.get(need, ())
@@ -196,8 +196,8 @@ def _rows(
     row = np.full(n, -1, np.int64)
     before = 0
     for part, code in zip(parts, codes, strict=True):
-        own = np.arange(len(part.datums)) if part.row is None else part.row
-        row[code] = np.where(own < 0, -1, own + (before if part.height is not None else 0))
+        rows = np.arange(len(part.datums)) if part.row is None else part.row
+        row[code] = np.where(rows < 0, -1, rows + (before if part.height is not None else 0))
         before += part.height or 0
     shifted = all(part.height is not None for part in parts)
     if (np.diff(row) > 0).all() and row.size and row[0] >= 0:
@@ -266,11 +266,12 @@ def common(
     tallies: Sequence[StatsTallies], codes: Sequence[Array], fill: Fill, *, cuts: bool = False
 ) -> list[StatsTallies] | None:
     """The tallies with the values that all runs have; see :class:`.task.Common`."""
-    made = common_stats([one.stats for one in tallies], codes, fill, cuts=cuts)
-    if made is None:
+    shared = common_stats([one.stats for one in tallies], codes, fill, cuts=cuts)
+    if shared is None:
         return None
     return [
-        msgspec.structs.replace(one, stats=stats) for one, stats in zip(tallies, made, strict=True)
+        msgspec.structs.replace(one, stats=stats)
+        for one, stats in zip(tallies, shared, strict=True)
     ]
 
 

@@ -134,11 +134,11 @@ def _signals(mine: Array, other: Array, n: Array) -> set[str]:
     size = int(max(mine.max(), other.max())) + 1
     right = mine == other
     every = np.bincount(mine, n, size)
-    own = np.bincount(mine[right], n[right], size)
+    hits = np.bincount(mine[right], n[right], size)
     signals = set()
-    if own.sum() <= _FEW_SAME * every.sum():
+    if hits.sum() <= _FEW_SAME * every.sum():
         signals.add("few_right")
-    if np.count_nonzero((every >= _EACH) & (own <= _OWN * every)) > 1:
+    if np.count_nonzero((every >= _EACH) & (hits <= _OWN * every)) > 1:
         signals.add("rarely_right")
     theirs = np.bincount(other, minlength=size) > 0
     if ((every > 0) > theirs).any() and (theirs > (every > 0)).any():
@@ -148,14 +148,14 @@ def _signals(mine: Array, other: Array, n: Array) -> set[str]:
 
 def _all_renamed(pairs: Pairs) -> Iterator[Facts]:
     """Nearly no pair has one label, and other labels explain most pairs."""
-    whole, same, best = pairs.whole, pairs.same, pairs.best
-    agreed = int(best["len"].sum()) / whole
+    total, same, best = pairs.whole, pairs.same, pairs.best
+    agreed = int(best["len"].sum()) / total
     others = best["other"].n_unique()
     # If most overlap one label, any other label agrees with it: this is no evidence.
     if same > _FEW_SAME or 2 * others <= best.height or others < pairs.least:
         return
-    enough = same <= _SAME and agreed >= (_AGREED if whole >= _MANY else _SURELY)
-    moved = int(best.filter(pl.col("mine") != pl.col("other"))["len"].sum()) / whole
+    enough = same <= _SAME and agreed >= (_AGREED if total >= _MANY else _SURELY)
+    moved = int(best.filter(pl.col("mine") != pl.col("other"))["len"].sum()) / total
     tested = pairs.independent and moved >= _TESTED and best.height > 1
     if enough or (tested and _beyond_chance(pairs, agreed)):
         among = best["mine"].is_in(pairs.counts["other"].implode()).any()
@@ -165,8 +165,8 @@ def _all_renamed(pairs: Pairs) -> Iterator[Facts]:
 def _exchanged(pairs: Pairs) -> Iterator[Facts]:
     """Some labels are each other's in turn, and the others are right."""
     best = pairs.best
-    own = pairs.counts.filter(pl.col("mine") == pl.col("other")).select("mine", own="len")
-    best = best.join(own, on="mine", how="left", maintain_order="left")
+    right = pairs.counts.filter(pl.col("mine") == pl.col("other")).select("mine", own="len")
+    best = best.join(right, on="mine", how="left", maintain_order="left")
     candidates = best.filter(
         (pl.col("mine") != pl.col("other"))
         & (pl.col("all") >= _EACH)
@@ -212,13 +212,13 @@ def _one_sided(pairs: Pairs) -> Iterator[Facts]:
     ours = ~pl.col("mine").is_in(other.implode())
     theirs = ~pl.col("other").is_in(mine.implode())
     flagged = counts.with_columns(ours=ours, theirs=theirs)
-    alone = flagged.filter("ours")
-    both = alone.filter("theirs")
+    one_sided = flagged.filter("ours")
+    both = one_sided.filter("theirs")
     names = [pairs.values.gather(both[name]).cast(pl.String) for name in ("mine", "other")]
     spelt = [plain(a) == plain(b) for a, b in zip(*names, strict=True)]  # there is a note of those
     both = both.filter(~pl.Series(spelt, dtype=pl.Boolean))
     rest = flagged.filter(~pl.col("ours"))
-    n, of = int(both["len"].sum()), int(alone["len"].sum())
+    n, of = int(both["len"].sum()), int(one_sided["len"].sum())
     if not n or not rest.height:
         return
     elsewhere = int(rest.filter("theirs")["len"].sum()) / int(rest["len"].sum())
@@ -350,7 +350,7 @@ def out_of_step(ours: Array, theirs: Array, agree: Callable[[Array, Array], floa
     chance = agree(np.random.default_rng(0).permutation(some), some)
     if not abs(as_is - chance) <= _NEAR:
         return None
-    for said, order in _ORDERS.items():
+    for description, order in _ORDERS.items():
         moved = agree(order(ours), theirs)
         if moved < max(_IN_STEP, chance + _STEP):
             continue
@@ -358,9 +358,9 @@ def out_of_step(ours: Array, theirs: Array, agree: Callable[[Array, Array], floa
         if abs(agree(order(theirs), theirs) - chance) <= _NEAR:
             text = (
                 f"predictions fit their ground truths no better than by chance ({as_is:.2f}), but"
-                f" {said} they do ({moved:.2f}): are they attached to the right ids?"
+                f" {description} they do ({moved:.2f}): are they attached to the right ids?"
             )
-            facts = {"order": said, "agreement": as_is, "moved": moved}
+            facts = {"order": description, "agreement": as_is, "moved": moved}
             return Note("rows_out_of_step", text, facts=facts, warning=True)
     return None
 
@@ -561,8 +561,8 @@ def _scales(some: Sample) -> Iterator[Array]:
             np.quantile(two, share, axis=0) / np.quantile(one, share, axis=0)
             for one, two, share in zip(*sides, (0.5, 0.99), strict=True)
         ]
-    near = [np.full(2, one) for one in _FACTORS]
-    tried = [np.tile(one, 2) for one in (*ratios, *near) if np.isfinite(one).all() and one.all()]
+    factors = [np.full(2, one) for one in _FACTORS]
+    tried = [np.tile(one, 2) for one in (*ratios, *factors) if np.isfinite(one).all() and one.all()]
     fits = [fit(some, ours * scale) for scale in tried]
     scale = tried[int(np.argmax(fits))]
     yield scale
@@ -650,8 +650,8 @@ def other_labels(some: Sample, labels: Labels) -> Note | None:
     few = pairs["len"].sum()
     if few < LEAST and not (few >= _FEW_PAIRS and _exchanged_boxes(pairs)):
         return None
-    met = "boxes of the two sides overlap, but"
-    return renamed(pairs, labels.frame["label_value"], met)
+    intro = "boxes of the two sides overlap, but"
+    return renamed(pairs, labels.frame["label_value"], intro)
 
 
 def _exchanged_boxes(pairs: pl.DataFrame) -> bool:
@@ -732,8 +732,8 @@ def sample(predictions: Rows, truths: Rows, places: Array) -> Sample:
     """
     n_datums = places.size
     here = np.bincount(predictions.datum, minlength=n_datums) > 0
-    there = np.bincount(truths.datum, minlength=n_datums) > 0
-    common = np.flatnonzero(here & (places >= 0) & there[places])
+    annotated = np.bincount(truths.datum, minlength=n_datums) > 0
+    common = np.flatnonzero(here & (places >= 0) & annotated[places])
     chosen = common[:: max(1, common.size // _DATUMS)]
     sides = []
     for side, datums in ((predictions, chosen), (truths, places[chosen])):

@@ -91,8 +91,10 @@ def check_probabilities(frames: Frames, needing: str) -> None:
     }
     if not beyond:
         return
-    own = {canonical: mine for mine, canonical in frames.recognised.get(role, {}).items()}
-    titles = {place: own.get(name, name.removeprefix(PREFIX)) for place, name in beyond.items()}
+    user_names = {canonical: mine for mine, canonical in frames.recognised.get(role, {}).items()}
+    titles = {
+        place: user_names.get(name, name.removeprefix(PREFIX)) for place, name in beyond.items()
+    }
     outside = [(pl.col(name) < 0) | (pl.col(name) > 1) for name in beyond.values()]
     n = sum(frame.select(where.sum()).item() for where in outside)
     table = frame.lazy() if ROW in frame.columns else frame.lazy().with_row_index(ROW)
@@ -130,11 +132,11 @@ def limits_of(given: LabelThresholds, labels: Labels, *, single: bool, otherwise
         otherwise: value for labels without a threshold.
     """
     rows = _Rows(given)
-    made = []
+    limits = []
     for label in _named(labels):
         row = next(rows.of(*label), None)
-        made.append(comparable(otherwise if row is None else row.number, single=single))
-    return np.array(made, np.float64)
+        limits.append(comparable(otherwise if row is None else row.number, single=single))
+    return np.array(limits, np.float64)
 
 
 class _Rows:
@@ -173,21 +175,23 @@ def notes_of(given: LabelThresholds, labels: Labels, scored: Array | None = None
         scored: bool [labels], labels whose scores are used; None for all.
     """
     rows, named = _Rows(given), _named(labels)
-    met = [list(rows.of(*label)) for label in named]
-    listed = {row for own in met for row in own}
+    matches = [list(rows.of(*label)) for label in named]
+    listed = {row for candidates in matches for row in candidates}
     strange = [
         row.name or row.value for row in given if row.value is not None and row not in listed
     ]
     moved, unnamed = [], []
-    for (_, value, name), own in zip(named, met, strict=True):
-        row = own[0] if own else None
+    for (_, value, name), candidates in zip(named, matches, strict=True):
+        row = candidates[0] if candidates else None
         if row is None or row.name is None:
             continue
         if row.name in (name, value) and row.value != value:
             moved.append(f"{row.name} ({row.value} there, {value} here)")
         elif name is None and row.name != value:
             unnamed.append(f"{value} ({row.name})")
-    lacks = np.array([not own for own in met], bool) & (True if scored is None else scored)
+    lacks = np.array([not candidates for candidates in matches], bool) & (
+        True if scored is None else scored
+    )
     without = [value for (_, value, _), lack in zip(named, lacks, strict=True) if lack]
     cases = {
         "thresholds_unused": (strange, "no side has the label {}"),

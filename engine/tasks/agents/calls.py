@@ -82,13 +82,13 @@ def _calls_in(value: Any, unread: set[str]) -> Iterator[Call]:
         return
     if not isinstance(value, dict):
         raise ValueError(f"{json.dumps(value)} is not a call")
-    there = {key for key, one in value.items() if one is not None}
-    fields = {key: value[key] for key in there if value[key] not in ("", [], {})}
+    present = {key for key, one in value.items() if one is not None}
+    fields = {key: value[key] for key in present if value[key] not in ("", [], {})}
     arguments = [key for key in ARGUMENT_FIELDS if key in fields]
     inner = _inner(fields)
     if (
-        there & {"role", "tool_calls", "function_call"}
-        or ("content" in there and not arguments)
+        present & {"role", "tool_calls", "function_call"}
+        or ("content" in present and not arguments)
         or fields.get("type") in _PROSE
     ):  # a message: its name is that of who wrote it, or of the tool whose result it is
         unread.update(arguments)
@@ -226,14 +226,14 @@ class Matching:
             return Call(one.tool, ())
         if not self._rules:
             return Call(one.tool, one.arguments)
-        kept = []
+        arguments = []
         for path, value in one.arguments:
             rule = self.rule(one.tool, path)
             if rule == "text" and value[:1] in '"[':
                 value = _json(_folded(json.loads(value)))
             if rule != "ignore":
-                kept.append((path, value))
-        return Call(one.tool, tuple(kept))
+                arguments.append((path, value))
+        return Call(one.tool, tuple(arguments))
 
     def same(self, ours: Call, theirs: Call) -> bool:
         """Return whether a predicted call matches a reference call, both :meth:`plain`."""
@@ -350,12 +350,12 @@ class Trajectories(msgspec.Struct, frozen=True, dict=True):
             for name, side, code in zip("pr", (self.predicted, self.reference), codes, strict=True)
         ]
         pairs = frames[0].join(frames[1], on=["datum", "tool"]).select("p", "r").unique()
-        found = [
+        matches = [
             p * len(plain) + r
             for p, r in pairs.iter_rows()
             if p != r and matching.same(plain[p], plain[r])
         ]
-        return np.sort(np.array(found, np.int64))
+        return np.sort(np.array(matches, np.int64))
 
     def times(self, side: Side, *, distinct: bool = False) -> tuple[Array, Array]:
         """Count the calls of each datum and tool.
@@ -371,8 +371,8 @@ class Trajectories(msgspec.Struct, frozen=True, dict=True):
         if distinct and code.size:
             both = np.unique(np.stack([datum, code], axis=1), axis=0)
             datum, code = both[:, 0], both[:, 1]
-        there, many = np.unique(datum * max(len(names), 1) + tool[code], return_counts=True)
-        return there, many
+        keys, many = np.unique(datum * max(len(names), 1) + tool[code], return_counts=True)
+        return keys, many
 
 
 def side_of(datum: Array, code: Array, n: int) -> Side:
@@ -409,7 +409,7 @@ def codes_of(
     distinct = texts.unique(maintain_order=True).with_row_index("__code")
     rows = texts.join(distinct, on=names, how="left", nulls_equal=True, maintain_order="left")
     at = rows["__code"].to_numpy().astype(np.int64)
-    made: list[list[int]] = []
+    coded: list[list[int]] = []
     wrong: dict[int, str] = {}
     unread: Counter[str] = Counter()
     times = np.bincount(at, minlength=len(distinct)).tolist()
@@ -419,9 +419,9 @@ def codes_of(
         except ValueError as error:
             calls, fields, wrong[i] = (), (), str(error)
         unread.update(dict.fromkeys(fields, times[i]))
-        made.append([known.setdefault(one, len(known)) for one in calls])
-    many = np.array([len(one) for one in made], np.int64)
-    flat = np.array([code for one in made for code in one], np.int64)
+        coded.append([known.setdefault(one, len(known)) for one in calls])
+    many = np.array([len(one) for one in coded], np.int64)
+    flat = np.array([code for one in coded for code in one], np.int64)
     start = offsets_of(many)[:-1]
     each = many[at]
     before = np.cumsum(each) - each

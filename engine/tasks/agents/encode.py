@@ -50,7 +50,7 @@ def encode(
     Raises:
         InputError: an element of a list is no call.
     """
-    known: dict[Call, int] = {}
+    index: dict[Call, int] = {}
     row, height = None, None
     table = frames.sides.get(TABLE)
     if table is not None:
@@ -59,7 +59,7 @@ def encode(
         datums, codes = table_datums(frames, table, height, numbers)
         datum = np.arange(height) if codes is None else codes.astype(np.int64)
         sides = [
-            _of_lists(frames, taken_if(table, name), name, datum, datums, known)
+            _of_lists(frames, taken_if(table, name), name, datum, datums, index)
             for name in _COLUMNS
         ]
         row = row_of_datums(numbers, codes, len(datums), height)
@@ -67,13 +67,13 @@ def encode(
     else:
         datums, codes_of_sides = encode_sides(frames, _ROLES)
         sides = [
-            _of_rows(frames.sides[role], role, code.astype(np.int64), datums, known)
+            _of_rows(frames.sides[role], role, code.astype(np.int64), datums, index)
             for role, code in zip(_ROLES, codes_of_sides, strict=True)
         ]
         for role, side in zip(_ROLES, sides, strict=True):
             what = "without a row count as trajectories without a call"
             _note_without_calls(frames, datums, side, role, what, f"{role.replace('_', ' ')}: ")
-    calls = [*known]
+    calls = [*index]
     for what, side in zip(("predicted", "expected"), sides, strict=True):
         _note_texts(frames, calls, side, what)
     predicted, reference = sides
@@ -208,9 +208,9 @@ def _note_types(frames: Frames, runs: Trajectories) -> None:
     if "matches" not in vars(runs):
         return
     plain, codes, similar = runs.compared
-    known: dict[tuple[str, tuple[Any, ...]], int] = {}
-    untyped = np.array([known.setdefault(_untyped(one), len(known)) for one in plain], np.int64)
-    if len(known) == len(plain):
+    index: dict[tuple[str, tuple[Any, ...]], int] = {}
+    untyped = np.array([index.setdefault(_untyped(one), len(index)) for one in plain], np.int64)
+    if len(index) == len(plain):
         return
     predicted, expected = (
         pl.DataFrame({"datum": side.datum, name: code, "untyped": untyped[code]})
@@ -256,10 +256,10 @@ def _hashed(runs: Trajectories) -> Array:
     """Hash the expected calls of each datum, uint64 [n]."""
     side = runs.reference
     texts = [f"{one.tool}\x1f{one.arguments!r}" for one in runs.calls]
-    own = hashes_of(pl.Series(texts, dtype=pl.String))[side.code]
+    hashes = hashes_of(pl.Series(texts, dtype=pl.String))[side.code]
     place = np.arange(side.code.size) - side.start[side.datum]
     out = np.zeros(side.start.size - 1, np.uint64)
-    np.add.at(out, side.datum, own * (2 * place + 1).astype(np.uint64))  # wraps around
+    np.add.at(out, side.datum, hashes * (2 * place + 1).astype(np.uint64))  # wraps around
     return out
 
 

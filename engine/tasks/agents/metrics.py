@@ -67,12 +67,12 @@ def _tools(runs: Trajectories, settings: Settings) -> Array:
     called, times = runs.times(runs.predicted, distinct=settings.rules.distinct_tools)
     wanted, needed = runs.times(runs.reference)
     at = np.minimum(np.searchsorted(called, wanted), max(called.size - 1, 0))
-    there = np.zeros(wanted.size, np.int64)
+    counts = np.zeros(wanted.size, np.int64)
     if called.size:
-        there = np.where(called[at] == wanted, times[at], 0)
+        counts = np.where(called[at] == wanted, times[at], 0)
     datum = wanted // max(len(runs.tools[0]), 1)
     n_p, n_r = _sizes(runs)
-    right = np.bincount(datum, np.minimum(there, needed), minlength=n_r.size)
+    right = np.bincount(datum, np.minimum(counts, needed), minlength=n_r.size)
     return np.where(n_r > 0, ratio(right, n_r), n_p == 0)
 
 

@@ -256,10 +256,10 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
     predictions, truths = frames.predictions, frames.ground_truths
     row_numbers(predictions), row_numbers(truths)  # ids order the datums of two tables
     wide = frames.score_labels is not None
-    held = [truths] if wide else [predictions, truths]
+    sides = [truths] if wide else [predictions, truths]
     width = 0 if wide or frames.same_order else _repeated_labels(frames, predictions)
-    keys = [taken_if(side, "label_key") for side in held]
-    values = [taken(side, "label_value") for side in held]
+    keys = [taken_if(side, "label_key") for side in sides]
+    values = [taken(side, "label_value") for side in sides]
     if width:
         values[0] = values[0].gather(np.arange(width))
     extra, extra_key, key_of_row = frames.score_labels, None, None
@@ -522,8 +522,8 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
     elif not len(labels):  # no rows and no declared labels
         hard = np.zeros(0, np.int32)
     elif "score" in table.columns:
-        given, single = _scores(table)
-        assert given is not None
+        scores, single = _scores(table)
+        assert scores is not None
         only = positive_code(labels, truth, hard, positive_label)
         if only is not None and len(labels.key_names) > 1:
             raise InputError(
@@ -535,9 +535,9 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
             )
         if only is None:  # several classes: the score is the predicted label's
             assert hard is not None
-            rows = Rows(given, hard, None, -1, single)
+            rows = Rows(scores, hard, None, -1, single)
         else:
-            rows = Rows(given, None, None, only, single)
+            rows = Rows(scores, None, None, only, single)
     return Batch(
         datums,
         labels,
@@ -648,12 +648,12 @@ def _strongest(rows: Rows, label: Array, n_labels: int) -> Rows:
     first[1:] = np.diff(pair[order]) != 0
     if first.all():
         return rows
-    kept = np.sort(order[first])
+    best = np.sort(order[first])
     return msgspec.structs.replace(
         rows,
-        parts=(rows.score[kept],),
-        label=label[kept],
-        unit=unit[kept].astype(np.int32),
+        parts=(rows.score[best],),
+        label=label[best],
+        unit=unit[best].astype(np.int32),
         grid=None,
     )
 

@@ -81,8 +81,8 @@ def whole_datums(
     Args:
         of: view of the tally, whose groups the others use.
     """
-    whole = [tallies] if tallies.parts is None else tallies.parts.shown()
-    yield from zip(whole, of.blocks(), strict=True)
+    parts = [tallies] if tallies.parts is None else tallies.parts.shown()
+    yield from zip(parts, of.blocks(), strict=True)
 
 
 def cells_per_group(n_labels: int, settings: Settings, needs: frozenset[str]) -> int:
@@ -227,12 +227,12 @@ def _merged_cells(one: _DatumCells, other: _DatumCells) -> _DatumCells:
     first = np.sort(rank[places], axis=-1)[..., :most]
     used = np.unique(first[first < order.size])  # others are shown nowhere, and let go
     shown = np.where(first < order.size, np.searchsorted(used, first), -1)
-    kept = order[used]
+    rows = order[used]
     dataset = None
     if one.dataset is not None and other.dataset is not None:
-        dataset = pl.concat([one.dataset, other.dataset]).gather(kept)
+        dataset = pl.concat([one.dataset, other.dataset]).gather(rows)
     return _DatumCells(
-        one.present | other.present, one.counts + other.counts, shown, ids.gather(kept), dataset
+        one.present | other.present, one.counts + other.counts, shown, ids.gather(rows), dataset
     )
 
 
@@ -249,8 +249,8 @@ def _of_view(
     thresholds = np.array(settings.score_thresholds)
     cells: _DatumCells | None = None
     for part, few in whole_datums(tallies, settings, view):
-        own = laid or _LaidOut(part, settings)
-        more = _cells_of(part, settings, own, few, alone=laid is not None)
+        laid_out = laid or _LaidOut(part, settings)
+        more = _cells_of(part, settings, laid_out, few, alone=laid is not None)
         cells = more if cells is None else _merged_cells(cells, more)
     assert cells is not None
     present, counts, shown, datum_id, dataset = cells
@@ -267,7 +267,7 @@ def _of_view(
     datum[some] = shown[shown >= 0]
     index = pl.Series(np.maximum(datum, 0)).set(pl.Series(~some), None)
     outcome, observation = (np.array(words)[cell] for words in zip(*CELLS, strict=True))
-    made = {
+    columns = {
         "dataset": None if dataset is None else dataset.gather(index),
         "label_key": labels.frame["label_key"].gather(label[curve]),
         "label_value": labels.frame["label_value"].gather(label[curve]),
@@ -279,7 +279,7 @@ def _of_view(
         "slice": pl.Series([column], dtype=pl.String).new_from_index(0, curve.size),
         "slice_value": pl.Series(names or [None], dtype=pl.String).gather(group[curve]),
     }
-    return as_examples(tallies, made)
+    return as_examples(tallies, columns)
 
 
 def as_examples(tallies: Tallies, columns: dict[str, Any]) -> pl.DataFrame:
@@ -341,12 +341,12 @@ class _Cells:
         cell *= n
         cell += units.hard
         cell[units.hard < 0] += n  # -1 indexes code n - 1
-        kept = cell != n * n - 1
+        mask = cell != n * n - 1
         if view.unit_group is not None:
-            kept &= view.unit_group >= 0
+            mask &= view.unit_group >= 0
             cell += view.unit_group.astype(np.int64) * (n * n)
-        everything = bool(kept.all())  # of which no copies are made
-        self.unit = np.arange(cell.size) if everything else np.flatnonzero(kept)
+        everything = bool(mask.all())  # of which no copies are made
+        self.unit = np.arange(cell.size) if everything else np.flatnonzero(mask)
         self.cell = cell if everything else cell[self.unit]
 
 
@@ -376,13 +376,13 @@ def _counts_of(
     tallies: Tallies, column: str | None, names: list[str], view: ScoredView
 ) -> pl.DataFrame:
     schema = frame_schema("confusion", label=tallies.labels.dtype, weighted=tallies.weighted)
-    there, sums = np.zeros(0, np.int64), ExactSums(0)
+    existing, sums = np.zeros(0, np.int64), ExactSums(0)
     for few in view.blocks():
         cells = _Cells(tallies, few)
         weight = few.unit_weight
         each = None if weight is None else weight[cells.unit]
-        there, sums = _added(there, sums, cells.cell, each)
-    return in_schema({**_named(tallies, there, column, names), "count": sums.rounded()}, schema)
+        existing, sums = _added(existing, sums, cells.cell, each)
+    return in_schema({**_named(tallies, existing, column, names), "count": sums.rounded()}, schema)
 
 
 def _added(
@@ -400,11 +400,11 @@ def _added(
     distinct = np.unique(cell) if many else np.flatnonzero(np.bincount(cell))
     every = np.union1d(there, distinct)
     at = np.searchsorted(every, cell) if many else _cell_places(every)[cell]
-    whole = sums.gathered(np.searchsorted(every, there), every.size)
+    total = sums.gathered(np.searchsorted(every, there), every.size)
     if each is None:
         counts = np.bincount(at, minlength=every.size).astype(np.float64)
-        return every, whole.add(counts, np.arange(every.size))
-    return every, whole.add(each, at)
+        return every, total.add(counts, np.arange(every.size))
+    return every, total.add(each, at)
 
 
 def _cell_places(cell: Array) -> Array:
@@ -423,10 +423,10 @@ def _examples_of(
     """Return the first datums of every cell of one view; one row without datums if empty."""
     labels, most = tallies.labels, settings.pr_curve_max_examples
     shown: pl.DataFrame | None = None
-    there, sums = np.zeros(0, np.int64), ExactSums(0)
+    existing, sums = np.zeros(0, np.int64), ExactSums(0)
     for part, few in whole_datums(tallies, settings, view):
         more, cell, count = _first_of(part, few, max(most, 1))
-        there, sums = _added(there, sums, cell, count)
+        existing, sums = _added(existing, sums, cell, count)
         shown = more if shown is None else _first(pl.concat([shown, more]), max(most, 1))
     assert shown is not None
     cell = shown["cell"].to_numpy()
@@ -437,14 +437,14 @@ def _examples_of(
     kind = np.select([actual == predicted, predicted == none, actual == none], [0, 2, 3], 1)
     outcome, observation = (np.array(words)[kind] for words in zip(*KINDS, strict=True))
     named = np.where(actual == none, predicted, actual)
-    made = _named(tallies, cell, column, names) | {
+    columns = _named(tallies, cell, column, names) | {
         "label_value": labels.frame["label_value"].gather(named),
         "outcome": outcome,
         "observation": observation,
-        "count": sums.rounded()[np.searchsorted(there, cell)],
+        "count": sums.rounded()[np.searchsorted(existing, cell)],
         **{column.name: column for column in shown.drop("cell")},
     }
-    return as_examples(tallies, made)
+    return as_examples(tallies, columns)
 
 
 def _first_of(part: Tallies, view: ScoredView, most: int) -> tuple[pl.DataFrame, Array, Array]:
@@ -459,14 +459,14 @@ def _first_of(part: Tallies, view: ScoredView, most: int) -> tuple[pl.DataFrame,
     order = np.lexsort((units.datum_of(cells.unit), cells.cell))
     cell, unit = cells.cell[order], cells.unit[order]
     every, first, count = np.unique(cell, return_index=True, return_counts=True)
-    kept = np.arange(cell.size) - np.repeat(first, count) < most
-    datum = units.datum_of(unit[kept])
-    made = {"cell": pl.Series(cell[kept]), "datum_id": datums.id.gather(datum)}
+    mask = np.arange(cell.size) - np.repeat(first, count) < most
+    datum = units.datum_of(unit[mask])
+    columns = {"cell": pl.Series(cell[mask]), "datum_id": datums.id.gather(datum)}
     if datums.dataset is not None:
-        made["dataset"] = datums.dataset.gather(datum)
+        columns["dataset"] = datums.dataset.gather(datum)
     if units.hard_score is not None:
-        made["score"] = pl.Series(units.hard_score[unit[kept]], nan_to_null=True)
-    return pl.DataFrame(made), every, count.astype(np.float64)
+        columns["score"] = pl.Series(units.hard_score[unit[mask]], nan_to_null=True)
+    return pl.DataFrame(columns), every, count.astype(np.float64)
 
 
 def _first(rows: pl.DataFrame, most: int) -> pl.DataFrame:
@@ -544,13 +544,13 @@ def _of_key(tallies: Tallies, key: int, codes: Array, empty: pl.DataFrame) -> pl
         return empty
     suspects = pl.concat(frames)
     value = tallies.labels.frame["label_value"]
-    made = suspects.with_columns(
+    frame = suspects.with_columns(
         label_key=pl.lit(tallies.labels.key_names[key]),
         label_value=value.gather(codes[suspects["given"].to_numpy()]),
         suggested=value.gather(codes[suspects["other"].to_numpy()]),
         reason=pl.lit(OTHER_LABEL),
     )
-    return in_schema(made, empty.schema)
+    return in_schema(frame, empty.schema)
 
 
 def _blocks(tallies: Tallies, key: int, codes: Array) -> Iterator[_Judged]:
@@ -607,13 +607,15 @@ def calibrated(joint: Array, counts: Array) -> Array:
 
 def _whole(row: Array) -> Array:
     """Numbers rounded so that their sum is the rounded sum."""
-    made: Array = row.round()
+    rounded: Array = row.round()
     wanted = row.sum().round()
-    while abs(lacking := wanted - made.sum()) > _ALIKE:
-        order = np.argsort(row - made)  # of equal ones whichever NumPy's sort, and cleanlab, takes
+    while abs(lacking := wanted - rounded.sum()) > _ALIKE:
+        order = np.argsort(
+            row - rounded
+        )  # of equal ones whichever NumPy's sort, and cleanlab, takes
         changed = (order[::-1] if lacking > 0 else order)[: int(abs(lacking))]
-        made[changed] += np.sign(lacking)
-    return made.astype(np.int64)
+        rounded[changed] += np.sign(lacking)
+    return rounded.astype(np.int64)
 
 
 def to_prune(joint: Array) -> Array:
@@ -623,10 +625,10 @@ def to_prune(joint: Array) -> Array:
         joint: int64 [given, sure], calibrated.
     """
     counts = joint.T.astype(np.float64)
-    kept = np.maximum(counts.diagonal(), 1)
+    diagonal = np.maximum(counts.diagonal(), 1)
     others = np.maximum(np.count_nonzero(counts, axis=0) - 1, 1)
-    counts = np.maximum(counts - (kept - counts.diagonal()) / others, 0)
-    np.fill_diagonal(counts, kept)
+    counts = np.maximum(counts - (diagonal - counts.diagonal()) / others, 0)
+    np.fill_diagonal(counts, diagonal)
     return counts.astype(np.int64)
 
 
@@ -806,14 +808,14 @@ def outcomes_frame(tallies: Tallies, settings: Settings, each_view: EachView) ->
         parts = (_outcomes_of(part) for part in tallies.parts.shown())
         rows = pl.concat(list(parts)).sort("datum_id", maintain_order=True)
     label = rows["label"]
-    made = {
+    columns = {
         "datum_id": rows["datum_id"],
         "label_key": labels.frame["label_key"].gather(label),
         "label_value": labels.frame["label_value"].gather(label),
         "outcome": rows["outcome"].cast(pl.String),
         "score": rows["score"],
     }
-    return in_schema(made, schema)
+    return in_schema(columns, schema)
 
 
 def _outcomes_of(part: Tallies) -> pl.DataFrame:

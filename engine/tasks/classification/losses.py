@@ -27,8 +27,8 @@ def contents(tallies: Tallies, settings: Settings, codes: Array) -> list[Content
     of_datum = units.datum_of()
     unit = np.flatnonzero(np.isin(of_datum, codes))
     true_unit, true_label = units.truth_rows()
-    kept = np.isin(true_unit, unit)
-    true_unit, true_label = true_unit[kept], true_label[kept]
+    mask = np.isin(true_unit, unit)
+    true_unit, true_label = true_unit[mask], true_label[mask]
     rows: Array = np.zeros(0, np.int64)
     row_unit = row_label = np.zeros(0, np.int32)
     if scored is not None:
@@ -46,10 +46,10 @@ def contents(tallies: Tallies, settings: Settings, codes: Array) -> list[Content
         )
     out: list[Content] = []
     for code in codes.tolist():
-        own = unit[of_datum[unit] == code]
+        datum_units = unit[of_datum[unit] == code]
         predicted_labels = []
         if scored is not None:
-            here = np.flatnonzero(np.isin(row_unit, own))
+            here = np.flatnonzero(np.isin(row_unit, datum_units))
             score = scored.score[rows[here]]
             order = np.lexsort((row_label[here], -score, labels.key[row_label[here]]))
             predicted_labels = [
@@ -62,13 +62,13 @@ def contents(tallies: Tallies, settings: Settings, codes: Array) -> list[Content
                 for at in order.tolist()
             ]
         elif units.hard is not None:
-            hard = units.hard[own]
+            hard = units.hard[datum_units]
             predicted_labels = [
                 _label(tallies, int(label), None, bool(label == true))
-                for label, true in zip(hard, units.truth[own], strict=True)
+                for label, true in zip(hard, units.truth[datum_units], strict=True)
                 if label >= 0
             ]
-        truth = true_label[np.isin(true_unit, own)].tolist()
+        truth = true_label[np.isin(true_unit, datum_units)].tolist()
         out.append(
             Labelled(
                 predicted=tuple(predicted_labels[:LABELS]),
@@ -134,16 +134,16 @@ def _of_several(tallies: Tallies, settings: Settings) -> Losses | str:
     rows &= scored.outcome != STRAY
     unit = np.arange(rows.size) if scored.unit_codes is None else scored.unit_codes
     hits, predicted = (
-        np.bincount(units.datum_of(unit[kept]), minlength=n)
-        for kept in (rows & (scored.outcome == HIT), rows)
+        np.bincount(units.datum_of(unit[mask]), minlength=n)
+        for mask in (rows & (scored.outcome == HIT), rows)
     )
-    there = np.bincount(units.datum_of(), units.n_truths, minlength=n).astype(np.int64)
+    truths = np.bincount(units.datum_of(), units.n_truths, minlength=n).astype(np.int64)
     f1 = np.full(n, np.nan)
-    np.divide(2 * hits, there + predicted, out=f1, where=there + predicted > 0)
+    np.divide(2 * hits, truths + predicted, out=f1, where=truths + predicted > 0)
 
     def why(codes: Array) -> list[str]:
         return [
-            f"{there[code] - hits[code]:,} of {count_of(int(there[code]), 'label')} missed,"
+            f"{truths[code] - hits[code]:,} of {count_of(int(truths[code]), 'label')} missed,"
             f" {predicted[code] - hits[code]:,} predicted that are wrong"
             for code in codes
         ]
@@ -154,7 +154,7 @@ def _of_several(tallies: Tallies, settings: Settings) -> Losses | str:
         value=f1,
         higher=True,
         best=1.0,
-        ties=lambda codes: [(there + predicted - 2 * hits)[codes].astype(np.float64)],
+        ties=lambda codes: [(truths + predicted - 2 * hits)[codes].astype(np.float64)],
         why=why,
     )
 

@@ -189,10 +189,10 @@ def part_things(tallies: Tallies, settings: Settings, metrics: Sequence[Metric])
     if _shows_datums(metrics, settings) or tallies.beside:
         scores = tallies.details or any(metric.frame == "label_errors" for metric in metrics)
         # Sequences are scored one by one, and single datums are assessed: both need the whole part.
-        whole = tallies.beside or any(metric.frame == "per_datum" for metric in metrics)
+        complete = tallies.beside or any(metric.frame == "per_datum" for metric in metrics)
         things[SHOWN] = (
             tallies
-            if whole
+            if complete
             else msgspec.structs.replace(
                 tallies,
                 units=msgspec.structs.replace(tallies.units, facts=None, weight=None),

@@ -173,9 +173,9 @@ def best_above(
         int32 [u], label codes; float64 [u], their scores.
     """
     limits = limits_of(settings.thresholds, batch.labels, single=rows.single, otherwise=-np.inf)
-    kept = rows.score >= limits[label]
+    above = rows.score >= limits[label]
     _, hard, score = match_labels(
-        unit[kept], label[kept], rows.score[kept], batch.truth, batch.truth_start, want_hard=True
+        unit[above], label[above], rows.score[above], batch.truth, batch.truth_start, want_hard=True
     )
     return hard, score
 
@@ -304,16 +304,16 @@ def notes_of_blocks(
         )
         return [Note("zero_weights", message, n)]
     notes = []
-    found = of_labels.all_zero
-    if found.size:
-        values = labels.frame["label_value"].gather(found).to_list()
-        notes.append(_note(listing(values), found.size, "label", "labels"))
+    zero = of_labels.all_zero
+    if zero.size:
+        values = labels.frame["label_value"].gather(zero).to_list()
+        notes.append(_note(listing(values), zero.size, "label", "labels"))
     for column, seen in of_groups.items():
-        found = seen.all_zero
-        if found.size:
-            shown = listing([groups[column][code] for code in found])
+        zero = seen.all_zero
+        if zero.size:
+            shown = listing([groups[column][code] for code in zero])
             one, several = (f"{word} of {column!r}" for word in ("slice", "slices"))
-            notes.append(_note(shown, found.size, one, several))
+            notes.append(_note(shown, zero.size, one, several))
     return notes
 
 
@@ -376,7 +376,7 @@ class Tallies(msgspec.Struct, frozen=True):
         order = order[datum[order] >= 0]
         place = np.full(len(units), -1)
         place[order] = np.arange(order.size)
-        made: list[Any] = [self.labels, self.declared, self.parts, datum[order], key[order]]
+        result: list[Any] = [self.labels, self.declared, self.parts, datum[order], key[order]]
         facts = units.facts
         scores = (
             (None, None, None)
@@ -384,7 +384,7 @@ class Tallies(msgspec.Struct, frozen=True):
             else (facts.true_score, facts.rank, np.round(facts.squared, 9))  # sums, in any order
         )
         every = (units.hard, units.hard_score, units.weight, *scores)
-        made += [None if column is None else column[order] for column in every]
+        result += [None if column is None else column[order] for column in every]
         tables: list[tuple[Array, Array, tuple[Array, ...]]] = [(*units.truth_rows(), ())]
         if scored is not None:
             unit, label = scored.unit_codes, scored.label_codes
@@ -395,8 +395,8 @@ class Tallies(msgspec.Struct, frozen=True):
             rows = (*columns[::-1], label, place[unit])
             order = np.lexsort(rows)
             order = order[place[unit][order] >= 0]
-            made.append(tuple(column[order] for column in rows))
-        return tuple(made if scored is not None else [*made, None])
+            result.append(tuple(column[order] for column in rows))
+        return tuple(result if scored is not None else [*result, None])
 
     @property
     def weighted(self) -> bool:
@@ -446,7 +446,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
         units,
         scored,
         seconds,
-        tuple(frame for frame, there in beside.items() if there),
+        tuple(frame for frame, wanted in beside.items() if wanted),
         keyed=frames.labels is not None and "label_key" in frames.labels.columns,
         details="details" in needs,
         confusion_examples=beside["examples"],
@@ -572,8 +572,8 @@ def _listed(
         hard = batch.hard
         hard_score = np.full(n_units, np.nan)
         unit = _units_of(rows, n_units)
-        own = np.flatnonzero(_labels(rows) == hard[unit])
-        hard_score[unit[own]] = rows.score[own]
+        chosen = np.flatnonzero(_labels(rows) == hard[unit])
+        hard_score[unit[chosen]] = rows.score[chosen]
     units = _units(batch, hard, hard_score, facts=facts)
     labels = np.ones(len(batch.labels), bool)
     scored = Scored(

@@ -104,10 +104,10 @@ def merge_examples(
     for part, datum, label in zip(parts, datums, labels, strict=True):
         counts[:, label] += part.counts
         present[label[part.present]] = True
-        own = {name: getattr(part, name) for name in _ROWS}
-        own |= {"datum": datum[part.datum], "label": label[part.label]}
+        fields = {name: getattr(part, name) for name in _ROWS}
+        fields |= {"datum": datum[part.datum], "label": label[part.label]}
         for name in _ROWS:
-            columns[name].append(own[name])
+            columns[name].append(fields[name])
     rows = {name: np.concatenate(pieces) for name, pieces in columns.items()}
     geometry = pl.concat([part.geometry for part in parts])
     order = np.lexsort(
@@ -124,12 +124,12 @@ def merge_examples(
     place = (rows["cell"][order].astype(np.int64) * n_labels + rows["label"][order]) * n_scores
     place += rows["at"][order]
     first = np.searchsorted(place, place)
-    kept = order[np.arange(place.size) - first < most]
+    chosen = order[np.arange(place.size) - first < most]
     return Examples(
         counts=counts,
         present=present,
-        geometry=geometry.gather(kept),
-        **{name: column[kept] for name, column in rows.items()},
+        geometry=geometry.gather(chosen),
+        **{name: column[chosen] for name, column in rows.items()},
     )
 
 
@@ -176,9 +176,9 @@ def examples_frame(
     )
     schema = frame_schema("examples", label=labels.dtype, datum=datums.id_dtype)
     missing = [pl.lit(None).alias(name) for name in schema if name not in frame.columns]
-    whole = frame.with_columns(missing).cast(schema)  # type: ignore[arg-type]
+    complete = frame.with_columns(missing).cast(schema)  # type: ignore[arg-type]
     # By label, threshold and cell; examples of one cell stay in their order.
-    return whole[np.lexsort((cell, at, label))]
+    return complete[np.lexsort((cell, at, label))]
 
 
 # Detailed curve: kind of each false positive (misclassification, duplicate, hallucination) and
@@ -236,13 +236,13 @@ def _examples(
 
 def _geometry_of(laid: LaidOut, places: Array, batch: Batch, side: str) -> pl.Series:
     """Return rows as GeoJSON: polygons and boxes, and bounding boxes of masks."""
-    own: Side = getattr(batch, side)
+    source: Side = getattr(batch, side)
     rows = laid.row[places]
-    if own.shapes is not None:
-        drawn = own.shapes.geojson(rows)
+    if source.shapes is not None:
+        drawn = source.shapes.geojson(rows)
         if drawn is not None:
             return drawn
-    return quads_as_geojson(corners_of_upright(own.boxes(rows)))
+    return quads_as_geojson(corners_of_upright(source.boxes(rows)))
 
 
 def detailed_examples(
@@ -276,11 +276,11 @@ def detailed_examples(
         )
     }
     wrong = ~facts.hit & ~facts.ignored
-    near, own = facts.near_other, facts.near_own
+    near_other, near_own = facts.near_other, facts.near_own
     kinds = {
-        "misclassifications": wrong & near,
-        "duplicates": wrong & ~near & own,
-        "hallucinations": wrong & ~near & ~own,
+        "misclassifications": wrong & near_other,
+        "duplicates": wrong & ~near_other & near_own,
+        "hallucinations": wrong & ~near_other & ~near_own,
     }
     regular = facts.gt_regular
     size = (n_labels, n_scores)
@@ -316,12 +316,12 @@ def _shown(
     datum[of_prediction] = ranked.datum[row[of_prediction]]
     datum[~of_prediction] = ranked.gt_datum[row[~of_prediction]]
     geometry = pl.repeat(None, cell.size, dtype=pl.String, eager=True)
-    for side, laid, there, places in (
+    for side, laid, mask, places in (
         ("predictions", matched.predictions, of_prediction, matched.order[row[of_prediction]]),
         ("ground_truths", matched.ground_truths, ~of_prediction, row[~of_prediction]),
     ):
         looks = _geometry_of(laid, places, batch, side)
-        geometry = geometry.scatter(np.flatnonzero(there), looks)
+        geometry = geometry.scatter(np.flatnonzero(mask), looks)
     # Hits and false positives are sorted by rank of the prediction, missed ones by row.
     by = np.full(cell.size, _NONE, np.int64)
     by[of_prediction] = row[of_prediction]

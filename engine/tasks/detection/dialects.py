@@ -682,8 +682,8 @@ def point_marks(needs: frozenset[str]) -> tuple[str, ...]:
 
 def labelled_points(need: str) -> tuple[str, str]:
     """Marks of labelled points of people of known size, and of those among them that were found."""
-    labelled, near = _MARKS[need]
-    return labelled, near
+    labelled, accurate = _MARKS[need]
+    return labelled, accurate
 
 
 def named(n_points: int, marks: Sequence[str]) -> list[str]:

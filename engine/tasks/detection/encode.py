@@ -68,9 +68,9 @@ def doubled(side: Side, name: str, n_datums: int) -> Note | None:
     """
     if side.datum.size < _LEAST or not _all_repeated(side, side.datum == side.datum.min()):
         return None  # decided by one datum, for nearly all tables
-    there = np.flatnonzero(np.bincount(side.datum, minlength=n_datums))
+    datums = np.flatnonzero(np.bincount(side.datum, minlength=n_datums))
     chosen = np.zeros(n_datums, bool)
-    chosen[there[:: max(1, there.size // _DATUMS)]] = True
+    chosen[datums[:: max(1, datums.size // _DATUMS)]] = True
     if not _all_repeated(side, chosen[side.datum], _LEAST):
         return None
     scored = side.scores(np.zeros(0, np.int64)) is not None
@@ -188,7 +188,7 @@ def graded(
             words = ("row", "rows", f"of label {name!r}, which is not scored, skipped")
             frames.notes.append(note_of("unscored", n, words, before="ground truths: "))
     of_region, regions = _regions(frames, datums, codes[0][1], is_region)
-    made = Graded(
+    visibility = Graded(
         height=(ours.height(), theirs.height()),
         occluded=theirs.needed(OCCLUDED.name),
         truncated=theirs.needed(TRUNCATED.name),
@@ -198,7 +198,7 @@ def graded(
         of_region=of_region,
         regions=regions,
     )
-    return made, moved, neighbour
+    return visibility, moved, neighbour
 
 
 class _Side(msgspec.Struct, frozen=True):
@@ -284,18 +284,18 @@ def _regions(frames: Frames, datums: Datums, datum: Array, is_region: Array) -> 
         boxes.append(every.to_numpy().reshape(-1, 4))
     table = frames.datums
     if table is not None and REGIONS.name in table.columns:
-        there = table.select("datum_id", REGIONS.name).drop_nulls()
+        lists = table.select("datum_id", REGIONS.name).drop_nulls()
         places = datums.id.to_frame("datum_id").with_row_index("code")
-        own = there.with_columns(pl.col("datum_id").cast(datums.id_dtype)).join(
+        rows = lists.with_columns(pl.col("datum_id").cast(datums.id_dtype)).join(
             places, on="datum_id"
         )
-        values, (offsets,) = flat(own[REGIONS.name])
+        values, (offsets,) = flat(rows[REGIONS.name])
         many = np.diff(offsets)
         numbers = values.cast(pl.Float64).fill_null(float("nan")).to_numpy()
         odd = many % 4 != 0
         odd[np.repeat(np.arange(many.size), many)[~np.isfinite(numbers)]] = True
         if odd.any():
-            shown = own["datum_id"].filter(pl.Series(odd)).head(_SHOWN).to_list()
+            shown = rows["datum_id"].filter(pl.Series(odd)).head(_SHOWN).to_list()
             raise InputError(
                 f"datums: column {REGIONS.name!r}: {count_of(int(odd.sum()), 'row')} whose list is"
                 f" not four finite numbers a region, first {listing(shown, int(odd.sum()))}. Write"
@@ -304,7 +304,7 @@ def _regions(frames: Frames, datums: Datums, datum: Array, is_region: Array) -> 
                 column=REGIONS.name,
                 count=int(odd.sum()),
             )
-        owners.append(np.repeat(own["code"].cast(pl.Int32).to_numpy(), many // 4))
+        owners.append(np.repeat(rows["code"].cast(pl.Int32).to_numpy(), many // 4))
         boxes.append(numbers.reshape(-1, 4))
     return np.concatenate(owners).astype(np.int32), np.concatenate(boxes)
 
@@ -371,10 +371,10 @@ def _dtype(lists: pl.Series, labels: Labels) -> pl.DataType:
     Raises:
         InputError: integers on one side and strings on the other.
     """
-    own = lists.explode()
-    if len(own.drop_nulls()) and (own.dtype == pl.String) != (labels.dtype == pl.String):
+    values = lists.explode()
+    if len(values.drop_nulls()) and (values.dtype == pl.String) != (labels.dtype == pl.String):
         raise InputError(
-            f"datums: column {lists.name!r} contains lists of {own.dtype}, labels are"
+            f"datums: column {lists.name!r} contains lists of {values.dtype}, labels are"
             f" {labels.dtype}. Cast them to one.",
             code="types_differ",
             column=lists.name,
@@ -396,12 +396,12 @@ def _coded(pairs: pl.DataFrame, frames: Frames, datums: Datums, labels: Labels) 
             .drop_nulls()
             .unique()
         )
-        own = codes.join(
+        unmapped = codes.join(
             renamed.select("value"), left_on="label_value", right_on="value", how="anti"
         )
         codes = pl.concat(
             [
-                own.select("label", pl.col("label_value").alias("value")),
+                unmapped.select("label", pl.col("label_value").alias("value")),
                 codes.join(renamed, on=["label_key", "label_value"]).select("label", "value"),
             ]
         )
@@ -584,9 +584,9 @@ def _in_range(frames: Frames, settings: Settings) -> None:
                 .cast(pl.String)
                 .replace_strict(ranges, default=float("inf"), return_dtype=pl.Float64)
             )
-            there = frame.select(pl.col(EGO_DISTANCE.name) < most).to_series()
+            mask = frame.select(pl.col(EGO_DISTANCE.name) < most).to_series()
             words = ("row", "rows", "beyond the range of their label skipped")
-            keep_rows(frames, side, there, "beyond_range", words)
+            keep_rows(frames, side, mask, "beyond_range", words)
         elif frame.height:
             counts = (
                 f"{side.replace('_', ' ')}: no column {EGO_DISTANCE.name}, so that all rows count"
@@ -596,9 +596,9 @@ def _in_range(frames: Frames, settings: Settings) -> None:
             )
     frame = frames.ground_truths
     if NUM_POINTS.name in frame.columns:
-        there = frame.select(pl.col(NUM_POINTS.name) != 0).to_series()
+        mask = frame.select(pl.col(NUM_POINTS.name) != 0).to_series()
         words = ("row", "rows", "without a lidar or radar point skipped")
-        keep_rows(frames, "ground_truths", there, "no_points", words)
+        keep_rows(frames, "ground_truths", mask, "no_points", words)
 
 
 def _declared(frames: Frames, column: str, table: pl.DataFrame | None) -> None:
@@ -607,10 +607,10 @@ def _declared(frames: Frames, column: str, table: pl.DataFrame | None) -> None:
         return
     declared = table[column].implode()
     for side in ("predictions", "ground_truths"):
-        there = getattr(frames, side).select(pl.col(column).is_in(declared)).to_series()
+        mask = getattr(frames, side).select(pl.col(column).is_in(declared)).to_series()
         what = "datums" if column == "datum_id" else "labels"
         words = ("row", "rows", f"of undeclared {what} skipped, as in COCO")
-        keep_rows(frames, side, there, "undeclared_left_out", words)
+        keep_rows(frames, side, mask, "undeclared_left_out", words)
     if column == "datum_id":
         frames.notes = [_not_scored(note) for note in frames.notes]
 
@@ -718,9 +718,9 @@ def _rounded(values: Array, decimals: int) -> Array:
         scaled = values * scale
         out: Array = np.rint(scaled) / scale
         halfway = np.abs(scaled - np.floor(scaled) - 0.5) < 1e-6  # the product was rounded itself
-    whole = np.abs(values) >= 2.0**52
-    out[whole] = values[whole]
-    at = np.flatnonzero(halfway & ~whole)
+    large = np.abs(values) >= 2.0**52
+    out[large] = values[large]
+    at = np.flatnonzero(halfway & ~large)
     out[at] = [float(f"{value:.{decimals}f}") for value in values[at]]
     return out
 
@@ -745,8 +745,8 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
         for side in ("predictions", "ground_truths"):
             label = getattr(frames, side)["label_value"].cast(pl.String)
             words = ("row", "rows", "of labels that are not scored skipped")
-            there = ~label.is_in(settings.rules.unscored)
-            keep_rows(frames, side, there, "unscored", words)
+            mask = ~label.is_in(settings.rules.unscored)
+            keep_rows(frames, side, mask, "unscored", words)
     if settings.rules.decimals is not None:
         frames.predictions = _as_written(frames.predictions, settings.rules.decimals)
     sides = [frames.predictions, frames.ground_truths]

@@ -108,8 +108,8 @@ def error_rows(
 def _at(values: Array, places: Array) -> Array:
     """Gather values, int64 [k]; -1 for index -1."""
     out = np.full(places.size, -1, np.int64)
-    there = places >= 0
-    out[there] = values[places[there]]
+    valid = places >= 0
+    out[valid] = values[places[valid]]
     return out
 
 
@@ -282,9 +282,9 @@ def _errors_at(
             cap=settings.rules.first_best,
         )
         hit, ignored, wrong = state == 1, state >= 2, (state == 0) | (state == 2)
-        own = regular[overlaps.truth]
-        counted = np.r_[0, np.cumsum(own)]
-        overlaps = Overlaps(counted[overlaps.start], overlaps.truth[own], overlaps.iou[own])
+        mask = regular[overlaps.truth]
+        counted = np.r_[0, np.cumsum(mask)]
+        overlaps = Overlaps(counted[overlaps.start], overlaps.truth[mask], overlaps.iou[mask])
     else:
         threshold = ranked.variants.threshold_index(iou)
         hit, ignored = ranked.outcomes(threshold)
@@ -392,10 +392,10 @@ def _in_rank(n: int, keys: tuple[Array, ...], every: bool) -> Array:
 
 def _code(*parts: Array) -> Array:
     """Pack facts of rows into one integer: booleans from the lowest bit, then a last part."""
-    made = parts[0].astype(np.uint8)
+    code = parts[0].astype(np.uint8)
     for bit, part in enumerate(parts[1:], 1):
-        made |= part.astype(np.uint8) << np.uint8(bit)
-    return made
+        code |= part.astype(np.uint8) << np.uint8(bit)
+    return code
 
 
 def _of_predictions(names: tuple[str, ...]) -> tuple[Array, Array]:
@@ -445,9 +445,9 @@ def _rows(
 ) -> pl.DataFrame:
     wrong = np.flatnonzero(outcome.kind != NONE)
     prediction = np.repeat(np.arange(ranked.score.size), np.diff(overlaps.start))
-    own = overlaps.truth == outcome.best[prediction]
+    mask = overlaps.truth == outcome.best[prediction]
     at = np.full(ranked.score.size, np.nan)
-    at[prediction[own]] = overlaps.iou[own]
+    at[prediction[mask]] = overlaps.iou[mask]
     missed = np.flatnonzero(outcome.missed)
     nobody = np.full(missed.size, -1)
     return error_rows(
@@ -650,34 +650,36 @@ def _contradicted(
         regular.size,
     )
     on = iou >= at
-    given = np.zeros(n)
-    np.maximum.at(given, g[on & same], score[p[on & same]])
+    given_score = np.zeros(n)
+    np.maximum.at(given_score, g[on & same], score[p[on & same]])
     free = ~settled[p]
     other = _first(np.flatnonzero(on & ~same & free), g, score[p])
-    other = other[score[p[other]] > given[g[other]]]
-    sure = score[p[other]] * (1 - given[g[other]])
+    other = other[score[p[other]] > given_score[g[other]]]
+    sure = score[p[other]] * (1 - given_score[g[other]])
     struck = np.zeros(n, np.bool_)
     struck[g[on & same]] = True
     beside = np.flatnonzero(~on & same & free & ~struck[g])
     off = score[p] * (1 - iou)
     beside = _first(beside, g, off)
-    near = np.zeros(n, np.bool_)
-    near[g] = True
+    overlapped = np.zeros(n, np.bool_)
+    overlapped[g] = True
     # No other reason, on no ground truth, and the nearest, if any, was hit by another prediction.
     nearest = _first(np.arange(p.size), p, iou)
-    alone, most = ~settled, np.zeros(score.size)
-    alone[p[nearest[on[nearest] | ~struck[g[nearest]]]]] = False
-    alone[p[beside]] = False
+    unmatched, most = ~settled, np.zeros(score.size)
+    unmatched[p[nearest[on[nearest] | ~struck[g[nearest]]]]] = False
+    unmatched[p[beside]] = False
     most[p[nearest]] = iou[nearest]
-    alone = np.flatnonzero(alone)
-    overlap_of = np.where(most[alone] > 0, most[alone], np.nan)
-    unfound = np.flatnonzero(regular & ~near)
+    unmatched = np.flatnonzero(unmatched)
+    overlap_of = np.where(most[unmatched] > 0, most[unmatched], np.nan)
+    unfound = np.flatnonzero(regular & ~overlapped)
     return [
-        _reason_rows(OTHER_LABEL, sure, g[other], p[other], iou[other], given[g[other]]),
+        _reason_rows(OTHER_LABEL, sure, g[other], p[other], iou[other], given_score[g[other]]),
         _reason_rows(
             label_errors_LOCATION, off[beside], g[beside], p[beside], iou[beside], score[p[beside]]
         ),
-        _reason_rows(MISSING, score[alone] * (1 - most[alone]), None, alone, iou=overlap_of),
+        _reason_rows(
+            MISSING, score[unmatched] * (1 - most[unmatched]), None, unmatched, iou=overlap_of
+        ),
         _reason_rows(UNFOUND, np.full(unfound.size, _UNFOUND), unfound),
     ]
 
@@ -756,9 +758,9 @@ def _frame(
         return out
 
     def known(series: pl.Series, places: Array) -> pl.Series:
-        there = np.zeros(n, np.bool_)
-        there[places] = True
-        return series.set(pl.Series(~there), None)
+        present = np.zeros(n, np.bool_)
+        present[places] = True
+        return series.set(pl.Series(~present), None)
 
     gt_row = at(theirs, ranked.gt_row[truth[theirs]])
     row = at(ours, ranked.row[prediction[ours]])
@@ -804,5 +806,5 @@ def label_errors_frame(rows: pl.DataFrame | None, label: Any, datum: Any) -> pl.
     schema = frame_schema("label_errors", label=label, datum=datum)
     schema["annotation_id"] = rows.schema["annotation_id"]
     missing = [pl.lit(None).alias(name) for name in schema if name not in rows.columns]
-    made = suspicions_in_order(rows).with_columns(missing).select(list(schema))
-    return made.cast(schema)  # type: ignore[arg-type]
+    frame = suspicions_in_order(rows).with_columns(missing).select(list(schema))
+    return frame.cast(schema)  # type: ignore[arg-type]

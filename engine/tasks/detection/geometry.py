@@ -58,11 +58,11 @@ _COLUMNS = {BOX: ("xmin",), OBB: ("obb",), POLYGON: ("polygon",), MASK: ("mask",
 
 def has(frame: pl.DataFrame, kind: int) -> Array:
     """Return a mask of rows that have geometry of a kind, bool [n]."""
-    there = np.zeros(frame.height, bool)
+    present = np.zeros(frame.height, bool)
     for name in _COLUMNS[kind]:
         if name in frame.columns:
-            there |= frame[name].is_not_null().to_numpy()
-    return there
+            present |= frame[name].is_not_null().to_numpy()
+    return present
 
 
 def kinds_of(frame: pl.DataFrame, every: Sequence[int] = (OBB, POLYGON, MASK)) -> Array:
@@ -95,7 +95,7 @@ def choose(frames: Frames, settings: Settings) -> int:
         for name, frame in sides.items():
             frames.notes += _converted(name, read_as(frame, target), target)
     elif mixed:
-        counts = "; ".join(f"{name}: {_counted(own)}" for name, own in kinds.items())
+        counts = "; ".join(f"{name}: {_counted(row_kinds)}" for name, row_kinds in kinds.items())
         choice = f"{WORDS[target][1]} are compared, {why} ({counts})."
         frames.notes.append(Note("geometry", f"{choice} To change that: {option('convert_to')}."))
     return target
@@ -485,14 +485,14 @@ def boxes_of(objects: Objects, *, areas: bool) -> tuple[Array, Array | None]:
 def as_polygons(objects: Objects, settings: Settings) -> Shapes:
     """All rows as polygons."""
     parts: list[tuple[Array, Any]] = []
-    for kind, made in (
+    for kind, convert in (
         (POLYGON, lambda rows: (rows, objects.polygons(rows))),
         (MASK, lambda rows: _traced(settings, *objects.masks(rows))),
         (OBB, lambda rows: (rows, _turned(objects, rows))),
         (BOX, lambda rows: (rows, _cornered(objects, rows))),
     ):
         if (rows := objects.rows(kind)).size or (kind == BOX and not parts):
-            parts.append(made(rows))
+            parts.append(convert(rows))
 
     def joined(some: list[Polygons]) -> Polygons:
         rows = np.concatenate([rows for rows, _ in parts])
@@ -625,13 +625,13 @@ def as_masks(
     """
     parts: list[tuple[Array, Any]] = [(drawn.rows, drawn.masks)] if drawn.rows.size else []
     objects = drawn.objects
-    for kind, made in (
+    for kind, convert in (
         (POLYGON, objects.polygons),
         (OBB, lambda rows: _turned(objects, rows, flat_ones=True)),
         (BOX, lambda rows: from_boxes(objects.boxes(rows))),
     ):
         if (rows := objects.rows(kind)).size:
-            parts.append((rows, rasterise(made(rows), height[rows], width[rows], threads.over)))
+            parts.append((rows, rasterise(convert(rows), height[rows], width[rows], threads.over)))
     masks = in_order(parts, concat) if parts else drawn.masks
     masks.measure(threads.over)
     layers = [MaskLayer(masks.area.astype(np.float64), masks)]

@@ -82,8 +82,10 @@ class KeypointLayer(msgspec.Struct, frozen=True):
                 strict=True,
             )
         )
-        given: Any = ours, theirs, self.points, other.points, other.people, meeting.lowest
-        parts = threads.over(ours.start, lambda first, last: pairs_reaching(first, last, *given))
+        arguments: Any = ours, theirs, self.points, other.points, other.people, meeting.lowest
+        parts = threads.over(
+            ours.start, lambda first, last: pairs_reaching(first, last, *arguments)
+        )
         return joined(parts)
 
     def similarity(
@@ -92,12 +94,12 @@ class KeypointLayer(msgspec.Struct, frozen=True):
         """See :meth:`.layers.Layer.similarity`: OKS, to which crowds make no difference."""
         rows, other_rows = frozen(rows, np.int64), frozen(other_rows, np.int64)
         out = np.empty(rows.size)
-        given: Any = self.points, other.points, other.people
+        arguments: Any = self.points, other.points, other.people
 
         def part(first: int, last: int) -> None:
             for at in range(first, last, _BLOCK):
                 here = slice(at, min(at + _BLOCK, last))
-                start, values = oks_exponents(rows[here], other_rows[here], *given)
+                start, values = oks_exponents(rows[here], other_rows[here], *arguments)
                 np.exp(values, out=values)
                 out[here] = oks_means(start, values)
 
@@ -141,22 +143,22 @@ def as_keypoints(
         for table in tables
     )
     n_points = _n_points((ours, theirs), codes, len(labels), origins)
-    own = _boxes(tables[1])
+    boxes = _boxes(tables[1])
     labelled = None
     if NUM_KEYPOINTS.name in tables[1].columns:
         labelled = tables[1][NUM_KEYPOINTS.name].cast(pl.Float64).fill_null(np.nan).to_numpy()
-    area = _areas(frames, own, origins[1])
+    area = _areas(frames, boxes, origins[1])
     variances = settings.sigmas.variances(labels, n_points)
-    sides, made = shapes_of(ours, theirs, own, area, labelled, codes[1], n_points, variances)
-    _note_unlabelled(frames, made.set_aside)
-    layer = made.layers[0]
+    sides, shapes = shapes_of(ours, theirs, boxes, area, labelled, codes[1], n_points, variances)
+    _note_unlabelled(frames, shapes.set_aside)
+    layer = shapes.layers[0]
     assert isinstance(layer, KeypointLayer)
     layer = msgspec.structs.replace(
         layer,
         head=_heads(frames.ground_truths, theirs, settings),
         mirror=mirrors(n_points, variances[0], settings),
     )
-    return sides, msgspec.structs.replace(made, layers=(layer,))
+    return sides, msgspec.structs.replace(shapes, layers=(layer,))
 
 
 def shapes_of(
@@ -288,8 +290,8 @@ def _heads(people: pl.DataFrame, points: Points, settings: Settings) -> Array | 
     one, other = (3 * (number - 1) for number in settings.head_segment)
     out = np.full(people.height, np.nan)
     rows = np.flatnonzero(np.diff(points.start) > max(one, other))
-    there = (points.values[points.start[rows] + at + 2] > 0 for at in (one, other))
-    rows = rows[np.logical_and(*there)]
+    labelled = (points.values[points.start[rows] + at + 2] > 0 for at in (one, other))
+    rows = rows[np.logical_and(*labelled)]
     x, y = (
         points.values[points.start[rows] + one + axis]
         - points.values[points.start[rows] + other + axis]
@@ -306,8 +308,8 @@ def mirrors(n_points: Array, variance_at: Array, settings: Settings) -> Array:
         InputError: points that no label has.
     """
     out: Array = np.zeros(int(n_points.sum()), np.int64)
-    given = settings.mirrored
-    wrong = [pair for pair in given or () if max(pair) > n_points.max(initial=0) > 0]
+    pairs = settings.mirrored
+    wrong = [pair for pair in pairs or () if max(pair) > n_points.max(initial=0) > 0]
     if wrong:
         written = option("mirrored_keypoints", "=".join(map(str, wrong[0])))
         raise InputError(
@@ -316,9 +318,9 @@ def mirrors(n_points: Array, variance_at: Array, settings: Settings) -> Array:
             count=int(n_points.max()),
         )
     for size, at in zip(n_points.tolist(), variance_at.tolist(), strict=True):
-        own = np.arange(size)
-        for left, right in _MIRRORED.get(size, ()) if given is None else given:
+        mirror = np.arange(size)
+        for left, right in _MIRRORED.get(size, ()) if pairs is None else pairs:
             if max(left, right) <= size:
-                own[left - 1], own[right - 1] = right - 1, left - 1
-        out[at : at + size] = own
+                mirror[left - 1], mirror[right - 1] = right - 1, left - 1
+        out[at : at + size] = mirror
     return out

@@ -39,9 +39,9 @@ def similarity(metres: Any) -> Array:
 
 def metres(alike: Any) -> Array:
     """The distance of a similarity above 0, as :func:`similarity` makes it; NaN of none."""
-    given = np.asarray(alike, np.float64)
-    away = (_TURN - given.view(np.int64)).view(np.float64)
-    return np.where(np.isnan(given), np.nan, np.where(away <= NEAREST, 0.0, away))
+    values = np.asarray(alike, np.float64)
+    away = (_TURN - values.view(np.int64)).view(np.float64)
+    return np.where(np.isnan(values), np.nan, np.where(away <= NEAREST, 0.0, away))
 
 
 # Layers: candidate pairs of a kind of geometry, and their similarity, bit-identical to pycocotools'
@@ -116,8 +116,8 @@ class Region(msgspec.Struct, frozen=True):
     ) -> Array:
         """See :meth:`Layer.similarity`: IoU."""
         shared = self.shared(other, rows, other_rows, threads.over)
-        own = self.area[rows]
-        union = np.where(crowd, own, own + other.area[other_rows] - shared)
+        areas = self.area[rows]
+        union = np.where(crowd, areas, areas + other.area[other_rows] - shared)
         return np.divide(shared, union, out=np.zeros(rows.size), where=union > 0)
 
     def outline(self, row: int, most: int) -> tuple[Ring, ...]:

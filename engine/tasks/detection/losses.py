@@ -44,8 +44,8 @@ def contents(
     iou = settings.internal_threshold(iou_threshold)
     settings = msgspec.structs.replace(settings, spot_ious=(iou,))
     batch = encode_batch(copied(frames), settings, workers)
-    matched, near = met(batch, settings, frozenset({"spot_ious", "outcomes"}), workers)
-    pairs = find_pairs(matched, batch.labels, len(batch.datums), iou, workers, near)
+    matched, overlaps = met(batch, settings, frozenset({"spot_ious", "outcomes"}), workers)
+    pairs = find_pairs(matched, batch.labels, len(batch.datums), iou, workers, overlaps)
     facts, ranked = find_facts(matched, pairs, iou), matched.ranked
     shown = np.flatnonzero(ranked.score >= ranked.comparable(lowest))
     missed = np.flatnonzero(
@@ -68,8 +68,8 @@ def contents(
     code = {str(one): i for i, one in enumerate(batch.datums.id.to_list())}
     out: list[Content | None] = []
     for one in ids:
-        own = order[datum[order] == code[one]] if one in code else order[:0]
-        most = min(POINTS, max(_FEWEST, _TOGETHER // max(1, min(own.size, BOXES))))
+        places = order[datum[order] == code[one]] if one in code else order[:0]
+        most = min(POINTS, max(_FEWEST, _TOGETHER // max(1, min(places.size, BOXES))))
         boxes = [
             Box(
                 label=called(batch.labels.frame, int(label[at])),
@@ -78,12 +78,12 @@ def contents(
                 corners=tuple(corners[at].tolist()),
                 rings=_outline(sides[int(at >= shown.size)], int(row[at]), most),
             )
-            for at in own[:BOXES].tolist()
+            for at in places[:BOXES].tolist()
         ]
         out.append(
             Boxes(
                 boxes=tuple(boxes),
-                left_out=max(0, own.size - BOXES),
+                left_out=max(0, places.size - BOXES),
                 iou_threshold=iou_threshold,
                 score_threshold=lowest,
             )
@@ -149,7 +149,7 @@ def losses(
     nearest = int(np.argmin(np.abs(thresholds - iou)))
     at = float(thresholds[nearest])
     lowest = operating_point(run, len(tallies.labels), at, settings.score_thresholds)
-    tp, fp, there = np.zeros((3, n), np.int64)
+    tp, fp, support = np.zeros((3, n), np.int64)
     least, low = lowest, 0
     for _, ranked in run.scan():
         hit, ignored = ranked.outcomes(nearest)
@@ -158,14 +158,14 @@ def losses(
         counts = ~ignored & (ranked.score >= least)
         tp += np.bincount(ranked.datum[hit & counts], minlength=n)
         fp += np.bincount(ranked.datum[counts & ~hit], minlength=n)
-        there += np.bincount(ranked.gt_datum[ranked.regular(nearest)], minlength=n)
-    whole = tp + fp + there
+        support += np.bincount(ranked.gt_datum[ranked.regular(nearest)], minlength=n)
+    total = tp + fp + support
     f1 = np.full(n, np.nan)
-    np.divide(2 * tp, whole, out=f1, where=whole > 0)
+    np.divide(2 * tp, total, out=f1, where=total > 0)
 
     def why(codes: Array) -> list[str]:
         return [
-            _sentence(int(there[code] - tp[code]), int(there[code]), int(fp[code]))
+            _sentence(int(support[code] - tp[code]), int(support[code]), int(fp[code]))
             for code in codes
         ]
 
@@ -177,7 +177,7 @@ def losses(
         value=f1,
         higher=True,
         best=1.0,
-        ties=lambda codes: [(there - tp + fp)[codes].astype(np.float64)],
+        ties=lambda codes: [(support - tp + fp)[codes].astype(np.float64)],
         why=why,
     )
 
@@ -219,18 +219,18 @@ def counted_rows(
     boxes = frame.filter(pl.col("keypoint").is_null())
     if not boxes.height:
         return frame, []
-    there = boxes["iou_threshold"].unique().sort().to_list()
-    at = min(there, key=lambda one: abs(one - iou))
-    own = boxes.filter(pl.col("iou_threshold") == at)
-    below = own.filter(pl.col("score") < least)
+    thresholds = boxes["iou_threshold"].unique().sort().to_list()
+    at = min(thresholds, key=lambda one: abs(one - iou))
+    rows = boxes.filter(pl.col("iou_threshold") == at)
+    below = rows.filter(pl.col("score") < least)
     # One that would hit, were its place or class right, is the one row of its ground truth.
     missed = below.filter("mended").with_columns(
-        pl.lit(None, own.schema[name]).alias(name) for name in _OF_PREDICTION
+        pl.lit(None, rows.schema[name]).alias(name) for name in _OF_PREDICTION
     )
     missed = missed.with_columns(
         label_value=pl.col("annotation_label"), error=pl.lit(MISS), mended=pl.lit(value=False)
     )
-    counted = own.filter(pl.col("score").is_null() | (pl.col("score") >= least))
+    counted = rows.filter(pl.col("score").is_null() | (pl.col("score") >= least))
     texts = []
     if below.height:
         texts.append(
@@ -238,8 +238,8 @@ def counted_rows(
             f" {count_of(below.height, 'row')} below are skipped, and the objects that"
             f" {missed.height:,} of them came nearest listed as missed."
         )
-    if len(there) > 1:
-        others = listing([one for one in there if one != at])
+    if len(thresholds) > 1:
+        others = listing([one for one in thresholds if one != at])
         texts.append(f"rows are at IoU {at:g}: rows at {others} are not shown.")
     if at != iou:
         texts.append(f"rows are at IoU {at:g}, at which the run was scored, and F1 at {iou:g}.")

@@ -256,7 +256,7 @@ def match(
         frozen(crowd, np.bool_),
         frozen(np.empty(0), np.uint64),
     )
-    given = Pairs(
+    frozen_pairs = Pairs(
         frozen(pairs.start, np.int64),
         frozen(pairs.ground_truth, np.int32),
         frozen(pairs.iou, np.float64),
@@ -306,9 +306,11 @@ def match(
             np.empty(longest, np.int32),
         )
         for truths, bits, out in of_words:
-            match_rows(first, last, rule, ours, truths, given, bits, scratch, out)
-        for made, laid in zip(of_ranked, (score, predictions.datum, predictions.row), strict=True):
-            made[here] = laid[order[here]]
+            match_rows(first, last, rule, ours, truths, frozen_pairs, bits, scratch, out)
+        for target, source in zip(
+            of_ranked, (score, predictions.datum, predictions.row), strict=True
+        ):
+            target[here] = source[order[here]]
 
     threads.over(predictions.start, run)
     if lenient.size:
@@ -443,8 +445,8 @@ def in_regions(batch: Batch, ours: LaidOut, lowest: float, threads: Workers) -> 
     if seen is None or mine is None or not isinstance(mine.layers[0], BoxLayer):
         return share
     regions = seen.of_region, seen.regions
-    found = _overlaps_with(regions, ours, mine.layers[0], len(batch.datums), lowest, threads)
-    np.maximum.at(share, found.prediction, found.iou)
+    overlaps = _overlaps_with(regions, ours, mine.layers[0], len(batch.datums), lowest, threads)
+    np.maximum.at(share, overlaps.prediction, overlaps.iou)
     return share
 
 
@@ -471,17 +473,17 @@ def _overlaps_with(
         layer = QuadLayer(layer.area, layer.corners, layer.pieces)
         other = QuadLayer.of(corners_of_upright(boxes))
     elif isinstance(layer, PolygonLayer):
-        made = from_boxes(boxes, flat_ones_empty=True)
-        other = PolygonLayer(made.area, made)
+        polygons = from_boxes(boxes, flat_ones_empty=True)
+        other = PolygonLayer(polygons.area, polygons)
     elif isinstance(layer, MaskLayer):
         size = np.zeros((n_datums, 2), np.int64)
         size[ours.datum, 0] = layer.masks.height[ours.row]
         size[ours.datum, 1] = layer.masks.width[ours.row]
-        own = size[of_region]
-        there = own.min(axis=1, initial=1) > 0
-        own = np.maximum(own, 1)
-        drawn = rasterise(from_boxes(boxes), own[:, 0], own[:, 1], threads.over)
-        other = MaskLayer(np.where(there, drawn.area, 0), drawn)
+        extents = size[of_region]
+        sized = extents.min(axis=1, initial=1) > 0
+        extents = np.maximum(extents, 1)
+        drawn = rasterise(from_boxes(boxes), extents[:, 0], extents[:, 1], threads.over)
+        other = MaskLayer(np.where(sized, drawn.area, 0), drawn)
     every = np.arange(n, dtype=np.int32)
     laid = LaidOut(np.array([0, n]), boxes, area, of_region, every, np.zeros(0))
     return find_overlaps(
@@ -517,20 +519,20 @@ def outside_regions(
     n, most = len(batch.datums), settings.region_overlap - _CLOSE
     if not settings.rules.pixel_regions:
         cut = _pieces((of_region, boxes))
-        kept, stay = (
+        outside, stay = (
             _share(cut, laid, None if side.shapes is None else side.shapes.layers[0], n, threads)
             < most
             for laid, side in ((ours, batch.predictions), (theirs, batch.ground_truths))
         )
         aside = batch.ignore | batch.crowd if settings.rules.crowd else batch.ignore
         inside = ~stay & ~theirs.laid(aside)
-        return (ours.where(kept), theirs), (int(kept.size - kept.sum()), int(inside.sum()))
+        return (ours.where(outside), theirs), (int(outside.size - outside.sum()), int(inside.sum()))
     assert batch.sizes is not None
     low = np.maximum(1.0, boxes[:, :2])
     extent = np.maximum(1.0, boxes[:, 2:] - boxes[:, :2])
     pixels = np.concatenate([low - 1, low + extent], axis=1)
     pieces = _pieces((of_region, _clipped(pixels, batch.sizes[of_region])))
-    made, many = [], []
+    result, many = [], []
     for side in sides:
         low, extent = (
             np.maximum(1.0, np.floor(ends + 0.5))
@@ -541,10 +543,10 @@ def outside_regions(
         laid = msgspec.structs.replace(
             side, boxes=inside, row=np.arange(side.row.size, dtype=np.int32)
         )
-        kept = _share(pieces, laid, BoxLayer(extent.prod(axis=1), inside), n, threads) < most
-        made.append(side.where(kept))
-        many.append(int(kept.size - kept.sum()))
-    return (made[0], made[1]), (many[0], many[1])
+        outside = _share(pieces, laid, BoxLayer(extent.prod(axis=1), inside), n, threads) < most
+        result.append(side.where(outside))
+        many.append(int(outside.size - outside.sum()))
+    return (result[0], result[1]), (many[0], many[1])
 
 
 def _clipped(boxes: Array, size: Array) -> Array:
@@ -560,8 +562,8 @@ def _share(
     if layer is None:
         every = np.arange(ours.row.size, dtype=np.int32)
         layer, ours = BoxLayer(ours.area, ours.boxes), msgspec.structs.replace(ours, row=every)
-    found = _overlaps_with(pieces, ours, layer, n_datums, 0.0, threads)
-    return np.bincount(found.prediction, found.iou, ours.row.size)
+    overlaps = _overlaps_with(pieces, ours, layer, n_datums, 0.0, threads)
+    return np.bincount(overlaps.prediction, overlaps.iou, ours.row.size)
 
 
 def _pieces(regions: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -572,10 +574,10 @@ def _pieces(regions: tuple[Array, Array]) -> tuple[Array, Array]:
     owners: list[int] = []
     out: list[tuple[float, float, float, float]] = []
     for at in np.split(order, first[1:]):
-        own = boxes[at]
-        edges = np.unique(own[:, [0, 2]])
+        group = boxes[at]
+        edges = np.unique(group[:, [0, 2]])
         for left, right in pairwise(edges.tolist()):
-            strip = own[(own[:, 0] <= left) & (own[:, 2] >= right)]
+            strip = group[(group[:, 0] <= left) & (group[:, 2] >= right)]
             top = bottom = -np.inf
             for _, low, _, high in strip[np.argsort(strip[:, 1])].tolist():
                 if low > bottom:
@@ -650,9 +652,9 @@ def match_by_difficulty(
         areas, ious = word.places
         bits = [area_bits(word, a) for a in range(word.n_areas)]
         tiny, absorbed = np.zeros((2, n), np.uint64)
-        for bit, little, there in zip(bits, small[areas], regular[areas], strict=True):
+        for bit, little, is_regular in zip(bits, small[areas], regular[areas], strict=True):
             tiny |= np.where(little, bit, _NONE)
-            counted[w] |= np.where(there, bit, _NONE)
+            counted[w] |= np.where(is_regular, bit, _NONE)
         for t, iou in enumerate(variants.thresholds[ious]):
             every = sum(1 << (a * word.n_thresholds + t) for a in range(word.n_areas))
             absorbed |= np.where(share >= iou, np.uint64(every), _NONE)

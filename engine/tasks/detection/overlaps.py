@@ -156,17 +156,17 @@ def find_facts(matched: Matched, pairs: Pairs, iou: float) -> Facts:
     ranked = matched.ranked
     threshold = ranked.variants.threshold_index(iou)
     hit, ignored = ranked.outcomes(threshold)
-    near = pairs.iou >= iou
+    overlapping = pairs.iou >= iou
     same = pairs.same_label
     near_other = np.zeros(ranked.score.size, bool)
     near_own = np.zeros(ranked.score.size, bool)
-    near_other[pairs.prediction[near & ~same]] = True
-    near_own[pairs.prediction[near & same]] = True
+    near_other[pairs.prediction[overlapping & ~same]] = True
+    near_own[pairs.prediction[overlapping & same]] = True
     other = np.full(ranked.gt_datum.size, -np.inf)
-    crossing = near & ~same
+    crossing = overlapping & ~same
     np.maximum.at(other, pairs.ground_truth[crossing], ranked.score[pairs.prediction[crossing]])
     taker = matched.taker[threshold]
-    taken = np.where(
+    taker_score = np.where(
         taker >= 0, ranked.score[np.maximum(taker, 0)] if ranked.score.size else 0, -np.inf
     )
     return Facts(
@@ -175,7 +175,7 @@ def find_facts(matched: Matched, pairs: Pairs, iou: float) -> Facts:
         near_other=near_other,
         near_own=near_own,
         gt_regular=regular_ground_truths(matched),
-        gt_taken=taken,
+        gt_taken=taker_score,
         gt_taker=taker,
         gt_other=other,
     )
@@ -223,13 +223,13 @@ def cross_match(
         place = ranked.variants.threshold_index(threshold)
         word, bit = ranked.variants.bit(place)
         taker = matched.taker[place]
-        taken = np.where(
+        taker_score = np.where(
             taker >= 0, ranked.score[np.maximum(taker, 0)] if ranked.score.size else 0, -np.inf
         )
         parts = []
         for w, thresholds in enumerate(words):
             all_bits = np.uint64((1 << thresholds.size) - 1)
-            free = np.where(regular, all_bits & ~_score_bits(taken, thresholds), np.uint64(0))
+            free = np.where(regular, all_bits & ~_score_bits(taker_score, thresholds), np.uint64(0))
             p_met, g_met, bits = match_across_labels(
                 (start, p, g, iou),
                 threshold,
@@ -302,19 +302,19 @@ def _at(
     ranked = matched.ranked
     n = ranked.score.size
     lowest = ranked.comparable(score)
-    near = pairs.iou >= iou
+    overlapping = pairs.iou >= iou
     kind = np.select(
         [facts.hit, facts.ignored, facts.near_other, facts.near_own], [0, 4, 1, 2], default=3
     )
     partner, value = np.full(n, -1, np.int64), np.full(n, np.nan)
-    for code, mask in ((1, near & ~pairs.same_label), (2, near & pairs.same_label)):
+    for code, mask in ((1, overlapping & ~pairs.same_label), (2, overlapping & pairs.same_label)):
         best, overlap = _best_overlap(pairs, mask, n)
         here = kind == code
         partner[here], value[here] = best[here], overlap[here]
-    taken = np.flatnonzero(facts.gt_taker >= 0)
-    partner[facts.gt_taker[taken]] = taken
-    met = pairs.ground_truth == partner[pairs.prediction]
-    hits = met & (kind[pairs.prediction] == 0)
+    truths = np.flatnonzero(facts.gt_taker >= 0)
+    partner[facts.gt_taker[truths]] = truths
+    is_partner = pairs.ground_truth == partner[pairs.prediction]
+    hits = is_partner & (kind[pairs.prediction] == 0)
     value[pairs.prediction[hits]] = pairs.iou[hits]
     counts = np.flatnonzero(ranked.score >= lowest)
     missed = np.flatnonzero(facts.gt_regular & ((facts.gt_taker < 0) | (facts.gt_taken < lowest)))

@@ -90,10 +90,10 @@ def count_points(
                 notes.append(
                     note_of("unsized", int(unsized.sum()), words, before="ground truths: ")
                 )
-            given = _detected_people(matched, ANY)[0]
+            detected = _detected_people(matched, ANY)[0]
             first = marks.index(labelled_points(need)[0])
             mark_near(
-                given,
+                detected,
                 regular,
                 laid,
                 points,
@@ -106,14 +106,14 @@ def count_points(
             )
     frame = None
     if KINDS in needs:
-        given, taker = _detected_people(matched, settings.background_iou)
-        made = judged_points(given, laid, points, truth, people, theirs.mirror)
-        pair, point, kind = made[:3]
-        place = given.place[pair]
+        detected, taker = _detected_people(matched, settings.background_iou)
+        judged = judged_points(detected, laid, points, truth, people, theirs.mirror)
+        pair, point, kind = judged[:3]
+        place = detected.place[pair]
         at = point * len(marks) + marks.index(OF_KINDS[0]) + kind
         np.bitwise_or.at(bits, (at // BITS, place), np.uint64(1) << (at % BITS).astype(np.uint64))
         if SHOWN in needs:
-            frame = _rows(batch, matched, given.place, taker, made, settings.background_iou)
+            frame = _rows(batch, matched, detected.place, taker, judged, settings.background_iou)
     none = np.zeros(ranked.n_labels + 1, np.int64)
     tally = Ranked(
         variants=_variants(n_points, marks),
@@ -190,11 +190,11 @@ def merge_points(parts: Sequence[PointCounts | None], merge: Any) -> PointCounts
         parts: of disjoint sets of datums; all None if not requested.
         merge: merges tallies of the same variants.
     """
-    there = [part for part in parts if part is not None]
-    if not there:
+    present = [part for part in parts if part is not None]
+    if not present:
         return None
-    marks = there[0].marks
-    most = max(len(part.ranked.variants.areas) for part in there)
+    marks = present[0].marks
+    most = max(len(part.ranked.variants.areas) for part in present)
     variants = _variants(most // len(marks), marks)
     words = -(-most // BITS)
     padded = [
@@ -207,6 +207,6 @@ def merge_points(parts: Sequence[PointCounts | None], merge: Any) -> PointCounts
                 for bits in (getattr(part.ranked, name),)
             },
         )
-        for part in there
+        for part in present
     ]
     return PointCounts(marks, merge(padded))

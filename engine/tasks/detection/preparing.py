@@ -90,8 +90,8 @@ class SolidLayer(GroundLayer, frozen=True):
         both = (tall + other_tall) / 2 - np.abs(self.middle[rows] - other.middle[other_rows])
         both = np.maximum(np.minimum(both, np.minimum(tall, other_tall)), 0.0)
         shared = self.shared(other, rows, other_rows, threads.over) * both
-        own = self.area[rows] * tall
-        union = np.where(crowd, own, own + other.area[other_rows] * other_tall - shared)
+        volume = self.area[rows] * tall
+        union = np.where(crowd, volume, volume + other.area[other_rows] * other_tall - shared)
         return np.divide(shared, union, out=np.zeros(rows.size), where=union > 0)
 
 
@@ -108,13 +108,13 @@ class CentreLayer(GroundLayer, frozen=True):
         """See :meth:`.layers.Layer.candidates`: squares around centres that intersect."""
         reach = float(metres(meeting.lowest)) if meeting.lowest > 0 else FARTHEST
         half = 0.5 * (reach + NEAREST) * (1 + 1e-9)
-        made = []
+        squares = []
         for side, row in zip((self, other), meeting.row, strict=True):
             centre = side.numbers[row, :2]
             slack = half + 1e-12 * np.abs(centre)
-            made.append(np.concatenate([centre - slack, centre + slack], axis=1))
-        wide = msgspec.structs.replace(meeting, boxes=(made[0], made[1]), lowest=0.0)
-        return by_boxes(wide, (np.ones(len(made[0])), np.ones(len(made[1]))), threads)
+            squares.append(np.concatenate([centre - slack, centre + slack], axis=1))
+        wide = msgspec.structs.replace(meeting, boxes=(squares[0], squares[1]), lowest=0.0)
+        return by_boxes(wide, (np.ones(len(squares[0])), np.ones(len(squares[1]))), threads)
 
     def similarity(
         self, other: Any, rows: Array, other_rows: Array, crowd: Array, threads: Workers
@@ -144,13 +144,13 @@ class EventLayer(BoxLayer, frozen=True):
 
     def candidates(self, other: Any, meeting: Candidates, threads: Workers) -> tuple[Array, Array]:
         """See :meth:`.layers.Layer.candidates`: onsets within the collar."""
-        made = []
+        around = []
         for boxes in meeting.boxes:
-            near = (0.5 * self.collar[0] + 1e-9 * np.abs(boxes[:, 0])) * (1 + 1e-9) + 1e-12
-            onsets = [boxes[:, 0] - near, np.zeros(near.size), boxes[:, 0] + near]
-            made.append(np.stack([*onsets, np.ones(near.size)], axis=1))
-        wide = msgspec.structs.replace(meeting, boxes=(made[0], made[1]), lowest=0.0)
-        return by_boxes(wide, (np.ones(len(made[0])), np.ones(len(made[1]))), threads)
+            reach = (0.5 * self.collar[0] + 1e-9 * np.abs(boxes[:, 0])) * (1 + 1e-9) + 1e-12
+            onsets = [boxes[:, 0] - reach, np.zeros(reach.size), boxes[:, 0] + reach]
+            around.append(np.stack([*onsets, np.ones(reach.size)], axis=1))
+        wide = msgspec.structs.replace(meeting, boxes=(around[0], around[1]), lowest=0.0)
+        return by_boxes(wide, (np.ones(len(around[0])), np.ones(len(around[1]))), threads)
 
     def similarity(
         self, other: Any, rows: Array, other_rows: Array, crowd: Array, threads: Workers
@@ -455,8 +455,8 @@ def _with_box_areas(
     if not settings.rules.box_areas or not {*CORNERS} <= {*frame.columns} or not frame.height:
         return shapes
     width, height = (
-        pl.coalesce(extent, far - near) if {*_EXTENT} <= {*frame.columns} else far - near
-        for extent, near, far in (
+        pl.coalesce(extent, high - low) if {*_EXTENT} <= {*frame.columns} else high - low
+        for extent, low, high in (
             (extent, pl.col(f"{axis}min"), pl.col(f"{axis}max"))
             for extent, axis in zip(_EXTENT, "xy", strict=True)
         )
@@ -487,16 +487,16 @@ def _boxes(
     """
     regions: list[Array | None] = []
     for side, objects in zip(_SIDES, sides, strict=True):
-        given = side == "ground_truths" and "area" in objects.frame.columns
-        wanted = settings.rules.region_areas and settings.ranged and not given
+        has_area = side == "ground_truths" and "area" in objects.frame.columns
+        wanted = settings.rules.region_areas and settings.ranged and not has_area
         areas = None
         if (objects.kind != BOX).any() or "xmin" not in objects.frame.columns:
             boxes, areas = boxes_of(objects, areas=wanted)
             setattr(frames, side, _with_boxes(objects.frame, boxes))
         regions.append(areas)
-    made = _of_corners(frames, settings)
-    if made is not None or all(areas is None for areas in regions):
-        return made
+    shapes = _of_corners(frames, settings)
+    if shapes is not None or all(areas is None for areas in regions):
+        return shapes
     for objects, areas in zip(sides, regions, strict=True):
         n = 0 if areas is None else int((~np.isnan(areas)).sum())
         if n:
@@ -522,13 +522,15 @@ def _of_corners(frames: Frames, settings: Settings) -> tuple[Shapes, Shapes] | N
     pixel = float(settings.rules.whole_pixels)
     if not pixel and settings.rules.matching != "anew":
         return None
-    made = []
+    shapes = []
     for side in _SIDES:
         corners = _corners(getattr(frames, side))
         extent = corners[:, 2:] - corners[:, :2] + pixel
         around = np.concatenate([corners[:, :2], corners[:, 2:] + pixel], axis=1)
-        made.append(Shapes((BoxLayer(extent[:, 0] * extent[:, 1], corners, pixel=pixel),), around))
-    return made[0], made[1]
+        shapes.append(
+            Shapes((BoxLayer(extent[:, 0] * extent[:, 1], corners, pixel=pixel),), around)
+        )
+    return shapes[0], shapes[1]
 
 
 def _corners(frame: pl.DataFrame) -> Array:
@@ -545,9 +547,9 @@ def _as_shapes(frame: pl.DataFrame, areas: Array | None, settings: Settings) -> 
     boxes = corners
     if settings.rules.from_extent:
         boxes = np.concatenate([corners[:, :2], corners[:, :2] + extent], axis=1)
-    own = extent[:, 0] * extent[:, 1]
-    stated = None if areas is None else np.where(np.isnan(areas), own, areas)
-    return Shapes((BoxLayer(own, boxes),), corners, stated)
+    box_area = extent[:, 0] * extent[:, 1]
+    stated = None if areas is None else np.where(np.isnan(areas), box_area, areas)
+    return Shapes((BoxLayer(box_area, boxes),), corners, stated)
 
 
 def _with_boxes(frame: pl.DataFrame, boxes: Array) -> pl.DataFrame:

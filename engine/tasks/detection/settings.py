@@ -70,10 +70,10 @@ class Sigmas(msgspec.Struct, frozen=True):
         named = labels.frame["label_name"] if "label_name" in labels.frame.columns else None
         for i, value in enumerate(labels.frame["label_value"].to_list()):
             names = (str(value), "" if named is None else str(named[i]))
-            own = next((self.own[name] for name in names if name in self.own), self.usual)
+            sigma = next((self.own[name] for name in names if name in self.own), self.usual)
             at.append(n)
             if n_points[i]:
-                parts.append((_sigma(own, int(n_points[i]), value) * 2) ** 2)
+                parts.append((_sigma(sigma, int(n_points[i]), value) * 2) ** 2)
                 n += parts[-1].size
         return np.array(at, np.int64), np.concatenate(parts)
 
@@ -86,7 +86,7 @@ def _sigma(given: Sigma | None, n: int, label: Any) -> Array:
     numbers = NAMED[given or "coco"] if given is None or isinstance(given, str) else given
     if len(numbers) != n:
         whose = "" if isinstance(given, tuple) else f"{given or 'coco'}'s "
-        fits = [name for name, own in NAMED.items() if len(own) == n]
+        fits = [name for name, sigmas in NAMED.items() if len(sigmas) == n]
         ways = [option("keypoint_sigmas", name) for name in (*fits, EVEN, 0.05)]
         raise InputError(
             f"rows of label {label!r} have {n} keypoints, and keypoint_sigmas are"
@@ -117,7 +117,7 @@ def _loaded(given: Any) -> Any:
     if not isinstance(given, str) or given in (*NAMED, EVEN):
         return given
     try:
-        found = json.loads(Path(given).expanduser().read_text("utf-8-sig"))
+        content = json.loads(Path(given).expanduser().read_text("utf-8-sig"))
     except (OSError, ValueError) as error:
         why = "no such file" if isinstance(error, FileNotFoundError) else str(error)
         raise invalid(
@@ -126,9 +126,9 @@ def _loaded(given: Any) -> Any:
             f"{why}. Write {', '.join(NAMED)}, {EVEN}, numbers, or the path of a JSON file"
             " with a list of numbers or a mapping of labels to lists.",
         ) from None
-    if isinstance(found, str):
-        raise invalid("keypoint_sigmas", given, f"the file contains {found!r}, not numbers.")
-    return as_sigmas(found)
+    if isinstance(content, str):
+        raise invalid("keypoint_sigmas", given, f"the file contains {content!r}, not numbers.")
+    return as_sigmas(content)
 
 
 # Settings: the options of a detection run with every default filled in.
@@ -241,8 +241,8 @@ class Settings(Aims, frozen=True, kw_only=True):
     @property
     def thresholds_in_user_unit(self) -> tuple[float, ...]:
         """Thresholds of averages, as users write them."""
-        given = self.iou_thresholds
-        return tuple(map(self.in_user_unit, given)) if self.by_distance else given
+        thresholds = self.iou_thresholds
+        return tuple(map(self.in_user_unit, thresholds)) if self.by_distance else thresholds
 
     def shown(self, iou: Array) -> Array:
         """Return IoUs in the user's unit, float64 [k]; metres if distances are compared.
@@ -314,13 +314,13 @@ def _derive_thresholds(values: dict[str, Any], options: Options, rules: Detectio
     else:
         shown = chosen_thresholds(shown, thresholds, strict=False)
     at = (*chosen_thresholds((at,), thresholds, strict=False), _reached(at, rules))[0]
-    own = {} if options.iou_thresholds else rules.label_ious
+    label_ious = {} if options.iou_thresholds else rules.label_ious
     values.update(
         iou_thresholds=thresholds,
         iou_thresholds_to_return=shown,
         pr_curve_iou_threshold=at,
         background_iou=background,
-        label_ious={label: _reached(iou, rules) for label, iou in own.items()},
+        label_ious={label: _reached(iou, rules) for label, iou in label_ious.items()},
         spot_ious=(at,) if options.iou_thresholds is None else thresholds,
         outcome_scores=values["score_thresholds"] if options.score_thresholds else (-math.inf,),
     )
@@ -334,11 +334,11 @@ def _derive_ranges(values: dict[str, Any], options: Options, dialect: Dialect) -
             rule = "an area is 0 or more, and low comes first."
             raise invalid("area_ranges", {name: list(ends)}, rule)
     without_ranges = rules.linear is not None or rules.difficulties
-    given = options.region_overlap is not None or options.regions is not None
+    has_regions = options.region_overlap is not None or options.regions is not None
     for name, wrong, has in (
         (
             "regions" if options.regions is not None else "region_overlap",
-            given and (rules.difficulties or values.get("region_overlap") is None),
+            has_regions and (rules.difficulties or values.get("region_overlap") is None),
             "none of that kind: write standard, visdrone, or region_overlap with it",
         ),
         ("area_ranges", without_ranges and ranges, "none"),
@@ -364,9 +364,9 @@ def _derive_geometry(values: dict[str, Any], options: Options, dialect: Dialect)
     kind, rules = options.iou_type, dialect.rules
     if (kind or "bbox") not in rules.compares:
         ways = " or ".join(option("iou_type", name) for name in rules.compares)
-        given = option("iou_type", kind) if kind else "no iou_type"
+        chosen = option("iou_type", kind) if kind else "no iou_type"
         raise OptionError(
-            f"dialect {dialect.name} and {given}: write {ways}, or another dialect.",
+            f"dialect {dialect.name} and {chosen}: write {ways}, or another dialect.",
             code="options_conflict",
             options=["dialect", "iou_type"],
         )
@@ -378,8 +378,8 @@ def _derive_geometry(values: dict[str, Any], options: Options, dialect: Dialect)
             code="options_conflict",
             options=["iou_type", "convert_to"],
         )
-    said = {"iou_type": kind, "convert_to": options.convert_to}
-    asked = [option(name, value) for name, value in said.items() if value is not None]
+    choices = {"iou_type": kind, "convert_to": options.convert_to}
+    asked = [option(name, value) for name, value in choices.items() if value is not None]
     mirrored = options.mirrored_keypoints
     pairs: list[tuple[str, tuple[int, ...]]]
     pairs = [("mirrored_keypoints", pair) for pair in (mirrored or {}).items()]

@@ -148,9 +148,9 @@ def _facts(frames: Frames, settings: Settings) -> Facts | None:
     run, rules = frames.sides.get(PREDICTIONS), settings.rules
     if run is None or "score" not in run.columns:
         return None
-    near = ["datum_id", *(() if rules.cap_of_datum else ("label_key", "label_value"))]
-    near = [name for name in near if name in run.columns]
-    within = bool(rules.most_of_label) or run.select(*near, "score").is_duplicated().any()
+    columns = ["datum_id", *(() if rules.cap_of_datum else ("label_key", "label_value"))]
+    columns = [name for name in columns if name in run.columns]
+    within = bool(rules.most_of_label) or run.select(*columns, "score").is_duplicated().any()
     return {"within": within}
 
 
@@ -269,22 +269,22 @@ def fit(
         InputError: no requested metric is supported; area ranges while some images have no size.
     """
     _hold_areas(frames, settings)
-    kept, reasons, notes = metrics, [], []
+    fitting, reasons, notes = metrics, [], []
     for kind, needs, why in _lacking(frames, settings):
-        left = [one for one in kept if needs & {*one.needs}]
+        left = [one for one in fitting if needs & {*one.needs}]
         if left:
-            kept = tuple(one for one in kept if one not in left)
+            fitting = tuple(one for one in fitting if one not in left)
             names = ", ".join(one.name for one in left)
             reasons.append(f"{names}: {why}.")
             notes.append(Note(kind, f"{names} skipped: {why}."))
-    if asked_for and reasons and not kept:
+    if asked_for and reasons and not fitting:
         raise InputError(
             " ".join(reasons), code="metric_unfit", metrics=[one.name for one in metrics]
         )
     if not asked_for:  # no notes on metrics outside every default set
         kinds = {"without_columns"} if settings.by_distance else {"without_all_sizes"}
         notes = [one for one in notes if one.kind in kinds]
-    return (kept, notes) if kept else (metrics, [])
+    return (fitting, notes) if fitting else (metrics, [])
 
 
 def _lacking(frames: Frames, settings: Settings) -> Iterator[tuple[str, frozenset[str], str]]:

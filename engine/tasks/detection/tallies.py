@@ -207,14 +207,14 @@ def taking_part(
         and of ground truths that do not count.
     """
     ours, theirs = sides
-    kept = np.ones(ours.row.size, np.bool_)
+    mask = np.ones(ours.row.size, np.bool_)
     lenient = np.zeros(0, np.bool_)
     if batch.graded is not None:
         return (ours, theirs.where(~theirs.laid(batch.graded.left))), lenient, (0, 0)
     if GROUND_TRUTHS in rules.needs_area:
         theirs = theirs.where(_is_area(annotated_areas(batch, theirs)))
     if PREDICTIONS in rules.needs_area:
-        kept = _is_area(ours.area)
+        mask = _is_area(ours.area)
     if batch.listed is not None:
         of = batch.listed
         looked_for, lenient = judged(
@@ -224,11 +224,11 @@ def taking_part(
             (of.checked, of.partial),
             len(batch.datums),
         )
-        kept &= looked_for
-    left = int(kept.size - kept.sum()), int(sides[1].row.size - theirs.row.size)
+        mask &= looked_for
+    left = int(mask.size - mask.sum()), int(sides[1].row.size - theirs.row.size)
     if rules.most_of_label:  # they count towards the cap, but never match
-        return (ours, theirs), lenient | ~kept, left
-    return (ours.where(kept), theirs), lenient[kept] if lenient.size else lenient, left
+        return (ours, theirs), lenient | ~mask, left
+    return (ours.where(mask), theirs), lenient[mask] if lenient.size else lenient, left
 
 
 def _is_area(area: Array) -> Array:
@@ -382,20 +382,20 @@ def _given(
         return BY_BOXES
     p_label, g_label = (label_of(side.start) for side in sides)
     same = p_label[near.prediction] == g_label[near.ground_truth]
-    kept = OverlapPairs(near.prediction[same], near.ground_truth[same], near.iou[same])
-    given = kept.given(p_label.size)
+    same_label = OverlapPairs(near.prediction[same], near.ground_truth[same], near.iou[same])
+    pairs = same_label.given(p_label.size)
     if not rules.one_to_one:
-        return given
-    chosen = most_pairs(Pairs(*(frozen(one, one.dtype) for one in given)), g_label.size)
+        return pairs
+    chosen = most_pairs(Pairs(*(frozen(one, one.dtype) for one in pairs)), g_label.size)
     upto = np.concatenate([np.zeros(1, np.int64), np.cumsum(chosen)])
-    return Pairs(upto[given.start], given.ground_truth[chosen], given.iou[chosen])
+    return Pairs(upto[pairs.start], pairs.ground_truth[chosen], pairs.iou[chosen])
 
 
 def _keep_ties(frames: Frames, ranked: Ranked) -> None:
     """Drop the warning of tied scores if no threshold has right and wrong rows: any order does."""
     if any(note.kind == "tied_scores" for note in frames.notes):
-        right, known = ranked.hit, ranked.hit | ranked.ignored
-        both = np.bitwise_or.reduce(right, axis=1) & np.bitwise_or.reduce(~known, axis=1)
+        right, settled = ranked.hit, ranked.hit | ranked.ignored
+        both = np.bitwise_or.reduce(right, axis=1) & np.bitwise_or.reduce(~settled, axis=1)
         if not both.any():
             frames.notes = [note for note in frames.notes if note.kind != "tied_scores"]
 
@@ -435,7 +435,7 @@ def tally(
             code="option_value",
             option="area_ranges",
         )
-    matched, near = met(batch, settings, needs, threads, lap)
+    matched, overlap_pairs = met(batch, settings, needs, threads, lap)
     left_out(frames, matched.left)
     frames.notes += _inside_regions(matched, settings)
     if frames.notes:
@@ -457,14 +457,22 @@ def tally(
         later = threads.own()
 
         def count() -> ConfusedPairs:
-            return cross_match(matched, find_pairs(*overlaps, later, near, crowd), *grid, later)
+            return cross_match(
+                matched, find_pairs(*overlaps, later, overlap_pairs, crowd), *grid, later
+            )
 
         crossed = Deferred(count)
     elif overlapping:
-        pairs = find_pairs(*overlaps, threads, near, crowd)
+        pairs = find_pairs(*overlaps, threads, overlap_pairs, crowd)
         if needs & _ERRORS:
             errors = find_errors(
-                batch, matched, pairs, near, settings, threads, shown="shown errors" in needs
+                batch,
+                matched,
+                pairs,
+                overlap_pairs,
+                settings,
+                threads,
+                shown="shown errors" in needs,
             )
             errors = msgspec.structs.replace(
                 errors, frame=in_the_input(errors.frame, batch.predictions.rows)
@@ -583,17 +591,17 @@ def met(
     sides, lenient, left = taking_part(batch, sides, settings.rules)
     lowest = min((*spots, *grid.thresholds, _lowest(settings, needs)))
     anew = settings.rules.matching == "anew"
-    near = _shape_overlaps(batch, sides, settings, lowest, threads, bool(spots) or anew)
+    overlap_pairs = _shape_overlaps(batch, sides, settings, lowest, threads, bool(spots) or anew)
     lap("near")
     if anew:
-        assert near is not None
+        assert overlap_pairs is not None
         share = in_regions(batch, sides[0], lowest, threads)
         rules, turned = settings.rules, ANGLES in needs
         matched = match_by_difficulty(
-            batch, sides, rules, grid, near, share, threads, took=took, turned=turned
+            batch, sides, rules, grid, overlap_pairs, share, threads, took=took, turned=turned
         )
         lap("match")
-        return msgspec.structs.replace(matched, left=left, below=below), near
+        return msgspec.structs.replace(matched, left=left, below=below), overlap_pairs
     matched = match(
         batch,
         sides,
@@ -603,15 +611,17 @@ def met(
         threads,
         taker=bool(needs & (_OVERLAPPING | OF_POINTS | {OF_FOUND})),
         took=took,
-        pairs=_given(near, sides, settings.rules),
+        pairs=_given(overlap_pairs, sides, settings.rules),
         lenient=lenient,
     )
     if rank is not None:
         ranked = matched.ranked
-        own = rank[ranked.row].astype(np.int32)
-        matched = msgspec.structs.replace(matched, ranked=msgspec.structs.replace(ranked, rank=own))
+        ranks = rank[ranked.row].astype(np.int32)
+        matched = msgspec.structs.replace(
+            matched, ranked=msgspec.structs.replace(ranked, rank=ranks)
+        )
     lap("match")
-    return msgspec.structs.replace(matched, left=left, below=below, inside=inside), near
+    return msgspec.structs.replace(matched, left=left, below=below, inside=inside), overlap_pairs
 
 
 def _reaching(
@@ -622,8 +632,8 @@ def _reaching(
         return sides, 0
     ours, theirs = sides
     limits = limits_of(settings.thresholds, batch.labels, single=batch.single, otherwise=-math.inf)
-    kept = ours.score >= limits[label_of(ours.start)]
-    return (ours.where(kept), theirs), int(kept.size - kept.sum())
+    mask = ours.score >= limits[label_of(ours.start)]
+    return (ours.where(mask), theirs), int(mask.size - mask.sum())
 
 
 def _in_the_input(ranked: Ranked, sides: tuple[Side, Side]) -> Ranked:
@@ -664,7 +674,7 @@ def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
         _shifted(part.ranked, shift, tied=later) for part, shift in zip(parts, before, strict=True)
     ]
     ranked = merge_ranked(moved, of_datum, of_label, len(labels))
-    crossed = [made for part in parts if (made := counted(part.crossed)) is not None]
+    crossed = [matrix for part in parts if (matrix := counted(part.crossed)) is not None]
     examples = [part.examples for part in parts if part.examples is not None]
     outcomes = [part.outcomes for part in parts if part.outcomes is not None]
     by_row = {part.rows_as_ids for part in parts if part.ranked.gt_datum.size}

@@ -50,7 +50,7 @@ def confusion_frame(
     blank = pl.Series([None], dtype=labels.dtype)
     values = pl.concat([labels.frame["label_value"], blank.alias("label_value")])
     group = np.repeat(np.arange(end.size, dtype=np.uint32), np.diff(end, prepend=0))
-    made = {
+    columns = {
         "actual": values.gather(pl.Series(actual)),
         "predicted": values.gather(pl.Series(predicted)),
         "iou_threshold": iou,
@@ -63,8 +63,8 @@ def confusion_frame(
         constants["label_key"] = labels.key_names[0]
     else:  # the key of whichever label is none past the last
         labelled = np.where(actual == len(labels), predicted, actual)
-        made["label_key"] = labels.frame["label_key"].gather(pl.Series(labelled))
-    return pl.DataFrame(made).select(
+        columns["label_key"] = labels.frame["label_key"].gather(pl.Series(labelled))
+    return pl.DataFrame(columns).select(
         pl.lit(constants[name], dtype=dtype).alias(name)
         if name in constants
         else pl.col(name).cast(dtype)

@@ -85,17 +85,17 @@ class Settings(TaskSettings, frozen=True, kw_only=True):
 
     def parameters_of(self, metric: str) -> dict[str, Any]:
         """Return the ``parameters`` of a metric's rows."""
-        known = metrics.get("judged", metric)
+        definition = metrics.get("judged", metric)
         # Report claim options only if given: they matter to the judge, and have no effect if off.
-        said = (name for name in self.given if name not in _REPORTED and getattr(self, name))
-        read = [name for name in (*_REPORTED, *said) if name in known.params]
-        better = self.better.get(metric, known.better)
+        options = (name for name in self.given if name not in _REPORTED and getattr(self, name))
+        read = [name for name in (*_REPORTED, *options) if name in definition.params]
+        better = self.better.get(metric, definition.better)
         return {"better": better, **{name: getattr(self, name) for name in read}}
 
     def words_of(self, need: str, part: str) -> Words:
         """Return the values of the verdicts of one part of a metric."""
-        known = self.rules.words
-        words = known[f"{need}.{part}"] if f"{need}.{part}" in known else known[need]
+        vocabulary = self.rules.words
+        words = vocabulary[f"{need}.{part}"] if f"{need}.{part}" in vocabulary else vocabulary[need]
         if self.penalize_ambiguous and words.ambiguous:
             against = dict.fromkeys(words.ambiguous, 0.0)
             words = msgspec.structs.replace(words, counts={**words.counts, **against})
@@ -103,8 +103,8 @@ class Settings(TaskSettings, frozen=True, kw_only=True):
 
     @staticmethod
     def derive(values: dict[str, Any], options: Options, dialect: Dialect) -> None:
-        own = [name for name in values if name in Settings.__struct_fields__]
-        values["given"] = tuple(name for name in own if getattr(options, name) is not None)
+        names = [name for name in values if name in Settings.__struct_fields__]
+        values["given"] = tuple(name for name in names if getattr(options, name) is not None)
         values["better"] = dialect.better
 
 

@@ -109,7 +109,7 @@ def encode_batch(frames: Frames, settings: Settings, needs: frozenset[str]) -> B
         base = base.filter(pl.col("metric").is_in(list(need_of)))
     distinct = base.group_by(_KEY, maintain_order=True).agg(pl.col("row").first())
     read: list[_Read] = []
-    known: list[int] = []
+    accepted: list[int] = []
     for i, (metric, step, status, verdict, failed, row) in enumerate(distinct.iter_rows()):
         try:
             settled = _settle(
@@ -118,10 +118,10 @@ def encode_batch(frames: Frames, settings: Settings, needs: frozenset[str]) -> B
         except InputError as error:
             findings.wrong_step = findings.wrong_step or (row, error.said)
             continue
-        known.append(i)
+        accepted.append(i)
         read.append(_Read(metric, step, status, verdict, row, *settled))
-    if len(known) < distinct.height:
-        distinct = distinct[known]
+    if len(accepted) < distinct.height:
+        distinct = distinct[accepted]
     code = pl.Series("code", np.arange(len(read), dtype=np.int32))
     meaning = pl.DataFrame(
         [code, *(pl.Series(name, [getattr(one, name) for one in read], dtype)
@@ -253,9 +253,9 @@ def _settle(
     if plain is None and failed:
         plain = FAILED
     if plain is not None and plain not in OK:
-        known = next((part for part in measure.parts if part == step), measure.parts[0])
+        named_part = next((part for part in measure.parts if part == step), measure.parts[0])
         # Our own word for datums without a row must not be taken for this.
-        return need, known, None, f"status {plain}" if plain == NOT_JUDGED else plain, None
+        return need, named_part, None, f"status {plain}" if plain == NOT_JUDGED else plain, None
     part = _part(written, step, measure)
     if verdict is None or not verdict.strip():
         return need, part, None, NO_VERDICT, None
@@ -268,9 +268,9 @@ def _counted(verdict: str, need: str, part: str, settings: Settings) -> float | 
     words = settings.words_of(need, part)
     fold = settings.rules.fold_of.get(need, settings.rules.fold)
     word = _FOLDS[fold](verdict)
-    whole = word.removesuffix(".0")
-    if whole.removeprefix("-").isdecimal():  # whole numbers that were read as floats
-        word = whole
+    number = word.removesuffix(".0")
+    if number.removeprefix("-").isdecimal():  # whole numbers that were read as floats
+        word = number
     if word in words.counts:
         return words.counts[word]
     digits = word.removeprefix("-")

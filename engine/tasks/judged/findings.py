@@ -150,10 +150,10 @@ def _first(parts: Iterable[Mapping[str, Mapping[str, Strange]]]) -> dict[str, di
     first: dict[str, dict[str, Strange]] = {}
     for part in parts:
         for name, words in part.items():
-            known = first.setdefault(name, {})
-            for word, there in words.items():
-                if word not in known or there.row < known[word].row:
-                    known[word] = there
+            seen = first.setdefault(name, {})
+            for word, case in words.items():
+                if word not in seen or case.row < seen[word].row:
+                    seen[word] = case
     return first
 
 
@@ -185,7 +185,7 @@ def refuse(findings: Findings) -> None:
 
 def notes(findings: Findings, settings: Settings) -> list[Note]:
     """Return the notes on verdicts, in display order."""
-    made = [
+    result = [
         Note(
             kind,
             f"{words} in {_of(findings.kinds[kind])}: an error, not a score.",
@@ -194,10 +194,10 @@ def notes(findings: Findings, settings: Settings) -> list[Note]:
         for kind, words in TOLD.items()
         if kind in findings.kinds
     ]
-    made += [_of_words(name, findings, settings) for name in sorted(findings.strange)]
-    made += [_without_vote(need, findings.apart[need]) for need in sorted(findings.apart)]
-    made += [_coverage(need, findings.standings[need]) for need in sorted(findings.standings)]
-    return [note for note in made if note.message]
+    result += [_of_words(name, findings, settings) for name in sorted(findings.strange)]
+    result += [_without_vote(need, findings.apart[need]) for need in sorted(findings.apart)]
+    result += [_coverage(need, findings.standings[need]) for need in sorted(findings.standings)]
+    return [note for note in result if note.message]
 
 
 def _of(some: Some) -> str:
@@ -218,7 +218,7 @@ def _of_words(name: str, findings: Findings, settings: Settings) -> Note:
         f"{listing(sorted(words))} among the verdicts of {name}: unknown. Known are"
         f" {', '.join(accepted)}{exact}."
     )
-    needs = {there.need for there in words.values()} & findings.standings.keys()
+    needs = {case.need for case in words.values()} & findings.standings.keys()
     total = added(findings.standings[need] for need in needs)
     lost, rows = total.get(WRONG_WORD, 0), sum(total.values()) - total.get(NOT_JUDGED, 0)
     if many := lost > LOST * rows:

@@ -262,9 +262,9 @@ def metric(
 ) -> Metric:
     """Define a judged metric: the mean over datums of its need's value."""
     need = snake_case(name)
-    own = {"compute": mean_of_judged(need), "measures": {need: measure}, **rest}
-    own["aliases"] = need, *aliases
-    return mean_metric("judged", name, need, formula=MEANS["d"] + formula, **own)
+    fields = {"compute": mean_of_judged(need), "measures": {need: measure}, **rest}
+    fields["aliases"] = need, *aliases
+    return mean_metric("judged", name, need, formula=MEANS["d"] + formula, **fields)
 
 
 _CONTEXTS = ("contexts", "references")

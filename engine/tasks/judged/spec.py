@@ -41,10 +41,10 @@ def fit_written(
 ) -> tuple[tuple[Metric, ...], list[Note]]:
     """Return the requested metrics, or all with verdicts; see :func:`fit`."""
     strange = {name: rows[name] for name in sorted(rows) if not has("judged", name)}
-    there = set(metric_names(rows).values())
+    present = set(metric_names(rows).values())
     notes = []
     if strange:
-        if not there and not asked_for:
+        if not present and not asked_for:
             raise InputError(
                 f"column 'metric' names no judged metric: {listing(strange)}."
                 f"{did_you_mean(next(iter(strange)), names('judged'))} `evalengine metrics --task"
@@ -57,7 +57,9 @@ def fit_written(
         notes.append(
             Note("unknown_metrics", message, len(strange), facts={"metrics": [*strange][:5]})
         )
-    fitting = metrics if asked_for else tuple(metric for metric in metrics if metric.name in there)
+    fitting = (
+        metrics if asked_for else tuple(metric for metric in metrics if metric.name in present)
+    )
     read = {name for metric in fitting for name in metric.params}
     undecided = any(words.ambiguous for words in settings.rules.words.values())
     if settings.penalize_ambiguous and "penalize_ambiguous" in read and not undecided:
@@ -87,12 +89,14 @@ def may_fit(
     Returns:
         metrics; True if any item may have several judgments, so that all of them vote.
     """
-    known = metric_names(ahead["metric"].cast(pl.String).drop_nulls().unique().to_list())
-    there = set(known.values())
-    fitting = metrics if asked_for else tuple(metric for metric in metrics if metric.name in there)
+    real_names = metric_names(ahead["metric"].cast(pl.String).drop_nulls().unique().to_list())
+    present = set(real_names.values())
+    fitting = (
+        metrics if asked_for else tuple(metric for metric in metrics if metric.name in present)
+    )
     if "judgment_index" not in ahead.columns:
         return fitting, False
-    wanted = [name for name, real in known.items() if get("judged", real).needs[0] in needs]
+    wanted = [name for name, real in real_names.items() if get("judged", real).needs[0] in needs]
     judgments = ahead.filter(pl.col("metric").cast(pl.String).is_in(wanted))["judgment_index"]
     return fitting, judgments.cast(pl.Int64, strict=False).fill_null(0).n_unique() > 1
 

@@ -144,15 +144,15 @@ def _carried(votes: pl.DataFrame, sound: pl.DataFrame) -> pl.DataFrame:
     """Without listed items that fewer judgments list than do not."""
     if not votes["listed"].any():
         return votes
-    whole = ["datum", "need", "reference"]
-    judgments = sound.group_by(whole).agg(
+    key = ["datum", "need", "reference"]
+    judgments = sound.group_by(key).agg(
         pl.col("judgment").n_unique().alias("judgments"), pl.col("judgment").min().alias("first")
     )
-    joined = votes.join(judgments, on=whole, how="left", maintain_order="left")
+    joined = votes.join(judgments, on=key, how="left", maintain_order="left")
     double = pl.col("votes") * 2
     tie = (double == pl.col("judgments")) & (pl.col("judgment") == pl.col("first"))
-    kept = ~pl.col("listed") | pl.col("none").is_not_null() | (double > pl.col("judgments")) | tie
-    return joined.filter(kept)
+    mask = ~pl.col("listed") | pl.col("none").is_not_null() | (double > pl.col("judgments")) | tie
+    return joined.filter(mask)
 
 
 def tally(
@@ -234,8 +234,8 @@ def _measured(
         kind: _some(np.unique(np.concatenate(some)), datums) for kind, some in wrong.items()
     }
     findings.standings = {need: _standings(column) for need, (column,) in columns.items()}
-    whole = np.ones(len(datums), bool)
-    stats = Stats(whole, columns, ((SCORED,), np.zeros(whole.size, np.int8)))
+    counted = np.ones(len(datums), bool)
+    stats = Stats(counted, columns, ((SCORED,), np.zeros(counted.size, np.int8)))
     seconds = {"match": encoded - begun, "measure": time.perf_counter() - encoded}
     return StatsTallies(datums, no_labels(), stats, batch.row, batch.height, seconds)
 
@@ -383,8 +383,8 @@ def _complete(need: str, verdicts: Verdicts, settings: Settings) -> Array:
         if name in empties:
             has |= verdicts.none == empties.index(name)
         complete &= np.bincount(place[has], minlength=complete.size) > 0
-    whole = np.isin(verdicts.none, [empties.index(name) for name in measure.whole])
-    complete[place[whole]] = True
+    covers_all = np.isin(verdicts.none, [empties.index(name) for name in measure.whole])
+    complete[place[covers_all]] = True
     lacks = ~complete[place] & (verdicts.kind < 0)
     return np.where(lacks, verdicts.kinds.index(MISSING), verdicts.kind)
 
@@ -409,15 +409,17 @@ def _without(
     ruled = settings.rules.empty.get(need, {})
     # If several parts are empty without a rule for the combination, the individual rules must
     # agree.
-    found = {kind: _ruled(kind, ruled) for kind in kinds if kind}
+    kind_values = {kind: _ruled(kind, ruled) for kind in kinds if kind}
     called = {kind: kind.replace("+", "_or_") for kind in kinds if kind}
     if measure.whole:
         zero = {f"{part}.{word}": np.zeros(1) for part in measure.parts for word in ("yes", "no")}
         value = float(measure.formula(zero, settings)[0])
-        own = {*measure.parts, measure.whole[0]}
-        found |= {t: value for t in found if t not in ruled and set(t.split("+")) <= own}
+        names = {*measure.parts, measure.whole[0]}
+        kind_values |= {
+            t: value for t in kind_values if t not in ruled and set(t.split("+")) <= names
+        }
         called["+".join(sorted(measure.parts))] = measure.whole[0]
-    values = np.array([found.get(kind) for kind in kinds], np.float64)
+    values = np.array([kind_values.get(kind) for kind in kinds], np.float64)
     return [f"no_{called.get(kind)}" for kind in kinds], of_place, values[of_place]
 
 
@@ -453,13 +455,13 @@ def _status(
         word: code of each datum's entry of ``words``, -1 for none.
     """
     undefined = "undefined"
-    there = np.unique(word[word >= 0])
-    used = [words[code] for code in there]
+    present = np.unique(word[word >= 0])
+    used = [words[code] for code in present]
     names = tuple(dict.fromkeys((SCORED, NOT_JUDGED, undefined, *sorted(used))))
     codes = np.full(value.size, names.index(NOT_JUDGED), np.int32)
     codes[datum] = names.index(undefined)
-    own = np.zeros(len(words), np.int32)
-    own[there] = [names.index(name) for name in used]
-    codes = np.where(word >= 0, own[word], codes)
+    code_of = np.zeros(len(words), np.int32)
+    code_of[present] = [names.index(name) for name in used]
+    codes = np.where(word >= 0, code_of[word], codes)
     codes[~np.isnan(value)] = names.index(SCORED)
     return names, codes

@@ -99,27 +99,27 @@ def _paint(
     order = np.argsort(side.datum[rows], kind="stable")
     codes, first = np.unique(side.datum[rows][order], return_index=True)
     ids = ids.copy()
-    for code, own in zip(codes.tolist(), np.split(order, first[1:]), strict=True):
-        if (ids[rows[own]] < 0).all():
-            ids[rows[own]] = np.arange(1, own.size + 1)
-        size = np.unique(np.stack([masks.height[own], masks.width[own]]), axis=1)
+    for code, at in zip(codes.tolist(), np.split(order, first[1:]), strict=True):
+        if (ids[rows[at]] < 0).all():
+            ids[rows[at]] = np.arange(1, at.size + 1)
+        size = np.unique(np.stack([masks.height[at], masks.width[at]]), axis=1)
         if size.shape[1] > 1:
             raise InputError(
-                f"{side.row(int(rows[own[0]]))}: masks of one image are of several sizes (height x"
+                f"{side.row(int(rows[at[0]]))}: masks of one image are of several sizes (height x"
                 f" width): {', '.join(f'{h} x {w}' for h, w in size.T[:_SHOWN])}. Write all at the"
                 " size of the image.",
                 code="sizes_differ",
-                rows=[int(rows[own[0]])],
+                rows=[int(rows[at[0]])],
             )
-        if (ids[rows[own]] < 0).any():
+        if (ids[rows[at]] < 0).any():
             raise InputError(
-                f"{side.row(int(rows[own[0]]))}: some masks of the image have a segment_id and some"
+                f"{side.row(int(rows[at[0]]))}: some masks of the image have a segment_id and some"
                 " have none. Give each one, or none.",
                 code="null_values",
                 column="segment_id",
             )
-        pixels = _Painted(side, masks, own, rows, ids[rows[own]])
-        out[code] = MapRow(int(rows[own[0]]), side.row, pixels)
+        pixels = _Painted(side, masks, at, rows, ids[rows[at]])
+        out[code] = MapRow(int(rows[at[0]]), side.row, pixels)
     return ids
 
 
@@ -150,14 +150,14 @@ class _Painted:
         here = np.zeros(self.shape, np.int64)
         for i, one in zip(self._own.tolist(), self._ids.tolist(), strict=True):
             pixels = to_pixels(self._masks, i) != 0
-            taken = int((here[pixels] != 0).sum())
-            if taken:
+            common = int((here[pixels] != 0).sum())
+            if common:
                 raise InputError(
                     f"{self._side.row(int(self._rows[i]))}: its mask shares"
-                    f" {count_of(taken, 'pixel')} with another one of the image. A pixel is of one"
+                    f" {count_of(common, 'pixel')} with another one of the image. A pixel is of one"
                     " segment: take them off one of the two.",
                     code="segments_overlap",
-                    count=taken,
+                    count=common,
                 )
             here[pixels] = one
         return here
@@ -250,8 +250,8 @@ def encode_batch(frames: Frames, settings: Settings, workers: Workers) -> Batch:
         frames,
     )
     truth, predicted = (
-        _segmented(side, here, own, code, len(datums))
-        for side, here, own, code in zip(sides, rows, read, codes, strict=True)
+        _segmented(side, here, ids, code, len(datums))
+        for side, here, ids, code in zip(sides, rows, read, codes, strict=True)
     )
     counted = _counted(places, workers, IdMap)
     edges = None
@@ -268,9 +268,9 @@ def encode_batch(frames: Frames, settings: Settings, workers: Workers) -> Batch:
 def _counted(places: Sequence[list[MapRow | None]], workers: Workers, opens: Opens) -> Pairs:
     """Pixels by pair of ids of every datum that some side has."""
     pairs = list(zip(*places, strict=True))
-    there = [code for code, pair in enumerate(pairs) if pair != (None, None)]
-    counted, _ = count_maps([pairs[code] for code in there], workers, resample=False, opens=opens)
-    datum = np.array(there, np.int64)[counted.place]
+    present = [code for code, pair in enumerate(pairs) if pair != (None, None)]
+    counted, _ = count_maps([pairs[code] for code in present], workers, resample=False, opens=opens)
+    datum = np.array(present, np.int64)[counted.place]
     return msgspec.structs.replace(counted, place=datum)
 
 
@@ -281,8 +281,8 @@ def _ids(side: Side) -> Array:
 
 
 def _segmented(side: Side, rows: Array, ids: Array, code: Array, n_datums: int) -> Segmented:
-    datum, own = side.datum[rows], ids[rows]
-    order = np.lexsort((own, datum))
+    datum, segment = side.datum[rows], ids[rows]
+    order = np.lexsort((segment, datum))
     rows = rows[order]
     frame = side.frame
     crowd, area = np.zeros(rows.size, bool), np.full(rows.size, np.nan)
@@ -291,7 +291,7 @@ def _segmented(side: Side, rows: Array, ids: Array, code: Array, n_datums: int) 
     if "area" in frame.columns:
         area = frame["area"].cast(pl.Float64).fill_null(np.nan).to_numpy()[rows]
     present = np.bincount(side.datum, minlength=n_datums) > 0
-    return Segmented(side, rows, datum[order], own[order], code[order], crowd, area, present)
+    return Segmented(side, rows, datum[order], segment[order], code[order], crowd, area, present)
 
 
 def _refuse_unknown(predicted: Segmented, pairs: Pairs) -> None:

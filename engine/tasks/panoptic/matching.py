@@ -108,10 +108,10 @@ def joined_stuff(batch: Batch) -> Batch:
         inside = segment >= 0
         pairs[name] = pairs[name].copy()
         pairs[name][inside] = side.id[to[segment[inside]]]
-        kept = np.flatnonzero(to == np.arange(side.id.size))
+        rows = np.flatnonzero(to == np.arange(side.id.size))
         columns = ("row", "datum", "id", "label", "crowd", "area")
         sides[name] = msgspec.structs.replace(
-            side, **{column: getattr(side, column)[kept] for column in columns}
+            side, **{column: getattr(side, column)[rows] for column in columns}
         )
     return msgspec.structs.replace(batch, pairs=Pairs(**pairs), **sides)
 
@@ -139,16 +139,16 @@ def match(batch: Batch, settings: Settings) -> Matched:
     crowd = truth.crowd if rules.crowds else np.zeros_like(truth.crowd)
     same = (truth.label[t] == predicted.label[f]) & ~crowd[t]
     hit = same & (iou > THRESHOLD)
-    met, used = np.zeros(truth.id.size, bool), np.zeros(predicted.id.size, bool)
-    met[t[hit]], used[f[hit]] = True, True
+    matched, used = np.zeros(truth.id.size, bool), np.zeros(predicted.id.size, bool)
+    matched[t[hit]], used[f[hit]] = True, True
     absorbing = _absorbing(truth, crowd) if rules.one_crowd else crowd
     absorbed = shared.found_void.copy()
-    own = absorbing[t] & (truth.label[t] == predicted.label[f])
-    np.add.at(absorbed, f[own], shared.pixels[own])
+    of_crowd = absorbing[t] & (truth.label[t] == predicted.label[f])
+    np.add.at(absorbed, f[of_crowd], shared.pixels[of_crowd])
     wrong = ~used & ~(absorbed / np.maximum(shared.found_area, 1) > THRESHOLD)
     if not rules.unannotated:
         wrong &= truth.present[predicted.datum]
-    missed = ~met & ~crowd
+    missed = ~matched & ~crowd
     if rules.void_predictions:
         missed &= ~(shared.truth_void / np.maximum(shared.truth_area, 1) > THRESHOLD)
     # IoU > 0.5 is possible with only one other segment, unless annotated areas are wrong.
@@ -183,11 +183,11 @@ def _ious(shared: Shared, area: Array, *, void_of_both: bool) -> Array:
 
 def _places(edges: Shared, shared: Shared, many: int) -> Array:
     """Return the index of each pair of whole segments among those of boundaries, -1 for none."""
-    there, wanted = edges.truth * many + edges.found, shared.truth * many + shared.found
-    if not there.size:
+    existing, wanted = edges.truth * many + edges.found, shared.truth * many + shared.found
+    if not existing.size:
         return np.full(wanted.size, -1, np.int64)
-    at = np.minimum(np.searchsorted(there, wanted), there.size - 1)
-    return np.where(there[at] == wanted, at, -1)
+    at = np.minimum(np.searchsorted(existing, wanted), existing.size - 1)
+    return np.where(existing[at] == wanted, at, -1)
 
 
 def _absorbing(truth: Segmented, crowd: Array) -> Array:

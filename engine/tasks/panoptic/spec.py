@@ -128,14 +128,14 @@ def _crossings(batch: Batch, matched: Matched) -> Crossings:
     missed, wrong = matched.missed.copy(), matched.wrong.copy()
     t, f = matched.mistaken.T
     missed[t], wrong[f] = False, False
-    alone, astray = np.flatnonzero(missed), np.flatnonzero(wrong)
-    none = np.full(alone.size, -1, np.int32), np.full(astray.size, -1, np.int32)
+    unmatched, astray = np.flatnonzero(missed), np.flatnonzero(wrong)
+    none = np.full(unmatched.size, -1, np.int32), np.full(astray.size, -1, np.int32)
     both = np.r_[matched.truth, t]
-    actual = np.r_[truth.label[both], truth.label[alone], none[1]]
+    actual = np.r_[truth.label[both], truth.label[unmatched], none[1]]
     predicted = np.r_[
         predicted_side.label[np.r_[matched.found, f]], none[0], predicted_side.label[astray]
     ]
-    datum = np.r_[truth.datum[both], truth.datum[alone], predicted_side.datum[astray]]
+    datum = np.r_[truth.datum[both], truth.datum[unmatched], predicted_side.datum[astray]]
     rows, count = np.unique(
         np.stack([datum, actual, predicted]).astype(np.int32), axis=1, return_counts=True
     )
@@ -164,22 +164,22 @@ def _outcomes(batch: Batch, matched: Matched) -> pl.DataFrame:
     missed = np.flatnonzero(matched.missed)
     lost = np.full(truth.id.size, 5)
     lost[t] = 4
-    met = np.r_[partner, missed]
+    partners = np.r_[partner, missed]
     label = np.r_[predicted.label, truth.label[missed]]
     table = batch.labels.frame
-    ids = np.r_[truth.id, -1][met]
-    made = {
+    ids = np.r_[truth.id, -1][partners]
+    columns = {
         "datum_id": batch.datums.id.gather(np.r_[predicted.datum, truth.datum[missed]]),
         "label_key": table["label_key"].gather(label),
         "label_value": table["label_value"].gather(label),
         "outcome": np.array(OUTCOMES)[np.r_[code, lost[missed]]],
         "iou": pl.Series(np.r_[iou, np.full(missed.size, np.nan)], nan_to_null=True),
-        "matched_annotation_id": pl.Series(ids).set(pl.Series(met < 0), None),
+        "matched_annotation_id": pl.Series(ids).set(pl.Series(partners < 0), None),
         "segment_id": pl.Series(np.r_[predicted.id, np.full(missed.size, -1)]).replace(-1, None),
     }
     schema = frame_schema("outcomes", label=batch.labels.dtype, datum=batch.datums.id_dtype)
     schema |= {"matched_annotation_id": pl.Int64(), "segment_id": pl.Int64()}
-    return in_order(in_schema(made, schema, iou_threshold=THRESHOLD), _KEYS)
+    return in_order(in_schema(columns, schema, iou_threshold=THRESHOLD), _KEYS)
 
 
 def outcomes(tallies: Tallies) -> pl.DataFrame:

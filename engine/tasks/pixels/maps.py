@@ -171,13 +171,13 @@ def count_maps(
             return _count_range(pairs, first, last, resample, opens)
 
     with quiet() if files else nullcontext():
-        made = workers.over(offsets, whole)
-        _refuse([error for part in made for error in part.wrong])
-        counted = [part.pairs for part in made]
-        large = [one for part in made for one in part.large]
+        parts = workers.over(offsets, whole)
+        _refuse([error for part in parts for error in part.wrong])
+        counted = [part.pairs for part in parts]
+        large = [one for part in parts for one in part.large]
         if large:
             counted += _by_windows(pairs, large, workers, resample, opens)
-    resampled = np.array([place for part in made for place in part.resampled], np.int64)
+    resampled = np.array([place for part in parts for place in part.resampled], np.int64)
     return Pairs.joined(counted), resampled
 
 

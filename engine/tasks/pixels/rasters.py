@@ -83,8 +83,8 @@ class Counter:
             truth: integers [h, w].
             predicted: integers [h, w], of the same shape.
         """
-        given = [narrowed(side) for side in (truth, predicted) if side is not None]
-        first, second = given if len(given) == 2 else (given[0], np.zeros_like(given[0]))
+        sides = [narrowed(side) for side in (truth, predicted) if side is not None]
+        first, second = sides if len(sides) == 2 else (sides[0], np.zeros_like(sides[0]))
         if truth is None:
             first, second = second, first
         if first.dtype == second.dtype == np.uint8:
@@ -597,10 +597,10 @@ class Side(msgspec.Struct):
         files: list[str | None] = []
         missing: list[int] = []
         for row, path in enumerate(values.to_list()):
-            there = None if path is None else self.files.find(path)
-            if path is not None and there is None:
+            file = None if path is None else self.files.find(path)
+            if path is not None and file is None:
                 missing.append(row)
-            files.append(there)
+            files.append(file)
         reads({path for path in files if path is not None})
         refused = {
             row: why

@@ -26,16 +26,16 @@ def _cells(view: PreferenceView, value: Array, reason: Array | str | None = None
     points = view.points
     bouts = (points + points.swapaxes(1, 2)).sum(axis=2) // 2
     columns: dict[str, Any] = {"value": value, "support": bouts}
-    kept = bouts > 0 if view.draws is None else None
-    return [Cells(axes=LABEL, columns=columns, shape=value.shape, keep=kept, reason=reason)]
+    keep = bouts > 0 if view.draws is None else None
+    return [Cells(axes=LABEL, columns=columns, shape=value.shape, keep=keep, reason=reason)]
 
 
 def win_rate(view: PreferenceView, settings: Settings) -> list[Cells]:
     """Mean over the other models of the share of points won against each."""
     points = view.points.astype(np.float64)
     share = ratio(points, points + points.swapaxes(1, 2))
-    met = ~np.isnan(share)
-    value = ratio(np.where(met, share, 0.0).sum(axis=2), met.sum(axis=2))
+    defined = ~np.isnan(share)
+    value = ratio(np.where(defined, share, 0.0).sum(axis=2), defined.sum(axis=2))
     return _cells(view, value, "not compared with any model")
 
 
@@ -46,10 +46,10 @@ def win_rate(view: PreferenceView, settings: Settings) -> list[Cells]:
 def reachable(points: Array) -> Array:
     """Return which models beat or tied which, directly or through others, bool [group, n, n]."""
     n = points.shape[1]
-    found = (points > 0) | np.eye(n, dtype=bool)
+    reached = (points > 0) | np.eye(n, dtype=bool)
     for _ in range(max(n - 1, 1).bit_length()):
-        found = np.matmul(found.astype(np.float32), found.astype(np.float32)) > 0
-    return found
+        reached = np.matmul(reached.astype(np.float32), reached.astype(np.float32)) > 0
+    return reached
 
 
 def strengths(points: Array) -> Array:
@@ -107,10 +107,10 @@ def _separate(view: PreferenceView) -> Array:
     """Why strengths of a group are undefined, naming its models, str [group, 1]."""
     names = [str(name) for name in view.labels.frame["label_value"]]
     points = view.points
-    found = reachable(points)
+    reached = reachable(points)
     here = (points + points.swapaxes(1, 2)).sum(axis=2) > 0
     reasons = []
-    for reach, some in zip(found & found.swapaxes(1, 2), here, strict=True):
+    for reach, some in zip(reached & reached.swapaxes(1, 2), here, strict=True):
         sets = {tuple(np.flatnonzero(reach[i] & some).tolist()) for i in np.flatnonzero(some)}
         groups = [
             ", ".join(names[i] for i in one[:_NAMED]) + ", ..." * (len(one) > _NAMED)
@@ -153,17 +153,17 @@ def _stronger(view: PreferenceView, theta: Array) -> Array:
         datums, begins = np.unique(own.datum[order], return_index=True)
         begins, step = np.append(begins, order.size), max(1, _AT_ONCE // n)
         for start in range(0, datums.size, step):
-            met, ends = datums[start : start + step], begins[start : start + step + 1]
+            block, ends = datums[start : start + step], begins[start : start + step + 1]
             at = order[ends[0] : ends[-1]]
-            datum = np.repeat(np.arange(met.size), np.diff(ends))
+            datum = np.repeat(np.arange(block.size), np.diff(ends))
             won, lost = own.actual[at], own.predicted[at]
-            of = np.zeros(met.size, np.int64) if group is None else group[met].astype(np.int64)
+            of = np.zeros(block.size, np.int64) if group is None else group[block].astype(np.int64)
             gap = theta[of[datum], won] - theta[of[datum], lost]
             surprise = own.count[at] / (1 + np.exp(gap))
-            score = np.zeros((met.size, n))
+            score = np.zeros((block.size, n))
             np.add.at(score, (datum, won), surprise)
             np.add.at(score, (datum, lost), -surprise)
-            weight = np.ones(met.size) if view.weights is None else view.weights[met]
+            weight = np.ones(block.size) if view.weights is None else view.weights[block]
             for g in np.unique(of[of >= 0]):
                 inside = of == g
                 meat[g] += (score[inside] * weight[inside, None]).T @ score[inside]
@@ -179,10 +179,12 @@ def _stronger(view: PreferenceView, theta: Array) -> Array:
         chance = 1 / (1 + np.exp(level[None, :] - level[:, None]))
         curve = both[g][np.ix_(own, own)] * chance * (1 - chance)
         inverse = np.linalg.pinv(np.diag(curve.sum(axis=1)) - curve)
-        found = inverse @ meat[g][np.ix_(own, own)] @ inverse * prompts[g] / (prompts[g] - 1)
+        covariance = inverse @ meat[g][np.ix_(own, own)] @ inverse * prompts[g] / (prompts[g] - 1)
         above = level[None, :] - level[:, None]
         error = np.sqrt(
-            np.maximum(np.diag(found)[:, None] + np.diag(found)[None, :] - 2 * found, 0)
+            np.maximum(
+                np.diag(covariance)[:, None] + np.diag(covariance)[None, :] - 2 * covariance, 0
+            )
         )
         i, j = np.nonzero(above > 0)
         z = np.divide(above, error, out=np.full(error.shape, np.inf), where=error > 0)[i, j]

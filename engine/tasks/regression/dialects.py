@@ -135,8 +135,12 @@ def numbers_of(names: Iterable[str]) -> list[str]:
 def read_of(names: Iterable[str]) -> list[str]:
     """Return the needs of distributions that the columns satisfy, the most informative first."""
     here = list(names)
-    there = {SAMPLES: SAMPLES in here, QUANTILES: quantiles_of(here), INTERVALS: intervals_of(here)}
-    return [need for need, present in there.items() if present]
+    available = {
+        SAMPLES: SAMPLES in here,
+        QUANTILES: quantiles_of(here),
+        INTERVALS: intervals_of(here),
+    }
+    return [need for need, present in available.items() if present]
 
 
 # Layout of regression results, with tables of quantiles and bins.

@@ -102,8 +102,8 @@ def _warn_of_units(frames: Frames, batch: Tallies) -> None:
     """Add a warning of predictions in another unit: far off, but on a line with the targets."""
     paired, names = batch.paired, batch.labels.key_names
     for code, name in enumerate(names[:_TARGETS]):
-        own = slice(None) if len(names) == 1 else paired.key == code
-        target, prediction = paired.target[own], paired.prediction[own]
+        rows = slice(None) if len(names) == 1 else paired.key == code
+        target, prediction = paired.target[rows], paired.prediction[rows]
         if target.size < _LEAST:
             continue
         step = max(1, target.size // _LOOKED_AT)
@@ -116,7 +116,7 @@ def _warn_of_units(frames: Frames, batch: Tallies) -> None:
             both, own_spread = float((spread * centred).sum()), float((centred**2).sum())
             r = both / np.sqrt(own_spread * float((spread**2).sum()))
         if not abs(r) >= _LINEAR:
-            ours, theirs = paired.prediction[own], paired.target[own]
+            ours, theirs = paired.prediction[rows], paired.target[rows]
             naive = (ours[1:] == theirs[:-1]).mean() > _NAIVE
             if frames.whole and not naive and (note := out_of_step(ours, theirs, _correlation)):
                 frames.notes.append(note)
@@ -161,8 +161,8 @@ def _warn_of_sentinels(frames: Frames, paired: Paired) -> None:
             # A true extreme has neighbours, or the other side is extreme there too.
             if np.abs(values[~same] - extreme).min() <= far:
                 continue
-            there = others[same]
-            if not (there == extreme).all() and np.abs(np.median(there) - extreme) <= far:
+            opposite = others[same]
+            if not (opposite == extreme).all() and np.abs(np.median(opposite) - extreme) <= far:
                 continue
             what = (
                 f"whose {side[:-1]} is {extreme:g}, far outside all others: a mark of missing"
@@ -178,8 +178,8 @@ def errors_of(paired: Paired, error: str, settings: Settings) -> Array:
     of = dict(_OTHERS.values()).get(error)
     if of is not None:
         return of(paired, settings)
-    apart = paired.error
-    return np.abs(apart, out=apart)
+    errors = paired.error
+    return np.abs(errors, out=errors)
 
 
 def stats_of(present: Array, paired: Paired, error: str, settings: Settings) -> Stats:
@@ -217,16 +217,16 @@ def counted(tallies: Tallies) -> Array:
 
 def common(tallies: Sequence[Tallies], codes: Sequence[Array], fill: Fill) -> list[Tallies] | None:
     """The tallies with the targets of datums that all runs predict; see :class:`..task.Common`."""
-    own = [one.paired for one in tallies]
-    places = row_places(tallies, own, codes, "key")
-    there = np.zeros(2 + max(int(place.max(initial=-1)) for place in places), np.int64)
+    pairs = [one.paired for one in tallies]
+    places = row_places(tallies, pairs, codes, "key")
+    totals = np.zeros(2 + max(int(place.max(initial=-1)) for place in places), np.int64)
     for place in places:
-        there[place] += 1  # of rows that are not compared in the last
-    there[-1] = len(tallies)
-    if (there[:-1] == len(tallies)).all():
+        totals[place] += 1  # of rows that are not compared in the last
+    totals[-1] = len(tallies)
+    if (totals[:-1] == len(tallies)).all():
         return None
     return [
-        msgspec.structs.replace(one, paired=one.paired.take(there[place] == len(tallies)))
+        msgspec.structs.replace(one, paired=one.paired.take(totals[place] == len(tallies)))
         for one, place in zip(tallies, places, strict=True)
     ]
 
@@ -295,8 +295,10 @@ def fit(
 
 def _note_of_level(metrics: tuple[Metric, ...], here: set[str], settings: Settings) -> list[Note]:
     """Return a note if the level of an interval is a default."""
-    alone = "prediction" not in here and read_of(here)[:1] == [INTERVALS]  # judges single datums
-    read = alone or any("interval_level" in one.params for one in metrics)
+    only_intervals = "prediction" not in here and read_of(here)[:1] == [
+        INTERVALS
+    ]  # judges single datums
+    read = only_intervals or any("interval_level" in one.params for one in metrics)
     if settings.level_given or not read or all(level for *_, level in intervals_of(here)):
         return []
     message = (
@@ -340,9 +342,9 @@ def losses(
     def why(codes: Array) -> list[str]:
         sentences = []
         for code in codes.tolist():
-            own = _rows(paired.datum, code)
-            each = errors_of(paired.take(own), error, settings)
-            at = own[int(np.argmax(each))]
+            rows = _rows(paired.datum, code)
+            each = errors_of(paired.take(rows), error, settings)
+            at = rows[int(np.argmax(each))]
             of = f"{names[paired.key[at]]}: " if len(names) > 1 else ""
             error_text = f"predicted {paired.prediction[at]:.6g}"
             if error != ERROR:
@@ -359,8 +361,8 @@ def contents(tallies: Tallies, settings: Settings, codes: Array) -> list[Content
     (error,) = tallies.stats.columns
     out: list[Content] = []
     for code in codes.tolist():
-        own = _rows(paired.datum, code)
-        each = errors_of(paired.take(own), error, settings)
+        rows = _rows(paired.datum, code)
+        each = errors_of(paired.take(rows), error, settings)
         order = np.argsort(-each, kind="stable")
         shown = tuple(
             (
@@ -375,10 +377,10 @@ def contents(tallies: Tallies, settings: Settings, codes: Array) -> list[Content
                     else (f"{value:.6g}",)
                 ),
             )
-            for at, value in zip(own[order].tolist(), each[order].tolist(), strict=True)
+            for at, value in zip(rows[order].tolist(), each[order].tolist(), strict=True)
         )
         columns = ("target", "true", *(("predicted", "error") if error == ERROR else (error,)))
-        out.append(Rows(columns=columns, rows=shown[:ROWS], left_out=max(0, own.size - ROWS)))
+        out.append(Rows(columns=columns, rows=shown[:ROWS], left_out=max(0, rows.size - ROWS)))
     return out
 
 

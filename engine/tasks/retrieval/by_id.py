@@ -189,16 +189,16 @@ def meet_ids(
         InputError: a document twice in one query of either side.
     """
     keys = [_hashed(side.doc) for side in (run, judged)]
-    met, twice = _meet(run, judged, keys, len(queries), workers, repeats=repeats)
-    if not _collides(met, twice, keys, repeats=repeats):
-        _refuse_repeats(met, twice, queries, repeats=repeats)
-        return met
-    del met
+    laid_out, twice = _meet(run, judged, keys, len(queries), workers, repeats=repeats)
+    if not _collides(laid_out, twice, keys, repeats=repeats):
+        _refuse_repeats(laid_out, twice, queries, repeats=repeats)
+        return laid_out
+    del laid_out
     _, codes = encode([run.doc, judged.doc])
     exact = [code.astype(np.uint64) * _MIXER for code in codes]
-    met, twice = _meet(run, judged, exact, len(queries), workers, repeats=repeats)
-    _refuse_repeats(met, twice, queries, repeats=repeats)
-    return met
+    laid_out, twice = _meet(run, judged, exact, len(queries), workers, repeats=repeats)
+    _refuse_repeats(laid_out, twice, queries, repeats=repeats)
+    return laid_out
 
 
 def _hashed(ids: pl.Series) -> Array:
@@ -235,11 +235,11 @@ def _meet(
     columns: list[Array] = list(out[:4])
     hit_start = offsets_of(many)
     if int(hit_start[-1]) < size:
-        kept = np.arange(int(hit_start[-1])) + np.repeat(room[:-1] - hit_start[:-1], many)
-        columns = [array[kept] for array in columns]
+        indices = np.arange(int(hit_start[-1])) + np.repeat(room[:-1] - hit_start[:-1], many)
+        columns = [array[indices] for array in columns]
     hits = _Hits(hit_start, *columns)
-    met = LaidOut(start, laid, gold_start, golds, twice[2], hits, run, judged)
-    return met, twice
+    laid_out = LaidOut(start, laid, gold_start, golds, twice[2], hits, run, judged)
+    return laid_out, twice
 
 
 def _collides(met: LaidOut, twice: Array, keys: list[Array], *, repeats: bool) -> bool:
@@ -261,7 +261,7 @@ def _collides(met: LaidOut, twice: Array, keys: list[Array], *, repeats: bool) -
 
 def _refuse_repeats(met: LaidOut, twice: Array, queries: pl.Series, *, repeats: bool) -> None:
     sides = ((met.run, met.start, met.rows), (met.judged, met.gold_start, met.gold_rows))
-    said: list[str] = []
+    problems: list[str] = []
     facts: dict[str, object] = {}
     for i, (side, start, rows) in enumerate(sides):
         repeated = np.flatnonzero(twice[i])
@@ -279,7 +279,7 @@ def _refuse_repeats(met: LaidOut, twice: Array, queries: pl.Series, *, repeats: 
             place = "" if side.column is None else f" in rows {at}"
             shown.append(f"query_id={queries[q]!r}, doc_id={doc!r}{place}")
         rows_from = "" if side.column is None else " (rows count from 0)"
-        said.append(
+        problems.append(
             f"{side.name}: a document appears more than once in {repeated.size:,}"
             f" {'query' if repeated.size == 1 else 'queries'}, first{rows_from}:"
             f" {'; '.join(shown)}. Each may appear once; was a file read twice, or"
@@ -287,8 +287,8 @@ def _refuse_repeats(met: LaidOut, twice: Array, queries: pl.Series, *, repeats: 
             f" by {_best_of(side)}."
         )
         facts = facts or {"side": side.name, "count": repeated.size, "rows": named}
-    if said:
-        raise InputError("\n".join(said), code="repeated_values", column="doc_id", **facts)
+    if problems:
+        raise InputError("\n".join(problems), code="repeated_values", column="doc_id", **facts)
 
 
 def _best_of(side: Side) -> str:

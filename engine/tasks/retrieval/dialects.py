@@ -134,12 +134,12 @@ def unusual(settings: Settings, *names: str) -> dict[str, Any]:
     A dialect's default counts as different, so that equal rows are computed equally in all
     dialects.
     """
-    found = {name: getattr(settings, name) for name in names}
+    values = {name: getattr(settings, name) for name in names}
     return {
         name: {f"{level:g}": gain for level, gain in value.items()}
         if isinstance(value, dict)
         else value
-        for name, value in found.items()
+        for name, value in values.items()
         if value != USUAL[name]
     }
 

@@ -246,8 +246,8 @@ def _lists(
         )
     if "token_count" in needs:
         raise OptionError("TokenCount counts tokens of texts, but these tables contain ids.")
-    met: LaidOut = meet_ids(run, judged, datums.id, workers, repeats=repeats)
-    if run.query.size and judged.query.size and not met.hits.position.size:
+    laid_out: LaidOut = meet_ids(run, judged, datums.id, workers, repeats=repeats)
+    if run.query.size and judged.query.size and not laid_out.hits.position.size:
         message = (
             f"no document is among the judgments of its query: {run.name} contain"
             f" {listing(run.doc.head(3))}, {judged.name} {listing(judged.doc.head(3))}"
@@ -256,14 +256,14 @@ def _lists(
         message += f".{why}" if why else "; are the ids of one collection?"
         _add_notes(frames, message, DOCUMENTS_APART)
     if settings.judged_only:
-        met = meet_ids(judged_side(met), judged, datums.id, workers, repeats=repeats)
-    lists = lists_of(met, settings)
+        laid_out = meet_ids(judged_side(laid_out), judged, datums.id, workers, repeats=repeats)
+    lists = lists_of(laid_out, settings)
     if settings.ties != "average":
-        _note_tied_ids(frames, met, settings)
+        _note_tied_ids(frames, laid_out, settings)
     turned = needs & set(settings.rules.ascending_ties)
     if not turned or settings.ties != "trec":
         return lists, {}
-    return lists, dict.fromkeys(turned, lists_of(met, settings, ascending=True))
+    return lists, dict.fromkeys(turned, lists_of(laid_out, settings, ascending=True))
 
 
 def _each_once(judged: Side) -> Side:
@@ -280,14 +280,16 @@ def _each_once(judged: Side) -> Side:
 
 def _without_own(frames: Frames, run: Side, datums: Datums) -> Side:
     """The run without documents that bear their query's own id."""
-    own = datums.id.gather(run.query).cast(pl.String) == run.doc.cast(pl.String)
-    n = int(own.sum())
+    same = datums.id.gather(run.query).cast(pl.String) == run.doc.cast(pl.String)
+    n = int(same.sum())
     if n:
         words = "row", "rows", "whose document is the query itself skipped"
         frames.notes.append(note_of("own_documents_skipped", n, words, ()))
-    kept = np.flatnonzero(~own.to_numpy())
-    rows = None if run.row is None else run.row[kept]
-    return Side(run.name, run.query[kept], run.doc.gather(kept), run.value[kept], run.column, rows)
+    others = np.flatnonzero(~same.to_numpy())
+    rows = None if run.row is None else run.row[others]
+    return Side(
+        run.name, run.query[others], run.doc.gather(others), run.value[others], run.column, rows
+    )
 
 
 def _by_text(
@@ -300,16 +302,18 @@ def _by_text(
 ) -> tuple[Lists, dict[str, Lists]]:
     rule = settings.match or settings.default_match
     refuse_for_texts(settings, rule, needs)
-    own_rules = {own for need, own in settings.rules.own_matches.items() if need in needs}
+    own_rules = {
+        own_match for need, own_match in settings.rules.own_matches.items() if need in needs
+    }
     refuse_highest(settings, {(rule, settings.rules.match_at_threshold)} | own_rules)
     tokens = "token_count" in needs
     lists = text_lists(n, retrieved, relevant, rule, settings, workers, count_tokens=tokens)
     others = {}
-    for need, (own, reached) in settings.rules.own_matches.items():
+    for need, (own_match, reached) in settings.rules.own_matches.items():
         if need in needs:
             rules = msgspec.structs.replace(settings.rules, match_at_threshold=reached)
             other = msgspec.structs.replace(settings, rules=rules)
-            others[need] = text_lists(n, retrieved, relevant, own, other, workers)
+            others[need] = text_lists(n, retrieved, relevant, own_match, other, workers)
     return lists, others
 
 
@@ -469,7 +473,7 @@ def texts_by_columns(
         return False
     if settings.match is not None:
         return True
-    names = " ".join(own for own, name in recognised.items() if name in LISTS).lower()
+    names = " ".join(column for column, name in recognised.items() if name in LISTS).lower()
     if "_id" in names:
         return False
     return True if any(word in names for word in ("context", "chunk", "text")) else None

@@ -72,7 +72,7 @@ def bounds(
     queries = [_query(lists, q) for q in range(len(lists))]
     cuts = _cuts(settings)
     depth = np.where(cuts == WHOLE, lists.retrieved[:, None], cuts)
-    made = {"low": dict[str, tuple[Column, ...]](), "high": dict[str, tuple[Column, ...]]()}
+    result = {"low": dict[str, tuple[Column, ...]](), "high": dict[str, tuple[Column, ...]]()}
     for need in columns_of.keys() & set(BOUNDED):
         (column,) = columns_of[need]
         low_high = np.stack([column.values, column.values])
@@ -82,9 +82,9 @@ def bounds(
                 low_high[0, q], limits[0]
             )  # NaN of queries without judgments stays
             low_high[1, q] = np.maximum(low_high[1, q], limits[1])
-        for end, values in zip(made, low_high, strict=True):
-            made[end][need] = (msgspec.structs.replace(column, values=values),)
-    return made["low"], made["high"]
+        for end, values in zip(result, low_high, strict=True):
+            result[end][need] = (msgspec.structs.replace(column, values=values),)
+    return result["low"], result["high"]
 
 
 def _cuts(settings: Settings) -> Array:
@@ -152,21 +152,21 @@ def _average_precision(query: _Query, depth: Array, settings: Settings, highest:
     cuts = _cuts(settings)
     out = np.zeros((2, len(settings.relevance_levels), cuts.size))
     for v, (ranks, golds, free) in enumerate(_levels(query, settings, highest)):
-        whole = golds + np.arange(free.size + 1)
+        relevant = golds + np.arange(free.size + 1)
         above = np.searchsorted(ranks, free)
         for c, cut in enumerate(cuts):
-            near, inside = ranks[ranks <= cut], free <= cut
-            parts = np.r_[0.0, np.cumsum(1 / near)]
-            start = (np.arange(1, near.size + 1) / near).sum()
+            within, inside = ranks[ranks <= cut], free <= cut
+            parts = np.r_[0.0, np.cumsum(1 / within)]
+            start = (np.arange(1, within.size + 1) / within).sum()
             # Contribution of each: the precision at it, and 1 / rank for each relevant one behind
             # it.
-            behind = parts[-1] - parts[np.minimum(above, near.size)]
-            own = np.where(inside, 1 / free, 0.0)
+            behind = parts[-1] - parts[np.minimum(above, within.size)]
+            inverse = np.where(inside, 1 / free, 0.0)
             ahead = np.where(inside, (above + np.arange(1, free.size + 1)) / free + behind, 0.0)
-            later = own.sum() - np.cumsum(own)
+            later = inverse.sum() - np.cumsum(inverse)
             back = np.where(inside, (above + 1) / free + behind + later, 0.0)[::-1]
-            out[0, v, c] = ratio(start + np.r_[0.0, np.cumsum(back)], whole, 0.0).min()
-            out[1, v, c] = ratio(start + np.r_[0.0, np.cumsum(ahead)], whole, 0.0).max()
+            out[0, v, c] = ratio(start + np.r_[0.0, np.cumsum(back)], relevant, 0.0).min()
+            out[1, v, c] = ratio(start + np.r_[0.0, np.cumsum(ahead)], relevant, 0.0).max()
     return out
 
 
@@ -193,8 +193,8 @@ def _ndcg(query: _Query, depth: Array, settings: Settings, highest: float) -> Ar
             fixed = (gold[:first] * w[1 : first + 1]).sum()
             fixed += (gold[first:] * w[first + n + 1 : n + gold.size + 1]).sum()
             order = fixed + most * (upto[first : first + n + 1] - upto[first])
-            alone = np.where(up > 0, np.inf, 0)
-            tops.append(np.where(order > 0, ratio(up, order, 0.0), alone).max())
+            fallback = np.where(up > 0, np.inf, 0)
+            tops.append(np.where(order > 0, ratio(up, order, 0.0), fallback).max())
         out[1, 0, c] = min([1.0, *tops])
     return out
 
@@ -332,9 +332,9 @@ def _by_judgments(given: Given) -> Iterator[Any]:
         low_high = bounds(batch.lists, settings, highest, columns)
         low, high = (
             msgspec.structs.replace(
-                tallies, stats=msgspec.structs.replace(stats, columns={**stats.columns, **made})
+                tallies, stats=msgspec.structs.replace(stats, columns={**stats.columns, **bound})
             )
-            for tallies, made in zip((low, high), low_high, strict=True)
+            for tallies, bound in zip((low, high), low_high, strict=True)
             for stats in (tallies.stats,)
         )
     yield from (low, high)

@@ -196,8 +196,8 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
 
     def __call__(self, lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
         """Return columns of float64 [n_queries, n_parameters, n_k]."""
-        given = tuple(k for k in settings.k if k is not None) if self.cut else ()
-        ks = (*given, *((None,) if self.whole else ()))
+        cutoffs = tuple(k for k in settings.k if k is not None) if self.cut else ()
+        ks = (*cutoffs, *((None,) if self.whole else ()))
         cuts = np.array([WHOLE if k is None else k for k in ks], np.int64)
         ranked = Ranked(lists, settings, workers, cuts)
         if "relevance_levels" in self.params and not self.unleveled(settings.rules):
@@ -215,9 +215,9 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
             Column(
                 metric=name,
                 parameters=tuple(
-                    parameters(**made) if made else None
+                    parameters(**shown) if shown else None
                     for level in levels
-                    for made in ({**stated, **more, **_named(level)},)
+                    for shown in ({**stated, **more, **_named(level)},)
                 ),
                 k=ks,
                 values=values[:, :, [i]] if self.parts else values,
@@ -259,10 +259,10 @@ def metric(
         **rest: other fields of :class:`Measure` and of :class:`~evalengine.metrics.Metric`.
     """
     need = need or snake_case(name)
-    own = {field: rest.pop(field) for field in Measure.__struct_fields__ if field in rest}
+    fields = {field: rest.pop(field) for field in Measure.__struct_fields__ if field in rest}
     if of is not None:
-        own = {"name": name, "of": of, "params": params, "cut": "k" in params, **own}
-        rest["measures"] = {need: Measure(**own), **rest.get("measures", {})}
+        fields = {"name": name, "of": of, "params": params, "cut": "k" in params, **fields}
+        rest["measures"] = {need: Measure(**fields), **rest.get("measures", {})}
     return averages.mean_metric(
         "retrieval",
         name,

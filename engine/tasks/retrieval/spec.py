@@ -109,8 +109,8 @@ def stats_of(batch: Batch, settings: Settings, needs: frozenset[str], workers: W
     columns = {}
     for need in sorted(needs):
         lists = batch.others.get(need, batch.lists)
-        made = measures[need](lists, settings, workers)
-        columns[need] = tuple(_filled(column, ~batch.judged, np.nan) for column in made)
+        measured = measures[need](lists, settings, workers)
+        columns[need] = tuple(_filled(column, ~batch.judged, np.nan) for column in measured)
         columns[need] = tuple(_filled(column, zero, 0.0) for column in columns[need])
     counted = batch.judged if settings.complete else batch.judged & batch.answered
     status = np.where(batch.lists.relevant == 0, 1, 0)
@@ -290,8 +290,8 @@ _UNANSWERED = "not_retrieved"
 def _why(tallies: StatsTallies, every: Sequence[Judging], codes: np.ndarray[Any, Any]) -> list[str]:
     """Describe the rank of the first relevant document, if the reciprocal rank is known."""
     texts = values(tallies, every[:1], codes)
-    whole = (one for one in every if one.column.metric == _RANK and one.column.k[one.k] is None)
-    inverse = next(whole, None)
+    uncut = (one for one in every if one.column.metric == _RANK and one.column.k[one.k] is None)
+    inverse = next(uncut, None)
     words, standing = tallies.stats.status
     out = []
     for plain, code in zip(texts, codes.tolist(), strict=True):

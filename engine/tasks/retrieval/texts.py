@@ -117,9 +117,9 @@ def find_components(
     r_codes, g_codes = codes[: len(retrieved)], codes[len(retrieved) :]
     r_start, g_start = retrieved_start, gold_start
     if sentences:
-        found, inner_start = sentences_of(texts)
-        inner, rows = by_hash(found)
-        texts = found.gather(rows)
+        pieces, inner_start = sentences_of(texts)
+        inner, rows = by_hash(pieces)
+        texts = pieces.gather(rows)
         r_start, r_codes = _expanded(r_start, r_codes, inner_start, inner)
         g_start, g_codes = _expanded(g_start, g_codes, inner_start, inner)
     n_gold = np.diff(g_start)
@@ -330,7 +330,7 @@ def _needles(texts: pl.Series, lossy: bool) -> pl.DataFrame:
     if lossy:
         speaker = speaker.str.split(": ").list.first()
     spoken = pl.col("body").str.contains(_SPEAKER)
-    whole = (
+    unchanged = (
         pl.col("body").str.replace(_SPEAKER, "").str.len_bytes() == pl.col("plain").str.len_bytes()
     )
     return (
@@ -338,7 +338,7 @@ def _needles(texts: pl.Series, lossy: bool) -> pl.DataFrame:
         .to_frame()
         .select(body.alias("body"))
         .with_columns(plain=pl.when(spoken).then(speaker).otherwise(pl.col("body")), before=~spoken)
-        .select("plain", "before", after=~spoken | whole)
+        .select("plain", "before", after=~spoken | unchanged)
     )
 
 

@@ -70,11 +70,11 @@ def notes_of(
     notes = [] if ignored else _void(counted)
     named = counts.filter((pl.col("mine") >= 0) & (pl.col("other") >= 0))
     values = labels.frame["label_value"]
-    met = "pixels of the two sides are all labelled, but"
-    warning = renamed(named, values, met, 2, independent=False)
+    intro = "pixels of the two sides are all labelled, but"
+    warning = renamed(named, values, intro, 2, independent=False)
     if warning is None:
-        met = "labels of only one side overlap, and"
-        warning = renamed(_one_sided_pairs(named), values, met, 1, independent=False)
+        intro = "labels of only one side overlap, and"
+        warning = renamed(_one_sided_pairs(named), values, intro, 1, independent=False)
     if warning is None and _mean_iou(named) < _POOR:
         warning = _turned(pairs)
     return notes + ([warning] if warning is not None else [])
@@ -263,24 +263,26 @@ def _label_maps(
     names = index_names(frames, settings)
     as_read = counted
     counted = _decoded(counted, (truth, predicted), units, names, settings)
-    kept = (counted.truth != IGNORED) & (
+    mask = (counted.truth != IGNORED) & (
         counted.truth != _or_nothing(settings.ignore_index, IGNORED)
     )
-    counted = Pairs(*(getattr(counted, name)[kept] for name in Pairs.__struct_fields__))
-    here, given = [], []
+    counted = Pairs(*(getattr(counted, name)[mask] for name in Pairs.__struct_fields__))
+    here, indexed = [], []
     for index in (counted.truth, counted.found):
-        own = np.flatnonzero((index != NOTHING) & (index != _or_nothing(settings.background)))
-        here.append(own)
-        given.append((counted.place[own], index[own], counted.count[own]))
-    labels, coded, ignored = label_codes(frames, (truth, predicted), given, units, names, settings)
+        labelled = np.flatnonzero((index != NOTHING) & (index != _or_nothing(settings.background)))
+        here.append(labelled)
+        indexed.append((counted.place[labelled], index[labelled], counted.count[labelled]))
+    labels, coded, ignored = label_codes(
+        frames, (truth, predicted), indexed, units, names, settings
+    )
     codes = [np.full(counted.place.size, -1, np.int64) for _ in here]
-    for whole, own, code in zip(codes, here, coded, strict=True):
-        whole[own] = code
+    for full, labelled, code in zip(codes, here, coded, strict=True):
+        full[labelled] = code
     void = settings.ignore_index is not None or "raster_coding" in truth.frame.columns
     frames.notes += notes_of(pairs, counted, codes, labels, ignored=void)
     pixels = pixels_of(labels, units, counted.place, codes, counted.count, ignored, frames)
     if surfaces.NEED in needs:
-        lines = surfaces.of_maps(pairs, as_read, kept, codes, units.datum, settings, workers)
+        lines = surfaces.of_maps(pairs, as_read, mask, codes, units.datum, settings, workers)
         pixels = msgspec.structs.replace(pixels, surfaces=lines)
     return labels, pixels
 

@@ -133,10 +133,12 @@ def layers_of(side: Side, sizes: Sizes, settings: Settings, workers: Workers) ->
     indices: list[Array] = []
     raster = np.flatnonzero(form == _RASTER)
     if raster.size:
-        made = _rasters(side, raster, workers)
-        parts.append(made.masks)
-        rows.append(made.row)
-        indices.append(made.index if made.index is not None else np.zeros(made.row.size, np.int64))
+        split = _rasters(side, raster, workers)
+        parts.append(split.masks)
+        rows.append(split.row)
+        indices.append(
+            split.index if split.index is not None else np.zeros(split.row.size, np.int64)
+        )
     mask = np.flatnonzero(form == _MASK)
     if mask.size:
         column = side.frame["mask"].gather(mask)
@@ -245,10 +247,10 @@ def _indices(places: list[MapRow], rows: Array, workers: Workers) -> Layers:
         return layers
 
     with quiet() if files else nullcontext():
-        made = [one for part in workers.over(np.arange(rows.size + 1), some) for one in part]
-    index = [one.astype(np.int64) for _, one in made]
+        pairs = [one for part in workers.over(np.arange(rows.size + 1), some) for one in part]
+    index = [one.astype(np.int64) for _, one in pairs]
     return Layers(
-        concat([masks for masks, _ in made]),
+        concat([masks for masks, _ in pairs]),
         np.repeat(rows, [one.size for one in index]),
         np.concatenate([np.empty(0, np.int64), *index]),
     )
@@ -381,13 +383,13 @@ def count_layers(
     ]
     ignored, read[0] = _without(sides[0], read[0], units, settings, settings.ignore_index)
     _, read[1] = _without(sides[1], read[1], units, settings, None)
-    given = [
+    sources = [
         layers.row
         if layers.index is None
         else (units.of(side)[layers.row], layers.index, layers.masks.area)
         for side, layers in zip(sides, read, strict=True)
     ]
-    labels, coded, dropped = label_codes(frames, sides, given, units, names, settings)
+    labels, coded, dropped = label_codes(frames, sides, sources, units, names, settings)
     truth, predicted = (
         _united(side, layers, code, units, len(labels), ignored if side is sides[1] else None)
         for side, layers, code in zip(sides, read, coded, strict=True)
@@ -445,9 +447,9 @@ def _without(
         blank = layers.index == NOTHING
         if settings.background is not None:
             blank |= layers.index == settings.background
-    kept = np.flatnonzero(~drop & ~blank)
-    index = None if layers.index is None else layers.index[kept]
-    return gone, Layers(layers.masks.take(kept), layers.row[kept], index)
+    rows = np.flatnonzero(~drop & ~blank)
+    index = None if layers.index is None else layers.index[rows]
+    return gone, Layers(layers.masks.take(rows), layers.row[rows], index)
 
 
 def _united(
@@ -459,13 +461,13 @@ def _united(
     unit = joint // many
     n = units.datum.size
     masks = union_by(layers.masks, _int32(inverse), joint.size)
-    whole = union_by(masks, _int32(unit), n)
-    overlapping = summed(unit, masks.area, n) > whole.area
-    area, covered = masks.area, whole.area
+    union = union_by(masks, _int32(unit), n)
+    overlapping = summed(unit, masks.area, n) > union.area
+    area, covered = masks.area, union.area
     if ignored is not None:
         area = area - _met(masks, ignored, np.arange(joint.size), unit)
-        covered = covered - _met(whole, ignored, np.arange(n), np.arange(n))
-    return _United(unit, joint % many, masks, area, whole, covered, overlapping)
+        covered = covered - _met(union, ignored, np.arange(n), np.arange(n))
+    return _United(unit, joint % many, masks, area, union, covered, overlapping)
 
 
 def _int32(values: Array) -> Array:
@@ -500,11 +502,15 @@ def _areas(
     _, ia, ib = np.intersect1d(joint[0], joint[1], return_indices=True)
     right = np.zeros(place.size, np.int64)
     right[at[0][ia]] = _met(truth.masks, predicted.masks, ia, ib, over)
-    kept = np.flatnonzero((sums[0] > 0) | (sums[1] > 0))
-    place = place[kept]
+    nonempty = np.flatnonzero((sums[0] > 0) | (sums[1] > 0))
+    place = place[nonempty]
     unit = place // many
     return unit, Areas(
-        units.datum[unit], _int32(place % many), sums[0][kept], sums[1][kept], right[kept]
+        units.datum[unit],
+        _int32(place % many),
+        sums[0][nonempty],
+        sums[1][nonempty],
+        right[nonempty],
     )
 
 
@@ -521,7 +527,7 @@ def _crossings(
     ia = np.repeat(np.arange(truth.unit.size), many)
     within = np.arange(ia.size) - np.repeat(np.cumsum(many) - many, many)
     ib = np.repeat(first, many) + within
-    alone = [
+    unmatched = [
         one.area - _met(one.masks, other.whole, np.arange(one.unit.size), one.unit, over)
         for one, other in ((truth, predicted_side), (predicted_side, truth))
     ]
@@ -530,8 +536,11 @@ def _crossings(
     predicted = np.concatenate(
         [predicted_side.label[ib], np.full(truth.unit.size, -1), predicted_side.label]
     )
-    count = np.concatenate([_met(truth.masks, predicted_side.masks, ia, ib, over), *alone])
-    kept = np.flatnonzero(count > 0)
+    count = np.concatenate([_met(truth.masks, predicted_side.masks, ia, ib, over), *unmatched])
+    nonempty = np.flatnonzero(count > 0)
     return Crossings(
-        units.datum[unit[kept]], _int32(actual[kept]), _int32(predicted[kept]), count[kept]
+        units.datum[unit[nonempty]],
+        _int32(actual[nonempty]),
+        _int32(predicted[nonempty]),
+        count[nonempty],
     )

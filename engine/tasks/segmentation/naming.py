@@ -43,8 +43,8 @@ class Names(msgspec.Struct, frozen=True):
 
     def of(self, key: str) -> Mapping[int, Any]:
         """Names under one label key."""
-        own: dict[int, Any] | None = self.of_key.get(key, self.of_key.get(None))
-        return {} if own is None else own
+        names: dict[int, Any] | None = self.of_key.get(key, self.of_key.get(None))
+        return {} if names is None else names
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -116,12 +116,12 @@ def index_names(frames: Frames, settings: Settings) -> Names | None:
             colours[_colour(labels["color"][row], value)] = index
     ignored = settings.ignore_index
     if "index" not in labels.columns and not dtype.is_integer():
-        taken = [by_index[ignored] for by_index in of_key.values() if ignored in by_index]
-        if taken:
+        ignored_names = [by_index[ignored] for by_index in of_key.values() if ignored in by_index]
+        if ignored_names:
             frames.notes.append(
                 Note(
                     "ignored_index_named",
-                    f"labels: in order of index, {taken[0]!r} is index"
+                    f"labels: in order of index, {ignored_names[0]!r} is index"
                     f" {ignored}, which is ignored. To change that, give a column 'index'.",
                 )
             )
@@ -192,13 +192,13 @@ def label_codes(
     dtypes = [side.frame.schema["label_value"] for side in sides if side.layered]
     values, keys, spread = [], [], []
     pairs: dict[str, pl.DataFrame] = {}
-    for side, own in zip(sides, given, strict=True):
-        if not isinstance(own, tuple):
+    for side, source in zip(sides, given, strict=True):
+        if not isinstance(source, tuple):
             values.append(side.frame["label_value"])
             keys.append(side.key)
-            spread.append(own)
+            spread.append(source)
             continue
-        seen, inverse = seen_of(*own, units)
+        seen, inverse = seen_of(*source, units)
         value = labels_of(seen, names, side.role, side.ids, dtypes[0] if dtypes else None)
         pairs[side.role] = pl.DataFrame({"label_key": seen.key, "label_value": value})
         values.append(value)
@@ -236,9 +236,11 @@ def _unnamed(seen: Seen, unnamed: list[int], names: Names, role: str, ids: pl.Se
     first = unnamed[0]
     index, key = int(seen.index[first]), seen.key[first]
     named = sorted(names.of(key))
-    there = f"the indices {named[0]} to {named[-1]}" if named else f"no index of label_key {key!r}"
+    covered = (
+        f"the indices {named[0]} to {named[-1]}" if named else f"no index of label_key {key!r}"
+    )
     if named and named != list(range(named[0], named[-1] + 1)):
-        there = f"the indices {listing(named)}"
+        covered = f"the indices {listing(named)}"
     more = [int(seen.index[i]) for i in unnamed[1:]]
     also = f" So have {listing(more)}." if more else ""
     ways = [option("background", index)]
@@ -248,7 +250,7 @@ def _unnamed(seen: Seen, unnamed: list[int], names: Names, role: str, ids: pl.Se
         f"{role.replace('_', ' ')}: index {index} has no name:"
         f" {count_of(int(seen.pixels[first]), 'pixel')} in"
         f" {count_of(int(seen.datums[first]), 'datum')}, first datum"
-        f" {ids[int(seen.datum[first])]!r}.{also} {option('labels')} names {there}."
+        f" {ids[int(seen.datum[first])]!r}.{also} {option('labels')} names {covered}."
         f" Name it there, or write {' or '.join(ways)}.",
         code="index_unnamed",
         side=role,

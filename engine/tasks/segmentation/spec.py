@@ -120,18 +120,20 @@ def common(tallies: Sequence[Tallies], codes: Sequence[Array], fill: Fill) -> li
     Raises:
         InputError: it is unknown, as in tallies of older versions.
     """
-    own = [one.pixels.surfaces for one in tallies]
-    if not all(one.datum.size for one in own):
+    outlines = [one.pixels.surfaces for one in tallies]
+    if not all(one.datum.size for one in outlines):
         return None
-    values = [np.stack([getattr(one, name) for name in _DISTANCES], axis=1) for one in own]
+    values = [np.stack([getattr(one, name) for name in _DISTANCES], axis=1) for one in outlines]
     worst = fill(SURFACES)
-    made = aligned(row_places(tallies, own, codes, "label"), values, worst)
-    if made is None:
+    distances = aligned(row_places(tallies, outlines, codes, "label"), values, worst)
+    if distances is None:
         return None
     if np.isinf(worst):
-        made = [_with_diagonals(one, value) for one, value in zip(own, made, strict=True)]
+        distances = [
+            _with_diagonals(one, value) for one, value in zip(outlines, distances, strict=True)
+        ]
     result = []
-    for one, value in zip(tallies, made, strict=True):
+    for one, value in zip(tallies, distances, strict=True):
         columns = dict(zip(_DISTANCES, np.ascontiguousarray(value.T), strict=True))
         surfaces = msgspec.structs.replace(one.pixels.surfaces, **columns)
         pixels = msgspec.structs.replace(one.pixels, surfaces=surfaces)
@@ -244,9 +246,9 @@ def contents(tallies: Tallies, settings: Settings, codes: np.ndarray[Any, Any]) 
     rows = rows[np.lexsort((areas.label[rows], -wrong))]
     out: list[Content] = []
     for code in codes.tolist():
-        own = rows[areas.datum[rows] == code]
+        places = rows[areas.datum[rows] == code]
         shown = []
-        for at in own[:MOST_LABELS].tolist():
+        for at in places[:MOST_LABELS].tolist():
             label = int(areas.label[at])
             truth, predicted, right = (
                 int(column[at]) for column in (areas.truth, areas.found, areas.right)
@@ -262,7 +264,7 @@ def contents(tallies: Tallies, settings: Settings, codes: np.ndarray[Any, Any]) 
                     iou=right / union if union else None,
                 )
             )
-        out.append(PixelsWrong(labels=tuple(shown), left_out=max(0, own.size - MOST_LABELS)))
+        out.append(PixelsWrong(labels=tuple(shown), left_out=max(0, places.size - MOST_LABELS)))
     return out
 
 
@@ -338,9 +340,9 @@ def confusion_frame(column: str | None, names: list[str], view: PixelView) -> pl
         for sums, code in ((view.truth, actual), (view.found, predicted))
     )
     nan = np.full(count.size, np.nan)
-    union, own = truth + predicted_area - count, np.where(actual < 0, predicted_area, truth)
+    union, area = truth + predicted_area - count, np.where(actual < 0, predicted_area, truth)
     iou = np.divide(count, union, out=nan.copy(), where=pair)
-    share = np.divide(count, own, out=nan, where=~pair)
+    share = np.divide(count, area, out=nan, where=~pair)
     return crossing_frame(column, names, view).with_columns(
         pl.Series("iou", iou, nan_to_null=True), pl.Series("share", share, nan_to_null=True)
     )

@@ -44,8 +44,8 @@ def measured(datum: Array, labels_of: LabelsOf, settings: Settings, workers: Wor
             for label, truth, predicted in labels_of(unit)
         ]
 
-    made = workers.over(np.arange(datum.size + 1), some)
-    rows = np.array([row for part in made for row in part], np.float64)
+    parts = workers.over(np.arange(datum.size + 1), some)
+    rows = np.array([row for part in parts for row in part], np.float64)
     rows = rows.reshape(-1, len(Surfaces.__struct_fields__))
     order = np.lexsort((rows[:, 1], rows[:, 0]))
     kinds = (np.int32, np.int32, np.int64, np.int64, np.int64)
@@ -88,11 +88,11 @@ def _row(truth: Array | None, predicted: Array | None, settings: Settings) -> tu
 
 def _cropped(*masks: Array | None) -> list[Array | None]:
     """Crop masks to their common bounding box; None for empty ones."""
-    there = [mask for mask in masks if mask is not None and mask.any()]
-    if not there:
+    filled = [mask for mask in masks if mask is not None and mask.any()]
+    if not filled:
         return [None] * len(masks)
     rows, columns = (
-        np.flatnonzero(np.any([mask.any(axis) for mask in there], axis=0)) for axis in (1, 0)
+        np.flatnonzero(np.any([mask.any(axis) for mask in filled], axis=0)) for axis in (1, 0)
     )
     box = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
     return [None if mask is None or not mask.any() else mask[box] for mask in masks]

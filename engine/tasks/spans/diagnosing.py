@@ -44,13 +44,13 @@ def reason(ends: Ends) -> Note | None:
     key = ["datum_id", "label_key", "label_value", "place", "many"]
     both = ours.join(theirs, on=key, how="inner", suffix="_true")
     corners = _corners(both)
-    said = ""
+    cause = ""
     if both.height >= _LEAST:
-        said = _ends(*corners) or _scale(*corners)
-    said = said or _rough(ours, theirs, corners)
-    if not said:
+        cause = _ends(*corners) or _scale(*corners)
+    cause = cause or _rough(ours, theirs, corners)
+    if not cause:
         return None
-    message = f"hardly any span of the two sides matches, and {said}"
+    message = f"hardly any span of the two sides matches, and {cause}"
     return Note("spans_apart", message, both.height, warning=True)
 
 
@@ -116,8 +116,12 @@ def _ends(start: Array, end: Array, true_start: Array, true_end: Array) -> str:
             f" span. Add 1 there; if it is so on both sides, {option('span_ends', 'inclusive')}."
         )
     common = float(np.median(shift))
-    near = 1e-6 * (1 + abs(common))
-    if common and most(np.abs(shift - common) <= near) and most(np.abs(longer - common) <= near):
+    tolerance = 1e-6 * (1 + abs(common))
+    if (
+        common
+        and most(np.abs(shift - common) <= tolerance)
+        and most(np.abs(longer - common) <= tolerance)
+    ):
         return _shifted(common)
     return ""
 
@@ -131,10 +135,10 @@ def _shifted(by: float, about: str = "") -> str:
 
 def _scale(start: Array, end: Array, true_start: Array, true_end: Array) -> str:
     """Describe another unit of one side."""
-    there = (end > 0) & (true_end > 0)
-    if there.sum() < _LEAST:
+    positive = (end > 0) & (true_end > 0)
+    if positive.sum() < _LEAST:
         return ""
-    ratio = end[there] / true_end[there]
+    ratio = end[positive] / true_end[positive]
     factor = float(np.median(ratio))
     finer, larger = _finer(factor)
     if larger < _LARGER:
@@ -143,8 +147,8 @@ def _scale(start: Array, end: Array, true_start: Array, true_end: Array) -> str:
     if steady and _unit(larger):
         return _scaled(factor)
     later = (end >= true_end) if factor > 1 else (end <= true_end)
-    whole = all((one == np.floor(one)).all() for one in (start, end, true_start, true_end))
-    if whole and later.mean() >= _MOST and _CHARACTERS[0] <= larger <= _CHARACTERS[1]:
+    integral = all((one == np.floor(one)).all() for one in (start, end, true_start, true_end))
+    if integral and later.mean() >= _MOST and _CHARACTERS[0] <= larger <= _CHARACTERS[1]:
         return (
             f"the numbers of the {finer} are about {larger:.1g} times the others': are those"
             " characters, and these tokens? Give both sides one of them."

@@ -49,14 +49,14 @@ def boxed(frames: Frames, settings: Settings) -> bool:
         elif settings.rules.equal and not scored:
             end = pl.when(end > start).then(end).otherwise(_following(frame["start"]))
         more = [] if scored or side == GROUND_TRUTHS else [pl.lit(1.0).alias("score")]
-        made = frame.with_columns(
+        corners = frame.with_columns(
             start.alias("xmin"),
             pl.lit(0.0).alias("ymin"),
             end.alias("xmax"),
             pl.lit(1.0).alias("ymax"),
             *more,
         )
-        setattr(frames, side, made.drop(_ENDS))
+        setattr(frames, side, corners.drop(_ENDS))
     return scored
 
 
@@ -102,7 +102,7 @@ def count_schemas(batch: Batch, settings: Settings) -> PointCounts:
     Every row is a prediction, or a ground truth, which has marks where it is missed.
     """
     ours, theirs = (_by_datum(batch, side) for side in (batch.predictions, batch.ground_truths))
-    found = judge_schemas(
+    outcomes = judge_schemas(
         (ours.start, theirs.start),
         (ours.begin, theirs.begin),
         (ours.end, theirs.end),
@@ -112,7 +112,7 @@ def count_schemas(batch: Batch, settings: Settings) -> PointCounts:
     )
     datum, label = np.r_[ours.datum, theirs.datum], np.r_[ours.label, theirs.label]
     row = np.r_[2 * ours.row, 2 * theirs.row + 1]
-    bits = np.concatenate([_marks(outcome) for outcome in found])
+    bits = np.concatenate([_marks(outcome) for outcome in outcomes])
     order = np.lexsort((row, datum, label))
     n_labels = len(batch.labels)
     none = np.zeros(n_labels + 1, np.int64)

@@ -48,7 +48,7 @@ def _counted(view: RankedView, settings: Settings) -> tuple[Array, Array, Array]
     """True positives, predictions and ground truths, [group, label, iou, score] each."""
     at = [view.tally.variants.threshold_index(iou) for iou in settings.equal_ious]
     scores = settings.score_thresholds if settings.at_scores else (-np.inf,)
-    tp, fp = (made[:, :, 0, at] for made in view.counts(scores))
+    tp, fp = (numbers[:, :, 0, at] for numbers in view.counts(scores))
     true = np.broadcast_to(view.positives[:, :, 0, None, None], tp.shape)
     return tp, tp + fp, true
 

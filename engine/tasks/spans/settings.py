@@ -49,13 +49,13 @@ class Settings(DetectionSettings, frozen=True, kw_only=True):
     @staticmethod
     def derive(values: dict[str, Any], options: Options, dialect: Dialect) -> None:
         rules = dialect.rules
-        for name, there in (
+        for name, applies in (
             ("scheme", "scheme" in dialect.defaults or dialect.name == "standard"),
             ("min_overlap_percentage", rules.schemas),
             ("collar", rules.events),
             ("percentage_of_length", rules.events),
         ):
-            if getattr(options, name) is not None and not there:
+            if getattr(options, name) is not None and not applies:
                 raise OptionError(
                     f"{option(name)}: dialect {dialect.name} does not read it: remove it, or"
                     " choose a dialect that does.",
@@ -65,11 +65,11 @@ class Settings(DetectionSettings, frozen=True, kw_only=True):
         collar = values["collar"], values["percentage_of_length"]
         values |= _OF_IMAGES
         DetectionSettings.derive(values, options, dialect)
-        given = (options.iou_thresholds is not None or not rules.equal) and not rules.events
+        at_ious = (options.iou_thresholds is not None or not rules.equal) and not rules.events
         values.update(
             geometry=EVENTS if rules.events else "box",
             collar=collar,
-            at_ious=given,
+            at_ious=at_ious,
             at_scores=options.score_thresholds is not None,
-            equal_ious=values["iou_thresholds"] if given else (1.0,),
+            equal_ious=values["iou_thresholds"] if at_ious else (1.0,),
         )

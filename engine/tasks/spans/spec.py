@@ -39,21 +39,21 @@ def tally(
             return count_schemas(batch, settings)
 
     ends = ends_of(frames.predictions, frames.ground_truths)
-    made = tallies.tally(frames, settings, needs, workers, also=also)
-    asked = made.ranked.variants.thresholds
+    result = tallies.tally(frames, settings, needs, workers, also=also)
+    asked = result.ranked.variants.thresholds
     lowest = min(settings.equal_ious if EQUAL in needs else asked)
-    hits = int(made.ranked.outcomes(asked.index(lowest))[0].sum())
+    hits = int(result.ranked.outcomes(asked.index(lowest))[0].sum())
     if few_match(hits, ends) and (why := reason(ends)) is not None:
         frames.notes.append(why)
     _drop_idle(frames, scored)
-    return made
+    return result
 
 
 def _examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> Any:
     scored = boxed(frames, settings)
-    made = encode_batch(frames, settings, workers)
+    batch = encode_batch(frames, settings, workers)
     _drop_idle(frames, scored)
-    return made
+    return batch
 
 
 def _drop_idle(frames: Frames, scored: bool) -> None:
@@ -82,11 +82,11 @@ def fit(
             metrics = tuple(one for one in metrics if one.name in RANKED) or metrics
         return metrics, []
     left = [one.name for one in metrics if one.name in RANKED]
-    kept = tuple(one for one in metrics if one.name not in RANKED)
-    if not left or (not run.height and not kept):
+    fitting = tuple(one for one in metrics if one.name not in RANKED)
+    if not left or (not run.height and not fitting):
         return metrics, []
     why = "the predictions have no column 'score', by which they are ranked"
-    if not kept:
+    if not fitting:
         raise InputError(
             f"{', '.join(left)}: {why}. Add it, or name it:"
             f" {option('columns', {'mine': 'score'})}; or ask for {option('metrics', ['F1'])}.",
@@ -94,7 +94,7 @@ def fit(
             metrics=left,
         )
     notes = [Note("without_scores", f"{', '.join(left)} skipped: {why}.")] if asked_for else []
-    return kept, notes
+    return fitting, notes
 
 
 def explain(settings: Settings, needs: frozenset[str]) -> list[str]:

@@ -159,18 +159,18 @@ def encoded(texts: list[str], encoder: Encoder) -> Array:
     parts: list[Array] = []
     for first in range(0, len(texts), _AT_ONCE):
         some = texts[first : first + _AT_ONCE]
-        made = np.asarray(encoder.encode(some))
-        if made.ndim != 2 or made.shape[0] != len(some) or made.dtype.kind not in "fiu":
+        array = np.asarray(encoder.encode(some))
+        if array.ndim != 2 or array.shape[0] != len(some) or array.dtype.kind not in "fiu":
             raise InputError(
                 f"{option('embedder')}: encode of {encoder.name} made an array of shape"
-                f" {made.shape} and dtype {made.dtype} of {count_of(len(some), 'text')}; it must"
+                f" {array.shape} and dtype {array.dtype} of {count_of(len(some), 'text')}; it must"
                 " make one vector of numbers a text.",
                 code="wrong_shape",
                 option="embedder",
-                shape=made.shape,
+                shape=array.shape,
                 count=len(some),
             )
-        rows = made if made.dtype in (np.float32, np.float64) else made.astype(np.float64)
+        rows = array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
         wrong = np.flatnonzero(~np.isfinite(rows).all(axis=1))
         if wrong.size:
             raise InputError(
@@ -291,15 +291,15 @@ def _one_table(frames: Frames, table: pl.DataFrame) -> Batch:
     status[datum] = np.where(null, _NULL, np.where(many > 0, _SCORED, _NO_REFERENCE))
     _note_excluded(frames, datums, status)
     if not scored.all():
-        kept = np.flatnonzero(scored)
+        rows = np.flatnonzero(scored)
         start = offsets_of(many)[:-1]
-        texts = texts.gather(kept)
-        flat = flat.gather(ragged(start[kept], many[kept]))
-        datum, many = datum[kept], many[kept]
-        contexts = None if contexts is None else contexts.gather(kept)
+        texts = texts.gather(rows)
+        flat = flat.gather(ragged(start[rows], many[rows]))
+        datum, many = datum[rows], many[rows]
+        contexts = None if contexts is None else contexts.gather(rows)
         if vectors is not None:
-            places = ragged(offsets_of(vectors[2])[:-1][kept], vectors[2][kept])
-            vectors = vectors[0].gather(kept), vectors[1].gather(places), vectors[2][kept]
+            places = ragged(offsets_of(vectors[2])[:-1][rows], vectors[2][rows])
+            vectors = vectors[0].gather(rows), vectors[1].gather(places), vectors[2][rows]
     pairs = Pairs(texts, flat, offsets_of(many), {})
     if contexts is not None:
         pairs.made["contexts"] = contexts
@@ -368,9 +368,9 @@ def _two_tables(frames: Frames, settings: Settings) -> Batch:
     start = offsets_of(many)[:-1]
     status[datum] = np.where(many[datum] > 0, _SCORED, _NO_REFERENCE)
     _note_excluded(frames, datums, status)
-    kept = np.flatnonzero(many[datum] > 0)
-    if kept.size < datum.size:
-        datum, texts, mine = datum[kept], texts.gather(kept), mine[kept]
+    paired = np.flatnonzero(many[datum] > 0)
+    if paired.size < datum.size:
+        datum, texts, mine = datum[paired], texts.gather(paired), mine[paired]
     if not settings.rules.several:
         _refuse_several(datums, datum)
     chosen = rows[ragged(start[datum], many[datum])]

@@ -225,8 +225,8 @@ class Measure(msgspec.Struct, frozen=True):
 
     def __call__(self, pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:
         """Return columns of float64 [n, 1, n_k]."""
-        given = {name: getattr(settings, name) for name in _USUAL if name in self.params}
-        other = tuple((name, one) for name, one in given.items() if one != _USUAL[name])
+        options = {name: getattr(settings, name) for name in _USUAL if name in self.params}
+        other = tuple((name, one) for name, one in options.items() if one != _USUAL[name])
         return tuple(
             Column(
                 metric=self.name,

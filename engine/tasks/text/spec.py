@@ -39,12 +39,14 @@ def fit(
         InputError: the input of a metric named by the user is missing.
     """
     texts, vectors = has_texts(frames), has_vectors(frames)
-    alone = has_texts(frames, references=False)
+    any_texts = has_texts(frames, references=False)
     vectors = vectors or (texts and settings.embedder is not None)
     if asked_for:
         _refuse([one for one in metrics if _by_vectors(one.needs) and not vectors], _NO_VECTORS)
         counted = [one for one in metrics if not _by_vectors(one.needs)]
-        lacking = [one for one in counted if not (alone if "reference" in one.spares else texts)]
+        lacking = [
+            one for one in counted if not (any_texts if "reference" in one.spares else texts)
+        ]
         _refuse(lacking, _NO_TEXTS)
     else:
         metrics = metrics if texts else ()

@@ -68,9 +68,9 @@ def stats_of(batch: Batch, settings: Settings, needs: frozenset[str], workers: W
     refuse_several(batch, needs)
     columns = {}
     for need in sorted(needs):
-        made = metrics.measures("text")[need](batch.pairs, settings, workers)
-        chosen = _best(made[0].values[:, 0, 0], batch)
-        columns[need] = tuple(_by_datum(column, chosen, batch) for column in made)
+        measured = metrics.measures("text")[need](batch.pairs, settings, workers)
+        chosen = _best(measured[0].values[:, 0, 0], batch)
+        columns[need] = tuple(_by_datum(column, chosen, batch) for column in measured)
     return Stats(batch.status == 0, columns, (STATUS, batch.status), batch.truth)
 
 

@@ -45,15 +45,15 @@ def read(frame: pl.DataFrame, role: str, sizes: Array, workers: Workers) -> Mask
         if name not in frame.columns:
             continue
         column = taken(frame, name)
-        own = rest[column.is_not_null().to_numpy()[rest]]
-        rest = np.setdiff1d(rest, own, assume_unique=True)
-        some = column.gather(own)
+        filled = rest[column.is_not_null().to_numpy()[rest]]
+        rest = np.setdiff1d(rest, filled, assume_unique=True)
+        some = column.gather(filled)
         if name == "mask":
-            parts.append(read_masks(some, side=role, over=workers.over, rows=own))
+            parts.append(read_masks(some, side=role, over=workers.over, rows=filled))
         else:
-            polygons = read_polygons(some, side=role, rows=own)
-            parts.append(rasterise(polygons, sizes[own, 0], sizes[own, 1], workers.over))
-        rows.append(own)
+            polygons = read_polygons(some, side=role, rows=filled)
+            parts.append(rasterise(polygons, sizes[filled, 0], sizes[filled, 1], workers.over))
+        rows.append(filled)
     if rest.size:
         raise InputError(
             f"{role.replace('_', ' ')}: {count_of(rest.size, 'row')} without a mask or a polygon,"
@@ -261,11 +261,11 @@ def _only_masks(sides: list[pl.DataFrame]) -> bool:
 
 def _refuse_boxless(side: pl.DataFrame, role: str) -> None:
     """Raise InputError for rows without a box."""
-    there = {*CORNER_NAMES} <= {*side.columns}
+    has_boxes = {*CORNER_NAMES} <= {*side.columns}
     boxless = side.height
-    if there:
+    if has_boxes:
         boxless = side.select(pl.any_horizontal(pl.col(CORNER_NAMES).is_null()).sum()).item()
-    if boxless or not there:
+    if boxless or not has_boxes:
         raise InputError(
             f"{role.replace('_', ' ')}: {count_of(boxless, 'row')} without a box. Write columns"
             " xmin, ymin, xmax and ymax; or give both sides masks or polygons, and write"
@@ -291,13 +291,13 @@ def _labelled(sides: list[pl.DataFrame]) -> bool:
     """Return True if rows have labels."""
     have = ["label_value" in side.columns for side in sides]
     if any(have) and not all(have):
-        there, lacking = (
+        other, lacking = (
             ("ground truths", "predictions") if have[0] else ("predictions", "ground truths")
         )
         raise InputError(
-            f"{lacking}: no labels, and the {there} have a column label_value. Objects and tracks"
+            f"{lacking}: no labels, and the {other} have a column label_value. Objects and tracks"
             f" are matched within their label: give the {lacking} the column, too, or remove it"
-            f" from the {there}.",
+            f" from the {other}.",
             code="column_missing",
             column="label_value",
         )

@@ -64,11 +64,11 @@ class LaidOut(msgspec.Struct, frozen=True):
             predicted: bool [m], predictions to keep, by row of their table.
         """
         frames = self.frames
-        kept = [
+        masks = [
             chosen[row] for chosen, row in ((truth, self.truth_row), (predicted, self.found_row))
         ]
         starts = [frames.truth_start, frames.found_start]
-        place = [np.r_[0, np.cumsum(own)] for own in kept]
+        place = [np.r_[0, np.cumsum(own)] for own in masks]
         rows = [at[start] for at, start in zip(place, starts, strict=True)]
         filled = (np.diff(rows[0]) + np.diff(rows[1])) > 0
         filled_before = np.r_[0, np.cumsum(filled)][frames.start]
@@ -78,15 +78,15 @@ class LaidOut(msgspec.Struct, frozen=True):
         ids = [
             _ids(code[own], np.repeat(of_frame, np.diff(start))[own], int(units.sum()))
             for code, own, start in zip(
-                (frames.truth_id, frames.found_id), kept, starts, strict=True
+                (frames.truth_id, frames.found_id), masks, starts, strict=True
             )
         ]
         at = [
             start[of_pair] + own
             for start, own in zip(starts, (frames.truth, frames.found), strict=True)
         ]
-        pairs = np.flatnonzero(kept[0][at[0]] & kept[1][at[1]])
-        pair_start = np.r_[0, np.cumsum(kept[0][at[0]] & kept[1][at[1]])][frames.pair_start]
+        pairs = np.flatnonzero(masks[0][at[0]] & masks[1][at[1]])
+        pair_start = np.r_[0, np.cumsum(masks[0][at[0]] & masks[1][at[1]])][frames.pair_start]
         pair = [
             (before[place_of[pairs]] - first[of_pair[pairs]]).astype(np.int32)
             for before, place_of, first in zip(place, at, rows, strict=True)
@@ -107,7 +107,7 @@ class LaidOut(msgspec.Struct, frozen=True):
         order = [
             (np.cumsum(chosen) - 1)[row[own]]
             for chosen, row, own in zip(
-                (truth, predicted), (self.truth_row, self.found_row), kept, strict=True
+                (truth, predicted), (self.truth_row, self.found_row), masks, strict=True
             )
         ]
         return LaidOut(
@@ -186,8 +186,8 @@ def _ids(ids: Array, unit: Array, n_units: int) -> tuple[Array, Array]:
         int32 [n], the code of each row in its unit; int32 [n_units], number of codes.
     """
     width = int(ids.max(initial=0)) + 1
-    there, (at,) = coded([unit.astype(np.int64) * width + ids])
-    count = np.bincount(there // width, minlength=n_units)
+    keys, (at,) = coded([unit.astype(np.int64) * width + ids])
+    count = np.bincount(keys // width, minlength=n_units)
     before = np.cumsum(count) - count
     return (at - before[unit]).astype(np.int32), count.astype(np.int32)
 
@@ -237,9 +237,9 @@ def prepare(batch: Batch, rules: TrackingRules, workers: Workers) -> Prepared:
     meets, scored, distracts = _labels(batch.labels, rules, labelled=batch.labelled)
     _refuse_strangers(batch.labels, scored, rules)
     regions = truth.some(np.flatnonzero(truth.region))
-    kept = np.flatnonzero((meets[truth.label] >= 0) & ~truth.region)
-    truth, found_kept = truth.some(kept), np.flatnonzero(scored[predicted.label])
-    n_truth = kept.size + regions.frame.size
+    rows = np.flatnonzero((meets[truth.label] >= 0) & ~truth.region)
+    truth, found_kept = truth.some(rows), np.flatnonzero(scored[predicted.label])
+    n_truth = rows.size + regions.frame.size
     words = ("row", "rows", "of labels that the dialect does not evaluate skipped")
     gone = (
         ("ground truths: ", batch.truth.frame.size - n_truth),
@@ -270,10 +270,10 @@ def _frames(truth: Side, predicted: Side) -> Array:
     numbers, codes = coded([truth.frame, predicted.frame])
     many = max(1, numbers.size)
     sequences = (truth.datum, predicted.datum)
-    there, _ = coded(
+    keys, _ = coded(
         [datum.astype(np.int64) * many + at for datum, at in zip(sequences, codes, strict=True)]
     )
-    return there // many
+    return keys // many
 
 
 def _labels(labels: Labels, rules: TrackingRules, *, labelled: bool) -> tuple[Array, Array, Array]:
@@ -343,7 +343,7 @@ def _staying(
 
 def _within(predicted: Side, regions: Side, workers: Workers) -> Array:
     """Return predictions more than half inside a single region of their frame, bool [m]."""
-    there = np.zeros(predicted.frame.size, bool)
+    inside = np.zeros(predicted.frame.size, bool)
     key = ["datum", "frame"]
     ours, theirs = (
         pl.DataFrame({"datum": side.datum, "frame": side.frame}).with_row_index(name)
@@ -354,20 +354,24 @@ def _within(predicted: Side, regions: Side, workers: Workers) -> Array:
     if predicted.masks is not None and regions.masks is not None:
         common = shared(predicted.masks, regions.masks, rows, others, workers)
         share = common / np.maximum(predicted.masks.area[rows], 1)
-        there[rows[share > _WITHIN + EPSILON]] = True
-        return there
-    own, other = predicted.boxes[rows], regions.boxes[others]
+        inside[rows[share > _WITHIN + EPSILON]] = True
+        return inside
+    predicted_boxes, other = predicted.boxes[rows], regions.boxes[others]
     wide, high = (
         np.maximum(
-            0.0, np.minimum(own[:, far], other[:, far]) - np.maximum(own[:, at], other[:, at])
+            0.0,
+            np.minimum(predicted_boxes[:, far], other[:, far])
+            - np.maximum(predicted_boxes[:, at], other[:, at]),
         )
         for at, far in ((0, 2), (1, 3))
     )
-    area = (own[:, 2] - own[:, 0]) * (own[:, 3] - own[:, 1])
+    area = (predicted_boxes[:, 2] - predicted_boxes[:, 0]) * (
+        predicted_boxes[:, 3] - predicted_boxes[:, 1]
+    )
     share = np.zeros(area.size)
     np.divide(wide * high, area, out=share, where=area > EPSILON)
-    there[rows[share > _WITHIN + EPSILON]] = True
-    return there
+    inside[rows[share > _WITHIN + EPSILON]] = True
+    return inside
 
 
 class Matched(msgspec.Struct, frozen=True):

@@ -157,9 +157,9 @@ def _cells(number: Number, view: CountsView, settings: Settings) -> list[Cells]:
     values: dict[str | None, Array] = {None: _values(number, together)}
     support: dict[str | None, Array] = {None: together("truth")}
     if tracks.labelled and not number.counts:
-        own = _values(number, of_label)
+        per_label = _values(number, of_label)
         counted = number.some(of_label)
-        values["macro"] = _mean_of_labels(own, counted)
+        values["macro"] = _mean_of_labels(per_label, counted)
         support["macro"] = counted.sum(axis=1, keepdims=True)
     places: list[tuple[float | None, Any]] = [(None, slice(None))]
     if number.alphas:
@@ -170,8 +170,8 @@ def _cells(number: Number, view: CountsView, settings: Settings) -> list[Cells]:
         def chosen(value: Array, at: Any = at) -> Array:
             if not number.alphas:
                 return value
-            taken: Array = value[..., at]
-            return taken.mean(axis=-1) if taken.ndim == value.ndim else taken
+            part: Array = value[..., at]
+            return part.mean(axis=-1) if part.ndim == value.ndim else part
 
         if tracks.labelled:
             value = chosen(_values(number, of_label))
@@ -258,8 +258,8 @@ def _number(
 
 def _of_hota(name: str, formula: Formula, about: str, tex: str, **more: Any) -> Number:
     about = f"{about}: mean over IoU thresholds (0.05 to 0.95 by 0.05)."
-    own = {"alphas": True, **more}
-    return _number("hota", _HOTA, _AT_ALPHAS, name, formula, about, _MEAN + tex, **own)
+    fields = {"alphas": True, **more}
+    return _number("hota", _HOTA, _AT_ALPHAS, name, formula, about, _MEAN + tex, **fields)
 
 
 def _at_first(name: str, formula: Formula, of: str, tex: str) -> Number:

@@ -49,25 +49,28 @@ _KEYS = ("datum_id", "frame", "label_value", "object_id", "track_id")
 def event_frame(batch: Batch, matched: Matched, settings: Settings) -> pl.DataFrame:
     """Return one row per ground truth, and per unmatched prediction, by sequence and frame."""
     laid, events = matched.laid, matched.events
-    alone = np.ones(laid.found_row.size, bool)
-    alone[events.met[events.met >= 0]] = False
-    wrong = laid.found_row[np.flatnonzero(alone)]
+    unmatched = np.ones(laid.found_row.size, bool)
+    unmatched[events.met[events.met >= 0]] = False
+    wrong = laid.found_row[np.flatnonzero(unmatched)]
     truth, predicted = laid.truth_row, matched.found
     event = events.event.astype(np.int64)
     kind = np.select(
         [event & SWITCH > 0, event & FRAGMENT > 0, event & MATCH > 0], [1, 2, 0], default=3
     )
-    met = np.where(events.met < 0, -1, laid.found_row[events.met] if laid.found_row.size else -1)
+    matches = np.where(
+        events.met < 0, -1, laid.found_row[events.met] if laid.found_row.size else -1
+    )
     before = _tracks_before(matched)
     n, k = truth.size, wrong.size
     label = np.r_[matched.truth.label[truth], predicted.label[wrong]]
     table = batch.labels.frame
     none = np.full(k, -1, np.int64)
     track = np.r_[
-        np.where(met < 0, -1, predicted.id[met] if predicted.id.size else -1), predicted.id[wrong]
+        np.where(matches < 0, -1, predicted.id[matches] if predicted.id.size else -1),
+        predicted.id[wrong],
     ]
-    scored = np.r_[met, wrong]
-    made = {
+    scored = np.r_[matches, wrong]
+    columns = {
         "datum_id": batch.datums.id.gather(
             np.r_[matched.truth.datum[truth], predicted.datum[wrong]]
         ),
@@ -88,7 +91,7 @@ def event_frame(batch: Batch, matched: Matched, settings: Settings) -> pl.DataFr
         **_corners("annotation_", matched.truth.boxes, np.r_[truth, none]),
     }
     schema = frame_schema("outcomes", label=batch.labels.dtype, datum=batch.datums.id_dtype)
-    frame = pl.DataFrame(made)
+    frame = pl.DataFrame(columns)
     if not batch.labelled:
         nothing = [pl.lit(None, frame.schema[name]).alias(name) for name in _LABEL]
         frame = frame.with_columns(nothing)
@@ -113,8 +116,8 @@ def error_rows(events: pl.DataFrame) -> pl.DataFrame:
     schema = frame_schema(
         "errors", label=events.schema["label_value"], datum=events.schema["datum_id"]
     )
-    own = ("frame", "object_id", "track_id", "previous_track_id", "resumed")
-    return in_schema(wrong, {**schema, **{name: wrong.schema[name] for name in own}})
+    extra = ("frame", "object_id", "track_id", "previous_track_id", "resumed")
+    return in_schema(wrong, {**schema, **{name: wrong.schema[name] for name in extra}})
 
 
 def _corners(before: str, boxes: np.ndarray, at: np.ndarray) -> dict[str, pl.Series]:
@@ -137,11 +140,11 @@ def _tracks_before(matched: Matched) -> np.ndarray:
         for start in (frames.truth_start, frames.found_start)
     ]
     width = int(max(before.max(initial=0), frames.found_id.max(initial=0))) + 1
-    own = matched.found.id[matched.laid.found_row]
+    track_ids = matched.found.id[matched.laid.found_row]
     keys, first = np.unique(units[1] * width + frames.found_id, return_index=True)
     here = np.flatnonzero(before >= 0)
     out = np.full(before.size, -1, np.int64)
-    out[here] = own[first[np.searchsorted(keys, units[0][here] * width + before[here])]]
+    out[here] = track_ids[first[np.searchsorted(keys, units[0][here] * width + before[here])]]
     return out
 
 

@@ -72,22 +72,22 @@ def merge_findings(parts: Sequence[Findings]) -> Findings:
     if every and all(one == every[0] for one in every):
         names = every[0]  # in the order of columns, of a wide table
     wide = any(part.wide for part in parts)
-    whole = Findings(
+    merged = Findings(
         wide=wide,
         datums=sum(part.datums for part in parts),
         written={name: sum(part.written.get(name, 0) for part in parts) for name in names},
     )
     for part in parts:
-        for of, own in (
-            (whole.status, part.status),
-            (whole.averaged, part.averaged),
-            (whole.shares, part.shares),
+        for of, part_counts in (
+            (merged.status, part.status),
+            (merged.averaged, part.averaged),
+            (merged.shares, part.shares),
         ):
-            for name, counts in own.items():
+            for name, counts in part_counts.items():
                 of[name] = [
                     a + b for a, b in zip(of.get(name, [0] * len(counts)), counts, strict=True)
                 ]
-    return whole
+    return merged
 
 
 def encode(
@@ -97,38 +97,38 @@ def encode(
     begun = time.perf_counter()
     table = frames.sides[TABLE]
     long = is_long(table.columns, settings)
-    found = Findings(
+    findings = Findings(
         written=written(table, settings), wide=not long and settings.value_columns is None
     )
     numbers = table[ROW].to_numpy() if ROW in table.columns else None
     datums, codes = table_datums(frames, table, table.height, numbers)
-    n = found.datums = len(datums)
+    n = findings.datums = len(datums)
     row = row_of_datums(numbers, codes, n, table.height)
     weight = table["weight"].to_numpy() if "weight" in table.columns else None
     columns: dict[str, tuple[Column, ...]] = {}
     rows_of = dict(_rows(table, long=long))
     for name in sorted(needs):
         if name not in rows_of and (asked := PASSES.fullmatch(name)) and "passed" in rows_of:
-            found.written[name] = table.height
+            findings.written[name] = table.height
             every = np.arange(n) if codes is None else codes
             passed = _numbers(rows_of["passed"][0])
-            chance, there = chance_of_passing(passed, every, asked[1], int(asked[2]))
-            columns |= _columns(name, chance, there, None, n, found)
+            chance, passed_datums = chance_of_passing(passed, every, asked[1], int(asked[2]))
+            columns |= _columns(name, chance, passed_datums, None, n, findings)
             continue
         series, rows = rows_of.get(name, (_NONE, np.zeros(0, np.int64)))
         value = _numbers(series)
         datum = codes if codes is None or rows is None else codes[rows]
-        own = weight if weight is None or rows is None else weight[rows]
+        weights = weight if weight is None or rows is None else weight[rows]
         if datum is None and rows is not None:
             datum = rows.astype(np.int32)
-        columns |= _columns(name, value, datum, own, n, found)
+        columns |= _columns(name, value, datum, weights, n, findings)
         share = columns[name][0].share
         if share is not None and series.dtype != pl.Boolean:
-            found.shares[name] = [1, int(share)]
+            findings.shares[name] = [1, int(share)]
     stats = Stats(np.ones(n, bool), columns, ((SCORED,), np.zeros(n, np.int8)))
     height = None if numbers is not None else table.height
     seconds = {"match": time.perf_counter() - begun}
-    return StatsTallies(datums, no_labels(), stats, row, height, seconds), found
+    return StatsTallies(datums, no_labels(), stats, row, height, seconds), findings
 
 
 _NONE = pl.Series([], dtype=pl.Float64)
@@ -167,8 +167,8 @@ def _columns(
         weight: float64 [rows]; None if equal.
     """
     missing = np.isnan(value)
-    known = value[~missing] if missing.any() else value
-    share = _only_0_and_1(known) if known.size else None
+    present = value[~missing] if missing.any() else value
+    share = _only_0_and_1(present) if present.size else None
     if share and weight is not None:
         share = bool((weight[~missing] == 1).all())
     if datum is not None and datum.size:
@@ -176,11 +176,11 @@ def _columns(
         if many.max() > 1:
             share = None if share is None else False
             found.averaged[name] = [int(many[many > 1].sum()), int((many > 1).sum())]
-            value, there = _averaged(value, datum)
+            value, datums = _averaged(value, datum)
             missing = np.isnan(value)
             weight = None if weight is None else _averaged(weight, datum)[0]
-            datum = there
-    own = np.ones(n if weight is not None else 0)
+            datum = datums
+    weights = np.ones(n if weight is not None else 0)
     at: Array | slice = slice(None) if datum is None else datum
     scored, without, absent = map(np.int8, map(STATUS.index, (SCORED, MISSING, ABSENT)))
     out, status = value, np.where(missing, without, scored)
@@ -192,8 +192,8 @@ def _columns(
         name: (Column(metric=name, values=_cube(out), status=(STATUS, status), share=share),)
     }
     if weight is not None:
-        own[at] = weight
-        columns[weight_of(name)] = (Column(metric=name, statistic="weight", values=_cube(own)),)
+        weights[at] = weight
+        columns[weight_of(name)] = (Column(metric=name, statistic="weight", values=_cube(weights)),)
     return columns
 
 
@@ -214,15 +214,15 @@ def chance_of_passing(passed: Array, datum: Array, kind: str, k: int) -> tuple[A
     Args:
         passed: float64 [rows], 0 or 1; NaN for samples that do not count.
     """
-    there, at = np.unique(datum, return_inverse=True)
-    known = ~np.isnan(passed)
-    n = np.bincount(at[known], minlength=there.size)
-    right = np.bincount(at[known], passed[known] != 0, minlength=there.size)
+    datums, at = np.unique(datum, return_inverse=True)
+    valid = ~np.isnan(passed)
+    n = np.bincount(at[valid], minlength=datums.size)
+    right = np.bincount(at[valid], passed[valid] != 0, minlength=datums.size)
     chosen = right if kind == "^" else n - right
     chance = np.where(n >= k, 1.0, np.nan)
     for i in range(k):  # of drawing only such samples; products do not overflow as factorials do
         chance *= np.maximum(chosen - i, 0) / np.maximum(n - i, 1)
-    return chance if kind == "^" else 1 - chance, there
+    return chance if kind == "^" else 1 - chance, datums
 
 
 def _cube(values: Array) -> Array:
@@ -237,9 +237,9 @@ def _averaged(value: Array, datum: Array) -> tuple[Array, Array]:
     order = np.lexsort((value, datum))
     value, datum = value[order], datum[order]
     begins = np.flatnonzero(np.diff(datum, prepend=-1))
-    known = ~np.isnan(value)
-    total = np.add.reduceat(np.where(known, value, 0.0), begins)
-    count = np.add.reduceat(known.astype(np.float64), begins)
+    valid = ~np.isnan(value)
+    total = np.add.reduceat(np.where(valid, value, 0.0), begins)
+    count = np.add.reduceat(valid.astype(np.float64), begins)
     mean = np.full(total.shape, np.nan)
     np.divide(total, count, out=mean, where=count > 0)
     return mean, datum[begins]
@@ -251,13 +251,13 @@ def _averaged(value: Array, datum: Array) -> tuple[Array, Array]:
 def notes(found: Findings, settings: Settings, needs: frozenset[str]) -> list[Note]:
     """Return the notes on the values of some metrics."""
     names = [name for name in found.written if name in needs]
-    made = []
+    result = []
     if found.wide and len(names) == len(found.written):
         message = (
             f"values are read from {listing(names, most=8)}: all columns of numbers other than ids,"
             f" weights and slices. To choose, write {option('value_columns', names[:2])}."
         )
-        made.append(Note("columns_of_values", message, len(names), facts={"columns": names[:20]}))
+        result.append(Note("columns_of_values", message, len(names), facts={"columns": names[:20]}))
     for at, code, words in (
         (STATUS.index(MISSING), "values_missing", "have a row without a value"),
         (STATUS.index(ABSENT), "metric_absent", "have no row of the metric"),
@@ -267,14 +267,16 @@ def notes(found: Findings, settings: Settings, needs: frozenset[str]) -> list[No
             shown = ", ".join(f"{name} {count:,}" for name, count in [*gaps.items()][:_NAMED])
             more = f" and {len(gaps) - _NAMED} more" if len(gaps) > _NAMED else ""
             message = f"of {count_of(found.datums, 'datum')}, some {words}: {shown}{more}."
-            made.append(Note(code, message, sum(gaps.values()), facts={"metrics": _first(gaps)}))
+            result.append(Note(code, message, sum(gaps.values()), facts={"metrics": _first(gaps)}))
     shares = [name for name in names if len({*found.shares.get(name, (0, 1))}) == 1]
     if shares:
         message = (
             f"all values of {listing(shares, most=_NAMED)} are 0 or 1: the mean is a proportion,"
             " with Wilson's interval."
         )
-        made.append(Note("values_of_0_and_1", message, len(shares), facts={"metrics": shares[:20]}))
+        result.append(
+            Note("values_of_0_and_1", message, len(shares), facts={"metrics": shares[:20]})
+        )
     several = {name: found.averaged[name] for name in sorted(needs) if name in found.averaged}
     if several:
         rows, datums = (max(counts[i] for counts in several.values()) for i in (0, 1))
@@ -282,8 +284,8 @@ def notes(found: Findings, settings: Settings, needs: frozenset[str]) -> list[No
             f"{count_of(rows, 'row')} of {count_of(datums, 'datum')} with several rows are averaged"
             f" within their datum: {listing([*several], most=_NAMED)}."
         )
-        made.append(Note("values_averaged", message, rows, facts={"metrics": [*several][:20]}))
-    return made
+        result.append(Note("values_averaged", message, rows, facts={"metrics": [*several][:20]}))
+    return result
 
 
 _NAMED = 6

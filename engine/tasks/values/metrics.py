@@ -39,13 +39,13 @@ def weight_of(name: str) -> str:
 def _rows_of(stats: Stats, name: str) -> Paired:
     """Return the values of one metric that are not missing."""
     value = stats.columns[name][0].values[:, 0, 0]
-    known = stats.counted & ~np.isnan(value)
+    present = stats.counted & ~np.isnan(value)
     weights = stats.columns.get(weight_of(name))
     weight = None if weights is None else weights[0].values[:, 0, 0]
-    if known.all():
+    if present.all():
         datum = np.arange(value.size, dtype=np.int32)
     else:
-        datum = np.flatnonzero(known).astype(np.int32)
+        datum = np.flatnonzero(present).astype(np.int32)
         value, weight = value[datum], None if weight is None else weight[datum]
     key = np.zeros(datum.size, np.int32)
     beside = {} if weight is None else {_OWN: weight}
@@ -197,23 +197,23 @@ def quantiles(rows: Paired, weight: Array | None, levels: Sequence[float]) -> li
     if rows.weight is None:
         assert weight is not None
         drawn = np.cumsum(weight[order])
-        found = []
+        result = []
         for level in levels:
             place = level * (drawn[-1] - 1)
             low = int(place)
             at = np.searchsorted(drawn, [low, min(low + 1, drawn[-1] - 1)], side="right")
-            found.append(_between(float(values[at[0]]), float(values[at[1]]), place - low))
-        return found
-    own = rows.weight[order]
-    ratio = np.ones(own.size) if weight is None else weight[order] / own
+            result.append(_between(float(values[at[0]]), float(values[at[1]]), place - low))
+        return result
+    weights = rows.weight[order]
+    ratio = np.ones(weights.size) if weight is None else weight[order] / weights
     times = np.rint(ratio).astype(np.int64)
-    values, own = values.repeat(times), own.repeat(times)
-    some = own > 0
-    values, own = values[some], own[some]
+    values, weights = values.repeat(times), weights.repeat(times)
+    some = weights > 0
+    values, weights = values[some], weights[some]
     if values.size < 2:
         return [float(values[0]) if values.size else float("nan")] * len(levels)
-    below = np.cumsum(own) - own
-    above = np.cumsum(own[::-1])[::-1] - own
+    below = np.cumsum(weights) - weights
+    above = np.cumsum(weights[::-1])[::-1] - weights
     return [float(one) for one in np.interp(levels, below / (below + above), values)]
 
 
@@ -224,15 +224,15 @@ def _between(low: float, high: float, share: float) -> float:
 
 def _quantiles(rows: PairedView, levels: Sequence[float]) -> list[Array]:
     """Return quantiles of every cell; all levels from one partition of its values."""
-    found: list[list[float]] = []
+    cells: list[list[float]] = []
 
     def first(some: Paired, weight: Array | None) -> float:
-        found.append(quantiles(some, weight, levels))
-        return found[-1][0]
+        cells.append(quantiles(some, weight, levels))
+        return cells[-1][0]
 
     out = [rows.by_cell(first)]
     for i in range(1, len(levels)):
-        rest = iter(found)  # cells come in the same order
+        rest = iter(cells)  # cells come in the same order
         out.append(rows.by_cell(lambda some, weight: next(rest)[i]))  # noqa: B023
     return out
 

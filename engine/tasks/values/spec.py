@@ -89,8 +89,8 @@ def tally(
     frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers
 ) -> StatsTallies:
     """Encode the values of a run in memory."""
-    tallies, found = encode(frames, settings, needs)
-    frames.notes += notes(found, settings, needs)
+    tallies, findings = encode(frames, settings, needs)
+    frames.notes += notes(findings, settings, needs)
     return tallies
 
 

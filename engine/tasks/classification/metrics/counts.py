@@ -90,8 +90,8 @@ def _weightless(cells: Cells, plain: Cells) -> Cells:
     if cells.reason is None:  # counts, which are always defined
         return cells
     other = np.isnan(np.asarray(plain.columns["value"]))
-    alone = np.where(np.asarray(cells.reason) == UNREACHED, UNREACHED, NO_WEIGHT)
-    return msgspec.structs.replace(cells, reason=np.where(other, np.asarray(plain.reason), alone))
+    reasons = np.where(np.asarray(cells.reason) == UNREACHED, UNREACHED, NO_WEIGHT)
+    return msgspec.structs.replace(cells, reason=np.where(other, np.asarray(plain.reason), reasons))
 
 
 # Classification by hard predictions: precision, recall, F, accuracy and agreement.
@@ -227,8 +227,8 @@ def _matthews(view: ScoredView, settings: Settings) -> list[Cells]:
     judged_right = truths - counts.mistaken  # units whose truth and prediction are other labels
     shared = by_key(view, counts.right * judged_right - counts.missed * counts.mistaken)
     actual = by_key(view, counts.actual * truths)
-    given = by_key(view, counts.judged)
-    predicted = by_key(view, counts.judged * guesses) + 2 * nothing * given
+    answered = by_key(view, counts.judged)
+    predicted = by_key(view, counts.judged * guesses) + 2 * nothing * answered
     fill = settings.rules.degenerate
     value = ratio(shared, np.sqrt(actual * predicted), np.nan if fill is None else fill)
     return [key_cells(view, value, _ONE_CLASS)]
@@ -418,7 +418,7 @@ def _either(right: Array, predicted: Array, actual: Array) -> Array:
 
 
 def _f_metric(beta: float) -> Metric:
-    made = _ratio_metric(
+    f_metric = _ratio_metric(
         f"F{in_name(beta)}",
         f"F-beta with beta = {in_name(beta)}: (1 + beta^2) tp / (beta^2 (tp + fn) + tp + fp) of the"
         " hard predictions.",
@@ -430,9 +430,9 @@ def _f_metric(beta: float) -> Metric:
         rf" \text{{fp}}}}, \quad \beta = {in_name(beta)}",
     )
     if beta != 1:
-        return msgspec.structs.replace(made, aliases=())
+        return msgspec.structs.replace(f_metric, aliases=())
     return msgspec.structs.replace(
-        made, aliases=_as_scorers("f1"), as_share=_JACCARD, interval="logit"
+        f_metric, aliases=_as_scorers("f1"), as_share=_JACCARD, interval="logit"
     )
 
 

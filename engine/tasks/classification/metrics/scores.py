@@ -56,8 +56,8 @@ def _filled_auc(view: ScoredView, settings: Settings, area: Array) -> Array:
     """Fill areas with the dialect's values if a class is missing."""
     rules = settings.rules
     if rules.auc_without_negatives is not None:
-        alone = (view.positives > 0) & (view.negatives <= 0)
-        area = np.where(alone, rules.auc_without_negatives, area)
+        only_positives = (view.positives > 0) & (view.negatives <= 0)
+        area = np.where(only_positives, rules.auc_without_negatives, area)
     if rules.auc_without_positives is not None:
         area = np.where(view.positives <= 0, rules.auc_without_positives, area)
     if rules.auc_without_predictions is not None:
@@ -83,10 +83,12 @@ def _mean_variance(
 ) -> Array:
     """Variances and sizes of means over a single label; NaN for others."""
     inside = _averaged(view, settings)
-    found = area_variances(view, keys, clustered=clustered)
-    own = np.stack([by_key(view, np.where(inside, np.nan_to_num(one), 0.0)) for one in found])
-    single = (by_key(view, inside) == 1) & (by_key(view, inside & np.isnan(found[0])) == 0)
-    return np.where(single & (settings.average not in ("micro", "samples")), own, np.nan)
+    variances = area_variances(view, keys, clustered=clustered)
+    of_keys = np.stack(
+        [by_key(view, np.where(inside, np.nan_to_num(one), 0.0)) for one in variances]
+    )
+    single = (by_key(view, inside) == 1) & (by_key(view, inside & np.isnan(variances[0])) == 0)
+    return np.where(single & (settings.average not in ("micro", "samples")), of_keys, np.nan)
 
 
 def _means(view: ScoredView, settings: Settings, value: Array, micro: str) -> list[Cells]:
@@ -148,14 +150,14 @@ def _over_samples(view: ScoredView, settings: Settings, kind: str, support: Arra
 
 def _filled_precision(view: ScoredView, settings: Settings) -> Array:
     value = view.average_precision
-    rules, there = settings.rules, view.positives > 0
+    rules, present = settings.rules, view.positives > 0
     if rules.precision_without_positives is None:
         return value
-    value = np.where(there, value, rules.precision_without_positives)
+    value = np.where(present, value, rules.precision_without_positives)
     several = view.scored is not None and view.scored.several
     if rules.absent_precision_means or settings.multilabel or not several:
         return value
-    return np.where(there | _only_first_label(view), value, np.nan)
+    return np.where(present | _only_first_label(view), value, np.nan)
 
 
 def _only_first_label(view: ScoredView) -> Array:
@@ -200,10 +202,10 @@ def _one_against_one(view: ScoredView, settings: Settings) -> list[Cells]:
         codes = np.flatnonzero(view.labels.key == k)
         first, second = np.triu_indices(codes.size, 1)
         a, b = codes[first], codes[second]
-        there = (view.positives[:, a] > 0) & (view.positives[:, b] > 0)
-        pair = np.where(there, (area[:, a, b] + area[:, b, a]) / 2, 0.0)
-        weight = np.where(there, prevalence[:, a] + prevalence[:, b], 0.0)
-        means["macro"][:, k] = ratio(pair.sum(axis=1), there.sum(axis=1))
+        present = (view.positives[:, a] > 0) & (view.positives[:, b] > 0)
+        pair = np.where(present, (area[:, a, b] + area[:, b, a]) / 2, 0.0)
+        weight = np.where(present, prevalence[:, a] + prevalence[:, b], 0.0)
+        means["macro"][:, k] = ratio(pair.sum(axis=1), present.sum(axis=1))
         means["weighted"][:, k] = ratio((pair * weight).sum(axis=1), weight.sum(axis=1))
     reason = "fewer than two labels with ground truth"
     return [key_cells(view, mean, reason, average) for average, mean in means.items()]
@@ -535,8 +537,8 @@ def _bins(
         judged = few.judged_units
         confidence, right = (column[judged] for column in few.confidence)
         at = np.searchsorted(edges, confidence, side=side) - 1
-        own = few.units.weight[judged] if squares and few.units.weight is not None else None
-        return judged, np.clip(at, 0, settings.n_bins - 1), (own, confidence, right)
+        weight = few.units.weight[judged] if squares and few.units.weight is not None else None
+        return judged, np.clip(at, 0, settings.n_bins - 1), (weight, confidence, right)
 
     n, sure, hits = view.summed_by_bin(binned, settings.n_bins)
     return n, sure, hits
@@ -575,8 +577,8 @@ def _debiased_error(view: ScoredView, settings: Settings) -> list[Cells]:
     several = n > 1 + 1e-9  # a weighted datum counts as 1 up to rounding
     by_chance = accuracy * (1 - accuracy) / np.where(several, n - 1, 1.0)
     square = np.where(several, (accuracy - sure) ** 2 - by_chance, 0.0)
-    known = ratio((share * square).sum(axis=-1), (share * several).sum(axis=-1))
-    cells = _with_bins(view, settings, np.sqrt(np.maximum(known, 0.0)))
+    unbiased = ratio((share * square).sum(axis=-1), (share * several).sum(axis=-1))
+    cells = _with_bins(view, settings, np.sqrt(np.maximum(unbiased, 0.0)))
     why = np.where(n.sum(axis=-1) > 0, "no bin with two datums", NO_TRUTH)
     return [msgspec.structs.replace(cells, reason=why)]
 
@@ -795,22 +797,22 @@ class _Curves(NamedTuple):
 
 def _complete(view: ScoredView) -> _Curves:
     """Return points at every distinct score, plus the two end points without a score."""
-    found = view.points
-    size = np.diff(found.start)
+    curve = view.points
+    size = np.diff(curve.start)
     segment = np.flatnonzero(size)
-    last = found.start[segment + 1] - 1
+    last = curve.start[segment + 1] - 1
     positives, negatives = view.positives.ravel()[segment], view.negatives.ravel()[segment]
     # Datums that do not list the label come last, all at once.
-    short = (found.tp[last] < positives) | (found.fp[last] < negatives)
+    short = (curve.tp[last] < positives) | (curve.fp[last] < negatives)
     start = np.concatenate(([0], np.cumsum(size[segment] + 1 + short)))
     first, end = start[:-1], start[1:][short] - 1
     scored = np.ones(start[-1], bool)
     scored[first] = scored[end] = False
     columns = []
     for points, above, below in (
-        (found.threshold, np.nan, np.full(end.size, np.nan)),
-        (found.tp, 0.0, positives[short]),
-        (found.fp, 0.0, negatives[short]),
+        (curve.threshold, np.nan, np.full(end.size, np.nan)),
+        (curve.tp, 0.0, positives[short]),
+        (curve.fp, 0.0, negatives[short]),
     ):
         column = np.empty(start[-1])
         column[first], column[end], column[scored] = above, below, points

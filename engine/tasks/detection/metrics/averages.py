@@ -268,13 +268,13 @@ def cells_of(
 
 
 def _ap(view: RankedView, settings: Settings) -> list[Cells]:
-    own = own_thresholds(view, settings)
-    ious = settings.iou_thresholds_to_return if own is None else settings.iou_thresholds
+    thresholds = own_thresholds(view, settings)
+    ious = settings.iou_thresholds_to_return if thresholds is None else settings.iou_thresholds
     value = label_precision(view, settings, ious)
     axes = ("group", "label", "area", "iou_threshold")
     support = view.positives[..., None]
     cells = cells_of(view, settings, axes, value, support, ious, max_detections=settings.cap)
-    return [cells if own is None else at_own(cells, own, len(ious))]
+    return [cells if thresholds is None else at_own(cells, thresholds, len(ious))]
 
 
 def _map(view: RankedView, settings: Settings) -> list[Cells]:
@@ -295,9 +295,9 @@ def _over_ious(settings: Settings) -> dict[str, Any]:
 
 def _ap_averaged(view: RankedView, settings: Settings) -> list[Cells]:
     ious = settings.iou_thresholds
-    own = own_thresholds(view, settings)
-    if own is not None:
-        value = own_precision(view, settings, own, view.precision)
+    thresholds = own_thresholds(view, settings)
+    if thresholds is not None:
+        value = own_precision(view, settings, thresholds, view.precision)
     elif settings.rules.mean_over_cells:  # one mean over thresholds and levels, as of COCO's arrays
         some = np.nonzero(view.positives > 0)
         value = np.full(view.positives.shape, fill(settings))
@@ -310,11 +310,11 @@ def _ap_averaged(view: RankedView, settings: Settings) -> list[Cells]:
 
 
 def _map_averaged(view: RankedView, settings: Settings) -> list[Cells]:
-    own = own_thresholds(view, settings)
-    if own is None:
+    thresholds = own_thresholds(view, settings)
+    if thresholds is None:
         value = mean_precision(view, settings, [settings.iou_thresholds])[..., 0]
     else:
-        each = own_precision(view, settings, own, view.precision)
+        each = own_precision(view, settings, thresholds, view.precision)
         value = mean_of_labels(view, settings, each)
     axes = ("group", "key", "area")
     support = sum_by_key(view, view.positives)
@@ -357,8 +357,8 @@ def _recall(by_key: bool, view: RankedView, settings: Settings) -> list[Cells]:
     )
     support = sum_by_key(view, view.positives) if by_key else view.positives
     axes = ("group", "key" if by_key else "label", "max_detections", "area")
-    made = _recall_parameters(settings)
-    return [cells_of(view, settings, axes, value, support[:, :, None, :], parameters=made)]
+    params = _recall_parameters(settings)
+    return [cells_of(view, settings, axes, value, support[:, :, None, :], parameters=params)]
 
 
 def _mar_at_iou(view: RankedView, settings: Settings) -> list[Cells]:
@@ -379,13 +379,13 @@ def _interpolated(view: RankedView, settings: Settings) -> list[Cells]:
     precision, scores, _ = view.sampled_with_scores(cap)
     precision, scores = precision[:, :, :, at], scores[:, :, :, at]
     zero = settings.rules.unannotated_labels_are_zero
-    kept = present(view)[..., None] if zero else view.positives > 0
+    keep = present(view)[..., None] if zero else view.positives > 0
     return [
         Cells(
             axes=("group", "label", "area", "iou_threshold", "level"),
             values=axis_values(settings, settings.iou_thresholds),
             shape=precision.shape,
-            keep=kept[..., None, None],
+            keep=keep[..., None, None],
             columns={
                 "precision": precision,
                 "recall": view.levels,

@@ -281,12 +281,12 @@ def _box_error(view: RankedView, settings: Settings) -> list[Cells]:
     for axis, every in _box_levels(view, settings):
         shape = shape_of(view, axis)
         for by in _TOLD:
-            made = _by(every, by, bins)
-            value, counted = _gaps(made, made.segment, made.n, bins.least)
-            value[made.beyond] = np.nan
-            why = np.full(made.n, f"no bin with {bins.least} predictions that count", object)
-            why[_summed(made.segment, made.sums[:, 0], made.n) == 0] = NO_ROW
-            why[made.beyond] = BEYOND
+            binned = _by(every, by, bins)
+            value, counted = _gaps(binned, binned.segment, binned.n, bins.least)
+            value[binned.beyond] = np.nan
+            why = np.full(binned.n, f"no bin with {bins.least} predictions that count", object)
+            why[_summed(binned.segment, binned.sums[:, 0], binned.n) == 0] = NO_ROW
+            why[binned.beyond] = BEYOND
             cells.append(
                 cells_of(
                     view,
@@ -311,17 +311,17 @@ def _box_reliability(view: RankedView, settings: Settings) -> list[Cells]:
         for by, names in _TOLD.items():
             if not names:
                 continue
-            made = _by(every, by, bins)
-            of, n = made.segment * n_places + made.place, made.n * n_places
-            rows = _summed(of, made.sums[:, 0], n)
-            total = np.repeat(_summed(made.segment, made.sums[:, 0], made.n), n_places)
+            binned = _by(every, by, bins)
+            of, n = binned.segment * n_places + binned.place, binned.n * n_places
+            rows = _summed(of, binned.sums[:, 0], n)
+            total = np.repeat(_summed(binned.segment, binned.sums[:, 0], binned.n), n_places)
             statistics = {
-                "ece": _gaps(made, of, n, bins.least)[0],
-                "confidence": ratio(_summed(of, made.sums[:, 0] * made.score, n), rows),
-                "precision": ratio(_summed(of, made.sums[:, 1], n), rows),
+                "ece": _gaps(binned, of, n, bins.least)[0],
+                "confidence": ratio(_summed(of, binned.sums[:, 0] * binned.score, n), rows),
+                "precision": ratio(_summed(of, binned.sums[:, 1], n), rows),
                 "share": ratio(rows, total),
             }
-            beyond = np.repeat(made.beyond, n_places)
+            beyond = np.repeat(binned.beyond, n_places)
             why = np.where(beyond, BEYOND, f"no bin with {bins.least} predictions that count")
             where = [
                 json.dumps({names[0]: x / bins.boxes, names[1]: y / bins.boxes})
@@ -407,13 +407,13 @@ def _errors(view: RankedView, settings: Settings) -> Array:
     first = int(np.searchsorted(levels, _LOWEST + 1e-9))
     for s in range(start.size - 1):
         g, label = divmod(s, n_labels)
-        own = rows[start[s] : start[s + 1]]
-        there = np.flatnonzero(reached[g, label])
-        last = int(there[-1]) if there.size else 0
-        if not own.size or last < first:
+        places = rows[start[s] : start[s + 1]]
+        indices = np.flatnonzero(reached[g, label])
+        last = int(indices[-1]) if indices.size else 0
+        if not places.size or last < first:
             continue
-        wanted, score = reached[g, label], tally.score[own]
-        for e, values in enumerate(tally.values[:, own]):
+        wanted, score = reached[g, label], tally.score[places]
+        for e, values in enumerate(tally.values[:, places]):
             means = np.interp(wanted[::-1], score[::-1], _running_mean(values)[::-1])[::-1]
             out[g, label, e] = np.mean(means[first : last + 1])
     frame = view.labels.frame["label_value"].to_list()
@@ -425,11 +425,11 @@ def _errors(view: RankedView, settings: Settings) -> Array:
 
 def _running_mean(values: Array) -> Array:
     """Return running means that ignore NaN; 1 if all are NaN."""
-    there = ~np.isnan(values)
-    if not there.any():
+    defined = ~np.isnan(values)
+    if not defined.any():
         return np.ones(values.size)
-    many = np.cumsum(there)
-    total = np.cumsum(np.where(there, values, 0.0))
+    many = np.cumsum(defined)
+    total = np.cumsum(np.where(defined, values, 0.0))
     return np.divide(total, many, out=np.zeros(values.size), where=many > 0)
 
 
@@ -437,9 +437,9 @@ def _key_means(view: RankedView, errors: Array) -> Array:
     """Return means over the labels of each key, [group, key, error]; NaN if undefined."""
     out = np.full((errors.shape[0], len(key_members(view)), errors.shape[2]), np.nan)
     for k, members in enumerate(key_members(view)):
-        there = ~np.isnan(errors[:, members])
-        many = there.sum(axis=1)
-        total = np.where(there, errors[:, members], 0.0).sum(axis=1)
+        defined = ~np.isnan(errors[:, members])
+        many = defined.sum(axis=1)
+        total = np.where(defined, errors[:, members], 0.0).sum(axis=1)
         np.divide(total, many, out=out[:, k], where=many > 0)
     return out
 
@@ -527,7 +527,7 @@ _TRUE_POSITIVES_METRICS = (
 
 def _aos(view: RankedView, settings: Settings) -> list[Cells]:
     """Compute AOS per label and IoU threshold, and its mean at the label thresholds."""
-    own, ious = own_thresholds(view, settings), settings.iou_thresholds
+    thresholds, ious = own_thresholds(view, settings), settings.iou_thresholds
     at = [view.tally.variants.threshold_index(iou) for iou in ious]
     similarity = view.similarity
     each = row_means(similarity[:, :, :, at])
@@ -535,11 +535,11 @@ def _aos(view: RankedView, settings: Settings) -> list[Cells]:
     support = view.positives[..., None]
     axes = ("group", "label", "area", "iou_threshold")
     cells = cells_of(view, settings, axes, each, support, ious)
-    if own is None:
+    if thresholds is None:
         of_labels = row_means(each)
     else:
-        cells = at_own(cells, own, len(ious))
-        of_labels = own_precision(view, settings, own, similarity)
+        cells = at_own(cells, thresholds, len(ious))
+        of_labels = own_precision(view, settings, thresholds, similarity)
     mean = mean_of_labels(view, settings, of_labels)
     support = sum_by_key(view, view.positives)
     return [cells, cells_of(view, settings, ("group", "key", "area"), mean, support)]

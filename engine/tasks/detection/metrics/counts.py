@@ -286,9 +286,9 @@ def _precisions(view: RankedView, settings: Settings, *, costs: bool) -> list[Ce
     for mended, plain in _sides(view, settings):
         at = _place(plain, _ALL)
         support = plain.positives[:, :, at]
-        own = _inside(plain, at, support > 0, settings)
-        before = np.where(own, _label_precision(plain, at, settings), np.nan)
-        before_mean = _mean(plain, before, own, at, settings)
+        inside = _inside(plain, at, support > 0, settings)
+        before = np.where(inside, _label_precision(plain, at, settings), np.nan)
+        before_mean = _mean(plain, before, inside, at, settings)
         if not costs:
             by_average.setdefault(None, []).append((before, before_mean))
             continue
@@ -296,7 +296,7 @@ def _precisions(view: RankedView, settings: Settings, *, costs: bool) -> list[Ce
             area = _place(mended, name)
             values = _label_precision(mended, area, settings)
             # tidecv sets wrong predictions to score 0 here, and they still make a label count
-            some = own if name == "FalsePos" else _inside(mended, area, support > 0, settings)
+            some = inside if name == "FalsePos" else _inside(mended, area, support > 0, settings)
             each = values - before
             mean = _mean(mended, values, some, area, settings) - before_mean
             if name in _MENDED:
@@ -478,15 +478,15 @@ def _marked(view: RankedView, marks: Sequence[str]) -> list[Array]:
 def _means(accurate: Array, labelled: Array) -> tuple[Array, Array]:
     """Return, over the last axis, the mean of per-point shares, and the share of all points."""
     share = ratio(accurate, labelled)
-    there = (labelled > 0).sum(axis=-1)
+    points = (labelled > 0).sum(axis=-1)
     total = np.zeros(accurate.shape[:-1])
     for q in range(accurate.shape[-1]):  # in order, whatever the other axes
         total += np.nan_to_num(share[..., q])
-    return ratio(total, there), ratio(accurate.sum(axis=-1), labelled.sum(axis=-1))
+    return ratio(total, points), ratio(accurate.sum(axis=-1), labelled.sum(axis=-1))
 
 
 def _pck(need: str, view: RankedView, settings: Settings) -> list[Cells]:
-    labelled, near = _marked(view, labelled_points(need))
+    labelled, accurate = _marked(view, labelled_points(need))
     share = parameters(threshold=settings.share_of(need))
     constant: dict[str, Any] = {"parameters": share, "reason": _NO_POINT}
     many = labelled.sum(axis=-1)
@@ -495,7 +495,7 @@ def _pck(need: str, view: RankedView, settings: Settings) -> list[Cells]:
             view,
             settings,
             ("group", "label", "statistic"),
-            ratio(near, labelled),
+            ratio(accurate, labelled),
             labelled,
             keep=labelled > 0,
             values={"statistic": _keypoint_numbers(labelled.shape[-1])},
@@ -505,10 +505,10 @@ def _pck(need: str, view: RankedView, settings: Settings) -> list[Cells]:
     # The points of all labels of a key, one label after the other.
     by_key = [np.zeros((2, view.n_groups, 0))]
     for members in key_members(view):
-        each = (one[:, members].reshape(view.n_groups, -1) for one in (near, labelled))
+        each = (one[:, members].reshape(view.n_groups, -1) for one in (accurate, labelled))
         by_key.append(np.stack(_means(*each))[..., None])
     of_keys = np.concatenate(by_key, axis=-1)
-    of_labels = _means(near, labelled)
+    of_labels = _means(accurate, labelled)
     for at, average in enumerate(("macro", "micro")):
         for axis, value, support in (
             ("label", of_labels[at], many),
@@ -530,7 +530,7 @@ def _kinds(view: RankedView, settings: Settings) -> list[Cells]:
     every = _marked(view, OF_KINDS)
     judged = np.sum(every, axis=0)
     of_labels = judged.sum(axis=-1)
-    made = parameters(background_iou=settings.background_iou)
+    params = parameters(background_iou=settings.background_iou)
     cells = []
     for name, many in zip(OF_KINDS, every, strict=True):
         total = many.sum(axis=-1)
@@ -551,7 +551,7 @@ def _kinds(view: RankedView, settings: Settings) -> list[Cells]:
             ),
         ):
             value = value.astype(np.float64)
-            cells.append(cells_of(view, settings, axes, value, support, parameters=made, **more))
+            cells.append(cells_of(view, settings, axes, value, support, parameters=params, **more))
     return cells
 
 

@@ -43,8 +43,8 @@ _FEW = "no more rows than features and one"
 
 def _r2(view: PairedView, settings: Settings) -> tuple[Array, Array, Array]:
     """R2, why it is undefined, and how much each target counts."""
-    whole = view.comoment("target", "target")
-    return *share_explained(view, view.moment("squared"), whole, settings), _variances(whole)
+    total = view.comoment("target", "target")
+    return *share_explained(view, view.moment("squared"), total, settings), _variances(total)
 
 
 def _variances(whole: Scaled) -> Array:
@@ -67,9 +67,9 @@ def _adjusted(view: PairedView, settings: Settings) -> list[Cells]:
 
 
 def _explained(view: PairedView, settings: Settings) -> list[Cells]:
-    whole = view.comoment("target", "target")
-    value, why = share_explained(view, view.comoment("error", "error"), whole, settings)
-    return cells(view, value, why, _variances(whole))
+    total = view.comoment("target", "target")
+    value, why = share_explained(view, view.comoment("error", "error"), total, settings)
+    return cells(view, value, why, _variances(total))
 
 
 def _pearson(view: PairedView, settings: Settings) -> list[Cells]:
@@ -194,11 +194,11 @@ class _Pairs:
         weight = weight[order]
         ranks = [np.unique(side[order], return_inverse=True)[1] for side in (target, predicted)]
         self.balance = agreement(ranks[0], ranks[1], weight)
-        whole = float(weight.sum()) ** 2
+        total = float(weight.sum()) ** 2
         tied = (float((np.bincount(rank, weight) ** 2).sum()) for rank in ranks)
         flat = [int(rank.max()) == 0 for rank in ranks]
         self.apart = [
-            0.0 if same else (whole - one) / 2 for one, same in zip(tied, flat, strict=True)
+            0.0 if same else (total - one) / 2 for one, same in zip(tied, flat, strict=True)
         ]
 
 
@@ -342,8 +342,8 @@ def unit_deviance(target: Array, mean: Array, power: float) -> Array:
 
 def _deviance(power: float | None) -> Any:
     def loss(rows: Paired, settings: Settings) -> Array:
-        own = settings.tweedie_power if power is None else power
-        return unit_deviance(rows.target, rows.prediction, own)
+        exponent = settings.tweedie_power if power is None else power
+        return unit_deviance(rows.target, rows.prediction, exponent)
 
     return loss
 
@@ -356,8 +356,8 @@ def _d2_tweedie(view: PairedView, settings: Settings) -> list[Cells]:
         mean = weighted_sum(rows.target, weight) / weighted_sum(np.ones(rows.target.size), weight)
         return weighted_sum(unit_deviance(rows.target, np.full(1, mean), power), weight)
 
-    whole = as_they_are(_flat(view, view.by_cell(around)))
-    value, why = share_explained(view, as_they_are(left), whole, settings)
+    total = as_they_are(_flat(view, view.by_cell(around)))
+    value, why = share_explained(view, as_they_are(left), total, settings)
     return cells(view, value, np.where(np.isnan(left) & (view.rows > 1), _OUTSIDE, why))
 
 
@@ -384,11 +384,11 @@ def _d2_around(level_of: Any, left_of: Any, factor: int = 1) -> Any:
         level = level_of(settings)
 
         def around(rows: Paired, weight: Array | None) -> float:
-            own = own_quantile(rows.target, weight, level, settings)
-            return weighted_sum(quantile_loss(rows.target, own, level) * factor, weight)
+            quantile = own_quantile(rows.target, weight, level, settings)
+            return weighted_sum(quantile_loss(rows.target, quantile, level) * factor, weight)
 
-        whole = as_they_are(_flat(view, view.by_cell(around)))
-        return cells(view, *share_explained(view, left_of(view, settings), whole, settings))
+        total = as_they_are(_flat(view, view.by_cell(around)))
+        return cells(view, *share_explained(view, left_of(view, settings), total, settings))
 
     return compute
 
@@ -473,12 +473,12 @@ def _each(name: str, number: Callable[[Array, Array, float], Array]) -> Any:
     """
 
     def compute(view: PairedView, settings: Settings) -> list[Cells]:
-        made: list[Cells] = []
+        result: list[Cells] = []
         for column, level in quantiles_of(view.whole.beside).items():
             loss = partial(_number, number, (column,), level)
             mean = mean_of(f"{name} {column}", loss)(view, settings)
-            made += with_parameters(mean, quantile=level)
-        return made
+            result += with_parameters(mean, quantile=level)
+        return result
 
     return compute
 
@@ -491,8 +491,8 @@ def _number(
     settings: Settings,
 ) -> Array:
     """A number of each row, of target, columns and the level of an interval or quantile."""
-    own = settings.interval_level if level is None else level
-    return number(rows.target, *(rows.beside[column] for column in columns), own)
+    stated = settings.interval_level if level is None else level
+    return number(rows.target, *(rows.beside[column] for column in columns), stated)
 
 
 def of_quantiles(rows: Paired, settings: Settings) -> Array:
@@ -596,7 +596,7 @@ def _each_interval(
     """
 
     def compute(view: PairedView, settings: Settings) -> list[Cells]:
-        made: list[Cells] = []
+        result: list[Cells] = []
         every = intervals_of(view.whole.beside)
         named = {level for *_, level in every}
         for low, high, level in every:
@@ -605,8 +605,8 @@ def _each_interval(
             stated = level
             if leveled and level is None and settings.interval_level not in named:
                 stated = settings.interval_level
-            made += mean if stated is None else with_parameters(mean, level=stated)
-        return made
+            result += mean if stated is None else with_parameters(mean, level=stated)
+        return result
 
     return compute
 
@@ -672,10 +672,10 @@ def _table(view: PairedView, of: Callable[[Paired, Array | None], Array], width:
         return len(columns) - 1
 
     place = view.by_cell(remembered)
-    made = np.full((*place.shape, width), np.nan)
-    there = ~np.isnan(place)
-    made[there] = np.array(columns).reshape(-1, width)[place[there].astype(np.int64)]
-    return made
+    table = np.full((*place.shape, width), np.nan)
+    filled = ~np.isnan(place)
+    table[filled] = np.array(columns).reshape(-1, width)[place[filled].astype(np.int64)]
+    return table
 
 
 def _cells(view: PairedView, value: Array, support: Array, reason: str, **more: Any) -> Cells:
@@ -712,12 +712,12 @@ def _binned(rows: Paired, weight: Array | None) -> Array:
     out = np.full((_BINS, 3), np.nan)
     for i in range(_BINS):
         some = np.flatnonzero(place == i)
-        own = None if weight is None else weight[some]
+        weights = None if weight is None else weight[some]
         out[i, 2] = some.size
-        total = some.size if own is None else weighted_sum(own, None)
+        total = some.size if weights is None else weighted_sum(weights, None)
         if total:
             for side, values in enumerate((rows.prediction, rows.target)):
-                out[i, side] = weighted_sum(values[some], own) / total
+                out[i, side] = weighted_sum(values[some], weights) / total
     return out.ravel()
 
 

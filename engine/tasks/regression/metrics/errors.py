@@ -498,10 +498,10 @@ def _by_series(loss: Loss, *, root: bool = False) -> Any:
                 return math.nan
             names, code = np.unique(rows.beside[SERIES], return_inverse=True)
             times = times_drawn(rows, weight)
-            own = np.ones(values.size) if weight is None else weight
+            weights = np.ones(values.size) if weight is None else weight
             total, size, drawn, many = (
                 ExactSums(names.size).add(one, code).rounded()
-                for one in (values * own, own, times, np.ones(values.size))
+                for one in (values * weights, weights, times, np.ones(values.size))
             )
             each, often = total / size, drawn / many
             return weighted_sum(np.sqrt(each) if root else each, often) / weighted_sum(often, None)

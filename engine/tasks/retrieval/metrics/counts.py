@@ -127,8 +127,8 @@ _OfSet = Callable[[Array, Array, Array, Array], Array]
 def _set(formula: _OfSet, ranked: Ranked, level: float = ABOVE_ZERO) -> Array:
     lists = ranked.lists
     hits = count(lists.start, lists.relevance >= level)
-    found = count(lists.gold_start, (lists.gold >= level) & (lists.found > 0))
-    counts = hits, found, lists.retrieved, ranked.golds(level)
+    matched = count(lists.gold_start, (lists.gold >= level) & (lists.found > 0))
+    counts = hits, matched, lists.retrieved, ranked.golds(level)
     return formula(*(one.astype(np.float64) for one in counts))
 
 
@@ -136,8 +136,8 @@ def _of_set(
     name: str, formula_of: _OfSet, definition: str, formula: str, alias: str, **rest: Any
 ) -> Metric:
     """A metric of whole sets; ``alias`` is its name in trec_eval."""
-    own = {"source": f"{TREC} ({alias})", "params": LEVELS, "aliases": (alias,), **rest}
-    return metric(name, partial(_set, formula_of), definition, formula, **own)
+    fields = {"source": f"{TREC} ({alias})", "params": LEVELS, "aliases": (alias,), **rest}
+    return metric(name, partial(_set, formula_of), definition, formula, **fields)
 
 
 def _nonrelevant_judged(ranked: Ranked, level: float) -> Array:
@@ -157,8 +157,8 @@ def _recall_all(ranked: Ranked) -> Array:
     lists, places, cuts = ranked.lists, ranked.places, ranked.cuts
     golds = lists.relevant
     if lists.ties is None:
-        found = ranked.golds_within(ABOVE_ZERO)
-        values = ((found == golds[:, None]) & (golds > 0)[:, None]).astype(np.float64)
+        retrieved = ranked.golds_within(ABOVE_ZERO)
+        values = ((retrieved == golds[:, None]) & (golds > 0)[:, None]).astype(np.float64)
     else:
         read = lists.start, places.first, places.size, lists.gain > 0, golds, cuts
         values = ranked.each(all_relevant, cuts.shape, *read)
@@ -183,8 +183,8 @@ def _ndcg_any(ranked: Ranked) -> Array:
 def _found_of(ranked: Ranked, whole: Array) -> Array:
     """Distinct relevant documents or texts retrieved, over a whole."""
     lists = ranked.lists
-    found = count(lists.gold_start, (lists.found > 0) & (lists.gold > 0))
-    return np.where(whole > 0, ratio(found, whole), np.nan)
+    retrieved = count(lists.gold_start, (lists.found > 0) & (lists.gold > 0))
+    return np.where(whole > 0, ratio(retrieved, whole), np.nan)
 
 
 def _id_precision(ranked: Ranked) -> Array:

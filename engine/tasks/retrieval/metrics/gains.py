@@ -57,7 +57,7 @@ def refuse_endless(lists: Lists, settings: Settings, queries: pl.Series) -> None
     endless = ~np.isfinite(np.bincount(query, gain, minlength=n_golds.size))
     if not bool(endless.any()):
         return
-    found = np.flatnonzero(endless)
+    overflowing = np.flatnonzero(endless)
     highest = float(lists.gold[endless[query]].max())
     way = (
         "Use relevance grades of a few units, or remove"
@@ -67,11 +67,11 @@ def refuse_endless(lists: Lists, settings: Settings, queries: pl.Series) -> None
     )
     raise InputError(
         f"ground truths: column 'relevance' goes up to {highest:g}, and the gains of"
-        f" {count_of(found.size, 'query', 'queries')} exceed the range of float64:"
-        f" {listing(queries.gather(found[:5]), found.size)}. {way}",
+        f" {count_of(overflowing.size, 'query', 'queries')} exceed the range of float64:"
+        f" {listing(queries.gather(overflowing[:5]), overflowing.size)}. {way}",
         code="too_high",
         column="relevance",
-        count=found.size,
+        count=overflowing.size,
         highest=highest,
     )
 
@@ -138,8 +138,8 @@ def _ndcg_means(ranked: Ranked) -> Array:
 
 def _ndcg_at_levels(ranked: Ranked, level: float) -> Array:
     """The level decides only which queries have one: the others are 0 (trec_eval's m_Rndcg.c)."""
-    whole = _ndcg_means(ranked)[1]
-    return whole if level == ABOVE_ZERO else np.where(ranked.golds(level) > 0, whole, 0.0)
+    values = _ndcg_means(ranked)[1]
+    return values if level == ABOVE_ZERO else np.where(ranked.golds(level) > 0, values, 0.0)
 
 
 def _gain_costs(ranked: Ranked) -> Array:

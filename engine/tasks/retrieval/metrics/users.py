@@ -113,9 +113,9 @@ def _of_user(
     """A metric of a kind of user; ``looks_on`` is the chance to look on behind rank j, in TeX."""
     cut = "k" in more.get("params", ())
     of = partial(_user, user, LOOKING_ON if user == NERR10 else WISH, cut)
-    own: dict[str, Any] = {"averaged": False, "scaled": True, "whole": not cut}
-    own |= {"need": f"user_{name.lower()}", "source": _CWL + source, **more}
-    return metric(name, of, definition + _GAIN, f"{_EXPECTED} {looks_on}", **own)
+    fields: dict[str, Any] = {"averaged": False, "scaled": True, "whole": not cut}
+    fields |= {"need": f"user_{name.lower()}", "source": _CWL + source, **more}
+    return metric(name, of, definition + _GAIN, f"{_EXPECTED} {looks_on}", **fields)
 
 
 _SEEN = "expected gain at a rank that a user sees who looks on "

@@ -196,15 +196,15 @@ def _mean_surface(
 def _metric(
     name: str, definition: str, source: str, column: str, *options: str, **more: Any
 ) -> Metric:
-    given = ("pixel_spacing", *options)
+    params = ("pixel_spacing", *options)
     return metric(
         name,
         definition,
         source,
-        partial(_mean_surface, column, given),
+        partial(_mean_surface, column, params),
         averages=("macro",),
         needs=("areas", "surfaces"),
-        params=given,
+        params=params,
         **more,
     )
 

@@ -170,12 +170,12 @@ def _per_label(
     inside = members_of(of, view, settings)
     counts = (view.right, view.found, view.truth)
     pooled = of(*(by_key(view, count, inside) for count in counts))
-    made = {
+    methods = {
         "macro": lambda: macro(view, value, inside),
         "micro": lambda: ratio(*pooled, filled(fill)),
     }
     why = {"macro": f"{NO_LABEL}: each has {WHY[of]}", "micro": "no labelled pixel that it is of"}
-    cells += [key_cells(view, made[name](), why[name], average=name) for name in averages]
+    cells += [key_cells(view, methods[name](), why[name], average=name) for name in averages]
     return cells
 
 

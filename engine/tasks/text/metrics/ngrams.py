@@ -225,9 +225,11 @@ def _sacrebleu(
     weight = np.broadcast_to(np.asarray(weights), p.shape)
     if sentence:
         weight = np.where(within, weight, 0.0)
-    whole = weight.sum(axis=1)
-    mean = np.divide((logs * weight).sum(axis=1), whole, out=np.zeros(len(p)), where=whole > 0)
-    return np.where(matched & (whole > 0), np.exp(mean), 0.0)
+    weight_sum = weight.sum(axis=1)
+    mean = np.divide(
+        (logs * weight).sum(axis=1), weight_sum, out=np.zeros(len(p)), where=weight_sum > 0
+    )
+    return np.where(matched & (weight_sum > 0), np.exp(mean), 0.0)
 
 
 _FORMULAS: dict[str, Callable[..., Array]] = {"nltk": _nltk, "sacrebleu": _sacrebleu}

@@ -84,8 +84,8 @@ def _shared(texts: Texts) -> tuple[Array, Array, Array]:
 
 def _shared_content(texts: Texts) -> tuple[Array, Array, Array]:
     """Different words that both have; all words of the candidate, of the reference, int64 [m]."""
-    given = texts.settings.stop_words
-    words = FUNCTION_WORDS if given is None else given
+    stop_words = texts.settings.stop_words
+    words = FUNCTION_WORDS if stop_words is None else stop_words
 
     def make() -> tuple[Array, Array, Array]:
         tokens = texts.tokens(lambda some: words_at_spaces(*text_bytes(content_words(some, words))))
@@ -104,8 +104,8 @@ def _overlap(part: str, texts: Texts) -> list[Values]:
     if part == "f1" and squads:
         value = _ratio(2 * both, ours + theirs)
     elif part == "f1":
-        value, whole = np.zeros(precision.size), precision + recall
-        np.divide(precision * recall, whole, out=value, where=whole > 0)
+        value, total = np.zeros(precision.size), precision + recall
+        np.divide(precision * recall, total, out=value, where=total > 0)
         value = 2 * value
     return texts.best({None: np.where(ours + theirs == 0, 1.0, value) if squads else value})
 
@@ -232,19 +232,21 @@ def _by_words(texts: Texts) -> Array:
 
 def _by_characters(texts: Texts) -> Array:
     """BLEU of characters, always with NLTK's four orders and no smoothing."""
-    own = msgspec.structs.replace(
+    settings = msgspec.structs.replace(
         texts.settings, rules=_RULES, bleu_weights=(0.25,) * 4, smoothing="none", lowercase=False
     )
-    counts = sentence_counts(Texts(texts.pairs, own, texts.workers))
-    return bleu(counts, own, sentence=True)
+    counts = sentence_counts(Texts(texts.pairs, settings, texts.workers))
+    return bleu(counts, settings, sentence=True)
 
 
 def _sentences(pairs: Pairs) -> tuple[pl.Series, Array]:
     """Sentences of the texts that have contexts, offsets of those of every text, int64 [n + 1]."""
 
     def make() -> tuple[pl.Series, Array]:
-        given = pairs.made["contexts"].is_not_null()
-        texts = pl.select(pl.when(given).then(pairs.candidates).otherwise(pl.lit(""))).to_series()
+        has_context = pairs.made["contexts"].is_not_null()
+        texts = pl.select(
+            pl.when(has_context).then(pairs.candidates).otherwise(pl.lit(""))
+        ).to_series()
         return sentences_of(texts)
 
     return pairs.once("sentences", make)
@@ -277,8 +279,8 @@ def _faithful(score: Callable[[Texts], Array], share: bool, texts: Texts) -> lis
     value, status = np.full(n, np.nan), np.ones(n, np.int8)
     reasons = {_NO_CONTEXT}
     if "contexts" in pairs.made:
-        given = pairs.made["contexts"].is_not_null().to_numpy()
-        status = (~given).astype(np.int8)
+        has_context = pairs.made["contexts"].is_not_null().to_numpy()
+        status = (~has_context).astype(np.int8)
         start = _sentences(pairs)[1]
         each = np.empty(int(start[-1]))
         for first, last, block in _blocks(pairs):
@@ -290,8 +292,12 @@ def _faithful(score: Callable[[Texts], Array], share: bool, texts: Texts) -> lis
         some = np.flatnonzero(many)
         total = np.add.reduceat(each, start[some]) if some.size else each
         value[some] = total / many[some]
-        cases = ((_NO_CONTEXT, ~given), (_NO_SENTENCE, given & (many == 0)), (_BARE, bare))
-        reasons = {reason for reason, there in cases if there.any()}
+        cases = (
+            (_NO_CONTEXT, ~has_context),
+            (_NO_SENTENCE, has_context & (many == 0)),
+            (_BARE, bare),
+        )
+        reasons = {reason for reason, mask in cases if mask.any()}
     reason = ", or ".join(sorted(reasons)) or None
     return [Values(value, reason=reason, status=(("scored", "no_context"), status))]
 
