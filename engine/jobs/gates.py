@@ -272,10 +272,10 @@ def refuse_unknown(gates: Sequence[Gate], plan: planner.Plan, own: Sequence[str]
         known_name = gate.metric.casefold() == COVERAGE or any_title(gate.metric)
         known_name |= any(group_of(task, gate.metric) for task in tasks.NAMES) and gate.on_spread
         if not known_name and not any(metrics.has(task, gate.metric) for task in tasks.NAMES):
-            known = {name for task in tasks.NAMES for name in metrics.names(task)}
-            known |= {*own, *(metric.name for metric in plan.metrics)}
-            if gate.metric.partition(".")[0] not in known:
-                raise unknown("metric", gate.metric, known, before=f"gate {gate.text!r}: ")
+            choices = {name for task in tasks.NAMES for name in metrics.names(task)}
+            choices |= {*own, *(metric.name for metric in plan.metrics)}
+            if gate.metric.partition(".")[0] not in choices:
+                raise unknown("metric", gate.metric, choices, before=f"gate {gate.text!r}: ")
 
 
 def _refuse_ranges(gates: Sequence[Gate], plan: planner.Plan) -> None:
@@ -350,8 +350,8 @@ def check_gates(gates: Sequence[Gate], options: Options) -> None:
                     code="option_missing",
                     option="spread",
                 )
-            own = gate.metric.casefold() == COVERAGE and name == "metric"
-            if name not in (*CONDITIONS, *options.by) and not own:
+            is_coverage = gate.metric.casefold() == COVERAGE and name == "metric"
+            if name not in (*CONDITIONS, *options.by) and not is_coverage:
                 raise unknown(
                     "condition",
                     name,
@@ -370,11 +370,11 @@ def check_gates(gates: Sequence[Gate], options: Options) -> None:
             and gate.metric not in own_metrics
             and not any(_makes(plan, gate) for plan in plans)
         ):
-            made = dict.fromkeys(metric.name for plan in plans for metric in plan.metrics)
+            computed = dict.fromkeys(metric.name for plan in plans for metric in plan.metrics)
             raise unknown(
                 "metric of this run",
                 gate.metric,
-                made,
+                computed,
                 before=f"gate {gate.text!r}: ",
                 after=f" Others are asked for with {option('metrics')}.",
             )
@@ -416,9 +416,11 @@ def _refuse_ambiguous(plan: planner.Plan, gate: Gate) -> None:
     """Refuse a gate on a metric with several rows that it does not choose among."""
     name, cut, _ = gate.metric.partition("@")
     settled = {SHORT.get(one, one) for one, _ in gate.conditions} | ({"k"} if cut else set())
-    made = {metric.name: metric for metric in plan.metrics if metric.frame == "metrics"}
-    metric = next((one for one in made.values() if one.name.casefold() == name.casefold()), None)
-    if metric is None or by_title(plan.task, plan.dialect.name, gate.metric, settled, made):
+    computed = {metric.name: metric for metric in plan.metrics if metric.frame == "metrics"}
+    metric = next(
+        (one for one in computed.values() if one.name.casefold() == name.casefold()), None
+    )
+    if metric is None or by_title(plan.task, plan.dialect.name, gate.metric, settled, computed):
         return
     for param, column in _AXES.items():
         values: Sequence[float] = getattr(plan.settings, param, None) or ()
@@ -442,19 +444,19 @@ def _makes(plan: planner.Plan, gate: Gate) -> bool:
     """Return whether a plan has the metric of a gate, under any name or title."""
     if gate.metric.casefold() == COVERAGE or metrics.is_open(plan.task):
         return True
-    made = [metric.name for metric in plan.metrics if metric.frame == "metrics"]
+    computed = [metric.name for metric in plan.metrics if metric.frame == "metrics"]
     settled = {SHORT.get(name, name) for name, _ in gate.conditions}
-    if by_title(plan.task, plan.dialect.name, gate.metric, settled, made) is not None:
+    if by_title(plan.task, plan.dialect.name, gate.metric, settled, computed) is not None:
         return True
     if gate.on_spread and (needed := group_of(plan.task, gate.metric)) is not None:
-        return {*needed(plan.options)} <= {*made}
+        return {*needed(plan.options)} <= {*computed}
     name = gate.metric.partition("@")[0].casefold()
     # Metrics of several numbers (PrecisionRecallF1) have rows by the words of their name.
-    words = [word for one in made for word in (one, *_WORD.findall(one))]
+    words = [word for one in computed for word in (one, *_WORD.findall(one))]
     if name in map(str.casefold, words):
         return True
     meant = plan.dialect.own_names.get(gate.metric, gate.metric)
     return metrics.has(plan.task, meant) and any(
-        metrics.metric_of(plan.task, one).name in made
+        metrics.metric_of(plan.task, one).name in computed
         for one in metrics.members(plan.task, meant, plan.options)
     )

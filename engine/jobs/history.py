@@ -116,13 +116,13 @@ def trends(source: str | Path, page: Path | None = None) -> tuple[list[Trend], l
             code="no_runs",
         )
     subjects = _subjects(runs)
-    made = []
-    for (job, task, group), own in subjects.items():
+    result = []
+    for (job, task, group), series in subjects.items():
         title = job or Path(source).resolve().name
         if len(subjects) > 1:
             title = f"{job}: {task}" if job else task.capitalize()
-        made.append(_trend(f"{title}: {group}" if group else title, group, own, page, unread))
-    return made, unread
+        result.append(_trend(f"{title}: {group}" if group else title, group, series, page, unread))
+    return result, unread
 
 
 # Where runs are.
@@ -176,9 +176,9 @@ def _subjects(runs: Iterable[Run]) -> dict[tuple[str, str, str], list[Run]]:
     for run in latest.values():
         subjects.setdefault((run.job, run.card.task), []).append(run)
     return {
-        (job, task, group): _in_order(own)
+        (job, task, group): _in_order(group_runs)
         for (job, task), every in subjects.items()
-        for group, own in _by_path(every).items()
+        for group, group_runs in _by_path(every).items()
     }
 
 
@@ -300,10 +300,10 @@ def _of_history(target: str, beside: Path, read: dict[str, Run], unread: list[st
         }:
             unread.append(f"{target}: not a job's history")
             continue
-        for (run_id,), own in rows.group_by("run_id", maintain_order=True):
+        for (run_id,), run_rows in rows.group_by("run_id", maintain_order=True):
             if str(run_id) in read:
                 continue
-            first = own.row(0, named=True)
+            first = run_rows.row(0, named=True)
             folder = beside / first["folder"]
             success = read_success(folder)
             if success is not None and success.run_id == run_id:
@@ -316,7 +316,7 @@ def _of_history(target: str, beside: Path, read: dict[str, Run], unread: list[st
                         runs.append(run)
                         continue
             run = Run(
-                card=_card(first["task"], first["dialect"], own),
+                card=_card(first["task"], first["dialect"], run_rows),
                 run_id=str(run_id),
                 job=first["job"],
                 finished=first["finished"].isoformat(),
@@ -391,9 +391,9 @@ def _trend(title: str, group: str, runs: list[Run], page: Path | None, unread: l
     frame = _with_trials(frame, runs, bounds)
     overlapping = _overlap(runs)
     searched = [] if overlapping else segments
-    whole = _series_of(frame.filter(group=False), runs, searched, latest, lines, {})
+    overall = _series_of(frame.filter(group=False), runs, searched, latest, lines, {})
     every = _series_of(frame.filter(group=True), runs, searched, latest, {}, groups)
-    headline = [_with_gates(one, bounds, gates) for one in whole]
+    headline = [_with_gates(one, bounds, gates) for one in overall]
     names = _names(runs)
     notes = _notes(runs, infinite, overlapping=overlapping)
     x = _places(runs)
@@ -547,7 +547,7 @@ def _collect(
 ) -> pl.DataFrame:
     """The wanted rows of all runs: ``night``, ``group``, identity, value, interval, trials."""
     types = {name: METRICS[name] or pl.String for name in _ROW}
-    whole = pl.DataFrame([*lines], schema=types, orient="row")
+    wanted = pl.DataFrame([*lines], schema=types, orient="row")
     kinds = pl.DataFrame(groups, schema={name: types[name] for name in _KIND}, orient="row")
     numbers = ("value", "lower", "upper", "trials")
     parts = []
@@ -567,11 +567,11 @@ def _collect(
                 for name in numbers
             ),
         )
-        own = rows.join(whole, on=[*_ROW], how="semi", nulls_equal=True)
+        overall = rows.join(wanted, on=[*_ROW], how="semi", nulls_equal=True)
         of_group = rows.filter(pl.col("slice").is_not_null() != pl.col("label_value").is_not_null())
         of_group = of_group.join(kinds, on=[*_KIND], how="semi", nulls_equal=True)
-        of_group = of_group.join(whole, on=[*_ROW], how="anti", nulls_equal=True)
-        parts += [own.with_columns(group=False), of_group.with_columns(group=True)]
+        of_group = of_group.join(wanted, on=[*_ROW], how="anti", nulls_equal=True)
+        parts += [overall.with_columns(group=False), of_group.with_columns(group=True)]
     schema = {
         "night": pl.UInt32,
         **types,
@@ -609,9 +609,9 @@ def _series_of(
     at = placed["place"].to_numpy(), placed["night"].to_numpy()
 
     def matrix(name: str) -> Array:
-        made = np.full((len(rows), len(runs)), np.nan)
-        made[at] = placed[name].fill_null(float("nan")).to_numpy()
-        return made
+        out = np.full((len(rows), len(runs)), np.nan)
+        out[at] = placed[name].fill_null(float("nan")).to_numpy()
+        return out
 
     values, lower, upper, trials = map(matrix, ("value", "lower", "upper", "trials"))
     by_row: list[list[Change]] = [[] for _ in rows]
@@ -621,13 +621,13 @@ def _series_of(
         inside = slice(start, end)
         n = trials[:, inside] if _have_new_datums(runs[inside]) else None
         few = are_few(values[:, inside], n)
-        for own, new in zip(by_row, changes(values[:, inside], n, level), strict=True):
-            own += [one._replace(at=one.at + start, seen=one.seen + start) for one in new]
-    made = []
+        for row_changes, new in zip(by_row, changes(values[:, inside], n, level), strict=True):
+            row_changes += [one._replace(at=one.at + start, seen=one.seen + start) for one in new]
+    series = []
     for i, row in enumerate(rows):
         line = lines.get(_key(row))
         group = " ".join(str(row[name]) for name in ("slice_value", "label_value") if row[name])
-        made.append(
+        series.append(
             Series(
                 title=titles[tuple(row[name] for name in _KIND)] if line is None else line.title,
                 values=_listed(values[i]),
@@ -643,7 +643,7 @@ def _series_of(
             )
         )
     order = {key: i for i, key in enumerate(lines)}
-    return sorted(made, key=lambda one: order.get(_key(one.row), 0)) if lines else made
+    return sorted(series, key=lambda one: order.get(_key(one.row), 0)) if lines else series
 
 
 def _have_new_datums(runs: list[Run]) -> bool:
@@ -697,9 +697,11 @@ def _with_trials(
 def _with_gates(
     one: Series, bounds: dict[tuple[Any, ...], list[tuple[str, float]]], gates: dict[str, list[str]]
 ) -> Series:
-    own = bounds.get(_key(one.row), [])
-    failed = {i for text, _ in own for i, status in enumerate(gates[text]) if status == FAILED}
-    fixed = [(text, bound) for text, bound in own if not np.isnan(bound)]
+    row_bounds = bounds.get(_key(one.row), [])
+    failed = {
+        i for text, _ in row_bounds for i, status in enumerate(gates[text]) if status == FAILED
+    }
+    fixed = [(text, bound) for text, bound in row_bounds if not np.isnan(bound)]
     return msgspec.structs.replace(one, bounds=fixed, failed=sorted(failed))
 
 

@@ -54,14 +54,14 @@ def expanded(text: str, lookup: Lookup, names: Collection[str]) -> str:
     """
 
     def value(found: re.Match[str]) -> str:
-        whole, name = found[0], found[1]
-        if whole in ("{{", "}}"):
-            return whole[0]
+        text_of_match, name = found[0], found[1]
+        if text_of_match in ("{{", "}}"):
+            return text_of_match[0]
         if name is None:
             raise OptionError(
-                f"{text!r} has a lone {whole!r}; write it twice for a brace.",
+                f"{text!r} has a lone {text_of_match!r}; write it twice for a brace.",
                 code="lone_brace",
-                value=whole,
+                value=text_of_match,
             )
         answer = lookup(name)
         if answer is None:
@@ -223,8 +223,8 @@ def load_job(path: str | Path, changes: Mapping[str, str] | None = None) -> Load
     try:
         return _loaded(raw, path, dict(changes or {}))
     except OptionError as error:
-        said = in_python(error.said)  # keys of the file have the names of Python
-        raise OptionError(f"{path}: {said}", code=error.code, **error.facts) from None
+        message = in_python(error.said)  # keys of the file have the names of Python
+        raise OptionError(f"{path}: {message}", code=error.code, **error.facts) from None
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -250,7 +250,7 @@ def _loaded(raw: dict[str, Any], path: Path, changes: dict[str, str]) -> LoadedJ
             code="option_missing",
             option="name",
         )
-    given, uses = _values(variables, name, changes, raw.get("time_zone"))
+    assigned, uses = _values(variables, name, changes, raw.get("time_zone"))
     partition = raw.get("inputs", {}).get("partition")
     if not isinstance(partition, str):  # refused below, if it is given
         partition = None
@@ -265,7 +265,7 @@ def _loaded(raw: dict[str, Any], path: Path, changes: dict[str, str]) -> LoadedJ
     outputs = raw.get("outputs", {})
     template = outputs.get("folder", JobOutputs().folder)
     texts = {
-        key: in_texts(value, _expander(given, later.get(key)))
+        key: in_texts(value, _expander(assigned, later.get(key)))
         for key, value in raw.items()
         if key != "variables"
     }
@@ -277,7 +277,7 @@ def _loaded(raw: dict[str, Any], path: Path, changes: dict[str, str]) -> LoadedJ
     try:
         job = msgspec.convert(bare, Job, strict=True)
         # The default contains {run_id}, which becomes a placeholder as in written texts.
-        folder = _expander(given, RUN_ID)(template)
+        folder = _expander(assigned, RUN_ID)(template)
     except msgspec.ValidationError as error:
         raise OptionError(f"{error}.", code="option_value", option=path_of(error)) from None
     if folder.endswith("/") and not Path(folder).name:
@@ -290,7 +290,7 @@ def _loaded(raw: dict[str, Any], path: Path, changes: dict[str, str]) -> LoadedJ
     settled = msgspec.structs.replace(job.outputs, folder=folder)
     gates = parse_gates(job.gates, job.fail_if)
     _check_combinations(job, gates)
-    _check_nights(job, gates, raw["inputs"]["predictions"], tuple(given))
+    _check_nights(job, gates, raw["inputs"]["predictions"], tuple(assigned))
     check_gates(gates, options)
     free = (*_HOW, "intervals", "draws", "seed", "method", "metrics")
     same = msgspec.structs.replace(options, **dict.fromkeys(free, None), by=())
@@ -304,13 +304,13 @@ def _loaded(raw: dict[str, Any], path: Path, changes: dict[str, str]) -> LoadedJ
     origin = [name, job.model, repr(changed), written, compared]
     options = with_intervals(options, gates)
     secret: set[str] = set()
-    in_texts(raw.get("inputs", {}).get("storage_options"), _expander(given, None, secret))
+    in_texts(raw.get("inputs", {}).get("storage_options"), _expander(assigned, None, secret))
     return LoadedJob(
         job=msgspec.structs.replace(job, outputs=settled),
         path=path,
         options=options,
         gates=gates,
-        variables=for_records(given, variables, uses, secret),
+        variables=for_records(assigned, variables, uses, secret),
         earlier=expanded(
             glob.escape(template), lambda key: glob.escape(name) if key == "job" else "*", ()
         ),
@@ -399,7 +399,7 @@ def _check_nights(
             code="gate_unfit",
         )
     texts = [predictions] if isinstance(predictions, str) else predictions
-    used = {found[1] for text in texts for found in _FOUND.finditer(text)}
+    used = {match[1] for text in texts for match in _FOUND.finditer(text)}
     if job.inputs.partition is None and not used & {*variables} - {"job"}:
         raise OptionError(
             f"gate {watching.text!r} distinguishes nights by the paths of their tables: write a"
@@ -410,20 +410,20 @@ def _check_nights(
 
 
 def _check_keys(raw: Mapping[str, Any]) -> None:
-    for table, known in _TABLES.items():
-        found = raw.get(table, {}) if table else raw
-        if not isinstance(found, dict):
+    for table, allowed in _TABLES.items():
+        keys = raw.get(table, {}) if table else raw
+        if not isinstance(keys, dict):
             raise OptionError(
                 f"{table}: write a table, [{table}].", code="wrong_type", option=table
             )
-        for key in found:
-            if key not in known:
+        for key in keys:
+            if key not in allowed:
                 kind = f"key of [{table}]" if table else "key of a job"
-                said = known_elsewhere(key) if table in ("", "options") else None
-                if said and not table:
-                    said = f"{said} Write it in [options]."
-                said = said or unknown(kind, key, known).said
-                raise OptionError(said, code="unknown_name", value=key)
+                message = known_elsewhere(key) if table in ("", "options") else None
+                if message and not table:
+                    message = f"{message} Write it in [options]."
+                message = message or unknown(kind, key, allowed).said
+                raise OptionError(message, code="unknown_name", value=key)
 
 
 def _values(
@@ -450,19 +450,19 @@ def _values(
                 raise unknown("variable", key, variables, before=f"--set {key}: ")
             message = f"--set {key}: the job has no [variables]."
             raise OptionError(message, code="unknown_name", value=key)
-    found = {**dates(_now_in(zone)), "job": name}
+    values = {**dates(_now_in(zone)), "job": name}
     uses: dict[str, set[str]] = {}
     for key, value in variables.items():
-        if key in found or "." in key or key == RUN_ID:
+        if key in values or "." in key or key == RUN_ID:
             raise OptionError(
                 f"variables: {key!r} is reserved; choose another name.",
                 code="reserved_name",
                 value=key,
             )
         uses[key] = set()
-        made = _expander(found, None, uses[key])
-        found[key] = changes[key] if key in changes else made(str(value))
-    return found, uses
+        expand = _expander(values, None, uses[key])
+        values[key] = changes[key] if key in changes else expand(str(value))
+    return values, uses
 
 
 def _now_in(zone: Any) -> datetime:
@@ -493,9 +493,9 @@ def _expander(given: Mapping[str, str], later: str | None, used: set[str] | None
             return mark(key)
         return given[key] if key in given else from_environment(key)
 
-    known = [*given, *([later] if later else [])]
+    names = [*given, *([later] if later else [])]
     typed: Lookup = lookup
-    return lambda text: expanded(text, typed, known)
+    return lambda text: expanded(text, typed, names)
 
 
 def _options(texts: Mapping[str, Any], path: Path) -> Options:

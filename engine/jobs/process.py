@@ -117,20 +117,20 @@ def _of_writers(path: str, flags: int) -> int:
 def _acquire(file: RawIOBase, folder: Path, wait: float, tell: Callable[[str], None]) -> None:
     end, waiting = time.monotonic() + wait, False
     while not try_lock(file):
-        holder, said = _holder(file), f"another run is writing {folder}"
+        holder, message = _holder(file), f"another run is writing {folder}"
         if holder is not None:  # None between its lock and its name
-            said = (
+            message = (
                 f"another run of job {holder.job!r} (process {holder.pid} on {holder.host}, since"
                 f" {holder.since}) is writing {folder}"
             )
         if time.monotonic() >= end:
             raise LockedError(
-                f"{said}. Two runs do not write one folder at once: try again when it is done,"
+                f"{message}. Two runs do not write one folder at once: try again when it is done,"
                 " wait with --wait SECONDS, or give the jobs different folders.",
                 code="locked",
             )
         if not waiting:
-            tell(f"waiting: {said}")
+            tell(f"waiting: {message}")
             waiting = True
         time.sleep(min(_POLL, max(0.0, end - time.monotonic())))
 
@@ -347,8 +347,8 @@ class Lineage:
     def _about(self, found: JobTables, folder: Path) -> None:
         self._inputs = [
             _dataset(file.path, local=file.stamp is not None)
-            for own in found.files.values()
-            for file in own
+            for files in found.files.values()
+            for file in files
         ]
         self._outputs = [_dataset(str(folder), local=True)]
 

@@ -97,7 +97,7 @@ def last_passed(
         until: runs finished later do not count; now if None.
     """
     end = datetime.now(UTC).isoformat() if until is None else until
-    found: list[tuple[str, str, Success]] = []
+    runs: list[tuple[str, str, Success]] = []
     for name in glob.glob(pattern):
         success = read_success(Path(name))
         if (
@@ -106,8 +106,8 @@ def last_passed(
             and success.run_id != run_id
             and success.finished <= end
         ):
-            found.append((success.finished, name, success))
-    for _, name, success in sorted(found, key=lambda one: one[:2], reverse=True):
+            runs.append((success.finished, name, success))
+    for _, name, success in sorted(runs, key=lambda one: one[:2], reverse=True):
         try:
             _ = load(name).metrics
         except ResultError as error:
@@ -123,12 +123,12 @@ def last_partitions(pattern: str, job: str, run_id: str) -> tuple[list[str], str
     Returns:
         their values, and its end time; empty if no run recorded any.
     """
-    found = [
+    runs = [
         (success.finished, name)
         for name in glob.glob(pattern)
         if (success := read_success(Path(name))) and success.job == job and success.run_id != run_id
     ]
-    finished, folder = max(found, default=("", ""))
+    finished, folder = max(runs, default=("", ""))
     return recorded(Path(folder)).partitions, finished
 
 
@@ -266,11 +266,11 @@ def shorten_nights(pattern: str, job: str, read: Mapping[str, int]) -> None:
                 return
             every = [night for by_name in nights.seen.values() for night in by_name.values()]
             last = max((night.finished for night in every), default="")
-            own = {
+            newest = {
                 key: {name: night for name, night in by_name.items() if night.finished == last}
                 for key, by_name in nights.seen.items()
             }
-            write_nights(file.parent, msgspec.structs.replace(nights, seen=own, read={}))
+            write_nights(file.parent, msgspec.structs.replace(nights, seen=newest, read={}))
             os.utime(file, ns=(changed, changed))
         except (OSError, WriteError, msgspec.DecodeError, RecursionError):
             return  # larger than it need be
@@ -332,11 +332,11 @@ def history_rows(
         "gates": success.gates,
     }
     columns = [pl.lit(run[name]).cast(dtype).alias(name) for name, dtype in RUN_COLUMNS.items()]
-    own = [
+    values = [
         pl.col(name).cast(pl.Float64 if name == "support" else dtype or pl.String)
         for name, dtype in METRICS.items()
     ]
-    return metrics.select(*columns, *own)
+    return metrics.select(*columns, *values)
 
 
 def check_history(target: str, form: str) -> None:
@@ -407,8 +407,8 @@ def _into_delta(rows: pl.DataFrame, run_id: str, target: str, again: bool) -> bo
             return _commit(delta, rows, run_id, target, again)
         except delta.exceptions.DeltaError as error:
             # Another job made the table, or wrote to it, since this one looked.
-            met = isinstance(error, delta.exceptions.CommitFailedError)
-            if not met or not left:
+            conflict = isinstance(error, delta.exceptions.CommitFailedError)
+            if not conflict or not left:
                 raise WriteError(f"cannot write history {target}: {error}.") from error
             time.sleep(_PAUSE)
     raise AssertionError
@@ -419,9 +419,9 @@ def _commit(delta: Any, rows: pl.DataFrame, run_id: str, target: str, again: boo
     if not delta.DeltaTable.is_deltatable(target):
         delta.write_deltalake(target, rows.to_arrow(), mode="append", schema_mode="merge")
         return True
-    own = pl.scan_delta(delta.DeltaTable(target)).filter(pl.col("run_id") == run_id).collect()
-    times = [one["finished"].unique() for one in (own, rows) if "finished" in one.columns]
-    if not again and own.height > 0 and all(time.equals(times[0]) for time in times):
+    existing = pl.scan_delta(delta.DeltaTable(target)).filter(pl.col("run_id") == run_id).collect()
+    times = [one["finished"].unique() for one in (existing, rows) if "finished" in one.columns]
+    if not again and existing.height > 0 and all(time.equals(times[0]) for time in times):
         return False
     delta.write_deltalake(
         target,
@@ -536,8 +536,8 @@ def _baseline_of(
     if before is not None and (before.run_id, before.baseline) == (run_id, wanted):
         if before.baseline_folder is None:
             return Baseline(first=True)
-        kept = folder / BASELINE_FILE
-        if kept.is_file():
+        stored = folder / BASELINE_FILE
+        if stored.is_file():
             return _stored_baseline(folder, before)
     if wanted == LAST:
         return _last(loaded, folder, run_id, before, warn)
@@ -556,24 +556,24 @@ def _last(
 ) -> Baseline:
     """Return the newest run that passed, or the baseline of a failed run in this folder."""
     until = before.finished if before is not None and before.run_id == run_id else None
-    found = last_passed(loaded.matching(loaded.earlier), loaded.job.name, run_id, until, warn)
+    passed = last_passed(loaded.matching(loaded.earlier), loaded.job.name, run_id, until, warn)
     if (
         before is not None
         and (before.job, before.baseline) == (loaded.job.name, LAST)
         and before.gates != PASSED
         and before.baseline_folder is not None
         and (folder / BASELINE_FILE).is_file()
-        and (found is None or (before.baseline_finished or "") > found[1].finished)
+        and (passed is None or (before.baseline_finished or "") > passed[1].finished)
     ):
         if before.baseline_id != run_id:
             return _stored_baseline(folder, before)
         warn("the last run that passed is this one, which cannot be its own baseline")
-    if found is None:
+    if passed is None:
         return Baseline(first=True)
-    card = load(found[0])
-    success = found[1]
+    card = load(passed[0])
+    success = passed[1]
     return Baseline(
-        card.metrics, card.labels, str(found[0]), success.finished, success.run_id, card=card
+        card.metrics, card.labels, str(passed[0]), success.finished, success.run_id, card=card
     )
 
 
@@ -583,12 +583,12 @@ def _stored_baseline(folder: Path, before: Success) -> Baseline:
         metrics = pl.read_parquet(folder / BASELINE_FILE, glob=False)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise ResultError(f"{folder / BASELINE_FILE} cannot be read: {error}.") from error
-    kept = folder / BASELINE_FOLDER
+    stored = folder / BASELINE_FOLDER
     return Baseline(
         metrics,
         None,
         before.baseline_folder,
         before.baseline_finished,
         before.baseline_id,
-        card=load(kept) if kept.is_dir() else None,
+        card=load(stored) if stored.is_dir() else None,
     )

@@ -140,11 +140,11 @@ def write_junit(
         case = ET.SubElement(suite, "testcase", classname=plain(name), name=plain(named(one)))
         numbers = {key: getattr(one, key) for key in _NUMBERS}
         _properties(case, {key: value for key, value in numbers.items() if value not in (None, "")})
-        said = plain(sentence(one))
+        message = plain(sentence(one))
         if one.status == FAILED:
-            ET.SubElement(case, "failure", message=said, type="gate").text = said
+            ET.SubElement(case, "failure", message=message, type="gate").text = message
         elif one.status == SKIPPED:
-            ET.SubElement(case, "skipped", message=said)
+            ET.SubElement(case, "skipped", message=message)
     root = ET.Element("testsuites")
     root.append(suite)
     ET.indent(root)
@@ -194,10 +194,10 @@ def workflow_commands(
         for one in verdicts
         if one.status == status
     ]
-    lines += [command("warning", "evalengine", plain(said)) for said in warnings]
-    said = [headline(verdicts)] if verdicts else []
-    said += [notice] if notice else []
-    lines += [command("notice", "evalengine", plain("; ".join(said)))] if said else []
+    lines += [command("warning", "evalengine", plain(warning)) for warning in warnings]
+    notices = [headline(verdicts)] if verdicts else []
+    notices += [notice] if notice else []
+    lines += [command("notice", "evalengine", plain("; ".join(notices)))] if notices else []
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -215,12 +215,12 @@ def summarise(verdicts: Sequence[Verdict], result: str) -> bool:
         return False
     parts = ["## evalengine", *([gates_markdown(verdicts)] if verdicts else []), result]
     text = "\n\n".join(part.rstrip("\n") for part in parts) + "\n\n"
-    whole = text.encode("utf-8", "replace")
-    if len(whole) > _MOST:
-        kept = whole[:_MOST].rpartition(b"\n")[0]
-        whole = kept + b"\n\n(cut: a summary has 1 MiB at most)\n\n"
+    encoded = text.encode("utf-8", "replace")
+    if len(encoded) > _MOST:
+        lines = encoded[:_MOST].rpartition(b"\n")[0]
+        encoded = lines + b"\n\n(cut: a summary has 1 MiB at most)\n\n"
     with written(path), open(path, "ab") as file:
-        file.write(whole)
+        file.write(encoded)
     return True
 
 
@@ -311,21 +311,21 @@ def _trends(
     warn: Callable[[str], None] | None,
 ) -> Path:
     """Write the page about runs over time."""
-    for name, given in (("baseline", baseline), ("images", images)):
-        if given is not None:
+    for name, value in (("baseline", baseline), ("images", images)):
+        if value is not None:
             raise OptionError(
-                f"{source} has several runs: {option(name, given)} is for the report of one.",
+                f"{source} has several runs: {option(name, value)} is for the report of one.",
                 code="options_conflict",
                 options=[name],
             )
     check_report(path)
-    found, unread = trends(source, Path(path))
+    series, unread = trends(source, Path(path))
     if warn is not None:
-        for said in unread:
-            warn(said)
+        for message in unread:
+            warn(message)
     if not title:
-        title = found[0].title if len(found) == 1 else source.resolve().name
-    return write_page(as_page(found, title, unread), path)
+        title = series[0].title if len(series) == 1 else source.resolve().name
+    return write_page(as_page(series, title, unread), path)
 
 
 def gate_lines(verdicts: Sequence[Verdict]) -> list[Gate]:

@@ -102,8 +102,8 @@ def parts_of(loaded: LoadedJob, found: JobTables, *, again: bool) -> list[Part]:
         again: recompute every tally.
     """
     outputs = loaded.job.outputs
-    own = name_within(quote(loaded.job.name, safe=""), _LONGEST)
-    folder = Path(loaded.beside(outputs.tallies or f"{FOLDER}/{own}"))
+    name = name_within(quote(loaded.job.name, safe=""), _LONGEST)
+    folder = Path(loaded.beside(outputs.tallies or f"{FOLDER}/{name}"))
     options = repr(loaded.deciding)
     functions = _digests(loaded)
     parts = []
@@ -127,7 +127,7 @@ def parts_of(loaded: LoadedJob, found: JobTables, *, again: bool) -> list[Part]:
 
 def _digests(loaded: LoadedJob) -> list[str]:
     """Digests of the files that define the job's own metrics."""
-    return [own.digest for own in run.split_metrics(loaded.options)[1]]
+    return [metric.digest for metric in run.split_metrics(loaded.options)[1]]
 
 
 def describe_lost(loaded: LoadedJob, found: JobTables, run_id: str) -> str | None:
@@ -139,8 +139,10 @@ def describe_lost(loaded: LoadedJob, found: JobTables, run_id: str) -> str | Non
         run_id: of this run.
     """
     inputs = loaded.job.inputs
-    known, finished = last_partitions(loaded.matching(loaded.earlier), loaded.job.name, run_id)
-    gone = [value for value in known if value not in found.partitions and in_window(inputs, value)]
+    earlier, finished = last_partitions(loaded.matching(loaded.earlier), loaded.job.name, run_id)
+    gone = [
+        value for value in earlier if value not in found.partitions and in_window(inputs, value)
+    ]
     if not gone:
         return None
     many = "partition" if len(gone) == 1 else "partitions"
@@ -165,10 +167,10 @@ def clear_older(parts: Sequence[Part]) -> None:
     for part in parts:
         # A glob is not sufficient: partition "v1" would match "v1.2".
         label = part.tally.name.removesuffix(f".{part.key}.tally")
-        own = re.compile(re.escape(label) + r"\.[0-9a-f]{16}\.tally")
+        pattern = re.compile(re.escape(label) + r"\.[0-9a-f]{16}\.tally")
         for path in part.tally.parent.glob(f"{escape(label)}.*.tally"):
             with suppress(OSError):
-                if own.fullmatch(path.name) and path != part.tally:
+                if pattern.fullmatch(path.name) and path != part.tally:
                     path.unlink()
 
 
@@ -221,14 +223,18 @@ def planned(loaded: LoadedJob) -> JobPlan:
     if loaded.options.task is not None:
         # Report wrong names of metrics and dialects before any table is read.
         planner.make_plan(loaded.options, loaded.options.task)
-    found = find_inputs(loaded)
-    files = [[role, file.name, *file.digests] for role, own in found.files.items() for file in own]
+    inputs = find_inputs(loaded)
+    files = [
+        [role, file.name, *file.digests]
+        for role, files_of_role in inputs.files.items()
+        for file in files_of_role
+    ]
     # Threads are not in it: they change no number.
-    key = [__version__, loaded.job.name, repr(loaded.deciding), found.partitions, files]
+    key = [__version__, loaded.job.name, repr(loaded.deciding), inputs.partitions, files]
     key += _digests(loaded)
     run_id = hashlib.sha256(msgspec.json.encode(key)).hexdigest()[:16]
     shown = filled(outputs.folder, {RUN_ID: run_id})
-    return JobPlan(loaded, found, run_id, Path(loaded.beside(shown)), shown)
+    return JobPlan(loaded, inputs, run_id, Path(loaded.beside(shown)), shown)
 
 
 def planned_again(plan: JobPlan) -> JobPlan:
@@ -343,9 +349,9 @@ def run_job(
             verdicts, wrong = _score(plan, before, started, force, tell, lineage)
         except BaseException as error:
             stopped = isinstance(error, (Stopped, KeyboardInterrupt))
-            said = str(error) or type(error).__name__
+            message = str(error) or type(error).__name__
             tell("stopped" if stopped else "failed", level=ERROR)
-            lineage.stop(ABORT if stopped else FAIL, said)
+            lineage.stop(ABORT if stopped else FAIL, message)
             raise
     if wrong is not None:
         raise wrong
@@ -357,10 +363,10 @@ def _refuse_inputs(loaded: LoadedJob, files: list[Path | str]) -> None:
     """Refuse outputs of a job that would be written into one of its inputs."""
     outputs = loaded.job.outputs
     folders = [*files, *{os.path.dirname(os.path.abspath(file)) for file in files}]
-    for name, there in (("lineage", files), ("history", folders), ("tallies", folders)):
-        given = getattr(outputs, name)
-        if given is not None:
-            refuse(loaded.beside(given), there, f"outputs.{name}")
+    for name, targets in (("lineage", files), ("history", folders), ("tallies", folders)):
+        output = getattr(outputs, name)
+        if output is not None:
+            refuse(loaded.beside(output), targets, f"outputs.{name}")
 
 
 def _again(plan: JobPlan, tell: Tell, lineage: Lineage) -> JobResult:
@@ -401,13 +407,13 @@ def _again(plan: JobPlan, tell: Tell, lineage: Lineage) -> JobResult:
 def _before(plan: JobPlan, success: Success) -> list[Verdict] | None:
     """Return the recorded verdicts of a run if they would be the same again, otherwise None."""
     gates = plan.loaded.gates
-    kept = needing_margins(gates) or any(gate.always for gate in gates)
-    if not kept or success.baseline != plan.loaded.job.baseline:
+    incomplete = needing_margins(gates) or any(gate.always for gate in gates)
+    if not incomplete or success.baseline != plan.loaded.job.baseline:
         return None
     if recorded(plan.folder).false_alarms != plan.loaded.job.false_alarms:
         return None
-    found = [one for one in recorded(plan.folder).gates if one.gate != STRICT]
-    return found if {one.gate for one in found} == {gate.title for gate in gates} else None
+    verdicts = [one for one in recorded(plan.folder).gates if one.gate != STRICT]
+    return verdicts if {one.gate for one in verdicts} == {gate.title for gate in gates} else None
 
 
 def _watch(
@@ -510,10 +516,10 @@ def _score(
                 untold=lineage.run_id,
             )
             with deferred_signals():
-                kept = baseline.kept if keeping(plan.loaded.gates, card.task) else None
+                margins = baseline.kept if keeping(plan.loaded.gates, card.task) else None
                 nights = None if watch is None else _nights(plan, baseline, watch)
                 details = _details(plan, verdicts)
-                write_records(fresh, details, baseline.metrics, success, kept, nights)
+                write_records(fresh, details, baseline.metrics, success, margins, nights)
                 swap(fresh, target, partial(tell, level=WARNING))
                 if nights is not None:
                     loaded = plan.loaded
@@ -546,9 +552,9 @@ def _scored(
     baseline: Baseline,
 ) -> Scorecard:
     """The scorecard, written under another name."""
-    loaded, found = plan.loaded, plan.found
+    loaded, inputs = plan.loaded, plan.found
     options = loaded.options
-    files = {role: paths for role in OPTIONS if (paths := found.paths(role)) is not None}
+    files = {role: paths for role in OPTIONS if (paths := inputs.paths(role)) is not None}
     options = msgspec.structs.replace(options, **files)
     if options.scratch is not None:
         options = msgspec.structs.replace(options, scratch=loaded.beside(options.scratch))
@@ -579,31 +585,31 @@ def _read_and_scored(
     tallied: dict[str, Tallied],
 ) -> Scorecard:
     """The scorecard of a job's inputs; tallies of partitions are added to ``tallied``."""
-    loaded, inputs, found = plan.loaded, plan.loaded.job.inputs, plan.found
-    if found.partitions:
+    loaded, inputs, tables = plan.loaded, plan.loaded.job.inputs, plan.found
+    if tables.partitions:
         if options.memory_limit is not None:
             message = "memory_limit is ignored: the rows of a partition are read at once"
             tell(message, level=WARNING)
-        parts = parts_of(loaded, found, again=force)
+        parts = parts_of(loaded, tables, again=force)
         card = score_parts(
             parts,
             options,
-            labels=found.paths("labels"),
+            labels=tables.paths("labels"),
             tell=progress,
             left=left.is_set,
             tallied=tallied if any(gate.always for gate in loaded.gates) else None,
         )
         clear_older(parts)
-        gone = describe_lost(loaded, found, plan.run_id)
+        gone = describe_lost(loaded, tables, plan.run_id)
         if gone is not None:
             card.notes, card.warnings = (*card.notes, gone), (*card.warnings, gone)
     else:
         card = run.score_tables(
             Tables(
-                found.paths("predictions"),
-                found.paths("ground_truths"),
-                found.paths("datums"),
-                found.paths("labels"),
+                tables.paths("predictions"),
+                tables.paths("ground_truths"),
+                tables.paths("datums"),
+                tables.paths("labels"),
                 inputs.storage_options,
             ),
             options,
@@ -623,14 +629,16 @@ def _judged(
     try:
         return _verdicts(plan, card, baseline, watch) + _warned(plan, card), None
     except EvalengineError as error:
-        kept = f"{error.said} The numbers are kept in {plan.shown}: correct the gate and run again."
-        return [], type(error)(kept, code=error.code, **error.facts)
+        message = (
+            f"{error.said} The numbers are kept in {plan.shown}: correct the gate and run again."
+        )
+        return [], type(error)(message, code=error.code, **error.facts)
 
 
 def _warned(plan: JobPlan, card: Scorecard) -> list[Verdict]:
     """A failed verdict for each warning, of jobs that are strict."""
     warnings = card.warnings if plan.loaded.job.strict else ()
-    return [Verdict(STRICT, "", FAILED, None, None, reason=said) for said in warnings]
+    return [Verdict(STRICT, "", FAILED, None, None, reason=warning) for warning in warnings]
 
 
 def _report(
@@ -694,9 +702,9 @@ def _details(plan: JobPlan, verdicts: list[Verdict]) -> dict[str, object]:
                     "partition": file.partition,
                     **_rasters(file),
                 }
-                for file in own
+                for file in files
             ]
-            for role, own in plan.found.files.items()
+            for role, files in plan.found.files.items()
         },
         "false_alarms": plan.loaded.job.false_alarms,
         "gates": verdicts,

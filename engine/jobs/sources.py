@@ -86,10 +86,10 @@ class Pointed(msgspec.Struct, frozen=True):
 def stamp_of(path: str) -> Stamp | None:
     """Return size, modification time and inode of a file; None if it does not exist."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    return found.st_size, found.st_mtime_ns, found.st_ino
+    return status.st_size, status.st_mtime_ns, status.st_ino
 
 
 def rasters_of(path: str, columns: Mapping[str, str] | None) -> Pointed:
@@ -101,29 +101,29 @@ def rasters_of(path: str, columns: Mapping[str, str] | None) -> Pointed:
     Raises:
         ReadError: the table cannot be read.
     """
-    named = {own for own, name in (columns or {}).items() if name == RASTER.name}
+    named = {column for column, name in (columns or {}).items() if name == RASTER.name}
     form = by_extension(path)
     if form in _WITHOUT or (form == _PARSED and not _mentions(path, named)):
         return Pointed()
     source = open_source(path)
-    own = [
+    columns_read = [
         name
         for name, dtype in schema_of(source).items()
         if (name.casefold() in _NAMES or name in named) and dtype in (pl.String, pl.Categorical)
     ]
-    if not own:
+    if not columns_read:
         return Pointed()
     try:
-        rows = source.frame.select(pl.col(own).cast(pl.String)).collect()
+        rows = source.frame.select(pl.col(columns_read).cast(pl.String)).collect()
     except pl.exceptions.PolarsError as error:
         raise ReadError(f"{path}: {error}.") from error
-    paths = {one for name in own for one in rows[name].drop_nulls().unique().to_list()}
-    folder, found = os.path.dirname(path), []
+    paths = {one for name in columns_read for one in rows[name].drop_nulls().unique().to_list()}
+    folder, rasters = os.path.dirname(path), []
     for one in sorted(paths):
-        there = RasterFiles(folder).find(one)
-        stamp = None if there is None else stamp_of(there)
-        found.append((one, there if stamp else None, stamp))
-    return Pointed(tuple(found))
+        file = RasterFiles(folder).find(one)
+        stamp = None if file is None else stamp_of(file)
+        rasters.append((one, file if stamp else None, stamp))
+    return Pointed(tuple(rasters))
 
 
 def _mentions(path: str, named: set[str]) -> bool:
@@ -134,12 +134,12 @@ def _mentions(path: str, named: set[str]) -> bool:
     sought = [f'"{name.casefold()}"'.encode() for name in _NAMES | named]
     longest = max(map(len, sought))
     with open(path, "rb") as file:
-        kept = b""
+        tail = b""
         while block := file.read(1 << 22):
-            text = (kept + block).lower()
+            text = (tail + block).lower()
             if any(one in text for one in sought):
                 return True
-            kept = block[-longest:]
+            tail = block[-longest:]
     return False
 
 
@@ -194,7 +194,11 @@ class JobTables(msgspec.Struct, frozen=True):
     @property
     def digest(self) -> str:
         """Digest of the content of all files, whatever their paths; empty if one is remote."""
-        files = [(role, file) for role, own in sorted(self.files.items()) for file in own]
+        files = [
+            (role, file)
+            for role, files_of_role in sorted(self.files.items())
+            for file in files_of_role
+        ]
         if any(file.bytes is None for _, file in files):
             return ""
         content = [[role, *file.digests] for role, file in files]
@@ -202,28 +206,28 @@ class JobTables(msgspec.Struct, frozen=True):
 
     def paths(self, role: str) -> str | list[str] | None:
         """Return the argument of ``score`` for a role."""
-        own = self.files.get(role, ())
-        if not own:
+        files = self.files.get(role, ())
+        if not files:
             return None
-        return own[0].path if len(own) == 1 else [file.path for file in own]
+        return files[0].path if len(files) == 1 else [file.path for file in files]
 
     def of_partition(self, role: str, value: str) -> str | list[str] | None:
         """Return the argument of ``score`` for a role in one partition."""
-        own = tuple(file for file in self.files.get(role, ()) if file.partition == value)
-        return JobTables({role: own}).paths(role)
+        files = tuple(file for file in self.files.get(role, ()) if file.partition == value)
+        return JobTables({role: files}).paths(role)
 
     def key_of(self, value: str) -> list[list[str]]:
         """Role and digests of every file that a partition's numbers depend on, in order."""
         return [
             [role, *file.digests]
-            for role, own in self.files.items()
-            for file in own
+            for role, files in self.files.items()
+            for file in files
             if file.partition in (None, value)
         ]
 
     def changed(self) -> list[str]:
         """Return the names of changed files and rasters."""
-        local = [file for own in self.files.values() for file in own if file.stamp is not None]
+        local = [file for files in self.files.values() for file in files if file.stamp is not None]
         tables = [file.name for file in local if stamp_of(file.path) != file.stamp]
         return tables + [name for file in local for name in file.rasters.changed()]
 
@@ -238,35 +242,35 @@ def find_inputs(loaded: LoadedJob) -> JobTables:
         OptionError: remote paths without a version, or a partition variable in no path.
     """
     inputs = loaded.job.inputs
-    found: dict[str, list[File]] = {}
+    files: dict[str, list[File]] = {}
     for role in _ROLES:
-        given = getattr(inputs, role)
-        if given is not None:
-            patterns = [given] if isinstance(given, str) else given
-            found[role] = [
+        value = getattr(inputs, role)
+        if value is not None:
+            patterns = [value] if isinstance(value, str) else value
+            files[role] = [
                 file for pattern in patterns for file in _files(loaded, pattern, inputs.version)
             ]
     for role in OPTIONS:
-        given = getattr(loaded.options, role)
-        if isinstance(given, str) and "=" not in given:
-            found[role] = _files(loaded, given, None)
+        value = getattr(loaded.options, role)
+        if isinstance(value, str) and "=" not in value:
+            files[role] = _files(loaded, value, None)
     if inputs.partition is None:
-        return JobTables(_digested(loaded, found))
-    return _in_partitions(loaded, found)
+        return JobTables(_digested(loaded, files))
+    return _in_partitions(loaded, files)
 
 
 def _in_partitions(loaded: LoadedJob, found: dict[str, list[File]]) -> JobTables:
     """The files of the partitions that are asked for, the same on every side."""
     inputs = loaded.job.inputs
-    kept: dict[str, list[File]] = {}
+    selected: dict[str, list[File]] = {}
     sides: dict[str, set[str]] = {}
     for role, files in found.items():
-        kept[role] = [
+        selected[role] = [
             file for file in files if file.partition is None or in_window(inputs, file.partition)
         ]
-        kept[role].sort(key=lambda file: file.partition or "")
+        selected[role].sort(key=lambda file: file.partition or "")
         if any(file.partition is not None for file in files):
-            sides[role] = {file.partition for file in kept[role] if file.partition is not None}
+            sides[role] = {file.partition for file in selected[role] if file.partition is not None}
     if not sides:
         raise OptionError(
             f"inputs.partition: no path has {{{inputs.partition}}} in it.",
@@ -298,18 +302,18 @@ def _in_partitions(loaded: LoadedJob, found: dict[str, list[File]]) -> JobTables
             code="partitions_missing",
             values=lacking,
         )
-    for role, own in sides.items():
-        if every - own:
+    for role, side in sides.items():
+        if every - side:
             raise InputError(
-                f"{role}: {len(every - own)} of {len(every)} partitions of {inputs.partition} are"
-                f" missing: {listed(sorted(every - own))}. Wait for them, or skip them with"
+                f"{role}: {len(every - side)} of {len(every)} partitions of {inputs.partition} are"
+                f" missing: {listed(sorted(every - side))}. Wait for them, or skip them with"
                 " inputs.first and inputs.last.",
                 code="partitions_missing",
-                values=sorted(every - own),
+                values=sorted(every - side),
                 side=role,
                 of=len(every),
             )
-    return JobTables(_digested(loaded, kept), tuple(sorted(every)))
+    return JobTables(_digested(loaded, selected), tuple(sorted(every)))
 
 
 _LOGIN = re.compile(r"(?<=://)[^/@]*@")
@@ -351,10 +355,10 @@ def _files(loaded: LoadedJob, pattern: str, version: str | None) -> list[File]:
         digest = hashlib.sha256(version.encode()).hexdigest()
         return [File(path, without_secrets(pattern), None, None, digest)]
     if variable not in path:
-        found: list[tuple[str, str | None]] = [(file, None) for file in expand(path)]
+        matches: list[tuple[str, str | None]] = [(file, None) for file in expand(path)]
     else:
         shape = _shape(path, variable)
-        found = [
+        matches = [
             (file, matched[1])
             for file in expand(filled(path, {name or "": "*"}))
             if (matched := shape.fullmatch(file)) is not None
@@ -362,7 +366,7 @@ def _files(loaded: LoadedJob, pattern: str, version: str | None) -> list[File]:
     base = loaded.path.parent
     return [
         File(file, os.path.relpath(file, base).replace(os.sep, "/"), value, None, "")
-        for file, value in found
+        for file, value in matches
     ]
 
 
@@ -400,12 +404,12 @@ def _digested(
     def of_role(role: str, file: File) -> File:
         if file.sha256:  # remote
             return file
-        whole = _with_digest(file)
+        digested = _with_digest(file)
         if role not in _SIDES:
-            return whole
-        return msgspec.structs.replace(whole, rasters=rasters_of(file.path, columns))
+            return digested
+        return msgspec.structs.replace(digested, rasters=rasters_of(file.path, columns))
 
-    return {role: tuple(of_role(role, file) for file in own) for role, own in found.items()}
+    return {role: tuple(of_role(role, file) for file in files) for role, files in found.items()}
 
 
 def _with_digest(file: File) -> File:
@@ -553,30 +557,30 @@ def score_parts(
             "kept partitions have no rows to match again; omit it, or score the tables in one run.",
         )
     threads = Threads(options.threads)
-    kept: list[_Kept] = []
-    names, own = split_metrics(options)
-    things = (stored.WHOLE, *[_OWN] * bool(own))
+    tallied_parts: list[_Kept] = []
+    names, own_metrics = split_metrics(options)
+    things = (stored.WHOLE, *[_OWN] * bool(own_metrics))
     reused = 0
     damaged: list[str] = []
     for n, part in enumerate(parts):
-        found, why = _load_partition(part, things)
+        tally_of_part, why = _load_partition(part, things)
         if why:
             damaged.append(f"{part.name}: its kept tally could not be read, and is made again.")
             tell(f"{damaged[-1]} ({why})")
-        reused += found is not None
-        if found is None:
+        reused += tally_of_part is not None
+        if tally_of_part is None:
             tell(Step(f"matching {part.name}", n, len(parts), "parts"))
             try:
-                found = _tallied(part, options, labels, threads, keep=not left())
+                tally_of_part = _tallied(part, options, labels, threads, keep=not left())
             except InputError as error:
                 message = f"{part.name}: {error.said}"
                 raise (ReadError if isinstance(error, ReadError) else InputError)(
                     message, code=error.code, **error.facts
                 ) from error
-        kept.append(found)
+        tallied_parts.append(tally_of_part)
     tell(f"merging {count_of(len(parts), 'part')}, {reused} of them kept from earlier runs")
-    first = kept[0][0]
-    for part, (one, *_) in zip(parts, kept, strict=True):
+    first = tallied_parts[0][0]
+    for part, (one, *_) in zip(parts, tallied_parts, strict=True):
         if _kind_of(one) != _kind_of(first):
             raise InputError(
                 f"partitions support different metrics: {parts[0].name} is {_kind_of(first)};"
@@ -585,28 +589,30 @@ def score_parts(
                 code="parts_differ",
                 parts=[parts[0].name, part.name],
             )
-    given = options
-    if own:
+    original = options
+    if own_metrics:
         options = options.replace(metrics=names or None)
     if first.iou_type is not None:
         options = options.replace(iou_type=first.iou_type)
     plan = planner.narrowed(planner.make_plan(options, first.task), first.metrics)
     try:
-        tallies = planner.merge(plan, [tally for _, tally, _ in kept])
+        tallies = planner.merge(plan, [tally for _, tally, _ in tallied_parts])
     except InputError as error:
-        sharing = _sharing(parts, [tally for _, tally, _ in kept])
+        sharing = _sharing(parts, [tally for _, tally, _ in tallied_parts])
         raise InputError(f"{error.said}{sharing}", code=error.code, **error.facts) from error
-    facts = own_values.facts_of(own)
-    of_values = own_values.plan_of(options, first.task, facts) if own else None
+    facts = own_values.facts_of(own_metrics)
+    of_values = own_values.plan_of(options, first.task, facts) if own_metrics else None
     if tallied is not None:
-        for part, (_, tally, values) in zip(parts, kept, strict=True):
+        for part, (_, tally, values) in zip(parts, tallied_parts, strict=True):
             more = None if of_values is None else Tallied(of_values, values, threads)
             tallied[part.name] = Tallied(plan, tally, threads, more)
     rows: dict[str, int] = {}
-    for one, *_ in kept:
+    for one, *_ in tallied_parts:
         for table, count in one.rows.items():
             rows[table] = rows.get(table, 0) + count
-    by_part = {part.name: one.messages for part, (one, *_) in zip(parts, kept, strict=True)}
+    by_part = {
+        part.name: one.messages for part, (one, *_) in zip(parts, tallied_parts, strict=True)
+    }
     messages = Messages(notes=tuple(damaged)) + _of_all(by_part)
     card = card_of_tallies(
         plan,
@@ -621,10 +627,10 @@ def score_parts(
         seconds={"total": time.perf_counter() - begun},
     )
     if of_values is not None:
-        values = planner.merge(of_values, [values for _, _, values in kept])
+        values = planner.merge(of_values, [values for _, _, values in tallied_parts])
         asked = own_values.options_of(options, first.task, facts)
         card.add_own(card_of_tallies(of_values, asked, values, threads, Messages()), facts)
-        card.options = given
+        card.options = original
     return card
 
 
@@ -665,8 +671,8 @@ def _load_partition(part: Part, names: Sequence[str]) -> tuple[_Kept | None, str
         about = msgspec.convert(stored.head_of(part.tally)["about"], StoredPartition)
         if about.key != part.key:
             return None, ""
-        tallies, *own = stored.load_several(part.tally, names)
-        return (about, tallies, own[0] if own else None), ""
+        tallies, *values = stored.load_several(part.tally, names)
+        return (about, tallies, values[0] if values else None), ""
     except msgspec.ValidationError:  # of an earlier version
         return None, ""
     except Exception as error:  # whatever damage makes of it: the tally is made again

@@ -177,10 +177,12 @@ def numbers_of(card: Scorecard) -> Numbers:
     if of and tasks.get(card.task).unanswered is not None:
         lost = card.run.get("inputs", {}).get(PREDICTIONS, {}).get("lacking", 0)
         part = part.fill_null(1 - lost / of)
-    whole = pl.col("slice").is_null() & pl.col("label_value").is_null()
-    own = pl.col("metric").str.to_lowercase() == COVERAGE  # that of intervals keeps the name
+    over_all = pl.col("slice").is_null() & pl.col("label_value").is_null()
+    is_coverage = (
+        pl.col("metric").str.to_lowercase() == COVERAGE
+    )  # that of intervals keeps the name
     each = (
-        card.metrics.filter(whole, part.is_not_null(), pl.col("support") > 0, ~own.any())
+        card.metrics.filter(over_all, part.is_not_null(), pl.col("support") > 0, ~is_coverage.any())
         .with_columns(value=part.cast(pl.Float64), statistic="metric", metric=pl.lit(COVERAGE))
         .unique("statistic", keep="first", maintain_order=True)
         .with_columns(k=None, parameters=None, reason=None)
@@ -319,7 +321,7 @@ def _adjusted(judged: list[tuple[_Asked, Verdict]], pooled: float | None) -> lis
     Args:
         pooled: part of the budget of all conditions to fail by; None without one.
     """
-    made = [verdict for _, verdict in judged]
+    verdicts = [verdict for _, verdict in judged]
     families: dict[int, list[int]] = {}
     for place, (asked, verdict) in enumerate(judged):
         if asked.gate.surely and verdict.lower is not None:
@@ -332,16 +334,16 @@ def _adjusted(judged: list[tuple[_Asked, Verdict]], pooled: float | None) -> lis
             alpha, of = pooled, " of false_alarms"
         elif not asked.each or len(places) < 2:
             continue
-        raised = holm(np.array([made[place].p for place in places], float)).tolist()
+        raised = holm(np.array([verdicts[place].p for place in places], float)).tolist()
         for place, p in zip(places, raised, strict=True):
-            one, status = made[place], made[place].status
+            one, status = verdicts[place], verdicts[place].status
             why = f"all of {many} have to pass: not adjusted for their number"
             if asked.gate.fails:
                 why = f"{p_value(p)} after Holm's adjustment for {many}, against {alpha:.3g}{of}"
                 status = FAILED if p <= alpha else PASSED
-            said = "; ".join(filter(None, (one.reason, why)))
-            made[place] = _with(one, status=status, reason=said)
-    return made
+            reason = "; ".join(filter(None, (one.reason, why)))
+            verdicts[place] = _with(one, status=status, reason=reason)
+    return verdicts
 
 
 def _covered(one: Verdict) -> Verdict:
@@ -529,10 +531,10 @@ def _observe(asked: _Asked, baseline: Numbers | None, watch: Watch) -> None:
         for row in rows.filter(pl.col("value").is_not_null()).iter_rows(named=True):
             if baseline is not None and gate.needs_baseline:
                 starred = {column: row[column] for column in asked.each}
-                found, _, _ = _earlier(gate, baseline, asked.metric, asked.filters, starred)
-                if found is None:
+                number, _, _ = _earlier(gate, baseline, asked.metric, asked.filters, starred)
+                if number is None:
                     continue
-                before = found
+                before = number
             night = Night(row["value"] - before) if values is None else values.night(row, before)
             watch.add(_key(gate.title, _row(asked, row)), name, night)
 
@@ -594,40 +596,40 @@ def _of_difference(
         return _with(blank, status=SKIPPED, reason=margins)
     schema = margins.rows.schema
     same = (pl.col(name).eq_missing(pl.lit(row[name], schema[name])) for name in ("metric", *KEYS))
-    found = next(margins.rows.filter(*same).iter_rows(named=True), None)
-    if found is None:
+    margin = next(margins.rows.filter(*same).iter_rows(named=True), None)
+    if margin is None:
         return _with(blank, reason="the baseline has no number of the same row")
-    lower, upper = found["lower"], found["upper"]
+    lower, upper = margin["lower"], margin["upper"]
     about = _with(
         blank,
-        value=found["b"],
-        baseline=found["a"],
-        bound=None if found["a"] is None else gate.bound(found["a"]),
+        value=margin["b"],
+        baseline=margin["a"],
+        bound=None if margin["a"] is None else gate.bound(margin["a"]),
         reason=margins.remark,
     )
     gaps = [
-        f"{who} has no value for {count_of(found[name], 'datum')}"
+        f"{who} has no value for {count_of(margin[name], 'datum')}"
         for who, name in (("the baseline", "missing_a"), ("this run", "missing_b"))
-        if found.get(name)
+        if margin.get(name)
     ]
     if gaps:
         about = _with(
             about, reason="; ".join([*filter(None, [margins.remark]), " and ".join(gaps)])
         )
-    if too_few(found.get("coverage")) and not context.accepted:
+    if too_few(margin.get("coverage")) and not context.accepted:
         why = (
             f"{about.reason}, more than a tenth of those with a value; a gate on {COVERAGE} accepts"
             " that"
         )
         return _with(about, reason=why)
     if gate.surely and by_support:
-        about = _with(about, n=int(found["support"]))  # of those that both answer
+        about = _with(about, n=int(margin["support"]))  # of those that both answer
     if not gate.surely:
         if about.value is None or about.bound is None:
             return _with(about, reason="undefined over the datums that both runs answer")
         return _with(about, status=_status(gate, about.value, about.bound))
     if lower is None or upper is None:
-        still = ": no resample changes it" * (found["difference"] is not None)
+        still = ": no resample changes it" * (margin["difference"] is not None)
         message = f"the difference has no interval{still}"
         why = "; ".join(filter(None, (message, about.reason)))
         return _with(about, reason=why)
@@ -640,11 +642,11 @@ def _of_difference(
         interval_of="difference",
         level=margins.level,
         p=one_sided_p(
-            found["difference"],
+            margin["difference"],
             gate.margin,
             gate.end(lower, upper),
             margins.level,
-            units=found.get("units"),
+            units=margin.get("units"),
             above=gate.lower_bounded,
         ),
     )
@@ -661,9 +663,9 @@ def _gone(asked: _Asked, baseline: Numbers) -> Iterable[Verdict]:
     except ResultError:
         return
     keys = pl.col(list(each)).cast(pl.String)
-    there = set(asked.rows.select(keys).iter_rows())
+    present = set(asked.rows.select(keys).iter_rows())
     for row, key in zip(before.iter_rows(named=True), before.select(keys).iter_rows(), strict=True):
-        if key not in there:
+        if key not in present:
             yield Verdict(
                 gate.title, _shown(gate, row), SKIPPED, None, None, row["value"], _MISSING
             )
@@ -737,8 +739,8 @@ def _question(gate: Gate, numbers: Numbers) -> tuple[str, dict[str, Any], tuple[
             dtype = numbers.metrics.schema.get(column, pl.String())
             literal = name in gate.quoted and dtype == pl.String
             filters[column] = value if literal else _typed(value, dtype)
-    there = numbers.metrics["metric"].unique()
-    named = by_title(numbers.task, numbers.dialect, gate.metric, {*filters, *each}, there)
+    names = numbers.metrics["metric"].unique()
+    named = by_title(numbers.task, numbers.dialect, gate.metric, {*filters, *each}, names)
     if named is not None:
         metric, parameters = named
         return metric, {**parameters, **filters}, tuple(dict.fromkeys(each))
@@ -748,13 +750,13 @@ def _question(gate: Gate, numbers: Numbers) -> tuple[str, dict[str, Any], tuple[
 def _metric(gate: Gate, numbers: Numbers) -> str:
     """The name that the frame has for a metric, in whatever capitals or alias it was written."""
     name, at, cut = gate.metric.partition("@")
-    there = numbers.metrics["metric"].unique(maintain_order=True).to_list()
-    if name not in there:
-        known = registry.all_metrics(numbers.task).values()
-        alike = [one for one in there if one.casefold() == name.casefold()] or [
+    names = numbers.metrics["metric"].unique(maintain_order=True).to_list()
+    if name not in names:
+        registered = registry.all_metrics(numbers.task).values()
+        alike = [one for one in names if one.casefold() == name.casefold()] or [
             one.name
-            for one in known
-            if one.name in there and name.casefold() in map(str.casefold, one.aliases)
+            for one in registered
+            if one.name in names and name.casefold() in map(str.casefold, one.aliases)
         ]
         if len(alike) == 1:
             name = alike[0]
@@ -833,13 +835,13 @@ def watch_of(
     asked = wanted(card.options)
     level = LEVEL if asked is None else asked.level
     clustered = asked is not None and asked.cluster is not None
-    whole = tallied_of("this run", card) if can_be_compared(card) else None
+    current = tallied_of("this run", card) if can_be_compared(card) else None
     before = None
     if earlier is not None and needing_margins(gates):
         before = tallied_of("the baseline", earlier) if can_be_compared(earlier) else None
     if not parts:
-        run = None if clustered else whole
-        return Watch({night: (numbers_of(card), run)}, level, before, digest=_digest(whole))
+        run = None if clustered else current
+        return Watch({night: (numbers_of(card), run)}, level, before, digest=_digest(current))
     runs = {}
     for name, part in parts.items():
         frames = [
@@ -872,22 +874,22 @@ def until(text: str, options: Options) -> Callable[[Scorecard], str]:
     check_gates([gate], options)
 
     def decided(card: Scorecard) -> str:
-        (found,) = judge_gates([gate], numbers_of(card), watch=watch_of([gate], card, None))
-        if found.value is not None and found.n is None:
+        (verdict,) = judge_gates([gate], numbers_of(card), watch=watch_of([gate], card, None))
+        if verdict.value is not None and verdict.n is None:
             raise OptionError(
                 f"{option('until', text)}: the number is not a mean of one value per row with a"
                 " range.",
                 code="gate_unfit",
             )
-        if found.lower is None or found.upper is None:
+        if verdict.lower is None or verdict.upper is None:
             return ""
-        most = found.upper if gate.lower_bounded else found.lower
-        if found.status != PASSED and gate.holds(most, gate.number):
+        most = verdict.upper if gate.lower_bounded else verdict.lower
+        if verdict.status != PASSED and gate.holds(most, gate.number):
             return ""
-        what = "holds" if found.status == PASSED else "cannot be shown"
+        what = "holds" if verdict.status == PASSED else "cannot be shown"
         return (
-            f"{gate.text} {what}, with {found.value:.4g} and the {found.level:.0%} confidence"
-            f" sequence [{found.lower:.4f}, {found.upper:.4f}]"
+            f"{gate.text} {what}, with {verdict.value:.4g} and the {verdict.level:.0%} confidence"
+            f" sequence [{verdict.lower:.4f}, {verdict.upper:.4f}]"
         )
 
     return decided
@@ -912,12 +914,12 @@ _ASKED = ("draws", "seed", "method", "cluster")
 
 def with_intervals(options: Options, gates: Sequence[Gate]) -> Options:
     """Add intervals to the options of a run, if gates need them and they were not requested."""
-    given = any(getattr(options, name) is not None for name in _ASKED)
-    wanted = [gate for gate in gates if gate.surely or (gate.always and given)]
+    has_options = any(getattr(options, name) is not None for name in _ASKED)
+    wanted = [gate for gate in gates if gate.surely or (gate.always and has_options)]
     if options.drawn or not wanted:
         return options
-    own = given or not all(gate.needs_baseline for gate in wanted)
-    return options.replace(intervals=LEVEL) if own else options
+    needed = has_options or not all(gate.needs_baseline for gate in wanted)
+    return options.replace(intervals=LEVEL) if needed else options
 
 
 def needing_margins(gates: Sequence[Gate]) -> list[Gate]:
@@ -1058,7 +1060,7 @@ def compared_numbers(
     empty = frame_schema("metrics", label=rows.schema["label_value"])
 
     def of(column: str) -> Numbers:
-        found = rows.select(
+        numbers = rows.select(
             *(
                 pl.col(column).alias("value")
                 if name == "value"
@@ -1070,12 +1072,12 @@ def compared_numbers(
         )
         return Numbers(
             comparison.task,
-            found,
+            numbers,
             labels,
             comparison.dialect,
             datums=lambda column, value: comparison.n if column is None else None,
         )
 
     units = comparison.units
-    known = rows if units is None else rows.with_columns(units.alias("units"))
-    return of("a"), of("b"), Margins(known, comparison.level)
+    differences = rows if units is None else rows.with_columns(units.alias("units"))
+    return of("a"), of("b"), Margins(differences, comparison.level)
