@@ -101,20 +101,20 @@ class FoundLimits(FindingResult, eq=False):
 
 def _shown(rows: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Return the numbers over all labels and datums, widest first, and notes about the others."""
-    said = []
+    notes = []
     single = pl.col("label_value").is_not_null() | pl.col("slice").is_not_null()
     if rows.filter(~single).height and (left := rows.filter(single).height):
         rows = rows.filter(~single)
-        said.append(f"skipped {count_of(left, 'number')} of single labels and slices.")
+        notes.append(f"skipped {count_of(left, 'number')} of single labels and slices.")
     blind = pl.col("bound").is_in(["range", "unknown"])
     for (limit,), group in rows.filter(blind).group_by("limit", maintain_order=True):
         names = list(dict.fromkeys(group["metric"]))
-        said.append(f"{limit}: no bounds are known of {listing(names)}, but their range.")
+        notes.append(f"{limit}: no bounds are known of {listing(names)}, but their range.")
     rows = rows.filter(~blind)
-    if said:
-        said.append("all rows are in frame, and shown by --all.")
+    if notes:
+        notes.append("all rows are in frame, and shown by --all.")
     width = pl.col("highest") - pl.col("lowest")
-    return rows.sort(width, descending=True, maintain_order=True), tuple(said)
+    return rows.sort(width, descending=True, maintain_order=True), tuple(notes)
 
 
 # Implementation of ``find_limits``.

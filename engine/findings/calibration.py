@@ -145,24 +145,24 @@ def calibrate(
         asked: interval options.
     """
     does, settings = plan.does, plan.settings
-    whole = does.view(tallies, settings, threads=threads)
+    view = does.view(tallies, settings, threads=threads)
     group = tallies.datums.halves(asked.seed)
     halves = does.view(tallies, settings, group=group, n_groups=2, threads=threads)
-    curves = curves_of(plan, whole)
+    curves = curves_of(plan, view)
     sizes = [curve.positives.size for curve in curves]
-    drawn = _drawn(plan, tallies, whole, threads, n_bins, asked, sizes)
-    units = Drawing(plan, tallies, threads).units(whole)[0]
-    made = []
+    drawn = _drawn(plan, tallies, view, threads, n_bins, asked, sizes)
+    units = Drawing(plan, tallies, threads).units(view)[0]
+    result = []
     for level, (curve, half) in enumerate(zip(curves, curves_of(plan, halves), strict=True)):
         scratch = local(plan.options.scratch)
         pooled, of_halves, n = segments_of(curve, scratch), segments_of(half, scratch), sizes[level]
         bins = bins_of(pooled, n_bins)
         ends = interval(drawn[level], bins.expected, asked, units, "recentred", (0.0, 1.0))
         fits = [_fit(pooled, of_halves, s, n_bins) for s in range(n)]
-        fitted, held = (
+        fitted, held_out = (
             np.array([one[part] for one in fits]).reshape(n, len(FITS)).T for part in (2, 3)
         )
-        made.append(
+        result.append(
             Calibrated(
                 curve.shown(),
                 curve.cut,
@@ -171,10 +171,10 @@ def calibrate(
                 np.array([one[0] for one in fits], np.float64),
                 [one[1] for one in fits],
                 dict(zip(FITS, fitted, strict=True)),
-                dict(zip(FITS, held, strict=True)),
+                dict(zip(FITS, held_out, strict=True)),
             )
         )
-    return made[0], made[1]
+    return result[0], result[1]
 
 
 def _by_temperature(of: ScoredSegments) -> Change:
@@ -191,22 +191,22 @@ def _fit(
 ) -> tuple[float, Isotonic | None, list[float], list[float]]:
     """Both fits of one segment: themselves, their ECE on all datums, and held out."""
     none = [float("nan")] * len(FITS)
-    own = pooled.of(segment)
-    if not own.score.size or own.score[0] > 1 or own.score[-1] < 0:
+    points = pooled.of(segment)
+    if not points.score.size or points.score[0] > 1 or points.score[-1] < 0:
         return float("nan"), None, none, none
-    temperature, isotonic = fitted_temperature(own), fitted_isotonic(own)
+    temperature, isotonic = fitted_temperature(points), fitted_isotonic(points)
     here = [
-        ece_of([own], n_bins, [lambda score: heated(score, temperature)]),
-        ece_of([own], n_bins, [isotonic.of]),
+        ece_of([points], n_bins, [lambda score: heated(score, temperature)]),
+        ece_of([points], n_bins, [isotonic.of]),
     ]
     both = [halves.of(segment + half * (pooled.start.size - 1)) for half in range(2)]
     if not all(half.score.size for half in both):
         return temperature, isotonic, here, none
-    held = [
+    held_out = [
         ece_of(both, n_bins, [fit(both[1 - h]) for h in range(2)])
         for fit in (_by_temperature, _by_isotonic)
     ]
-    return temperature, isotonic, here, held
+    return temperature, isotonic, here, held_out
 
 
 def _drawn(
@@ -216,8 +216,8 @@ def _drawn(
     out = [np.full((asked.draws, one), np.nan) for one in n]
 
     def see(d: int, curves: tuple[Curve, Curve]) -> None:
-        for own, curve in zip(out, curves, strict=True):
-            own[d] = bins_by(curve, n_bins).expected
+        for expected, curve in zip(out, curves, strict=True):
+            expected[d] = bins_by(curve, n_bins).expected
 
     in_every_draw(plan, tallies, whole, threads, asked, see)
     return out
@@ -283,7 +283,7 @@ def find_calibration(
             option="metrics",
         )
     asked = intervals_of(chosen)
-    made, notes = tallied_through(
+    calibration, notes = tallied_through(
         Tables(run, ground_truths, datums, labels, storage_options),
         chosen,
         asked,
@@ -293,8 +293,8 @@ def find_calibration(
         then=lambda tallied, options: _calibration_of(tallied, options, asked),
         name="fitting",
     )
-    made.said = (*notes, *made.said)
-    return made
+    calibration.said = (*notes, *calibration.said)
+    return calibration
 
 
 def _needed(task: str) -> tuple[str, ...]:

@@ -112,24 +112,24 @@ def confused(frame: pl.DataFrame) -> Iterator[Finding]:
     for name in ("iou_threshold", "score_threshold"):
         rows = rows.filter(pl.col(name).is_null() | (pl.col(name) == pl.col(name).min()))
     actual = rows.drop_nulls("actual")
-    known = dict(actual.group_by("actual").agg(pl.col("count").sum()).rows())
+    totals = dict(actual.group_by("actual").agg(pl.col("count").sum()).rows())
     others = actual.drop_nulls("predicted").filter(pl.col("actual") != pl.col("predicted"))
     missed = float(rows.filter(pl.col("actual").ne_missing(pl.col("predicted")))["count"].sum())
-    taken = {(a, p): n for a, p, n in others.select("actual", "predicted", "count").rows()}
+    confusions = {(a, p): n for a, p, n in others.select("actual", "predicted", "count").rows()}
     predicted = dict(others.group_by("predicted").agg(pl.col("count").sum()).rows())
-    for (a, p), n in taken.items():
+    for (a, p), n in confusions.items():
         rest = predicted[p] - n
-        more, sure = _excess(n, known[a], n + rest, sum(known.values()))
-        if n < 3 or sure < SURE or n < 0.15 * known[a]:
+        more, sure = _excess(n, totals[a], n + rest, sum(totals.values()))
+        if n < 3 or sure < SURE or n < 0.15 * totals[a]:
             continue
-        back = taken.get((p, a), 0)
-        swapped = back >= 0.15 * known.get(p, 1) and back >= 3
+        back = confusions.get((p, a), 0)
+        swapped = back >= 0.15 * totals.get(p, 1) and back >= 3
         if swapped and str(p) < str(a):
             continue
-        message = f"label {a!r} is taken for {p!r}: {n:,.0f} of {known[a]:,.0f}"
+        message = f"label {a!r} is taken for {p!r}: {n:,.0f} of {totals[a]:,.0f}"
         if swapped:
             message += (
-                f", and {p!r} for {a!r}: {back:,.0f} of {known[p]:,.0f}; names changed places?"
+                f", and {p!r} for {a!r}: {back:,.0f} of {totals[p]:,.0f}; names changed places?"
             )
             more += back
         yield Finding(message, min(1.0, more / max(missed, 1)), int(n), "errors --rows")
@@ -153,9 +153,12 @@ def suspicious_labels(frame: pl.DataFrame) -> Iterator[Finding]:
     rows = rows.with_columns(side=side)
     total = rows["side"].drop_nulls().len()
     yield from _turned(rows, total)
-    for kind, said in (("missed", "of its ground truths missed"), ("false", "predictions false")):
-        own = rows.filter(pl.col("side").is_null() | (pl.col("side") == kind))
-        table = own.group_by("label_value").agg(
+    for kind, description in (
+        ("missed", "of its ground truths missed"),
+        ("false", "predictions false"),
+    ):
+        side_rows = rows.filter(pl.col("side").is_null() | (pl.col("side") == kind))
+        table = side_rows.group_by("label_value").agg(
             n=pl.len(), wrong=(pl.col("side") == kind).fill_null(False).sum()
         )
         wrong, every = int(table["wrong"].sum()), int(table["n"].sum())
@@ -163,7 +166,7 @@ def suspicious_labels(frame: pl.DataFrame) -> Iterator[Finding]:
             more, sure = _excess(bad, n, wrong, every)
             if sure >= SURE and more >= 3:
                 yield Finding(
-                    f"label {label!r}: {bad:,} of {n:,} {said},"
+                    f"label {label!r}: {bad:,} of {n:,} {description},"
                     f" {(wrong - bad) / max(every - n, 1):.0%} of all others",
                     min(1.0, more / max(total, 1)),
                     bad,
@@ -174,13 +177,13 @@ def suspicious_labels(frame: pl.DataFrame) -> Iterator[Finding]:
 def _turned(rows: pl.DataFrame, total: int) -> Iterator[Finding]:
     """Labels whose wrong predictions score higher than their right ones."""
     scored = rows.drop_nulls("score").filter(~pl.col("outcome").str.starts_with("fn"))
-    for (label,), own in scored.group_by("label_value", maintain_order=True):
-        right = own["outcome"] == "tp"
+    for (label,), label_rows in scored.group_by("label_value", maintain_order=True):
+        right = label_rows["outcome"] == "tp"
         n, m = int(right.sum()), int((~right).sum())
         if min(n, m) < FEW:
             continue
         wins = (
-            float(own["score"].rank().filter(right).sum()) - n * (n + 1) / 2
+            float(label_rows["score"].rank().filter(right).sum()) - n * (n + 1) / 2
         )  # Mann and Whitney 1947
         below, spread = n * m / 2 - wins, (n * m * (n + m + 1) / 12) ** 0.5
         if below > SURE * spread:
@@ -241,10 +244,10 @@ def fits(outcomes: pl.DataFrame, columns: pl.DataFrame | None) -> Iterator[Findi
     """
     rows = _counted(outcomes).filter(pl.col("outcome") == "tp").drop_nulls("iou")
     lost = float((1 - rows["iou"]).sum())
-    for said, n, mean, elsewhere in _differing_groups(rows, pl.col("iou"), columns, by_label=True):
+    for group, n, mean, elsewhere in _differing_groups(rows, pl.col("iou"), columns, by_label=True):
         if elsewhere - mean >= _OVERLAP:
             yield Finding(
-                f"{said}: boxes that hit overlap by {mean:.2f}, elsewhere by {elsewhere:.2f}"
+                f"{group}: boxes that hit overlap by {mean:.2f}, elsewhere by {elsewhere:.2f}"
                 " (IoU); too large, too small or shifted?",
                 min(1.0, n * (elsewhere - mean) / max(lost, 1e-9)),
                 n,
@@ -264,10 +267,10 @@ def miscalibrated_groups(
     rows = _counted(outcomes).filter(~pl.col("outcome").str.starts_with("fn")).drop_nulls("score")
     gap = pl.col("score") - (pl.col("outcome") == "tp")
     every = float(rows.select(gap.abs().sum()).item())
-    for said, n, mean, elsewhere in _differing_groups(rows, gap, columns, by_label=False):
-        if abs(mean - elsewhere) >= _GAP and not any(one.startswith(said) for one in reported):
+    for group, n, mean, elsewhere in _differing_groups(rows, gap, columns, by_label=False):
+        if abs(mean - elsewhere) >= _GAP and not any(one.startswith(group) for one in reported):
             yield Finding(
-                f"{said}: scores are {mean:+.2f} from the share that is right, elsewhere"
+                f"{group}: scores are {mean:+.2f} from the share that is right, elsewhere"
                 f" {elsewhere:+.2f}; scored by another model, or on another scale?",
                 min(1.0, n * abs(mean - elsewhere) / max(every, 1e-9)),
                 n,
@@ -293,14 +296,16 @@ def _differing_groups(
     n, total, squares = rows.select(pl.len(), s=x.sum(), q=(x * x).sum()).row(0)
     for name, shown in names.items():
         each = rows.drop_nulls(name).group_by(name, maintain_order=True)
-        for own, k, s, q in each.agg(pl.len(), s=x.sum(), q=(x * x).sum()).rows():
+        for level, k, s, q in each.agg(pl.len(), s=x.sum(), q=(x * x).sum()).rows():
             if min(k, n - k) < FEW:
                 continue
             mean, elsewhere = s / k, (total - s) / (n - k)
             spread = max(q / k - mean**2, 0) / k
             spread += max((squares - q) / (n - k) - elsewhere**2, 0) / (n - k)
             if abs(mean - elsewhere) >= SURE * max(spread, 1e-12) ** 0.5:
-                message = f"label {own!r}" if shown == "label" else f"datums with {shown} = {own}"
+                message = (
+                    f"label {level!r}" if shown == "label" else f"datums with {shown} = {level}"
+                )
                 yield message, k, mean, elsewhere
 
 
@@ -358,48 +363,48 @@ def diagnose(
     """
     chosen = make_options(options, **named)
     tables = Tables(run, ground_truths, datums, labels, storage_options)
-    held = chosen.memory_limit is None
-    said: list[str] = []
+    in_memory = chosen.memory_limit is None
+    notes: list[str] = []
     try:
-        card = card_of_run(tables, chosen, showing=list(_FRAMES), held=held)
+        card = card_of_run(tables, chosen, showing=list(_FRAMES), held=in_memory)
     except NotProbabilities as error:  # the rest does not need label errors
-        card = card_of_run(tables, chosen, showing=list(_FRAMES)[:-1], held=held)
-        said.append(_unlooked(_FRAMES["label_errors"], error))
+        card = card_of_run(tables, chosen, showing=list(_FRAMES)[:-1], held=in_memory)
+        notes.append(_unlooked(_FRAMES["label_errors"], error))
     columns = _columns(datums, chosen, storage_options, card.task)
-    said += _unkept(card) if is_scored(run) else []
-    found = [Finding(warning, 1.0, 0, "check") for warning in card.warnings]
+    notes += _unkept(card) if is_scored(run) else []
+    findings = [Finding(warning, 1.0, 0, "check") for warning in card.warnings]
     frames = {name: card.frame(name) for name in _FRAMES if name in card.frames}
     looked = datums is not None or bool(chosen.by) or is_scored(run)
-    slices = list(_slices(card, datums, said)) if looked else []
-    found += _label_numbers(card)
-    found += slices
+    slices = list(_slices(card, datums, notes)) if looked else []
+    findings += _label_numbers(card)
+    findings += slices
     if "confusion" in frames:
-        found += confused(frames["confusion"])
+        findings += confused(frames["confusion"])
     if "outcomes" in frames:
         outcomes = frames["outcomes"]
         settings = make_plan(card.options, card.task).settings
         at = outcomes["iou_threshold"].min() if "iou_threshold" in outcomes.columns else None
         if at is not None:
             names = card.labels["label_value"]
-            said += own_ious(settings, names, at, "pr_curve_iou_threshold")
-        found += suspicious_labels(outcomes)
-        found += fits(outcomes, columns)
-        found += miscalibrated_groups(outcomes, columns, [one.finding for one in slices])
+            notes += own_ious(settings, names, at, "pr_curve_iou_threshold")
+        findings += suspicious_labels(outcomes)
+        findings += fits(outcomes, columns)
+        findings += miscalibrated_groups(outcomes, columns, [one.finding for one in slices])
     if "label_errors" in frames:
         # Ground truths in all; of runs without numbers of labels rows of their table.
         rows = card.metrics.filter(pl.col("label_value").is_not_null(), pl.col("slice").is_null())
         truths = int(rows.unique("label_value")["support"].sum())
         truths = truths or card.read.get(GROUND_TRUTHS) or 1
-        found += label_errors(frames["label_errors"], truths, columns, FILTER_BY)
-    found += _twice(card, tables, chosen, said)
-    if not any(one.share for one in found):
-        found += _singles(card, said)
+        findings += label_errors(frames["label_errors"], truths, columns, FILTER_BY)
+    findings += _twice(card, tables, chosen, notes)
+    if not any(one.share for one in findings):
+        findings += _singles(card, notes)
     frame = pl.DataFrame(
-        sorted(found, key=lambda one: (-one.share, not one.n)),
+        sorted(findings, key=lambda one: (-one.share, not one.n)),
         schema={"finding": pl.String, "share": pl.Float64, "n": pl.Int64, "more": pl.String},
         orient="row",
     )
-    return Diagnosis(frame, said=tuple(said))
+    return Diagnosis(frame, said=tuple(notes))
 
 
 def _unlooked(what: str, error: EvalengineError) -> str:
@@ -452,11 +457,11 @@ def _label_numbers(card: Scorecard) -> Iterator[Finding]:
 
 def _slices(card: Scorecard, datums: Any, said: list[str]) -> Iterator[Finding]:
     try:
-        found = find_slices(card, datums=datums, top=FEW, levels=2, options=Options(draws=_DRAWS))
+        slices = find_slices(card, datums=datums, top=FEW, levels=2, options=Options(draws=_DRAWS))
     except EvalengineError as error:
         said.append(_unlooked("slices", error))
         return
-    for row in found.frame.iter_rows(named=True):
+    for row in slices.frame.iter_rows(named=True):
         if row["p_adjusted"] is not None and row["p_adjusted"] > _P:
             continue
         mean = row["share"] * row["loss"] + (1 - row["share"]) * row["loss_elsewhere"]
@@ -487,9 +492,9 @@ def _columns(
     exprs = recognise(schema, contracts(task)[DATUMS], options.columns)
     if "datum_id" not in exprs.exprs:
         return None
-    known = {*exprs.exprs, *exprs.recognised}
+    used = {*exprs.exprs, *exprs.recognised}
     return frame.select(
-        exprs.exprs["datum_id"].alias("datum_id"), *(name for name in schema if name not in known)
+        exprs.exprs["datum_id"].alias("datum_id"), *(name for name in schema if name not in used)
     ).collect()
 
 
@@ -500,18 +505,18 @@ def _twice(card: Scorecard, tables: Tables, options: Options, said: list[str]) -
         said.append("duplicate datums were not looked for: a scored run keeps no tables.")
         return
     hashes = []
-    known = contracts(card.task)
+    tables_of_task = contracts(card.task)
     first = TABLE if ground_truths is None else PREDICTIONS
-    for role, given in ((first, predictions), (GROUND_TRUTHS, ground_truths)):
-        if given is None:
+    for role, table in ((first, predictions), (GROUND_TRUTHS, ground_truths)):
+        if table is None:
             continue
-        if role not in known:
+        if role not in tables_of_task:
             return
         try:
-            source = open_source(given, storage_options=tables.storage_options)
+            source = open_source(table, storage_options=tables.storage_options)
             schema = source.frame.collect_schema()
-            own = contract(card.task, role, options, schema)
-            exprs = recognise(schema, own, options.columns).exprs
+            columns = contract(card.task, role, options, schema)
+            exprs = recognise(schema, columns, options.columns).exprs
         except EvalengineError as error:
             said.append(_unlooked("duplicate datums", error))
             return

@@ -204,8 +204,8 @@ def find_errors(
         refuse_tables(tables, datums=False)
     else:
         step("scoring")
-    card, losses, whole = _judged(tables, chosen)
-    n = whole.height if card.read.get("datums") is None else card.read["datums"]
+    card, losses, ranking = _judged(tables, chosen)
+    n = ranking.height if card.read.get("datums") is None else card.read["datums"]
     at = losses.made_with.get("iou_threshold")
     settings = planner.make_plan(card.options, card.task).settings
     notes = (
@@ -224,12 +224,12 @@ def find_errors(
     if rowless is not None:
         if sort != "loss":
             raise invalid("sort", sort, f"{rowless}; omit it.", code="option_unread")
-        return FoundErrors(whole.head(top), None, n, rowless=rowless, said=notes)
+        return FoundErrors(ranking.head(top), None, n, rowless=rowless, said=notes)
     counted = card.frame(FRAME)
-    said: list[str] = []
+    row_notes: list[str] = []
     if losses.rows is not None:
-        counted, said = losses.rows(counted)
-    place = whole.select("datum_id", place=pl.int_range(pl.len()))
+        counted, row_notes = losses.rows(counted)
+    place = ranking.select("datum_id", place=pl.int_range(pl.len()))
     by = ["place", "score"] if losses.by_score else ["place"]
     by = ["score", "place"] if sort == "score" else by
     falling = [one == "score" for one in by]
@@ -237,12 +237,12 @@ def find_errors(
     rows = rows.sort(by, descending=falling, nulls_last=True, maintain_order=True).drop("place")
     images = partial(_images, tables, chosen)
     return FoundErrors(
-        whole.head(top),
+        ranking.head(top),
         rows.head(top),
         n,
         _images=images,
         said=notes,
-        said_of_rows=tuple(said),
+        said_of_rows=tuple(row_notes),
         names=dict(class_names(card)),
     )
 
@@ -272,11 +272,11 @@ def _judged(tables: Tables, options: Options) -> tuple[Scorecard, Losses, pl.Dat
 def _images(tables: Tables, options: Options) -> pl.DataFrame | None:
     """Return ids, sizes and names of images, from the table of datums or the ground truths."""
     rows = None
-    for given in (tables.datums, tables.ground_truths):
-        if given is not None and rows is None:
-            source = open_source(given, storage_options=tables.storage_options)
-            own = None if source.datums is None else source.datums.lazy()
-            rows = source.frame if given is tables.datums and own is None else own
+    for table in (tables.datums, tables.ground_truths):
+        if table is not None and rows is None:
+            source = open_source(table, storage_options=tables.storage_options)
+            datums = None if source.datums is None else source.datums.lazy()
+            rows = source.frame if table is tables.datums and datums is None else datums
     if rows is None:
         return None
     schema = rows.collect_schema()

@@ -70,10 +70,10 @@ def explain_number(tables: Tables, number: str, options: Options) -> str:
         *unkept,
         *_rows(_listing(card, row, tables, options), card, row, tallied),
         *describe_columns(card.run.get("columns", {})),
-        *(_line("note", said) for said in (*card.warnings, *card.notes)),
+        *(_line("note", message) for message in (*card.warnings, *card.notes)),
     ]
-    given = msgspec.structs.replace(tables, predictions=card) if is_scored(run) else tables
-    parts += _limits(given, row, options)
+    inputs = msgspec.structs.replace(tables, predictions=card) if is_scored(run) else tables
+    parts += _limits(inputs, row, options)
     return "\n".join(parts)
 
 
@@ -95,8 +95,8 @@ def _asking(name: str, conditions: Mapping[str, str], options: Options) -> Optio
     """Add the metric and threshold of a number to the options, if the name is a metric."""
     rated = next(filter(None, (metrics.at_threshold(task, name) for task in tasks.NAMES)), None)
     if rated is not None:  # AP50, also as a title, is of the default set
-        given = options.iou_thresholds or options.iou_thresholds_to_return
-        return options if given else options.replace(iou_thresholds_to_return=(rated[1],))
+        thresholds = options.iou_thresholds or options.iou_thresholds_to_return
+        return options if thresholds else options.replace(iou_thresholds_to_return=(rated[1],))
     if not any(name.partition("@")[0] in metrics.names(task) for task in tasks.NAMES):
         return options  # a title of the tables, or another way to write several options
     asked = msgspec.structs.replace(options, metrics=(name,))
@@ -139,10 +139,10 @@ def _row(card: Scorecard, name: str, conditions: Mapping[str, str]) -> dict[str,
         mean = f"m{name}"  # mean over labels; the plain name is per label
         if "label_value" not in filters and not labels.null_count() and mean in {*rows["metric"]}:
             name = mean
-    found = chosen_rows(rows, card.labels, name, filters)
-    if found.height > 1:
-        raise ambiguous(found, found["metric"][0])
-    return found.row(0, named=True)
+    matches = chosen_rows(rows, card.labels, name, filters)
+    if matches.height > 1:
+        raise ambiguous(matches, matches["metric"][0])
+    return matches.row(0, named=True)
 
 
 def _listing(
@@ -225,9 +225,9 @@ def _rows(
 ) -> Iterator[str]:
     inside: pl.Series | None = None  # datums of the number's slice; None for all
     if row["slice"] is not None and tallied is not None:
-        known = tallied.tallies.datums
-        chosen = known.slices[row["slice"]].cast(pl.String) == row["slice_value"]
-        inside = known.id.filter(chosen.fill_null(False))
+        all_datums = tallied.tallies.datums
+        chosen = all_datums.slices[row["slice"]].cast(pl.String) == row["slice_value"]
+        inside = all_datums.id.filter(chosen.fill_null(False))
     if isinstance(listed, str):
         yield _line("rows", listed)
         return
@@ -248,8 +248,10 @@ def _rows(
         yield _line("datums", f"{singles.height:,}{more}; {(values['value'] == 0).sum():,} are 0")
         lower = metrics.get(card.task, row["metric"]).better == "lower"
         few = values.sort("value", "datum_id", descending=[lower, False]).head(_FEW)
-        said = (f"{one} {shown(value)}" for one, value in few.select("datum_id", "value").rows())
-        yield _line("worst", "; ".join(said))
+        examples = (
+            f"{one} {shown(value)}" for one, value in few.select("datum_id", "value").rows()
+        )
+        yield _line("worst", "; ".join(examples))
     elif tallied is not None and row["label_value"] is None:
         try:
             few = worst(tallied, _FEW if inside is None else len(tallied.tallies.datums))
@@ -258,8 +260,8 @@ def _rows(
         if inside is not None:
             few = few.filter(pl.col("datum_id").is_in(inside.implode())).head(_FEW)
         if few.height:
-            said = (f"{one} ({why})" for one, why in few.select("datum_id", "why").rows())
-            yield _line("worst", f"{'; '.join(said)}, by {few['metric'][0]} of single datums")
+            examples = (f"{one} ({why})" for one, why in few.select("datum_id", "why").rows())
+            yield _line("worst", f"{'; '.join(examples)}, by {few['metric'][0]} of single datums")
 
 
 def _of_outcomes(
@@ -289,27 +291,27 @@ def _of_outcomes(
     wrong = rows.filter(pl.any_horizontal(hurts, *flags))
     surest = wrong.drop_nulls("score").sort("score", "datum_id", descending=[True, False])
     if surest.height:
-        said = (
+        examples = (
             f"{one['datum_id']} {one['outcome']} {one['label_value']} {shown(one['score'])}"
             for one in surest.head(_FEW).iter_rows(named=True)
         )
-        yield _line("surest", f"of the errors: {'; '.join(said)}")
+        yield _line("surest", f"of the errors: {'; '.join(examples)}")
     if wrong.height and row["label_value"] is not None:
         most = wrong.group_by("datum_id").len().sort("len", "datum_id", descending=[True, False])
-        said = (f"{one} ({n} wrong)" for one, n in most.head(_FEW).rows())
-        yield _line("worst", "; ".join(said))
+        examples = (f"{one} ({n} wrong)" for one, n in most.head(_FEW).rows())
+        yield _line("worst", "; ".join(examples))
 
 
 def _limits(tables: Tables, row: dict[str, Any], options: Options) -> Iterator[str]:
     run, ground_truths = tables.predictions, tables.ground_truths
-    given = {name: getattr(tables, name) for name in ("datums", "labels", "storage_options")}
+    more_tables = {name: getattr(tables, name) for name in ("datums", "labels", "storage_options")}
     try:
-        found = find_limits(run, ground_truths, options=options, **given).frame
+        bounds = find_limits(run, ground_truths, options=options, **more_tables).frame
     except ResultError:
         return
     for key in KEYS:
-        found = found.filter(pl.col(key).eq_missing(pl.lit(row[key], found.schema[key])))
-    for one in found.iter_rows(named=True):
+        bounds = bounds.filter(pl.col(key).eq_missing(pl.lit(row[key], bounds.schema[key])))
+    for one in bounds.iter_rows(named=True):
         limit, bound = one["limit"], one["bound"]
         if bound in ("range", "unknown"):
             yield _line("moves", f"by {limit}, how far is not known")

@@ -116,9 +116,9 @@ def find_label_errors(
         >>> import evalengine as ee
         >>> ee.find_label_errors("preds.parquet", "gts.parquet").rows  # doctest: +SKIP
     """
-    for name, value, known in (("filter_by", filter_by, WAYS), ("rank_by", rank_by, QUALITIES)):
-        if value is not None and value not in known:
-            raise unknown(name, value, known)
+    for name, value, choices in (("filter_by", filter_by, WAYS), ("rank_by", rank_by, QUALITIES)):
+        if value is not None and value not in choices:
+            raise unknown(name, value, choices)
     reasons = (reasons,) if isinstance(reasons, str) else reasons
     for reason in reasons or ():
         if reason not in REASONS:
@@ -164,9 +164,9 @@ def find_label_errors(
         rows = rows.filter(pl.col("found_by").str.split(" ").list.contains(filter_by or FILTER_BY))
         rows = rows.sort(_COLUMNS[rank_by or RANK_BY], "datum_id", "label_key")
     if reasons is not None:
-        there: list[str] = sorted(rows["reason"].unique())
+        present: list[str] = sorted(rows["reason"].unique())
         rows = rows.filter(pl.col("reason").is_in(list(reasons)))
-        if not rows.height and there:
-            notes.append(f"no label error of these reasons; there are {', '.join(there)}.")
+        if not rows.height and present:
+            notes.append(f"no label error of these reasons; there are {', '.join(present)}.")
     shown = rows if top is None else rows.head(top)
     return FoundLabelErrors(shown, rows.height, dict(class_names(card)), said=tuple(notes))

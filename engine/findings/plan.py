@@ -168,7 +168,7 @@ def find_plan(
         value = "value"
     else:
         aim = f"a difference of {detect:g} found in {power:.0%} at {asked.level:.0%} confidence"
-        found = compare(
+        comparison = compare(
             against,
             card if is_scored(run) else run,
             ground_truths=ground_truths,
@@ -181,7 +181,7 @@ def find_plan(
         why = "the difference of the pilot runs has no standard error"
         if cannot_be_significant(clusters or n, asked.level):
             why = f"no difference of {many} can be significant"
-        rows = found.differences.with_columns(
+        rows = comparison.differences.with_columns(
             now=pl.when(pl.col("detectable") > 0).then(
                 pl.col("detectable") + other_power * pl.col("se")
             ),
@@ -201,30 +201,30 @@ def find_plan(
     frame = frame.select(
         "metric", *_KEYS, value, "now", "factor", pl.col(_SIZES[1:]).ceil().cast(pl.Int64)
     )
-    said = ["new data are assumed to be like these."]
+    notes = ["new data are assumed to be like these."]
     if detect is not None:
-        said.append(f"differences are those of the run less {option('against')}.")
+        notes.append(f"differences are those of the run less {option('against')}.")
     for reason, numbers in Counter(unknown.fill_null("no interval")).items():
-        said.append(f"no plan for {count_of(numbers, 'number')}: {reason}.")
+        notes.append(f"no plan for {count_of(numbers, 'number')}: {reason}.")
     few = frame.filter(
         (pl.col("datums" if clusters is None else "clusters") < FEW_CLUSTERS)
         | (pl.col("positives") < _FEW_POSITIVES)
     ).height
     if few:
         units = "datums" if clusters is None else "clusters"
-        said.append(
+        notes.append(
             f"{count_of(few, 'number')} would need fewer than {FEW_CLUSTERS} {units}, or"
             f" {_FEW_POSITIVES} positives: take at least these, since intervals of fewer are often"
             " too narrow."
         )
     if tallied.plan.does.judge:
-        said.append(
+        notes.append(
             "the plan is for the judge's numbers. What people would say needs human labels of some"
             f" rows: {option('human', 'labels.parquet')}."
         )
     if (n if clusters is None else clusters) < FEW_CLUSTERS:
-        said.append(f"standard errors of {many} are themselves uncertain.")
-    return FoundPlan(frame, aim, n, said=tuple(said))
+        notes.append(f"standard errors of {many} are themselves uncertain.")
+    return FoundPlan(frame, aim, n, said=tuple(notes))
 
 
 def _of_metrics(rows: pl.DataFrame, task: str, asked: Sequence[str]) -> pl.DataFrame:
@@ -233,11 +233,11 @@ def _of_metrics(rows: pl.DataFrame, task: str, asked: Sequence[str]) -> pl.DataF
     Raises:
         OptionError: the run has no such metric.
     """
-    made = rows["metric"].unique(maintain_order=True).to_list()
+    available = rows["metric"].unique(maintain_order=True).to_list()
     names = [metric_of(task, name).name if has(task, name) else name for name in asked]
     for name in names:
-        if name not in made:
-            raise unknown("metric of this run", name, made)
+        if name not in available:
+            raise unknown("metric of this run", name, available)
     return rows.filter(pl.col("metric").is_in(names))
 
 
@@ -254,10 +254,10 @@ def _for_width(rows: pl.DataFrame, half_width: float, level: float) -> pl.Series
     low, high, none = np.zeros(p.size), np.full(p.size, 1e15), np.zeros((0, p.size))
     for _ in range(100):  # Wilson's half-width falls with the number of trials
         n = (low + high) / 2
-        found = wilson(Sample(p, level, (0.0, 1.0), none, none, trials=n))
-        wide = found.upper - found.lower > 2 * half_width
+        intervals = wilson(Sample(p, level, (0.0, 1.0), none, none, trials=n))
+        wide = intervals.upper - intervals.lower > 2 * half_width
         low, high = np.where(wide, n, low), np.where(wide, high, n)
     shares = pl.Series(high / trials, nan_to_null=True)
     factor = pl.select(pl.coalesce(shares, scaled)).to_series()
-    known = rows["lower"].is_not_null() & (rows["trials"].is_not_null() | (rows["se"] > 0))
-    return factor.zip_with(known, pl.Series([None] * p.size, dtype=pl.Float64))
+    defined = rows["lower"].is_not_null() & (rows["trials"].is_not_null() | (rows["se"] > 0))
+    return factor.zip_with(defined, pl.Series([None] * p.size, dtype=pl.Float64))

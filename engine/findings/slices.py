@@ -167,18 +167,18 @@ def conditions_of(table: pl.DataFrame, least: int) -> Conditions:
         if values.dtype.is_decimal():
             values = values.cast(pl.Float64)
         ranges = _is_many(values)
-        made, code = _ranges(values, BINS) if ranges else _values(values)
-        size = np.bincount(code, minlength=len(made))
-        kept = np.flatnonzero(size >= least)
-        if not kept.size or (kept.size == 1 and len(made) == 1):
+        conditions, code = _ranges(values, BINS) if ranges else _values(values)
+        size = np.bincount(code, minlength=len(conditions))
+        common = np.flatnonzero(size >= least)
+        if not common.size or (common.size == 1 and len(conditions) == 1):
             rare.append(name)
             continue
         if ranges:
             cut.append(name)
-        place = np.full(len(made), -1, np.int32)
-        place[kept] = np.arange(kept.size) + len(every)
-        every += [made[i] for i in kept]
-        of_column += [len(codes)] * kept.size
+        place = np.full(len(conditions), -1, np.int32)
+        place[common] = np.arange(common.size) + len(every)
+        every += [conditions[i] for i in common]
+        of_column += [len(codes)] * common.size
         codes.append(place[code])
     notes = []
     if cut:
@@ -218,15 +218,15 @@ def _values(values: pl.Series) -> tuple[list[Condition], Array]:
     if isinstance(values.dtype, (pl.Categorical, pl.Enum)):
         values = values.cast(pl.String)
     values, missing = _without_nan(values)
-    found = values.drop_nulls().unique().sort()
-    made = [
+    distinct = values.drop_nulls().unique().sort()
+    conditions = [
         Condition(name, f"{name} = {value}", f"{sql_name(name)} = {_literal(value)}")
-        for value in found.to_list()
+        for value in distinct.to_list()
     ]
-    table = pl.DataFrame({"value": found, "code": np.arange(len(found), dtype=np.int64)})
+    table = pl.DataFrame({"value": distinct, "code": np.arange(len(distinct), dtype=np.int64)})
     joined = values.to_frame("value").join(table, on="value", how="left", maintain_order="left")
-    code = joined["code"].fill_null(len(found)).to_numpy()
-    return [*made, Condition(name, f"{name} is missing", missing)], code
+    code = joined["code"].fill_null(len(distinct)).to_numpy()
+    return [*conditions, Condition(name, f"{name} is missing", missing)], code
 
 
 def _without_nan(values: pl.Series) -> tuple[pl.Series, str]:
@@ -236,11 +236,11 @@ def _without_nan(values: pl.Series) -> tuple[pl.Series, str]:
     column = sql_name(values.name)
     if not values.dtype.is_float() or not values.is_nan().any():
         return values, f"{column} IS NULL"
-    known = values.fill_nan(None)
-    high = known.max()
+    values_or_null = values.fill_nan(None)
+    high = values_or_null.max()
     if high is None:
-        return known, f"({column} IS NULL OR {column} IS NOT NULL)"
-    return known, f"({column} IS NULL OR {column} > {_literal(high)})"
+        return values_or_null, f"({column} IS NULL OR {column} IS NOT NULL)"
+    return values_or_null, f"({column} IS NULL OR {column} > {_literal(high)})"
 
 
 def _ranges(values: pl.Series, bins: int) -> tuple[list[Condition], Array]:
@@ -248,28 +248,28 @@ def _ranges(values: pl.Series, bins: int) -> tuple[list[Condition], Array]:
     name = values.name
     unknown = values.dtype.is_float() and values.is_nan().any()
     values, missing = _without_nan(values)
-    known = values.drop_nulls().sort()
-    at = np.unique(np.arange(1, bins) * len(known) // bins)
-    first = known[0]
-    edges = [edge for edge in known.gather(at).unique().sort().to_list() if edge != first]
+    present = values.drop_nulls().sort()
+    at = np.unique(np.arange(1, bins) * len(present) // bins)
+    first = present[0]
+    edges = [edge for edge in present.gather(at).unique().sort().to_list() if edge != first]
     code = np.zeros(len(values), np.int64)
     for edge in edges:
         code += (values >= edge).fill_null(value=False).to_numpy()
     code[values.is_null().to_numpy()] = len(edges) + 1
-    column, made = sql_name(name), []
+    column, conditions = sql_name(name), []
     for low, high in zip([None, *edges], [*edges, None], strict=True):
         parts = [f"{column} >= {_literal(low)}"] if low is not None else []
         parts += [f"{column} < {_literal(high)}"] if high is not None else []
         if high is None and unknown:
-            parts.append(f"{column} <= {_literal(known[-1])}")
+            parts.append(f"{column} <= {_literal(present[-1])}")
         if low is None:
             message = f"{name} < {_as_text(high)}" if high is not None else f"any {name}"
         else:
             message = f"{name} >= {_as_text(low)}"
             if high is not None:
                 message = f"{_as_text(low)} <= {name} < {_as_text(high)}"
-        made.append(Condition(name, message, " AND ".join(parts) or f"{column} IS NOT NULL"))
-    return [*made, Condition(name, f"{name} is missing", missing)], code
+        conditions.append(Condition(name, message, " AND ".join(parts) or f"{column} IS NOT NULL"))
+    return [*conditions, Condition(name, f"{name} is missing", missing)], code
 
 
 def _as_text(value: Any) -> str:
@@ -429,14 +429,14 @@ def _singles(data: Rows, least: int) -> Level:
     rows = np.zeros(n_items, np.int64)
     size, total, worst = np.zeros((3, n_items))
     for items in data.code:
-        known = items >= 0
-        rows += np.bincount(items[known], minlength=n_items)
-        size += np.bincount(items[known], weight[known], minlength=n_items)
-        total += np.bincount(items[known], (weight * error)[known], minlength=n_items)
-        np.maximum.at(worst, items[known], error[known])
-    kept = np.flatnonzero((rows >= least) & (total > 0))
-    columns = (values[kept] for values in (rows, size, total, worst))
-    return Level(kept[:, None].astype(np.int32), kept.astype(np.int64), *columns)
+        valid = items >= 0
+        rows += np.bincount(items[valid], minlength=n_items)
+        size += np.bincount(items[valid], weight[valid], minlength=n_items)
+        total += np.bincount(items[valid], (weight * error)[valid], minlength=n_items)
+        np.maximum.at(worst, items[valid], error[valid])
+    items_kept = np.flatnonzero((rows >= least) & (total > 0))
+    columns = (values[items_kept] for values in (rows, size, total, worst))
+    return Level(items_kept[:, None].astype(np.int32), items_kept.astype(np.int64), *columns)
 
 
 def _next(
@@ -519,15 +519,15 @@ def errors_of(losses: Losses, highest: float) -> tuple[Array, Array]:
     value = losses.value
     if losses.nothing is not None:
         value = np.nan_to_num(value, nan=losses.nothing)
-    known = ~np.isnan(value)
-    value = np.where(known, value, 0.0)
+    defined = ~np.isnan(value)
+    value = np.where(defined, value, 0.0)
     if losses.higher:
         top = losses.best if losses.best is not None else highest
         if not math.isfinite(top):
-            top = float(value[known].max(initial=0.0))
-        return np.where(known, np.maximum(top - value, 0.0), 0.0), known
-    low = min(0.0, float(value[known].min(initial=0.0)))
-    return np.where(known, value - low, 0.0), known
+            top = float(value[defined].max(initial=0.0))
+        return np.where(defined, np.maximum(top - value, 0.0), 0.0), defined
+    low = min(0.0, float(value[defined].min(initial=0.0)))
+    return np.where(defined, value - low, 0.0), defined
 
 
 def worst_slices(
@@ -565,18 +565,18 @@ def worst_slices(
         ResultError: no datum has an error.
     """
     rows = np.flatnonzero(known)
-    code, own = conditions.code[:, rows], error[rows]
-    heavy = np.ones(own.size) if weight is None else weight[rows]
-    if not own.sum():
+    code, errors = conditions.code[:, rows], error[rows]
+    heavy = np.ones(errors.size) if weight is None else weight[rows]
+    if not errors.sum():
         raise ResultError(
             "no datum has anything wrong, so no slice is worse than another.", code="nothing_wrong"
         )
     most = 10 * top
     for again in range(_TRIES):
-        found = search(
+        result = search(
             code,
             conditions.column,
-            own,
+            errors,
             most=most,
             levels=levels,
             least=least,
@@ -584,26 +584,26 @@ def worst_slices(
             weight=None if weight is None else heavy,
             threads=threads,
         )
-        kept = _that_matter(found, Rows(code, conditions.column, own, heavy), top)
-        if len(kept) >= top or len(found.items) < most or again == _TRIES - 1:
+        places = _that_matter(result, Rows(code, conditions.column, errors, heavy), top)
+        if len(places) >= top or len(result.items) < most or again == _TRIES - 1:
             break
         most *= 4
-    total, n = float((heavy * own).sum()), float(heavy.sum())
+    total, n = float((heavy * errors).sum()), float(heavy.sum())
     slices = []
-    for at in kept:
-        rows_in, size, inside_total = found.rows[at], found.size[at], float(found.total[at])
-        rest = (total - inside_total) / (n - size) if own.size > rows_in else math.nan
+    for at in places:
+        rows_in, size, inside_total = result.rows[at], result.size[at], float(result.total[at])
+        rest = (total - inside_total) / (n - size) if errors.size > rows_in else math.nan
         slices.append(
             Slice(
-                found.items[at],
-                _inside(conditions.code, conditions.column, found.items[at]),
+                result.items[at],
+                _inside(conditions.code, conditions.column, result.items[at]),
                 int(rows_in),
                 float(inside_total / size),
                 float(rest),
-                float(found.score[at]),
+                float(result.score[at]),
             )
         )
-    return slices, found.measured
+    return slices, result.measured
 
 
 def _inside(code: Array, column: Array, items: Sequence[int]) -> Array:
@@ -615,18 +615,18 @@ def _inside(code: Array, column: Array, items: Sequence[int]) -> Array:
 
 def _that_matter(found: SearchResult, data: Rows, top: int) -> list[int]:
     """Places of the slices that stay, up to ``top``, the highest score first."""
-    kept: list[int] = []
-    held: list[Array] = []
+    places: list[int] = []
+    masks: list[Array] = []
     for at, items in enumerate(found.items):
         inside = _inside(data.code, data.column, items)
-        if any((inside & one).sum() >= _ALIKE * (inside | one).sum() for one in held):
+        if any((inside & one).sum() >= _ALIKE * (inside | one).sum() for one in masks):
             continue
         if all(_matters(item, items, inside, data) for item in items):
-            kept.append(at)
-            held.append(inside)
-            if len(kept) == top:
+            places.append(at)
+            masks.append(inside)
+            if len(places) == top:
                 break
-    return kept
+    return places
 
 
 def _matters(item: int, items: tuple[int, ...], inside: Array, data: Rows) -> bool:
@@ -733,20 +733,20 @@ def find_slices(
     step("reading the datums")
     values, notes = _columns(tallied, table, chosen, _read(card), storage_options)
     losses = losses_of(tallied)
-    error, known = errors_of(losses, metric.range[1])
-    unknown = int((~known).sum())
+    error, defined = errors_of(losses, metric.range[1])
+    unknown = int((~defined).sum())
     if losses.weight is not None:
         none = int((losses.weight == 0).sum())
-        known &= losses.weight > 0
+        defined &= losses.weight > 0
         notes.append(
             "mean losses, by which slices are searched, are weighted as the metric is; sizes are"
             f" datums{f', without {none:,} of weight 0' if none else ''}."
         )
     keys = run_of.tallies.datums.keys
-    searched, judged = known, np.ones(error.size, np.bool_)
+    searched, judged = defined, np.ones(error.size, np.bool_)
     if confirm:
         half = half_of(keys, 0)
-        searched, judged = known & half, ~half
+        searched, judged = defined & half, ~half
         notes.append(
             f"slices were searched in {int(searched.sum()):,} datums, and their numbers are of the"
             f" {int(judged.sum()):,} others."
@@ -756,17 +756,17 @@ def find_slices(
         least = max(_FEWEST, -(-n // _SHARE))
     if unknown:
         notes.append(f"{count_of(unknown, 'datum')} without a loss: {losses.metric} is undefined.")
-    made = conditions_of(values, least)
-    notes += made.notes
-    if not made.every:
+    conditions = conditions_of(values, least)
+    notes += conditions.notes
+    if not conditions.every:
         raise InputError(
             "no column of the datums parts them: every value is too rare, or the same for all."
             f" Name others in {option('datums')}, or lower {option('least', least)}.",
             code="nothing_to_slice",
         )
     step("searching")
-    found, measured = worst_slices(
-        made,
+    slices, measured = worst_slices(
+        conditions,
         error,
         searched,
         losses.weight,
@@ -776,12 +776,12 @@ def find_slices(
         alpha=alpha,
         threads=tallied.threads,
     )
-    held = []
-    for i, one in enumerate(found):
-        step(f"slice {i + 1} of {len(found)}")
-        held.append(compare_slice(run_of, metric, one.inside, judged, asked))
+    comparisons = []
+    for i, one in enumerate(slices):
+        step(f"slice {i + 1} of {len(slices)}")
+        comparisons.append(compare_slice(run_of, metric, one.inside, judged, asked))
     better = tallied.plan.dialect.better.get(metric.name, metric.better)
-    frame = _frame(found, held, made.every, metric.name, n)
+    frame = _frame(slices, comparisons, conditions.every, metric.name, n)
     gain = pl.col("difference") if better == "higher" else -pl.col("difference")
     worse = frame.filter(~(gain > 0).fill_null(value=False))
     if fewer := frame.height - worse.height:
@@ -820,13 +820,13 @@ def _scored(tables: Tables, options: Options) -> tuple[Scorecard, Any]:
 def _narrowed(tallied: Tallied, names: Collection[str]) -> Tallied:
     from ..evaluation import planner
 
-    own = {metric.name for metric in tallied.plan.metrics}
+    available = {metric.name for metric in tallied.plan.metrics}
     plan = planner.make_plan(Options(metrics=tuple(names)), tallied.plan.task)
     asked = [metric.name for metric in plan.metrics]
-    lacking = [name for name in asked if name not in own]
+    lacking = [name for name in asked if name not in available]
     if lacking:
         raise invalid(
-            "metrics", lacking, f"the run does not have it; it has {', '.join(sorted(own))}."
+            "metrics", lacking, f"the run does not have it; it has {', '.join(sorted(available))}."
         )
     return msgspec.structs.replace(tallied, plan=planner.narrowed(tallied.plan, asked))
 
@@ -834,8 +834,8 @@ def _narrowed(tallied: Tallied, names: Collection[str]) -> Tallied:
 def _read(card: Scorecard) -> set[str]:
     """Columns of one table with both sides that the run itself read."""
     table = contracts(card.task).get(TABLE)
-    own = {*(table.names if table is not None else ())}
-    return own | {*card.run["recognised"].get(TABLE, ())}
+    names = {*(table.names if table is not None else ())}
+    return names | {*card.run["recognised"].get(TABLE, ())}
 
 
 def _columns(
@@ -853,19 +853,19 @@ def _columns(
         read: columns already used to describe datums, not candidates.
     """
     datums = tallied.tallies.datums
-    own = [name for name in datums.slices.columns if name != options.cluster]
-    values = datums.slices.select(own)
+    of_run = [name for name in datums.slices.columns if name != options.cluster]
+    values = datums.slices.select(of_run)
     notes: list[str] = []
-    there = [*own]
+    columns = [*of_run]
     if table is not None:
         source = open_source(table, storage_options=storage_options)
         listed = source.frame if source.datums is None else source.datums.lazy()
         schema = listed.collect_schema()
         own_options = {**(tallied.plan.options.columns or {}), **(options.columns or {})}
         naming = recognise(schema, contracts(tallied.plan.task)[DATUMS], own_options or None)
-        known = {*naming.exprs, *naming.recognised, *own_options, *read}
-        there = [name for name in schema if name not in known or name in options.by]
-        free = [name for name in there if not options.by or name in options.by]
+        names_read = {*naming.exprs, *naming.recognised, *own_options, *read}
+        columns = [name for name in schema if name not in names_read or name in options.by]
+        free = [name for name in columns if not options.by or name in options.by]
         ids = [expr for name, expr in naming.exprs.items() if name == "datum_id"]
         frame = listed.select(*ids, *(pl.col(name).alias(f"_{name}") for name in free)).collect()
         joined, notes = _joined(frame, datums, source.description)
@@ -879,7 +879,7 @@ def _columns(
         if missing:
             raise InputError(
                 f"{option('by', missing)}: the datums have no such column."
-                f"{did_you_mean(missing[0], there)} Columns there: {', '.join(there) or 'none'}.",
+                f"{did_you_mean(missing[0], columns)} Columns there: {', '.join(columns) or 'none'}.",
                 code="column_missing",
                 column=missing[0],
             )
@@ -907,7 +907,7 @@ def _joined(frame: pl.DataFrame, datums: Any, description: str) -> tuple[pl.Data
             )
         return frame, []
     ids = datums.id
-    frame, said = _one_row_a_datum(frame)
+    frame, notes = _one_row_a_datum(frame)
     if frame.schema["datum_id"].is_integer() != ids.dtype.is_integer():
         frame = frame.with_columns(pl.col("datum_id").cast(pl.String))
         ids = ids.cast(pl.String)
@@ -933,11 +933,11 @@ def _joined(frame: pl.DataFrame, datums: Any, description: str) -> tuple[pl.Data
             of=len(ids),
         )
     if len(lacking):
-        said.append(
+        notes.append(
             f"{count_of(len(lacking), 'datum')} of the run without a row in {description}:"
             f" {listing(lacking.head(3).to_list())}."
         )
-    return joined, said
+    return joined, notes
 
 
 def _one_row_a_datum(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
@@ -962,11 +962,11 @@ def _one_row_a_datum(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
             column="datum_id",
             count=many,
         )
-    said = []
+    notes = []
     if torn:
         message = listing([name.removeprefix("_") for name in torn])
-        said.append(f"skipped, since their values differ within a datum: {message}.")
-    return frame.drop(torn).unique("datum_id", keep="first", maintain_order=True), said
+        notes.append(f"skipped, since their values differ within a datum: {message}.")
+    return frame.drop(torn).unique("datum_id", keep="first", maintain_order=True), notes
 
 
 def _weak(keys: Array, asked: Wanted, *, confirm: bool) -> list[str]:

@@ -231,20 +231,20 @@ def search(
         results per label, and per key with labels pooled.
     """
     does, settings = plan.does, plan.settings
-    whole = does.view(tallies, settings, threads=threads)
+    view = does.view(tallies, settings, threads=threads)
     group = tallies.datums.halves(asked.seed)
     halves = does.view(tallies, settings, group=group, n_groups=2, threads=threads)
-    curves = curves_of(plan, whole)
+    curves = curves_of(plan, view)
     chosen = [walk(curve, rules, aims)[0] for curve in curves]
-    held = [
+    held_out = [
         _held_out_rates(half, rules, aims, curve)
         for half, curve in zip(curves_of(plan, halves), curves, strict=True)
     ]
-    drawn = _drawn(plan, tallies, whole, threads, rules, aims, asked, chosen)
-    units = Drawing(plan, tallies, threads).units(whole)[0]
-    made = []
+    drawn = _drawn(plan, tallies, view, threads, rules, aims, asked, chosen)
+    units = Drawing(plan, tallies, threads).units(view)[0]
+    searched = []
     for level, curve in enumerate(curves):
-        found = []
+        results = []
         for r, one in enumerate(chosen[level]):
             here = reached(one.tp, one.fp, curve.positives, curve.negatives, aims)
             points = {"threshold": one.threshold} | {n: getattr(here, n) for n in RATES}
@@ -252,17 +252,17 @@ def search(
                 name: interval(drawn[level][:, r, i], point, asked, units)
                 for i, (name, point) in enumerate(points.items())
             }
-            found.append(RuleResult(one.threshold, one.unscored, here, held[level][r], ends))
+            results.append(RuleResult(one.threshold, one.unscored, here, held_out[level][r], ends))
         digits = _digits(curve, chosen[level], aims)
-        made.append(
-            Searched(curve.shown(), curve.positives, curve.exclusive, curve.cut, digits, found)
+        searched.append(
+            Searched(curve.shown(), curve.positives, curve.exclusive, curve.cut, digits, results)
         )
-    return made[0], made[1]
+    return searched[0], searched[1]
 
 
 def _rounded_down(thresholds: Array, digits: int) -> Array:
-    near = np.round(thresholds, digits)
-    return np.where(near > thresholds, np.round(near - 10.0**-digits, digits), near)
+    rounded = np.round(thresholds, digits)
+    return np.where(rounded > thresholds, np.round(rounded - 10.0**-digits, digits), rounded)
 
 
 def _digits(curve: Curve, chosen: Sequence[Chosen], aims: Aims) -> int:
@@ -288,11 +288,11 @@ def _held_out_rates(curve: Curve, rules: Sequence[Rule], aims: Aims, whole: Curv
     chosen, _ = walk(curve, rules, aims)
     others = [np.roll(one.threshold, one.threshold.size // 2) for one in chosen]
     _, counted = walk(curve, [], aims, others)
-    made = []
+    rates = []
     for tp, fp in counted:
         true, false = (one.reshape(2, -1).sum(axis=0) for one in (tp, fp))
-        made.append(reached(true, false, whole.positives, whole.negatives, aims))
-    return made
+        rates.append(reached(true, false, whole.positives, whole.negatives, aims))
+    return rates
 
 
 def _drawn(
@@ -382,7 +382,7 @@ def find_thresholds(
     run, ground_truths = sides_by_name(run, ground_truths, y_true, None, y_score)
     chosen = make_options(options, **named)
     asked = intervals_of(chosen)
-    made, notes = tallied_through(
+    result, notes = tallied_through(
         Tables(run, ground_truths, datums, labels, storage_options),
         chosen,
         asked,
@@ -392,8 +392,8 @@ def find_thresholds(
         then=lambda tallied, options: _thresholds_of(tallied, options, asked),
         name="choosing thresholds",
     )
-    made.said = (*notes, *made.said)
-    return made
+    result.said = (*notes, *result.said)
+    return result
 
 
 def _rules(task: str, options: Options) -> list[Rule]:
@@ -404,8 +404,8 @@ def _rules(task: str, options: Options) -> list[Rule]:
     """
     from ..metrics import all_metrics, asked
 
-    own = all_metrics(task)
-    rules = {rule.metric: rule for rule in RULES if rule.metric in own}
+    registered = all_metrics(task)
+    rules = {rule.metric: rule for rule in RULES if rule.metric in registered}
     if not rules:
         raise OptionError(
             f"{option('task', task)}: {task} has no thresholds.", code="task_unfit", task=task
@@ -460,14 +460,14 @@ def _thresholds_of(tallied: Tallied, options: Options, asked: Wanted) -> FoundTh
 def _notes(
     tallies: Any, asked: Wanted, frame: pl.DataFrame, level: Searched, *, several: bool
 ) -> list[str]:
-    said = [
+    notes = [
         "held-out numbers are of thresholds chosen on one half of the datums and counted on the"
         f" other, both ways, halves by a hash of datum ids and {option('seed', asked.seed)}; fewer"
         " datums choose worse, so they err on the low side."
     ]
-    said += notes_on(tallies, cut=level.cut)
+    notes += notes_on(tallies, cut=level.cut)
     if level.exclusive and frame["average"].count():
-        said.append(
+        notes.append(
             "labels exclude each other here, and each label is counted against the rest. A run"
             f" with {option('thresholds')} predicts only the best label that reaches its"
             " threshold, so its counts differ."
@@ -479,14 +479,14 @@ def _notes(
             label = str(row["label_name"] or row["label_value"])
             label = label if row["average"] is None else "all labels"
             named.append(f"{row['metric']} of {label}" if several else label)
-        said.append(f"no threshold for {listing(named)}: {reason[0]}.")
+        notes.append(f"no threshold for {listing(named)}: {reason[0]}.")
     broken = frame.filter(~pl.col("kept"))
     if broken.height:
-        said.append(
+        notes.append(
             f"{broken.height} of {frame['kept'].count()} thresholds miss their target on held-out"
             " data: see column 'kept'."
         )
-    return said
+    return notes
 
 
 def _rows(
@@ -502,7 +502,7 @@ def _rows(
     from ..tallies.cells import parameters
 
     one: RuleResult = level.found[place]
-    here, held = one.here, one.held_out
+    here, held_out = one.here, one.held_out
     none = np.full(level.shown.size, np.nan)
     columns: dict[str, Array] = {"threshold": one.threshold}
     columns["lower"], columns["upper"] = _interval_bounds(one, "threshold", none)
@@ -512,16 +512,18 @@ def _rows(
         columns[f"{name}_lower"], columns[f"{name}_upper"] = _interval_bounds(one, name, none)
     columns["cost"] = here.cost
     names = (*_COUNTS, *RATES, "cost")
-    columns |= {f"held_out_{name}": getattr(held, name) for name in names}
-    gap: Array = getattr(here, rule.serves) - getattr(held, rule.serves)
+    columns |= {f"held_out_{name}": getattr(held_out, name) for name in names}
+    gap: Array = getattr(here, rule.serves) - getattr(held_out, rule.serves)
     columns["flattery"] = -gap if rule.serves == "cost" else gap
-    kept: list[bool | None] = [None] * none.size
+    met_target: list[bool | None] = [None] * none.size
     if rule.holds is not None:
         name, aim, least = rule.holds
-        value, limit = getattr(held, name), getattr(aims, aim)
+        value, limit = getattr(held_out, name), getattr(aims, aim)
         keeps = value >= limit if least else value <= limit
-        known = ~np.isnan(value)
-        kept = [bool(k) if there else None for k, there in zip(keeps, known, strict=True)]
+        defined = ~np.isnan(value)
+        met_target = [
+            bool(k) if is_defined else None for k, is_defined in zip(keeps, defined, strict=True)
+        ]
     lacks = {"positives": "no ground truth", "negatives": "no negative datum"}
     missing = {
         "positives": level.positives <= 0,
@@ -539,7 +541,7 @@ def _rows(
             "parameters": pl.Series([aimed] * none.size, dtype=pl.String),
             **named_rows(labels, average, dtype).to_dict(),
             **{name: pl.Series(values, dtype=pl.Float64) for name, values in columns.items()},
-            "kept": pl.Series(kept, dtype=pl.Boolean),
+            "kept": pl.Series(met_target, dtype=pl.Boolean),
             "reason": pl.Series(why.tolist(), dtype=pl.String),
         }
     ).with_columns(pl.col(*columns).fill_nan(None))
