@@ -114,12 +114,12 @@ class Scorecard:
         its frames, like a loaded result.
         """
         refuse_cut_off()
-        made = {name: self.frame(name) for name in self.frames}
+        frames = {name: self.frame(name) for name in self.frames}
         every = {name: self.page_frame(name) for name in self.paged}
         page = {name: frame.clone for name, frame in every.items() if frame is not None}
         return {
             **self.__dict__,
-            "_made": made,
+            "_made": frames,
             "_providers": None,
             "_exports": {},
             "_given_exports": {},
@@ -135,8 +135,8 @@ class Scorecard:
         exported = state.pop("exported")
         self.__dict__.update(state)
         self._providers = {name: frame.clone for name, frame in self._made.items()}
-        known = makers(self.task, self.dialect)
-        self._exports = {name: known[name] for name in exported if name in known}
+        exporters = makers(self.task, self.dialect)
+        self._exports = {name: exporters[name] for name in exported if name in exporters}
 
     @property
     def run(self) -> dict[str, Any]:
@@ -157,8 +157,8 @@ class Scorecard:
     @property
     def version(self) -> str:
         """Version of evalengine that computed the numbers."""
-        known = self._run.get("evalengine") if isinstance(self._run, dict) else None
-        return str(known or __version__)
+        recorded = self._run.get("evalengine") if isinstance(self._run, dict) else None
+        return str(recorded or __version__)
 
     @property
     def cite(self) -> str:
@@ -262,8 +262,8 @@ class Scorecard:
     @cached_property
     def _exports(self) -> Exports:
         """Exporters by name."""
-        given = self._given_exports
-        return given() if callable(given) else given
+        exports = self._given_exports
+        return exports() if callable(exports) else exports
 
     @cached_property
     def _page(self) -> Paged:

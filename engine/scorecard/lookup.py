@@ -73,8 +73,8 @@ def whole(rows: pl.DataFrame, columns: tuple[str, ...] = tuple(_PREFERENCES)) ->
     """
     for column in _PREFERENCES:
         if column in columns and rows[column].n_unique() > 1:
-            kept = rows.filter(_PREFERENCES[column](rows))
-            rows = kept if kept.height else rows
+            preferred = rows.filter(_PREFERENCES[column](rows))
+            rows = preferred if preferred.height else rows
     return rows
 
 
@@ -122,12 +122,12 @@ def chosen_rows(
         ResultError: no row, or two cut-offs.
         OptionError: the text after ``@`` is not a cut-off.
     """
-    known = metrics["metric"].unique(maintain_order=True).to_list()
-    if not known:
+    names = metrics["metric"].unique(maintain_order=True).to_list()
+    if not names:
         raise ResultError(
             f"this scorecard has no numbers, so no {metric!r}.", code="no_such_row", metric=metric
         )
-    asked = _spelled(metric, known)
+    asked = _spelled(metric, names)
     if asked.k is not None:
         if filters.get("k", asked.k) != asked.k:
             raise ResultError(
@@ -137,45 +137,47 @@ def chosen_rows(
             )
         filters = {**filters, "k": asked.k}
     metric = asked.metric
-    if metric not in known:
+    if metric not in names:
         base, _, statistic = metric.rpartition(".")
-        own = metrics.filter(metric=base)["statistic"].drop_nulls().unique(maintain_order=True)
-        if len(own) and statistic not in own:
+        statistics = (
+            metrics.filter(metric=base)["statistic"].drop_nulls().unique(maintain_order=True)
+        )
+        if len(statistics) and statistic not in statistics:
             way = ""
             if _STATISTIC.fullmatch(statistic):
-                way = f" To add it, write {option('statistics', [*own, statistic])}."
+                way = f" To add it, write {option('statistics', [*statistics, statistic])}."
             raise ResultError(
-                f"{metric}: the run has only {', '.join(own)} of {base!r}.{way}",
+                f"{metric}: the run has only {', '.join(statistics)} of {base!r}.{way}",
                 code="unknown_name",
                 value=metric,
             )
-        if len(own):
+        if len(statistics):
             metric, filters = base, {"statistic": statistic, **filters}
     rows = metrics.filter(pl.col("metric") == metric)
     if not rows.height:
-        raise unknown("metric of this scorecard", metric, known, error=ResultError)
+        raise unknown("metric of this scorecard", metric, names, error=ResultError)
     for name, wanted in _by_value(filters, labels).items():
         if name not in KEYS:
             raise ResultError(no_such_column(name), code="unknown_name", value=name)
-        kept = rows.filter(_matches(rows, name, wanted))
-        if not kept.height:
+        matches = rows.filter(_matches(rows, name, wanted))
+        if not matches.height:
             raise ResultError(
                 _nothing_left(rows, labels, metric, name, wanted),
                 code="no_such_row",
                 metric=metric,
                 column=name,
             )
-        rows = kept
+        rows = matches
     for name in each:
-        kept = rows.filter(pl.col(name).is_not_null())
-        if not kept.height:
+        matches = rows.filter(pl.col(name).is_not_null())
+        if not matches.height:
             raise ResultError(
                 f"{metric} has no row with a {name}.",
                 code="no_such_row",
                 metric=metric,
                 column=name,
             )
-        rows = kept
+        rows = matches
     settled = {SHORT.get(name, name) for name in (*filters, *each)}
     return whole(rows, tuple(name for name in _PREFERENCES if name not in settled))
 
@@ -191,8 +193,8 @@ def _spelled(metric: str, choices: Sequence[str]) -> Asked:
     asked = parse_metric(metric)
     if asked.metric in choices:
         return asked
-    found = {(one.name, k) for one, k in registry.everywhere(metric) if one.name in choices}
-    return Asked(*found.pop()) if len(found) == 1 else asked
+    candidates = {(one.name, k) for one, k in registry.everywhere(metric) if one.name in choices}
+    return Asked(*candidates.pop()) if len(candidates) == 1 else asked
 
 
 def _by_value(filters: Mapping[str, Any], labels: pl.DataFrame) -> dict[str, Any]:
@@ -223,11 +225,11 @@ def _by_value(filters: Mapping[str, Any], labels: pl.DataFrame) -> dict[str, Any
 def no_such_column(name: str) -> str:
     """Return the message for an unknown filter column, with suggestions."""
     columns = (*KEYS, "label_name")
-    said = unknown("column to choose a number by", name, columns).said
+    message = unknown("column to choose a number by", name, columns).said
     parts = [column for column in columns if name.casefold() in column.split("_")]
-    if parts and "Did you mean" not in said:
-        return f"{said} Did you mean {' or '.join(map(repr, parts))}?"
-    return said
+    if parts and "Did you mean" not in message:
+        return f"{message} Did you mean {' or '.join(map(repr, parts))}?"
+    return message
 
 
 def _matches(rows: pl.DataFrame, name: str, wanted: Any) -> pl.Expr:
@@ -249,13 +251,13 @@ def _nothing_left(
     rows: pl.DataFrame, labels: pl.DataFrame, metric: str, name: str, wanted: Any
 ) -> str:
     values = _values(rows, name)
-    said = f"{metric} has no row with {name}={wanted!r}; {name} is {_listed(values)} here."
+    message = f"{metric} has no row with {name}={wanted!r}; {name} is {_listed(values)} here."
     if isinstance(wanted, str):
-        near = did_you_mean(wanted, [str(value) for value in values if value is not None])
+        suggestion = did_you_mean(wanted, [str(value) for value in values if value is not None])
         if name == "label_value" and wanted in labels["label_name"].to_list():
-            near = f" Write label_name={wanted!r}: label values are numbers here."
-        said += near
-    return said
+            suggestion = f" Write label_name={wanted!r}: label values are numbers here."
+        message += suggestion
+    return message
 
 
 def ambiguous(rows: pl.DataFrame, metric: str, after: str = "") -> ResultError:

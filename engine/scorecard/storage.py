@@ -165,10 +165,11 @@ def check_target(directory: str | Path, *, overwrite: bool = False) -> Path:
     target = real_folder(directory)
     sweep(target.parent, [target.name])
     if not target.exists():
-        near = next(parent for parent in target.parents if parent.exists())
-        if not near.is_dir() or not os.access(near, os.W_OK | os.X_OK):
+        parent_folder = next(parent for parent in target.parents if parent.exists())
+        if not parent_folder.is_dir() or not os.access(parent_folder, os.W_OK | os.X_OK):
             raise ResultError(
-                f"cannot write {directory}: {near} is not a writable folder.", code="write_failed"
+                f"cannot write {directory}: {parent_folder} is not a writable folder.",
+                code="write_failed",
             )
         return target
     if not target.is_dir():
@@ -285,8 +286,8 @@ def read(directory: str | Path) -> dict[str, Any]:
         path = folder / name
         if not path.is_file():
             raise _damaged(f"{folder} is a half-written result: {name} is missing.", name)
-        if (found := path.stat().st_size) != size:
-            odd = f"{name} has {found} bytes instead of {size}."
+        if (actual := path.stat().st_size) != size:
+            odd = f"{name} has {actual} bytes instead of {size}."
             raise _damaged(f"{folder} is a half-written result: {odd}", name)
     frames = {
         name: partial(_read, folder / f"{name}.parquet", run, columns)
@@ -345,7 +346,7 @@ BESIDE = (
 def _strangers(folder: Path) -> list[str]:
     """Names in a result's folder that are not of the result."""
     files = msgspec.json.decode((folder / RUN_FILE).read_bytes()).get("files")
-    known = {
+    expected = {
         RUN_FILE,
         LABELS_FILE,
         TALLY_FILE,
@@ -353,16 +354,16 @@ def _strangers(folder: Path) -> list[str]:
         *BESIDE,
         *(f"{name}.parquet" for name in results_FRAMES),
     }
-    known |= {*files} if isinstance(files, dict) else set()
-    return sorted(path.name for path in folder.iterdir() if path.name not in known)
+    expected |= {*files} if isinstance(files, dict) else set()
+    return sorted(path.name for path in folder.iterdir() if path.name not in expected)
 
 
 def _is_result(folder: Path) -> bool:
     try:
-        found = msgspec.json.decode((folder / RUN_FILE).read_bytes())
+        content = msgspec.json.decode((folder / RUN_FILE).read_bytes())
     except (OSError, msgspec.DecodeError, RecursionError):
         return False
-    return isinstance(found, dict) and found.get("kind") == KIND
+    return isinstance(content, dict) and content.get("kind") == KIND
 
 
 def _damaged(message: str, file: str, **facts: Any) -> ResultError:
@@ -383,31 +384,33 @@ def _read_run(folder: Path) -> tuple[_Run, dict[str, Any]]:
             f"{folder} is not an evalengine result: it has no {RUN_FILE}.", code="not_a_result"
         )
     try:
-        said = msgspec.json.decode(path.read_bytes())
+        content = msgspec.json.decode(path.read_bytes())
     except (OSError, msgspec.DecodeError, RecursionError) as error:
         raise _damaged(f"{path} cannot be read: {error}.", path.name) from error
-    if not isinstance(said, dict) or said.get("kind") != KIND:
+    if not isinstance(content, dict) or content.get("kind") != KIND:
         raise ResultError(f"{folder} is not an evalengine result: {RUN_FILE} is another program's.")
-    if said.get("format") != FORMAT:
+    if content.get("format") != FORMAT:
         raise ResultError(
-            f"{folder} was written in result format {said.get('format')!r}; this version reads"
+            f"{folder} was written in result format {content.get('format')!r}; this version reads"
             f" {FORMAT}."
         )
     missing = [
         field.name
         for field in msgspec.structs.fields(_Run)
-        if field.required and field.name not in said
+        if field.required and field.name not in content
     ]
     if missing:
         raise ResultError(f"{path} is incomplete: it has no {', '.join(missing)}.")
     try:
-        run = msgspec.convert(said, _Run)
-        msgspec.convert(said, _Account)
+        run = msgspec.convert(content, _Run)
+        msgspec.convert(content, _Account)
         if odd := [name for name in run.files if os.path.basename(name) != name]:
             raise ResultError(f"{path} lists {odd[0]!r}, which is not in its folder.")
     except (msgspec.ValidationError, RecursionError) as error:
         raise _damaged(f"{path} is not as evalengine wrote it: {error}.", path.name) from error
-    return run, {name: value for name, value in said.items() if name not in _Run.__struct_fields__}
+    return run, {
+        name: value for name, value in content.items() if name not in _Run.__struct_fields__
+    }
 
 
 def _read(path: Path, run: _Run, columns: Schema) -> pl.DataFrame:
@@ -433,11 +436,11 @@ def _read(path: Path, run: _Run, columns: Schema) -> pl.DataFrame:
         message = f"{path} is not a frame of a result: it has no column {lacking[0]!r}."
         raise _damaged(message, path.name, column=lacking[0])
     for name, wanted in columns.items():
-        found = frame.schema[name]
-        if not _fits(found, wanted) or (name in _NEVER_NULL and frame[name].null_count()):
+        dtype = frame.schema[name]
+        if not _fits(dtype, wanted) or (name in _NEVER_NULL and frame[name].null_count()):
             raise ResultError(
-                f"{path} is not a frame of a result: its column {name!r} is {found}"
-                f"{' with nulls' if _fits(found, wanted) else ''}."
+                f"{path} is not a frame of a result: its column {name!r} is {dtype}"
+                f"{' with nulls' if _fits(dtype, wanted) else ''}."
             )
     return frame.cast(
         {name: pl.Float64 for name, wanted in columns.items() if wanted == pl.Float64}
@@ -480,8 +483,11 @@ def _fill(card: Scorecard, folder: Path) -> None:
         else:
             keep(TALLY_FILE, lambda path: None)
         if card.tallied.own is not None:
-            own = card.tallied.own
-            keep(OWN_FILE, partial(stored.save, own.tallies, fingerprint=own.plan.fingerprint))
+            own_run = card.tallied.own
+            keep(
+                OWN_FILE,
+                partial(stored.save, own_run.tallies, fingerprint=own_run.plan.fingerprint),
+            )
     elif card.folder is not None and tally_bytes(card.folder):
         for name in (TALLY_FILE, OWN_FILE):
             if (card.folder / name).is_file():
@@ -514,12 +520,12 @@ def _fill(card: Scorecard, folder: Path) -> None:
 def plain_options(options: Options) -> dict[str, Any]:
     """Return options as JSON-compatible values."""
     plain = {field: getattr(options, field) for field in FIELDS}
-    given = plain["label_map"]
-    if isinstance(given, Mapping):
+    label_map = plain["label_map"]
+    if isinstance(label_map, Mapping):
         # JSON has no keys but strings; a list of pairs is as good a label map.
-        plain["label_map"] = [list(pair) for pair in given.items()]
-    elif given is not None and not isinstance(given, (str, list, tuple)):
-        plain["label_map"] = pl.DataFrame(given).to_dicts()
+        plain["label_map"] = [list(pair) for pair in label_map.items()]
+    elif label_map is not None and not isinstance(label_map, (str, list, tuple)):
+        plain["label_map"] = pl.DataFrame(label_map).to_dicts()
     if isinstance(options.embedder, Encoder):
         plain["embedder"] = {"object": options.embedder.name}
     for name in ("training", "human"):
@@ -537,19 +543,19 @@ def plain_options(options: Options) -> dict[str, Any]:
 
 
 def restored_options(plain: dict[str, Any], folder: Path) -> Options:
-    given = dict(plain)
-    mapped = given.get("label_map")
+    values = dict(plain)
+    mapped = values.get("label_map")
     try:
         if mapped and isinstance(mapped, list):
             if all(isinstance(pair, list) for pair in mapped):
-                given["label_map"] = {_hashable(old): _hashable(new) for old, new in mapped}
+                values["label_map"] = {_hashable(old): _hashable(new) for old, new in mapped}
             elif all(isinstance(row, dict) for row in mapped):
-                given["label_map"] = pl.DataFrame(mapped)
+                values["label_map"] = pl.DataFrame(mapped)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
         message = f"{folder / RUN_FILE}: options: label_map: {error}."
         raise _damaged(message, RUN_FILE, option="label_map") from error
     try:
-        return make_options(**given)
+        return make_options(**values)
     except OptionError as error:
         message = f"{folder / RUN_FILE}: {error}"
         raise ResultError(message, code="result_damaged", **error.facts) from error
@@ -579,8 +585,8 @@ def save_comparison(comparison: Any, directory: str | Path, *, overwrite: bool =
     if target.exists() and not target.is_dir():
         raise ResultError(f"cannot write {directory}: there is a file of that name.")
     if target.is_dir() and any(target.iterdir()):
-        known = {COMPARISON_FILE, *(f"{name}.parquet" for name in FRAMES)}
-        strange = sorted(path.name for path in target.iterdir() if path.name not in known)
+        expected = {COMPARISON_FILE, *(f"{name}.parquet" for name in FRAMES)}
+        strange = sorted(path.name for path in target.iterdir() if path.name not in expected)
         if strange:
             raise ResultError(
                 f"cannot write {directory}: {strange[0]} in it is not of a comparison; choose a new"
@@ -592,7 +598,7 @@ def save_comparison(comparison: Any, directory: str | Path, *, overwrite: bool =
                 f" with {option('overwrite', True)}.",
                 code="folder_used",
             )
-    said = {
+    record = {
         "kind": COMPARISON,
         "format": 1,
         "verdict": comparison.verdict,
@@ -604,7 +610,7 @@ def save_comparison(comparison: Any, directory: str | Path, *, overwrite: bool =
         for name in FRAMES:
             getattr(comparison, name).write_parquet(fresh / f"{name}.parquet")
             sync(fresh / f"{name}.parquet")
-        (fresh / COMPARISON_FILE).write_bytes(_as_json(said))
+        (fresh / COMPARISON_FILE).write_bytes(_as_json(record))
         sync(fresh / COMPARISON_FILE)
 
     return _replaced(directory, target, fill)
@@ -619,14 +625,14 @@ def read_comparison(directory: str | Path) -> dict[str, Any]:
     folder = Path(directory)
     path = folder / COMPARISON_FILE
     try:
-        said = msgspec.json.decode(path.read_bytes())
+        record = msgspec.json.decode(path.read_bytes())
         frames = {name: pl.read_parquet(folder / f"{name}.parquet") for name in FRAMES}
-        if said["kind"] != COMPARISON:
+        if record["kind"] != COMPARISON:
             raise KeyError("kind")
-        kept = {name: said[name] for name in _KEPT}
-        options = said["options"]
+        loaded = {name: record[name] for name in _KEPT}
+        options = record["options"]
     except (OSError, pl.exceptions.PolarsError, msgspec.DecodeError, KeyError, TypeError) as error:
         raise ResultError(f"{folder} is not a whole comparison: {error}.") from error
-    kept |= {name: tuple(kept[name]) for name in ("notes", "warnings")}
-    late = {name: said.get(name, {}) for name in ("names", "cites")}  # not in earlier versions
-    return {**kept, **frames, **late, "options": restored_options(options, folder)}
+    loaded |= {name: tuple(loaded[name]) for name in ("notes", "warnings")}
+    late = {name: record.get(name, {}) for name in ("names", "cites")}  # not in earlier versions
+    return {**loaded, **frames, **late, "options": restored_options(options, folder)}
