@@ -49,13 +49,13 @@ def facts_of(plan: Plan, frames: Frames) -> Found:
 
 def choices(plan: Plan, parts: Sequence[Found]) -> list[tuple[Limit, Facts]]:
     """Return the choices that remain over the tables of all parts, with merged facts."""
-    made = []
+    result = []
     for limit in plan.does.limits:
-        found = [part[limit.name] for part in parts]
-        known = [one for one in found if one is not None]
-        if found and len(known) == len(found):
-            made.append((limit, limit.whole(known)))
-    return made
+        facts = [part[limit.name] for part in parts]
+        present = [one for one in facts if one is not None]
+        if facts and len(present) == len(facts):
+            result.append((limit, limit.whole(present)))
+    return result
 
 
 def extreme_tallies(
@@ -73,7 +73,7 @@ def extreme_tallies(
     if known and tallies is None:
         tallies = run(frames, plan.settings)
     for limit, facts in known:
-        given = Given(
+        inputs = Given(
             frames=frames,
             settings=plan.settings,
             facts=facts,
@@ -81,8 +81,8 @@ def extreme_tallies(
             run=run,
             workers=workers,
         )
-        for n, made in enumerate(limit.ends(given)):
-            yield name_of(limit, n), made
+        for n, tally in enumerate(limit.ends(inputs)):
+            yield name_of(limit, n), tally
 
 
 def name_of(limit: Limit, n: int) -> str:
@@ -102,9 +102,9 @@ Moved = tuple[list[tuple[Limit, Facts]], dict[str, Any]]
 
 def matched(plan: Plan, frames: Frames, threads: Threads) -> tuple[Any, Moved]:
     """Tally a run in memory, also at the extremes of all choices."""
-    known = choices(plan, [facts_of(plan, frames)])
+    remaining = choices(plan, [facts_of(plan, frames)])
     tallies = planner.run(plan, copy_of(frames), threads)
-    return tallies, (known, dict(extreme_tallies(plan, frames, known, tallies, threads)))
+    return tallies, (remaining, dict(extreme_tallies(plan, frames, remaining, tallies, threads)))
 
 
 def table(
@@ -119,7 +119,7 @@ def table(
     Args:
         values: the frame ``metrics`` of the run.
     """
-    made = [_joined(plan, values, [], [""] * values.height, "").clear()]
+    tables = [_joined(plan, values, [], [""] * values.height, "").clear()]
     for limit, facts in known:
         every = limit.settings(plan.settings, facts)
         tallies = [ends[name_of(limit, n)] for n in range(len(every))]
@@ -132,24 +132,24 @@ def table(
             makers, _ = summary.summarise(changed, one, threads=threads, estimate=None)
             numbers.append(makers["metrics"]())
         bounds = [bound(name) for name in values["metric"]]
-        made.append(_joined(plan, values, numbers, bounds, limit.name))
-    return pl.concat(made)
+        tables.append(_joined(plan, values, numbers, bounds, limit.name))
+    return pl.concat(tables)
 
 
 def _joined(
     plan: Plan, known: pl.DataFrame, ends: list[pl.DataFrame], bounds: list[str], limit: str
 ) -> pl.DataFrame:
-    made = known.with_columns(limit=pl.lit(limit), bound=pl.Series(bounds, dtype=pl.String))
+    joined = known.with_columns(limit=pl.lit(limit), bound=pl.Series(bounds, dtype=pl.String))
     names = ["value"]
     for n, end in enumerate(ends):
         names.append(f"_{n}")
         keys = [key for key in KEYS if end[_CAP].equals(known[_CAP]) or key != _CAP]
         values = end.select(*keys, pl.col("value").alias(names[-1]))
         values = values.unique(keys, maintain_order=True)
-        made = made.join(values, on=keys, how="left", nulls_equal=True, maintain_order="left")
+        joined = joined.join(values, on=keys, how="left", nulls_equal=True, maintain_order="left")
     ranges = [metrics.get(plan.task, name).range for name in known["metric"]]
-    found = made.with_columns(lowest=pl.min_horizontal(names), highest=pl.max_horizontal(names))
-    return found.with_columns(
+    bounded = joined.with_columns(lowest=pl.min_horizontal(names), highest=pl.max_horizontal(names))
+    return bounded.with_columns(
         pl.when(bound=RANGE)
         .then(_finite([range[end] for range in ranges]))
         .when(pl.col("bound") != UNKNOWN)

@@ -77,17 +77,17 @@ def with_slices(
         rows: number of each row in the whole input, if datums are the rows of a part of it.
     """
     ids = datums.id if datums.ids is not None or rows is None else rows
-    known = pl.DataFrame([ids.alias(_DATUM), *datums.slices.iter_columns()])
+    datum_table = pl.DataFrame([ids.alias(_DATUM), *datums.slices.iter_columns()])
     names = pl.DataFrame({"metric": [one.name for one in own]})
-    whole = known.join(names, how="cross")
-    found = whole.join(values, on=[_DATUM, "metric"], how="left", maintain_order="left")
-    return found.with_columns(pl.col("^weight$").fill_null(1.0))
+    pairs = datum_table.join(names, how="cross")
+    joined = pairs.join(values, on=[_DATUM, "metric"], how="left", maintain_order="left")
+    return joined.with_columns(pl.col("^weight$").fill_null(1.0))
 
 
 def stacked(parts: Iterable[Any]) -> Any:
     """Return the values of all parts, frames or lazy ones, as one; weights are 1 unless given."""
-    whole = pl.concat(parts, how="diagonal_relaxed")
-    return whole.with_columns(pl.col("^weight$").fill_null(1.0))
+    table = pl.concat(parts, how="diagonal_relaxed")
+    return table.with_columns(pl.col("^weight$").fill_null(1.0))
 
 
 def options_of(options: Options, task: str, facts: Mapping[str, Mapping[str, Any]]) -> Options:
@@ -99,10 +99,10 @@ def options_of(options: Options, task: str, facts: Mapping[str, Mapping[str, Any
     """
     same = _SAME if task != TASK else (*_SAME, "statistics")
     better = {name: one["better"] for name, one in facts.items()}
-    known = {name: way for name, way in better.items() if way != "neither"}
+    directions = {name: way for name, way in better.items() if way != "neither"}
     return Options(
         metrics=tuple(sorted(facts)),
-        better=known or None,
+        better=directions or None,
         **{"task": TASK, **{name: getattr(options, name) for name in same}},
     )
 

@@ -39,11 +39,11 @@ def page_frames(plan: planner.Plan, tallies: Any, threads: Threads) -> Paged:
         except OptionError as error:  # not defined of such tables
             lacking[frame.name] = in_python(error.said)
             continue
-        made = planner.narrowed(
+        narrowed = planner.narrowed(
             asked, [metric.name for metric in asked.metrics if {*metric.needs} <= plan.needs]
         )
-        if made.metrics:
-            makers[frame.name] = partial(_made, frame, made, tallies, threads)
+        if narrowed.metrics:
+            makers[frame.name] = partial(_made, frame, narrowed, tallies, threads)
         else:
             lacking[frame.name] = in_python(_why(plan, frame))
     return Paged(makers, lacking)
@@ -53,10 +53,10 @@ def _why(plan: planner.Plan, frame: PageFrame) -> str:
     """Why a frame cannot be made, and how to get it if it can be had."""
     if (refused := next(filter(None, map(plan.refused.get, frame.metrics)), None)) is not None:
         return refused
-    own = [*map(attrgetter("name"), plan.metrics), *frame.metrics]
+    names = [*map(attrgetter("name"), plan.metrics), *frame.metrics]
     # Without a report it is unknown which metrics the tables allow; the report states that.
     in_report = frame.tallied and not plan.paged
-    way = option("report", "report.html") if in_report else option("metrics", own)
+    way = option("report", "report.html") if in_report else option("metrics", names)
     return f"this run did not count it; score with {way}."
 
 
@@ -74,8 +74,8 @@ def with_distribution(page: Paged, frames: Mapping[str, Callable[[], pl.DataFram
 
 
 def _made(frame: PageFrame, plan: planner.Plan, tallies: Any, threads: Threads) -> pl.DataFrame:
-    made, _ = summary.summarise(plan, tallies, threads=threads)
-    rows = made[plan.metrics[0].frame]()
+    makers, _ = summary.summarise(plan, tallies, threads=threads)
+    rows = makers[plan.metrics[0].frame]()
     return rows if frame.then is None else frame.then(rows, tallies)
 
 
@@ -90,8 +90,8 @@ def distribution(values: pl.LazyFrame) -> pl.DataFrame:
         of each metric, or from 0 to 1 if all are within; the last one includes its upper edge.
     """
     of = ["metric", "statistic", "k"]
-    there = values.select(*of, "value").filter(pl.col("value").is_finite())
-    ends = there.group_by(of, maintain_order=True).agg(
+    finite = values.select(*of, "value").filter(pl.col("value").is_finite())
+    ends = finite.group_by(of, maintain_order=True).agg(
         low=pl.col("value").min(), high=pl.col("value").max()
     )
     unit = (pl.col("low") >= 0) & (pl.col("high") <= 1)
@@ -103,7 +103,7 @@ def distribution(values: pl.LazyFrame) -> pl.DataFrame:
     width = (pl.col("high") - pl.col("low")) / BINS
     place = ((pl.col("value") - pl.col("low")) / width).floor().clip(0, BINS - 1).cast(pl.Int64)
     counts = (
-        there.join(ends, on=of, how="inner", nulls_equal=True)
+        finite.join(ends, on=of, how="inner", nulls_equal=True)
         .with_columns(bin=place)
         .group_by(*of, "bin")
         .agg(count=pl.len().cast(pl.Int64))
@@ -211,8 +211,10 @@ def worse_since(before: Tallied, now: Tallied, n: int = MOST) -> pl.DataFrame:
     ids, others = now.tallies.datums.id, before.tallies.datums.id
     nan = np.nan if losses.nothing is None else losses.nothing
     was, value = (np.nan_to_num(one.value, nan=nan) for one in (earlier, losses))
-    known = pl.DataFrame({"id": others.cast(ids.dtype), "before": was})
-    joined = ids.rename("id").to_frame().join(known, on="id", how="left", maintain_order="left")
+    earlier_values = pl.DataFrame({"id": others.cast(ids.dtype), "before": was})
+    joined = (
+        ids.rename("id").to_frame().join(earlier_values, on="id", how="left", maintain_order="left")
+    )
     then = joined["before"].fill_null(np.nan).to_numpy()
     fall = then - value if losses.higher else value - then
     rows = np.flatnonzero(fall > 0)  # NaN is none
@@ -223,10 +225,10 @@ def worse_since(before: Tallied, now: Tallied, n: int = MOST) -> pl.DataFrame:
 def worst_codes(losses: Losses, n: int) -> Array:
     """Return the codes of the worst datums, int64, worst first; sorts only a few candidates."""
     loss = -losses.value if losses.higher else losses.value
-    known = ~np.isnan(loss)
+    defined = ~np.isnan(loss)
     if losses.best is not None:
-        known &= losses.value != losses.best
-    rows = np.flatnonzero(known)
+        defined &= losses.value != losses.best
+    rows = np.flatnonzero(defined)
     if n <= 0 or not rows.size:
         return rows[:0]
     if rows.size > n:  # all that are as bad as the n-th

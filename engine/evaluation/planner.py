@@ -135,7 +135,7 @@ def make_plan(options: Options, task: str) -> Plan:
     chosen = {metric.name: metric for metric, _ in asked}
     cuts = _cuts(asked, settings, given=options.k is not None)
     if cuts:
-        every = tuple(sorted({k for own in cuts.values() for k in own if k is not None}))
+        every = tuple(sorted({k for ks in cuts.values() for k in ks if k is not None}))
         if every and every != settings.k:
             settings = msgspec.structs.replace(settings, k=every)
     metrics = tuple(chosen.values())
@@ -154,13 +154,13 @@ def _without_own(options: Options, task: str) -> Options:
 
 def _means(options: Options, task: str, dialect: dialects.Dialect) -> tuple[str, ...]:
     """Return the means that the dialect's tables call by the names of requested metrics."""
-    found = []
+    means = []
     for name in options.metrics or ():
         rated = registry.at_threshold(task, name)
         metric = name if rated is None else rated[0]
         if metric in dialect.means:
-            found += dialect.means[metric][rated is not None]
-    return tuple(found)
+            means += dialect.means[metric][rated is not None]
+    return tuple(means)
 
 
 def _split_threshold(options: Options, task: str, dialect: dialects.Dialect) -> Options:
@@ -172,15 +172,17 @@ def _split_threshold(options: Options, task: str, dialect: dialects.Dialect) -> 
     rated = [(name, one) for name in names if (one := registry.at_threshold(task, name))]
     if not rated or options.iou_thresholds_to_return is not None:
         return options
-    found = dict(rated)
-    thresholds = {at for _, at in found.values()}
-    others = [name for name in names if name not in found and registry.has(task, name)]
+    by_name = dict(rated)
+    thresholds = {at for _, at in by_name.values()}
+    others = [name for name in names if name not in by_name and registry.has(task, name)]
     read = {one for name in others for one in registry.asked(task, name)[0].params}
     if "iou_thresholds_to_return" in read:
         thresholds |= {*dialect.default("iou_thresholds_to_return")}
     return msgspec.structs.replace(
         options,
-        metrics=tuple(dict.fromkeys(found[name][0] if name in found else name for name in names)),
+        metrics=tuple(
+            dict.fromkeys(by_name[name][0] if name in by_name else name for name in names)
+        ),
         iou_thresholds_to_return=tuple(sorted(thresholds)),
     )
 
@@ -207,13 +209,13 @@ def _cuts(
     """Return the cut-offs of each metric that has one: those in its names, defaults for a bare
     name.
     """
-    found: dict[str, set[int | None]] = {}
+    by_name: dict[str, set[int | None]] = {}
     lowest: dict[str, int] = {}
     for metric, k in asked:
         if "k" not in metric.params:
             continue
         lowest[metric.name] = metric.lowest_k
-        own = found.setdefault(metric.name, set())
+        own = by_name.setdefault(metric.name, set())
         if k is not None:
             own.add(k)
             continue
@@ -221,9 +223,9 @@ def _cuts(
             own.add(None)
         if metric.bare != "whole" or given:
             own.update(settings.k)
-    if not found:
+    if not by_name:
         return {}
-    cuts = {name: tuple(sorted(ks, key=_whole_last)) for name, ks in found.items()}
+    cuts = {name: tuple(sorted(ks, key=_whole_last)) for name, ks in by_name.items()}
     wrong = [name for name, ks in cuts.items() if ks[0] is not None and ks[0] < lowest[name]]
     if wrong:
         raise _too_low(wrong, cuts, lowest[wrong[0]])
@@ -286,16 +288,16 @@ def _needs_of_page(plan: Plan, frames: Frames) -> tuple[frozenset[str], dict[str
     Returns:
         tallies that these tables allow; metric -> reason why it is impossible.
     """
-    known = registry.all_metrics(plan.task)
+    registered = registry.all_metrics(plan.task)
     every = {name: frame.tallied for frame in plan.does.page for name in frame.metrics}
     fitting, _ = plan.does.fit(
-        tuple(known[name] for name in every), frames, plan.settings, asked_for=False
+        tuple(registered[name] for name in every), frames, plan.settings, asked_for=False
     )
     able = {metric.name for metric in fitting}
     refused = {}
     for name in every.keys() - able:
         try:
-            plan.does.fit((known[name],), frames, plan.settings, asked_for=True)
+            plan.does.fit((registered[name],), frames, plan.settings, asked_for=True)
         except InputError as error:
             refused[name] = f"{error.said.partition('. ')[0].rstrip('.')}."
     needs = (metric.needs for metric in fitting if every.get(metric.name, True))
@@ -333,16 +335,18 @@ def fitted_late(plan: Plan, found: Any) -> tuple[Plan, list[Note]]:
     )
     fit = _with(plan, chosen)
     unread = _unread(fit, notes)
-    said = fitted_by_rows.notes(found, plan.settings, fit.needs)
-    return fit, [*notes, *unread, *said]
+    row_notes = fitted_by_rows.notes(found, plan.settings, fit.needs)
+    return fit, [*notes, *unread, *row_notes]
 
 
 def _unread(plan: Plan, notes: Sequence[Note]) -> list[Note]:
     """Note given options that the task or the metrics of the run do not read."""
     result = [*map(partial(Note, "idle_option"), idle(plan.options, plan.task))]
     params = registry.of_any(plan.task, "params")
-    given = [name for name in FIELDS if name in params and getattr(plan.options, name) is not None]
-    if not given:
+    options_given = [
+        name for name in FIELDS if name in params and getattr(plan.options, name) is not None
+    ]
+    if not options_given:
         return result
     read = {name for metric in plan.metrics for name in metric.params}
     read |= {name for note in notes for name in options_in(note.message)}
@@ -351,7 +355,7 @@ def _unread(plan: Plan, notes: Sequence[Note]) -> list[Note]:
     why = f"is not read by any of the metrics ({asked}{more})" if plan.named else "is not read here"
     result += [
         not_read(f"{option(name, getattr(plan.options, name))} {why}.")
-        for name in given
+        for name in options_given
         if name not in read
     ]
     return result
@@ -418,17 +422,17 @@ def merge(plan: Plan, parts: Sequence[Any]) -> Any:
     Raises:
         InputError: a datum occurs in two parts, or they were read differently.
     """
-    whole = plan.does.merge(parts, plan.settings)
-    datums = whole.datums
+    merged = plan.does.merge(parts, plan.settings)
+    datums = merged.datums
     if (
         len(parts) == 1
         or datums.ids is not None
         or datums.keys is None
         or plan.options.cluster is not None
     ):
-        return whole
+        return merged
     # Each part numbered its rows from 0.
-    return msgspec.structs.replace(whole, datums=datums.with_keys_of_rows())
+    return msgspec.structs.replace(merged, datums=datums.with_keys_of_rows())
 
 
 def explain(plan: Plan) -> str:

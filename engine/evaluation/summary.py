@@ -142,7 +142,7 @@ def _taken(filled: Sequence[_Filled], height: int, dtype: pl.DataType) -> pl.Ser
     """
     pool: list[list[Any] | pl.Series] = [[None]]  # plain values of several parts in one list
     size = 1
-    known: dict[int, tuple[int, Any]] = {}  # identity of values -> place of the first, values
+    pooled: dict[int, tuple[int, Any]] = {}  # identity of values -> place of the first, values
     arrays: defaultdict[Any, list[tuple[Any, int, int]]] = defaultdict(list)  # by dtype
     places = np.zeros(height, np.uint32)
     for value, _, first, last in filled:
@@ -150,8 +150,8 @@ def _taken(filled: Sequence[_Filled], height: int, dtype: pl.DataType) -> pl.Ser
             arrays[value.dtype].append((value, first, last))
             continue
         values, codes = value if isinstance(value, tuple) else ((value,), 0)
-        if id(values) not in known:
-            known[id(values)] = size, values
+        if id(values) not in pooled:
+            pooled[id(values)] = size, values
             size += len(values)
             if isinstance(values, (pl.Series, np.ndarray)):
                 column = values if isinstance(values, pl.Series) else pl.Series(values, dtype=dtype)
@@ -160,7 +160,7 @@ def _taken(filled: Sequence[_Filled], height: int, dtype: pl.DataType) -> pl.Ser
                 pool[-1].extend(values)
             else:
                 pool.append([*values])
-        places[first:last] = codes + known[id(values)][0]
+        places[first:last] = codes + pooled[id(values)][0]
     for kind, some in arrays.items():
         every = np.concatenate([*map(itemgetter(0), some)])
         column = pl.Series(every, nan_to_null=kind.kind == "f").cast(dtype)
@@ -363,20 +363,20 @@ def summarise(
                 if metric.frame == name and metric.compute is not None:
                     settings = plan.settings_of(metric)
                     computed.append((metric, settings, metric.compute(view, settings)))
-            found = [*map(itemgetter(2), computed)]
+            estimated = [*map(itemgetter(2), computed)]
             if estimate is not None and name == "metrics":
-                found = estimate(view, computed, (column, *names[:1]))
+                estimated = estimate(view, computed, (column, *names[:1]))
             axes = coded if column is None else {**coded, "group": {"slice_value": names}}
             return [
                 ((column, m, c), rows_of(one[0], cells, axes, schema, column, shared))
-                for m, (one, every) in enumerate(zip(computed, found, strict=True))
+                for m, (one, every) in enumerate(zip(computed, estimated, strict=True))
                 for c, cells in enumerate(every)
             ]
 
         # Keyed by slice column, metric and cells, so that the result does not depend on chunks.
         parts: dict[tuple[str | None, int, int], list[Rows]] = {}
-        for made in views.each(of_view):
-            for place, rows in made:
+        for part in views.each(of_view):
+            for place, rows in part:
                 parts.setdefault(place, []).append(rows)
         return frame_of([*chain.from_iterable(parts.values())], schema)
 
