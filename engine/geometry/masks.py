@@ -276,10 +276,10 @@ def _sizes(size: pl.Series, place: Place) -> tuple[Array, Array]:
         "mask_size_misfit", np.diff(offset) != 2, "whose size is not two numbers", hint, value_of
     )
     number = values.cast(pl.Float64).fill_null(0).to_numpy().reshape(-1, 2)
-    whole = (number >= 1) & (number == np.floor(number)) & (number < 1 << 32)
+    valid = (number >= 1) & (number == np.floor(number)) & (number < 1 << 32)
     place.refuse(
         "mask_size_misfit",
-        ~whole.all(axis=1),
+        ~valid.all(axis=1),
         "whose size is not two positive whole numbers",
         hint,
         value_of,
@@ -562,10 +562,10 @@ def boundary(masks: Masks, ratio: float = 0.02, over: Over | None = None) -> Mas
 
     def run(first: int, last: int) -> Runs:
         h, w, d = height[first:last], width[first:last], depth[first:last]
-        own = part_of(masks.runs, first, last)
+        runs = part_of(masks.runs, first, last)
         # d erosions by 3 x 3 are one by a square of 2 d + 1: first down the columns, then along
         # the rows.
-        rows = transpose(erode_lines(own, h, d), h, w)
-        return subtract(own, transpose(erode_lines(rows, w, d), w, h))
+        rows = transpose(erode_lines(runs, h, d), h, w)
+        return subtract(runs, transpose(erode_lines(rows, w, d), w, h))
 
     return Masks(*joined(in_ranges(over, masks.start, run)), height, width)

@@ -140,12 +140,12 @@ def _without_specks(rings: Rings) -> Rings:
     They have no area, and pycocotools ignores them too; from a first ring that short it makes a
     box, and then fails (``frPyObjects``, release 2.0.11).
     """
-    kept = np.diff(rings.ring_start) >= 3
-    if kept.all():
+    mask = np.diff(rings.ring_start) >= 3
+    if mask.all():
         return rings
-    kept[rings.start[:-1][np.diff(rings.start) > 0]] = True
-    points, ring_start = members(rings.ring_start, np.flatnonzero(kept))
-    start = offsets_of(kept)[rings.start]
+    mask[rings.start[:-1][np.diff(rings.start) > 0]] = True
+    points, ring_start = members(rings.ring_start, np.flatnonzero(mask))
+    start = offsets_of(mask)[rings.start]
     return Rings(rings.xy[points], ring_start, np.arange(ring_start.size), start)
 
 
@@ -236,12 +236,12 @@ class Polygons(msgspec.Struct, frozen=True, dict=True, eq=False):
         if all(part is None for part in parts):
             return _edges_of(self.rings)
         ends = [*range(0, len(self), tuning().polygons), len(self)]
-        made = [
+        edge_lists = [
             _edges_of(part or self.rings.between(first, last))
             for part, (first, last) in zip(parts, pairwise(ends), strict=True)
         ]
-        counts = np.concatenate([np.diff(start) for start, _ in made])
-        return offsets_of(counts), np.concatenate([edge for _, edge in made])
+        counts = np.concatenate([np.diff(start) for start, _ in edge_lists])
+        return offsets_of(counts), np.concatenate([edge for _, edge in edge_lists])
 
     def _checked(self) -> list[Rings | None]:
         """Return valid rings per range of polygons; None if the given ones are valid.
@@ -258,8 +258,8 @@ class Polygons(msgspec.Struct, frozen=True, dict=True, eq=False):
         some = tuning().polygons
         for first in range(0, len(self), some):
             if len(self) <= some or "_built" in self.__dict__:
-                whole, as_given = self._built
-                geometries = whole[first : first + some]
+                all_geometries, as_given = self._built
+                geometries = all_geometries[first : first + some]
             else:
                 last = min(first + some, len(self))
                 place = self.place.take(np.arange(first, last))
@@ -285,22 +285,22 @@ class Polygons(msgspec.Struct, frozen=True, dict=True, eq=False):
     def boxes(self) -> Array:
         """xmin, ymin, xmax, ymax of the outside rings, float64 [n, 4]; zeros of an empty one."""
         boxes = np.zeros((len(self), 4), np.float64)
-        rings, there = self.rings, np.diff(self.rings.start) > 0
-        if there.any():
+        rings, nonempty = self.rings, np.diff(self.rings.start) > 0
+        if nonempty.any():
             outside = rings.part_start[:-1]
-            parts = rings.start[:-1][there]
+            parts = rings.start[:-1][nonempty]
             for at, extreme in ((0, np.minimum), (2, np.maximum)):
                 of_ring = extreme.reduceat(rings.xy, rings.ring_start[:-1], axis=0)
-                boxes[there, at : at + 2] = extreme.reduceat(of_ring[outside], parts, axis=0)
+                boxes[nonempty, at : at + 2] = extreme.reduceat(of_ring[outside], parts, axis=0)
         return boxes
 
     def take(self, rows: Array) -> Polygons:
         """The polygons at some rows (integer [k]), in their order."""
-        taken = Polygons(self.rings.take(rows), self.place.take(rows), self.invalid)
-        known = self.__dict__.get("_built")
-        if known is not None:
-            taken.__dict__["_built"] = known[0][rows], known[1]
-        return taken
+        polygons = Polygons(self.rings.take(rows), self.place.take(rows), self.invalid)
+        cached = self.__dict__.get("_built")
+        if cached is not None:
+            polygons.__dict__["_built"] = cached[0][rows], cached[1]
+        return polygons
 
 
 def _edges_of(rings: Rings) -> Edges:
@@ -356,11 +356,11 @@ def from_boxes(
             geometries require; rasterisation accepts them as rings.
     """
     boxes = np.asarray(boxes, np.float64)
-    kept = np.ones(len(boxes), np.bool_)
+    mask = np.ones(len(boxes), np.bool_)
     if flat_ones_empty:
-        kept = (boxes[:, 0] < boxes[:, 2]) & (boxes[:, 1] < boxes[:, 3])
+        mask = (boxes[:, 0] < boxes[:, 2]) & (boxes[:, 1] < boxes[:, 3])
     corners = boxes[:, [0, 1, 0, 3, 2, 3, 2, 1]]
-    return from_corners(corners, place or Place("boxes", "xmin"), kept)
+    return from_corners(corners, place or Place("boxes", "xmin"), mask)
 
 
 def from_corners(corners: Array, place: Place, kept: Array) -> Polygons:
@@ -579,16 +579,16 @@ def outlines(masks: Masks, place: Place | None = None) -> Polygons:
     of_mask: list[int] = []
     parts: list[list[Any]] = []
     boxes = masks.boxes.astype(np.int64)
-    there = np.flatnonzero(boxes[:, 2] > boxes[:, 0])
-    size = boxes[there, 2:] - boxes[there, :2]
+    nonempty = np.flatnonzero(boxes[:, 2] > boxes[:, 0])
+    size = boxes[nonempty, 2:] - boxes[nonempty, :2]
     first = 0
-    while first < there.size:
+    while first < nonempty.size:
         # GDAL takes longer to start than to trace a mask: many are traced on one canvas, stacked
         # vertically with distinct values.
         few = size[first : first + tuning().canvas_masks]
         fits = np.maximum.accumulate(few[:, 0]) * np.cumsum(few[:, 1]) <= tuning().canvas_pixels
         last = first + max(int(np.argmin(np.r_[fits, False])), 1)
-        owners, polygons = _traced(masks, there[first:last], boxes)
+        owners, polygons = _traced(masks, nonempty[first:last], boxes)
         of_mask += owners
         parts += polygons
         first = last
@@ -656,10 +656,10 @@ def hulls(masks: Masks, place: Place | None = None) -> Polygons:
     owner = np.concatenate([of_run, of_run, *[of_run[wraps]] * 4])
     order = np.argsort(owner, kind="stable")
     points = np.stack([np.concatenate(xs), np.concatenate(ys)], axis=1)[order].astype(np.float64)
-    made = np.full(len(masks), shapely.Polygon(), object)
-    there, index = np.unique(owner[order], return_inverse=True)
-    if there.size:
+    geometries = np.full(len(masks), shapely.Polygon(), object)
+    owners, index = np.unique(owner[order], return_inverse=True)
+    if owners.size:
         hull = shapely.convex_hull(shapely.multipoints(shapely.points(points), indices=index))
         solid = shapely.get_type_id(hull) == shapely.GeometryType.POLYGON
-        made[there[solid]] = hull[solid]
-    return Polygons(rings_of(made), place or Place("masks", "mask"))
+        geometries[owners[solid]] = hull[solid]
+    return Polygons(rings_of(geometries), place or Place("masks", "mask"))

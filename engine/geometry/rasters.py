@@ -103,10 +103,10 @@ class RasterFiles(msgspec.Struct, frozen=True):
             return None
         if is_remote(file) and not os.path.isfile(file):
             return f"is not a file in {option('raster_root', self.root)}"
-        root, there = (os.path.realpath(path) for path in (os.path.expanduser(self.root), file))
-        if os.path.commonpath([root, there]) == root:
+        root, real_path = (os.path.realpath(path) for path in (os.path.expanduser(self.root), file))
+        if os.path.commonpath([root, real_path]) == root:
             return None
-        return f"leads out of {option('raster_root', self.root)}, to {there}"
+        return f"leads out of {option('raster_root', self.root)}, to {real_path}"
 
 
 def is_remote(path: str) -> bool:
@@ -158,12 +158,12 @@ class Grid(msgspec.Struct, frozen=True):
         if self.crs and other.crs and not _same_crs(self.crs, other.crs):
             return "coordinate reference systems differ"
         corners = np.array([[0, self.width, 0], [0, 0, self.height], [1, 1, 1]], np.float64)
-        here, there = (
+        matrix, other_matrix = (
             np.array([*np.reshape(one.transform, (2, 3)), (0.0, 0.0, 1.0)]) for one in (self, other)
         )
-        offset = (there - here) @ corners
-        if np.linalg.det(here):
-            offset = np.linalg.solve(here, offset)  # in pixels
+        offset = (other_matrix - matrix) @ corners
+        if np.linalg.det(matrix):
+            offset = np.linalg.solve(matrix, offset)  # in pixels
         if np.abs(offset).max() > _OFF:
             return f"transforms {self.transform} against {other.transform}"
         return ""
@@ -321,11 +321,11 @@ def grids(
     place = Place(side, paths.name, rows, origin)
     first, code = distinct(paths, place, remote=remote)
     names = paths.to_list()
-    found: list[Grid] = []
+    result: list[Grid] = []
     for row in first.tolist():
         with reading(names[row], place, row, remote=remote) as dataset:
-            found.append(grid_of(dataset))
-    return [found[i] for i in code.tolist()]
+            result.append(grid_of(dataset))
+    return [result[i] for i in code.tolist()]
 
 
 def size_of(paths: pl.Series, *, side: str, rows: Array | None = None) -> tuple[Array, Array]:
@@ -414,8 +414,10 @@ class ValueRuns:
             number = value.astype(np.float64)
             code = np.searchsorted(self._values, number)
             code[code == self._values.size] = 0
-            kept = np.flatnonzero(self._values[code] == number) if self._values.size else code[:0]
-            value, begin, end = code[kept], begin[kept], end[kept]
+            matches = (
+                np.flatnonzero(self._values[code] == number) if self._values.size else code[:0]
+            )
+            value, begin, end = code[matches], begin[matches], end[matches]
         base = np.uint32(first * pixels.shape[1])
         self._parts.append((value, begin + base, end + base))
 
@@ -500,26 +502,26 @@ def read_raster_masks(
     def run(low: int, high: int) -> list[tuple[Array, Grid, Runs]]:
         masks = []
         for file in range(low, high):
-            own = members[starts[file] : starts[file + 1]]
-            with reading(names[own[0]], place, int(own[0]), remote=remote) as dataset:
+            file_rows = members[starts[file] : starts[file + 1]]
+            with reading(names[file_rows[0]], place, int(file_rows[0]), remote=remote) as dataset:
                 grid = grid_of(dataset)
-                _refuse_grid(grid, own, bands[own], names[own[0]], place)
-                _refuse_colours(dataset, own, bands[own], values[own], place)
-                read = np.where(np.isnan(bands[own]), 1, bands[own]).astype(np.int64)
-                masks.append((own, grid, _read_file(dataset, read, values[own])))
+                _refuse_grid(grid, file_rows, bands[file_rows], names[file_rows[0]], place)
+                _refuse_colours(dataset, file_rows, bands[file_rows], values[file_rows], place)
+                read = np.where(np.isnan(bands[file_rows]), 1, bands[file_rows]).astype(np.int64)
+                masks.append((file_rows, grid, _read_file(dataset, read, values[file_rows])))
         return masks
 
     parts = [one for part in in_ranges(over, starts, run) for one in part]
-    order = np.concatenate([np.zeros(0, np.int64), *(own for own, _, _ in parts)])
-    sizes = [(grid.height, grid.width) for own, grid, _ in parts for _ in own]
+    order = np.concatenate([np.zeros(0, np.int64), *(file_rows for file_rows, _, _ in parts)])
+    sizes = [(grid.height, grid.width) for file_rows, grid, _ in parts for _ in file_rows]
     height, width = np.array(sizes, np.int64).reshape(-1, 2).T.copy()
     runs = joined([masks for _, _, masks in parts])
     return from_rows(runs, height, width).take(np.argsort(order))
 
 
 def _refuse_grid(grid: Grid, rows: Array, bands: Array, path: str, place: Place) -> None:
-    there = place.take(rows)
-    there.refuse(
+    row_place = place.take(rows)
+    row_place.refuse(
         "band_missing",
         (bands < 1) | (bands > grid.bands),
         f"with a raster of {grid.bands} bands, without the requested one",
@@ -527,7 +529,7 @@ def _refuse_grid(grid: Grid, rows: Array, bands: Array, path: str, place: Place)
         lambda i: f"band {bands[i]:g} of {path}",
         bands=grid.bands,
     )
-    there.refuse(
+    row_place.refuse(
         "too_many_pixels",
         np.full(rows.size, grid.height * grid.width >= 1 << 32),
         "with rasters of 2^32 pixels or more",
@@ -538,9 +540,9 @@ def _refuse_grid(grid: Grid, rows: Array, bands: Array, path: str, place: Place)
 
 def _refuse_colours(dataset: Any, rows: Array, bands: Array, values: Array, place: Place) -> None:
     """Refuse colour pictures whose rows define neither band nor value of the object."""
-    there, unnamed = place.take(rows), np.isnan(bands)
+    row_place, unnamed = place.take(rows), np.isnan(bands)
     several = dataset.count > 1
-    there.refuse(
+    row_place.refuse(
         "band_unnamed",
         unnamed if several else np.zeros(rows.size, np.bool_),
         f"with a raster of {dataset.count} bands, and no band named",
@@ -550,7 +552,7 @@ def _refuse_colours(dataset: Any, rows: Array, bands: Array, values: Array, plac
         bands=dataset.count,
     )
     palette = not several and dataset.colorinterp[0].name == "palette"
-    there.refuse(
+    row_place.refuse(
         "raster_value_unnamed",
         unnamed & np.isnan(values) if palette else np.zeros(rows.size, np.bool_),
         "with a raster of colours by a palette, and no value named",
@@ -580,8 +582,8 @@ def _read_file(dataset: Any, bands: Array, values: Array) -> Runs:
                 by_value.add(first, pixels)
             if of_any.any():
                 chosen = _chosen(pixels, nodata)
-                whole = np.array([0, chosen.size])
-                _, begin, end = scan(chosen.view(np.uint8).ravel(), whole)
+                bounds = np.array([0, chosen.size])
+                _, begin, end = scan(chosen.view(np.uint8).ravel(), bounds)
                 base = np.uint32(first * dataset.width)
                 pieces.append((begin + base, end + base))
         parts += [by_value.taken()[1], _stitched(pieces)]

@@ -46,15 +46,15 @@ def built(rings: Rings, place: Place, *, repair: bool) -> tuple[Array, bool]:
         if not repair:
             _refuse(parts[wrong], of_part[wrong], in_polygon.size, place)
         parts[wrong] = _polygonal(shapely.make_valid(parts[wrong]))
-    whole = np.full(in_polygon.size, shapely.Polygon(), object)
+    geometries = np.full(in_polygon.size, shapely.Polygon(), object)
     single = in_polygon == 1
-    whole[single] = parts[rings.start[:-1][single]]
+    geometries[single] = parts[rings.start[:-1][single]]
     several = np.flatnonzero(in_polygon > 1)
     as_given = bool(valid.all())
     if several.size:
-        whole[several], apart = _united(parts, rings.start, several)
-        as_given = as_given and apart
-    return whole, as_given
+        geometries[several], disjoint = _united(parts, rings.start, several)
+        as_given = as_given and disjoint
+    return geometries, as_given
 
 
 def _closable(rings: Rings) -> tuple[Array, Array]:
@@ -96,17 +96,17 @@ def _united(parts: Array, start: Array, several: Array) -> tuple[Array, bool]:
     """
     all_apart = True
     counts = np.diff(start)[several]
-    made = np.empty(several.size, object)
+    result = np.empty(several.size, object)
     for size in np.unique(counts):  # as many rows of parts as polygons have that many
         same = np.flatnonzero(counts == size)
         table = parts[start[several[same]][:, None] + np.arange(size)]
-        whole = shapely.multipolygons(_flat(table), indices=_owners(table))
-        valid = shapely.is_valid(whole)
+        combined = shapely.multipolygons(_flat(table), indices=_owners(table))
+        valid = shapely.is_valid(combined)
         if not valid.all():
             all_apart = False
-            whole[~valid] = _polygonal(shapely.union_all(table[~valid], axis=1))
-        made[same] = whole
-    return made, all_apart
+            combined[~valid] = _polygonal(shapely.union_all(table[~valid], axis=1))
+        result[same] = combined
+    return result, all_apart
 
 
 def _flat(table: Array) -> Array:
@@ -121,20 +121,20 @@ def _owners(table: Array) -> Array:
 
 def _polygonal(geometries: Array) -> Array:
     """Return the polygonal part of each geometry: a polygon, several, or an empty polygon."""
-    made = np.full(len(geometries), shapely.Polygon(), object)
+    result = np.full(len(geometries), shapely.Polygon(), object)
     members, owner = shapely.get_parts(geometries, return_index=True)
     # a collection may contain multipolygons
     parts, inner = shapely.get_parts(members, return_index=True)
     owner = owner[inner]
-    kept = (shapely.get_type_id(parts) == _POLYGON) & ~shapely.is_empty(parts)
-    parts, owner = parts[kept], owner[kept]
+    polygonal = (shapely.get_type_id(parts) == _POLYGON) & ~shapely.is_empty(parts)
+    parts, owner = parts[polygonal], owner[polygonal]
     count = np.bincount(owner, minlength=len(geometries))
     one = count[owner] == 1
-    made[owner[one]] = parts[one]
+    result[owner[one]] = parts[one]
     if not one.all():
         rows, at = np.unique(owner[~one], return_inverse=True)
-        made[rows] = shapely.multipolygons(parts[~one], indices=at)
-    return made
+        result[rows] = shapely.multipolygons(parts[~one], indices=at)
+    return result
 
 
 # Polygons in well-known binary, well-known text and GeoJSON, read in bulk by shapely.
@@ -181,8 +181,8 @@ def parsed(column: pl.Series, place: Place) -> Rings:
 def rings_of(geometries: Array) -> Rings:
     """Rings of shapely polygons and multipolygons, object [n]; an empty one has no part."""
     parts, of_polygon = shapely.get_parts(geometries, return_index=True)
-    there = ~shapely.is_empty(parts)
-    parts, of_polygon = parts[there], of_polygon[there]
+    nonempty = ~shapely.is_empty(parts)
+    parts, of_polygon = parts[nonempty], of_polygon[nonempty]
     rings, of_part = shapely.get_rings(parts, return_index=True)
     xy, of_ring = shapely.get_coordinates(rings, return_index=True)
     return Rings(
