@@ -69,24 +69,26 @@ class EvaluateOperator(BaseOperator):  # type: ignore[misc]  # untyped if Airflo
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         ) as process:
             assert process.stdout is not None
-            said: dict[str, Any] = {}
+            result: dict[str, Any] = {}
             for line in process.stdout:
                 self.log.info(line.rstrip())
-                said |= _parse_line(line)
+                result |= _parse_line(line)
         status = process.returncode
         if status in _STAYS:
             raise AirflowFailException(f"evalengine ended with {status}: see the log")
         if status:
             raise AirflowException(f"evalengine ended with {status}: see the log")
-        return said
+        return result
 
 
 def _parse_line(line: str) -> dict[str, Any]:
     """Return the folder and gates in a log line."""
     try:
-        found = json.loads(line)
+        record = json.loads(line)
     except ValueError:
         return {}
     return {
-        key: found[key] for key in ("folder", "gates") if isinstance(found, dict) and key in found
+        key: record[key]
+        for key in ("folder", "gates")
+        if isinstance(record, dict) and key in record
     }

@@ -120,8 +120,8 @@ def gathered(own: dict[int, Collector], processes: int) -> dict[int, Collector]:
 
     parts: list[Any] = [None] * processes
     distributed.all_gather_object(parts, own)
-    whole: dict[int, Collector] = {}
+    merged: dict[int, Collector] = {}
     for part in parts:
         for loader, one in part.items():
-            whole[loader] = whole[loader].merge(one) if loader in whole else one
-    return whole
+            merged[loader] = merged[loader].merge(one) if loader in merged else one
+    return merged

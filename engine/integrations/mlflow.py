@@ -43,13 +43,13 @@ def log_card(
         mlflow.log_metrics(dict(numbers[first : first + _AT_ONCE]), step=step)
     mlflow.set_tags({f"{folder}.task": card.task, f"{folder}.dialect": card.dialect})
     # Tags, not parameters: a run may have several scorecards.
-    given = {
+    options = {
         name: getattr(card.options, name) for name in FIELDS if name not in ("task", "dialect")
     }
     mlflow.set_tags(
         {
             f"{folder}.{name}": str(value)[:_LONGEST]
-            for name, value in given.items()
+            for name, value in options.items()
             if value is not None
         }
     )

@@ -63,8 +63,8 @@ def compute_metrics(
     collector = Collector(task, **options)
 
     def compute(prediction: Any, compute_result: bool = True) -> dict[str, float]:
-        found, truth = prediction.predictions, prediction.label_ids
-        collector.add(*read(found, truth, helper))
+        output, truth = prediction.predictions, prediction.label_ids
+        collector.add(*read(output, truth, helper))
         if not compute_result:
             return {}
         try:
@@ -85,8 +85,8 @@ def _classes(found: Any, truth: Any, _: Any) -> Pair:
             " row of logits is needed.",
             code="lengths_differ",
         )
-    kept = labels != _PADDED
-    logits, labels = logits[kept], labels[kept]
+    mask = labels != _PADDED
+    logits, labels = logits[mask], labels[mask]
     if logits.shape[-1] == 1:
         raise InputError(
             "logits of one column: softmax makes 1 of each. Give the positive class's probability"
@@ -122,10 +122,10 @@ def _boxes(found: Any, truth: Any, image_processor: Any) -> Pair:
     for output, batch in zip(outputs, batches, strict=True):
         sizes = [[int(side) for side in as_array(one["orig_size"])] for one in batch]
         logits, boxes = _detected(output)
-        made = image_processor.post_process_object_detection(
+        detections = image_processor.post_process_object_detection(
             _Output(_tensor(logits), _tensor(boxes)), threshold=0.0, target_sizes=_tensor(sizes)
         )
-        images += [{key: one[key] for key in ("boxes", "labels", "scores")} for one in made]
+        images += [{key: one[key] for key in ("boxes", "labels", "scores")} for one in detections]
         targets += [_in_pixels(one, *size) for one, size in zip(batch, sizes, strict=True)]
     return images, targets
 
