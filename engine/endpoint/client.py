@@ -70,16 +70,16 @@ def checked_url(base_url: str) -> str:
     Raises:
         OptionError: no http(s) address, or one with a user, password or query in it.
     """
-    given = base_url.strip()
+    url = base_url.strip()
     try:
-        parts = urlsplit(given)
-        known = parts.scheme in ("http", "https") and bool(parts.hostname)
-        known = known and (parts.port is None or parts.port > 0)
+        parts = urlsplit(url)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname)
+        valid = valid and (parts.port is None or parts.port > 0)
     except ValueError:  # a port or an IPv6 address that is none
-        known = False
-    if not known or any(letter.isspace() or not letter.isprintable() for letter in given):
+        valid = False
+    if not valid or any(letter.isspace() or not letter.isprintable() for letter in url):
         # Do not repeat an address that may contain a password.
-        shown = "" if set("@?#") & set(given) else f"={redacted(given, None)!r}"
+        shown = "" if set("@?#") & set(url) else f"={redacted(url, None)!r}"
         raise OptionError(
             f"base_url{shown}: no address; write one such as http://localhost:8000/v1.",
             code="option_value",
@@ -221,8 +221,8 @@ class Client:
         except timed_out:
             raise Transient("timeout", "no answer in time") from None
         except unreachable as error:
-            said = self._clean(str(error))
-            raise Transient("connection", said, unreachable=not self._answered) from None
+            message = self._clean(str(error))
+            raise Transient("connection", message, unreachable=not self._answered) from None
         except any_failure as error:
             raise Transient("connection", self._clean(str(error) or "dropped")) from None
         self._answered = True
@@ -232,8 +232,8 @@ class Client:
             except (ValueError, RecursionError):
                 raise Transient("bad_answer", "the endpoint's answer is not JSON") from None
             except Transient as error:
-                said = self._clean(str(error))
-                raise Transient(error.kind, said, error.wait, tokens=error.tokens) from None
+                message = self._clean(str(error))
+                raise Transient(error.kind, message, error.wait, tokens=error.tokens) from None
             self.worked, self._refused = True, 0
             return result
         raise self._failure(response, body)
@@ -360,19 +360,19 @@ def price_of(
             if isinstance(prices, (str, Path))
             else prices
         )
-        known = msgspec.convert(table, dict[str, Price])
+        price_table = msgspec.convert(table, dict[str, Price])
     except (OSError, ValueError, RecursionError, msgspec.ValidationError) as error:
         raise OptionError(
             f"prices: {error}. Write a table of models, each with input and output per million"
             ' tokens: ["my-model"] input = 0.15, output = 0.6.'
         ) from None
-    if model not in known:
+    if model not in price_table:
         raise OptionError(
-            f"prices: no price of {model!r}; there are: {', '.join(known)}.",
+            f"prices: no price of {model!r}; there are: {', '.join(price_table)}.",
             code="price_missing",
             value=model,
         )
-    return known[model]
+    return price_table[model]
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -488,13 +488,13 @@ class Budget:
             self._count(input_tokens, output_tokens)
             if wait:
                 self._refusals = min(self._refusals + 1, _MOST_REFUSALS)
-            held = bool(wait) and self._refusals >= _SEVERAL
-            if wait and held:
+            delayed = bool(wait) and self._refusals >= _SEVERAL
+            if wait and delayed:
                 now = self._clock()
                 if now >= self._pause:  # several that were under way together are one refusal
                     self._spread = min(max(2 * self._spread, wait, _LEAST_SPREAD), _MOST_SPREAD)
                 self._pause = max(self._pause, now + wait)
-            return held
+            return delayed
 
     def found(self) -> None:
         """An answer was there already."""
@@ -617,7 +617,7 @@ class Patience:
             try:
                 answer = once()
             except Transient as error:
-                held = self.budget.failed(error.wait, *error.tokens)
+                delayed = self.budget.failed(error.wait, *error.tokens)
                 if error.kind == "rate_limited":
                     limited += 1
                 else:
@@ -626,7 +626,7 @@ class Patience:
                     self._lost += 1
                     down = self._lost if self._lost >= _IN_A_ROW else 0
                     raise GivenUp(error, tried + limited, down) from None
-                if not held:
+                if not delayed:
                     again = limited if error.kind == "rate_limited" else tried
                     most = min(_PATIENCE_LONGEST_WAIT, _FIRST_WAIT * 2 ** (again - 1))
                     self.stop.wait(error.wait or most * random.uniform(0.5, 1.0))

@@ -87,24 +87,24 @@ class AnswerFile:
         """Mark a new file as ours; another program's is not touched."""
         self._base.execute("BEGIN IMMEDIATE")
         try:
-            (own,) = self._base.execute("PRAGMA application_id").fetchone()
+            (application,) = self._base.execute("PRAGMA application_id").fetchone()
             (version,) = self._base.execute("PRAGMA user_version").fetchone()
             (filled,) = self._base.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            if own != _OWN and filled:
+            if application != _OWN and filled:
                 raise InputError(
                     f"cache {self.path}: this is a database of another program, or of an earlier"
                     " version of this one; name a new file.",
                     code="cache_unusable",
                     file=str(self.path),
                 )
-            if own == _OWN and version != _VERSION:
+            if application == _OWN and version != _VERSION:
                 raise InputError(
                     f"cache {self.path}: its form is {version}, and this version of evalengine"
                     f" reads form {_VERSION}; name another file.",
                     code="cache_unusable",
                     version=version,
                 )
-            if own != _OWN:
+            if application != _OWN:
                 self._base.execute(f"PRAGMA application_id={_OWN}")
                 self._base.execute(f"PRAGMA user_version={_VERSION}")
         finally:
@@ -186,15 +186,15 @@ def embed(texts: Sequence[str], embedding: Embedding) -> Embedded:
         OptionError: no address, or the extra ``embeddings`` is not installed.
         InputError: the cache cannot be used.
     """
-    given = embedding.base_url or os.environ.get(URL_VARIABLE, "")
-    if not given.strip():
+    base_url = embedding.base_url or os.environ.get(URL_VARIABLE, "")
+    if not base_url.strip():
         raise OptionError(
             f"{option('embedder')}: give the endpoint's address:"
             f" base_url=http://localhost:8000/v1, or the environment variable {URL_VARIABLE}.",
             code="option_missing",
             option="base_url",
         )
-    url = checked_url(given)
+    url = checked_url(base_url)
     limits = Limits(
         requests=embedding.max_requests,
         tokens=embedding.max_tokens,
@@ -208,10 +208,10 @@ def embed(texts: Sequence[str], embedding: Embedding) -> Embedded:
     try:
         about = [url, embedding.model, embedding.dimensions]
         keys = [hashlib.sha256(json.dumps([*about, text]).encode()).hexdigest() for text in texts]
-        known = cache.get(keys)
-        budget.usage.cached = len(known)
-        missing = [i for i, key in enumerate(keys) if key not in known]
-        made: dict[int, Array] = {}
+        cached = cache.get(keys)
+        budget.usage.cached = len(cached)
+        missing = [i for i, key in enumerate(keys) if key not in cached]
+        vectors: dict[int, Array] = {}
         rejected: dict[int, str] = {}
         if missing:
             client = Client(
@@ -227,8 +227,8 @@ def embed(texts: Sequence[str], embedding: Embedding) -> Embedded:
             source = _Source(
                 client, embedding, Patience(budget, embedding.retries, stop), texts, keys, cache
             )
-            made, rejected = source.all(missing)
-        return Embedded(_stacked(keys, known, made, rejected), rejected, budget.usage)
+            vectors, rejected = source.all(missing)
+        return Embedded(_stacked(keys, cached, vectors, rejected), rejected, budget.usage)
     finally:
         stop.set()
         if client is not None:
@@ -299,10 +299,10 @@ class _Source:
             raise self._stopped(str(error), error.kind) from None
         except GivenUp as error:
             raise self._stopped(str(error), error.last.kind) from None
-        asked, made = self._embedding.dimensions, answer.vectors.shape[1]
-        if asked is not None and made != asked:
+        asked, size = self._embedding.dimensions, answer.vectors.shape[1]
+        if asked is not None and size != asked:
             raise self._stopped(
-                f"it returns vectors of {made} numbers instead of dimensions={asked}. Omit"
+                f"it returns vectors of {size} numbers instead of dimensions={asked}. Omit"
                 " dimensions, or use a model that can shorten its vectors",
                 "wrong_length",
             )
