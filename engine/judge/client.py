@@ -62,8 +62,8 @@ def read_completion(body: Any) -> Completion:
         )
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
         error = error_in(body)
-        told = f": {error[0]}" if error else ""
-        text = f"the endpoint answered without a completion{told}"
+        detail = f": {error[0]}" if error else ""
+        text = f"the endpoint answered without a completion{detail}"
         raise Transient("bad_answer", text, tokens=tokens) from None
 
 
@@ -209,8 +209,8 @@ class Cache(AnswerFile):
     def was_exported(self, key: str) -> bool:
         """Return whether a call was written to a batch file."""
         with self._lock:
-            found = self._base.execute("SELECT 1 FROM exported WHERE key = ?", (key,)).fetchone()
-        return found is not None
+            row = self._base.execute("SELECT 1 FROM exported WHERE key = ?", (key,)).fetchone()
+        return row is not None
 
     def fail(self, key: str, kind: str, message: str) -> None:
         """Keep that a batch could not answer a call."""

@@ -110,12 +110,12 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
     Raises:
         OptionError: a field that the judge sets itself, or a value that JSON does not support.
     """
-    own = sorted(set(_OURS) & set(parameters))
-    if own:
+    reserved = sorted(set(_OURS) & set(parameters))
+    if reserved:
         raise OptionError(
-            f"parameters: {', '.join(own)} cannot be set there.",
+            f"parameters: {', '.join(reserved)} cannot be set there.",
             code="reserved_parameter",
-            values=own,
+            values=reserved,
         )
     for name, value in parameters.items():
         try:
@@ -254,14 +254,14 @@ def make_asking(metrics: Sequence[str] | str, **given: Any) -> Asking:
             code="option_missing",
             option="metrics",
         )
-    known = Asking.__struct_fields__
+    fields = Asking.__struct_fields__
     for name in given:
-        if name not in known:
-            raise unknown("option of the judge", name, known)
-    found = tuple(dict.fromkeys(registry.get("judged", name).name for name in names))
+        if name not in fields:
+            raise unknown("option of the judge", name, fields)
+    resolved = tuple(dict.fromkeys(registry.get("judged", name).name for name in names))
     try:
         asking = msgspec.convert(
-            {"metrics": found, **{k: v for k, v in given.items() if v is not None}},
+            {"metrics": resolved, **{k: v for k, v in given.items() if v is not None}},
             Asking,
             strict=False,
         )
@@ -460,19 +460,22 @@ def _in_turn(
     places = sorted(
         range(len(rows)), key=lambda i: hashlib.sha256(repr(rows[i].datum).encode()).digest()
     )
-    found: dict[int, list[Outcome]] = {}
-    kept: list[Row] = []
+    finished: dict[int, list[Outcome]] = {}
+    judged_rows: list[Row] = []
     outcomes: list[Outcome] = []
     why = ""
-    while len(found) < len(places) and not why:
-        some = places[len(found) : len(found) + max(first, len(found) // 4)]
-        made = judged([rows[i] for i in some])
-        each = len(made) // len(some)
-        found |= {i: made[k * each : (k + 1) * each] for k, i in enumerate(some)}
-        order = sorted(found)
-        kept, outcomes = [rows[i] for i in order], [one for i in order for one in found[i]]
-        why = look(kept, outcomes)
-    return kept, outcomes, why if len(found) < len(places) else ""
+    while len(finished) < len(places) and not why:
+        some = places[len(finished) : len(finished) + max(first, len(finished) // 4)]
+        new_outcomes = judged([rows[i] for i in some])
+        each = len(new_outcomes) // len(some)
+        finished |= {i: new_outcomes[k * each : (k + 1) * each] for k, i in enumerate(some)}
+        order = sorted(finished)
+        judged_rows, outcomes = (
+            [rows[i] for i in order],
+            [one for i in order for one in finished[i]],
+        )
+        why = look(judged_rows, outcomes)
+    return judged_rows, outcomes, why if len(finished) < len(places) else ""
 
 
 def _caller(
@@ -553,14 +556,14 @@ def collect_into(
 def verdict_table(rows: Sequence[Row], outcomes: Sequence[Outcome]) -> pl.DataFrame:
     """Build the verdict table; the tokens of a call count once, in the first row that used it."""
     seen: set[str] = set()
-    told = [name for name in ("datum_id", *_SCHEMA) if name not in _OF_CALLS]
-    columns: dict[str, list[Any]] = {name: [] for name in (*told, *_OF_CALLS)}
+    names = [name for name in ("datum_id", *_SCHEMA) if name not in _OF_CALLS]
+    columns: dict[str, list[Any]] = {name: [] for name in (*names, *_OF_CALLS)}
     for outcome in outcomes:
         calls = outcome.spent.calls
         new = [tokens for key, tokens in calls.items() if key not in seen]
         seen.update(calls)
         for record in outcome.records:
-            for name in told:
+            for name in names:
                 columns[name].append(record.get(name))
         if not outcome.records:
             continue
@@ -745,11 +748,11 @@ def _take(line: str, where: str, cache: Cache, found: Imported) -> None:
         cache.put(key, "batch", sound(str(model or "")), answer)
         found.answers += 1
         return
-    said = error_in({"error": error}) or error_in(body)
-    if said is None:
-        said = (body, "") if isinstance(body, str) and body.strip() else (f"status {status}", "")
+    problem = error_in({"error": error}) or error_in(body)
+    if problem is None:
+        problem = (body, "") if isinstance(body, str) and body.strip() else (f"status {status}", "")
     refused = isinstance(status, int) and 400 <= status < 500 and status not in _PASSING
-    cache.fail(key, REJECTED if refused else "batch_failed", _storable(said[0]))
+    cache.fail(key, REJECTED if refused else "batch_failed", _storable(problem[0]))
     found.failures += 1
 
 

@@ -47,17 +47,17 @@ def places(said: Sequence[str], listed: Sequence[str]) -> tuple[list[int], list[
     free: dict[str, deque[int]] = defaultdict(deque)
     for place, statement in enumerate(listed):
         free[_folded(statement)].append(place)
-    known = set(free)
-    found: list[int | None] = []
+    folded = set(free)
+    positions: list[int | None] = []
     repeated: list[str] = []
     for statement in said:
         left = free[_folded(statement)]
-        found.append(left.popleft() if left else None)
-        if found[-1] is None:
+        positions.append(left.popleft() if left else None)
+        if positions[-1] is None:
             repeated.append(statement)
     rest = iter(sorted(place for left in free.values() for place in left))
-    all_known = all(_folded(statement) in known for statement in said)
-    filled = [next(rest) if place is None else place for place in found]
+    all_known = all(_folded(statement) in folded for statement in said)
+    filled = [next(rest) if place is None else place for place in positions]
     return filled, repeated if all_known else []
 
 
@@ -157,24 +157,24 @@ def object_in(text: str, key: str | None = None) -> dict[str, Any]:
     Raises:
         BadReply: none found, more than one, or not JSON.
     """
-    said = _answer_of(text)
-    brace, bracket = said.find("{"), said.find("[")
+    answer = _answer_of(text)
+    brace, bracket = answer.find("{"), answer.find("[")
     if key is not None and bracket >= 0 and (brace < 0 or bracket < brace):
-        values, end = _decoded(said, bracket)
-        whole = isinstance(values, list) and "{" not in said[end:] and "[" not in said[end:]
-        if whole and all(isinstance(value, str | dict) for value in values):
+        values, end = _decoded(answer, bracket)
+        is_list = isinstance(values, list) and "{" not in answer[end:] and "[" not in answer[end:]
+        if is_list and all(isinstance(value, str | dict) for value in values):
             return {key: values}
     if brace < 0:
         raise BadReply("malformed_reply", f"no JSON object in the reply: {_start(text)}")
-    found, end = _decoded(said, brace)
-    if not isinstance(found, dict):
+    value, end = _decoded(answer, brace)
+    if not isinstance(value, dict):
         raise BadReply("malformed_reply", f"no valid JSON in the reply: {_start(text)}")
-    again = said.find("{", end)
+    again = answer.find("{", end)
     while again >= 0:
-        if _decoded(said, again)[0]:
+        if _decoded(answer, again)[0]:
             raise BadReply("malformed_reply", f"several JSON objects in the reply: {_start(text)}")
-        again = said.find("{", again + 1)
-    return found
+        again = answer.find("{", again + 1)
+    return value
 
 
 def _decoded(text: str, at: int) -> tuple[Any, int]:
@@ -200,8 +200,8 @@ def _texts(found: dict[str, Any], key: str) -> list[str]:
 
 def _list(text: str, prompt: Prompt, given: dict[str, Any]) -> list[str]:
     """Return distinct texts; repeated or blank ones add no judgments."""
-    found = _texts(object_in(text, prompt.key), prompt.key)
-    return list(dict.fromkeys(one for one in found if one.strip()))
+    texts = _texts(object_in(text, prompt.key), prompt.key)
+    return list(dict.fromkeys(one for one in texts if one.strip()))
 
 
 def _objects(found: dict[str, Any], key: str) -> list[dict[str, Any]]:
@@ -245,35 +245,35 @@ def _word(given: Any) -> str:
 
 
 def _sorted(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]:
-    found = object_in(text)
-    tp, fp, fn = (_texts(found, key) for key in ("TP", "FP", "FN"))
+    answer = object_in(text)
+    tp, fp, fn = (_texts(answer, key) for key in ("TP", "FP", "FN"))
     _counted([*tp, *fp], len(given["response_statements"]), "statements of the response")
     most = len(given["reference_statements"])
     if len(fn) > most:
         raise BadReply("extra_verdicts", f"{len(fn)} FN on {most} statements of the reference.")
     words = {"response": ["TP"] * len(tp) + ["FP"] * len(fp), "reference": ["FN"] * len(fn)}
     verdicts = []
-    for part, said in (("response", [*tp, *fp]), ("reference", fn)):
-        where, repeated = places(said, given[f"{part}_statements"])
+    for part, statements in (("response", [*tp, *fp]), ("reference", fn)):
+        where, repeated = places(statements, given[f"{part}_statements"])
         if repeated:
             raise BadReply("extra_verdicts", f"{repeated[0]!r} was sorted more than once.")
         verdicts += [
             Verdict(word, statement, part=part, place=place)
-            for word, statement, place in zip(words[part], said, where, strict=True)
+            for word, statement, place in zip(words[part], statements, where, strict=True)
         ]
     return verdicts
 
 
 def _rating(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]:
     reason = None
-    said = _answer_of(text)
-    if "{" in said:
+    answer = _answer_of(text)
+    if "{" in answer:
         # Numbers in broken JSON are ignored: one may be part of the reason.
-        found = object_in(text)
-        value, reason = _whole(found.get("rating")), _why(found)
+        reply = object_in(text)
+        value, reason = _whole(reply.get("rating")), _why(reply)
     else:
         # Several numbers are ambiguous: the first may be an end of the scale.
-        numbers = _NUMBER.findall(said)
+        numbers = _NUMBER.findall(answer)
         value = _whole(numbers[0]) if len(numbers) == 1 else None
     if value is None:
         raise BadReply("malformed_reply", f"no rating in the reply: {_start(text)}")
@@ -286,8 +286,8 @@ def _whole(value: Any) -> int | None:
     """Parse a whole number, also written as 4.0 or "4"; None for others."""
     if isinstance(value, str):
         # No rating has more digits, and Python refuses to read thousands of them.
-        known = _INTEGER.fullmatch(value.strip()) and len(value) <= _MOST_DIGITS
-        return int(value) if known else None
+        is_number = _INTEGER.fullmatch(value.strip()) and len(value) <= _MOST_DIGITS
+        return int(value) if is_number else None
     if isinstance(value, float):
         return int(value) if value.is_integer() else None
     return value if isinstance(value, int) and not isinstance(value, bool) else None
@@ -301,8 +301,8 @@ def _classified(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdic
         if not isinstance(statement, str):
             raise BadReply("malformed_reply", "a classification without a statement.")
         if word not in ("yes", "no"):
-            said = value.get("attributed")
-            raise BadReply("wrong_vocabulary", f"attributed {said!r} is neither 0 nor 1.")
+            attributed = value.get("attributed")
+            raise BadReply("wrong_vocabulary", f"attributed {attributed!r} is neither 0 nor 1.")
         result.append(Verdict(word, sound(statement), _why(value)))
     return result
 
@@ -435,20 +435,20 @@ def load_prompts(folder: str | Path | None = None) -> dict[str, Prompt]:
     result = {path.stem: _read(path) for path in sorted(FOLDER.glob("*.toml"))}
     if folder is None:
         return result
-    there = sorted(Path(folder).glob("*.toml"))
-    if not there:
+    paths = sorted(Path(folder).glob("*.toml"))
+    if not paths:
         raise InputError(
             f"{folder}: no prompts there (files of the form NAME.toml).", code="file_missing"
         )
-    for path in there:
+    for path in paths:
         if path.stem not in result:
             raise unknown("prompt", path.stem, result, before=f"{path}: ", error=InputError)
-        mine, own = _read(path), result[path.stem]
+        mine, base = _read(path), result[path.stem]
         for name in ("reply", "reads", "key", "items", "words"):
-            if getattr(mine, name) != getattr(own, name):
+            if getattr(mine, name) != getattr(base, name):
                 raise InputError(
                     f"{path}: {name} = {getattr(mine, name)!r}, and the metric reads"
-                    f" {getattr(own, name)!r}. Only instructions, about and version may differ.",
+                    f" {getattr(base, name)!r}. Only instructions, about and version may differ.",
                     code="prompt_unlike",
                     file=path.name,
                     field=name,
@@ -489,9 +489,11 @@ def copy_prompts(folder: str | Path) -> list[Path]:
     """
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
-    there = [target / path.name for path in FOLDER.glob("*.toml") if (target / path.name).exists()]
-    if there:
-        raise InputError(f"{there[0]} is there already; give an empty folder.")
+    existing = [
+        target / path.name for path in FOLDER.glob("*.toml") if (target / path.name).exists()
+    ]
+    if existing:
+        raise InputError(f"{existing[0]} is there already; give an empty folder.")
     written = []
     for path in sorted(FOLDER.glob("*.toml")):
         (target / path.name).write_text(path.read_text("utf-8"), "utf-8")

@@ -248,13 +248,17 @@ def judge_row(row: Row, asked: Asked, ask: Ask) -> list[Record]:
         TEXT: rated and TEXT in plan.needs and not row.given[TEXT].strip(),
     }
     if any(empty.values()):
-        return [{**base, "step": name, "status": "empty"} for name, there in empty.items() if there]
-    given = dict(row.given)
+        return [
+            {**base, "step": name, "status": "empty"}
+            for name, is_empty in empty.items()
+            if is_empty
+        ]
+    inputs = dict(row.given)
     references = list(enumerate(row.references or ())) if plan.each else [(0, None)]
     try:
         for extract in plan.extracts:
             if extract.of == TEXT:
-                given[extract.gives] = _extracted(extract, given[TEXT], asked, ask)
+                inputs[extract.gives] = _extracted(extract, inputs[TEXT], asked, ask)
     except Failed as failure:
         if isinstance(failure, NotAnswered):
             _look_ahead(plan, row, asked, ask)
@@ -263,7 +267,7 @@ def judge_row(row: Row, asked: Asked, ask: Ask) -> list[Record]:
         record
         for index, reference in references
         for record in _of_reference(
-            {**base, "reference_index": index}, plan, asked, ask, {**given, REFERENCE: reference}
+            {**base, "reference_index": index}, plan, asked, ask, {**inputs, REFERENCE: reference}
         )
     ]
 
@@ -312,7 +316,7 @@ def _of_reference(
 
 
 def _judged(base: Record, judge: Judge, ask: Ask, given: dict[str, Any]) -> Iterator[Record]:
-    read = {**given, **{name: given[own] for name, own in judge.renamed.items()}}
+    read = {**given, **{name: given[source] for name, source in judge.renamed.items()}}
     try:
         verdicts: list[Verdict] = ask(judge.prompt, read, base["judgment_index"])
     except Failed as failure:
@@ -337,8 +341,8 @@ def _judged(base: Record, judge: Judge, ask: Ask, given: dict[str, Any]) -> Iter
 
 
 def _failed(base: Record, step: str | None, failure: Failed) -> Record:
-    told = {"status": failure.kind, "error": str(failure)}
-    return {**base, "step": step, **told}
+    outcome = {"status": failure.kind, "error": str(failure)}
+    return {**base, "step": step, **outcome}
 
 
 # Parsing and checking of the judge stage's tables.
@@ -370,16 +374,16 @@ def read_rows(
     Raises:
         InputError: a column that a metric needs is missing, or a table breaks its contract.
     """
-    given = {"data": (data, JUDGE_ROWS)}
+    inputs = {"data": (data, JUDGE_ROWS)}
     if references is not None:
-        given["references"] = (references, JUDGE_REFERENCES)
+        inputs["references"] = (references, JUDGE_REFERENCES)
     sources = {
-        name: open_source(x, storage_options=storage_options) for name, (x, _) in given.items()
+        name: open_source(x, storage_options=storage_options) for name, (x, _) in inputs.items()
     }
     schemas = {name: schema_of(source) for name, source in sources.items()}
-    check_columns(columns or {}, {name: (schemas[name], given[name][1]) for name in given})
+    check_columns(columns or {}, {name: (schemas[name], inputs[name][1]) for name in inputs})
     frames, notes = {}, []
-    for name, (_, table) in given.items():
+    for name, (_, table) in inputs.items():
         naming = recognise(schemas[name], table, columns)
         try:
             further = _further(schemas[name], naming) if name == "data" else []
@@ -388,7 +392,7 @@ def read_rows(
             raise explain(sources[name], error) from error
         _check(frame.drop(further), table, naming, sources[name].description)
         frames[name] = frame
-        notes += [f"{name}: read {own} as {to}." for own, to in naming.recognised.items()]
+        notes += [f"{name}: read {column} as {to}." for column, to in naming.recognised.items()]
     frame = frames["data"]
     if "datum_id" not in frame.columns:
         if references is not None:
@@ -408,11 +412,11 @@ def read_rows(
 
 def _further(schema: Mapping[str, pl.DataType], naming: Naming) -> list[str]:
     """Columns that the judge does not read, whose names are free in a verdict table."""
-    taken = {*naming.exprs, *naming.recognised, *_OURS}
+    used = {*naming.exprs, *naming.recognised, *_OURS}
     return [
         name
         for name, dtype in schema.items()
-        if name not in taken and not (dtype.is_nested() or dtype in (pl.Binary, pl.Object))
+        if name not in used and not (dtype.is_nested() or dtype in (pl.Binary, pl.Object))
     ]
 
 
@@ -425,13 +429,13 @@ def refuse_slices(by: Sequence[str], carried: pl.DataFrame) -> None:
     Raises:
         InputError: a column that is not carried along.
     """
-    there = carried.columns[1:]
-    for name in (piece for entry in by for piece in split(entry, there)):
-        if name not in there:
+    present = carried.columns[1:]
+    for name in (piece for entry in by for piece in split(entry, present)):
+        if name not in present:
             raise InputError(
                 f"by: no slice column {name!r} among the columns of data that are carried along"
                 " (plain values under names that verdict tables do not use)."
-                f"{did_you_mean(name, there)} Columns there: {', '.join(there) or 'none'}.",
+                f"{did_you_mean(name, present)} Columns there: {', '.join(present) or 'none'}.",
                 code="column_missing",
                 column=name,
             )
@@ -487,11 +491,13 @@ def _refuse_missing(frame: pl.DataFrame, metrics: Sequence[str]) -> None:
         metric: [name for name in PLANS[metric].needs if name not in frame.columns]
         for metric in metrics
     }
-    told = [f"{metric} needs {' and '.join(names)}" for metric, names in lacking.items() if names]
-    if told:
+    problems = [
+        f"{metric} needs {' and '.join(names)}" for metric, names in lacking.items() if names
+    ]
+    if problems:
         able = [m for m, plan in PLANS.items() if set(plan.needs) <= set(frame.columns)]
         raise InputError(
-            f"{'; '.join(told)}. Columns there: {', '.join(frame.columns)}. They allow:"
+            f"{'; '.join(problems)}. Columns there: {', '.join(frame.columns)}. They allow:"
             f" {', '.join(able) or 'no metric'}.",
             code="column_missing",
             columns=sorted({name for names in lacking.values() for name in names}),
@@ -499,13 +505,13 @@ def _refuse_missing(frame: pl.DataFrame, metrics: Sequence[str]) -> None:
 
 
 def _row(row: dict[str, Any]) -> Row:
-    given = {name: row.get(name) for name in _GIVEN}
-    if given["contexts"] is not None:
-        given["contexts"] = [str(context) for context in given["contexts"]]
+    inputs = {name: row.get(name) for name in _GIVEN}
+    if inputs["contexts"] is not None:
+        inputs["contexts"] = [str(context) for context in inputs["contexts"]]
     texts = row.get("reference")
     # If one ground truth is unknown, so is the maximum over all.
-    known = texts is not None and None not in texts
-    return Row(row["datum_id"], given, tuple(texts) if texts is not None and known else None)
+    complete = texts is not None and None not in texts
+    return Row(row["datum_id"], inputs, tuple(texts) if texts is not None and complete else None)
 
 
 # Concurrent judging of rows: every call is made once, and every answer is stored.
@@ -778,8 +784,8 @@ def _whole(answer: Completion) -> str:
         BadReply: it was truncated, or refused.
     """
     if answer.refusal is not None or answer.finish == "content_filter":
-        said = answer.refusal or "the endpoint's filter blocked the answer"
-        raise BadReply("refused", " ".join(said.split())[:200])
+        refusal = answer.refusal or "the endpoint's filter blocked the answer"
+        raise BadReply("refused", " ".join(refusal.split())[:200])
     if answer.finish == "length":
         raise BadReply("truncated", "the reply was cut off at the limit of its tokens")
     return answer.text
