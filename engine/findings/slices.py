@@ -856,7 +856,7 @@ def _columns(
     of_run = [name for name in datums.slices.columns if name != options.cluster]
     values = datums.slices.select(of_run)
     notes: list[str] = []
-    columns = [*of_run]
+    names = [*of_run]
     if table is not None:
         source = open_source(table, storage_options=storage_options)
         listed = source.frame if source.datums is None else source.datums.lazy()
@@ -864,8 +864,8 @@ def _columns(
         own_options = {**(tallied.plan.options.columns or {}), **(options.columns or {})}
         naming = recognise(schema, contracts(tallied.plan.task)[DATUMS], own_options or None)
         names_read = {*naming.exprs, *naming.recognised, *own_options, *read}
-        columns = [name for name in schema if name not in names_read or name in options.by]
-        free = [name for name in columns if not options.by or name in options.by]
+        names = [name for name in schema if name not in names_read or name in options.by]
+        free = [name for name in names if not options.by or name in options.by]
         ids = [expr for name, expr in naming.exprs.items() if name == "datum_id"]
         frame = listed.select(*ids, *(pl.col(name).alias(f"_{name}") for name in free)).collect()
         joined, notes = _joined(frame, datums, source.description)
@@ -879,7 +879,7 @@ def _columns(
         if missing:
             raise InputError(
                 f"{option('by', missing)}: the datums have no such column."
-                f"{did_you_mean(missing[0], columns)} Columns there: {', '.join(columns) or 'none'}.",
+                f"{did_you_mean(missing[0], names)} Columns there: {', '.join(names) or 'none'}.",
                 code="column_missing",
                 column=missing[0],
             )
