@@ -355,10 +355,8 @@ def _slices_of(ids: pl.Series, frames: Frames, code: Array) -> pl.DataFrame:
         if len(ids) > code.size:  # the table of datums has some without rows
             at = at.set(at < 0, None)
         return slices.select(pl.all().gather(at))
-    slice_ids = slices["datum_id"]
-    if slice_ids.dtype == ids.dtype and slice_ids.equals(
-        ids
-    ):  # a join of ids in order is dear all the same
+    keys = slices["datum_id"]
+    if keys.dtype == ids.dtype and keys.equals(ids):  # a join of ids in order is dear all the same
         return slices.drop("datum_id")
     joined = ids.to_frame().join(slices, on="datum_id", how="left", maintain_order="left")
     return joined.drop("datum_id")

@@ -607,15 +607,13 @@ def calibrated(joint: Array, counts: Array) -> Array:
 
 def _whole(row: Array) -> Array:
     """Numbers rounded so that their sum is the rounded sum."""
-    rounded: Array = row.round()
+    out: Array = row.round()
     wanted = row.sum().round()
-    while abs(lacking := wanted - rounded.sum()) > _ALIKE:
-        order = np.argsort(
-            row - rounded
-        )  # of equal ones whichever NumPy's sort, and cleanlab, takes
+    while abs(lacking := wanted - out.sum()) > _ALIKE:
+        order = np.argsort(row - out)  # of equal ones whichever NumPy's sort, and cleanlab, takes
         changed = (order[::-1] if lacking > 0 else order)[: int(abs(lacking))]
-        rounded[changed] += np.sign(lacking)
-    return rounded.astype(np.int64)
+        out[changed] += np.sign(lacking)
+    return out.astype(np.int64)
 
 
 def to_prune(joint: Array) -> Array:

@@ -295,10 +295,8 @@ def fit(
 
 def _note_of_level(metrics: tuple[Metric, ...], here: set[str], settings: Settings) -> list[Note]:
     """Return a note if the level of an interval is a default."""
-    only_intervals = "prediction" not in here and read_of(here)[:1] == [
-        INTERVALS
-    ]  # judges single datums
-    read = only_intervals or any("interval_level" in one.params for one in metrics)
+    ranged = "prediction" not in here and read_of(here)[:1] == [INTERVALS]  # judges single datums
+    read = ranged or any("interval_level" in one.params for one in metrics)
     if settings.level_given or not read or all(level for *_, level in intervals_of(here)):
         return []
     message = (

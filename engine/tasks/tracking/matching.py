@@ -64,11 +64,11 @@ class LaidOut(msgspec.Struct, frozen=True):
             predicted: bool [m], predictions to keep, by row of their table.
         """
         frames = self.frames
-        masks = [
+        selected = [
             chosen[row] for chosen, row in ((truth, self.truth_row), (predicted, self.found_row))
         ]
         starts = [frames.truth_start, frames.found_start]
-        place = [np.r_[0, np.cumsum(own)] for own in masks]
+        place = [np.r_[0, np.cumsum(own)] for own in selected]
         rows = [at[start] for at, start in zip(place, starts, strict=True)]
         filled = (np.diff(rows[0]) + np.diff(rows[1])) > 0
         filled_before = np.r_[0, np.cumsum(filled)][frames.start]
@@ -78,15 +78,15 @@ class LaidOut(msgspec.Struct, frozen=True):
         ids = [
             _ids(code[own], np.repeat(of_frame, np.diff(start))[own], int(units.sum()))
             for code, own, start in zip(
-                (frames.truth_id, frames.found_id), masks, starts, strict=True
+                (frames.truth_id, frames.found_id), selected, starts, strict=True
             )
         ]
         at = [
             start[of_pair] + own
             for start, own in zip(starts, (frames.truth, frames.found), strict=True)
         ]
-        pairs = np.flatnonzero(masks[0][at[0]] & masks[1][at[1]])
-        pair_start = np.r_[0, np.cumsum(masks[0][at[0]] & masks[1][at[1]])][frames.pair_start]
+        pairs = np.flatnonzero(selected[0][at[0]] & selected[1][at[1]])
+        pair_start = np.r_[0, np.cumsum(selected[0][at[0]] & selected[1][at[1]])][frames.pair_start]
         pair = [
             (before[place_of[pairs]] - first[of_pair[pairs]]).astype(np.int32)
             for before, place_of, first in zip(place, at, rows, strict=True)
@@ -107,7 +107,7 @@ class LaidOut(msgspec.Struct, frozen=True):
         order = [
             (np.cumsum(chosen) - 1)[row[own]]
             for chosen, row, own in zip(
-                (truth, predicted), (self.truth_row, self.found_row), masks, strict=True
+                (truth, predicted), (self.truth_row, self.found_row), selected, strict=True
             )
         ]
         return LaidOut(
@@ -356,18 +356,14 @@ def _within(predicted: Side, regions: Side, workers: Workers) -> Array:
         share = common / np.maximum(predicted.masks.area[rows], 1)
         inside[rows[share > _WITHIN + EPSILON]] = True
         return inside
-    predicted_boxes, other = predicted.boxes[rows], regions.boxes[others]
+    rects, other = predicted.boxes[rows], regions.boxes[others]
     wide, high = (
         np.maximum(
-            0.0,
-            np.minimum(predicted_boxes[:, far], other[:, far])
-            - np.maximum(predicted_boxes[:, at], other[:, at]),
+            0.0, np.minimum(rects[:, far], other[:, far]) - np.maximum(rects[:, at], other[:, at])
         )
         for at, far in ((0, 2), (1, 3))
     )
-    area = (predicted_boxes[:, 2] - predicted_boxes[:, 0]) * (
-        predicted_boxes[:, 3] - predicted_boxes[:, 1]
-    )
+    area = (rects[:, 2] - rects[:, 0]) * (rects[:, 3] - rects[:, 1])
     share = np.zeros(area.size)
     np.divide(wide * high, area, out=share, where=area > EPSILON)
     inside[rows[share > _WITHIN + EPSILON]] = True
