@@ -236,11 +236,11 @@ def _without_nan(values: pl.Series) -> tuple[pl.Series, str]:
     column = sql_name(values.name)
     if not values.dtype.is_float() or not values.is_nan().any():
         return values, f"{column} IS NULL"
-    values_or_null = values.fill_nan(None)
-    high = values_or_null.max()
+    nullable = values.fill_nan(None)
+    high = nullable.max()
     if high is None:
-        return values_or_null, f"({column} IS NULL OR {column} IS NOT NULL)"
-    return values_or_null, f"({column} IS NULL OR {column} > {_literal(high)})"
+        return nullable, f"({column} IS NULL OR {column} IS NOT NULL)"
+    return nullable, f"({column} IS NULL OR {column} > {_literal(high)})"
 
 
 def _ranges(values: pl.Series, bins: int) -> tuple[list[Condition], Array]:
@@ -434,9 +434,9 @@ def _singles(data: Rows, least: int) -> Level:
         size += np.bincount(items[valid], weight[valid], minlength=n_items)
         total += np.bincount(items[valid], (weight * error)[valid], minlength=n_items)
         np.maximum.at(worst, items[valid], error[valid])
-    items_kept = np.flatnonzero((rows >= least) & (total > 0))
-    columns = (values[items_kept] for values in (rows, size, total, worst))
-    return Level(items_kept[:, None].astype(np.int32), items_kept.astype(np.int64), *columns)
+    chosen = np.flatnonzero((rows >= least) & (total > 0))
+    columns = (values[chosen] for values in (rows, size, total, worst))
+    return Level(chosen[:, None].astype(np.int32), chosen.astype(np.int64), *columns)
 
 
 def _next(

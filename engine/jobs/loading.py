@@ -54,14 +54,14 @@ def expanded(text: str, lookup: Lookup, names: Collection[str]) -> str:
     """
 
     def value(found: re.Match[str]) -> str:
-        text_of_match, name = found[0], found[1]
-        if text_of_match in ("{{", "}}"):
-            return text_of_match[0]
+        token, name = found[0], found[1]
+        if token in ("{{", "}}"):
+            return token[0]
         if name is None:
             raise OptionError(
-                f"{text!r} has a lone {text_of_match!r}; write it twice for a brace.",
+                f"{text!r} has a lone {token!r}; write it twice for a brace.",
                 code="lone_brace",
-                value=text_of_match,
+                value=token,
             )
         answer = lookup(name)
         if answer is None:

@@ -407,8 +407,8 @@ def _again(plan: JobPlan, tell: Tell, lineage: Lineage) -> JobResult:
 def _before(plan: JobPlan, success: Success) -> list[Verdict] | None:
     """Return the recorded verdicts of a run if they would be the same again, otherwise None."""
     gates = plan.loaded.gates
-    incomplete = needing_margins(gates) or any(gate.always for gate in gates)
-    if not incomplete or success.baseline != plan.loaded.job.baseline:
+    reused = needing_margins(gates) or any(gate.always for gate in gates)
+    if not reused or success.baseline != plan.loaded.job.baseline:
         return None
     if recorded(plan.folder).false_alarms != plan.loaded.job.false_alarms:
         return None
@@ -516,10 +516,10 @@ def _score(
                 untold=lineage.run_id,
             )
             with deferred_signals():
-                margins = baseline.kept if keeping(plan.loaded.gates, card.task) else None
+                reference = baseline.kept if keeping(plan.loaded.gates, card.task) else None
                 nights = None if watch is None else _nights(plan, baseline, watch)
                 details = _details(plan, verdicts)
-                write_records(fresh, details, baseline.metrics, success, margins, nights)
+                write_records(fresh, details, baseline.metrics, success, reference, nights)
                 swap(fresh, target, partial(tell, level=WARNING))
                 if nights is not None:
                     loaded = plan.loaded

@@ -563,21 +563,21 @@ def score_parts(
     reused = 0
     damaged: list[str] = []
     for n, part in enumerate(parts):
-        tally_of_part, why = _load_partition(part, things)
+        entry, why = _load_partition(part, things)
         if why:
             damaged.append(f"{part.name}: its kept tally could not be read, and is made again.")
             tell(f"{damaged[-1]} ({why})")
-        reused += tally_of_part is not None
-        if tally_of_part is None:
+        reused += entry is not None
+        if entry is None:
             tell(Step(f"matching {part.name}", n, len(parts), "parts"))
             try:
-                tally_of_part = _tallied(part, options, labels, threads, keep=not left())
+                entry = _tallied(part, options, labels, threads, keep=not left())
             except InputError as error:
                 message = f"{part.name}: {error.said}"
                 raise (ReadError if isinstance(error, ReadError) else InputError)(
                     message, code=error.code, **error.facts
                 ) from error
-        tallied_parts.append(tally_of_part)
+        tallied_parts.append(entry)
     tell(f"merging {count_of(len(parts), 'part')}, {reused} of them kept from earlier runs")
     first = tallied_parts[0][0]
     for part, (one, *_) in zip(parts, tallied_parts, strict=True):

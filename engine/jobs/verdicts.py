@@ -178,11 +178,9 @@ def numbers_of(card: Scorecard) -> Numbers:
         lost = card.run.get("inputs", {}).get(PREDICTIONS, {}).get("lacking", 0)
         part = part.fill_null(1 - lost / of)
     over_all = pl.col("slice").is_null() & pl.col("label_value").is_null()
-    is_coverage = (
-        pl.col("metric").str.to_lowercase() == COVERAGE
-    )  # that of intervals keeps the name
+    coverage = pl.col("metric").str.to_lowercase() == COVERAGE  # that of intervals keeps the name
     each = (
-        card.metrics.filter(over_all, part.is_not_null(), pl.col("support") > 0, ~is_coverage.any())
+        card.metrics.filter(over_all, part.is_not_null(), pl.col("support") > 0, ~coverage.any())
         .with_columns(value=part.cast(pl.Float64), statistic="metric", metric=pl.lit(COVERAGE))
         .unique("statistic", keep="first", maintain_order=True)
         .with_columns(k=None, parameters=None, reason=None)
@@ -596,40 +594,40 @@ def _of_difference(
         return _with(blank, status=SKIPPED, reason=margins)
     schema = margins.rows.schema
     same = (pl.col(name).eq_missing(pl.lit(row[name], schema[name])) for name in ("metric", *KEYS))
-    margin = next(margins.rows.filter(*same).iter_rows(named=True), None)
-    if margin is None:
+    pair = next(margins.rows.filter(*same).iter_rows(named=True), None)
+    if pair is None:
         return _with(blank, reason="the baseline has no number of the same row")
-    lower, upper = margin["lower"], margin["upper"]
+    lower, upper = pair["lower"], pair["upper"]
     about = _with(
         blank,
-        value=margin["b"],
-        baseline=margin["a"],
-        bound=None if margin["a"] is None else gate.bound(margin["a"]),
+        value=pair["b"],
+        baseline=pair["a"],
+        bound=None if pair["a"] is None else gate.bound(pair["a"]),
         reason=margins.remark,
     )
     gaps = [
-        f"{who} has no value for {count_of(margin[name], 'datum')}"
+        f"{who} has no value for {count_of(pair[name], 'datum')}"
         for who, name in (("the baseline", "missing_a"), ("this run", "missing_b"))
-        if margin.get(name)
+        if pair.get(name)
     ]
     if gaps:
         about = _with(
             about, reason="; ".join([*filter(None, [margins.remark]), " and ".join(gaps)])
         )
-    if too_few(margin.get("coverage")) and not context.accepted:
+    if too_few(pair.get("coverage")) and not context.accepted:
         why = (
             f"{about.reason}, more than a tenth of those with a value; a gate on {COVERAGE} accepts"
             " that"
         )
         return _with(about, reason=why)
     if gate.surely and by_support:
-        about = _with(about, n=int(margin["support"]))  # of those that both answer
+        about = _with(about, n=int(pair["support"]))  # of those that both answer
     if not gate.surely:
         if about.value is None or about.bound is None:
             return _with(about, reason="undefined over the datums that both runs answer")
         return _with(about, status=_status(gate, about.value, about.bound))
     if lower is None or upper is None:
-        still = ": no resample changes it" * (margin["difference"] is not None)
+        still = ": no resample changes it" * (pair["difference"] is not None)
         message = f"the difference has no interval{still}"
         why = "; ".join(filter(None, (message, about.reason)))
         return _with(about, reason=why)
@@ -642,11 +640,11 @@ def _of_difference(
         interval_of="difference",
         level=margins.level,
         p=one_sided_p(
-            margin["difference"],
+            pair["difference"],
             gate.margin,
             gate.end(lower, upper),
             margins.level,
-            units=margin.get("units"),
+            units=pair.get("units"),
             above=gate.lower_bounded,
         ),
     )
