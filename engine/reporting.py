@@ -15,13 +15,16 @@ from .evaluation.summary import Tallied
 from .ingest.opening import Tables
 from .progress import Progress, heard, step
 from .report.page import Examples, Gate, as_page, write_page
+from .report.provenance import command
 from .run import tallied_of
 from .schemas.errors import InputError, OptionError, ResultError
 from .schemas.options import Options
-from .schemas.wording import in_python
+from .schemas.wording import in_python, spoken, without_secrets
 from .scorecard.card import Scorecard
 
 _ENDINGS = (".html", ".htm")
+_FAIL_IF = "fail if "
+"""Begins a gate of a condition to fail by."""
 
 
 def check_report(path: str | Path) -> None:
@@ -49,6 +52,8 @@ def make_report(
     images: str | Path | None = None,
     tables: Tables | None = None,
     options: Options | None = None,
+    folder: str | Path | None = None,
+    again: str = "",
     progress: Progress | bool | None = None,
 ) -> Path:
     """Write the report of a run.
@@ -63,6 +68,8 @@ def make_report(
         images: folder of the datums' images; without it, no thumbnails are shown.
         tables: the scored tables, if they were not files.
         options: level, draws and seed of the comparison.
+        folder: folder of the run, if it was saved after it was scored.
+        again: command that writes the page again; by default one with the run and its baseline.
         progress: called with the name of each step.
 
     Returns:
@@ -75,6 +82,7 @@ def make_report(
     """
     check_report(path)
     notes: list[str] = []
+    warnings: list[str] = []
     comparison, margins, untested = None, None, ""
     if baseline is not None:
         refuse_other_rules({names[0]: baseline, names[1]: card})
@@ -93,7 +101,9 @@ def make_report(
             else:
                 notes += [f"the baseline's data: {margins.remark}."] if margins.remark else []
         else:
-            notes += [f"comparison: {note}" for note in comparison.notes]
+            new = [one for one in comparison.notes if not _is_note(card, one, names[1])]
+            warnings += [one for one in new if one in comparison.warnings]
+            notes += [f"comparison: {one}" for one in new if one not in comparison.warnings]
     shown = _examples(card, baseline if comparison is not None else None, images, tables)
     step("writing the report")
     page = as_page(
@@ -105,25 +115,58 @@ def make_report(
         margins=margins,
         gates=gates,
         notes=notes,
+        warnings=warnings,
         examples=shown,
-        again=_again(card, baseline, path, options),
+        commands=_commands(card, path, baseline, gates, images, options, again),
+        folder=card.folder if folder is None else folder,
         untested=untested,
     )
     return write_page(page, path)
 
 
-def _again(
-    card: Scorecard, baseline: Scorecard | None, path: str | Path, options: Options | None
-) -> str:
-    """Return the command that writes the page again; empty if a run is not on disk."""
-    if baseline is None or card.folder is None or baseline.folder is None:
-        return ""
-    parts = ["evalengine", "report", str(card.folder), "--baseline", str(baseline.folder)]
+def _is_note(card: Scorecard, note: str, name: str) -> bool:
+    """Return True if a note of a comparison is one of the run's own notes."""
+    return note.removeprefix(f"{name}: ") in map(spoken, card.notes)
+
+
+def _commands(
+    card: Scorecard,
+    path: str | Path,
+    baseline: Scorecard | None,
+    gates: Sequence[Gate],
+    images: str | Path | None,
+    options: Options | None,
+    again: str,
+) -> list[str]:
+    """Return the commands that score the run and write the page again."""
+    scored = command(card.task, card.options, card.run.get("inputs", {}))
+    if again:
+        return [scored, again]
+    given: dict[str, str] = {}
+    if baseline is not None:
+        given["baseline"] = without_secrets(str(baseline.folder or "<baseline>"))
+    if images is not None:
+        given["images"] = str(images)
+    words = [word for name, value in given.items() for word in (f"--{name}", value)]
+    asked: list[str] = []
+    for gate in dict.fromkeys(one.asked for one in gates if one.asked):
+        negated = gate.startswith(_FAIL_IF)
+        asked += ["--fail-if" if negated else "--fail-under", gate.removeprefix(_FAIL_IF)]
+    if card.folder is None:
+        if scored.startswith("evalengine score"):
+            return [f"{scored} {shlex.join([*words, *asked, '--report', str(path)])}"]
+        more = "".join(f", {name}={value!r}" for name, value in given.items())
+        return [f"{scored}.to_html({str(path)!r}{more})"]
     usual = Options()
     for name in ("draws", "seed"):
         value = getattr(options or usual, name)
-        parts += [f"--{name}", str(value)] if value != getattr(usual, name) else []
-    return shlex.join([*parts, "-o", str(path)])
+        words += [f"--{name}", str(value)] if value != getattr(usual, name) else []
+    if asked and baseline is not None:
+        both = [given["baseline"], str(card.folder)]
+        parts = ["compare", *both, *words[2:], *asked, "--report", str(path)]
+    else:
+        parts = ["report", str(card.folder), *words, "-o", str(path)]
+    return [scored, shlex.join(["evalengine", *parts])]
 
 
 def _examples(

@@ -260,7 +260,13 @@ def score(
     verdicts = keeper.judge(card)
     if report is not None:
         written(
-            report, card, baseline=keeper.earlier, named=baseline, verdicts=verdicts, images=images
+            report,
+            card,
+            baseline=keeper.earlier,
+            named=baseline,
+            verdicts=verdicts,
+            images=images,
+            folder=out,
         )
     failed = report_gates(
         verdicts,

@@ -174,8 +174,9 @@ def written(
     named: str | None,
     verdicts: Sequence[Verdict],
     images: str | None,
+    folder: str | None,
 ) -> None:
-    """Write the report of a run that was scored just now."""
+    """Write the report of a run that was scored just now, and saved in a folder or not."""
     from ..jobs.reports import gate_lines
     from ..reporting import make_report
 
@@ -187,6 +188,7 @@ def written(
             names=(named or "baseline", "this run"),
             gates=gate_lines(verdicts),
             images=images,
+            folder=folder,
             progress=progress,
         )
     _print_report_path(made)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shlex
 import shutil
 import threading
 import time
@@ -661,6 +662,8 @@ def _report(
         names=(baseline.folder or "baseline", plan.shown),
         title=wanted.title or f"{plan.loaded.job.name}: {plan.folder.name}",
         gates=gate_lines(verdicts),
+        folder=plan.shown,
+        again=shlex.join(["evalengine", "report", plan.shown, "-o", f"{plan.shown}/{REPORT_FILE}"]),
         images=None if wanted.images is None else plan.loaded.beside(wanted.images),
     )
     try:

@@ -40,7 +40,16 @@ from ..schemas.results import empty_frame
 from ..scorecard.lookup import whole
 from .summary import sections
 from .svg import shortest
-from .tables import USUAL_K, at_k, confusion_grid, coverage, getting, pair_name, worst_first
+from .tables import (
+    USUAL_K,
+    at_k,
+    confusion_grid,
+    coverage,
+    first_end,
+    getting,
+    pair_name,
+    worst_first,
+)
 from .text import plain
 from .verdicts import Titled, better, headline, of_pair, pairs, same_number, title_of
 
@@ -840,8 +849,8 @@ def _worst_first(
     bars = [bar for _, bar in sorted(found, key=itemgetter(0))]
     note = "lower is better" if lower else ""
     if len(bars) > BARS:
-        first_end = "best" if want.best_first else "worst"
-        every = f"the {BARS} {first_end} of {len(bars):,} {word}s; all: {getting('metrics')}"
+        end = first_end(want.directions.get(metric), best_first=want.best_first)
+        every = f"the {BARS} {end} of {len(bars):,} {word}s; all: {getting('metrics')}"
         note = _joined(note, every)
     shown = bars[:BARS]
     values = _defined(end for bar in shown for end in (bar.value, bar.low, bar.high, bar.baseline))

@@ -7,11 +7,13 @@ Jinja2 escapes everything, except charts, which are escaped when they are built.
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -23,6 +25,7 @@ from ..ingest.problems import count_of
 from ..schemas.display import NAME, NOTE, READING, Cell, Column, Table, texts
 from ..schemas.errors import WriteError
 from ..schemas.results import FAILED, PASSED
+from ..schemas.wording import without_secrets
 from ..scorecard.card import Scorecard
 from ..scorecard.lookup import whole
 from ..statistics.comparing import Margins
@@ -40,8 +43,8 @@ from .summary import (
     sections,
     supported,
 )
-from .tables import USUAL_K, Grid, first_end, pair_name, reaches
-from .text import UNDEFINED, interval, number, plain, signed
+from .tables import USUAL_K, Grid, first_end, layout_of, pair_name, reaches
+from .text import UNDEFINED, interval, number, p_value, plain, signed
 from .verdicts import BETTER, SAME, UNSURE, WORSE, Difference, Differences
 
 # Tables of the page.
@@ -54,11 +57,49 @@ ARROWS = {BETTER: "▲", WORSE: "▼", UNSURE: "≈", SAME: "="}
 
 
 class Gate(msgspec.Struct, frozen=True):
-    """A gate: its text, its result (passed, failed or skipped) and the numbers behind it."""
+    """A gate: its text, its result (passed, failed or skipped) and the numbers behind it.
+
+    Attributes:
+        asked: the gate as written, if a command has to repeat it; otherwise empty.
+    """
 
     status: str
     gate: str
     said: str
+    asked: str = ""
+
+
+class Step(msgspec.Struct, frozen=True):
+    """A finding to look at next.
+
+    Attributes:
+        section: anchor of the section that has it; may be empty.
+        command: command that lists the rows behind it; may be empty.
+    """
+
+    said: str
+    section: str
+    command: str = ""
+
+
+class Moved(NamedTuple):
+    """Labels or slices of a table that are significantly worse or better, the largest change first.
+
+    Attributes:
+        what: ``labels`` or ``slices``, the anchor of their section.
+        by: title of the number.
+        rows: (name, change) pairs.
+    """
+
+    what: str
+    by: str
+    state: str
+    rows: list[tuple[str, float]]
+
+    def __str__(self) -> str:
+        names = [f"{name} ({signed(change)})" for name, change in self.rows[:_NAMED]]
+        names += [f"and {len(self.rows) - _NAMED} more"] if self.rows[_NAMED:] else []
+        return f"Significantly {self.state} {self.what} by {self.by}: {', '.join(names)}."
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -169,6 +210,9 @@ def _baseline_cells(found: Difference | None) -> list[Cell]:
         value += f" [{signed(found.lower)}, {signed(found.upper)}]"
     reading = found.reading
     verdict = f"{ARROWS[reading]} {reading}" if reading else found.unread
+    if found.adjusted is not None:
+        p = p_value(found.adjusted).replace(" ", "\u00a0")
+        verdict += f" after correction ({p})"
     return [before, Cell(value, found.value), Cell(verdict, state=reading)]
 
 
@@ -213,7 +257,8 @@ def _of_grid(
         if any(support):
             line.append(Cell(said, on, bar=None if on is None else 100 * on / largest))
         rows.append([*line, *more])
-    end = first_end(card, grid.first)
+    best_first = layout_of(card.task, card.dialect).best_first
+    end = first_end(card.directions.get(grid.first), best_first=best_first)
     order = f"{title}, by {grid.columns[0]}, {end} first" if title else ""
     notes = _notes(grid, len(shown))
     return Table(columns, rows, order or plain(grid.title), notes, id, searched)
@@ -514,8 +559,10 @@ def as_page(
     margins: Margins | None = None,
     gates: Sequence[Gate] = (),
     notes: Sequence[str] = (),
+    warnings: Sequence[str] = (),
     examples: Sequence[Examples] = (),
-    again: str = "",
+    commands: Sequence[str] = (),
+    folder: str | Path | None = None,
     untested: str = "",
 ) -> str:
     """Return the report as HTML of at most 2 MB.
@@ -529,8 +576,10 @@ def as_page(
             and ``margins``, differences have no interval.
         gates: shown in this order.
         notes: further remarks.
+        warnings: warnings on the baseline and the comparison.
         examples: lists of datums to inspect; the first is unfolded.
-        again: command that writes this page.
+        commands: commands that write this page.
+        folder: folder of the run; None if it was not saved.
         untested: why the differences have no interval.
     """
     differences = None if baseline is None else Differences(baseline, comparison, margins)
@@ -538,15 +587,9 @@ def as_page(
     for most in _MOST_ROWS:
         shown = parts(card, found, differences, most)
         said = _summary_facts(
-            card, lead(found), shown, comparison, gates, baseline=baseline is not None
+            card, found, shown, comparison, gates, warnings, baseline=baseline is not None
         )
         said["reading"] = "" if baseline is None else _reading(comparison, margins, untested)
-        if comparison is not None:  # whose sentence has the names of the tables
-            verdict = said["verdict"]
-            verdict["said"] = _known(verdict["said"], found)
-            verdict["more"] = [_known(line, found) for line in verdict["more"][:1]] + verdict[
-                "more"
-            ][1:]
         if baseline is not None and comparison is None and margins is None:
             said["verdict"]["more"].append(f"Not tested against the baseline: {untested}")
         page = (
@@ -554,11 +597,15 @@ def as_page(
             .get_template("report.html")
             .render(
                 **_about(card, title, baseline_name),
-                again=again,
+                commands=commands,
                 **said,
+                steps=steps(card, baseline, shown, gates, said["warnings"], folder),
                 parts=shown,
                 gates=gates,
-                notes=[plain(note) for _, note in ordered_notes(card)] + list(notes),
+                notes=[
+                    *(plain(note) for kind, note in ordered_notes(card) if kind == "note"),
+                    *map(plain, notes),
+                ],
                 contents=_contents(said["has"], drawn, said["verdict"]["title"]),
                 **drawn,
             )
@@ -571,13 +618,16 @@ def as_page(
 def _about(card: Scorecard, title: str, baseline_name: str) -> dict[str, Any]:
     columns = [Column("what", NAME), Column("value", NOTE)]
     rows = [texts(name, value) for name, value in (*facts(card), ("cite", plain(card.cite)))]
+    about_cite = (
+        "The digests in the line to cite are of the rows, in any order and file format; SHA-256,"
+        " as of sha256sum, is of the bytes of the file."
+    )
     return {
         **look(),
         "title": plain(title or f"{card.task.capitalize()} report"),
         "about": plain(heading(card)),
         "baseline": plain(baseline_name),
-        "command": command(card.task, card.options, card.run.get("inputs", {})),
-        "provenance": Table(columns, rows, "Inputs and settings", id="facts"),
+        "provenance": Table(columns, rows, "Inputs and settings", [about_cite], id="facts"),
     }
 
 
@@ -589,25 +639,37 @@ def _safe(text: str) -> Any:
 
 def _summary_facts(
     card: Scorecard,
-    headline: str,
+    found: list[Section],
     shown: list[Part],
     comparison: Comparison | None,
     gates: Sequence[Gate],
+    warnings: Sequence[str],
     *,
     baseline: bool,
 ) -> dict[str, Any]:
-    """The verdict, or a summary without gate and baseline; and which sections there are."""
+    """The verdict, or a summary without gate and baseline; and which sections there are.
+
+    Significant changes come first, the worse before the better.
+    """
     failed = sum(gate.status == FAILED for gate in gates)
-    said = _against(shown) or headline if comparison is None else plain(comparison.verdict)
-    more: list[str] = []
+    headline, leading = lead(found), _state(shown)
+    if comparison is None:
+        lines = [(_rank(leading), _against(shown) or headline)]
+    else:  # whose sentence has the names of the tables
+        rows = [row for part in _leading(shown) if part.numbers for row in part.numbers.rows]
+        states = {cell.state for row in rows for cell in row}
+        changed = next((one for one in (WORSE, BETTER) if one in states), "")
+        lines = [(_rank(changed), _known(plain(comparison.verdict), found))]
+    lines += [(_rank(one.state), str(one)) for one in _moved(shown)]
+    lines.sort(key=itemgetter(0))
+    state = {_rank(WORSE): WORSE, _rank(BETTER): BETTER}.get(lines[0][0], "")
+    mixed = state == WORSE and leading == BETTER
+    short = "better and worse" if mixed else state or headline.rstrip(".")
+    state, said = "" if mixed else state, [line for _, line in lines]
     if gates:
         state, every = FAILED if failed else PASSED, count_of(len(gates), "gate")
         short = f"{failed} of {every} failed" if failed else f"{every} passed"
-        said, more = f"{short}.", [said]
-    else:
-        state = _state(shown)
-        short = state or headline.rstrip(".")
-    more += _moved(shown)
+        said.insert(0, f"{short}.")
     has = {
         "numbers": any(part.numbers or part.tables for part in shown),
         "labels": any(part.labels for part in shown),
@@ -617,14 +679,75 @@ def _summary_facts(
     return {
         "verdict": {
             "title": "Verdict" if judged else "Summary",
-            "said": said,
-            "more": more,
+            "said": said[0],
+            "more": said[1:],
             "state": state,
             "short": short,
         },
-        "warnings": [plain(note) for note in card.warnings],
+        "warnings": [plain(note) for note in (*card.warnings, *warnings)],
         "has": has,
     }
+
+
+def _rank(state: str) -> int:
+    """Return the place of a change in the verdict."""
+    return (WORSE, BETTER).index(state) if state in (WORSE, BETTER) else 2
+
+
+def steps(
+    card: Scorecard,
+    baseline: Scorecard | None,
+    shown: list[Part],
+    gates: Sequence[Gate],
+    warnings: Sequence[str],
+    folder: str | Path | None,
+) -> list[Step]:
+    """Return up to four findings of the page that need a look, the gravest first; may be empty."""
+
+    def listing(verb: str) -> str:
+        if folder is not None:
+            return shlex.join(["evalengine", verb, str(folder)])
+        return command(card.task, card.options, card.run.get("inputs", {}), verb)
+
+    flips = listing("errors")
+    if folder is not None and baseline is not None and baseline.folder is not None:
+        both = [str(baseline.folder), str(folder)]
+        flips = shlex.join(["evalengine", "compare", *both, "--frame", "flips"])
+    found = []
+    if warnings:
+        count = count_of(len(warnings), "warning")
+        said = f"{count}: the numbers may be meaningless until the cause is known"
+        found.append(Step(said, "warnings", listing("diagnose")))
+    failed = [plain(gate.gate) for gate in gates if gate.status == FAILED]
+    if failed:
+        more = f" and {len(failed) - 1:,} more" if failed[1:] else ""
+        found.append(Step(f"Failed gate: {failed[0]}{more}", "gates", listing("errors")))
+    worse = [one for one in _moved(shown) if one.state == WORSE]
+    for what in ("labels", "slices"):
+        largest = max(
+            (one for one in worse if one.what == what),
+            key=lambda one: abs(one.rows[0][1]),
+            default=None,
+        )
+        if largest is not None:
+            name, change = largest.rows[0]
+            said = f"Largest drop of {what}: {name}, {largest.by} {signed(change)}"
+            found.append(Step(said, what, flips))
+    if not worse and _state(shown) == WORSE:
+        found.append(Step(f"Worse than the baseline: {_against(shown)[:-1]}", "numbers", flips))
+    if "label_errors" in card.frames and (wrong := card.height("label_errors")):
+        said = f"{count_of(wrong, 'ground truth')} likely wrong"
+        found.append(Step(said, "", listing("label-errors")))
+    found += [
+        Step(plain(one.message.partition(":")[0]), "notes")
+        for one in card.findings
+        if one.code in _MISSING and one.severity == "note"
+    ]
+    return [msgspec.structs.replace(one, command=without_secrets(one.command)) for one in found][:4]
+
+
+_MISSING = ("datums_without_predictions", "frames_without_predictions")
+"""Codes of findings on datums that have no predictions."""
 
 
 def _reading(comparison: Comparison | None, margins: Margins | None, untested: str) -> str:
@@ -647,8 +770,9 @@ def _reading(comparison: Comparison | None, margins: Margins | None, untested: s
         else ""
     )
     return (
-        f"{message} ▲ better and ▼ worse: significant at {sure}{adjusted}. ≈ not significant,"
-        " although the interval of a single number may exclude 0. = same: equal in every resample."
+        f"{message} ▲ better and ▼ worse: significant at {sure}{adjusted}. ≈ not significant;"
+        " if the interval excludes 0 all the same, the adjusted p is given. = same: equal in every"
+        " resample."
     )
 
 
@@ -685,9 +809,9 @@ def _state(shown: list[Part]) -> str:
     return next((state for state in (WORSE, BETTER) if state in states), "")
 
 
-def _moved(shown: list[Part]) -> list[str]:
-    """Labels and slices that are surely worse or better, those that changed most first."""
-    said = []
+def _moved(shown: list[Part]) -> list[Moved]:
+    """Labels and slices that are significantly worse or better."""
+    found = []
     for what, tables in (
         ("labels", [part.labels for part in shown if part.labels]),
         ("slices", [table for part in shown for table in part.slices]),
@@ -698,17 +822,14 @@ def _moved(shown: list[Part]) -> list[str]:
                 continue
             for state in (WORSE, BETTER):
                 rows = [
-                    (row[change].value or 0.0, " ".join(cell.text for cell in row[: table.names]))
+                    (" ".join(cell.text for cell in row[: table.names]), row[change].value or 0.0)
                     for row in table.rows
                     if any(cell.state == state for cell in row)
                 ]
-                rows.sort(key=lambda one: -abs(one[0]))
-                names = [f"{name} ({signed(value)})" for value, name in rows[:_NAMED]]
-                names += [f"and {len(rows) - _NAMED} more"] if rows[_NAMED:] else []
-                by = table.columns[table.names].title
-                if names:
-                    said.append(f"Significantly {state} {what} by {by}: {', '.join(names)}.")
-    return said
+                rows.sort(key=lambda one: -abs(one[1]))
+                if rows:
+                    found.append(Moved(what, table.columns[table.names].title, state, rows))
+    return found
 
 
 def _drawn(

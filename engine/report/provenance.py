@@ -23,11 +23,14 @@ _HERE = ("threads", "scratch")
 """Options that describe the machine's work and do not affect results."""
 
 
-def command(task: str, options: Options, inputs: Mapping[str, Mapping[str, Any]]) -> str:
+def command(
+    task: str, options: Options, inputs: Mapping[str, Mapping[str, Any]], verb: str = "score"
+) -> str:
     """Return the command that reproduces a run; a Python call if the tables are not files.
 
     Args:
         inputs: the ``inputs`` of ``run.json``.
+        verb: another command that accepts tables; empty text if they are not files.
     """
     given = [
         option(name, written(name, getattr(options, name)))
@@ -48,7 +51,9 @@ def command(task: str, options: Options, inputs: Mapping[str, Mapping[str, Any]]
             for name in _BESIDE
             if name in sources and "path" in inputs[name]
         ]
-        message = " ".join(["evalengine score", *sides, *beside, *map(in_shell, given)])
+        message = " ".join([f"evalengine {verb}", *sides, *beside, *map(in_shell, given)])
+    elif verb != "score":
+        message = ""
     else:
         sides = [name for name in sources if name not in _BESIDE]
         beside = [f"{name}={name}" for name in _BESIDE if name in sources]

@@ -513,7 +513,8 @@ def headed(section: Section, found: Sequence[Section]) -> bool:
 
 def _first_rows(card: Scorecard, grid: Grid, at: int = 0) -> str:
     """Describe the first rows of a table by a column; empty if it has no direction."""
-    end = first_end(card, grid.metric(at))
+    best_first = layout_of(card.task, card.dialect).best_first
+    end = first_end(card.directions.get(grid.metric(at)), best_first=best_first)
     if end == "lowest":
         return ""
     said = [

@@ -254,11 +254,16 @@ def ordered(card: Scorecard, grid: Grid, wanted: str) -> Grid:
     )
 
 
-def first_end(card: Scorecard, metric: str) -> str:
-    """Return ``worst``, ``best`` or ``lowest``: the rows that tables of labels have first."""
-    if card.directions.get(metric) not in ("higher", "lower"):
+def first_end(direction: str | None, *, best_first: bool) -> str:
+    """Return ``worst``, ``best`` or ``lowest``: the rows that tables and charts have first.
+
+    Args:
+        direction: the better direction of the metric.
+        best_first: the layout has the best rows first, as leaderboards do.
+    """
+    if direction not in ("higher", "lower"):
         return "lowest"
-    return "best" if layout_of(card.task, card.dialect).best_first else "worst"
+    return "best" if best_first else "worst"
 
 
 def worst_first(value: Number, support: Support, names: Iterable[str], *, lower: bool) -> Any:

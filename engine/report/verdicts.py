@@ -204,34 +204,37 @@ def _of_covered(comparison: Comparison, name: str, row: dict[str, Any]) -> str:
         reach[-1] += f", {adjusted} once adjusted for {many:,} numbers"
     words = f"{name} {of_b} against {of_a} ({', '.join(reach)})."
     sure = better(comparison, row)
+    every = _defined_numbers(comparison, a, b)
     if sure:
         way = f"{b} is {'better' if sure > 0 else 'worse'} than {a}"
         of_others = [line for line in beside if line[1]["label_key"] != row["label_key"]]
-        if row["label_key"] is None or not of_others:
-            return f"{way}: {words}"
-        return f"{way} by {name}: {words}{_surely_by(comparison, b, of_others)}"
-    others = _surely_by(comparison, b, _defined_numbers(comparison, a, b))
+        agreeing = of_others if row["label_key"] is not None else []
+        contrary = [line for line in every if better(comparison, line[1]) == -sure]
+        lines = [line for line in every if line in contrary or line in agreeing]
+        others = _surely_by(comparison, b, lines)
+        words = f"{way}{f' by {name}' * bool(contrary or agreeing)}: {words}"
+        return f"{others.strip()} {words}" if contrary and sure > 0 else f"{words}{others}"
+    others = _surely_by(comparison, b, every)
+    first, by = f"{others.strip()} ".lstrip(), f" by {name}" if others else ""
     if differs(comparison, row):
         way = "higher" if row["difference"] > 0 else "lower"
-        return f"{b} is {way} than {a} by {name}, which has no better direction: {words}{others}"
+        return f"{first}{b} is {way} than {a} by {name}, which has no better direction: {words}"
     words = f"{name} {of_a} against {of_b} ({', '.join(reach)})."  # runs are named a and b
     if row["p"] <= 1 - comparison.level and comparison.adjust != "none":
-        return (
-            f"{a} and {b} may differ, but not significantly among {many:,} numbers: {words}{others}"
-        )
+        unsure = f"but not significantly among {many:,} numbers"
+        return f"{first}{a} and {b} may differ{by}, {unsure}: {words}"
     seen = row["detectable"]
     power = (
         f" A true difference of {number(seen)} or more would be detected four times out of five."
         if seen is not None and seen > NONE
         else ""
     )
-    by = f" by {name}" if others else ""
-    return f"{a} and {b} do not differ significantly{by}: {words}{power}{others}"
+    return f"{first}{a} and {b} do not differ significantly{by}: {words}{power}"
 
 
 def _surely_by(comparison: Comparison, b: str, lines: list[Titled]) -> str:
     """Describe the numbers in which run b is significantly better or worse; may be empty."""
-    found: dict[str, list[str]] = {"better": [], "worse": []}
+    found: dict[str, list[str]] = {"worse": [], "better": []}
     for name, row in lines:
         if sure := better(comparison, row):
             found["better" if sure > 0 else "worse"].append(name)
@@ -328,6 +331,8 @@ class Difference(msgspec.Struct, frozen=True):
         reading: ``better``, ``worse``, ``not significant`` or ``same``; empty if it was not tested
             or no direction is better.
         unread: reason why ``reading`` is empty.
+        adjusted: the adjusted p if the change is not significant although its interval excludes 0;
+            otherwise None.
     """
 
     before: float | None
@@ -336,6 +341,7 @@ class Difference(msgspec.Struct, frozen=True):
     upper: float | None = None
     reading: str = ""
     unread: str = ""
+    adjusted: float | None = None
 
 
 class Differences:
@@ -365,7 +371,9 @@ class Differences:
         if drawn is not None:
             ends = drawn["lower"], drawn["upper"]
             reading = self._reading(drawn, row["metric"])
-            return Difference(drawn["a"], drawn["difference"], *ends, reading, unread)
+            apart = reading == UNSURE and None not in ends and not ends[0] <= 0 <= ends[1]
+            adjusted = drawn.get("p_adjusted") if apart else None
+            return Difference(drawn["a"], drawn["difference"], *ends, reading, unread, adjusted)
         if key not in self._before:
             return None
         before, now = self._before[key], row["value"]

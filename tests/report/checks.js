@@ -115,5 +115,9 @@
     );
     say(`wider than the window by ${root.scrollWidth - root.clientWidth} pixels`, wide);
   }
+  dispatchEvent(new Event("resize")); // that of the window itself comes with the next frame
+  for (const region of document.querySelectorAll(".scroll"))
+    if (region.scrollWidth > region.clientWidth + 1 && getComputedStyle(region, "::before").content === "none")
+      say("a cut table without a sign", region);
   return wrong;
 })();

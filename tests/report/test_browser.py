@@ -293,6 +293,10 @@ BAD = [
     ("a link to the network", GOOD % '<link rel="dns-prefetch" href="//a.invalid">'),
     ("a link to the network", GOOD % '<link rel="preconnect" href="//a.invalid">'),
     ("wider than the window", GOOD % '<div style="width:3000px">a</div>'),
+    (
+        "a cut table without a sign",
+        GOOD % '<div class="scroll" style="overflow-x:auto"><p style="width:3000px">a</p></div>',
+    ),
 ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import shlex
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -243,6 +244,98 @@ def test_of_several_targets_the_number_over_all_leads(tmp_path: Path) -> None:
     assert lead(keyed) == "x: MAE 0.6750."
 
 
+def slices_apart(*wrong: set[int], n: int = 200, slices: int = 2) -> list[ee.Scorecard]:
+    """Runs over the same datums with different wrong ones, in slices named by number."""
+    truths = pl.DataFrame({"datum_id": range(n), "label_value": "a"}).with_columns(
+        kind=pl.format("kind {}", pl.col("datum_id") % slices)
+    )
+    return [
+        ee.score(
+            pl.DataFrame(
+                {
+                    "datum_id": range(n),
+                    "label_value": ["b" if i in some else "a" for i in range(n)],
+                    "score": [0.8] * n,
+                }
+            ),
+            truths,
+            by="kind",
+            metrics=["Accuracy"],
+        )
+        for some in wrong
+    ]
+
+
+def test_what_got_worse_comes_before_what_did_not_change(tmp_path: Path) -> None:
+    before, after = slices_apart({*range(1, 81, 2)}, {*range(0, 80, 2)})
+    page = page_of(after, tmp_path, baseline=before)
+    verdict = page.html.split('id="verdict"')[1].split("</section>")[0]
+    places = [verdict.index(one) for one in ("kind 0 (-0.4", "kind 1 (+0.4", "0.8000 against 0.8")]
+    assert places == sorted(places)
+    assert verdict.startswith(' class="verdict worse"')
+    assert re.findall('<li><a href="#([a-z]+)">', verdict) == ["slices"]
+
+
+def test_a_number_that_is_unsure_in_spite_of_its_interval_has_its_p(tmp_path: Path) -> None:
+    rng = np.random.default_rng(8)
+    wrong = [{*np.flatnonzero(rng.random(800) < share).tolist()} for share in (0.2, 0.22)]
+    before, after = slices_apart(*wrong, n=800, slices=20)
+    page = page_of(after, tmp_path, baseline=before)
+    found = ee.compare(before, after).differences.filter(metric="Accuracy", slice="kind")
+    adjusted = dict(found.select("slice_value", "p_adjusted").iter_rows())
+    apart = 0
+    header, *rows = page.tables["slices-0-0"]
+    for row in rows:
+        ends = [
+            float(end) for end in re.findall(r"[+-]?\d\.\d+", row[header.index("difference")])[1:]
+        ]
+        p = re.findall(r"p\W+([\d.]+)\)", row[header.index("verdict")])
+        assert bool(p) == (ends[0] > 0 or ends[1] < 0), row
+        assert not p or float(p[0]) == pytest.approx(adjusted[row[0]], rel=0.05)
+        apart += bool(p)
+    assert apart
+
+
+def test_what_to_look_at_next_is_of_findings(tmp_path: Path) -> None:
+    """Each line leads to a section of the page and has a command for its rows, if there is one."""
+    quiet = ee.score(pl.DataFrame({"datum_id": range(9), "actual": "a", "predicted": "a"}))
+    assert "steps" not in page_of(quiet, tmp_path).ids
+    runs = tmp_path / "a", tmp_path / "b"
+    ee.score(*tables("detection")).save(runs[0])
+    ee.score(worse(), tables("detection")[1], metrics=["mAP", "AP", "LabelErrors"]).save(runs[1])
+    make_report(
+        ee.load(runs[1]),
+        tmp_path / "c.html",
+        baseline=ee.load(runs[0]),
+        gates=[Gate("failed", "mAP > 0.9", "0.7"), Gate("failed", "AP > 0.9", "0.7")],
+    )
+    page = Page((tmp_path / "c.html").read_text("utf-8"))
+    steps = page.html.split('id="steps"')[1].split("</ul>")[0]
+    assert re.findall('href="#([a-z]+)"', steps) == ["gates", "labels", "notes"]
+    verbs = [one.split()[1] for one in re.findall("<code>(.*?)</code>", steps)]
+    assert verbs == ["errors", "compare", "label-errors"]
+    assert "car" in steps
+
+
+def test_warnings_lead_and_stand_once(tmp_path: Path) -> None:
+    apart = ee.score(pl.DataFrame({"actual": ["a", "b"] * 10, "predicted": ["c", "d"] * 10}))
+    page = page_of(apart, tmp_path)
+    assert apart.warnings
+    assert re.findall('href="#([a-z]+)">', page.html.split('id="steps"')[1])[0] == "warnings"
+    for one in apart.notes:
+        assert html.unescape(page.html).count(one) == 1, one
+
+
+def test_notes_of_a_run_and_its_comparison_stand_once(tmp_path: Path) -> None:
+    ours, theirs = (pl.read_parquet(one) for one in tables("detection"))
+    some = pl.col("datum_id").is_in(ours["datum_id"].unique().sort().head(40).implode())
+    before, after = ee.score(ours, theirs), ee.score(ours.filter(some), theirs)
+    page = page_of(after, tmp_path, baseline=before)
+    assert any("without predictions" in one for one in after.notes)
+    for one in after.notes:
+        assert html.unescape(page.html).count(one) == 1, one
+
+
 def test_a_baseline_over_other_datums_is_held_against_by_intervals(tmp_path: Path) -> None:
     rows, truth = (pl.read_parquet(path) for path in tables("detection"))
     some = sorted(truth["datum_id"].unique())[:30]
@@ -399,6 +492,30 @@ class TestCommands:
         assert main(["score", *tables("text"), "--out", run]) == 0
         assert main(["score", *tables("text"), "--report", out, "--baseline", run]) == 0
         assert "verdict" in Page(Path(out).read_text(encoding="utf-8")).tables["numbers-0"][0]
+
+    def test_its_command_writes_it_again(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        old, new, out = (str(tmp_path / name) for name in ("old", "new", "page.html"))
+        assert main(["score", *tables("text"), "--out", old]) == 0
+        gated = ["--fail-under", "BLEU >= baseline - 0.1", "--fail-if", "BLEU < 0.01"]
+        for asked in (
+            ["score", *tables("text"), "--baseline", old, *gated, "--out", new, "--report", out],
+            ["compare", old, new, *gated, "--report", out],
+            ["report", new, "--baseline", old, "-o", out, "--draws", "50"],
+        ):
+            assert main(asked) == 0
+            page = Page(Path(out).read_text("utf-8"))
+            [shown] = re.findall('aria-label="Command"><code>(.*?)</code>', page.html, re.S)
+            words = shlex.split(html.unescape(shown).splitlines()[-1])
+            assert words[0] == "evalengine"
+            Path(out).unlink()
+            assert main(words[1:]) == 0
+            again = Page(Path(out).read_text("utf-8"))
+            for found in (page, again):
+                del found.tables["facts"]
+            assert again.tables == page.tables
+            assert ("gates" in page.tables) == (asked[0] != "report")
 
     def test_pictures_need_a_report(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["score", *tables("text"), "--images", "."]) == 2

@@ -30,6 +30,14 @@
       });
     });
   }
+  // A table that is wider than its region has a remark.
+  const mark = () => {
+    const regions = [...document.querySelectorAll(".scroll")];
+    const wide = regions.map((one) => one.scrollWidth > one.clientWidth + 1);
+    regions.forEach((one, i) => one.classList.toggle("wide", wide[i]));
+  };
+  mark();
+  window.addEventListener("resize", mark);
   for (const field of document.querySelectorAll("input[type=search]")) {
     const rows = [...document.getElementById(field.dataset.table).tBodies[0].rows];
     const found = document.getElementById(field.dataset.table + "-found");
