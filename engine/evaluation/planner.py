@@ -154,7 +154,7 @@ def _without_own(options: Options, task: str) -> Options:
 
 def _means(options: Options, task: str, dialect: dialects.Dialect) -> tuple[str, ...]:
     """Return the means that the dialect's tables call by the names of requested metrics."""
-    means = []
+    means: list[str] = []
     for name in options.metrics or ():
         rated = registry.at_threshold(task, name)
         metric = name if rated is None else rated[0]

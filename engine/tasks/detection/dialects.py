@@ -166,7 +166,7 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
 # numpy.linspace(0.5, 0.95, 10), written out: the grid COCO compares with is not round decimals.
 _COCO_IOUS = (*(0.5 + i * ((0.95 - 0.5) / 9) for i in range(9)), 0.95)
 _ROUND_IOUS = tuple(x / 100 for x in range(50, 100, 5))
-_COCO_MEANS = {
+_COCO_MEANS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "AP": (("mAPAveragedOverIOUs", "APAveragedOverIOUs"), ("mAP",)),
     "AR": (("mAR",), ("mARAtIOU",)),
 }
