@@ -13,6 +13,7 @@ import mmap
 import os
 import re
 import shutil
+import socket
 import tempfile
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -303,7 +304,7 @@ class ObjectPlace:
         except ImportError as error:
             raise OptionError(
                 f"{option('scratch', self.url.rpartition('/')[0])} needs"
-                f" {not_installed('obstore', 'objects')}.",
+                f" {not_installed('obstore', 'objects')} on {socket.gethostname()}.",
                 code="package_missing",
                 package="obstore",
             ) from error
@@ -341,7 +342,7 @@ class ObjectPlace:
             yield partial(_call, obstore, store)
         except (FileNotFoundError, obstore.exceptions.NotFoundError) as error:
             raise FileNotFoundError(
-                errno.ENOENT, os.strerror(errno.ENOENT), f"{self.path}/{name}"
+                errno.ENOENT, os.strerror(errno.ENOENT), f"{self.url}/{name}"
             ) from error
         except obstore.exceptions.AlreadyExistsError as error:
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name) from error
@@ -369,7 +370,7 @@ class ObjectPlace:
         """
         found = self._sizes.get(name) or self.size(name)
         if found is None:
-            path = f"{self.path}/{name}"
+            path = f"{self.url}/{name}"
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         return found
 

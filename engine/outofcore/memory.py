@@ -121,7 +121,7 @@ def scratch_folder(base: str | None, needed: int) -> Iterator[Path]:
         try:
             home.mkdir(exist_ok=True)  # not its parents: a disk that is not mounted has none
             sweep(home)
-            look_for_room(home, needed)
+            look_for_room(home, needed, base)
             _refuse_shared(home)
             folder.mkdir(mode=0o700)
             _OPEN[folder] = os.getpid()
@@ -140,8 +140,7 @@ def scratch_folder(base: str | None, needed: int) -> Iterator[Path]:
             if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                 raise ScratchError(
                     f"{home}: the disk is full; scratch needs about {gigabytes(needed)}. All"
-                    " scratch files were deleted. Name a folder on a larger disk:"
-                    f" {option('scratch', '/mnt/large')}.",
+                    f" scratch files were deleted. {_larger(base)}",
                     code="scratch_full",
                 ) from error
             _refuse_deleted(folder, error)
@@ -181,7 +180,7 @@ def run_place(
     folder = Path(place.path)
     with ExitStack() as stack:
         # Files of this machine: ranges of rows before they are written, and copies of objects.
-        stack.enter_context(scratch_folder(None, min(needed, room)))
+        stack.enter_context(scratch_folder(base, min(needed, room)))
         stack.enter_context(scratch.attached(place))
         place.put({OWNER: _owner()})
         _OPEN[folder] = os.getpid()
@@ -189,7 +188,9 @@ def run_place(
         try:
             yield folder, place
         except Exception as error:
-            if isinstance(error, FileNotFoundError | ReadError) and place.path in str(error):
+            named = isinstance(error, FileNotFoundError | ReadError) and folder.name in str(error)
+            unseen = isinstance(error, ScratchError) and error.code == "scratch_unseen"
+            if named or (unseen and place.size(OWNER) is None):
                 raise place.deleted() from error
             raise
 
@@ -236,11 +237,26 @@ def _refuse_shared(home: Path) -> None:
     )
 
 
-def look_for_room(home: Path, needed: int) -> None:
+def _larger(base: str | None) -> str:
+    """Return the remedy for a disk without room.
+
+    Args:
+        base: of the run's scratch; a folder, or an address of an object store.
+    """
+    if base is None or "://" not in base:
+        return f"Name a folder on a larger disk: {option('scratch', '/mnt/large')}."
+    return (
+        f"With {option('scratch', base)}, frames and copies of objects are in the temporary folder"
+        " of each machine. Set TMPDIR to a folder on a larger disk, for workers too."
+    )
+
+
+def look_for_room(home: Path, needed: int, base: str | None = None) -> None:
     """Check that the disk has room.
 
     Args:
         needed: approximate number of bytes to be written.
+        base: of the run's scratch, for the error.
 
     Raises:
         ScratchError: there is less free space.
@@ -249,7 +265,7 @@ def look_for_room(home: Path, needed: int) -> None:
     if free < needed:
         raise ScratchError(
             f"{home}: about {gigabytes(needed)} of scratch are needed and {gigabytes(free)}"
-            f" are free. Name a folder on a larger disk: {option('scratch', '/mnt/large')}.",
+            f" are free. {_larger(base)}",
             code="scratch_too_small",
             needed=needed,
             free=free,

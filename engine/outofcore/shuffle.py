@@ -429,9 +429,14 @@ def check_worker(folder: str) -> None:
     try:
         theirs = json.loads(scratch.read(Path(folder) / _VERSIONS))
     except FileNotFoundError as error:
+        place, remedy = (
+            folder,
+            f"on a file system that all workers have: {option('scratch', '/mnt/common')}",
+        )
+        if scratch.local(folder) is None:
+            place, remedy = error.filename, "in a store that has one address for all workers"
         raise ScratchError(
-            f"{folder}: worker {socket.gethostname()} does not see this folder. Name one on a file"
-            f" system that all workers have: {option('scratch', '/mnt/common')}.",
+            f"{place}: worker {socket.gethostname()} does not see this place. Name one {remedy}.",
             code="scratch_unseen",
             worker=socket.gethostname(),
         ) from error

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -26,6 +28,7 @@ from partitions.cases import (
     in_buckets,
     in_units,
     next_seed,
+    raise_os_error,
     same_as_in_memory,
     written,
 )
@@ -144,6 +147,34 @@ def test_nothing_remains_of_a_run_that_ends_early(
 
     with pytest.raises(error, match="stopped"):
         ee.score(*sides, task="detection", progress=stop, **there(store))
+
+
+@pytest.mark.parametrize("step", ["shuffling", "matching", "merging", "making"])
+def test_objects_that_are_deleted_under_a_run_are_said(
+    step: str, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No worker is said not to see the place, which it once was."""
+    in_buckets(monkeypatch)
+    sides = written(Case(boxes(), {}), tmp_path)
+
+    def told(now: str) -> None:
+        if now.startswith(step):
+            shutil.rmtree(store.folder / "some", ignore_errors=True)
+
+    with refused("scratch_deleted", ScratchError):
+        ee.score(*sides, task="detection", progress=told, **there(store)).make()
+
+
+def test_a_full_disk_of_copies_has_another_remedy(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Scratch is in the store already; what is full is the temporary folder."""
+    in_buckets(monkeypatch)
+    sides = written(Case(boxes(), {}), tmp_path)
+    monkeypatch.setattr(scratch._Copy, "fetch", lambda *_: raise_os_error(errno.ENOSPC))
+    with refused("scratch_full", ScratchError) as full:
+        ee.score(*sides, task="detection", **there(store))
+    assert "TMPDIR" in str(full.value)
 
 
 def test_problems_of_rows_are_those_of_a_run_in_memory(
