@@ -103,14 +103,17 @@ def killing(
     over: threading.Event,
     every: float,
 ) -> None:
-    """Kill a random worker after ``every`` seconds on average."""
+    """Kill a random worker after ``every`` seconds on average, as soon as several work."""
     chance = random.Random(8)
-    while len(killed) < kills and not over.wait(every * (0.5 + chance.random())):
+    seconds = every
+    while len(killed) < kills and not over.wait(seconds):
+        seconds = 0.2
         with suppress(Exception):  # the list of workers may fail to answer while one dies
             alive = pids()
             if len(alive) > 1:  # else all work is on the last one, which would die again and again
                 killed.append(chance.choice(alive))
                 os.kill(killed[-1], signal.SIGKILL)
+                seconds = every * (0.5 + chance.random())
 
 
 def main() -> int:
@@ -158,20 +161,23 @@ def main() -> int:
                     if error.code != "workers_died":
                         raise
                     refused += 1
-                print(f"run {len(found)}: {len(killed)} killed", file=sys.stderr, flush=True)
+                done = f"run {len(found)}: {len(killed)} killed, {refused} refused"
+                differ = sum(one != expected for one in found)
+                print(f"{done}, {differ} differ", file=sys.stderr, flush=True)
         finally:
             over.set()
             killer.join()
         took = time.perf_counter() - began
     differ = sum(one != expected for one in found)
+    ended = f"{refused} more ended with an error: no bucket was finished while many workers died."
     text = "\n\n".join(
         [
             f"## Killed workers: {options.executor}",
             f"{len(killed)} busy workers of a cluster with {WORKERS} cores were killed by SIGKILL"
             f" in {len(found)} runs of {options.images:,} images, {took / len(found):.0f} s each."
             f" All numbers of all frames are those of the run in memory, to the bit, in"
-            f" {len(found) - differ} of {len(found)} runs. {refused} more ended with an error:"
-            " no bucket was finished while many workers died.",
+            f" {len(found) - differ} of {len(found)} runs."
+            f" {ended if refused else 'No run ended with an error.'}",
             f"evalengine {ee.__version__}; {machine['cpu']}, {machine['cores']} cores (shared),"
             f" {machine['system']}, Python {machine['python']}. Repeat with `python"
             f" benchmarks/killed.py {' '.join(sys.argv[1:])}`.",
