@@ -280,7 +280,7 @@ def _loaded(raw: dict[str, Any], path: Path, changes: dict[str, str]) -> LoadedJ
         folder = _expander(assigned, RUN_ID)(template)
     except msgspec.ValidationError as error:
         raise OptionError(f"{error}.", code="option_value", option=path_of(error)) from None
-    if folder.endswith("/") and not Path(folder).name:
+    if not Path(os.path.normpath(folder)).name:
         raise OptionError(
             f"outputs.folder: {folder!r} cannot be replaced; name a folder in it.",
             code="option_value",

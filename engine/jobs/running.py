@@ -630,9 +630,10 @@ def _judged(
     try:
         return _verdicts(plan, card, baseline, watch) + _warned(plan, card), None
     except EvalengineError as error:
-        message = (
-            f"{error.said} The numbers are kept in {plan.shown}: correct the gate and run again."
-        )
+        said, repair = error.said, "correct the gate"
+        if not card.metrics.height:
+            said, repair = "the result has no numbers, so no gate can be judged.", "give rows"
+        message = f"{said} The result is kept in {plan.shown}: {repair} and run again."
         return [], type(error)(message, code=error.code, **error.facts)
 
 

@@ -51,6 +51,18 @@ def test_boxes_with_and_without_confidence(tmp_path: Path) -> None:
     assert rows(tmp_path)["score"].to_list() == [0.9, 0.01]
 
 
+@pytest.mark.parametrize("truth", ["train/labels", "labels/train"])
+def test_names_repeated_across_folders(tmp_path: Path, truth: str) -> None:
+    """A given folder of labels and its parallel folder of images name the same datums."""
+    for name in ("a/1", "b/1", "b/2"):
+        label(tmp_path / truth, f"{name}.txt", BOX)
+        picture(tmp_path / truth.replace("labels", "images"), f"{name}.png")
+        label(tmp_path / "found", f"{name}.txt", f"{BOX} 0.9")
+    card = ee.score(tmp_path / "found", tmp_path / truth)
+    assert (len(card.datums), card.value("mAP", iou_threshold=0.5)) == (3, 1.0)
+    assert not [one for one in card.findings if one.code.startswith("sizes_")]
+
+
 @pytest.mark.parametrize("confidence", ["", " 0.75"])
 def test_polygons_and_oriented_boxes(confidence: str, tmp_path: Path) -> None:
     """Four points are a polygon of four corners; confidences make the count odd."""

@@ -318,6 +318,15 @@ class TestGates:
         assert success["gates"] == "passed"
         assert pl.read_parquet(mended.plan.folder.parents[1] / "history")["gates"][0] == "passed"
 
+    def test_tables_without_rows_are_no_fault_of_the_gates(
+        self, write: Write, folder: Path
+    ) -> None:
+        for path in (folder / "tables" / "date=2026-11-20").glob("*.parquet"):
+            pl.read_parquet(path).clear().write_parquet(path)
+        with refused("no_such_row", ResultError) as caught:
+            ee.run_job(write())
+        assert "correct the gate" not in str(caught.value)
+
     def test_changed_gates_are_judged_without_scoring(
         self, write: Write, folder: Path, scored: list[Any]
     ) -> None:

@@ -155,6 +155,11 @@ class TestRemote:
         other = plan_job(write(remote, ("[outputs]", 'version = "8"\n[outputs]')))
         assert other.run_id != plan.run_id
 
+    @pytest.mark.parametrize("place", ["/", "/x/..", ".", "x/.."])
+    def test_folders_that_cannot_be_replaced(self, write: Write, place: str) -> None:
+        with refused("option_value", option="outputs.folder", value=place):
+            plan_job(write(("runs/{date}", place)))
+
     def test_outputs_are_local(self, write: Write) -> None:
         with refused("remote_folder", option="outputs.folder"):
             plan_job(write(("runs/{date}", "s3://b/runs")))

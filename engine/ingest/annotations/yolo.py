@@ -156,7 +156,14 @@ def ids_of(look: Look, files: Files, both: tuple[str, ...]) -> list[str]:
             break
     else:
         return stems
-    named = [os.path.splitext(look.relative(name).removesuffix(PACKED))[0] for name in both]
+    pictures = _other(look.root, "labels", "images")  # images of a given folder of labels
+    named = [look.relative(name) for name in both]
+    if pictures:
+        named = [
+            os.path.relpath(file, pictures).replace(os.sep, "/") if name[:3] == "../" else name
+            for file, name in zip(both, named, strict=True)
+        ]
+    named = [os.path.splitext(name.removesuffix(PACKED))[0] for name in named]
     return [
         "/".join(part for part in name.split("/") if part not in ("labels", "images"))
         for name in named
