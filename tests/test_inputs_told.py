@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -204,3 +205,18 @@ def test_the_angle_of_boxes_is_not_read_without_a_word():
         ee.score(turned.with_columns(score=0.5), plain)
     card = ee.score(plain.with_columns(score=0.5), plain)
     assert not any("upright" in note for note in card.notes)
+
+
+def test_the_same_file_on_both_sides_is_a_warning(tmp_path: Path) -> None:
+    def warned(*paths: Path) -> bool:
+        findings = ee.score(*paths, task="classification").findings
+        return any((one.code, one.severity) == ("same_file", "warning") for one in findings)
+
+    labels = pl.DataFrame({"id": [1, 2], "label": ["a", "b"]})
+    both = labels.rename({"label": "y_true"}).with_columns(y_pred=pl.lit("a"))
+    for name, table in (("a", labels), ("b", labels), ("both", both)):
+        table.write_csv(tmp_path / f"{name}.csv")
+    one, other, whole = (tmp_path / f"{name}.csv" for name in ("a", "b", "both"))
+    assert warned(one, one)
+    assert not warned(one, other)
+    assert not warned(whole, whole)

@@ -11,6 +11,7 @@ import pytest
 from fresh import python
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from partitions.cases import in_buckets
 from polars.testing import assert_frame_equal
 from refusals import refused
 
@@ -107,11 +108,12 @@ def test_blank_lines_are_skipped_with_a_note(tmp_path: Path, end: str) -> None:
     assert ee.score(tmp_path / "b.csv").value("Accuracy") == 0.5
 
 
-def test_blank_lines_in_bounded_memory(tmp_path: Path) -> None:
+def test_blank_lines_in_bounded_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = "".join(f"{i},{'ab'[i % 2]},{'aab'[i % 3]}\n{chr(10) * (i % 2)}" for i in range(400))
     (tmp_path / "a.csv").write_text("id,y_true,y_pred\n" + rows)
     whole = ee.score(tmp_path / "a.csv")
-    bounded = ee.score(tmp_path / "a.csv", memory_limit="500MB")
+    in_buckets(monkeypatch)
+    bounded = ee.score(tmp_path / "a.csv", memory_limit="1GB", scratch=str(tmp_path))
     assert_frame_equal(whole.metrics, bounded.metrics)
     for card in (whole, bounded):
         assert [one.count for one in card.findings if one.code == "blank_lines"] == [200]

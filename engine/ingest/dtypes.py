@@ -220,22 +220,33 @@ def _words(rows: pl.LazyFrame, name: str) -> bool:
     return all(rows.select(is_boolean.any(), every=(is_boolean | absent).all()).collect().row(0))
 
 
-_COMMAS = r"^\s*[-+]?[\d.]*(,\d+)?\s*$"
+_MARKED = {
+    ",": (
+        r"^\s*[-+]?[\d.]*(,\d+)?\s*$",
+        "decimal commas",
+        "Write decimal points, or read the file with polars.read_csv(..., decimal_comma=True) and"
+        " give the table",
+    ),
+    "%": (r"^\s*[-+]?[\d.]+\s*%?\s*$", "percent signs", "Write shares: 0.87 for 87%"),
+}
+"""Mark -> pattern of texts, its name, and the remedy."""
 
 
-def refuse_commas(texts: Sequence[pl.Series], task: str) -> None:
-    """Refuse text columns of numbers with decimal commas, which would be read as labels."""
+def refuse_marked(texts: Sequence[pl.Series], task: str, mark: str) -> None:
+    """Refuse text columns of numbers with decimal commas or percent signs, read as labels."""
+    pattern, name, remedy = _MARKED[mark]
     for one in texts:
         filled = one.drop_nulls()
-        if not filled.str.contains(_COMMAS).all() or not filled.str.contains(",").any():
+        marked = filled.str.contains(mark, literal=True)
+        if not filled.str.contains(pattern).all() or not marked.any():
             return
     first = texts[0].drop_nulls()
-    shown = first.filter(first.str.contains(",")).head(3).to_list()
+    shown = first.filter(first.str.contains(mark, literal=True)).head(3).to_list()
+    several = "s" * (len(texts) > 1)
     raise InputError(
-        f"columns {listing([one.name for one in texts])}: texts that look like numbers with "
-        f"decimal commas, first {listing(shown)}. Write decimal points, or read the file with "
-        "polars.read_csv(..., decimal_comma=True) and give the table; if they are labels, name "
-        f"the task instead of {task}: {option('task')}.",
+        f"column{several} {listing([one.name for one in texts])}: texts that look like numbers with"
+        f" {name}, first {listing(shown)}. {remedy}; if they are labels, name the task instead of"
+        f" {task}: {option('task')}.",
         code="wrong_dtype",
         columns=[one.name for one in texts],
     )

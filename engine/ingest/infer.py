@@ -38,7 +38,7 @@ from .dtypes import (
     incomplete,
     numbers,
     numbers_in,
-    refuse_commas,
+    refuse_marked,
 )
 from .ids import formed
 from .opening import Inputs
@@ -632,7 +632,9 @@ def _measured(inputs: Inputs, roles: list[str], options: Options) -> _Measured:
             values = head_of(inputs.sources[role], names, _LOOKED_AT)
             if texts := [one for one in values if one.dtype == pl.String]:
                 if all(one.dtype == pl.String or fractional(one) for one in values):
-                    refuse_commas(texts, task)
+                    refuse_marked(texts, task, ",")
+                    if len(texts) < len(values):
+                        refuse_marked(texts, task, "%")
                 others = any(fractional(one) for head in heads for group in head for one in group)
                 rows = inputs.sources[role].frame
                 values, changed = as_numbers(values, rows, measured=others)

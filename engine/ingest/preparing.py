@@ -103,6 +103,25 @@ def overlapping(sides: dict[str, Side]) -> list[Note]:
     return notes
 
 
+def same_file(sides: dict[str, Side]) -> list[Note]:
+    """Return a warning if both sides are the same columns of the same files."""
+    if not {PREDICTIONS, GROUND_TRUTHS} <= sides.keys():
+        return []
+    ours, theirs = sides[PREDICTIONS], sides[GROUND_TRUTHS]
+    files = ours.source.files
+    if not files or files != theirs.source.files or ours.source.format not in _SCANNED:
+        return []
+    read = [side.naming.exprs for side in (ours, theirs)]
+    for name in read[0].keys() & read[1].keys():
+        if read[0][name].meta.root_names() != read[1][name].meta.root_names():
+            return []  # as in a table of both
+    message = (
+        f"predictions and ground truths are the same columns of {ours.source.description}, so the"
+        " numbers compare it with itself. Give the file of the other side."
+    )
+    return [Note("same_file", message, warning=True)]
+
+
 def _firsts(source: Source, read: list[pl.Expr]) -> dict[str, set[tuple[object, ...]]]:
     """Return the values of the first rows of several files, by file."""
     files = (*source.firsts,) or source.files
@@ -582,6 +601,7 @@ def early_notes(
     notes += [*unread_columns, *of_rules]
     if several:
         notes += overlapping(sides)
+    notes += same_file(sides)
     if wide:
         notes += rounded(sides, ready.where, frames)
     if DATUMS in sides and not ready.where:

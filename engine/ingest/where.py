@@ -273,5 +273,5 @@ def keep_datums(
 
 def no_rows(where: dict[str, Condition]) -> Note:
     """Return the warning that no side has any rows after filtering."""
-    message = "no table has a row" + (" that remain after filtering" if where else "")
+    message = "no row remains after filtering" if where else "no table has a row"
     return Note("no_rows", f"{message}: there are no numbers.", 0, warning=True)

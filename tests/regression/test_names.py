@@ -209,6 +209,14 @@ def test_decimal_commas_are_refused() -> None:
     assert ee.score(labels).task == "classification"
 
 
+def test_percentages_as_texts_are_named() -> None:
+    table = pl.DataFrame({"y_true": [0.5, 0.7], "y_pred": ["87%", "9.5 %"]})
+    with refused("wrong_dtype", columns=["y_pred"]):
+        ee.score(table)
+    labels = pl.DataFrame({"y_true": ["50%", "75%"], "y_pred": ["50%", "50%"]})
+    assert ee.score(labels).value("Accuracy") == 0.5
+
+
 def test_a_level_that_nobody_said() -> None:
     rows = table("yhat_lower", "yhat", "yhat_upper")
     card = ee.score(rows, metrics=["Winkler", "Coverage"])

@@ -501,7 +501,7 @@ def _similar_paths(path: str) -> str:
         folder, name = os.path.split(folder)
     if not os.path.isdir(folder or "."):
         return ""
-    names = sorted(os.listdir(folder or "."))
+    names = sorted(one for one in os.listdir(folder or ".") if one[0] != "." or name[:1] == ".")
     where = f"the folder {folder!r}" if folder else "the working folder"
     if not names:
         return f" {where[0].upper()}{where[1:]} is empty."
