@@ -339,8 +339,10 @@ with atomic.whole_file(folder / "page.html") as file:
 
 class TestBadFolders:
     def test_not_there(self, tmp_path: Path) -> None:
-        with pytest.raises(ResultError, match="not there"):
-            ee.load(tmp_path / "nowhere")
+        (tmp_path / "a.txt").touch()
+        for name in ("nowhere", "a.txt"):
+            with refused("file_missing", ResultError, match=name):
+                ee.load(tmp_path / name)
 
     def test_no_result(self, tmp_path: Path) -> None:
         with pytest.raises(ResultError, match=r"no run\.json"):

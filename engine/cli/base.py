@@ -234,6 +234,8 @@ class Commands(click.Group):
 
             names = self.list_commands(ctx)
             usual = "score" if "score" in names else names[0]
+            if "run" in names and args[0].endswith(".toml"):
+                usual = "run"
             near = did_you_mean(args[0], names)
             if os.path.splitext(args[0])[1] or os.path.exists(args[0]):
                 near = f" For a file or folder write: {ctx.command_path} {usual} {args[0]}"

@@ -373,11 +373,8 @@ def _damaged(message: str, file: str, **facts: Any) -> ResultError:
 def _read_run(folder: Path) -> tuple[_Run, dict[str, Any]]:
     """Split ``run.json`` into the description of the result and the rest."""
     if not folder.is_dir():
-        raise ResultError(
-            f"{folder} is {'a file, not' if folder.exists() else 'not there, so no'} folder of"
-            " results.",
-            code="file_missing",
-        )
+        why = "a file, not a folder of results" if folder.exists() else "no such folder"
+        raise ResultError(f"{folder}: {why}.", code="file_missing")
     path = folder / RUN_FILE
     if not path.is_file():
         raise ResultError(

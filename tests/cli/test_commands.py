@@ -36,8 +36,9 @@ class TestEnds:
             (["judge"], "judge run qa.jsonl"),
             (["convert"], "convert auto qa.jsonl"),
             ([], "score qa.jsonl"),
+            ([], "run nightly.toml"),
         ):
-            status, _, err = run(*before, "qa.jsonl")
+            status, _, err = run(*before, way.split()[-1])
             assert status == 2
             assert f"For a file or folder write: evalengine {way}" in err
 
