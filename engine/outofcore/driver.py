@@ -579,7 +579,9 @@ def run(
             makers = {**makers, limits.FRAME: lambda: moved}
         frames = frames_of(makers, tallies, plan, options.scratch, found.limit)
         page = _page(plan, tallies, threads) if plan.paged else Paged()
-        tallied = _tally_in_memory(here, parts, plan, options, job.kept)
+        table = ready.sides.get(TABLE)
+        unnamed = table is not None and table.table.datum not in found.heads[TABLE].columns
+        tallied = _tally_in_memory(here, parts, plan, options, job.kept, unnamed=unnamed)
         corrects = plan.does.judge and options.human is not None
         datums = None
         if corrects and options.columns_of_datums and isinstance(tallies.datums, PartsDatums):
@@ -642,13 +644,20 @@ _MERGED = 4  # bytes of memory per byte of kept tallies during their merge
 
 
 def _tally_in_memory(
-    folder: str, parts: list[int], plan: planner.Plan, options: Options, most: int
+    folder: str, parts: list[int], plan: planner.Plan, options: Options, most: int, *, unnamed: bool
 ) -> summary.Tallied | None:
-    """Return the in-memory tally of all buckets; None if it exceeds ``most`` bytes."""
+    """Return the in-memory tally of all buckets; None if it exceeds ``most`` bytes.
+
+    Args:
+        unnamed: the table has no ids of datums, whose ids are then the numbers of its rows.
+    """
     files = [memory_file(folder, bucket) for bucket in parts]
     if not all(map(scratch.exists, files)) or sum(map(scratch.size, files)) > most:
         return None
     tallies = plan.does.merge([stored.load(file) for file in files], plan.settings)
+    if unnamed:  # else it could not be compared with a run in memory, which has no ids
+        datums = msgspec.structs.replace(tallies.datums, ids=None, rows=len(tallies.datums))
+        tallies = msgspec.structs.replace(tallies, datums=datums)
     return summary.Tallied(plan, tallies, Threads(options.threads))
 
 

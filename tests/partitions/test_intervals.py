@@ -199,3 +199,5 @@ def test_rows_without_ids_are_resampled_by_their_number_in_the_whole_input(
     assert card.run["buckets"] > 1
     assert whole.metrics["lower"].null_count() < whole.metrics.height
     assert_frame_equal(card.metrics, whole.metrics, rel_tol=1e-12)
+    # Both runs number the rows: datum i is row i of the file.
+    assert ee.compare(card, whole).n == rows.height
