@@ -330,3 +330,22 @@ def test_regions_that_have_no_part_are_noted() -> None:
     counts = {one.code: one.count for one in card.findings}
     assert (counts["regions_of_no_datum"], counts["regions_without_area"]) == (1, 1)
     assert "of no datum: their regions are left out: 7." in "".join(card.notes)
+
+
+def test_ignored_labels_that_are_never_predicted_are_noted() -> None:
+    """`ignore` excuses predictions of its own label only; a null label makes a region."""
+    box = {"xmin": [0.0, 100.0], "ymin": [0.0, 0.0], "xmax": [10.0, 200.0], "ymax": [10.0, 100.0]}
+    truth = pl.DataFrame({"datum_id": [1, 1], "label_value": ["car", "region"], **box})
+    truth = truth.with_columns(pl.Series("ignore", [0, 1]))
+    found = truth.select("datum_id", "^[xy].*$", label_value=pl.lit("car"), score=0.5)
+
+    def kinds(truth: pl.DataFrame, found: pl.DataFrame = found) -> set[str]:
+        return {one.code for one in ee.score(found, truth, metrics=["AP"]).findings}
+
+    assert "ignored_labels" in kinds(truth)
+    labels = pl.col("label_value")
+    region = truth.with_columns(labels.replace("region", None))
+    assert "ignored_labels" not in kinds(region)
+    assert "ignored_labels" not in kinds(truth.with_columns(ignore=pl.lit(0)))
+    assert "ignored_labels" not in kinds(truth.with_columns(labels.replace("region", "car")))
+    assert "ignored_labels" not in kinds(truth, found.clear())

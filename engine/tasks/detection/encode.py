@@ -663,6 +663,7 @@ def _note_scores(frames: Frames, score: pl.Series) -> None:
             )
 
 
+_NAMED = 5  # labels in a note
 _LEAST_TIED, _TIED = 20, 0.9  # rows, and their share, with the highest score
 
 
@@ -678,6 +679,27 @@ def _all_crowds(crowd: Array, least: int) -> Note | None:
         crowd.size,
         warning=True,
     )
+
+
+def _note_regions(frames: Frames, labels: Labels, ignored: Array, predicted: Array) -> None:
+    """Add a note on ignored ground truths whose label is never predicted: they may be regions.
+
+    Args:
+        ignored: int32 [k], label codes of ignored ground truths.
+        predicted: int32 [n], label codes of predictions.
+    """
+    never = ignored[~np.isin(ignored, predicted)]
+    if not (never.size and predicted.size):
+        return
+    codes = np.unique(never)
+    names = listing(labels.frame["label_value"].gather(codes[:_NAMED]).to_list(), codes.size)
+    what = (
+        f"with 'ignore' of a label that is never predicted ({names}): each excuses only predictions"
+        " of its label. For regions in which no prediction counts, leave their label null, or give"
+        f" {option('regions', 'TABLE')}"
+    )
+    words = ("ground truth", "ground truths", what)
+    frames.notes.append(note_of("ignored_labels", never.size, words))
 
 
 def _constant_area(area: Array | None, truths: Side, least: int) -> Note | None:
@@ -776,6 +798,8 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
     )
     if not settings.rules.ignore:
         ignore = np.zeros(g_datum.size, bool)
+    if frames.whole and settings.rules.region_overlap is not None:
+        _note_regions(frames, labels, g_label[ignore & ~crowd], p_label)
     if shapes[1] is not None and shapes[1].set_aside is not None:
         ignore = ignore | shapes[1].set_aside
     if seen is not None:
