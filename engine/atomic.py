@@ -120,10 +120,10 @@ def refuse(path: str | os.PathLike[str], files: Paths, name: str = "") -> None:
     Raises:
         OptionError: the path is one of them.
     """
-    there = os.path.exists(path)
+    exists = os.path.exists(path)
     for file in files:
         try:
-            same = os.path.samefile(path, file) if there else _real(path) == _real(file)
+            same = os.path.samefile(path, file) if exists else _real(path) == _real(file)
         except (OSError, ValueError):
             continue
         if same:
@@ -150,10 +150,10 @@ def guarding(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def call(*args: P.args, **named: P.kwargs) -> R:
         outputs = dict.fromkeys(_listed([named.get("out")]), "out")
-        given = _listed([*args, *map(named.get, _INPUTS)])
+        inputs = _listed([*args, *map(named.get, _INPUTS)])
         others = [value for name, value in named.items() if name != "out"]
-        given += filter(os.path.isfile, _listed(others) if outputs else ())
-        with protecting(outputs, given) as read:
+        inputs += filter(os.path.isfile, _listed(others) if outputs else ())
+        with protecting(outputs, inputs) as read:
             result: Any = function(*args, **named)
         if hasattr(result, "inputs"):
             result.inputs = tuple(one for paths in read for one in paths)
@@ -300,8 +300,8 @@ def name_within(name: str, bytes_: int) -> str:
     Args:
         bytes_: maximum length, at least 64.
     """
-    known = os.fsencode(name)
-    return name if len(known) <= bytes_ else hashlib.sha256(known).hexdigest()
+    encoded = os.fsencode(name)
+    return name if len(encoded) <= bytes_ else hashlib.sha256(encoded).hexdigest()
 
 
 def sync(path: Path) -> None:
@@ -411,11 +411,11 @@ def sweep(folder: Path, names: Iterable[str]) -> int:
     count = 0
     with suppress(OSError):
         for entry in [*os.scandir(folder)]:
-            found = _SWEPT.fullmatch(entry.name) if entry.name.startswith(".") else None
-            target = None if found is None else owners.get(found["of"])
-            if found is None or target is None or found["machine"] != this_machine():
+            match = _SWEPT.fullmatch(entry.name) if entry.name.startswith(".") else None
+            target = None if match is None else owners.get(match["of"])
+            if match is None or target is None or match["machine"] != this_machine():
                 continue
-            if _alive(int(found["process"])) or _changed(entry) > time.time() - _YOUNG:
+            if _alive(int(match["process"])) or _changed(entry) > time.time() - _YOUNG:
                 continue
             count += 1
             if not entry.is_dir(follow_symlinks=False):

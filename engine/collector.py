@@ -112,9 +112,9 @@ class Batches:
         for name, batches in other._tables.items():
             shift = 0 if name in own else self.datums
             for rows, first in list(batches):
-                held = rows if isinstance(rows, pl.DataFrame) else rows.collect()
-                self._tables.setdefault(name, []).append(Batch(held, first + shift))
-                self._held += int(held.estimated_size())
+                frame = rows if isinstance(rows, pl.DataFrame) else rows.collect()
+                self._tables.setdefault(name, []).append(Batch(frame, first + shift))
+                self._held += int(frame.estimated_size())
             if name in other._columns:
                 self._columns.setdefault(name, other._columns[name])
             if self._room is not None and self._held > self._room:
@@ -163,8 +163,8 @@ class Batches:
             KeyError: no batch had it.
         """
         batches = self._tables[name]
-        held = [one for one in batches if isinstance(one.rows, pl.DataFrame)]
-        if len(held) > 1 and len(held) == len(batches):
+        in_memory = [one for one in batches if isinstance(one.rows, pl.DataFrame)]
+        if len(in_memory) > 1 and len(in_memory) == len(batches):
             rows = _joined(batches).collect()
             self._tables[name] = batches = [Batch(rows, 0)]
         return _joined(batches)
@@ -178,20 +178,20 @@ class Batches:
         return self.scan(name).collect()
 
     def _same_columns(self, name: str, frame: pl.DataFrame, *, rows: bool = False) -> None:
-        known = self._columns.get(name)
-        if known is None or not (frame.height or rows):
+        expected = self._columns.get(name)
+        if expected is None or not (frame.height or rows):
             return
-        told = [
+        differences = [
             f"{word} {', '.join(map(repr, names))}"
             for word, names in (
-                ("lack", [one for one in known if one not in frame.columns]),
-                ("have also", [one for one in frame.columns if one not in known]),
+                ("lack", [one for one in expected if one not in frame.columns]),
+                ("have also", [one for one in frame.columns if one not in expected]),
             )
             if names
         ]
-        if told:
+        if differences:
             raise InputError(
-                f"{name.replace('_', ' ')}: these rows {' and '.join(told)}, unlike those of"
+                f"{name.replace('_', ' ')}: these rows {' and '.join(differences)}, unlike those of"
                 " earlier batches. Give the same columns in every batch.",
                 code="columns_differ",
                 side=name,
@@ -205,12 +205,12 @@ class Batches:
             self._home = self._files.enter_context(scratch_folder(self._folder, self._held))
         home = self._home
         for name, batches in self._tables.items():
-            held = [one for one in batches if isinstance(one.rows, pl.DataFrame)]
-            if not held:
+            in_memory = [one for one in batches if isinstance(one.rows, pl.DataFrame)]
+            if not in_memory:
                 continue
             path = home / f"{name}-{self._written}.arrow"
             try:
-                _joined(held).collect().write_ipc(path)
+                _joined(in_memory).collect().write_ipc(path)
             except (OSError, pl.exceptions.PolarsError) as error:
                 raise ScratchError(
                     f"{home}: batches of {name} cannot be written: {error}. Name a"
@@ -389,14 +389,14 @@ class Collector:
             predictions = empty_images(predictions, ground_truths)
             refuse_uneven(predictions, ground_truths)
         first = TABLE if ground_truths is None and self.ground_truths is None else PREDICTIONS
-        given = {first: predictions, GROUND_TRUTHS: ground_truths}
+        sides = {first: predictions, GROUND_TRUTHS: ground_truths}
         sources = {
             role: open_source(
                 thing,
                 box_format=self.options.box_format,
                 wanted=wanted_fields(self.options.iou_type, self.options.convert_to),
             )
-            for role, thing in given.items()
+            for role, thing in sides.items()
             if thing is not None
         }
         for one in sources.values():
@@ -498,11 +498,11 @@ class Collector:
     def __add__(self, other: object) -> Collector:
         if not isinstance(other, Collector):
             return NotImplemented
-        both = object.__new__(type(self))
-        both.__dict__.update(self.__dict__)
-        both._batches = Batches(*self._batches.limits)
-        both._forms, both._notes, both._rows = {}, {}, 0
-        return both.merge(self, other)
+        merged = object.__new__(type(self))
+        merged.__dict__.update(self.__dict__)
+        merged._batches = Batches(*self._batches.limits)
+        merged._forms, merged._notes, merged._rows = {}, {}, 0
+        return merged.merge(self, other)
 
     def score(
         self,
@@ -541,13 +541,13 @@ class Collector:
             )
         labels = self.labels if labels is None else labels
         sources = self._sources(options, labels)
-        for role, given in (
+        for role, table in (
             (DATUMS, datums if datums is not None else self.datums),
             (LABELS, labels),
         ):
-            if given is None:
+            if table is None:
                 continue
-            sources[role] = given
+            sources[role] = table
         truths = sources.get(GROUND_TRUTHS, self.ground_truths)
         first = sources.get(TABLE) or sources.get(PREDICTIONS)
         return score(
@@ -568,18 +568,18 @@ class Collector:
         notes = (*self._notes.values(), *self._left_out(names))
         if VALUES in self._forms:
             values = self._batches.table(VALUES)
-            found = paired_values(values[PREDICTIONS], values[GROUND_TRUTHS], labels, options)
-            if found is None:
+            paired = paired_values(values[PREDICTIONS], values[GROUND_TRUTHS], labels, options)
+            if paired is None:
                 raise InputError(
                     f"these values are of no table of {option('task', options.task)}.",
                     code="task_unfit",
                     task=options.task,
                 )
-            for one in found.values():
+            for one in paired.values():
                 if names is not None:
                     one.frame = _by_id(one.frame, names)
-            next(iter(found.values())).notes += notes
-            return {**found}
+            next(iter(paired.values())).notes += notes
+            return {**paired}
         sources: dict[str, Any] = {}
         for role, form in self._forms.items():
             frame = self._batches.scan(role)

@@ -245,7 +245,7 @@ def compare(
         for metric in run.plan.metrics
     }
     step("drawing")
-    found = compare_runs(
+    compared = compare_runs(
         tallied,
         asked,
         directions=directions,
@@ -270,24 +270,24 @@ def compare(
             missing=missing,
             models=models,
         )
-        found = with_own(found, more_found, adjust)
-    if found.left_out:
+        compared = with_own(compared, more_found, adjust)
+    if compared.left_out:
         notes.append(
-            f"skipped: {count_of(found.left_out, 'datum')} that not all runs have; {found.n:,} are"
-            " compared."
+            f"skipped: {count_of(compared.left_out, 'datum')} that not all runs have; "
+            f"{compared.n:,} are compared."
         )
-    if found.lone:
-        some = listing(dict.fromkeys(found.lone))
+    if compared.lone:
+        some = listing(dict.fromkeys(compared.lone))
         notes.append(
-            f"skipped: {count_of(len(found.lone), 'number')} that only one run has: {some}."
+            f"skipped: {count_of(len(compared.lone), 'number')} that only one run has: {some}."
         )
-    if found.uncounted:
+    if compared.uncounted:
         notes.append(
-            f"wins, ties, losses and flips of {count_of(found.uncounted, 'number')} are skipped:"
+            f"wins, ties, losses and flips of {count_of(compared.uncounted, 'number')} are skipped:"
             " they have too many values per datum to keep."
         )
-    notes += [f"no test of {count_of(n, 'number')}: {why}." for why, n in found.failed.items()]
-    notes += _weak(found, asked, adjust, drawn=TESTS[test] is None and models is None)
+    notes += [f"no test of {count_of(n, 'number')}: {why}." for why, n in compared.failed.items()]
+    notes += _weak(compared, asked, adjust, drawn=TESTS[test] is None and models is None)
     if models is not None:
         shown = ", ".join(f"{name} {len(of_model)}" for name, of_model in models.items())
         notes.append(
@@ -297,14 +297,14 @@ def compare(
     warnings += [
         f"{one} and {other} agree in every number and every resample: is one run given twice?"
         " Replicates have to be independent; otherwise intervals are too narrow and p too low."
-        for one, other in found.repeated
+        for one, other in compared.repeated
     ]
     warnings += [note.message for note in changed_metrics(cards.values())]
     warnings += _merged_notes({name: card.warnings for name, card in cards.items()})
-    said, withheld = _gaps(found.differences, missing)
-    notes += said
+    gap_notes, withheld = _gaps(compared.differences, missing)
+    notes += gap_notes
     warnings += withheld
-    lacking, many = _lacking(cards, tallied, found)
+    lacking, many = _lacking(cards, tallied, compared)
     (warnings if many else notes).extend(lacking)
     merged = _merged_notes(
         {
@@ -333,10 +333,10 @@ def compare(
         },
         adjust=adjust,
         test=test if models is None else REPLICATES,
-        n=found.n,
-        differences=found.differences.drop("units"),
-        units=found.differences["units"],
-        flips=found.flips,
+        n=compared.n,
+        differences=compared.differences.drop("units"),
+        units=compared.differences["units"],
+        flips=compared.flips,
         directions=directions,
         notes=tuple(map(spoken, (*warnings, *notes))),
         warnings=tuple(map(spoken, warnings)),
@@ -353,7 +353,10 @@ def _merged_notes(notes: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the notes shared by all runs, then the others prefixed with the name of their run."""
     shared = set.intersection(*map(set, notes.values()))
     others = [
-        f"{name}: {note}" for name, own in notes.items() for note in own if note not in shared
+        f"{name}: {note}"
+        for name, run_notes in notes.items()
+        for note in run_notes
+        if note not in shared
     ]
     return [*(note for note in next(iter(notes.values())) if note in shared), *others]
 
@@ -406,8 +409,8 @@ def _lacking(
     inputs = {name: card.run["inputs"].get(PREDICTIONS, {}) for name, card in cards.items()}
     lacking = {name: facts.get("lacking", 0) for name, facts in inputs.items()}
     n = max(int(card.run.get("datums", 0)) for card in cards.values())
-    apart = max(lacking.values()) - min(lacking.values())
-    if not n or (apart < MANY * n and max(lacking.values()) < _MOST * n):
+    spread = max(lacking.values()) - min(lacking.values())
+    if not n or (spread < MANY * n and max(lacking.values()) < _MOST * n):
         return [], False
     shown = ", ".join(f"{name} of {count:,}" for name, count in lacking.items())
     return [
@@ -434,7 +437,7 @@ def margins(
     cards = {"the baseline": earlier, "this run": card}
     runs = {name: tallied_of(name, one) for name, one in cards.items()}
     refuse_other_rules(cards)
-    runs, own, _ = _own_metrics(runs, options.replace(metrics=None))
+    runs, own_runs, _ = _own_metrics(runs, options.replace(metrics=None))
     runs = _same_metrics(runs, options.replace(metrics=None))
     first, second = (
         _narrowed(with_keys(name, run, asked, run.plan.options.by), metrics, by)
@@ -442,18 +445,18 @@ def margins(
     )
     truth_of = first.plan.does.truth
     alike = len({run.tallies.datums.id.dtype.is_integer() for run in (first, second)}) == 1
-    known = alike and truth_of is not None
-    differing = _differing(first, second, truth_of) if known else None
-    found = margins_between(first, second, 0 if differing is None else len(differing), asked)
-    if not own:
-        return found
+    comparable = alike and truth_of is not None
+    differing = _differing(first, second, truth_of) if comparable else None
+    result = margins_between(first, second, 0 if differing is None else len(differing), asked)
+    if not own_runs:
+        return result
     one, other = (
         _narrowed(with_keys(name, run, asked, run.plan.options.by), metrics, by)
-        for name, run in own.items()
+        for name, run in own_runs.items()
     )
     rows = margins_between(one, other, 0, asked).rows
-    both = pl.concat([found.rows, rows], how="diagonal_relaxed")
-    return msgspec.structs.replace(found, rows=both)
+    all_rows = pl.concat([result.rows, rows], how="diagonal_relaxed")
+    return msgspec.structs.replace(result, rows=all_rows)
 
 
 def _narrowed(run: Tallied, metrics: Collection[str], by: Collection[str]) -> Tallied:
@@ -518,10 +521,10 @@ def _weak(found: Compared, asked: Wanted, adjust: str, *, drawn: bool) -> list[s
             f"{what}: no resample changes the difference, though the runs are not identical."
         )
     # Smallest p of a single number; bh reaches it if all others are as small.
-    together = found.most if adjust == "holm" else 1
-    least = together / (asked.draws + 1)
+    n_tests = found.most if adjust == "holm" else 1
+    least = n_tests / (asked.draws + 1)
     if drawn and found.most and least > 1 - asked.level:
-        enough = math.ceil(together / (1 - asked.level) / 1000) * 1000
+        enough = math.ceil(n_tests / (1 - asked.level) / 1000) * 1000
         among = f"among {count_of(found.most, 'number')} of one kind (aggregates, labels or slices)"
         which, way = "p", "."
         if adjust != "none":
@@ -567,10 +570,10 @@ def _models(called: Sequence[str]) -> tuple[dict[str, list[str]] | None, list[st
     models: dict[str, list[str]] = {}
     names = []
     for name in called:
-        own = models.setdefault(name, [])
-        own.append(f"{name} {len(own) + 1}")
-        names.append(own[-1])
-    single = [name for name, own in models.items() if len(own) == 1]
+        run_names = models.setdefault(name, [])
+        run_names.append(f"{name} {len(run_names) + 1}")
+        names.append(run_names[-1])
+    single = [name for name, run_names in models.items() if len(run_names) == 1]
     if single:
         raise OptionError(
             f"{single[0]} has one replicate, and other models have more: give two or more of each.",
@@ -592,15 +595,15 @@ def _named_alike(
     if not texts or not numbers or tables.ground_truths is None:
         return {}
     truths = open_source(tables.ground_truths, storage_options=tables.storage_options)
-    found = {}
+    renamed = {}
     for name in numbers:
         if is_scored(runs[name]):
             continue
         source = open_source(runs[name], storage_options=tables.storage_options)
         named = named_as(source, truths, pl.concat(texts))
         if named is not None:
-            found[name] = named
-    return found
+            renamed[name] = named
+    return renamed
 
 
 class _Part(msgspec.Struct):
@@ -680,12 +683,12 @@ def _opened(
             f"{option(split.option, *columns)}: {name} is scored already.{way}", code="not_kept"
         )
     source = open_source(run, storage_options=storage)
-    there = schema_of(source)
+    schema = schema_of(source)
     for column in columns:
-        if column not in there:
+        if column not in schema:
             raise InputError(
                 f"{option(split.option, column)}: {name} has no such column. Columns there:"
-                f" {', '.join(there)}.",
+                f" {', '.join(schema)}.",
                 code="column_missing",
                 column=column,
             )
@@ -710,8 +713,8 @@ def _by_value(
     """
     source = _opened(name, run, split, [column], tables.storage_options)
     schema = schema_of(source)
-    given = where if isinstance(where, Mapping) else {TABLE: where}
-    conditions = [parse(text) for side in (TABLE, PREDICTIONS) if (text := given.get(side))]
+    filters = where if isinstance(where, Mapping) else {TABLE: where}
+    conditions = [parse(text) for side in (TABLE, PREDICTIONS) if (text := filters.get(side))]
     reading = any(column in condition.names for condition in conditions)
     removing = [
         condition
@@ -720,9 +723,9 @@ def _by_value(
         and (column in condition.names or tables.ground_truths is None)
     ]
     remains = pl.all_horizontal(pl.lit(True), *(condition.expr for condition in removing)).any()
-    found = source.frame.group_by(column).agg(remains.alias(f"{column} remains"))
+    grouped = source.frame.group_by(column).agg(remains.alias(f"{column} remains"))
     try:
-        every = found.collect().sort(column)
+        every = grouped.collect().sort(column)
     except pl.exceptions.PolarsError:
         if not removing:
             raise
@@ -778,13 +781,15 @@ def _by_column(
         )
     source = _opened(name, run, _COLUMNS, models, tables.storage_options)
     schema = schema_of(source)
-    given = dict(options.columns or {})
-    roles = {model: given.pop(model) for model in models if model in given}
-    table = _table_of_models(source, models, roles, tables, options.replace(columns=given or None))
-    known = {alias: column.name for column in table.columns for alias in column.aliases}
+    assigned = dict(options.columns or {})
+    roles = {model: assigned.pop(model) for model in models if model in assigned}
+    table = _table_of_models(
+        source, models, roles, tables, options.replace(columns=assigned or None)
+    )
+    canonical_names = {alias: column.name for column in table.columns for alias in column.aliases}
     for model in models:
         role = roles.get(model) or _role(table, model, schema[model])
-        roles[model] = role if role in table.names else known.get(role, role)
+        roles[model] = role if role in table.names else canonical_names.get(role, role)
     if len({*roles.values()}) > 1:
         raise OptionError(
             f"{option('columns', {one: roles[one] for one in models})}: models are compared by"
@@ -806,7 +811,7 @@ def _by_column(
                 option="columns",
             )
     owners, lone = _owners(table, role, models, schema)
-    named = {*given, *options.by, options.cluster}
+    named = {*assigned, *options.by, options.cluster}
     lone = [one for one in lone if one not in named]
     parts = []
     for model in models:
@@ -814,9 +819,9 @@ def _by_column(
         frame, mine, fields = source.frame.drop(gone), model, {}
         if table.unpivoted:
             frame, mine = frame.rename({model: role}), role
-            fields = {"value_columns": (role,), "columns": given or None}
+            fields = {"value_columns": (role,), "columns": assigned or None}
         else:
-            fields = {"columns": {**given, mine: role}}
+            fields = {"columns": {**assigned, mine: role}}
         parts.append(_Part(model, msgspec.structs.replace(source, frame=frame), fields))
     note = f"skipped: columns of none of the compared models: {listing(lone)}."
     return parts, [note] if lone else []
@@ -842,8 +847,8 @@ def _table_of_models(
     """
     first = models[0]
     mine = roles.get(first, _PREDICTION)
-    rest = [name for name in schema_of(source) if name not in (*models, mine)]
-    frame = source.frame.select(*rest, pl.col(first).alias(mine))
+    other_columns = [name for name in schema_of(source) if name not in (*models, mine)]
+    frame = source.frame.select(*other_columns, pl.col(first).alias(mine))
     one = msgspec.structs.replace(source, frame=frame, classes=None)
     try:
         opened = open_tables(msgspec.structs.replace(tables, predictions=one), options)
@@ -852,14 +857,14 @@ def _table_of_models(
             raise
         dtype = source.frame.collect_schema()[first]
         truth = "target" if dtype.is_float() else "actual"
-        alike = [name for name in rest if frame.collect_schema()[name] == dtype]
+        alike = [name for name in other_columns if frame.collect_schema()[name] == dtype]
         way = option("columns", {alike[0] if len(alike) == 1 else "mine": truth})
         raise InputError(
             f"{option('predictions', list(models))}: the task cannot be inferred from the other"
-            f" columns, {listing(rest)}. Name the column of true values, such as {way}, or the"
-            f" task: {option('task')}.",
+            f" columns, {listing(other_columns)}. Name the column of true values, such as {way}, or"
+            f" the task: {option('task')}.",
             code="task_unclear",
-            columns=rest,
+            columns=other_columns,
         ) from None
     side = TABLE if tables.ground_truths is None else PREDICTIONS
     contract = table_for(opened.plan.task, side)
@@ -901,8 +906,8 @@ def _owners(
     below = {column.below for column in table.columns if column.below}
     others = [answers[one] for one in {*table.any_of, *below} - {role} if one in answers]
     levels = {one for column in others for one in levels_in(column, names)}
-    known = {name for column in others for name in (column.name, *column.aliases)} - levels
-    known |= {role}
+    other_names = {name for column in others for name in (column.name, *column.aliases)} - levels
+    other_names |= {role}
     owners = {model: model for model in models}
     lone = []
     plain = [name for name in names if name not in levels]
@@ -913,7 +918,7 @@ def _owners(
             if owner in models:
                 owners[one] = owner
                 continue
-        if one not in owners and (one in levels or one.casefold() in known):
+        if one not in owners and (one in levels or one.casefold() in other_names):
             lone.append(one)
     return owners, lone
 
@@ -924,11 +929,11 @@ REPLICATES = "replicates"
 
 def changed_metrics(cards: Iterable[Scorecard]) -> list[Note]:
     """Return a warning on own metrics whose known files differ between runs."""
-    known: dict[str, set[str]] = {}
+    by_name: dict[str, set[str]] = {}
     for card in cards:
         for name, facts in (card.run.get("own_metrics") or {}).items():
-            known.setdefault(name, set()).update(filter(None, [facts.get("digest")]))
-    changed = [name for name, digests in known.items() if len(digests) > 1]
+            by_name.setdefault(name, set()).update(filter(None, [facts.get("digest")]))
+    changed = [name for name, digests in by_name.items() if len(digests) > 1]
     if not changed:
         return []
     message = (
@@ -941,10 +946,10 @@ def changed_metrics(cards: Iterable[Scorecard]) -> list[Note]:
 
 def note_changes(earlier: Scorecard | None, card: Scorecard) -> None:
     """Add a warning to a run about own metrics that changed since its baseline."""
-    found = messages_of(changed_metrics([card] if earlier is None else [earlier, card]))
-    card.notes += found.notes
-    card.warnings += found.warnings
-    card.findings += found.findings
+    messages = messages_of(changed_metrics([card] if earlier is None else [earlier, card]))
+    card.notes += messages.notes
+    card.warnings += messages.warnings
+    card.findings += messages.findings
 
 
 def refuse_other_rules(cards: Mapping[str, Scorecard], asked: Options | None = None) -> None:
@@ -957,11 +962,11 @@ def refuse_other_rules(cards: Mapping[str, Scorecard], asked: Options | None = N
     asked = asked or plain
     for name, card in cards.items():
         for field in FIELDS:
-            given, theirs = getattr(asked, field), getattr(card.options, field)
-            if field not in (*FREE, "columns") and given not in (getattr(plain, field), theirs):
+            requested, theirs = getattr(asked, field), getattr(card.options, field)
+            if field not in (*FREE, "columns") and requested not in (getattr(plain, field), theirs):
                 raise InputError(
                     f"{name} was scored {with_or_without(field, theirs)}, not with"
-                    f" {option(field, given)}: score it so, or omit the option."
+                    f" {option(field, requested)}: score it so, or omit the option."
                 )
     (name, first), *rest = cards.items()
     for other, card in rest:
@@ -1002,11 +1007,13 @@ def _own_metrics(
         return dict(runs), {}, options
     asked: Sequence[str] | None = None
     if options.metrics is not None:
-        known = {name for one in every.values() for name in (m.name for m in one.plan.metrics)}
+        metric_names = {
+            name for one in every.values() for name in (m.name for m in one.plan.metrics)
+        }
         references = {one.reference: one.name for one in own_metrics.known()}
         names = {name: references.get(name, name) for name in options.metrics}
-        asked = [name for name in names.values() if name in known]
-        rest = tuple(name for name in names if names[name] not in known)
+        asked = [name for name in names.values() if name in metric_names]
+        rest = tuple(name for name in names if names[name] not in metric_names)
         options = options.replace(metrics=rest or None)
     shared = [
         metric.name
@@ -1016,14 +1023,14 @@ def _own_metrics(
     ]
     if not shared:
         return dict(runs), {}, options
-    own = {
+    own_runs = {
         name: msgspec.structs.replace(one, plan=planner.narrowed(one.plan, shared))
         for name, one in every.items()
     }
     only = asked is not None and options.metrics is None
     if only or not all(run.plan.metrics for run in runs.values()):
-        return own, {}, options
-    return dict(runs), own, options
+        return own_runs, {}, options
+    return dict(runs), own_runs, options
 
 
 def _metrics_of_some(runs: Mapping[str, Tallied]) -> list[str]:
@@ -1034,8 +1041,8 @@ def _metrics_of_some(runs: Mapping[str, Tallied]) -> list[str]:
     shared = set.intersection(*map(set, every.values()))
     unshared = [
         f"{metric} of {name}"
-        for name, own in every.items()
-        for metric in own
+        for name, metrics in every.items()
+        for metric in metrics
         if metric not in shared
     ]
     return [f"skipped: metrics that not all runs have: {listing(unshared)}."] if unshared else []
@@ -1046,7 +1053,7 @@ def _same_metrics(runs: Mapping[str, Tallied], options: Options) -> dict[str, Ta
     every = [[metric.name for metric in run.plan.metrics] for run in runs.values()]
     shared = [name for name in every[0] if all(name in other for other in every[1:])]
     theirs = "; ".join(
-        f"{name} has {', '.join(own)}" for name, own in zip(runs, every, strict=True)
+        f"{name} has {', '.join(metrics)}" for name, metrics in zip(runs, every, strict=True)
     )
     if options.metrics is not None:
         first = next(iter(runs.values()))
@@ -1160,13 +1167,15 @@ def _other_weights(runs: Mapping[str, Tallied]) -> list[str]:
     (name, first), *rest = sides.items()
     for other, side in rest:
         side = side.with_columns(pl.col("id").cast(first.schema["id"]))
-        both = first.join(side, on="id", how="inner", suffix="_b")
-        apart = both.filter((pl.col("weight") - pl.col("weight_b")).abs() > 1e-9 * pl.col("weight"))
-        if apart.height:
-            some = ", ".join(map(repr, apart["id"].sort().head(3).to_list()))
+        common = first.join(side, on="id", how="inner", suffix="_b")
+        differing = common.filter(
+            (pl.col("weight") - pl.col("weight_b")).abs() > 1e-9 * pl.col("weight")
+        )
+        if differing.height:
+            some = ", ".join(map(repr, differing["id"].sort().head(3).to_list()))
             return [
-                f"{count_of(apart.height, 'datum')} with different weights in {name} and {other},"
-                f" first {some}: a difference of the runs may be one of weights."
+                f"{count_of(differing.height, 'datum')} with different weights in {name} and"
+                f" {other}, first {some}: a difference of the runs may be one of weights."
             ]
     return []
 
@@ -1181,15 +1190,15 @@ def _differing(first: Tallied, second: Tallied, truth_of: Any) -> pl.Series | No
         pl.DataFrame({"id": run.tallies.datums.id.cast(dtype), "truth": truth})
         for run, truth in zip((first, second), truths, strict=True)
     ]
-    both = sides[0].join(sides[1], on="id", how="inner", suffix="_b")
+    common = sides[0].join(sides[1], on="id", how="inner", suffix="_b")
     one, other = pl.col("truth"), pl.col("truth_b")
-    both = both.filter(one != other)
-    if both.schema["truth"].is_float():
+    common = common.filter(one != other)
+    if common.schema["truth"].is_float():
         if len({run.tallies.labels.key_names for run in (first, second)}) > 1:
             return None  # numbers of several targets, which are not those of the other run
         far = (one - other).abs() > _ROUNDED * pl.max_horizontal(one.abs(), other.abs())
-        both = both.filter(far, one.is_not_nan(), other.is_not_nan())
-    return both["id"].sort()
+        common = common.filter(far, one.is_not_nan(), other.is_not_nan())
+    return common["id"].sort()
 
 
 _ROUNDED = 1e-6

@@ -62,8 +62,8 @@ def _has_threads() -> bool:
             return _read
         if any(name.startswith(_THREADS) and not name.startswith(_IDLE) for name in names.values()):
             return True
-        own = names.get(str(os.getpid()))
-        unnamed = {task for task, name in names.items() if name == own} - _plain
+        main_name = names.get(str(os.getpid()))
+        unnamed = {task for task, name in names.items() if name == main_name} - _plain
         if len(unnamed) <= 1:  # only the main thread
             return False
         if time.monotonic() > until:

@@ -129,11 +129,11 @@ class TallyPlan:
         heights = {role: frame.height for role, frame in checked.sides.items()}
         if checked.datums is not None:
             heights["datums"] = checked.datums.height
-        met = checked.common_ids
+        common_ids = checked.common_ids
         threads = Threads(self.options.threads)
-        own = self._functions
-        values = own_values.measured(own, checked) if own else None
-        found = None
+        custom_metrics = self._functions
+        values = own_values.measured(custom_metrics, checked) if custom_metrics else None
+        plain_findings = None
         if (by_rows := plan.does.fitted_by_rows) is None:
             tallies = planner.run(plan, checked, threads)
         else:
@@ -141,16 +141,16 @@ class TallyPlan:
             tallies, findings = by_rows.tally(
                 checked, plan.settings, plan.needs, threads, several=True
             )
-            found = msgspec.to_builtins(findings)
+            plain_findings = msgspec.to_builtins(findings)
         if values is not None:
-            values = own_values.with_slices(values, own, tallies.datums, None)
+            values = own_values.with_slices(values, custom_metrics, tallies.datums, None)
         facts = TallyFacts(
             notes=[msgspec.to_builtins(note) for note in checked.notes],
             heights=heights,
             before=before,
-            met=None if met is None else met.plain,
+            met=None if common_ids is None else common_ids.plain,
             recognised=checked.recognised,
-            findings=found,
+            findings=plain_findings,
         )
         return Tally(self, [facts], pairs, tallies, values)
 
@@ -174,9 +174,11 @@ class TallyPlan:
                 planned.naming, recognised=dict(planned.naming.recognised)
             )
             sides[role] = Side(source, planned.table, planned.schema, naming)
-        more = [role for role in inputs.sources if role not in (*sides, LABELS)]
-        if more:
-            raise _contradiction(more[0], f"the plan has no {_named(more[0])}, and this part has.")
+        unplanned = [role for role in inputs.sources if role not in (*sides, LABELS)]
+        if unplanned:
+            raise _contradiction(
+                unplanned[0], f"the plan has no {_named(unplanned[0])}, and this part has."
+            )
         return Prepared(sides, ready.plan, ready.where)
 
     def _refuse_new_metrics(self, frames: Mapping[str, pl.DataFrame]) -> None:
@@ -184,14 +186,14 @@ class TallyPlan:
         if not self._by_sample:
             return
         open_plan = _plan_of(self.options.replace(metrics=None))
-        found, _ = planner.may_fit(open_plan, _ahead(open_plan, frames))
-        known = [metric.name for metric in self._plan.metrics]
-        new = [metric.name for metric in found.metrics if metric.name not in known]
+        fitted, _ = planner.may_fit(open_plan, _ahead(open_plan, frames))
+        names = [metric.name for metric in self._plan.metrics]
+        new = [metric.name for metric in fitted.metrics if metric.name not in names]
         if new:
-            all_names = [*known, new[0], *(one["reference"] for one in self._own.values())]
+            all_names = [*names, new[0], *(one["reference"] for one in self._own.values())]
             raise _contradiction(
                 TABLE,
-                f"column 'metric': {new[0]!r} is not in the plan ({', '.join(known)}). Plan with a"
+                f"column 'metric': {new[0]!r} is not in the plan ({', '.join(names)}). Plan with a"
                 f" sample that has it, or name the metrics: {option('metrics', all_names)}.",
                 column="metric",
                 value=new[0],
@@ -206,7 +208,7 @@ class TallyPlan:
             ResultError: its file is another one than that of the plan.
         """
         references = [one["reference"] for one in self._own.values()]
-        strange, found = own_metrics.split(references, lambda name: False)
+        strange, metrics = own_metrics.split(references, lambda name: False)
         if strange:
             raise OptionError(
                 f"metric {strange[0]}: this process cannot import it. Install its module wherever"
@@ -214,7 +216,7 @@ class TallyPlan:
                 code="unknown_name",
                 value=strange[0],
             )
-        for one in found:
+        for one in metrics:
             if one.digest != self._own[one.name]["digest"]:
                 raise ResultError(
                     f"metric {one.reference}: its file has changed since the plan was made, or is"
@@ -222,7 +224,7 @@ class TallyPlan:
                     code="other_plan",
                     value=one.reference,
                 )
-        return found
+        return metrics
 
     def _refuse_local(self) -> None:
         """Refuse to leave this process with a function that others cannot import."""
@@ -252,8 +254,8 @@ class TallyPlan:
 
     @cached_property
     def _plan(self) -> planner.Plan:
-        made = _plan_of(self.options)
-        return planner.narrowed(made, ()) if self._own and not self.options.metrics else made
+        full = _plan_of(self.options)
+        return planner.narrowed(full, ()) if self._own and not self.options.metrics else full
 
     @cached_property
     def _plain(self) -> bytes:
@@ -272,14 +274,14 @@ class TallyPlan:
     @staticmethod
     @lru_cache(maxsize=8)
     def _from_plain(plain: bytes) -> TallyPlan:
-        made = msgspec.json.decode(plain)
+        fields = msgspec.json.decode(plain)
         return TallyPlan(
-            {role: _unpacked(text) for role, text in made["columns"].items()},
-            restored_options(made["options"], Path("tally")),
-            None if made["labels"] is None else _unpacked(made["labels"]),
-            msgspec.convert(made["notes"], list[Note]),
-            made["by_sample"],
-            made.get("own", {}),
+            {role: _unpacked(text) for role, text in fields["columns"].items()},
+            restored_options(fields["options"], Path("tally")),
+            None if fields["labels"] is None else _unpacked(fields["labels"]),
+            msgspec.convert(fields["notes"], list[Note]),
+            fields["by_sample"],
+            fields.get("own", {}),
         )
 
 
@@ -364,27 +366,27 @@ class Tally:
         Raises:
             InputError: the two sides have no datum in common.
         """
-        made, ready = self.plan, self.plan._ready
-        plan, notes = made._plan, list(made._notes)
+        tally_plan, ready = self.plan, self.plan._ready
+        plan, notes = tally_plan._plan, list(tally_plan._notes)
         heads = [msgspec.to_builtins(one) for one in self._facts]
         if (by_rows := plan.does.fitted_by_rows) is not None:
-            found: list[Any] = [
+            findings: list[Any] = [
                 msgspec.convert(one.findings, by_rows.findings) for one in self._facts
             ]
-            plan, late_notes = planner.fitted_late(plan, by_rows.together(found))
+            plan, late_notes = planner.fitted_late(plan, by_rows.together(findings))
             notes += late_notes
-        whole = self._whole(ready)
+        merged = self._whole(ready)
         notes += check_met(heads, ready)
-        notes += planner.worth_telling(plan, notes_of(heads, ready, whole, made.options))
+        notes += planner.worth_telling(plan, notes_of(heads, ready, merged, tally_plan.options))
         if (late := plan.does.late_notes) is not None:
             notes = [note for note in notes if note.kind not in late.kinds]
             notes += late.notes(self._tallies)
-        rows = merged_heights(heads, whole)
+        rows = merged_heights(heads, merged)
         card = card_of_tallies(
             plan,
-            made.options,
+            tally_plan.options,
             self._tallies,
-            Threads(made.options.threads),
+            Threads(tally_plan.options.threads),
             messages_of(unanswered(plan, notes), self._facts[0].recognised),
             rows=rows,
             recognised=self._facts[0].recognised,
@@ -392,10 +394,10 @@ class Tally:
             facts={"parts": {"all": len(self._facts)}},
         )
         if self._values is not None:
-            add_own(card, made.options, made._own, self._values)
-            references = (one["reference"] for one in made._own.values())
-            card.options = made.options.replace(
-                metrics=(*(made.options.metrics or ()), *references)
+            add_own(card, tally_plan.options, tally_plan._own, self._values)
+            references = (one["reference"] for one in tally_plan._own.values())
+            card.options = tally_plan.options.replace(
+                metrics=(*(tally_plan.options.metrics or ()), *references)
             )
         return card
 
@@ -507,7 +509,7 @@ def plan(
         for role, schema in inputs.schemas.items()
         if role != LABELS
     }
-    made = TallyPlan(
+    result = TallyPlan(
         blanks,
         final,
         None if declared is None else declared.frame.collect(),
@@ -518,7 +520,7 @@ def plan(
         own_values.facts_of(opened.own),
     )
     read = prepare(inputs, task, final).sides
-    for role, side in made._ready.sides.items():
+    for role, side in result._ready.sides.items():
         names = {name: str(expr) for name, expr in read[role].naming.exprs.items()}
         if names != {name: str(expr) for name, expr in side.naming.exprs.items()}:
             raise InputError(
@@ -527,7 +529,7 @@ def plan(
                 code="sample_decides",
                 side=role,
             )
-    return made
+    return result
 
 
 def tally(
@@ -544,8 +546,10 @@ def tally(
     For parts of one machine, whose columns are known to be the same; see :func:`plan` for others.
     Arguments as for :func:`plan`; schemas have no rows.
     """
-    made = plan(predictions, ground_truths, datums=datums, labels=labels, options=options, **named)
-    return made.tally(predictions, ground_truths, datums=datums)
+    tally_plan = plan(
+        predictions, ground_truths, datums=datums, labels=labels, options=options, **named
+    )
+    return tally_plan.tally(predictions, ground_truths, datums=datums)
 
 
 def merge(tallies: Iterable[_Given] | _Given) -> Tally:
@@ -633,8 +637,8 @@ def _read(source: _Bytes | Path) -> Tally:
             raise ResultError(
                 f"{source}: a tally without a plan, such as those of saved runs.", code="no_plan"
             )
-        made = TallyPlan._from_plain(base64.b85decode(about["plan"]))
-        if made.fingerprint != file.head["fingerprint"]:
+        tally_plan = TallyPlan._from_plain(base64.b85decode(about["plan"]))
+        if tally_plan.fingerprint != file.head["fingerprint"]:
             raise ResultError(
                 f"{source}: made by evalengine {file.head['evalengine']}, and this is"
                 f" {__version__}, whose plans differ. Tally these rows again.",
@@ -643,7 +647,7 @@ def _read(source: _Bytes | Path) -> Tally:
             )
         (tallies,) = file.load([stored.WHOLE])
         return Tally(
-            made,
+            tally_plan,
             msgspec.convert(about["facts"], list[TallyFacts]),
             {side: _unpacked(text) for side, text in about["pairs"].items()},
             tallies,
@@ -664,8 +668,8 @@ def _ahead(made: planner.Plan, frames: Mapping[str, pl.DataFrame]) -> pl.DataFra
     assert made.does.fitted_by_rows is not None
     names = made.does.fitted_by_rows.columns
     table = frames[TABLE]
-    found = table.select(name for name in names if name in table.columns)
-    return found.unique() if found.width else table.clear()
+    columns = table.select(name for name in names if name in table.columns)
+    return columns.unique() if columns.width else table.clear()
 
 
 def _as_planned(
@@ -686,13 +690,13 @@ def _as_planned(
         raise _contradiction(
             role, f"column {lost[0]!r} of the plan is missing in {_named(role)}.", column=lost[0]
         )
-    more = [name for name in schema if name not in planned]
-    if more:
+    unplanned = [name for name in schema if name not in planned]
+    if unplanned:
         raise _contradiction(
             role,
-            f"{_named(role)}: the plan has no column {more[0]!r}. Make the plan with it, or drop it"
-            " from the part.",
-            column=more[0],
+            f"{_named(role)}: the plan has no column {unplanned[0]!r}. Make the plan with it,"
+            " or drop it from the part.",
+            column=unplanned[0],
         )
     for name, dtype in planned.items():
         if not _fits(schema[name], dtype):
@@ -713,8 +717,8 @@ def _fits(dtype: pl.DataType, planned: pl.DataType) -> bool:
     if isinstance(planned, pl.List) and isinstance(dtype, (pl.List, pl.Array)):
         return _fits(dtype.inner, planned.inner)  # type: ignore[arg-type]
     if isinstance(planned, pl.Struct) and isinstance(dtype, pl.Struct):
-        own, theirs = ({f.name: f.dtype for f in one.fields} for one in (dtype, planned))
-        return list(own) == list(theirs) and all(_fits(own[n], theirs[n]) for n in own)  # type: ignore[arg-type]
+        ours, theirs = ({f.name: f.dtype for f in one.fields} for one in (dtype, planned))
+        return list(ours) == list(theirs) and all(_fits(ours[n], theirs[n]) for n in ours)  # type: ignore[arg-type]
     if dtype.is_integer() and planned.is_integer():
         return True  # out of range is refused when values are read
     if dtype.is_float() and planned == pl.Float64:

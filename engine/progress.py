@@ -184,9 +184,9 @@ def shown(stream: Any = None) -> Iterator[Progress]:
 
                 if not is_compiled():
                     console.print("compiling kernels once (up to 20 seconds) ...", style="dim")
-            known = isinstance(step, Step)
+            is_counted = isinstance(step, Step)
             if step != last:
-                progress.columns = counted if known else plain
+                progress.columns = counted if is_counted else plain
                 progress.reset(task, description=str(step), total=None, unit="")
                 last = str(step)
             if isinstance(step, Step):

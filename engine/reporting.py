@@ -180,22 +180,22 @@ def _examples(
     from .report.contents import contents, pictures
     from .report.page import examples
 
-    held = card.tallied
-    if held is None and card.folder is not None:
+    tallied = card.tallied
+    if tallied is None and card.folder is not None:
         with suppress(ResultError):  # sections that need the tally are omitted
-            held = tallied_of("", card)
+            tallied = tallied_of("", card)
     lists: list[pl.DataFrame | None] = []
-    if baseline is not None and held is not None:
+    if baseline is not None and tallied is not None:
         with suppress(ResultError):
-            lists.append(worse_since(tallied_of("", baseline), held))
+            lists.append(worse_since(tallied_of("", baseline), tallied))
     lists.append(card.page_frame("worst"))
     shown = []
     for worst in lists:
         if worst is None or not worst.height:
             continue
-        found = contents(card, worst, held, tables)
-        thumbnails = None if images is None else pictures(found.datums, str(images))
-        shown.append(examples(worst, found, thumbnails, slices_of(held, worst)))
+        content = contents(card, worst, tallied, tables)
+        thumbnails = None if images is None else pictures(content.datums, str(images))
+        shown.append(examples(worst, content, thumbnails, slices_of(tallied, worst)))
     return shown
 
 
@@ -204,6 +204,6 @@ def slices_of(held: Tallied | None, worst: pl.DataFrame) -> pl.DataFrame | None:
     if held is None or not held.tallies.datums.slices.width:
         return None
     datums = held.tallies.datums
-    known = datums.slices.with_columns(datums.id.alias("datum_id"))
+    with_ids = datums.slices.with_columns(datums.id.alias("datum_id"))
     ids = worst.select(pl.col("datum_id").cast(datums.id.dtype))
-    return ids.join(known, on="datum_id", how="left", maintain_order="left").drop("datum_id")
+    return ids.join(with_ids, on="datum_id", how="left", maintain_order="left").drop("datum_id")

@@ -118,21 +118,21 @@ def open_tables(tables: Tables, options: Options, *, built_in_only: bool = False
         try:
             inputs = open_inputs(tables, options, room=room)
             if options.columns:
-                given, options = options, with_canonical_columns(inputs, options)
-                plan = plan if options is given else plan and planner.make_plan(options, plan.task)
+                prior, options = options, with_canonical_columns(inputs, options)
+                plan = plan if options is prior else plan and planner.make_plan(options, plan.task)
             task = infer_task(inputs, options)
-            alone = options.iou_type is None and only_keypoints(inputs, task, options)
+            only_points = options.iou_type is None and only_keypoints(inputs, task, options)
         except PointsAlone:
             if options.iou_type is not None:
                 raise
-            alone = True
-        if alone:
+            only_points = True
+        if only_points:
             options = options.replace(iou_type=POINTS)
             inputs = open_inputs(tables, options, room=room)
             first = inputs.sources[next(iter(inputs.sources))]
             first.notes += (Note("points_alone", _POINTS_ALONE),)
             task = infer_task(inputs, options)
-        if plan is None or alone:
+        if plan is None or only_points:
             plan = planner.make_plan(options, task)
         now = wanted_fields(plan.options.iou_type, plan.options.convert_to)
         if now != wanted_fields(options.iou_type, options.convert_to):  # the dialect changed them
@@ -158,7 +158,7 @@ def _with_own_metrics(tables: Tables, options: Options) -> Opened:
     Raises:
         OptionError: an own metric has the name of another.
     """
-    names, own = split_metrics(options)
+    names, custom_metrics = split_metrics(options)
     opened = open_tables(tables, options.replace(metrics=names or None), built_in_only=True)
     strange = [name for name in names or () if own_metrics.is_reference(name)]
     if strange and not registry.is_open(opened.plan.task):
@@ -168,21 +168,24 @@ def _with_own_metrics(tables: Tables, options: Options) -> Opened:
             code="unknown_name",
             value=strange[0],
         )
-    if not own:
+    if not custom_metrics:
         return opened
     if not names:
         opened.plan = planner.narrowed(opened.plan, ())
-    taken = [*registry.names(opened.plan.task), *(metric.name for metric in opened.plan.metrics)]
-    for i, one in enumerate(own):
-        if one.name in (*taken, *(other.name for other in own[:i])):
+    used_names = [
+        *registry.names(opened.plan.task),
+        *(metric.name for metric in opened.plan.metrics),
+    ]
+    for i, one in enumerate(custom_metrics):
+        if one.name in (*used_names, *(other.name for other in custom_metrics[:i])):
             raise OptionError(
                 f"metric {one.reference}: {one.name!r} is the name of another metric of this run."
                 " Rename the function.",
                 code="reserved_name",
                 value=one.name,
             )
-    references = (*(names or ()), *(one.reference for one in own))
-    opened.own, opened.options_with_own = own, options.replace(metrics=references)
+    references = (*(names or ()), *(one.reference for one in custom_metrics))
+    opened.own, opened.options_with_own = custom_metrics, options.replace(metrics=references)
     return opened
 
 
@@ -215,9 +218,9 @@ def _digest(source: Any) -> dict[str, Any]:
     """Return size, modification time and SHA-256 of a single local file; otherwise empty."""
     if not isinstance(source, (str, Path)) or not Path(source).is_file():
         return {}
-    found = Path(source).stat()
-    facts: dict[str, Any] = {"bytes": found.st_size, "modified": found.st_mtime}
-    if found.st_size <= _HASHED_BYTES:
+    stat = Path(source).stat()
+    facts: dict[str, Any] = {"bytes": stat.st_size, "modified": stat.st_mtime}
+    if stat.st_size <= _HASHED_BYTES:
         with open(source, "rb") as file:
             facts["sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
     return facts
@@ -284,10 +287,10 @@ def score_opened(
             workers, own_files = pool_of(pool, address, options.threads), ExitStack()
             n_own = len(run.own)
             try:
-                found, unlimited = outofcore.plan_buckets(
+                bucket_plan, unlimited = outofcore.plan_buckets(
                     plan, inputs, options, workers, n_own, held=held
                 )
-                if found is not None:
+                if bucket_plan is not None:
                     estimates = None if intervals is None else partial(_estimates, intervals)
                     place = None
                     if run.own:
@@ -300,7 +303,7 @@ def score_opened(
                         "storage": run.tables.storage_options,
                     }
                     result = outofcore.run(
-                        found, plan, options, workers, estimates, **how, own_values=place
+                        bucket_plan, plan, options, workers, estimates, **how, own_values=place
                     )
                     if analysed:
                         _add_analyses(result, options)
@@ -324,14 +327,16 @@ def score_opened(
     loaded = time.perf_counter()
     step("matching")
     if options.limits:
-        tallies, (known, ends) = limits.matched(plan, frames, threads)
+        tallies, (free_choices, extremes) = limits.matched(plan, frames, threads)
     else:
         tallies = planner.run(plan, frames, threads)
     if options.memory_limit is not None and not unlimited:
         too_many_labels(plan, tallies, options)
     result = _summarised(plan, tallies, threads, intervals)
     if options.limits:
-        bounds = limits.table(plan, result.frames["metrics"](), known, ends, threads.own())
+        bounds = limits.table(
+            plan, result.frames["metrics"](), free_choices, extremes, threads.own()
+        )
         result.frames[limits.FRAME] = lambda: bounds
     result.notes = frames.notes + result.notes
     result.rows = rows
@@ -371,8 +376,10 @@ def _add_human_labels(result: Result, options: Options) -> None:
 
     def verdicts(table: pl.DataFrame) -> tuple[pl.DataFrame, Sequence[Finding]]:
         plain = Options()
-        own = options.replace(**{name: getattr(plain, name) for name in _NOT_OF_LABELS})
-        card = score_tables(Tables(table), own.replace(task=result.plan.task, metrics=None))
+        label_options = options.replace(**{name: getattr(plain, name) for name in _NOT_OF_LABELS})
+        card = score_tables(
+            Tables(table), label_options.replace(task=result.plan.task, metrics=None)
+        )
         return card.per_datum, card.findings
 
     add_human(result, options, verdicts)
@@ -432,12 +439,12 @@ def _values_run(
     options: Options, task: str, facts: Mapping[str, Mapping[str, Any]], table: Any
 ) -> Opened:
     """Return the run that scores values of own metrics: a frame or a file of them."""
-    given, options = options, own_values.options_of(options, task, facts)
+    run_options, options = options, own_values.options_of(options, task, facts)
     if isinstance(table, Path):
-        here = local(given.scratch)  # the file is on this machine, too
+        here = local(run_options.scratch)  # the file is on this machine, too
         table, options = (
             str(table),
-            options.replace(memory_limit=given.memory_limit, scratch=here),
+            options.replace(memory_limit=run_options.memory_limit, scratch=here),
         )
     opened = open_tables(Tables(table), options, built_in_only=True)
     opened.plan = own_values.with_ranges(opened.plan, facts)
@@ -453,13 +460,13 @@ def tally_run(run: Opened, threads: Threads) -> tuple[Frames, Tallied]:
     frames = checked_rows(run)
     values = own_values.measured(run.own, frames) if run.own else None
     tallies = planner.run(run.plan, frames, threads)
-    own = None
+    own_tallied = None
     if values is not None:
         table = own_values.with_slices(values, run.own, tallies.datums, None)
         facts = own_values.facts_of(run.own)
         values_run = _values_run(run.options, run.plan.task, facts, table)
-        own = tally_run(values_run, threads)[1]
-    return frames, Tallied(run.plan, tallies, threads, own)
+        own_tallied = tally_run(values_run, threads)[1]
+    return frames, Tallied(run.plan, tallies, threads, own_tallied)
 
 
 def _estimates(
@@ -480,7 +487,7 @@ def _summarised(
     """
     threads = threads.own()
     estimate = None if intervals is None else _estimates(intervals, plan, tallies, threads)
-    frames, whole = summary.summarise(plan, tallies, threads=threads, estimate=estimate)
+    frames, view = summary.summarise(plan, tallies, threads=threads, estimate=estimate)
     if estimate is not None:
         metrics = frames["metrics"]()
         frames = {**frames, "metrics": lambda: metrics}
@@ -490,7 +497,7 @@ def _summarised(
         labels=tallies.labels.frame,
         notes=[] if estimate is None else estimate.notes(),
         n_datums=len(tallies.datums),
-        view=whole,
+        view=view,
         tallied=Tallied(plan, tallies, threads),
     )
 
@@ -592,8 +599,8 @@ def _digests(
     of_caller = all(one is None or isinstance(one, pl.DataFrame) for one in sides)
     size = sum(map(pl.DataFrame.estimated_size, tables.values()))
     later = Deferred(partial(_digests_now, tables, options))
-    own = {*map(type, _TABLE_OPTIONS(options))} != {type(None)}  # may change until then
-    if (of_caller or size <= tuning().undigested_bytes) and not own:
+    has_tables = {*map(type, _TABLE_OPTIONS(options))} != {type(None)}  # may change until then
+    if (of_caller or size <= tuning().undigested_bytes) and not has_tables:
         return partial(getattr, later, "value")
     return dict(later.value).copy
 
@@ -606,10 +613,10 @@ def _digests_now(tables: Mapping[str, pl.DataFrame], options: Options) -> Mappin
 
 def _content(result: Result, tables: Tables | None) -> dict[str, str]:
     """Return the digests of a run; without those of datums and labels that came with a table."""
-    alone = {
+    excluded = {
         name for name in ("datums", "labels") if tables is None or getattr(tables, name) is None
     }
-    return {name: digest for name, digest in result.content().items() if name not in alone}
+    return {name: digest for name, digest in result.content().items() if name not in excluded}
 
 
 def _page(result: Result) -> Paged:
@@ -670,7 +677,7 @@ def messages_of(
     sentences: list[str] = []
     for table, names in (recognised or {}).items():
         if names:
-            read = ", ".join(f"{own} as {canonical}" for own, canonical in names.items())
+            read = ", ".join(f"{original} as {canonical}" for original, canonical in names.items())
             sentences.append(f"{table.replace('_', ' ')}: read {read}.")
     warnings, findings = [], []
     for note in notes:
@@ -753,18 +760,18 @@ def refuse_options(card: Scorecard, options: Options, settable: Collection[str])
     """
     plain = Options()
     for field in FIELDS:
-        given, theirs = getattr(options, field), getattr(card.options, field)
+        requested, theirs = getattr(options, field), getattr(card.options, field)
         if field == "task" and theirs is None:
             theirs = card.task
-        if field in settable or given in (getattr(plain, field), theirs):
+        if field in settable or requested in (getattr(plain, field), theirs):
             continue
         text = "without it" if _unset(theirs) else f"with {option(field, theirs)}"
         raise OptionError(
-            f"{option(field, given)} is given, but the run is scored already, {text}: omit it, or"
-            " give the tables.",
+            f"{option(field, requested)} is given, but the run is scored already, {text}: omit it,"
+            " or give the tables.",
             code="option_unread",
             option=field,
-            value=given,
+            value=requested,
         )
 
 
@@ -805,8 +812,8 @@ def class_names(*cards: Scorecard) -> dict[str, str]:
     """
     result: dict[str, str] = {}
     for card in reversed(cards):
-        known = card.labels.select(pl.col("label_value").cast(pl.String), "label_name")
-        pairs = known.drop_nulls().unique().filter(~pl.col("label_value").is_duplicated())
+        names = card.labels.select(pl.col("label_value").cast(pl.String), "label_name")
+        pairs = names.drop_nulls().unique().filter(~pl.col("label_value").is_duplicated())
         result |= {value: name for value, name in pairs.iter_rows() if value != name}
     return result
 
@@ -824,8 +831,10 @@ def tallied_of(
         InputError: they are in the format of another version.
     """
     if card.tallied is not None:
-        kept: Tallied = card.tallied
-        return kept if threads is None else msgspec.structs.replace(kept, threads=Threads(threads))
+        tally: Tallied = card.tallied
+        return (
+            tally if threads is None else msgspec.structs.replace(tally, threads=Threads(threads))
+        )
     way = (
         f"Score it without {option('memory_limit')} and {option('executor')}, or give the tables"
         " themselves."
@@ -845,15 +854,15 @@ def tallied_of(
             code="not_kept",
             step=step,
         )
-    own: dict[str, Any] = card.run.get("own_metrics") or {}
-    built_in = [name for name in card.directions if name not in own]
+    own_facts: dict[str, Any] = card.run.get("own_metrics") or {}
+    built_in = [name for name in card.directions if name not in own_facts]
     plan = planner.narrowed(planner.make_plan(card.options, card.task), built_in)
     again = f"Score it again: {command(card.task, card.options, card.run.get('inputs', {}))}"
     workers = Threads(threads or card.options.threads)
     tallied = Tallied(plan, stored.load(path, again=again), workers)
     if not (card.folder / OWN_FILE).is_file():
         return tallied
-    values = own_values.plan_of(card.options, card.task, own)
+    values = own_values.plan_of(card.options, card.task, own_facts)
     of_own = Tallied(values, stored.load(card.folder / OWN_FILE, again=again), workers)
     return msgspec.structs.replace(tallied, own=of_own)
 
@@ -939,17 +948,17 @@ def refuse_own(tallied: Tallied, options: Options) -> None:
     Raises:
         OptionError: names the first one.
     """
-    own = [] if tallied.own is None else [metric.name for metric in tallied.own.plan.metrics]
+    own_names = [] if tallied.own is None else [metric.name for metric in tallied.own.plan.metrics]
     asked = {*(options.metrics or ()), *own_metrics.names(options.metrics or ())}
-    found = [name for name in own if name in asked or not tallied.plan.metrics]
-    if found:
+    refused = [name for name in own_names if name in asked or not tallied.plan.metrics]
+    if refused:
         raise OptionError(
-            f"{option('metrics', found)}: datums have no loss by an own metric, since only its"
+            f"{option('metrics', refused)}: datums have no loss by an own metric, since only its"
             " values are known. Name a built-in metric, or score the values as a table:"
             f" {option('task', own_values.TASK)}.",
             code="option_unfit",
             option="metrics",
-            value=found[0],
+            value=refused[0],
         )
 
 
@@ -1016,9 +1025,9 @@ def tallied_through(
     refuse_tables(tables)
     card = card_of_run(tables, options, settable=(*settable, *READ_BESIDE))
     tallied = keyed(tallied_of("the run", card, name, options.threads), asked.cluster)
-    given = {name: getattr(options, name) for name in settable}
+    values = {name: getattr(options, name) for name in settable}
     changed = card.options.replace(
-        **{name: value for name, value in given.items() if value is not None}
+        **{name: value for name, value in values.items() if value is not None}
     )
     tallied = msgspec.structs.replace(tallied, plan=planner.make_plan(changed, card.task))
     return analyse(tallied, changed.replace(metrics=options.metrics)), ()

@@ -37,8 +37,8 @@ Name = str | Path
 
 def exists(path: Name) -> bool:
     """Return whether a file exists."""
-    found = _place_of(path)
-    return os.path.exists(path) if found is None else found[0].size(found[1]) is not None
+    remote = _place_of(path)
+    return os.path.exists(path) if remote is None else remote[0].size(remote[1]) is not None
 
 
 def size(path: Name) -> int:
@@ -47,59 +47,61 @@ def size(path: Name) -> int:
     Raises:
         FileNotFoundError: no such file.
     """
-    found = _place_of(path)
-    return os.path.getsize(path) if found is None else found[0].size_of(found[1])
+    remote = _place_of(path)
+    return os.path.getsize(path) if remote is None else remote[0].size_of(remote[1])
 
 
 def readable(path: Name) -> Any:
     """Return something that readers of files accept: the path, or an open object."""
-    found = _place_of(path)
-    return path if found is None else _Reader(found[0].copy(found[1]))
+    remote = _place_of(path)
+    return path if remote is None else _Reader(remote[0].copy(remote[1]))
 
 
 def read(path: Name) -> bytes:
     """Return the content of a file."""
-    found = _place_of(path)
-    return Path(path).read_bytes() if found is None else _Reader(found[0].copy(found[1])).readall()
+    remote = _place_of(path)
+    return (
+        Path(path).read_bytes() if remote is None else _Reader(remote[0].copy(remote[1])).readall()
+    )
 
 
 def opened(path: Name) -> IO[bytes]:
     """Open a file to read it."""
-    found = readable(path)
-    return open(found, "rb") if found is path else found
+    source = readable(path)
+    return open(source, "rb") if source is path else source
 
 
 def arrow_file(path: Name) -> Any:
     """Open a file for Arrow, without mapping it."""
     import pyarrow as pa
 
-    found = readable(path)
-    return pa.OSFile(str(path)) if found is path else pa.PythonFile(found)
+    source = readable(path)
+    return pa.OSFile(str(path)) if source is path else pa.PythonFile(source)
 
 
 def mapped(path: Name) -> Mapped:
     """Map a file into memory."""
-    found = _place_of(path)
-    return Mapped(path, None if found is None else found[0].copy(found[1]))
+    remote = _place_of(path)
+    return Mapped(path, None if remote is None else remote[0].copy(remote[1]))
 
 
 def write(path: Name, content: bytes) -> None:
     """Write a file."""
-    found = _place_of(path)
-    if found is None:
+    remote = _place_of(path)
+    if remote is None:
         Path(path).write_bytes(content)
     else:
-        found[0].put({found[1]: content})
+        remote[0].put({remote[1]: content})
 
 
 def delete(paths: Iterable[Name]) -> None:
     """Delete files; those that are gone are skipped."""
     for path in paths:
-        found = _place_of(path)
-        if found is None:
+        remote = _place_of(path)
+        if remote is None:
             Path(path).unlink(missing_ok=True)
         else:
-            found[0].delete([found[1]])
+            remote[0].delete([remote[1]])
 
 
 def make_folder(path: Path, *, parents: bool = False) -> None:
@@ -110,24 +112,24 @@ def make_folder(path: Path, *, parents: bool = False) -> None:
 
 def delete_folder(path: Path) -> None:
     """Delete a folder with its files."""
-    found = _place_of(path)
-    if found is None:
+    remote = _place_of(path)
+    if remote is None:
         shutil.rmtree(path)
     else:
-        found[0].delete(found[0].names(found[1]))
+        remote[0].delete(remote[0].names(remote[1]))
 
 
 def list_sizes(path: Path) -> None:
     """Ask for the sizes of all files in a folder at once, if each would be a request."""
-    found = _place_of(path)
-    if found is not None:
-        found[0].names(found[1])
+    remote = _place_of(path)
+    if remote is not None:
+        remote[0].names(remote[1])
 
 
 def writing(path: Name) -> Any:
     """Return a context with a file to write an object, or None for a path of this machine."""
-    found = _place_of(path)
-    return None if found is None else found[0].writing(found[1])
+    remote = _place_of(path)
+    return None if remote is None else remote[0].writing(remote[1])
 
 
 def put_folder(draft: Path, target: Path, last: str) -> None:
@@ -137,10 +139,10 @@ def put_folder(draft: Path, target: Path, last: str) -> None:
         target: its path; another worker may have been faster.
         last: the file without which the folder does not count.
     """
-    found = _place_of(target)
-    if found is not None:
+    remote = _place_of(target)
+    if remote is not None:
         files = sorted(os.listdir(draft), key=lambda name: name == last)
-        found[0].put({f"{found[1]}/{name}": draft / name for name in files})
+        remote[0].put({f"{remote[1]}/{name}": draft / name for name in files})
         return
     try:
         os.rename(draft, target)
@@ -152,10 +154,10 @@ def put_folder(draft: Path, target: Path, last: str) -> None:
 
 def delete_place(path: Path) -> bool:
     """Delete all files of a place; False for a folder of this machine."""
-    found = _place_of(path)
-    if found is not None:
-        found[0].delete_all()
-    return found is not None
+    remote = _place_of(path)
+    if remote is not None:
+        remote[0].delete_all()
+    return remote is not None
 
 
 def local(path: str | None) -> str | None:
@@ -229,15 +231,15 @@ def _place_of(path: Name) -> tuple[ObjectPlace, str] | None:
 def attached(place: ObjectPlace) -> Iterator[None]:
     """Make a place known to this process; copies of its objects are dropped at the end."""
     with _LOCK:
-        known, calls = _PLACES.get(place.path, (place, 0))
-        _PLACES[place.path] = known, calls + 1
+        registered, calls = _PLACES.get(place.path, (place, 0))
+        _PLACES[place.path] = registered, calls + 1
     try:
         yield
     finally:
         with _LOCK:
-            known, calls = _PLACES.pop(place.path)
+            registered, calls = _PLACES.pop(place.path)
             if calls > 1:
-                _PLACES[place.path] = known, calls - 1
+                _PLACES[place.path] = registered, calls - 1
 
 
 def _attached(place: ObjectPlace, function: Callable[..., None], *call: Any) -> None:
@@ -368,11 +370,11 @@ class ObjectPlace:
         Raises:
             FileNotFoundError: no such object.
         """
-        found = self._sizes.get(name) or self.size(name)
-        if found is None:
+        n_bytes = self._sizes.get(name) or self.size(name)
+        if n_bytes is None:
             path = f"{self.url}/{name}"
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-        return found
+        return n_bytes
 
     def names(self, folder: str | None = None) -> list[str]:
         """Return the names of all objects, or of those in a folder."""
@@ -398,9 +400,9 @@ class ObjectPlace:
 
     def _make_room(self) -> None:
         """Drop the copies that were not used for longest; those in use stay until they are not."""
-        held = sum(copy.held for copy in self._copies.values())
-        while len(self._copies) > 1 and (held > self.room or len(self._copies) > _COPIES):
-            held -= self._copies.popitem(last=False)[1].held
+        total = sum(copy.held for copy in self._copies.values())
+        while len(self._copies) > 1 and (total > self.room or len(self._copies) > _COPIES):
+            total -= self._copies.popitem(last=False)[1].held
 
     def ranges(self, name: str, starts: list[int], ends: list[int]) -> list[Any]:
         """Fetch ranges of an object."""

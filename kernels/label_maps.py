@@ -288,12 +288,12 @@ def _count(a: I32, b: I32) -> Any:
         counts[at] += i - since
         since = i
         if 2 * used > pairs.size:
-            more, moved = np.empty(2 * pairs.size, np.int64), np.zeros(2 * pairs.size, np.int64)
+            larger, moved = np.empty(2 * pairs.size, np.int64), np.zeros(2 * pairs.size, np.int64)
             for k in range(pairs.size):
                 if counts[k] != 0:
-                    to = _place_of_pair(pairs[k], more, moved)
-                    more[to], moved[to] = pairs[k], counts[k]
-            pairs, counts = more, moved
+                    to = _place_of_pair(pairs[k], larger, moved)
+                    larger[to], moved[to] = pairs[k], counts[k]
+            pairs, counts = larger, moved
     return pairs, counts
 
 

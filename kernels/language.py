@@ -632,10 +632,10 @@ def stem_hashes(data: U8, place: I64, stop: I64, shortest: int = 4) -> tuple[Arr
             # that letter, and the second byte identifies it.
             byte, width = lower_at(data, i, data.size)
             if n + 2 > w.size:  # a step may write one letter more
-                more = np.empty(2 * w.size, np.uint8)
+                longer = np.empty(2 * w.size, np.uint8)
                 for k in range(n):
-                    more[k] = w[k]
-                w = more
+                    longer[k] = w[k]
+                w = longer
             w[n] = byte
             n += 1
             i += width

@@ -279,34 +279,34 @@ def _by_digit(
     source: Array, free: Array, shift: np.uint64, target: Array, beside: Array, taken: Array
 ) -> None:
     """Sort values, and their companions, stably by one digit."""
-    both = beside.size > 0
+    has_companions = beside.size > 0
     for i in range(source.size):
         digit = np.int64((source[i] >> shift) & _LOW)
         at = free[digit]
         free[digit] = at + 1
         target[at] = source[i]
-        if both:
+        if has_companions:
             taken[at] = beside[i]
 
 
 @kernel
 def _finish(bits: Array, beside: Array, moves: int) -> bool:
     """Sort values that are nearly sorted, stably; False after too many moves."""
-    both = beside.size > 0
+    has_companions = beside.size > 0
     for i in range(1, bits.size):
         value = bits[i]
         if bits[i - 1] <= value:
             continue
-        with_it = beside[i] if both else 0
+        with_it = beside[i] if has_companions else 0
         j = i
         while j > 0 and bits[j - 1] > value and moves > 0:
             bits[j] = bits[j - 1]
-            if both:
+            if has_companions:
                 beside[j] = beside[j - 1]
             j -= 1
             moves -= 1
         bits[j] = value
-        if both:
+        if has_companions:
             beside[j] = with_it
         if moves == 0:
             return False

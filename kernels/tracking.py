@@ -574,10 +574,10 @@ def hota(frames: TrackFrames, first: int, last: int, floors: Array, out: HotaSum
                 continue
             n_object, n_track = rows_truth[couples.truth[c]], rows_found[couples.found[c]]
             for a in range(n_alphas):
-                both = counts[place[c], a]
-                out.either[unit, a] += both * (both / (n_object + n_track - both))
-                out.of_truth[unit, a] += both * (both / n_object)
-                out.of_found[unit, a] += both * (both / n_track)
+                matches = counts[place[c], a]
+                out.either[unit, a] += matches * (matches / (n_object + n_track - matches))
+                out.of_truth[unit, a] += matches * (matches / n_object)
+                out.of_found[unit, a] += matches * (matches / n_track)
 
 
 # Identity: each object is one track at most, over all frames of its unit (Ristani et al. 2016).

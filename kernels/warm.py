@@ -129,10 +129,10 @@ def parts() -> None:
 
 def boxes() -> None:
     """Many boxes of one datum."""
-    together = np.zeros(1 << 10, np.int32)  # more pairs than are looked at one by one
-    boxes, area = np.zeros((together.size, 4)), np.zeros(together.size)
-    ours = *rows_by_datum(together, 1), boxes, area, together
-    candidates(0, 1, ours, truths_by_datum(together, 1, boxes, area, together), 0.5)
+    datum = np.zeros(1 << 10, np.int32)  # more pairs than are looked at one by one
+    boxes, area = np.zeros((datum.size, 4)), np.zeros(datum.size)
+    ours = *rows_by_datum(datum, 1), boxes, area, datum
+    candidates(0, 1, ours, truths_by_datum(datum, 1, boxes, area, datum), 0.5)
 
 
 def walks() -> None:

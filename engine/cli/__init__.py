@@ -187,7 +187,7 @@ def score(
       evalengine score preds.csv gts.csv --fail-under 'mAP[iou=0.5] >= 0.42'
     """
     STATE["finish"] = bool(gates or fail_if or warned or out or report)
-    given = arguments(storage, datums, labels, fields)
+    keywords = arguments(storage, datums, labels, fields)
     if export is not None and (form or frame):
         raise click.UsageError("--export has a fixed format: omit --format and --frame.")
     if form == "github" and frame:
@@ -208,15 +208,15 @@ def score(
         check_report(report)
     elif images is not None:
         raise click.UsageError("--images is for the report: add --report FILE.")
-    keeper = Keeper(gates, fail_if, baseline, given["options"], junit, executor, report)
-    given["options"] = keeper.options
+    keeper = Keeper(gates, fail_if, baseline, keywords["options"], junit, executor, report)
+    keywords["options"] = keeper.options
     with progress_line() as progress:
         from ..ingest.opening import Tables
         from ..run import score_tables
 
-        options = given.pop("options")
+        options = keywords.pop("options")
         card = score_tables(
-            Tables(predictions, ground_truths, **given),
+            Tables(predictions, ground_truths, **keywords),
             options,
             executor=executor,
             address=address,
@@ -254,8 +254,8 @@ def score(
     if out is not None:
         from ..scorecard.storage import tally_bytes
 
-        kept = tally_bytes(out)
-        message = f"; kept for comparing: {kept / 1e6:.1f} MB" if kept else ""
+        n_bytes = tally_bytes(out)
+        message = f"; kept for comparing: {n_bytes / 1e6:.1f} MB" if n_bytes else ""
         click.echo(f"{', '.join(card.frames)} and run.json are in {out}{message}", err=True)
     verdicts = keeper.judge(card)
     if report is not None:
@@ -466,8 +466,8 @@ def warmup(task: Task | None) -> None:
     begun = time.perf_counter()
     run(task)
     folder = cache_folder()
-    kept = f"kept in {folder}" if folder else "not kept: no folder can be written"
-    click.echo(f"kernels compiled in {time.perf_counter() - begun:.1f} s, {kept}")
+    location = f"kept in {folder}" if folder else "not kept: no folder can be written"
+    click.echo(f"kernels compiled in {time.perf_counter() - begun:.1f} s, {location}")
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -481,10 +481,10 @@ def main(args: Sequence[str] | None = None) -> int:
             disk, an endpoint that does not answer) and anything else.
     """
     STATE.update(dict.fromkeys(STATE, False))
-    given = list(sys.argv[1:] if args is None else args)
+    argv = list(sys.argv[1:] if args is None else args)
     _end_in_order()
     try:
-        status = cli.main(given or ["--help"], prog_name="evalengine", standalone_mode=False)
+        status = cli.main(argv or ["--help"], prog_name="evalengine", standalone_mode=False)
         return status if isinstance(status, int) else DONE
     except click.ClickException as error:
         error.show()
@@ -539,9 +539,9 @@ def _report(error: BaseException) -> int:
         traceback.print_exc()
     ours = isinstance(error, EvalengineError)
     kind = "" if ours else f"{type(error).__name__}: "
-    said = in_shell(error.said) if isinstance(error, EvalengineError) else str(error)
-    click.echo(f"evalengine: {kind}{said}", err=True)
-    annotate_error(f"{kind}{said}")
+    message = in_shell(error.said) if isinstance(error, EvalengineError) else str(error)
+    click.echo(f"evalengine: {kind}{message}", err=True)
+    annotate_error(f"{kind}{message}")
     if not ours and not STATE["debug"]:
         click.echo("This should not happen; --debug shows the traceback.", err=True)
     return BAD_INPUT if ours and not isinstance(error, PASSING) else FAILED

@@ -86,7 +86,7 @@ def write_options(
     for title, names in _sections(list(options), shown):
         rows = [row for name in names if (row := options[name].get_help_record(ctx))]
         if asked == _SHORT:
-            rows = [(flags, _CLAUSE.sub("", said.rstrip("."))) for flags, said in rows]
+            rows = [(flags, _CLAUSE.sub("", about.rstrip("."))) for flags, about in rows]
         with formatter.section(title):
             formatter.write_dl(rows)
     if len(shown) == 1:
@@ -129,13 +129,13 @@ def _write_dialects(
     rows = []
     for name in dialects.names(task):
         dialect = dialects.get(task, name)
-        own = {option: _shown(dialect, option) for option in options}
-        said = [
+        values = {option: _shown(dialect, option) for option in options}
+        settings = [
             _written(options[option], value)
-            for option, value in own.items()
+            for option, value in values.items()
             if (value != _NONE if dialect is standard else value != usual[option])
         ]
-        rows.append((name, f"{dialect.about.rstrip('.')}. {'; '.join(said)}".strip()))
+        rows.append((name, f"{dialect.about.rstrip('.')}. {'; '.join(settings)}".strip()))
     with formatter.section("Dialects, and the defaults that differ from standard's"):
         formatter.write_dl(rows)
 
@@ -195,7 +195,7 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         outputs: dict[str, str] = {}
-        given: list[str] = []
+        inputs: list[str] = []
         for param in self.get_params(ctx):
             value = ctx.params.get(param.name or "")
             texts = [value] if isinstance(value, str) else value
@@ -205,14 +205,14 @@ class Command(click.Command):
             if param.name in _OUTPUTS:
                 outputs |= dict.fromkeys(paths, param.opts[-1])
             elif isinstance(param, click.Argument) or param.name in ("baseline", "images"):
-                given += paths if param.name not in _NO_PATHS else []
+                inputs += paths if param.name not in _NO_PATHS else []
             else:  # a word may be the name of a folder, too
-                given += filter(os.path.isfile, paths)
+                inputs += filter(os.path.isfile, paths)
         if not outputs:
             return super().invoke(ctx)
         from ..atomic import protecting
 
-        with protecting(outputs, given, replaces="overwrite" in ctx.params):
+        with protecting(outputs, inputs, replaces="overwrite" in ctx.params):
             return super().invoke(ctx)
 
 
@@ -236,12 +236,12 @@ class Commands(click.Group):
             usual = "score" if "score" in names else names[0]
             if "run" in names and args[0].endswith(".toml"):
                 usual = "run"
-            near = did_you_mean(args[0], names)
+            hint = did_you_mean(args[0], names)
             if os.path.splitext(args[0])[1] or os.path.exists(args[0]):
-                near = f" For a file or folder write: {ctx.command_path} {usual} {args[0]}"
+                hint = f" For a file or folder write: {ctx.command_path} {usual} {args[0]}"
                 if not os.path.exists(args[0]):
-                    near = f" There is no such file either.{near}"
-            raise click.UsageError(f"No such command {args[0]!r}.{near}", ctx) from None
+                    hint = f" There is no such file either.{hint}"
+            raise click.UsageError(f"No such command {args[0]!r}.{hint}", ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:
         # click itself ends the process with 1 on a closed pipe, which is our "a gate failed".
@@ -291,11 +291,11 @@ class WithOptions(Command):
                     f"No such option {error.option_name}. It is --fail-under here, or --fail-if.",
                     ctx,
                 ) from None
-            said = known_elsewhere(error.option_name.lstrip("-"))
-            if said is None:
+            message = known_elsewhere(error.option_name.lstrip("-"))
+            if message is None:
                 raise
-            said = said.replace(error.option_name.lstrip("-"), error.option_name, 1)
-            raise click.UsageError(in_shell(said), ctx) from None
+            message = message.replace(error.option_name.lstrip("-"), error.option_name, 1)
+            raise click.UsageError(in_shell(message), ctx) from None
 
 
 def _debug(ctx: click.Context, param: click.Parameter, value: bool) -> None:

@@ -322,7 +322,7 @@ def _write_report(
     from ..jobs.reports import report
 
     with progress_line() as progress:
-        made = report(
+        page = report(
             runs[1],
             path,
             baseline=runs[0],
@@ -330,7 +330,7 @@ def _write_report(
             options=options.replace(intervals=None),
             progress=progress,
         )
-    click.echo(f"the report is in {made}", err=True)
+    click.echo(f"the report is in {page}", err=True)
 
 
 @click.command(cls=WithOptions)
@@ -443,20 +443,20 @@ def compare(
       evalengine compare runs/a runs/b --fail-under 'mAP >= baseline - 0.01 surely'
     """
     STATE["finish"] = bool(gates or fail_if or out or report)
-    given = arguments(storage, datums, labels, fields)
+    keywords = arguments(storage, datums, labels, fields)
     from .options import Listed
 
     columns = [one for text in predictions for one in Listed(str).convert(text, None, None)]
     if form == "github" and frame:
         raise click.UsageError("--format github prints the comparison: omit --frame.")
     several = names or columns or (runs if model is None else None)
-    judge = compared_gates(gates, fail_if, runs, given["options"], junit, several)
+    judge = compared_gates(gates, fail_if, runs, keywords["options"], junit, several)
     if report is not None:
         _check_report(report, runs, names)
     with progress_line() as progress:
         from ..comparing import compare as run
 
-        found = run(
+        result = run(
             *runs,
             ground_truths=ground_truths,
             names=names or None,
@@ -468,44 +468,44 @@ def compare(
             test=test,
             missing=missing,
             progress=progress,
-            **given,
+            **keywords,
         )
         if out is not None:
-            found.save(out, overwrite=overwrite)
+            result.save(out, overwrite=overwrite)
     if frame is not None:
         from ..report.show import show_frame
 
         shown = "csv" if form in ("table", "latex") else form
-        show_frame(getattr(found, frame), shown, name=frame)
+        show_frame(getattr(result, frame), shown, name=frame)
     elif form != "github":
         from ..report.show import show_comparison
 
-        show_comparison(found, form)
+        show_comparison(result, form)
     if frame is not None or form in ("csv", "parquet", "latex"):
         from ..report.text import plain
 
-        for note in found.notes:
+        for note in result.notes:
             click.echo(f"note: {plain(note)}", err=True)
     if out is not None:
         click.echo(f"differences, flips and comparison.json are in {out}", err=True)
     sys.stdout.flush()
     from ..report.show import as_markdown
 
-    verdicts = judge(found)
+    verdicts = judge(result)
     if report is not None:
-        _write_report(report, runs, verdicts, given["options"])
+        _write_report(report, runs, verdicts, keywords["options"])
     failed = report_gates(
         verdicts,
         about={
             "evalengine": __version__,
-            "task": found.task,
-            "dialect": found.dialect,
-            "datums": found.n,
+            "task": result.task,
+            "dialect": result.dialect,
+            "datums": result.n,
         },
         junit=junit,
         form=None if frame else form,
-        warnings=found.warnings,
-        notice=found.verdict,
-        result=lambda: as_markdown(found),
+        warnings=result.warnings,
+        notice=result.verdict,
+        result=lambda: as_markdown(result),
     )
     return _GATE_FAILED if failed else 0

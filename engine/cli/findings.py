@@ -57,20 +57,20 @@ def _command(
         ) -> None:
             module, _, function = find.rpartition(".")
             finder = getattr(import_module(f"..{module}", __package__), function)
-            taken = inspect.signature(finder).parameters
+            parameters = inspect.signature(finder).parameters
             run = fields.pop(argument)
-            own = {one: fields.pop(one) for one in [*fields] if one in taken}
+            finder_options = {one: fields.pop(one) for one in [*fields] if one in parameters}
             shown = {one: fields.pop(one) for one in displayed}
-            given = arguments(storage, datums, labels, fields)
+            keywords = arguments(storage, datums, labels, fields)
             if check is not None:
-                check(options=given["options"], **shown, **own)
+                check(options=keywords["options"], **shown, **finder_options)
             with progress_line() as progress:
-                own |= {"progress": progress} if "progress" in taken else {}
-                found = finder(run, ground_truths, **own, **given)
-            show(found, **shown)
+                finder_options |= {"progress": progress} if "progress" in parameters else {}
+                finding = finder(run, ground_truths, **finder_options, **keywords)
+            show(finding, **shown)
 
         command.__doc__, command.__name__ = show.__doc__, show.__name__
-        made: Any = with_tables(command)
+        decorated: Any = with_tables(command)
         for one in reversed(
             (
                 click.argument(argument, type=click.Path()),
@@ -78,8 +78,8 @@ def _command(
                 *options,
             )
         ):
-            made = one(made)
-        return click.command(name, cls=WithOptions)(made)
+            decorated = one(decorated)
+        return click.command(name, cls=WithOptions)(decorated)
 
     return decorate
 
@@ -184,13 +184,13 @@ def errors(found: Any, form: str, rows: bool, to: str | None, out: str | None) -
     if rows and found.rows is None:
         asked = "--rows" if to is None else "--to"
         raise click.UsageError(in_shell(f"{asked}: {found.rowless}; omit {asked}."))
-    said = (*found.said, *(found.said_of_rows if rows else ()))
+    notes = (*found.said, *(found.said_of_rows if rows else ()))
     if to is not None:
         images = found.write(to, out)
         click.echo(f"{out}: {len(found.rows)} errors in {images} images")
-        print_messages(said)
+        print_messages(notes)
     else:
-        print_finding(ErrorRows(found) if rows else found, form, said)
+        print_finding(ErrorRows(found) if rows else found, form, notes)
 
 
 @click.command(cls=WithOptions)
@@ -304,8 +304,8 @@ def limits(found: Any, form: str, every: bool) -> None:
       evalengine limits preds.json gts.json --dialect coco --format csv
     """
     # Machine-readable formats omit the notes but include every row.
-    said = None if form in FOR_PEOPLE else ()
-    print_finding(found.whole if every else found, form, said)
+    notes = None if form in FOR_PEOPLE else ()
+    print_finding(found.whole if every else found, form, notes)
 
 
 @_command(

@@ -160,16 +160,16 @@ def history(job: str, form: str, top: int) -> None:
     from ..report.text import write_frame, write_text
     from ..report.trend import history_frame, history_gauges, history_text
 
-    found, unread = trends(job)
-    for said in unread:
-        click.echo(f"warning: {said}", err=True)
+    job_trends, unread = trends(job)
+    for message in unread:
+        click.echo(f"warning: {message}", err=True)
     if form == "text":
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-        write_text(history_text(found, width, top), sys.stdout)
+        write_text(history_text(job_trends, width, top), sys.stdout)
     elif form == "openmetrics":
-        write_text(history_gauges(found), sys.stdout)
+        write_text(history_gauges(job_trends), sys.stdout)
     else:
-        write_frame(history_frame(found), form, sys.stdout, "history", {})
+        write_frame(history_frame(job_trends), form, sys.stdout, "history", {})
 
 
 def _print_result(done: JobResult, form: str, junit: str | None, *, quiet: bool) -> None:

@@ -100,11 +100,11 @@ def _asked(given: dict[str, Any]) -> dict[str, Any]:
         except (ValueError, RecursionError):
             parameters[name] = value
     temperature = given.pop("temperature")
-    found = {name: value for name, value in given.items() if value is not None}
+    options = {name: value for name, value in given.items() if value is not None}
     if temperature is not None:
         try:
             none = temperature.casefold() == "none"
-            found["temperature"] = None if none else float(temperature)
+            options["temperature"] = None if none else float(temperature)
         except ValueError:
             message = f"--temperature {temperature!r}: write a number, or none."
             raise click.BadParameter(message) from None
@@ -113,7 +113,7 @@ def _asked(given: dict[str, Any]) -> dict[str, Any]:
         "metrics": [name for name in split if name],
         "columns": pairs or None,
         "parameters": parameters or None,
-        **found,
+        **options,
     }
 
 
@@ -228,13 +228,13 @@ def run(data: str, references: str | None, form: str, **given: Any) -> None:
     verdicts = judged.verdicts["verdict"].count()
     others = judged.verdicts.height - verdicts
     without = f" and {count_of(others, 'row')} without one" if others else ""
-    told = [
+    lines = [
         *judged.notes,
         f"{verdicts} verdicts{without} in {given['out']}; {usage.requests} requests,"
         f" {usage.cached} answers from the cache,"
         f" {usage.input_tokens + usage.output_tokens} tokens{cost}",
     ]
-    for line in told:
+    for line in lines:
         click.echo(line, err=True)
     if judged.verdicts.height and not judged.card.metrics["scored"].fill_null(0).sum():
         from ..schemas.errors import EndpointError
@@ -281,9 +281,9 @@ def prompts(names: tuple[str, ...], out: str | None) -> None:
         click.echo(f"{len(copy_prompts(out))} prompts in {out}")
         return
     if not names:
-        known = load_prompts()
-        width = max(len(name) for name in known)
-        for name, prompt in known.items():
+        bundled = load_prompts()
+        width = max(len(name) for name in bundled)
+        for name, prompt in bundled.items():
             click.echo(f"{name:<{width}}  {prompt.version}  {prompt.about}")
         return
     for name in names:
@@ -356,11 +356,11 @@ def import_(files: tuple[str, ...], cache: str) -> None:
     """
     from ..judge.judging import read_batches
 
-    found = read_batches(files, cache)
-    click.echo(f"{found.answers} answers and {found.failures} failures in {cache}")
-    if found.foreign:
+    imported = read_batches(files, cache)
+    click.echo(f"{imported.answers} answers and {imported.failures} failures in {cache}")
+    if imported.foreign:
         click.echo(
-            f"{found.foreign} of them belong to no request that was exported with this cache: is"
+            f"{imported.foreign} of them belong to no request that was exported with this cache: is"
             " --cache the one of the export, and are these its files?",
             err=True,
         )

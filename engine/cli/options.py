@@ -125,20 +125,20 @@ def separate(text: str) -> list[str]:
 
 
 def _joined(ctx: click.Context, param: click.Parameter, value: Sequence[list[Any]]) -> Any:
-    items = tuple(item for given in value for item in given)
+    items = tuple(item for group in value for item in group)
     return items or None
 
 
 def _mapping(ctx: click.Context, param: click.Parameter, value: Sequence[list[Any]]) -> Any:
-    return dict(pair for given in value for pair in given) or None
+    return dict(pair for pairs in value for pair in pairs) or None
 
 
 def _conditions(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> Any:
     """Parse one condition for both sides, or one per side; several on a side are joined by AND."""
     sides: dict[str, list[str]] = {}
-    for given in value:
-        match = _SIDES.match(given)
-        side, condition = (match[1], given[match.end() :]) if match else ("", given)
+    for text in value:
+        match = _SIDES.match(text)
+        side, condition = (match[1], text[match.end() :]) if match else ("", text)
         sides.setdefault(side, []).append(condition)
     if "" in sides and len(sides) > 1:
         raise click.BadParameter(
@@ -160,14 +160,14 @@ def label_map_of(ctx: click.Context, param: click.Parameter, value: Sequence[str
     """``van=car`` as often as there are labels to rename, or the path of one table."""
     if len(value) == 1 and "=" not in value[0]:
         return value[0]
-    return [piece for given in value for piece in separate(given)] or None
+    return [piece for text in value for piece in separate(text)] or None
 
 
 def _loose(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> Any:
     """One word, several between commas, or ``key=word`` for each key; numbers are converted."""
     pairs: list[tuple[str, ...]] = []
-    for given in value:
-        text, original = _without_quoted(given)
+    for argument in value:
+        text, original = _without_quoted(argument)
         listed = param.name in _LISTS and "=" not in text
         pairs += [
             tuple(original(part.strip()) for part in piece.partition("="))
@@ -180,9 +180,9 @@ def _loose(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> 
             raise click.BadParameter("write key=value for every one.", ctx=ctx, param=param)
         words = {key: word for key, _, word in pairs}
         return {k: _number(word) for k, word in words.items()} if number else words
-    found = [_number(piece) if number else piece for piece, _, _ in pairs]
+    values = [_number(piece) if number else piece for piece, _, _ in pairs]
     single = len(value) == 1 and "," not in _without_quoted(value[0])[0]
-    return (found[0] if single and found else found) or None
+    return (values[0] if single and values else values) or None
 
 
 def _number(text: str) -> float | str:

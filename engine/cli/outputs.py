@@ -153,7 +153,7 @@ def report(
     with progress_line() as progress:
         from ..jobs.reports import report as make
 
-        made = make(
+        page = make(
             run,
             out,
             baseline=baseline,
@@ -163,7 +163,7 @@ def report(
             progress=progress,
             warn=lambda said: click.echo(f"warning: {said}", err=True),
         )
-    _print_report_path(made)
+    _print_report_path(page)
 
 
 def written(
@@ -181,7 +181,7 @@ def written(
     from ..reporting import make_report
 
     with progress_line() as progress:
-        made = make_report(
+        page = make_report(
             card,
             path,
             baseline=baseline,
@@ -191,7 +191,7 @@ def written(
             folder=folder,
             progress=progress,
         )
-    _print_report_path(made)
+    _print_report_path(page)
 
 
 def _print_report_path(path: Any) -> None:
@@ -293,7 +293,7 @@ def _annotations(name: str, title: str) -> click.Command:
     ) -> None:
         from ..ingest.converting import convert as converted
 
-        said = {"box_format": box_format, "label_map": label_map}
+        annotation_options = {"box_format": box_format, "label_map": label_map}
         files = converted(
             ground_truths,
             predictions,
@@ -301,7 +301,7 @@ def _annotations(name: str, title: str) -> click.Command:
             to=to,
             format=None if name == AUTO else name,
             datums=datums,
-            options={name: one for name, one in said.items() if one is not None},
+            options={name: one for name, one in annotation_options.items() if one is not None},
             tell=_print_note,
         )
         _listed(files, out)
@@ -392,8 +392,8 @@ def demo(context: click.Context, name: str | None, out: str | None) -> int:
     if wanted not in lines:
         from ..schemas.errors import OptionError, did_you_mean
 
-        near = did_you_mean(wanted, lines)
-        raise OptionError(f"no bundled set {wanted!r}.{near} There are: {', '.join(lines)}.")
+        hint = did_you_mean(wanted, lines)
+        raise OptionError(f"no bundled set {wanted!r}.{hint} There are: {', '.join(lines)}.")
     words = shlex.split(lines[wanted])
     folder = _folder(out)
     with as_file(files("evalengine.examples")) as bundled:

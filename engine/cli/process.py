@@ -45,13 +45,13 @@ def _replace_streams() -> None:
         if not isinstance(out, io.TextIOWrapper):  # replaced by whoever runs this, or closed
             continue
         raw = _Output(out.fileno(), "w", closefd=False)
-        made = io.TextIOWrapper(
+        stream = io.TextIOWrapper(
             io.BufferedWriter(raw),
             encoding=out.encoding,
             errors=out.errors,
             line_buffering=out.line_buffering,
         )
-        setattr(sys, name, made)
+        setattr(sys, name, stream)
 
 
 def command() -> int:

@@ -45,29 +45,31 @@ def verify(
 
     cited = read_line(line)
     here = click.get_current_context()
-    there = here.command.make_context(
+    nested_context = here.command.make_context(
         "verify", [line, predictions, *cited.words], parent=here.parent
     )
     typed = ParameterSource.COMMANDLINE
-    taken = {
+    cited_values = {
         name: value
-        for name, value in there.params.items()
+        for name, value in nested_context.params.items()
         if name not in ("line", "predictions")
-        and there.get_parameter_source(name) is typed
+        and nested_context.get_parameter_source(name) is typed
         and here.get_parameter_source(name) is not typed
     }
-    refuse_strangers(line, taken, own_metrics=own_metrics)
-    given = arguments(storage, datums, labels, fields | taken)
+    refuse_strangers(line, cited_values, own_metrics=own_metrics)
+    keywords = arguments(storage, datums, labels, fields | cited_values)
     with progress_line() as progress:
-        options = given.pop("options")
-        card = score_tables(Tables(predictions, ground_truths, **given), options, progress=progress)
-        found = line_of(card)
-    differing, why, loose = differences(cited, read_line(found))
+        options = keywords.pop("options")
+        card = score_tables(
+            Tables(predictions, ground_truths, **keywords), options, progress=progress
+        )
+        computed = line_of(card)
+    differing, why, loose = differences(cited, read_line(computed))
     for text in differing:
         click.echo(f"differs: {text}")
     for text in why:
         click.echo(f"{'note' if not differing else 'also'}: {text}")
     for text in loose:
         click.echo(f"note: {text}")
-    click.echo(found if differing else "the tables give this line")
+    click.echo(computed if differing else "the tables give this line")
     return 1 if differing else 0

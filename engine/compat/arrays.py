@@ -71,8 +71,8 @@ def column(name: str, values: Any) -> Column:
     if series.dtype == pl.Boolean:
         return Column(series.cast(pl.Int64), bool)
     if series.dtype.is_float():
-        whole = series.cast(pl.Int64, strict=False)
-        wrong = series.filter((whole.cast(series.dtype) != series).fill_null(True))
+        integers = series.cast(pl.Int64, strict=False)
+        wrong = series.filter((integers.cast(series.dtype) != series).fill_null(True))
         if len(wrong):
             raise InputError(
                 f"{name}: {len(wrong)} of {len(series)} labels are not whole numbers, first"
@@ -81,7 +81,7 @@ def column(name: str, values: Any) -> Column:
                 option=name,
                 count=len(wrong),
             )
-        return Column(whole, float)
+        return Column(integers, float)
     if series.dtype.is_integer():
         return Column(series.cast(pl.Int64), int)
     if series.dtype != pl.String:
@@ -110,14 +110,14 @@ def _series(name: str, values: Any) -> pl.Series:
     if array.dtype.kind == "S":
         raise InputError(f"{name}: labels are bytes; decode them to strings.")
     if array.dtype.kind in "OU":
-        found = array.tolist()
-        kinds = {type(one) for one in found}
+        items = array.tolist()
+        kinds = {type(one) for one in items}
         if len({str if issubclass(kind, str) else float for kind in kinds}) > 1:
             raise InputError(
                 f"{name}: labels are of several types:"
                 f" {', '.join(sorted(kind.__name__ for kind in kinds))}."
             )
-        return pl.Series(found, strict=False)
+        return pl.Series(items, strict=False)
     return pl.Series(array)
 
 
@@ -386,8 +386,8 @@ def rouge(
         name: rows.filter(pl.col("metric") == f"ROUGE{name.removeprefix('rouge')}")["value"]
         for name in rouge_types
     }
-    found = [dict(zip(by_type, row, strict=True)) for row in zip(*by_type.values(), strict=True)]
-    return found[0] if isinstance(predictions, str) else found
+    scores = [dict(zip(by_type, row, strict=True)) for row in zip(*by_type.values(), strict=True)]
+    return scores[0] if isinstance(predictions, str) else scores
 
 
 def bleu(
@@ -427,8 +427,8 @@ def bleu(
         smoothing=smoothing,
         tokenizer=tokenizer,
     )
-    found = card.frame("per_datum")["value"].to_list()
-    return found[0] if isinstance(predictions, str) else found
+    scores = card.frame("per_datum")["value"].to_list()
+    return scores[0] if isinstance(predictions, str) else scores
 
 
 def _table(predictions: Texts, references: References) -> pl.DataFrame:
@@ -443,14 +443,14 @@ def _table(predictions: Texts, references: References) -> pl.DataFrame:
             counts=[len(predictions), n],
         )
     lists = [[one] if isinstance(one, str) else one for one in references]
-    for i, (text, given) in enumerate(zip(predictions, lists, strict=True)):
-        if not isinstance(text, str) or isinstance(given, (bytes, dict)):
+    for i, (text, group) in enumerate(zip(predictions, lists, strict=True)):
+        if not isinstance(text, str) or isinstance(group, (bytes, dict)):
             raise InputError(f"prediction {i} is not a string: {text!r}.", code="wrong_type", row=i)
-        wrong = [one for one in given if not isinstance(one, str)] if given else [None]
+        wrong = [one for one in group if not isinstance(one, str)] if group else [None]
         if wrong:
             raise InputError(
                 f"references of text {i}: write a string or a list of strings, at least one;"
-                f" found {given!r}.",
+                f" found {group!r}.",
                 code="wrong_type",
                 row=i,
             )

@@ -82,9 +82,9 @@ class TaskSettings(msgspec.Struct, frozen=True, kw_only=True):
         """
         values = dict(defaults(dialect.task, dialect.name))
         for name in values:
-            given = getattr(options, name)
-            if given is not None:
-                values[name] = checked(name, given, dialect.task)
+            value = getattr(options, name)
+            if value is not None:
+                values[name] = checked(name, value, dialect.task)
         cls.derive(values, options, dialect)
         fields = {"rules": dialect.rules}
         for name in cls.__struct_fields__:
@@ -115,8 +115,8 @@ def defaults(task: str, name: str) -> dict[str, Any]:
     result = {}
     for option_name, declared in DECLARED.items():
         if task in declared.tasks:
-            own = dialect.default(option_name)
-            result[option_name] = declared.default if own is None else own
+            dialect_default = dialect.default(option_name)
+            result[option_name] = declared.default if dialect_default is None else dialect_default
     return result
 
 

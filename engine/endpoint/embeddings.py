@@ -157,10 +157,10 @@ class _VectorCache(AnswerFile):
         result: dict[str, Array] = {}
         for first in range(0, len(keys), _LOOKED_UP):
             some = keys[first : first + _LOOKED_UP]
-            marks = ",".join("?" * len(some))
+            placeholders = ",".join("?" * len(some))
             with self._lock:
                 rows = self._base.execute(
-                    f"SELECT key, vector FROM embeddings WHERE key IN ({marks})", some
+                    f"SELECT key, vector FROM embeddings WHERE key IN ({placeholders})", some
                 ).fetchall()
             result.update((key, np.frombuffer(vector, "<f4")) for key, vector in rows)
         return result

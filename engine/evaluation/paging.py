@@ -91,11 +91,11 @@ def distribution(values: pl.LazyFrame) -> pl.DataFrame:
     """
     of = ["metric", "statistic", "k"]
     finite = values.select(*of, "value").filter(pl.col("value").is_finite())
-    ends = finite.group_by(of, maintain_order=True).agg(
+    ranges = finite.group_by(of, maintain_order=True).agg(
         low=pl.col("value").min(), high=pl.col("value").max()
     )
     unit = (pl.col("low") >= 0) & (pl.col("high") <= 1)
-    ends = ends.with_columns(
+    ranges = ranges.with_columns(
         low=pl.when(unit).then(0.0).otherwise("low"), high=pl.when(unit).then(1.0).otherwise("high")
     ).with_columns(
         high=pl.when(pl.col("high") > pl.col("low")).then("high").otherwise(pl.col("low") + 1)
@@ -103,12 +103,12 @@ def distribution(values: pl.LazyFrame) -> pl.DataFrame:
     width = (pl.col("high") - pl.col("low")) / BINS
     place = ((pl.col("value") - pl.col("low")) / width).floor().clip(0, BINS - 1).cast(pl.Int64)
     counts = (
-        finite.join(ends, on=of, how="inner", nulls_equal=True)
+        finite.join(ranges, on=of, how="inner", nulls_equal=True)
         .with_columns(bin=place)
         .group_by(*of, "bin")
         .agg(count=pl.len().cast(pl.Int64))
     )
-    every = ends.join(pl.LazyFrame({"bin": range(BINS)}), how="cross")
+    every = ranges.join(pl.LazyFrame({"bin": range(BINS)}), how="cross")
     return (
         every.join(counts, on=[*of, "bin"], how="left", nulls_equal=True)
         .select(
@@ -169,8 +169,8 @@ def shares(losses: Losses, codes: Array) -> Array:
     Args:
         codes: int64 [m], datums.
     """
-    ends = np.nanmax if losses.higher else np.nanmin
-    best = float(ends(losses.value)) if losses.best is None else losses.best
+    extreme = np.nanmax if losses.higher else np.nanmin
+    best = float(extreme(losses.value)) if losses.best is None else losses.best
     wrong = np.nan_to_num(np.abs(losses.value - best))
     if losses.weight is not None:
         wrong = wrong * losses.weight

@@ -379,8 +379,8 @@ def filling(task: str, frame: str) -> tuple[Metric, ...]:
 
 def showing(plan: Plan, frames: Collection[str]) -> Plan:
     """Return the plan with additional metrics that fill some frames, if its task has them."""
-    more = [one for frame in frames for one in filling(plan.task, frame)]
-    return _with(plan, (*plan.metrics, *(one for one in more if one not in plan.metrics)))
+    extra_metrics = [one for frame in frames for one in filling(plan.task, frame)]
+    return _with(plan, (*plan.metrics, *(one for one in extra_metrics if one not in plan.metrics)))
 
 
 def _with(plan: Plan, chosen: tuple[Metric, ...]) -> Plan:

@@ -113,13 +113,13 @@ class Processes:
         self, function: Callable[..., None], calls: Sequence[Call]
     ) -> list[BaseException | None]:
         """See :class:`~evalengine.executors.pools.Pool`."""
-        found: dict[int, BaseException | None] = {}
+        outcomes: dict[int, BaseException | None] = {}
         waiting = deque(range(len(calls)))
         losses = Losses("processes", self.least)
         workers: dict[Connection, _Worker] = {}
         try:
-            while len(found) < len(calls):
-                busy = len(calls) - len(found)
+            while len(outcomes) < len(calls):
+                busy = len(calls) - len(outcomes)
                 while len(workers) < min(self.workers, busy):
                     worker = self._idle.pop() if self._idle else _started()
                     workers[worker.pipe] = worker
@@ -143,7 +143,7 @@ class Processes:
                         error: BaseException | None = pickle.loads(pickled)
                         if raised and error is not None:
                             raise error
-                        found[worker.call] = error
+                        outcomes[worker.call] = error
                         worker.call = None
                         losses.finished()
                         one_done()
@@ -159,7 +159,7 @@ class Processes:
                 worker.dismiss()
             raise
         self._idle += workers.values()  # those that were not ready before all was done
-        return [found[i] for i in range(len(calls))]
+        return [outcomes[i] for i in range(len(calls))]
 
     def refusal(self, function: Callable[..., None], call: Call) -> str:
         """Skip: what this process can read, its children can."""
@@ -376,8 +376,8 @@ class OnDask:
 
         self._check_packages()
         self._results(isinstance, print, [(type,)])  # built-ins, which any worker can unpickle
-        found = self._client.run(error_of, function, call, on_error="return")
-        for worker, answer in found.items():
+        answers = self._client.run(error_of, function, call, on_error="return")
+        for worker, answer in answers.items():
             if isinstance(answer, ExecutorError):
                 raise answer
             if isinstance(answer, (OSError, CancelledError, KilledWorker)):
@@ -402,8 +402,8 @@ class OnDask:
     def _check_packages(self) -> None:
         """Refuse workers without evalengine: unpickling our calls would kill them one by one."""
         # Only Python built-ins can be unpickled by such workers.
-        found = self._client.run(eval, "bool(__import__('evalengine'))", on_error="return")
-        for worker, answer in found.items():
+        answers = self._client.run(eval, "bool(__import__('evalengine'))", on_error="return")
+        for worker, answer in answers.items():
             if isinstance(answer, ImportError):
                 raise ExecutorError(
                     f"executor 'dask': worker {worker} cannot import evalengine: {answer}. Install"
@@ -558,13 +558,13 @@ class OnRay:
         if self._address in (None, "auto") or "://" in self._address:  # of a proxy
             return False
         host, _, port = self._address.rpartition(":")
-        there, _, port_there = self._here.rpartition(":")
+        cluster_host, _, port_there = self._here.rpartition(":")
         try:
             hosts = {one[4][0] for one in socket.getaddrinfo(host, port)}
         except OSError:
             hosts = {host}
         local = any(str(one) in ("127.0.0.1", "::1") for one in hosts)
-        return port != port_there or not (local or there in hosts)
+        return port != port_there or not (local or cluster_host in hosts)
 
     @property
     def least(self) -> int:

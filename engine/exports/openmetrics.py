@@ -60,14 +60,15 @@ def samples_of(
     for row in metrics.iter_rows(named=True):
         if row["value"] is None:
             continue
-        more = {
+        metric_labels = {
             name: f"{value:g}" if isinstance(value, float) else str(value)
             for name, value in row.items()
             if name in METRICS and name not in _BESIDE and value is not None
         }
         parts = [part for part in _PARTS if row[part] is not None]
         samples += [
-            Sample(f"evalengine_{part}", {**labels, **more}, row[part], timestamp) for part in parts
+            Sample(f"evalengine_{part}", {**labels, **metric_labels}, row[part], timestamp)
+            for part in parts
         ]
     return samples
 

@@ -487,9 +487,9 @@ def _places(card: Scorecard) -> list[tuple[str, float | None, float | None]]:
     keys = card.labels["label_key"].unique(maintain_order=True).to_list()
     grid: list[tuple[float | None, float | None]] = [(None, None)]
     if card.task == "detection":
-        spots = card.options.iou_thresholds or (_setting(card, "pr_curve_iou_threshold", 0.5),)
+        ious = card.options.iou_thresholds or (_setting(card, "pr_curve_iou_threshold", 0.5),)
         scores = sorted({_rounded(score) for score in _setting(card, "score_thresholds", ())})
-        grid = [(_rounded(iou), score) for iou in sorted(set(spots)) for score in scores]
+        grid = [(_rounded(iou), score) for iou in sorted(set(ious)) for score in scores]
     return [(key, *at) for key in keys for at in grid]
 
 

@@ -71,8 +71,8 @@ def as_text(found: FindingResult, notes: Sequence[str]) -> str:
     lines = [found._heading()]
     if len(found):
         lines += ["", *(f"  {line}" for line in aligned(_table(found)))]
-    more = [f"note: {plain(note)}" for note in notes]
-    return "\n".join([*lines, *([""] if more else []), *more])
+    note_lines = [f"note: {plain(note)}" for note in notes]
+    return "\n".join([*lines, *([""] if note_lines else []), *note_lines])
 
 
 def show(found: FindingResult, form: str, out: IO[str], notes: Sequence[str]) -> None:

@@ -157,7 +157,7 @@ def calibrate(
         scratch = local(plan.options.scratch)
         pooled, of_halves, n = segments_of(curve, scratch), segments_of(half, scratch), sizes[level]
         bins = bins_of(pooled, n_bins)
-        ends = interval(drawn[level], bins.expected, asked, units, "recentred", (0.0, 1.0))
+        bounds = interval(drawn[level], bins.expected, asked, units, "recentred", (0.0, 1.0))
         fits = [_fit(pooled, of_halves, s, n_bins) for s in range(n)]
         fitted, held_out = (
             np.array([one[part] for one in fits]).reshape(n, len(FITS)).T for part in (2, 3)
@@ -167,7 +167,7 @@ def calibrate(
                 curve.shown(),
                 curve.cut,
                 bins,
-                ends,
+                bounds,
                 np.array([one[0] for one in fits], np.float64),
                 [one[1] for one in fits],
                 dict(zip(FITS, fitted, strict=True)),

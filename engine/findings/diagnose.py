@@ -119,7 +119,7 @@ def confused(frame: pl.DataFrame) -> Iterator[Finding]:
     predicted = dict(others.group_by("predicted").agg(pl.col("count").sum()).rows())
     for (a, p), n in confusions.items():
         rest = predicted[p] - n
-        more, sure = _excess(n, totals[a], n + rest, sum(totals.values()))
+        excess, sure = _excess(n, totals[a], n + rest, sum(totals.values()))
         if n < 3 or sure < SURE or n < 0.15 * totals[a]:
             continue
         back = confusions.get((p, a), 0)
@@ -131,8 +131,8 @@ def confused(frame: pl.DataFrame) -> Iterator[Finding]:
             message += (
                 f", and {p!r} for {a!r}: {back:,.0f} of {totals[p]:,.0f}; names changed places?"
             )
-            more += back
-        yield Finding(message, min(1.0, more / max(missed, 1)), int(n), "errors --rows")
+            excess += back
+        yield Finding(message, min(1.0, excess / max(missed, 1)), int(n), "errors --rows")
 
 
 def _counted(outcomes: pl.DataFrame) -> pl.DataFrame:
@@ -163,12 +163,12 @@ def suspicious_labels(frame: pl.DataFrame) -> Iterator[Finding]:
         )
         wrong, every = int(table["wrong"].sum()), int(table["n"].sum())
         for label, n, bad in table.rows():
-            more, sure = _excess(bad, n, wrong, every)
-            if sure >= SURE and more >= 3:
+            excess, sure = _excess(bad, n, wrong, every)
+            if sure >= SURE and excess >= 3:
                 yield Finding(
                     f"label {label!r}: {bad:,} of {n:,} {description},"
                     f" {(wrong - bad) / max(every - n, 1):.0%} of all others",
-                    min(1.0, more / max(total, 1)),
+                    min(1.0, excess / max(total, 1)),
                     bad,
                     "explain --number",
                 )
@@ -289,9 +289,9 @@ def _differing_groups(
     rows = rows.with_columns(__value=value.cast(pl.Float64))
     names = {"label_value": "label"} if by_label else {}
     if columns is not None and columns["datum_id"].dtype == rows["datum_id"].dtype:
-        more = [name for name in columns.columns[1:] if name not in rows.columns]
-        rows = rows.join(columns.select("datum_id", *more), on="datum_id", how="left")
-        names |= {name: name for name in more if 1 < columns[name].n_unique() <= _VALUES}
+        extra_columns = [name for name in columns.columns[1:] if name not in rows.columns]
+        rows = rows.join(columns.select("datum_id", *extra_columns), on="datum_id", how="left")
+        names |= {name: name for name in extra_columns if 1 < columns[name].n_unique() <= _VALUES}
     x = pl.col("__value")
     n, total, squares = rows.select(pl.len(), s=x.sum(), q=(x * x).sum()).row(0)
     for name, shown in names.items():
@@ -531,21 +531,21 @@ def _twice(card: Scorecard, tables: Tables, options: Options, said: list[str]) -
         row = rows.select("datum_id", row=pl.struct(simple).hash(seed=1))
         each = row.group_by("datum_id").agg(pl.col("row").sort().hash(seed=2).sum())
         hashes.append(each.collect(engine="streaming"))
-    both = hashes[0]
-    for more in hashes[1:]:
-        both = both.join(more, on="datum_id", how="inner", suffix="_more")
-    by = [name for name in both.columns if name != "datum_id"]
+    joined = hashes[0]
+    for side_hashes in hashes[1:]:
+        joined = joined.join(side_hashes, on="datum_id", how="inner", suffix="_more")
+    by = [name for name in joined.columns if name != "datum_id"]
     groups = (
-        both.group_by(by).agg(ids=pl.col("datum_id").sort()).filter(pl.col("ids").list.len() > 1)
+        joined.group_by(by).agg(ids=pl.col("datum_id").sort()).filter(pl.col("ids").list.len() > 1)
     )
     copies = int(groups["ids"].list.len().sum()) - groups.height
-    if not copies or copies > both.height / 2:
+    if not copies or copies > joined.height / 2:
         return
     first = groups.sort(pl.col("ids").list.first())["ids"][0].to_list()[:2]
     yield Finding(
         f"{count_of(copies, 'datum')} with the rows of another one (duplicates), first"
         f" {first[1]!r} and {first[0]!r}",
-        min(1.0, 3 * copies / both.height),
+        min(1.0, 3 * copies / joined.height),
         copies,
         "check",
     )

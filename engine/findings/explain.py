@@ -319,5 +319,5 @@ def _limits(tables: Tables, row: dict[str, Any], options: Options) -> Iterator[s
             more = "" if bound != "at least" else " as far as was tried; other choices may move it"
             yield _line("moves", f"not at all by {limit}{more}")
         else:
-            ends = f"{shown(one['lowest'])} to {shown(one['highest'])} by {limit}"
-            yield _line("moves", f"{ends} ({bound})")
+            range_text = f"{shown(one['lowest'])} to {shown(one['highest'])} by {limit}"
+            yield _line("moves", f"{range_text} ({bound})")

@@ -248,11 +248,13 @@ def search(
         for r, one in enumerate(chosen[level]):
             here = reached(one.tp, one.fp, curve.positives, curve.negatives, aims)
             points = {"threshold": one.threshold} | {n: getattr(here, n) for n in RATES}
-            ends = {
+            bounds = {
                 name: interval(drawn[level][:, r, i], point, asked, units)
                 for i, (name, point) in enumerate(points.items())
             }
-            results.append(RuleResult(one.threshold, one.unscored, here, held_out[level][r], ends))
+            results.append(
+                RuleResult(one.threshold, one.unscored, here, held_out[level][r], bounds)
+            )
         digits = _digits(curve, chosen[level], aims)
         searched.append(
             Searched(curve.shown(), curve.positives, curve.exclusive, curve.cut, digits, results)

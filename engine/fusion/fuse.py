@@ -189,8 +189,8 @@ def _ordered(key: Array, by: Array, document: Array) -> Array | None:
     same[start[1:] - 1] = False
     right = (by[1:] > by[:-1]) | ((by[1:] == by[:-1]) & (document[1:] < document[:-1]))
     place = np.argsort(lists, kind="stable")
-    whole = bool((np.diff(lists[place]) > 0).all())
-    if whole and bool((right | ~same).all()):  # whole lists in order, as runs mostly are
+    contiguous = bool((np.diff(lists[place]) > 0).all())
+    if contiguous and bool((right | ~same).all()):  # whole lists in order, as runs mostly are
         if bool((np.diff(lists) > 0).all()):
             return None
         size = np.diff(np.append(start, key.size))[place]
@@ -301,8 +301,8 @@ def _borda(pool: Pool, ranks: Array, settings: Settings) -> Array:
     points = pool.candidates[pool.query] - ranks + 1.0
     # Points of missing documents, summed over all lists minus the lists that have them.
     lacking = pool.total(pool.unranked()[pool.list_of])
-    given: Array = pool.unranked_total()[pool.candidate_query] - lacking
-    return pool.total(points) + given
+    missing_points: Array = pool.unranked_total()[pool.candidate_query] - lacking
+    return pool.total(points) + missing_points
 
 
 def _condorcet(pool: Pool, ranks: Array, settings: Settings) -> Array:
@@ -628,11 +628,11 @@ def checked(name: str, values: Array, pool: Pool) -> Array:
     if not bad.size:
         return values
     run = int(pool.run[bad[0]])
-    own = pool.score[pool.run == run]
+    scores = pool.score[pool.run == run]
     raise InputError(
         f"normalisation {name!r}: {bad.size:,} documents get no finite value, the first one of run"
-        f" {run + 1}, whose scores go from {own.min():g} to {own.max():g}. Divide the scores of"
-        " that run, or fuse by ranks.",
+        f" {run + 1}, whose scores go from {scores.min():g} to {scores.max():g}. Divide the scores"
+        " of that run, or fuse by ranks.",
         code="not_finite",
         normalisation=name,
         count=bad.size,
@@ -924,9 +924,9 @@ def _settings(
             option="weights",
             count=len(weights),
         )
-    given = [1.0] * n_runs if weights is None else [float(weight) for weight in weights]
-    if not all(math.isfinite(weight) for weight in given):
-        raise invalid("weights", given, "every weight must be a finite number.")
+    run_weights = [1.0] * n_runs if weights is None else [float(weight) for weight in weights]
+    if not all(math.isfinite(weight) for weight in run_weights):
+        raise invalid("weights", run_weights, "every weight must be a finite number.")
     for name, value, fits, words in (
         ("k", k, k >= 0, "0 or more"),
         ("persistence", persistence, 0 < persistence < 1, "above 0 and below 1"),
@@ -934,7 +934,7 @@ def _settings(
     ):
         if not (math.isfinite(value) and fits):
             raise invalid(name, value, f"must be {words}.")
-    return Settings(np.array(given), float(k), float(persistence), float(gamma))
+    return Settings(np.array(run_weights), float(k), float(persistence), float(gamma))
 
 
 def _check_scores(how: Method, norm: Normalisation | None, opened: Runs) -> None:

@@ -386,8 +386,8 @@ def _turned(runs: Runs, by_row: Array, height: Array, width: Array, over: Over |
         turned = _turned(
             take_runs(runs, rows), np.ones(rows.size, np.bool_), height[rows], width[rows], over
         )
-        both = joined([turned, take_runs(runs, columns)])
-        return take_runs(both, np.argsort(np.r_[rows, columns]))
+        merged = joined([turned, take_runs(runs, columns)])
+        return take_runs(merged, np.argsort(np.r_[rows, columns]))
 
     def run(first: int, last: int) -> Runs:
         part = runs[0][first : last + 1], runs[1], runs[2]

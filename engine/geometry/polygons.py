@@ -235,10 +235,10 @@ class Polygons(msgspec.Struct, frozen=True, dict=True, eq=False):
         parts = self._checked()
         if all(part is None for part in parts):
             return _edges_of(self.rings)
-        ends = [*range(0, len(self), tuning().polygons), len(self)]
+        cuts = [*range(0, len(self), tuning().polygons), len(self)]
         edge_lists = [
             _edges_of(part or self.rings.between(first, last))
-            for part, (first, last) in zip(parts, pairwise(ends), strict=True)
+            for part, (first, last) in zip(parts, pairwise(cuts), strict=True)
         ]
         counts = np.concatenate([np.diff(start) for start, _ in edge_lists])
         return offsets_of(counts), np.concatenate([edge for _, edge in edge_lists])
@@ -377,13 +377,13 @@ def from_corners(corners: Array, place: Place, kept: Array) -> Polygons:
 def concat(parts: Sequence[Polygons]) -> Polygons:
     """The polygons of several parts, one after the other; place and rule are the first one's."""
     rings = [part.rings for part in parts]
-    together = Rings(
+    merged = Rings(
         np.concatenate([one.xy for one in rings]),
         offsets_of(np.concatenate([np.diff(one.ring_start) for one in rings])),
         offsets_of(np.concatenate([np.diff(one.part_start) for one in rings])),
         offsets_of(np.concatenate([np.diff(one.start) for one in rings])),
     )
-    return Polygons(together, parts[0].place, parts[0].invalid)
+    return Polygons(merged, parts[0].place, parts[0].invalid)
 
 
 def rasterise(polygons: Polygons, height: Array, width: Array, over: Over | None = None) -> Masks:

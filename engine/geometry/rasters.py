@@ -206,13 +206,13 @@ def opened(path: str, *, remote: bool = False) -> Iterator[Any]:
     # An absolute path cannot be mistaken for a GDAL prefix. Sidecar files (overviews, masks) are
     # not fetched, and are probed one by one: listing a folder of 1,000 images for each of them
     # would take longer than opening it.
-    name, more = (
+    name, config = (
         os.path.abspath(path),
         {"CPL_VSIL_CURL_ALLOWED_EXTENSIONS": "{none}", "GDAL_DISABLE_READDIR_ON_OPEN": "TRUE"},
     )
     if not local:
-        name, more = path, {}
-    with silenced(), rasterio.Env(**more):
+        name, config = path, {}
+    with silenced(), rasterio.Env(**config):
         try:
             dataset = rasterio.DatasetReader(name, driver=list(_formats()))
         except rasterio.errors.RasterioIOError as error:

@@ -226,10 +226,10 @@ def _paired(frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame | None:
         .select("datum_id", "row", "label_value", *(CORNER_NAMES if boxes else ()))
         for side in (ours, theirs)
     )
-    both = ours.join(theirs, on="datum_id", suffix="_other", maintain_order="left_right")
+    joined = ours.join(theirs, on="datum_id", suffix="_other", maintain_order="left_right")
     named = {"mine": "label_value", "other": "label_value_other"}
     if not boxes:
-        return both.select(**named).drop_nulls()
+        return joined.select(**named).drop_nulls()
     low = {n: pl.max_horizontal(n, f"{n}_other") for n in ("xmin", "ymin")}
     high = {n: pl.min_horizontal(n, f"{n}_other") for n in ("xmax", "ymax")}
     shared = (high["xmax"] - low["xmin"]).clip(0) * (high["ymax"] - low["ymin"]).clip(0)
@@ -239,7 +239,7 @@ def _paired(frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame | None:
         return wide * tall
 
     iou = shared / (area("") + area("_other") - shared)
-    best = both.with_columns(iou=iou).sort("iou", descending=True, maintain_order=True)
+    best = joined.with_columns(iou=iou).sort("iou", descending=True, maintain_order=True)
     best = best.filter(pl.col("iou") >= _OVERLAP).unique("row_other", keep="first")
     return best.select(**named).drop_nulls()
 
@@ -533,8 +533,8 @@ def side_pairs(frames: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         crossed = pl.DataFrame({"label_key": pl.Series(keys, dtype=pl.String).unique()}).join(
             frames[SCORES], how="cross"
         )
-        both = [pairs[PREDICTIONS], crossed] if PREDICTIONS in pairs else [crossed]
-        pairs[PREDICTIONS] = pl.concat(both).unique().sort("label_key", "label_value")
+        tables = [pairs[PREDICTIONS], crossed] if PREDICTIONS in pairs else [crossed]
+        pairs[PREDICTIONS] = pl.concat(tables).unique().sort("label_key", "label_value")
     return pairs
 
 
@@ -578,9 +578,9 @@ def label_notes(pairs: Mapping[str, pl.DataFrame], keyed: Mapping[str, bool]) ->
         notes.append(Note("no_common_label", message, 0, warning=True))
     if common:
         notes += _spelling_notes(ours["label_value"], theirs["label_value"], lone)
-    for side, rest in zip((PREDICTIONS, GROUND_TRUTHS), lone, strict=True):
-        if rest.height:
-            notes.append(_in_one_only(side, _labels(rest, _HELD), rest.height))
+    for side, one_sided in zip((PREDICTIONS, GROUND_TRUTHS), lone, strict=True):
+        if one_sided.height:
+            notes.append(_in_one_only(side, _labels(one_sided, _HELD), one_sided.height))
     return notes + _undeclared(pairs)
 
 
@@ -615,10 +615,10 @@ def missing_notes(
             notes.append(msgspec.structs.replace(note, warning=True, facts=facts))
 
     for side, labels in labels_of.items():
-        rest = labels.filter(~labels.is_in(list((mapped or {}).get(side, ())))).unique()
+        unmapped = labels.filter(~labels.is_in(list((mapped or {}).get(side, ())))).unique()
         odd, lists = (
-            rest.filter(rest.is_in(_MISSING)).to_list(),
-            rest.filter(are_lists(rest)).to_list(),
+            unmapped.filter(unmapped.is_in(_MISSING)).to_list(),
+            unmapped.filter(are_lists(unmapped)).to_list(),
         )
         if not odd and not lists:
             continue
@@ -634,8 +634,8 @@ def missing_notes(
             )
             noted("lists_as_labels", side, lists, texts, why)
         often = sum(int((values == "None").sum()) for values in texts)
-        both = len(labels_of) == 2 and all("None" in one for one in labels_of.values())
-        if both or often > MANY * sum(map(len, texts)):
+        on_both_sides = len(labels_of) == 2 and all("None" in one for one in labels_of.values())
+        if on_both_sides or often > MANY * sum(map(len, texts)):
             odd = [one for one in odd if one != "None"]  # a class
         if not odd or labels.n_unique() <= len(odd):
             continue

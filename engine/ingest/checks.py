@@ -265,9 +265,9 @@ class Check:
 
     def _grouped(self, names: list[str]) -> list[list[str]]:
         """A shape's columns are spoken of together, others one by one."""
-        together = [name for name in names if name in self.shape.together]
+        shape_columns = [name for name in names if name in self.shape.together]
         single = [[name] for name in names if name not in self.shape.together]
-        return single + ([together] if together else [])
+        return single + ([shape_columns] if shape_columns else [])
 
     def own(self, name: str) -> str:
         """The name a column has in the user's table."""

@@ -107,8 +107,12 @@ def checked(
     reported = {problem.column for problem in problems if problem.column} if refused else set()
     for problem in refused:
         if problem.column not in reported:
-            marks = side.source.missing.get(problem.column)
-            more = f" In this column {listing(marks)} is read as missing." if marks else ""
+            missing_texts = side.source.missing.get(problem.column)
+            more = (
+                f" In this column {listing(missing_texts)} is read as missing."
+                if missing_texts
+                else ""
+            )
             problems.append(problem.extended(more))
     notes = [*naming.notes, *notes]
     if problems:

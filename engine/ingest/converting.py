@@ -86,12 +86,12 @@ def convert(
     """
     if to not in TARGETS:
         raise unknown("target", to, TARGETS)
-    known = make_options(options)
+    parsed_options = make_options(options)
     truths = ground_truths if format is None else _of_format(format, ground_truths)
     tables = Tables(truths, None, datums)
     if predictions is not None:
         tables = Tables(predictions, truths, datums)
-    inputs = open_inputs(tables, known, wanted=_EVERYTHING)
+    inputs = open_inputs(tables, parsed_options, wanted=_EVERYTHING)
     _report_notes(inputs, tell)
     kinds = {KIND} if to in FORMS else {one.format for one in inputs.sources.values()}
     if KIND in kinds and to == COCO:
@@ -112,21 +112,25 @@ def convert(
                 code="image_size_missing",
             )
     try:
-        frames = {role: _frame(inputs, role, known, table) for role in inputs.sources}
+        frames = {role: _frame(inputs, role, parsed_options, table) for role in inputs.sources}
     except InputError as error:
         raise plainly(error) from None
     if TABLE in frames:
-        alone = frames.pop(TABLE)
-        frames[PREDICTIONS if table.found_by[0] in alone.columns else GROUND_TRUTHS] = alone
-    if known.label_map is not None:
-        frames, notes = renamed(frames, known.label_map)
+        only_table = frames.pop(TABLE)
+        frames[PREDICTIONS if table.found_by[0] in only_table.columns else GROUND_TRUTHS] = (
+            only_table
+        )
+    if parsed_options.label_map is not None:
+        frames, notes = renamed(frames, parsed_options.label_map)
         if LABELS in frames:
             frames[LABELS] = frames[LABELS].unique("label_value", keep="first", maintain_order=True)
         for note in notes:
             _report(tell, note.message)
     if to in FORMS:
-        truth, found, sizes = (frames.get(role) for role in (GROUND_TRUTHS, PREDICTIONS, DATUMS))
-        files = track_files(to, truth, found, sizes, lambda said: _report(tell, said))
+        truth, detections, sizes = (
+            frames.get(role) for role in (GROUND_TRUTHS, PREDICTIONS, DATUMS)
+        )
+        files = track_files(to, truth, detections, sizes, lambda said: _report(tell, said))
         _warn_of_earlier(Path(out), files, tell)
     elif to == TABLES:
         files = {
@@ -145,13 +149,13 @@ def convert(
 def _warn_of_earlier(out: Path, files: Mapping[str, object], tell: Tell | None) -> None:
     """Warn of sequences of an earlier conversion that would be scored with the new ones."""
     sides = {name.partition("/")[0] for name in files}
-    there = {
+    existing = {
         path.relative_to(out).as_posix()
         for side in sides
         for path in (out / side).rglob("*.txt")
         if not path.name.startswith(".")
     }
-    earlier = sorted(there - files.keys())
+    earlier = sorted(existing - files.keys())
     if earlier:
         _report(
             tell,
@@ -186,13 +190,13 @@ def _sure(path: str | os.PathLike[str], kinds: tuple[str, ...], wanted: str) -> 
     local = Path(path).expanduser()
     if not local.is_file():
         open_source(path)  # raises the error that names the content
-    found = sniff(local)
-    if found not in kinds:
+    kind = sniff(local)
+    if kind not in kinds:
         raise ReadError(
-            f"{local}: {wanted} are needed, but this file contains {_NAMES[found]}.",
+            f"{local}: {wanted} are needed, but this file contains {_NAMES[kind]}.",
             code="wrong_format",
             file=str(local),
-            format=found,
+            format=kind,
         )
 
 

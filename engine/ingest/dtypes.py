@@ -121,8 +121,8 @@ def numbers_in(values: pl.LazyFrame, name: str) -> Texts | None:
     if not missing:
         return Texts(0, bad, [], [])
     rows = parsed.with_row_index("row").filter("absent").select("row", "text").head(1000).collect()
-    marks = rows["text"].unique(maintain_order=True).head(3).to_list()
-    return Texts(missing, bad, marks, rows["row"].head(3).to_list())
+    examples = rows["text"].unique(maintain_order=True).head(3).to_list()
+    return Texts(missing, bad, examples, rows["row"].head(3).to_list())
 
 
 def as_numbers(
@@ -291,15 +291,15 @@ def measured_pair(ours: pl.Series, theirs: pl.Series, options: Options) -> tuple
             continue
         mended = False
         if (ours.dtype == pl.String) != (theirs.dtype == pl.String):
-            both = pl.DataFrame([ours.alias("0"), theirs.alias("1")])
-            sides, mended = as_numbers(both, both.lazy())
+            frame = pl.DataFrame([ours.alias("0"), theirs.alias("1")])
+            sides, mended = as_numbers(frame, frame.lazy())
             ours, theirs = sides
         fits = numbers(ours) and numbers(theirs)
         if fits and options.task is None and not decided(task, options):
             fits = fractional(ours) and fractional(theirs) and not ours.dtype.is_nested()
             if not fits and beyond_classes(ours, theirs, options):
-                both = pl.DataFrame([ours.alias("0"), theirs.alias("1")])
-                fits = mended or incomplete(both.lazy(), both.columns)
+                frame = pl.DataFrame([ours.alias("0"), theirs.alias("1")])
+                fits = mended or incomplete(frame.lazy(), frame.columns)
         return table.values[0] if fits else None
     return None
 

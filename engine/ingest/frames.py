@@ -210,12 +210,14 @@ def assemble(
         tagged |= side.source.format == "tags"  # their sentences were compared
         calls.append(partial(checked, side, frames[role], bucket, filtered=role in where))
     looked_at = each(calls)
-    for role, (found, more_notes, frames[role]) in zip(sides, looked_at, strict=True):
-        problems += found
+    for role, (more_problems, more_notes, frames[role]) in zip(sides, looked_at, strict=True):
+        problems += more_problems
         notes += more_notes if part is None or role != LABELS else []
     if problems:
         swapped = [note.message for note in notes if note.kind == "tables_swapped"]
-        problems += [Problem(PREDICTIONS, "", said, kind="tables_swapped") for said in swapped]
+        problems += [
+            Problem(PREDICTIONS, "", message, kind="tables_swapped") for message in swapped
+        ]
         refuse(in_files(problems, ready), sources)
     for role, side in sides.items():
         if side.table.datum != "datum_id" and side.table.datum in frames[role].columns:
@@ -229,12 +231,14 @@ def assemble(
     if labelled and not _alike(frames, both_sides.LABEL_COLUMNS):
         same += both_sides.same_kind(frames, both_sides.LABEL_COLUMNS, text)
     if options.score_columns is not None:
-        whole = None if part is None else part.labels
-        _add_score_labels(sides, frames, whole, mapped=options.label_map is not None)
-    kept: dict[str, RemainingRows] = {}
+        all_labels = None if part is None else part.labels
+        _add_score_labels(sides, frames, all_labels, mapped=options.label_map is not None)
+    remaining: dict[str, RemainingRows] = {}
     if where:
-        kept = {role: _filtered_rows(sides[role], condition) for role, condition in where.items()}
-        same += keep_datums(frames, where, before, kept)
+        remaining = {
+            role: _filtered_rows(sides[role], condition) for role, condition in where.items()
+        }
+        same += keep_datums(frames, where, before, remaining)
     if part is None:
         notes += same
         unread = any(note.kind == "no_entities" for note in notes)
@@ -244,21 +248,24 @@ def assemble(
     keyed: dict[str, pl.Series] = {}
     counted = part is not None and TABLE not in frames  # by all parts, those without a gap too
     if counted or DATUMS in frames or not (same_order or by_row) or (plan.by and not by_row):
-        held = (DATUMS, *(role for role in SIDES if not (same_order and role == PREDICTIONS)))
+        keyed_roles = (
+            DATUMS,
+            *(role for role in SIDES if not (same_order and role == PREDICTIONS)),
+        )
         keyed = {
             role: frames[role]["datum_id"]
-            for role in held
+            for role in keyed_roles
             if role in frames and "datum_id" in frames[role].columns
         }
 
     def of_datums() -> tuple[DatumIds, list[Note]]:
         ids = DatumIds.of(keyed, bucket or ALL)
         if same_order:
-            for known in (ids.codes, ids.there):
-                known[PREDICTIONS] = known[GROUND_TRUTHS]
-        met = []
+            for by_side in (ids.codes, ids.there):
+                by_side[PREDICTIONS] = by_side[GROUND_TRUTHS]
+        match_notes = []
         if part is None and not same_order and not tagged:
-            met = check_meet(ids, speech, frames)
+            match_notes = check_meet(ids, speech, frames)
         along = sources.get(DATUMS) == sources.get(GROUND_TRUTHS)
         more_notes = both_sides.datum_notes(
             ids, speech, came_along=along, rows=frames, whole=part is None
@@ -267,26 +274,29 @@ def assemble(
             more_notes += nearly(ids, speech)
         if tagged:  # sentences without entities are no lack
             more_notes = [note for note in more_notes if note.kind == "datums_not_listed"]
-        return ids, met + more_notes
+        return ids, match_notes + more_notes
 
     def labels_checked() -> tuple[dict[str, pl.DataFrame] | None, list[Note]]:
         return hold_labels(frames, options.label_map, None if part is None else part.pairs)
 
     ids: DatumIds | None = None
     mapping: dict[str, pl.DataFrame] | None = None
-    more: list[Note] = []
+    notes_of_labels: list[Note] = []
     more_notes = []
     if keyed and labelled:
-        (ids, more_notes), (mapping, more) = both(each, of_datums, labels_checked)
+        (ids, more_notes), (mapping, notes_of_labels) = both(each, of_datums, labels_checked)
     elif keyed:
         ids, more_notes = of_datums()
     elif labelled:
-        mapping, more = labels_checked()
+        mapping, notes_of_labels = labels_checked()
     notes += more_notes
     if part is None:
-        notes += [*more, *(of_labels(ready, options, more) if more else [])]
+        notes += [
+            *notes_of_labels,
+            *(of_labels(ready, options, notes_of_labels) if notes_of_labels else []),
+        ]
     else:  # the others are of labels, not of rows
-        notes += [note for note in more if note.kind in both_sides.TEXTS_AS_LABELS]
+        notes += [note for note in notes_of_labels if note.kind in both_sides.TEXTS_AS_LABELS]
     slices = None
     if plan.by:
         if by_row:
@@ -299,10 +309,14 @@ def assemble(
     for role, side in sides.items():
         if side.naming.wide:
             score_labels = frames.pop(both_sides.SCORES)["label_value"].alias("score_labels")
-            own = [column.name for column in side.naming.wide]
-            frames[role] = recognise.renamed(frames[role], own, score_labels)
+            column_names = [column.name for column in side.naming.wide]
+            frames[role] = recognise.renamed(frames[role], column_names, score_labels)
             final = dict(
-                zip(own, (f"{recognise.PREFIX}{label}" for label in score_labels), strict=True)
+                zip(
+                    column_names,
+                    (f"{recognise.PREFIX}{label}" for label in score_labels),
+                    strict=True,
+                )
             )
             named = {mine: final.get(n, n) for mine, n in side.naming.recognised.items()}
             side.naming.recognised = {mine: n for mine, n in named.items() if mine != n}
@@ -317,8 +331,8 @@ def assemble(
         folders[role] = RasterFiles(folder, options.raster_root, bool(options.remote_rasters))
         read[role] = side.schema, side.naming
         if role in plan.extra:  # read only for slices
-            own = [expr.meta.output_name() for expr in plan.extra[role]]
-            frames[role] = frames[role].drop(own)
+            column_names = [expr.meta.output_name() for expr in plan.extra[role]]
+            frames[role] = frames[role].drop(column_names)
     return Frames(
         drawn=options.drawn,
         cluster=options.cluster,
@@ -340,7 +354,7 @@ def assemble(
         sources=sources,
         facts=facts,
         folders=folders,
-        kept=kept,
+        kept=remaining,
         columns=partial(columns_read, read, options.columns, tuple(plan.homes), where),
     )
 
@@ -358,23 +372,23 @@ def _labelled(frames: Mapping[str, pl.DataFrame]) -> bool:
 
 def _alike(frames: Mapping[str, pl.DataFrame], names: Sequence[str]) -> bool:
     """Return whether all columns with these names have one dtype."""
-    found = set()
+    dtypes = set()
     for frame in frames.values():
         for name, dtype in frame.schema.items():
             if name in names:
-                found.add(dtype)
-    return len(found) < 2
+                dtypes.add(dtype)
+    return len(dtypes) < 2
 
 
 def _common(sides: Mapping[str, Side]) -> tuple[str, ...]:
     """Return the id columns, in addition to datum ids, on which rows of the two sides match."""
-    found: set[str] = set()
+    id_columns: set[str] = set()
     for role, side in sides.items():
         if role in SIDES and side.table.either:
             for column in side.table.columns:
                 if column.name in side.table.either and column.kind == "id":
-                    found.add(column.name)
-    return tuple(sorted(found))
+                    id_columns.add(column.name)
+    return tuple(sorted(id_columns))
 
 
 def _add_score_labels(
@@ -392,14 +406,14 @@ def _add_score_labels(
             if isinstance(values.dtype, pl.List):
                 values = values.explode(empty_as_null=False)
             dtype = values.dtype if len(values) else None
-            known = distinct(values) if len(values) else values
+            true_labels = distinct(values) if len(values) else values
             if whole is not None and len(whole):
-                dtype, known = whole.dtype, whole
-            labels = recognise.label_series(side.naming.labels, dtype, known)
+                dtype, true_labels = whole.dtype, whole
+            labels = recognise.label_series(side.naming.labels, dtype, true_labels)
             frames[both_sides.SCORES] = labels.to_frame()
             both_sides.same_kind(frames, both_sides.LABEL_COLUMNS, {})
             if not mapped:
-                recognise.check_scored(side.naming.labels, labels, known)
+                recognise.check_scored(side.naming.labels, labels, true_labels)
 
 
 def _by_row(sides: dict[str, Side], frames: dict[str, pl.DataFrame], bucket: Bucket) -> bool:

@@ -131,8 +131,8 @@ def four_columns(find: Finder) -> tuple[str, tuple[str, ...]] | None:
     start = _both(columns["xmin"], columns["ymin"])
     end = _both(columns["xmax"], columns["ymax"])
     if start and end:
-        both = _both(columns["box_width"], columns["box_height"])
-        return "xyxy", start + end + (both or ())
+        extents = _both(columns["box_width"], columns["box_height"])
+        return "xyxy", start + end + (extents or ())
     form = "xywh"
     start = start or _pair(find, _ORIGINS)
     if start is None:
@@ -339,9 +339,9 @@ def inverted(check: Check, seen: Mapping[str, Any]) -> None:
     )
     negative = {problem.column for problem in check.problems} & {"box_width", "box_height"}
     if not negative:
-        ends = {check.own("xmax"): "box_width", check.own("ymax"): "box_height"}
-        way = f"{option('columns', ends)} for both tables; for one of them, rename its columns"
-        if len(ends) == 1:  # a list
+        renames = {check.own("xmax"): "box_width", check.own("ymax"): "box_height"}
+        way = f"{option('columns', renames)} for both tables; for one of them, rename its columns"
+        if len(renames) == 1:  # a list
             way = option("box_format", "xywh")
         check.refuse(
             "inverted_boxes",
@@ -746,11 +746,11 @@ def find_objects(find: Finder, box_format: str | None, angle_format: str | None)
     boxes = find_boxes(find, box_format, needed=not others)
     if points:
         _from_columns(find, boxes, points)
-    for more in (turned, solid):
-        if more is not None:
-            boxes.exprs |= more.exprs
-            boxes.recognised |= more.recognised
-            boxes.notes += more.notes
+    for naming in (turned, solid):
+        if naming is not None:
+            boxes.exprs |= naming.exprs
+            boxes.recognised |= naming.recognised
+            boxes.notes += naming.notes
     if rotated:
         parts = [dtypes.cast(pl.col(name), find.schema[name], pl.Float64()) for name in rotated]
         boxes.exprs[POLYGON.name] = pl.concat_list(parts)  # one flat ring

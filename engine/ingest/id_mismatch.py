@@ -53,14 +53,14 @@ class CommonIds(msgspec.Struct, frozen=True):
         )
         ranges = [part[3] for part in parts]
         alike = some[0].dtype != pl.String or numbers_of(pl.concat(some)) is not None
-        ends = (
+        id_ranges = (
             None
             if None in ranges or not alike
             else tuple(
                 (min(end[i][0] for end in ranges), max(end[i][1] for end in ranges)) for i in (0, 1)
             )
         )
-        return cls(sizes, sum(part[1] for part in parts), some, ends)  # type: ignore[arg-type]
+        return cls(sizes, sum(part[1] for part in parts), some, id_ranges)  # type: ignore[arg-type]
 
     @property
     def plain(self) -> list[Any]:
@@ -74,8 +74,8 @@ def common_ids(ids: DatumIds | None, frames: Mapping[str, pl.DataFrame]) -> Comm
         return None
     if ids is None:  # the same ids row by row
         n, values = frames[PREDICTIONS].height, frames[PREDICTIONS]["datum_id"]
-        ends = _range_of_ids(*(_outer(values),) * 2)
-        return CommonIds((n, n), n, (values.head(_LOWEST),) * 2, ends)
+        id_ranges = _range_of_ids(*(_outer(values),) * 2)
+        return CommonIds((n, n), n, (values.head(_LOWEST),) * 2, id_ranges)
     return _compared(ids, _LOWEST)
 
 
@@ -83,13 +83,13 @@ def _compared(ids: DatumIds, most: int | None = None) -> CommonIds:
     """Compare the ids of both sides; of each at most some are kept."""
     ours, theirs = ids.in_table(PREDICTIONS), ids.in_table(GROUND_TRUTHS)
     common = ids.common(PREDICTIONS, GROUND_TRUTHS)
-    ends = (
+    id_ranges = (
         _range_of_ids(_outer(ours), _outer(theirs))
         if most is not None
         else _range_of_ids(ours, theirs)
     )
     some = ours.head(most or len(ours)), theirs.head(most or len(theirs))
-    return CommonIds((len(ours), len(theirs)), common, some, ends)
+    return CommonIds((len(ours), len(theirs)), common, some, id_ranges)
 
 
 def _outer(ids: pl.Series) -> pl.Series:
@@ -97,8 +97,8 @@ def _outer(ids: pl.Series) -> pl.Series:
     if ids.dtype != pl.String or not len(ids):
         return ids
     length = ids.str.len_bytes()
-    ends = [ids.filter(length == length.min()).min(), ids.filter(length == length.max()).max()]
-    numbers = numbers_of(pl.Series(ends, dtype=pl.String))
+    extremes = [ids.filter(length == length.min()).min(), ids.filter(length == length.max()).max()]
+    numbers = numbers_of(pl.Series(extremes, dtype=pl.String))
     return ids if numbers is None else numbers
 
 
@@ -140,9 +140,13 @@ def check_meet(
     if _some_lack(shared.sizes, shared.common):
         few_shared = True
         if ours.dtype == pl.String:
-            both = numbers_of(pl.concat([ours, theirs]))
-            ends = None if both is None else _range_of_ids(both[: len(ours)], both[len(ours) :])
-            shared = msgspec.structs.replace(shared, ends=ends)
+            numbers = numbers_of(pl.concat([ours, theirs]))
+            id_ranges = (
+                None
+                if numbers is None
+                else _range_of_ids(numbers[: len(ours)], numbers[len(ours) :])
+            )
+            shared = msgspec.structs.replace(shared, ends=id_ranges)
     notes = hardly_met(shared, listed=listed, speech=speech)
     if few_shared and shared.ends is not None and not notes and rows:
         step = shared.ends[1][0] - shared.ends[0][0]
@@ -379,8 +383,8 @@ def _tries(ours: pl.Series, theirs: pl.Series) -> Iterator[tuple[tuple[str, ...]
     if max(len(ours), len(theirs)) <= _PAIRED:
         for name in ("extension", "file", "stem"):
             for other in ("case", "blanks", "unicode", "zeros"):
-                both = f"differ in {FORMS[name].differ}, and in {FORMS[other].differ}"
-                yield (name, other), both
+                difference = f"differ in {FORMS[name].differ}, and in {FORMS[other].differ}"
+                yield (name, other), difference
         for before in ((), ("stem",)):
             pattern = around(
                 *(
@@ -402,7 +406,7 @@ def around(ours: pl.Series, theirs: pl.Series) -> str | None:
     if ends[0] == ends[1]:
         return None
     # Keep common affixes of both sides, and those that contain each other.
-    (one, other), (first, last) = (sorted(both, key=len) for both in zip(*ends, strict=True))
+    (one, other), (first, last) = (sorted(pair, key=len) for pair in zip(*ends, strict=True))
     before = {other[: len(other) - len(one)]} if other.endswith(one) else {one, other}
     behind = {last[len(first) :]} if last.startswith(first) else {first, last}
     before, behind = before - {""}, behind - {""}
@@ -508,8 +512,8 @@ def _stepped(ours: pl.Series, theirs: pl.Series) -> _Mended | None:
         return None
     chance = _filled(other_ids.to_numpy())
     candidates = []
-    ends = (int(other_ids[at]) - int(our_ids[at]) for at in (0, -1))  # ascending
-    for step in dict.fromkeys((1, -1, *ends)):
+    shifts = (int(other_ids[at]) - int(our_ids[at]) for at in (0, -1))  # ascending
+    for step in dict.fromkeys((1, -1, *shifts)):
         if abs(step) >= 10**9:  # more than id_format reads
             continue
         moved = _some_of(pl.DataFrame({"old": our_ids, "new": our_ids + step}))

@@ -57,8 +57,8 @@ def dealt(column: pl.Series, of: int) -> Array | None:
     if not is_signed(column):
         return None
     values: Array = column.cast(pl.Int64).fill_null(0).to_numpy()
-    turns = values // of
-    buckets: Array = values - turns * of + _first(turns, of)
+    quotients = values // of
+    buckets: Array = values - quotients * of + _first(quotients, of)
     return buckets.view(np.uint64)
 
 
@@ -98,11 +98,11 @@ class IdBitmap(msgspec.Struct, frozen=True):
             integers = pl.int_range(self.low, end, dtype=pl.Int64, eager=True)
             return integers.cast(like.dtype).alias(like.name)
         dtype = like.clear().to_numpy().dtype
-        turns = np.flatnonzero(self.flags)
+        set_bits = np.flatnonzero(self.flags)
         if self.bucket.of > 1:
-            few = self.bucket.integers(turns + self.low).astype(dtype)
+            few = self.bucket.integers(set_bits + self.low).astype(dtype)
         else:
-            few = turns.astype(dtype, copy=False)
+            few = set_bits.astype(dtype, copy=False)
             few += dtype.type(self.low)
         return pl.Series(like.name, few, dtype=like.dtype)
 
@@ -121,9 +121,9 @@ def bitmap_of(columns: Sequence[pl.Series], room: int, bucket: Bucket = ALL) -> 
         return None
     if bucket.of > 1 and not all(map(is_signed, columns)):
         bucket = ALL
-    ends = [span_of(column) for column in columns]
-    low = min(first for first, _ in ends) // bucket.of
-    end = (max(last for _, last in ends) - 1) // bucket.of + 1
+    ranges = [span_of(column) for column in columns]
+    low = min(first for first, _ in ranges) // bucket.of
+    end = (max(last for _, last in ranges) - 1) // bucket.of + 1
     if end - low > room:
         return None
     flags = np.zeros(end - low, np.bool_)
@@ -270,18 +270,18 @@ def encode(
         columns = [*columns]
     room = _SPREAD * sum(map(len, columns)) + 1024
     filled = [column for column in columns if len(column)]
-    if not filled or (marks := bitmap_of(filled, room, bucket)) is None:
+    if not filled or (bitmap := bitmap_of(filled, room, bucket)) is None:
         return _by_hash(columns)
     filled.clear()
     like = columns[0].clear()  # a slice would keep the whole column
     code: Array | None = None
-    if not marks.flags.all():  # else integers counted from the lowest are their own codes
-        code = np.cumsum(marks.flags, dtype=np.int32)
+    if not bitmap.flags.all():  # else integers counted from the lowest are their own codes
+        code = np.cumsum(bitmap.flags, dtype=np.int32)
         code -= 1
     codes = []
     while columns:
-        codes.append(codes_of(columns.pop(0), marks.low, code, marks.bucket.of))
-    return marks.series(like), codes
+        codes.append(codes_of(columns.pop(0), bitmap.low, code, bitmap.bucket.of))
+    return bitmap.series(like), codes
 
 
 def _by_hash(columns: Sequence[pl.Series]) -> tuple[pl.Series, list[Array]]:
@@ -326,9 +326,9 @@ def distinct(values: pl.Series) -> pl.Series:
     A narrow range of integers uses a bitmap, which reads the column once. Strings, which often
     repeat, are hashed, and only distinct ones are sorted.
     """
-    marks = _narrow_bitmap(values)
-    if marks is not None:
-        return marks.series(values)
+    bitmap = _narrow_bitmap(values)
+    if bitmap is not None:
+        return bitmap.series(values)
     filled = values.drop_nulls()
     if ascending(filled):
         return filled
@@ -340,9 +340,9 @@ def distinct(values: pl.Series) -> pl.Series:
 
 def has_repeats(values: pl.Series) -> bool:
     """Return whether any value except null repeats."""
-    marks = _narrow_bitmap(values)
-    if marks is not None:
-        return marks.count < len(values)
+    bitmap = _narrow_bitmap(values)
+    if bitmap is not None:
+        return bitmap.count < len(values)
     filled = values.drop_nulls()
     return not ascending(filled) and filled.n_unique() < len(filled)
 
@@ -484,8 +484,8 @@ def _marked(columns: Sequence[pl.Series], bucket: Bucket) -> int | None:
         return None
     room = max(_SPAN, _FLAGS * len(columns[0]))
     if len(columns) == 1:
-        marks = bitmap_of(columns, room, bucket)
-        return None if marks is None else marks.count
+        bitmap = bitmap_of(columns, room, bucket)
+        return None if bitmap is None else bitmap.count
     ranges: list[tuple[int, int]] = []
     for column in columns:
         low, end = span_of(column)

@@ -222,13 +222,13 @@ def one_way(sides: Mapping[str, Side], *, by_rule: bool = False) -> None:
         return
     if by_rule:
         ways = ways[::-1]
-    both = [name for name in ways if name in ours.exprs and name in theirs.exprs]
+    shared = [name for name in ways if name in ours.exprs and name in theirs.exprs]
     for naming in (ours, theirs):
         for name in ways:
-            if both and name != both[0]:
+            if shared and name != shared[0]:
                 naming.exprs.pop(name, None)
     mine, other = ([name for name in ways if name in side.exprs] for side in (ours, theirs))
-    if mine and other and not both:
+    if mine and other and not shared:
         ours.problems.append(
             Problem(
                 PREDICTIONS,

@@ -472,8 +472,8 @@ def _swapped(sides: list[_Side]) -> list[Note]:
     truths, predictions = (side.table["raster"].to_list() for side in sides)
     for sign in (*MAPS, *(f"{folder}/" for folder in _OF_TRUTHS)):
         shown = sign if sign.endswith("/") else f"*{sign}"
-        both = [[_has_sign(file, sign) for file in side] for side in (truths, predictions)]
-        if all(both[1]) and not any(both[0]):
+        signed = [[_has_sign(file, sign) for file in side] for side in (truths, predictions)]
+        if all(signed[1]) and not any(signed[0]):
             message = (
                 f"the label maps of the predictions are called {shown}, as data sets call their"
                 f" ground truths, and those of the ground truths are not ({truths[0]!r}): are the"

@@ -563,18 +563,18 @@ def _both_named(
             change[kind.table] = table.with_columns(named)
         sides.append(msgspec.structs.replace(source, **change))
     common = len({*ours[1].values()} & {*theirs[1].values()})
-    both = f"{kind.what} are numbers on one side and names on the other"
+    mismatch = f"{kind.what} are numbers on one side and names on the other"
     if doubt:
         few = min(len(ours[1]), len(theirs[1]))
         message = (
-            f"{both}: they are matched by the last number in a name, and {common:,} of {few:,}"
+            f"{mismatch}: they are matched by the last number in a name, and {common:,} of {few:,}"
             " match, which may be chance. If the numbers are places in a list, every one of the"
             f" {kind.what} is compared with another: give both sides the same ids."
             f"{_one_off(ours[1], theirs[1]) if kind is _IMAGES else ''}"
         )
         note = Note("ids_matched_by_number", message, common, warning=True)
         return _noted(sides[0], note), sides[1]
-    message = f"{both}: both are matched by {kind.by}, and {common:,} are the same."
+    message = f"{mismatch}: both are matched by {kind.by}, and {common:,} are the same."
     return _noted(sides[0], Note("ids_matched_by_name", message, common)), sides[1]
 
 
@@ -664,11 +664,11 @@ def _unnamed(kind: _Kind, ours: pl.DataFrame, theirs: pl.DataFrame) -> Note:
     """Note that ids are used unchanged, since names are missing."""
     sized = all({*_SIZE} <= {*table.columns} for table in (ours, theirs))
     if kind is _IMAGES and sized and ours.schema[kind.column] == theirs.schema[kind.column]:
-        both = ours.select(kind.column, *_SIZE).join(
+        joined = ours.select(kind.column, *_SIZE).join(
             theirs.select(kind.column, *_SIZE), on=kind.column, suffix="_there"
         )
         other = pl.any_horizontal(pl.col(name) != pl.col(f"{name}_there") for name in _SIZE)
-        wrong = both.filter(other)
+        wrong = joined.filter(other)
         if wrong.height:
             first, width, height, there_width, there_height = wrong.row(0)
             raise InputError(
@@ -1006,14 +1006,14 @@ def _paired(
 ) -> dict[str, Source]:
     """Make one source of two tables, column-wise."""
     way = option("columns", {"mine": "datum_id"})
-    both = [name for name in schemas[0] if name in schemas[1]]
-    if both:
+    shared = [name for name in schemas[0] if name in schemas[1]]
+    if shared:
         raise InputError(
             "two tables without datum ids are paired row by row, and both have the columns "
-            f"{both[:5]}. If one of these is the id of the datums, write {way}; otherwise remove "
+            f"{shared[:5]}. If one of these is the id of the datums, write {way}; otherwise remove "
             "them from one of the tables.",
             code="no_id",
-            columns=both,
+            columns=shared,
         )
     heights = [int(side.frame.select(pl.len()).collect().item()) for side in sides]
     if heights[0] != heights[1]:

@@ -88,13 +88,13 @@ def overlapping(sides: dict[str, Side]) -> list[Note]:
         overlap = _first_pair(_firsts(side.source, read))
         if overlap is None:
             continue
-        one, other, both, of = overlap
+        one, other, common, of = overlap
         folder = os.path.commonpath([os.path.dirname(name) for name in (one, other)])
         named = [os.path.relpath(name, folder) for name in (one, other)]
         notes.append(
             Note(
                 "files_share_datums",
-                f"{role.replace('_', ' ')}: {both:,} of {of:,} {side.table.unit[1]} looked at are"
+                f"{role.replace('_', ' ')}: {common:,} of {of:,} {side.table.unit[1]} looked at are"
                 f" both in {named[0]!r} and in {named[1]!r}, and all their rows are scored"
                 " together. If the files are of several models, score them one by one.",
                 warning=True,
@@ -147,9 +147,9 @@ def _first_pair(files: dict[str, set[tuple[object, ...]]]) -> tuple[str, str, in
     datums = {file: {row[0] for row in rows} for file, rows in files.items()}
     for one, other in combinations(files, 2):
         fewest = min(len(datums[one]), len(datums[other]))
-        both = len({row[0] for row in files[one] & files[other]})
-        if fewest >= _LEAST and 2 * both >= fewest:
-            return os.path.abspath(one), os.path.abspath(other), both, fewest
+        common = len({row[0] for row in files[one] & files[other]})
+        if fewest >= _LEAST and 2 * common >= fewest:
+            return os.path.abspath(one), os.path.abspath(other), common, fewest
     return None
 
 
@@ -584,8 +584,8 @@ def early_notes(
     if PREDICTIONS in sides and GROUND_TRUTHS in sides and not problems:
         signals, evidence = columns.evidence_of(ready, options)
         if evidence is not None:
-            more, problems = rules.apply(columns.RULES, task, signals, evidence)
-            of_rules += more
+            rule_notes, problems = rules.apply(columns.RULES, task, signals, evidence)
+            of_rules += rule_notes
     if problems:
         refuse(problems, {role: side.source.description for role, side in sides.items()})
     notes: list[Note] = []

@@ -119,7 +119,7 @@ def notes_of_parts(parts: Iterable[Sequence[Note]], say: Say | None = None) -> l
     A counted note without words and facts keeps the message of its first part, with the sum.
     """
     each = [*parts]
-    found: dict[tuple[str, str], list[Note]] = {}
+    groups: dict[tuple[str, str], list[Note]] = {}
     for note in (note for notes in each for note in notes):
         plain = note.message if note.count is None else ""
         if note.words is not None:
@@ -128,8 +128,8 @@ def notes_of_parts(parts: Iterable[Sequence[Note]], say: Say | None = None) -> l
             plain = repr(
                 {k: v for k, v in note.facts.items() if not (k in _ADDED or type(v) is float)}
             )
-        found.setdefault((note.kind, plain), []).append(note)
-    merged = [_whole(notes, len(each), say) for notes in found.values()]
+        groups.setdefault((note.kind, plain), []).append(note)
+    merged = [_whole(notes, len(each), say) for notes in groups.values()]
     return [note for note in merged if note is not None]
 
 
@@ -153,15 +153,15 @@ def _whole(notes: Sequence[Note], parts: int, say: Say | None) -> Note | None:
     least = facts.get("least", 0)
     if (n or 0) < (least * of if type(least) is float else least):
         return None
-    whole = first
+    merged = first
     if first.words is not None and n is not None:
         lowest = sorted({i for note in notes for i in note.lowest})
-        whole = note_of(first.kind, n, first.words, lowest, first.before)
-    elif say is not None and first.facts and (said := say(first.kind, facts)) is not None:
-        whole = Note(first.kind, said, n)
+        merged = note_of(first.kind, n, first.words, lowest, first.before)
+    elif say is not None and first.facts and (message := say(first.kind, facts)) is not None:
+        merged = Note(first.kind, message, n)
     elif n != first.count:
-        whole = Note(first.kind, f"{first.message} In all buckets: {n:,}.", n)
-    return msgspec.structs.replace(whole, warning=warning, facts=facts)
+        merged = Note(first.kind, f"{first.message} In all buckets: {n:,}.", n)
+    return msgspec.structs.replace(merged, warning=warning, facts=facts)
 
 
 def _added(parts: Sequence[dict[str, list[int]]]) -> dict[str, list[int]]:
@@ -236,8 +236,8 @@ class Problem(msgspec.Struct, frozen=True):
     def as_facts(self) -> dict[str, Any]:
         """Return side, column, count and rows, if known, with the other facts."""
         rows = [row for row, _ in self.shown]
-        known = {"side": self.side, "column": self.column, "count": self.count, "rows": rows}
-        return {k: v for k, v in known.items() if v not in ("", None, [])} | self.facts
+        facts = {"side": self.side, "column": self.column, "count": self.count, "rows": rows}
+        return {k: v for k, v in facts.items() if v not in ("", None, [])} | self.facts
 
     def extended(self, more: str) -> Problem:
         """Return the problem with a sentence added to its message."""
@@ -247,25 +247,25 @@ class Problem(msgspec.Struct, frozen=True):
 
 def problems_of_parts(parts: Iterable[Sequence[Problem]]) -> list[Problem]:
     """Merge problems of parts of one input: counts are added, the first rows named."""
-    found: dict[Any, list[Problem]] = {}
+    groups: dict[Any, list[Problem]] = {}
     for problem in (problem for problems in parts for problem in problems):
         plain = problem.words and problem.words.what
-        found.setdefault((problem.side, problem.column, problem.kind, plain), []).append(problem)
-    whole = []
-    for first, *others in found.values():
+        groups.setdefault((problem.side, problem.column, problem.kind, plain), []).append(problem)
+    merged = []
+    for first, *others in groups.values():
         if first.words is None or not others:
-            whole.append(first)
+            merged.append(first)
             continue
         same = [first, *others]
         n = sum(problem.count or 0 for problem in same)
         shown = tuple(sorted({row for problem in same for row in problem.shown})[:3])
         facts = _facts_of_parts([problem.facts for problem in same])
-        whole.append(
+        merged.append(
             msgspec.structs.replace(
                 first, message=first.words.said(n, shown), count=n, shown=shown, facts=facts
             )
         )
-    return sorted(whole, key=lambda problem: problem.step)
+    return sorted(merged, key=lambda problem: problem.step)
 
 
 class PointsAlone(InputError):
@@ -329,12 +329,12 @@ def refuse(problems: Sequence[Problem], sources: dict[str, str]) -> None:
 def _lines(problems: Sequence[Problem], sources: dict[str, str]) -> list[str]:
     lines = []
     for side in dict.fromkeys(problem.side for problem in problems):
-        said = [problem.message for problem in problems if problem.side == side]
+        messages = [problem.message for problem in problems if problem.side == side]
         if side:
             source = f" ({sources[side]})" if side in sources else ""
             lines.append(f"{side.replace('_', ' ')}{source} cannot be used:")
-            said = [f"- {one}" for one in said]
-        lines += said
+            messages = [f"- {one}" for one in messages]
+        lines += messages
     return lines
 
 
@@ -345,7 +345,7 @@ def count_of(n: int, noun: str, plural: str | None = None) -> str:
 
 def listing(values: Iterable[Any], total: int | None = None, most: int = 5) -> str:
     """``'a', 'b' and 3 more``: the first few of some values."""
-    found = list(values)
-    more = (len(found) if total is None else total) - min(len(found), most)
-    some = ", ".join(repr(value) for value in found[:most])
+    items = list(values)
+    more = (len(items) if total is None else total) - min(len(items), most)
+    some = ", ".join(repr(value) for value in items[:most])
     return f"{some} and {more:,} more" if more > 0 else some

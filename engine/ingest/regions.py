@@ -206,8 +206,12 @@ def _joined(datums: Source, contract: Table, lists: pl.DataFrame, options: Optio
         maintain_order="left",
     )
     present = [name for name in (COLUMN.name, *COLUMN.aliases) if name in schema]
-    more = pl.col("__regions").fill_null([])
+    regions = pl.col("__regions").fill_null([])
     if present:
-        more = pl.concat_list(pl.col(present[0]).cast(pl.List(pl.Float64)).fill_null([]), more)
-    frame = frame.with_columns(more.alias(present[0] if present else COLUMN.name)).drop("__regions")
+        regions = pl.concat_list(
+            pl.col(present[0]).cast(pl.List(pl.Float64)).fill_null([]), regions
+        )
+    frame = frame.with_columns(regions.alias(present[0] if present else COLUMN.name)).drop(
+        "__regions"
+    )
     return msgspec.structs.replace(datums, frame=frame, files=())

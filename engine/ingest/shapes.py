@@ -40,10 +40,10 @@ def check_bounds(check: Check, seen: Mapping[str, Any]) -> None:
         if column.rising:
             rising.append(column.name)
         if column.below and column.below in {one.name for one in check.columns}:
-            ends = [column.name, column.below]
+            bounds = [column.name, column.below]
             way = "Swap the ends, or remove these rows."
             check.refuse(
-                "bounds_inverted", ends, _above(*ends), f"with {' above '.join(ends)}", way
+                "bounds_inverted", bounds, _above(*bounds), f"with {' above '.join(bounds)}", way
             )
     if len(rising) > 1:
         crossed = pl.any_horizontal(_above(*pair) for pair in pairwise(rising))
@@ -463,10 +463,10 @@ def check_spans(check: Check, seen: Mapping[str, Any]) -> None:
     """Refuse spans that end before they begin; note empty ones."""
     if not {"start", "end"} <= {*check.frame.columns}:
         return
-    ends = ["start", "end"]
+    columns = ["start", "end"]
     way = "Swap the two, or remove these rows; 'end' is a place, not a length."
     before = pl.col("end") < pl.col("start")
-    check.refuse("inverted_spans", ends, before, "whose end is before their start", way)
+    check.refuse("inverted_spans", columns, before, "whose end is before their start", way)
     empty = check.count(pl.col("end") == pl.col("start"))
     if empty:
         way = f"no length; if 'end' is their last place, write {option('span_ends', 'inclusive')}"

@@ -584,11 +584,11 @@ def _collect(
 def _without_infinite(frame: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     """Replace infinite values and intervals by missing ones, and count the headline values."""
     infinite = frame.filter(pl.col("value").is_infinite(), ~pl.col("group")).height
-    ends = pl.col("lower").is_finite() & pl.col("upper").is_finite()
+    finite_bounds = pl.col("lower").is_finite() & pl.col("upper").is_finite()
     return frame.with_columns(
         pl.when(pl.col("value").is_finite()).then("value").alias("value"),
         *(
-            pl.when(ends & pl.col("value").is_finite()).then(name).alias(name)
+            pl.when(finite_bounds & pl.col("value").is_finite()).then(name).alias(name)
             for name in ("lower", "upper")
         ),
     ), infinite

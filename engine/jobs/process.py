@@ -292,8 +292,10 @@ def log_to(
             line = {"time": now, "level": level, "job": name, "message": message, **facts}
             text = json.dumps(line, ensure_ascii=False, default=str)
         else:
-            more = " ".join(f"{fact}={value}" for fact, value in facts.items())
-            text = f"{now} {level.upper():<7} {name}: {message}" + (f" ({more})" if more else "")
+            fact_text = " ".join(f"{fact}={value}" for fact, value in facts.items())
+            text = f"{now} {level.upper():<7} {name}: {message}" + (
+                f" ({fact_text})" if fact_text else ""
+            )
         out = stream or sys.stderr
         out.write(text + "\n")
         out.flush()

@@ -559,11 +559,11 @@ def score_parts(
     threads = Threads(options.threads)
     tallied_parts: list[_Kept] = []
     names, own_metrics = split_metrics(options)
-    things = (stored.WHOLE, *[_OWN] * bool(own_metrics))
+    entry_names = (stored.WHOLE, *[_OWN] * bool(own_metrics))
     reused = 0
     damaged: list[str] = []
     for n, part in enumerate(parts):
-        entry, why = _load_partition(part, things)
+        entry, why = _load_partition(part, entry_names)
         if why:
             damaged.append(f"{part.name}: its kept tally could not be read, and is made again.")
             tell(f"{damaged[-1]} ({why})")
@@ -604,8 +604,8 @@ def score_parts(
     of_values = own_values.plan_of(options, first.task, facts) if own_metrics else None
     if tallied is not None:
         for part, (_, tally, values) in zip(parts, tallied_parts, strict=True):
-            more = None if of_values is None else Tallied(of_values, values, threads)
-            tallied[part.name] = Tallied(plan, tally, threads, more)
+            own_tallied = None if of_values is None else Tallied(of_values, values, threads)
+            tallied[part.name] = Tallied(plan, tally, threads, own_tallied)
     rows: dict[str, int] = {}
     for one, *_ in tallied_parts:
         for table, count in one.rows.items():
@@ -704,10 +704,10 @@ def _tallied(part: Part, options: Options, labels: Any, threads: Threads, *, kee
     if keep:
         with written(part.tally):
             part.tally.parent.mkdir(parents=True, exist_ok=True)
-            things = {stored.WHOLE: tallied.tallies}
+            entries = {stored.WHOLE: tallied.tallies}
             if tallied.own is not None:
-                things[_OWN] = tallied.own.tallies
+                entries[_OWN] = tallied.own.tallies
             stored.save(
-                things, part.tally, fingerprint=plan.fingerprint, about=msgspec.to_builtins(about)
+                entries, part.tally, fingerprint=plan.fingerprint, about=msgspec.to_builtins(about)
             )
     return about, tallied.tallies, None if tallied.own is None else tallied.own.tallies

@@ -574,8 +574,8 @@ def _of_interval(gate: Gate, blank: Verdict, row: dict[str, Any], numbers: Numbe
     blank = _with(blank, reason=EXACT if row.get("trials") is not None else "")
     p = None
     if level is not None and blank.bound is not None:
-        ends, above, trials = gate.end(lower, upper), gate.lower_bounded, row.get("trials")
-        p = one_sided_p(row["value"], blank.bound, ends, level, trials, units, above=above)
+        interval_end, above, trials = gate.end(lower, upper), gate.lower_bounded, row.get("trials")
+        p = one_sided_p(row["value"], blank.bound, interval_end, level, trials, units, above=above)
     return _with(
         blank, status=status, lower=lower, upper=upper, interval_of="number", level=level, p=p
     )

@@ -87,9 +87,9 @@ def macro(view: View, value: Array, where: Array) -> Array:
 
 def weighted(view: View, value: Array, where: Array, weight: Array) -> Array:
     """Means over defined labels by weight, [group, key, ...]; NaN without any weight."""
-    more = [1] * (value.ndim - 2)
-    defined = where.reshape(*where.shape, *more) & ~np.isnan(value)
-    by = np.where(defined, weight.reshape(*weight.shape, *more), 0.0)
+    trailing = [1] * (value.ndim - 2)
+    defined = where.reshape(*where.shape, *trailing) & ~np.isnan(value)
+    by = np.where(defined, weight.reshape(*weight.shape, *trailing), 0.0)
     return ratio(by_key(view, np.where(defined, value, 0.0) * by), by_key(view, by))
 
 

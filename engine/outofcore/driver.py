@@ -212,10 +212,10 @@ def check_met(heads: list[dict[str, Any]], ready: Prepared) -> list[Note]:
         if note["kind"] == "datums_not_listed"
     )
     side = next(side for role, side in ready.sides.items() if role in (PREDICTIONS, TABLE))
-    speech = DatumNouns(side.table.datum, *side.table.unit)
+    nouns = DatumNouns(side.table.datum, *side.table.unit)
     if unlisted == sum(common.sizes):
-        raise none_listed(common.some[1], None, speech)
-    return hardly_met(common, listed=DATUMS in ready.sides and not unlisted, speech=speech)
+        raise none_listed(common.some[1], None, nouns)
+    return hardly_met(common, listed=DATUMS in ready.sides and not unlisted, speech=nouns)
 
 
 def notes_of(
@@ -250,7 +250,11 @@ def _of_all(found: list[list[Note]], heads: list[dict[str, Any]]) -> list[list[N
                 per_fact.setdefault(key, [None] * len(found))[i] = note
     common = []
     for (kind, _), each in per_fact.items():
-        asked = [note for note, both in zip(each, sides, strict=True) if both or kind == UNMET]
+        asked = [
+            note
+            for note, has_both_sides in zip(each, sides, strict=True)
+            if has_both_sides or kind == UNMET
+        ]
         if all(asked):
             common += [note for note in each if note][:1]
     rest = [

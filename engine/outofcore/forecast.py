@@ -128,15 +128,17 @@ class Forecast(msgspec.Struct):
     def lines(self) -> list[str]:
         """The forecast in words."""
         slope, about, (disk, free) = self.slope, recorded(), self.disk
-        together, each = self._end(ONE_MACHINE), self._end(EACH_MACHINE)
+        one_machine, each = self._end(ONE_MACHINE), self._end(EACH_MACHINE)
         memory = f"limit {gigabytes(self.limit)}"
         if self.workers > 1:
             memory += f" per machine: {gigabytes(self.share)} each"
             memory += f" for {count_of(self.fitting, 'worker')} of one machine"
-        short = "" if self.suffices_for[together] >= self.rows else "too little for this run: "
-        ends = f"{short}{together}, at {self.suffices_for[together]:,.0f} rows"
-        if each != together:
-            ends += f"; with a machine per worker: {each}, at {self.suffices_for[each]:,.0f} rows"
+        short = "" if self.suffices_for[one_machine] >= self.rows else "too little for this run: "
+        end_text = f"{short}{one_machine}, at {self.suffices_for[one_machine]:,.0f} rows"
+        if each != one_machine:
+            end_text += (
+                f"; with a machine per worker: {each}, at {self.suffices_for[each]:,.0f} rows"
+            )
         room = f"must be free, {gigabytes(int(free))} are in {disk}"
         if free == math.inf:
             room = f"at most in {disk}"
@@ -150,7 +152,7 @@ class Forecast(msgspec.Struct):
             f"memory    {gigabytes(self.memory)} or more for each worker and the first process;"
             f" {memory}",
             f"scratch   {gigabytes(self.reserved)} {room}; measured use {gigabytes(self.scratch)}",
-            f"ends      {ends}",
+            f"ends      {end_text}",
             f"measured  {slope.task}, {of_metrics}, {slope.rows:,} rows, {about.machine},"
             f" {about.measured}, evalengine {about.evalengine}",
         ]

@@ -80,7 +80,7 @@ def ranges_of(buckets: Sequence[tuple[Ranked, Array]], most: int) -> list[ScoreR
     n = max(1, -(-rows // most))
     chosen = [keys[at * len(keys) // n] for at in range(1, n) if keys]
     cuts = [None, *dict.fromkeys(chosen), None]
-    return [ScoreRange(i, len(cuts) - 1, *ends) for i, ends in enumerate(pairwise(cuts))]
+    return [ScoreRange(i, len(cuts) - 1, *bounds) for i, bounds in enumerate(pairwise(cuts))]
 
 
 def place(ranked: Ranked, codes: Array, key: Key) -> int:

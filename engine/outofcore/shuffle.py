@@ -345,12 +345,12 @@ def bucket_file(folder: str | Path, role: str, span: int, bucket: int) -> Path:
 def load_summary(folder: str | Path, role: str, span: int) -> Shuffled:
     """Load the summary of a finished range."""
     home = range_folder(folder, role, span)
-    names, rest = msgspec.json.decode(scratch.read(home / _TOLD), type=tuple[list[str], Any])
+    names, fields = msgspec.json.decode(scratch.read(home / _TOLD), type=tuple[list[str], Any])
     frames = {
         name: pl.read_ipc(scratch.readable(home / f"{_TOLD}-{at}")) for at, name in enumerate(names)
     }
     ahead, keys = frames.pop(_AHEAD, None), frames.pop(_KEYS, None)
-    return Shuffled(pairs=frames, keys=None if keys is None else keys[_KEYS], ahead=ahead, **rest)
+    return Shuffled(pairs=frames, keys=None if keys is None else keys[_KEYS], ahead=ahead, **fields)
 
 
 def _write_summary(folder: Path, told: Shuffled) -> None:
@@ -362,8 +362,8 @@ def _write_summary(folder: Path, told: Shuffled) -> None:
         frames[_AHEAD] = told.ahead
     for at, frame in enumerate(frames.values()):
         frame.write_ipc(folder / f"{_TOLD}-{at}")
-    rest = {"rows": told.rows, "buckets": told.buckets}
-    (folder / _TOLD).write_bytes(msgspec.json.encode((list(frames), rest)))
+    fields = {"rows": told.rows, "buckets": told.buckets}
+    (folder / _TOLD).write_bytes(msgspec.json.encode((list(frames), fields)))
 
 
 _TOLD = "told"
@@ -595,11 +595,11 @@ def _parts(shuffle: Shuffle, span: RowRange) -> Iterator[Side]:
     if not inside:
         yield _part(shuffle, span)
         return
-    ends = row_ends(shuffle.side.source.files)
+    file_ends = row_ends(shuffle.side.source.files)
     for at, end in pairwise([first, *inside, last]):
         assert at is not None
         many = None if end is None else end - at
-        side, before = own_files(shuffle.side, ends, at - shuffle.before, many)
+        side, before = own_files(shuffle.side, file_ends, at - shuffle.before, many)
         few = msgspec.structs.replace(shuffle, side=side, before=shuffle.before + before)
         yield _part(few, (span[0], at, many))
 
@@ -655,8 +655,8 @@ def read_rows(files: Sequence[Path], before: Sequence[int]) -> pl.DataFrame:
     rows.columns = tables[0].column_names  # a column without a name would be given one
     if not any(before):
         return rows
-    more = np.repeat(np.asarray(before, np.int64), [table.num_rows for table in tables])
-    return rows.with_columns(pl.col(ROW) + pl.Series(more))
+    offsets = np.repeat(np.asarray(before, np.int64), [table.num_rows for table in tables])
+    return rows.with_columns(pl.col(ROW) + pl.Series(offsets))
 
 
 # Shuffle: all rows of a datum, on either side, go to one bucket.
@@ -792,8 +792,8 @@ def keys_of(ready: Prepared, heads: Mapping[str, pl.DataFrame]) -> Keys | None:
         except READ_FAILURES as error:
             raise explain(side.source, error) from error
     counts = dict.fromkeys(keys, 0)
-    for (key, _), marks in flags.items():
-        counts[key] = max(counts[key], _distinct(marks))
+    for (key, _), key_flags in flags.items():
+        counts[key] = max(counts[key], _distinct(key_flags))
     labels = counts.pop(_LABELS)
     for side in ready.sides.values():
         if side.naming.wide:
@@ -878,9 +878,9 @@ def split(
             width=width,
         )
         if role in by_workers:
-            ends = row_ends(side.source.files) if len(ranges[role]) > 1 else None
+            file_ends = row_ends(side.source.files) if len(ranges[role]) > 1 else None
             for span in ranges[role]:
-                part = of_range(table, ends, span)
+                part = of_range(table, file_ends, span)
                 part.sizes = tuple(map(os.path.getsize, part.side.source.files))
                 calls.append((str(folder), span, pickle.dumps(part)))
                 roles.append(role)

@@ -56,15 +56,15 @@ def read_pickle(path: Path, digest: str) -> Any:
     Raises:
         ScratchError: the file has another digest.
     """
-    found = scratch.read(path)
-    if sha256(found).hexdigest() != digest:
+    content = scratch.read(path)
+    if sha256(content).hexdigest() != digest:
         raise ScratchError(
             f"{path}: this run did not write this content; another process can write to the"
             " folder. Name a private scratch folder.",
             code="scratch_unsafe",
             file=str(path),
         )
-    return pickle.loads(found)
+    return pickle.loads(content)
 
 
 # Stages of a bounded run: plain functions over files, callable in any process on any machine.
@@ -127,20 +127,20 @@ def collected(failures: Sequence[BaseException | None]) -> None:
     the first two are merged over all buckets. Failures of the run itself come first: they mean that
     not all rows were checked.
     """
-    found = [failure for failure in failures if failure is not None]
-    for failure in found:
+    raised = [failure for failure in failures if failure is not None]
+    for failure in raised:
         if not isinstance(failure, InputError | OptionError):
             raise failure
-    problems = [failure for failure in found if isinstance(failure, ChecksFailed)]
+    problems = [failure for failure in raised if isinstance(failure, ChecksFailed)]
     if problems:
-        together = problems_of_parts(failure.problems for failure in problems)
-        raise ChecksFailed(together, problems[0].sources)
-    refused = [failure for failure in found if isinstance(failure, PartRefused)]
+        merged = problems_of_parts(failure.problems for failure in problems)
+        raise ChecksFailed(merged, problems[0].sources)
+    refused = [failure for failure in raised if isinstance(failure, PartRefused)]
     if refused:
         step = min(one.step for one in refused)
         same = [one for one in refused if one.step == step]
         raise same[0].of_all(same)
-    for failure in found:
+    for failure in raised:
         raise failure
 
 
@@ -175,14 +175,14 @@ def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:
     heights = {role: frame.height for role, frame in checked.sides.items()}
     if checked.datums is not None:
         heights["datums"] = checked.datums.height
-    met = checked.common_ids
-    found: dict[str, Any] = {}
-    own = own_of(job)
-    values = own_values.measured(own, checked) if own else None
+    common_ids = checked.common_ids
+    results: dict[str, Any] = {}
+    own_metrics = own_of(job)
+    values = own_values.measured(own_metrics, checked) if own_metrics else None
     numbers = row_numbers_of(checked)
     content = digests_of(checked.tables, Options())
     if job.options.limits:
-        found["limits"] = facts_of(plan, checked)
+        results["limits"] = facts_of(plan, checked)
     if job.several is None:
         tallies = plan.does.tally(checked, plan.settings, job.needs, Threads(threads))
     else:
@@ -190,19 +190,19 @@ def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:
         tallies, findings = plan.does.fitted_by_rows.tally(
             checked, plan.settings, job.needs, Threads(threads), several=job.several
         )
-        found["findings"] = msgspec.to_builtins(findings)
+        results["findings"] = msgspec.to_builtins(findings)
     if values is not None:
-        values = own_values.with_slices(values, own, tallies.datums, numbers)
+        values = own_values.with_slices(values, own_metrics, tallies.datums, numbers)
         with whole_file(values_file(folder, bucket)) as file:
             values.write_parquet(file)
     notes = [msgspec.to_builtins(note) for note in checked.notes]
     about = {
         "notes": notes,
         "heights": heights,
-        "met": None if met is None else met.plain,
+        "met": None if common_ids is None else common_ids.plain,
         "recognised": checked.recognised,
         "content": content,
-        **found,
+        **results,
     }
     if stored.bytes_of(tallies) * job.whole.n <= 2 * job.kept:
         stored.save(tallies, memory_file(folder, bucket), lasting=False)
@@ -245,11 +245,13 @@ def rows_of_bucket(
     Raises:
         InputError: the rows break their contract; row numbers are those of the whole input.
     """
-    whole = job.whole
-    files = {role: whole.rows_of_bucket(Path(folder), role, bucket) for role in whole.blanks}
+    input_facts = job.whole
+    files = {
+        role: input_facts.rows_of_bucket(Path(folder), role, bucket) for role in input_facts.blanks
+    }
     try:
         frames = {
-            role: read_rows(*here) if here[0] else whole.blanks[role]
+            role: read_rows(*here) if here[0] else input_facts.blanks[role]
             for role, here in files.items()
         }
     except FileNotFoundError as error:
@@ -261,9 +263,9 @@ def rows_of_bucket(
             code="scratch_deleted",
             bucket=bucket,
         ) from error
-    if whole.labels is not None:
-        frames[LABELS] = whole.labels
-    part = Part(whole.pairs, whole.known, Bucket(bucket, whole.n))
+    if input_facts.labels is not None:
+        frames[LABELS] = input_facts.labels
+    part = Part(input_facts.pairs, input_facts.known, Bucket(bucket, input_facts.n))
     paths = [Path(path) for paths, _ in files.values() for path in paths]
     return assemble(job.ready, frames, {}, job.options, part), paths
 
@@ -272,14 +274,14 @@ def write_tally(
     target: Path, tallies: Any, job: Job, plan: planner.Plan, about: dict[str, Any]
 ) -> None:
     """Write the tally of a bucket in its task's partial form, with metadata."""
-    apart: dict[str, Any] = {}
-    things: dict[str, Any]
+    extra: dict[str, Any] = {}
+    entries: dict[str, Any]
     if plan.does.in_parts is not None:
-        things = plan.does.in_parts.things(tallies, plan.settings, plan.metrics)
+        entries = plan.does.in_parts.things(tallies, plan.settings, plan.metrics)
     else:
-        things, apart = _split_tally(tallies, job)
-    metadata = {**about, **apart}
-    stored.save(things, target, fingerprint=job.fingerprint, about=metadata, lasting=False)
+        entries, extra = _split_tally(tallies, job)
+    metadata = {**about, **extra}
+    stored.save(entries, target, fingerprint=job.fingerprint, about=metadata, lasting=False)
 
 
 def _split_tally(tallies: Any, job: Job) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -291,17 +293,17 @@ def _split_tally(tallies: Any, job: Job) -> tuple[dict[str, Any], dict[str, Any]
     ranked: Ranked = tallies.ranked
     ids = tallies.datums.id
     datums = tallies.datums if is_named(tallies) else Datums(None, pl.DataFrame(), None, len(ids))
-    whole = msgspec.structs.replace(tallies, ranked=without_rows(ranked), datums=datums)
+    stripped = msgspec.structs.replace(tallies, ranked=without_rows(ranked), datums=datums)
     rows = msgspec.structs.replace(
         ranked, row=np.zeros(ranked.row.size, np.int8), gt_row=np.zeros(ranked.gt_row.size, np.int8)
     )
-    things: dict[str, Any] = {stored.WHOLE: whole, ROWS: rows}
+    entries: dict[str, Any] = {stored.WHOLE: stripped, ROWS: rows}
     blocks = []
     for at in range(0, len(ids), job.ids):
-        things[f"ids-{at}"] = few_ids = ids.slice(at, job.ids)
+        entries[f"ids-{at}"] = few_ids = ids.slice(at, job.ids)
         blocks.append([few_ids[0], len(few_ids)])
     sizes = np.diff(ranked.start) + np.diff(ranked.gt_start)
-    return things, {"labels": sizes.tolist(), "ids": blocks}
+    return entries, {"labels": sizes.tolist(), "ids": blocks}
 
 
 def is_named(tallies: Any) -> bool:
@@ -332,12 +334,12 @@ def code_datums(folder: str, parts: Sequence[int], at_once: int) -> int:
         folder: the scratch folder, whose ``parts`` get one file of codes per bucket.
     """
     sources = [_Ids(folder, bucket) for bucket in parts]
-    cuts, held = [], 0
+    cuts, range_size = [], 0
     for first, size in sorted(block for source in sources for block in source.blocks):
-        if held and held + size > at_once // 2:
+        if range_size and range_size + size > at_once // 2:
             cuts.append(first)
-            held = 0
-        held += size
+            range_size = 0
+        range_size += size
     before = 0
     with ExitStack() as stack:
         files = [stack.enter_context(whole_file(codes_file(folder, bucket))) for bucket in parts]
@@ -363,8 +365,8 @@ class _Ids:
 
     def __init__(self, folder: str, bucket: int) -> None:
         self._part = part_file(folder, bucket)
-        told = stored.head_of(self._part)["about"]["ids"]
-        self.blocks: list[tuple[Any, int]] = [(first, size) for first, size in told]
+        blocks = stored.head_of(self._part)["about"]["ids"]
+        self.blocks: list[tuple[Any, int]] = [(first, size) for first, size in blocks]
         self._read = self._at = 0  # blocks, and the ids in them
         self._waiting: pl.Series | None = None
 
@@ -451,8 +453,8 @@ def bounds_frame(
             stack.callback(scratch.delete_folder, home)
         calls = [(folder, bucket, pool.threads, digest, [*known]) for bucket in parts]
         collected(pool.run(tally_extremes, calls))
-        ends = {name: merged(str(end_folder(folder, name))) for name in names}
-        return limits.table(plan, values, chosen, ends, Threads(1))
+        extremes = {name: merged(str(end_folder(folder, name))) for name in names}
+        return limits.table(plan, values, chosen, extremes, Threads(1))
 
 
 def part_facts(folder: str, parts: list[int]) -> list[dict[str, Any]]:

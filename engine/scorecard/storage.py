@@ -533,8 +533,8 @@ def plain_options(options: Options) -> dict[str, Any]:
         plain["zero_division"] = str(options.zero_division)
     if options.area_ranges:
         plain["area_ranges"] = {
-            name: [str(end) if math.isinf(end) else end for end in ends]
-            for name, ends in options.area_ranges.items()
+            name: [str(end) if math.isinf(end) else end for end in bounds]
+            for name, bounds in options.area_ranges.items()
         }
     return plain
 

@@ -139,7 +139,7 @@ def compare_runs(
         InputError: the runs have other datums, or other ground truths.
         OptionError: the values cannot be filled in this way.
     """
-    names, given = list(runs), runs
+    names, given_runs = list(runs), runs
     fill = fill_of(missing, [*runs.values()])
     datums = datums_of(runs, common, answered=missing == SKIP)
     n = len(datums.ids)
@@ -149,18 +149,21 @@ def compare_runs(
     replicated, models = models is not None, models or {name: [name] for name in names}
     inside = [datums.within(name) for name in names]
     each = dict(zip(names, paired_numbers([*runs.values()], asked, inside), strict=True))
-    made = {name: singles_of(run, datums.codes[name], n) for name, run in runs.items()}
+    individual_values = {name: singles_of(run, datums.codes[name], n) for name, run in runs.items()}
     repeated = [
         (one, other)
-        for own in models.values()
-        for one, other in combinations(own, 2)
+        for run_names in models.values()
+        for one, other in combinations(run_names, 2)
         if each[one].rows.height
         and each[one].rows["value"].equals(each[other].rows["value"])
         and np.array_equal(each[one].drawn, each[other].drawn, equal_nan=True)
     ]
-    found = {model: averaged([each[name] for name in own]) for model, own in models.items()}
+    averages = {
+        model: averaged([each[name] for name in run_names]) for model, run_names in models.items()
+    }
     singles = {
-        model: averaged_values([made[name][0] for name in own]) for model, own in models.items()
+        model: averaged_values([individual_values[name][0] for name in run_names])
+        for model, run_names in models.items()
     }
     parts, flips = [], []
     lone: list[str] = []
@@ -171,12 +174,12 @@ def compare_runs(
         if TESTS[test] is None and not replicated:
             both_inside = datums.codes[one] >= 0, datums.codes[other] >= 0
             mixed = randomised((runs[one], runs[other]), both_inside, asked.draws, asked.seed)
-        part, alone, why, still = pair(found[a], found[b], mixed, asked)
+        part, absent_in_one, why, still = pair(averages[a], averages[b], mixed, asked)
         single += still
         slices = Slices(runs[one], datums.codes[one], n, IDENTITY)
-        both = (given[one], given[other]), (datums.codes[one], datums.codes[other])
+        both = (given_runs[one], given_runs[other]), (datums.codes[one], datums.codes[other])
         if replicated:
-            part = with_two_ways(part, found[a], found[b], asked.level, POWER)
+            part = with_two_ways(part, averages[a], averages[b], asked.level, POWER)
         else:
             part, flat = with_shares(
                 part,
@@ -194,15 +197,15 @@ def compare_runs(
             part = _with_test(part, p, se, z)
             lost = np.isnan(p) & part["difference"].is_not_null().to_numpy()
             why += [f"the test {test!r} does not fit them"] * int(lost.sum())
-        lone += alone
+        lone += absent_in_one
         names_of = [run.tallies.labels.key_names for run in both[0]]
         for name, own, others in ((a, *names_of), (b, *names_of[::-1])):  # keys of one run only
             gone = set(own) - set(others)
             lone += [
-                said
+                shown_name
                 for identity in (singles[name] if gone else ())
                 if (row := dict(zip(IDENTITY, identity, strict=True)))["label_key"] in gone
-                and (said := _named(*(row[column] for column in _TOLD))) not in alone
+                and (shown_name := _named(*(row[column] for column in _TOLD))) not in absent_in_one
             ]
         for reason in why:
             failed[reason] = failed.get(reason, 0) + 1
@@ -210,13 +213,13 @@ def compare_runs(
         gaps = []
         for one, other in zip_longest(models[a], models[b], fillvalue=""):
             sides = [one or models[a][0], other or models[b][0]]
-            pairs = {name: given[name] for name in sides}
-            compared = whole = [datums.codes[name] for name in sides]
+            pairs = {name: given_runs[name] for name in sides}
+            compared = all_codes = [datums.codes[name] for name in sides]
             if datums.unanswered:  # those included that one of the two does not answer
                 compared = list(datums_of(pairs, common=True).codes.values())
-                whole = list(shared_codes(*pairs.values())[:2])
+                all_codes = list(shared_codes(*pairs.values())[:2])
             one_run, other_run = pairs.values()
-            own = coverage_of(part, (one_run, other_run), whole, compared, fill, gapped=gapped)
+            own = coverage_of(part, (one_run, other_run), all_codes, compared, fill, gapped=gapped)
             gaps.append(own)
         counts += [
             pl.select(worst(*columns)).to_series().alias(name)
@@ -243,7 +246,7 @@ def compare_runs(
         unanswered=datums.unanswered,
         lone=lone,
         failed=failed,
-        uncounted=max(left_out for _, left_out in made.values()),
+        uncounted=max(left_out for _, left_out in individual_values.values()),
         single=single,
         unmoved=unmoved,
         clusters=clusters,
@@ -390,7 +393,7 @@ def pair(
         for i, (x, y) in enumerate(zip(at_a.tolist(), at_b.tolist(), strict=True))
         if (reason := first.failed.get(x) or second.failed.get(y)) and not undefined[i]
     ]
-    made = {
+    new_columns = {
         "difference": difference,
         "lower": np.where(still, np.nan, lower),
         "upper": np.where(still, np.nan, upper),
@@ -401,7 +404,7 @@ def pair(
         "units": units,
         "share": first.share[at_a] & second.share[at_b],
     }
-    columns = [pl.Series(name, values, nan_to_null=True) for name, values in made.items()]
+    columns = [pl.Series(name, values, nan_to_null=True) for name, values in new_columns.items()]
     return rows.drop("at_a", "at_b", "at_m").with_columns(columns), lone, why, single
 
 
@@ -434,19 +437,19 @@ def coverage_of(
     for old, new, code, other in zip(runs, after, whole, compared, strict=True):
         rests.append(singles_of(old, code, n, rests_on)[0])
         rests.append(singles_of(new, np.where(other >= 0, code, -1), n, rests_on)[0])
-    found: list[tuple[int | None, int | None, float | None]] = []
+    coverage: list[tuple[int | None, int | None, float | None]] = []
     for key in rows.select(IDENTITY).iter_rows():
-        known = slices.of(key, *rests)
-        if len(known) < len(rests):
-            found.append((None, None, None))
+        matched = slices.of(key, *rests)
+        if len(matched) < len(rests):
+            coverage.append((None, None, None))
             continue
-        a, after_a, b, after_b = known
+        a, after_a, b, after_b = matched
         lost = int(((a > after_a) | (b > after_b)).sum())
         missing_a = int(((b > after_b) | (a < after_a)).sum())
         missing_b = int(((a > after_a) | (b < after_b)).sum())
         either = int(((a > 0) | (b > 0)).sum())
-        found.append((missing_a, missing_b, (either - lost) / either if either else 1.0))
-    return pl.DataFrame(found, kinds, orient="row").get_columns()
+        coverage.append((missing_a, missing_b, (either - lost) / either if either else 1.0))
+    return pl.DataFrame(coverage, kinds, orient="row").get_columns()
 
 
 def with_shares(
@@ -491,21 +494,21 @@ def with_shares(
         every = rows.select("a", "b", *IDENTITY)
         for i in np.flatnonzero(proportions):
             of_a, of_b, *key = every.row(int(i))
-            known = slices.of(tuple(key), a, b)
-            if len(known) == 2:
-                counts[:, i] = discordant((of_a, of_b, known[0], known[1]))
-        ends = tango(counts[0], counts[1], counts[2], asked.level)
+            matched = slices.of(tuple(key), a, b)
+            if len(matched) == 2:
+                counts[:, i] = discordant((of_a, of_b, matched[0], matched[1]))
+        bounds = tango(counts[0], counts[1], counts[2], asked.level)
         lower, upper = (
-            np.where(counts[0], *pair) for pair in zip(ends, (lower, upper), strict=True)
+            np.where(counts[0], *pair) for pair in zip(bounds, (lower, upper), strict=True)
         )
     gone = np.isnan(lower) & flat
-    made = {
+    new_columns = {
         "lower": lower,
         "upper": upper,
         "se": np.where(gone, np.nan, se),
         "detectable": np.where(flat, np.nan, _floats(rows["detectable"])),
     }
-    columns = [pl.Series(name, values, nan_to_null=True) for name, values in made.items()]
+    columns = [pl.Series(name, values, nan_to_null=True) for name, values in new_columns.items()]
     return rows.with_columns(columns), int(gone.sum())
 
 
@@ -515,8 +518,8 @@ _TOLD = ("metric", "average", "label_key", "label_value")
 def _named(metric: str, average: str | None, label_key: str | None, label_value: Any) -> str:
     key = None if label_key == DEFAULT_LABEL_KEY else label_key
     of = key if label_value is None else label_value
-    said = metric if average is None else f"{metric} {average}"
-    return said if of is None else f"{said} of {of}"
+    text = metric if average is None else f"{metric} {average}"
+    return text if of is None else f"{text} of {of}"
 
 
 def _with_test(rows: pl.DataFrame, p: Array, se: Array, z: Array) -> pl.DataFrame:
@@ -525,17 +528,17 @@ def _with_test(rows: pl.DataFrame, p: Array, se: Array, z: Array) -> pl.DataFram
     Args:
         z: half-width of the interval in standard errors.
     """
-    gap, there = _floats(rows["difference"]), se > 0
-    made = {"p": p}
+    gap, has_se = _floats(rows["difference"]), se > 0
+    new_columns = {"p": p}
     for name, value in {
         "lower": gap - z * se,
         "upper": gap + z * se,
         "se": se,
         "detectable": (z + normal_quantile(POWER)) * se,
     }.items():
-        made[name] = np.where(there, value, _floats(rows[name]))
+        new_columns[name] = np.where(has_se, value, _floats(rows[name]))
     return rows.with_columns(
-        pl.Series(name, values, nan_to_null=True) for name, values in made.items()
+        pl.Series(name, values, nan_to_null=True) for name, values in new_columns.items()
     )
 
 
@@ -554,9 +557,9 @@ def _by_test(
     ):
         if row["difference"] is None:
             continue
-        known = slices.of(key, first, second)
-        if len(known) == 2:
-            single = row["a"], row["b"], known[0], known[1]
+        matched = slices.of(key, first, second)
+        if len(matched) == 2:
+            single = row["a"], row["b"], matched[0], matched[1]
             p[i] = function(single)
             if function is paired_t and p[i] >= 0:
                 _, se[i], df = paired_error(single)
@@ -628,7 +631,7 @@ def singles_of(
 ) -> tuple[Single, int]:
     """Return per-datum values of every whole-set number; count of those too large."""
     left_out = 0
-    found: Single = {}
+    singles: Single = {}
     labels = run.tallies.labels
     for metric, cells, values in by_datum(run, codes, n, of):
         if values is None:
@@ -637,8 +640,8 @@ def singles_of(
         rows = _rows_of(metric, cells, labels)
         flat = values.reshape(n, -1)
         for place, identity in rows:
-            found[identity] = flat[:, place]
-    return found, left_out
+            singles[identity] = flat[:, place]
+    return singles, left_out
 
 
 def _rows_of(metric: Any, cells: Any, labels: Any) -> list[tuple[int, tuple[Any, ...]]]:
@@ -679,17 +682,17 @@ def _votes(
     where = IDENTITY.index("slice")
     for identity in rows.select(IDENTITY).iter_rows():
         a, b = first.get(identity), second.get(identity)
-        both = 0 if a is None or b is None else int((~np.isnan(a) & ~np.isnan(b)).sum())
+        common = 0 if a is None or b is None else int((~np.isnan(a) & ~np.isnan(b)).sum())
         direction = directions.get(identity[0], "higher")
         unsaid = identity[where] is not None or direction == "neither"
-        if a is None or b is None or not both or unsaid:
+        if a is None or b is None or not common or unsaid:
             for column in (wins, ties, losses):
                 column.append(None)
             continue
         better, worse = _moved(a, b, direction)
         wins.append(int(better.sum()))
         losses.append(int(worse.sum()))
-        ties.append(int(both - better.sum() - worse.sum()))
+        ties.append(int(common - better.sum() - worse.sum()))
     return [
         pl.Series(name, values, dtype=pl.Int64)
         for name, values in (("wins", wins), ("ties", ties), ("losses", losses))
@@ -799,10 +802,10 @@ def margins(first: Tallied, second: Tallied, differing: int, asked: Wanted) -> M
         asked: interval options.
     """
     lone = answered_by_one(first, second)
-    whole = shared_codes(first, second)[:2]
-    compared = [np.where(left, -1, code) for left, code in zip(lone, whole, strict=True)]
-    made = over_common_values((first, second), compared, skip)
-    runs = made or [first, second]
+    all_codes = shared_codes(first, second)[:2]
+    compared = [np.where(left, -1, code) for left, code in zip(lone, all_codes, strict=True)]
+    common_runs = over_common_values((first, second), compared, skip)
+    runs = common_runs or [first, second]
     drawn = paired_numbers(runs, asked, [~left if left.any() else None for left in lone])
     same = first.tallies.datums.id.equals(second.tallies.datums.id)
     rows, *_ = pair(drawn[0], drawn[1], None, asked, recentred=not same)
@@ -821,9 +824,9 @@ def margins(first: Tallied, second: Tallied, differing: int, asked: Wanted) -> M
         return a, b
 
     rows, _ = with_shares(rows, asked, (first, second), codes, slices, of_datums)
-    gapped = made is not None or bool(lone[0].any() or lone[1].any())
+    gapped = common_runs is not None or bool(lone[0].any() or lone[1].any())
     both = (first, second)
-    columns = coverage_of(rows, both, whole, compared, skip, gapped=gapped)
+    columns = coverage_of(rows, both, all_codes, compared, skip, gapped=gapped)
     return Margins(
         rows.with_columns(columns),
         asked.level,
@@ -843,17 +846,19 @@ def _describe_differences(first: Tallied, second: Tallied, differing: int, lone:
     """Describe how far the data of two runs differ, and if they are too few."""
     ids, others = second.tallies.datums.id, first.tallies.datums.id
     alike = ids.dtype.is_integer() == others.dtype.is_integer()
-    both = int(ids.is_in(others.implode()).sum()) if alike else 0
-    said = []
-    if not both == len(ids) == len(others):
-        said.append(f"{both:,} of {len(ids):,} datums are among the baseline's {len(others):,}")
+    shared = int(ids.is_in(others.implode()).sum()) if alike else 0
+    messages = []
+    if not shared == len(ids) == len(others):
+        messages.append(
+            f"{shared:,} of {len(ids):,} datums are among the baseline's {len(others):,}"
+        )
     if lone:
-        said.append(
+        messages.append(
             f"{lone:,} datums with a prediction in only one of the two runs are skipped in both"
         )
     if differing:
-        said.append(f"{differing:,} datums have other ground truths")
+        messages.append(f"{differing:,} datums have other ground truths")
     clusters = np.unique(second.tallies.datums.keys).size
     if clusters < FEW_CLUSTERS:
-        said.append(f"of {clusters} clusters or datums intervals are often too narrow")
-    return ", ".join(said)
+        messages.append(f"of {clusters} clusters or datums intervals are often too narrow")
+    return ", ".join(messages)

@@ -196,8 +196,11 @@ def proportion(data: Labelled, hit: Array, chosen: Array) -> Number:
         if data.cluster is not None:
             of_cluster = np.bincount(np.unique(data.cluster[place], return_inverse=True)[1], p)
             alike = effective_number(of_cluster)
-        ends = (1 + data.level) / 2
-        z, t = normal_quantile(ends), t_quantile(ends, min(max(clusters - 1, 1), _LARGE_DF))
+        upper_level = (1 + data.level) / 2
+        z, t = (
+            normal_quantile(upper_level),
+            t_quantile(upper_level, min(max(clusters - 1, 1), _LARGE_DF)),
+        )
         independent = float(effective_trials(value, trials, variance, z, t, alike))
         trials = independent * (t / z) ** 2
     none = np.zeros((0, 1))
@@ -306,11 +309,11 @@ def ppi(data: Labelled) -> Corrected:
         slope = min(max(slope, 0.0), rows / others)
     power = slope * others / rows
     if data.weight is None:
-        rest = np.ones(rows, bool)
-        rest[place] = False
-        mean = float(f[rest].mean()) if others else 0.0
+        unlabelled = np.ones(rows, bool)
+        unlabelled[place] = False
+        mean = float(f[unlabelled].mean()) if others else 0.0
         gap = y - power * judged
-        influence = np.where(rest, power * (f - mean) / max(others, 1), 0.0)
+        influence = np.where(unlabelled, power * (f - mean) / max(others, 1), 0.0)
         influence[place] = (gap - gap.mean()) / n
         return Corrected(float(gap.mean()) + power * mean, power, influence)
     gap = y - slope * judged
@@ -387,8 +390,8 @@ def alpha(unit: Array, value: Array) -> Number:
         return Number(math.nan, reason="no row has two annotators")
     value = value - value.mean()
     total, squares = (np.bincount(unit, of, minlength=many.size) for of in (value, value**2))
-    more = many > 1
-    observed = 2 * (many * squares - total**2)[more] / (many[more] - 1)
+    repeated = many > 1
+    observed = 2 * (many * squares - total**2)[repeated] / (many[repeated] - 1)
     expected = 2 * (n * _dot(value, value) - float(value.sum()) ** 2) / (n - 1)
     if expected <= 0:
         return Number(math.nan, n=units, reason="all labels are equal")
@@ -618,9 +621,9 @@ def _scored(
     raw: pl.DataFrame, rows: pl.DataFrame, score: Verdicts
 ) -> tuple[pl.DataFrame, list[Note]]:
     """Return the values of tables of verdicts, which the task computes per annotator."""
-    both = raw.with_columns(rows.select("datum_id", "metric", "annotator", "verdict"))
+    verdicts = raw.with_columns(rows.select("datum_id", "metric", "annotator", "verdict"))
     parts, notes = [], []
-    for (annotator,), group in both.partition_by(
+    for (annotator,), group in verdicts.partition_by(
         "annotator", as_dict=True, maintain_order=True
     ).items():
         values, raised = score(group.drop("annotator"))
@@ -687,7 +690,7 @@ def add_human(result: Result, options: Options, score: Verdicts) -> None:
         if columns := dict.fromkeys(options.columns_of_datums):
             values = values.join(_columns(result, options, columns), on="datum_id", how="left")
     level = level_of(options)
-    more = options.label_next if options.label_next is not None else _LISTED
+    n_next = options.label_next if options.label_next is not None else _LISTED
     added, listed = [], []
     for name in run:
         chosen = values.filter(pl.col("metric") == name)
@@ -714,7 +717,7 @@ def add_human(result: Result, options: Options, score: Verdicts) -> None:
                             rows += [{**row, **at} for row in _rows(result, name, part, None)]
                 added += rows
                 result.notes += _notes(name, data, rows)
-        sample = to_label(data, scored["datum_id"], more, options.seed or 0)
+        sample = to_label(data, scored["datum_id"], n_next, options.seed or 0)
         if sample is None:
             message = (
                 f"{name}: no rows to label next, since weights of labels differ among rows of"
@@ -767,8 +770,8 @@ def _rows(
     numbers["labels"] = mean_of_labels(data, metric.range)
     numbers["corrected"] = corrected(data, metric.range)
     if data.binary:
-        both = numbers["sensitivity"], numbers["specificity"]
-        numbers["rogan_gladen"] = rogan_gladen(data, *both)
+        rates = numbers["sensitivity"], numbers["specificity"]
+        numbers["rogan_gladen"] = rogan_gladen(data, *rates)
     better = result.plan.dialect.better.get(name, metric.better)
     return [
         {
@@ -805,22 +808,22 @@ def _notes(name: str, data: Labelled, rows: Sequence[Mapping[str, Any]]) -> list
             message += "; do not report the judge's number"
     message += "."
     facts: dict[str, Any] = {"metric": name, "others": others, "lambda": power}
-    more = more_labels(data) if best is stats["corrected"] else None
-    if more is not None:
-        message += f" About {more:,} more labels would halve the interval."
-        facts["more"] = more
+    n_labels = more_labels(data) if best is stats["corrected"] else None
+    if n_labels is not None:
+        message += f" About {n_labels:,} more labels would halve the interval."
+        facts["more"] = n_labels
     notes = [Note("human_labels", message, n, facts=facts)]
-    rest = np.ones(data.judged.size, bool)
-    rest[data.place] = False
+    unlabelled = np.ones(data.judged.size, bool)
+    unlabelled[data.place] = False
     share, own = data.share, data.own
     if n > 1 and others > 1:
         mean = _dot(share, own)
         variance, _ = data.variance(share * (own - mean), data.place)
         if data.weight is None:
-            others_of = data.judged[rest]
+            others_of = data.judged[unlabelled]
             gap = mean - float(others_of.mean())
             variance += data.variance(
-                (others_of - others_of.mean()) / others, np.flatnonzero(rest)
+                (others_of - others_of.mean()) / others, np.flatnonzero(unlabelled)
             )[0]
         else:
             gap = mean - judge

@@ -510,15 +510,15 @@ def tango(n: Array, gained: Array, lost: Array, level: float) -> tuple[Array, Ar
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(gap == 0, 0.0, gap / np.sqrt(np.maximum(variance, 0.0)))
 
-    point, ends = (gained - lost) / n, []
+    point, bounds = (gained - lost) / n, []
     for end in (-1.0, 1.0):
         inside, outside = point, np.full(point.shape, end)
         for _ in range(60):
             middle = (inside + outside) / 2
             within = np.abs(score(middle)) <= z
             inside, outside = np.where(within, middle, inside), np.where(within, outside, middle)
-        ends.append(np.where(np.isnan(n), np.nan, inside))
-    return ends[0], ends[1]
+        bounds.append(np.where(np.isnan(n), np.nan, inside))
+    return bounds[0], bounds[1]
 
 
 def delong(sample: Sample) -> Interval:
@@ -557,7 +557,7 @@ def logit(sample: Sample) -> Interval:
         return exact
     drawn = _on_logits(sample, standard_errors(sample.drawn), sample.z)
     defined = ~np.isnan(exact.lower)
-    return Interval(*(np.where(defined, *both) for both in zip(exact, drawn, strict=True)))
+    return Interval(*(np.where(defined, *pair) for pair in zip(exact, drawn, strict=True)))
 
 
 def _on_logits(sample: Sample, se: Array, z: Array) -> Interval:
@@ -567,10 +567,10 @@ def _on_logits(sample: Sample, se: Array, z: Array) -> Interval:
         inside = (p > 0) & (p < 1)
         odds = np.log(p / (1 - p))
         reach = z * se / (p * (1 - p))
-        ends = [
+        bounds = [
             np.where(inside, 1 / (1 + np.exp(-end)), np.nan) for end in (odds - reach, odds + reach)
         ]
-    return Interval(ends[0], ends[1], se)
+    return Interval(bounds[0], bounds[1], se)
 
 
 def log(sample: Sample) -> Interval:
@@ -591,15 +591,15 @@ def newcombe(sample: Sample, positives: Array, negatives: Array) -> Interval:
         spread = 1 + many * ((1 - area) / (2 - area) + area / (1 + area))
         return np.asarray(area * (1 - area) * spread / pairs)
 
-    ends = []
+    bounds = []
     for end in (0.0, 1.0):
         inside, outside = a, np.full(a.shape, end)
         for _ in range(60):
             middle = (inside + outside) / 2
             within = (a - middle) ** 2 <= z * z * variance(middle)
             inside, outside = np.where(within, middle, inside), np.where(within, outside, middle)
-        ends.append(np.where(np.isnan(pairs), np.nan, inside))
-    return Interval(ends[0], ends[1], np.sqrt(variance(a)))
+        bounds.append(np.where(np.isnan(pairs), np.nan, inside))
+    return Interval(bounds[0], bounds[1], np.sqrt(variance(a)))
 
 
 class Method(msgspec.Struct, frozen=True):

@@ -138,13 +138,15 @@ def shared_codes(first: Tallied, second: Tallied) -> tuple[Array, Array, int]:
     if ids[0].dtype.is_integer() != ids[1].dtype.is_integer():
         return np.full(len(ids[0]), -1, np.int32), np.full(len(ids[1]), -1, np.int32), 0
     frames = [one.cast(ids[0].dtype).to_frame("id") for one in ids]
-    both = frames[0].join(frames[1], on="id", how="semi", maintain_order="left")
-    both = both.with_columns(code=pl.int_range(both.height, dtype=pl.Int32))
+    common = frames[0].join(frames[1], on="id", how="semi", maintain_order="left")
+    common = common.with_columns(code=pl.int_range(common.height, dtype=pl.Int32))
     codes = [
-        one.join(both, on="id", how="left", maintain_order="left")["code"].fill_null(-1).to_numpy()
+        one.join(common, on="id", how="left", maintain_order="left")["code"]
+        .fill_null(-1)
+        .to_numpy()
         for one in frames
     ]
-    return codes[0], codes[1], both.height
+    return codes[0], codes[1], common.height
 
 
 def answered_by_one(first: Tallied, second: Tallied) -> tuple[Array, Array]:
@@ -164,8 +166,8 @@ def answered_by_one(first: Tallied, second: Tallied) -> tuple[Array, Array]:
     ]
     result = []
     for this, other in (counted, counted[::-1]):
-        both = this.join(other, on="id", how="left", maintain_order="left")
-        differs = (both["counted"] != both["counted_right"]).fill_null(value=False)
+        matched = this.join(other, on="id", how="left", maintain_order="left")
+        differs = (matched["counted"] != matched["counted_right"]).fill_null(value=False)
         result.append(differs.to_numpy())
     return result[0], result[1]
 
@@ -309,7 +311,7 @@ def fill_of(missing: str, runs: Sequence[Tallied]) -> Fill:
             code="option_unread",
             option="missing",
         )
-    ends: dict[str, float] = {}
+    fills: dict[str, float] = {}
     endless, best = [], []
     for metric in plan.metrics:
         way = plan.dialect.better.get(metric.name, metric.better)
@@ -323,7 +325,7 @@ def fill_of(missing: str, runs: Sequence[Tallied]) -> Fill:
         if math.isinf(end) and not rule.worst_of_datums.intersection(metric.needs):
             endless.append(metric.name)
         for need in metric.needs:
-            ends[need] = end if math.isinf(end) else ends.get(need, end)
+            fills[need] = end if math.isinf(end) else fills.get(need, end)
     if missing == ZERO:
         if best:
             raise OptionError(
@@ -343,7 +345,7 @@ def fill_of(missing: str, runs: Sequence[Tallied]) -> Fill:
             option="missing",
             metrics=list(endless),
         )
-    return lambda need: ends.get(need, math.nan)
+    return lambda need: fills.get(need, math.nan)
 
 
 def over_common_values(
@@ -702,9 +704,9 @@ def randomised(
         passes.append(tuple(narrowed))
     results = []
     for first, second in passes:
-        both, side, origin = joined(first, second)
+        pooled, side, origin = joined(first, second)
         inside = np.concatenate(within)[origin]
-        results.append(swapped(both, side, draws, seed, None if inside.all() else inside))
+        results.append(swapped(pooled, side, draws, seed, None if inside.all() else inside))
     rows = pl.concat([one.rows for one, _ in results])
     deep = max(drawn.shape[0] for _, drawn in results)
     swaps = [

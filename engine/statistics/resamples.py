@@ -168,9 +168,9 @@ class Drawing:
             of_sides = [one[i] for one in drawn]
             values = np.full(sum(places(one).size for one in every), np.nan)
             if of_sides and not any(isinstance(one, str) for one in of_sides):
-                both = np.concatenate(of_sides)
-                often = 2 * (~np.isnan(both)).sum(axis=0) >= both.shape[0]
-                values = np.where(often, means(both), np.nan)
+                half_values = np.concatenate(of_sides)
+                often = 2 * (~np.isnan(half_values)).sum(axis=0) >= half_values.shape[0]
+                values = np.where(often, means(half_values), np.nan)
             out.append(values)
         return out
 
@@ -677,12 +677,12 @@ class Estimates:
             if cells.shape[2:] != mean.shape[2:]:  # labels have thresholds of their own
                 continue
             value = column_of(cells, "value").reshape(cells.shape)
-            more = spread(half, where, cells) - value
+            excess = spread(half, where, cells) - value
             out = np.full(mean.shape, np.nan)
             for key in range(mean.shape[1]):
                 inside = view.labels.key == key
                 defined = ~np.isnan(value[:, inside])
-                total = np.where(defined, more[:, inside], 0.0).sum(axis=1)
+                total = np.where(defined, excess[:, inside], 0.0).sum(axis=1)
                 with np.errstate(invalid="ignore"):
                     out[:, key] = total / defined.sum(axis=1)
             result[i] = out.reshape(-1)[places(mean)] / (2**_RATE - 1)
@@ -872,14 +872,14 @@ class Estimates:
 
 def _corrected(cells: Cells, where: Array, sample: Sample, excess: Array) -> Cells:
     """Add the numbers without their excess, and recentred intervals around these."""
-    ends = recentred(sample)
+    bounds = recentred(sample)
     bad = np.isnan(column_of(cells, "lower")[where])
     columns = {
         name: spread(np.where(bad, np.nan, np.clip(one - excess, *sample.range)), where, cells)
         for name, one in (
             ("corrected", sample.point),
-            ("corrected_lower", ends.lower),
-            ("corrected_upper", ends.upper),
+            ("corrected_lower", bounds.lower),
+            ("corrected_upper", bounds.upper),
         )
     }
     return msgspec.structs.replace(cells, columns={**cells.columns, **columns})

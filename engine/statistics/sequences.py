@@ -213,23 +213,23 @@ def look(nights: Sequence[Night], level: float) -> Looked:
         counts = np.array([one.counts for one in nights])
         several = ", which differ by more than chance" if differ(counts) else ""
         if not several or len(nights) < FIRST:
-            n, ends = (
+            n, bounds = (
                 round(float(counts.sum())),
                 betting(counts.sum(axis=0), level, nights[0].limits),
             )
             reason = f"over {count_of(n, 'datum')} of {t}{several}"
             if several:
                 reason += f"; from {FIRST} nights on, each counts as one value"
-            return Looked(ends, n, reason)
+            return Looked(bounds, n, reason)
     if len(nights) < FIRST:
         return Looked(None, None, f"{len(nights)} of the {FIRST} nights it begins with")
-    ends = asymptotic(np.array([one.value for one in nights]), level)
+    bounds = asymptotic(np.array([one.value for one in nights]), level)
     if several:  # a mean of values, whose range is known
-        ends = max(ends[0], nights[0].limits[0]), min(ends[1], nights[0].limits[1])
+        bounds = max(bounds[0], nights[0].limits[0]), min(bounds[1], nights[0].limits[1])
     reason = f"over the numbers of {t}{several}"
-    if ends[0] == ends[1]:
+    if bounds[0] == bounds[1]:
         return Looked(None, None, f"{reason}, which are all the same")
-    return Looked(ends, None, reason)
+    return Looked(bounds, None, reason)
 
 
 class DatumValues:
@@ -251,7 +251,9 @@ class DatumValues:
             for metric in run.plan.metrics
             if metric.name in metrics and not metric.counts
         }
-        self._ranges = {name: ends for name, ends in ranges.items() if np.isfinite(ends).all()}
+        self._ranges = {
+            name: bounds for name, bounds in ranges.items() if np.isfinite(bounds).all()
+        }
         n = len(run.tallies.datums)
         runs = {"run": (run, np.arange(n, dtype=np.int32))}
         if earlier is not None:

@@ -300,7 +300,7 @@ def compare_slice(
             pair[:, g] = drawn[:, before + at[0]]
     value, elsewhere = float(values[0]), float(values[each])
     method = METHODS[asked.method or metric.interval]
-    ends = method.make(
+    bounds = method.make(
         Sample(
             point=np.array([value]),
             level=asked.level,
@@ -310,7 +310,11 @@ def compare_slice(
         )
     )
     return SliceComparison(
-        value, float(ends.lower[0]), float(ends.upper[0]), elsewhere, _p(pair, value - elsewhere)
+        value,
+        float(bounds.lower[0]),
+        float(bounds.upper[0]),
+        elsewhere,
+        _p(pair, value - elsewhere),
     )
 
 

@@ -74,8 +74,8 @@ class Cells(msgspec.Struct, frozen=True, kw_only=True):
         for a, length in enumerate(tail):
             codes = np.repeat(np.arange(length, dtype=np.uint32), math.prod(tail[a + 1 :]))
             columns.append(np.tile(codes, outside * math.prod(tail[:a])))
-        more = {name: array.ravel().astype(np.uint32) for name, array in self.codes.items()}
-        return dict(zip(self.axes, columns, strict=True)) | more
+        code_columns = {name: array.ravel().astype(np.uint32) for name, array in self.codes.items()}
+        return dict(zip(self.axes, columns, strict=True)) | code_columns
 
     def rows(self) -> dict[str, Array]:
         """The columns that are arrays, one entry per kept cell."""

@@ -134,19 +134,19 @@ class Draws(msgspec.Struct, frozen=True, dict=True):
         if self.vectors is not None:
             result: Array = self.vectors.sums(self, n_cells, summands, counts=counts)
             return result
-        out, more = np.zeros((n_cells, 1, len(self))), ()
+        out, trailing = np.zeros((n_cells, 1, len(self))), ()
         for at, (keys, datum, cell, values) in enumerate(summands()):
             flat = None
             if values is not None:
-                more = values.shape[1:]
-                flat = values.reshape(values.shape[0], math.prod(more))
+                trailing = values.shape[1:]
+                flat = values.reshape(values.shape[0], math.prod(trailing))
                 if not at:
                     out = np.zeros((n_cells, flat.shape[1], len(self)))
             if counts or flat is None:
                 drawn_counts(datum, cell, flat, self.of_block(keys), out)
             else:
                 drawn_sums(datum, cell, flat, self.of_block(keys), out)
-        return out.reshape(n_cells, *more, len(self))
+        return out.reshape(n_cells, *trailing, len(self))
 
 
 def effective_number(weights: Array) -> float:

@@ -175,7 +175,7 @@ def points_in_blocks(run: Sorted, rows: int) -> Iterator[Points]:
             continue
         some, begin = slice(first, last), run.start[first * N_OUTCOMES]
         rows_here = slice(int(begin), int(run.start[last * N_OUTCOMES]))
-        bounds = [[side[some] - begin for side in both] for both in (hits, others)]
+        bounds = [[side[some] - begin for side in pair] for pair in (hits, others)]
         weight = None if run.weight is None else run.weight[rows_here]
         block = points((*bounds[0],), (*bounds[1],), run.score[rows_here], weight)
         yield _among_all(sizes.size, first, *block)

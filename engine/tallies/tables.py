@@ -392,10 +392,10 @@ class TableView(View):
         if self.draws is not None:
             return self._drawn_sums(name, of, by, self.draws)
         n_cells = self.n_groups * self.n_codes(by)
-        more: tuple[int, ...] = ()
+        trailing: tuple[int, ...] = ()
         sums, many = ExactSums(0), np.zeros(0)
         for rows, inside, cell, times in self.in_groups(name, by):
-            values, more = _flat(of(rows))
+            values, trailing = _flat(of(rows))
             width = values.shape[1]
             if not sums.cells:
                 sums, many = ExactSums(n_cells * width), np.zeros(n_cells * width)
@@ -406,7 +406,7 @@ class TableView(View):
                     weight = None if weight is None else weight[defined]
                 sums.add(value if weight is None else value * weight, at)
                 many += np.bincount(at, weight, minlength=many.size)
-        shape = self.n_groups, self.n_codes(by), *more
+        shape = self.n_groups, self.n_codes(by), *trailing
         return sums.rounded().reshape(shape), many.reshape(shape)
 
     def integer_sums(self, name: str, of: Values, by: str = "label") -> Array:
@@ -418,20 +418,20 @@ class TableView(View):
             by: ``label`` or ``key``.
         """
         n_cells = self.slices * self.n_codes(by)
-        more: tuple[int, ...] = ()
+        trailing: tuple[int, ...] = ()
         shape = self.n_groups, self.n_codes(by)
         if self.draws is not None:
             drawn = self.drawn_sums(name, by, lambda rows, _: of(rows).astype(float), n_cells)
             return drawn.astype(np.int64)
         out = np.zeros(0, np.int64)
         for rows, inside, cell, times in self.in_groups(name, by):
-            values, more = _flat(of(rows))
+            values, trailing = _flat(of(rows))
             if not out.size:
                 out = np.zeros(n_cells * values.shape[1], np.int64)
             for value, at, weight in _pieces(values, inside, cell, times, out.size):
                 value = value.astype(np.int64, copy=False)
                 np.add.at(out, at, value if weight is None else value * weight)
-        return out.reshape(*shape, *more)
+        return out.reshape(*shape, *trailing)
 
     def _drawn_sums(self, name: str, of: Values, by: str, draws: Draws) -> tuple[Array, Array]:
         """:meth:`exact_sums` per resample: sums of values on a grid on which no addition rounds."""
@@ -473,8 +473,8 @@ class TableView(View):
 
 def _flat(values: Array) -> tuple[Array, tuple[int, ...]]:
     """Return values as a matrix of rows and columns, and the shape of the columns."""
-    more = values.shape[1:]
-    return values.reshape(values.shape[0], math.prod(more)), more
+    trailing = values.shape[1:]
+    return values.reshape(values.shape[0], math.prod(trailing)), trailing
 
 
 def _pieces(

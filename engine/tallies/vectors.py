@@ -112,7 +112,7 @@ class Vectors:
     def _hash(
         self, turn: int, n_cells: int, summands: Callable[[], Summands], *, counts: bool
     ) -> Array:
-        total, more = np.zeros((n_cells, 1)), ()
+        total, trailing = np.zeros((n_cells, 1)), ()
         for block, (keys, datum, cell, values) in enumerate(summands()):
             if block == len(self._hashes):
                 block_keys = self._keys if keys is None else keys
@@ -121,13 +121,13 @@ class Vectors:
                 self._hashes.append(np.zeros(block_keys.size, np.uint64))
             flat = None
             if values is not None:
-                more = values.shape[1:]
-                flat = values.reshape(values.shape[0], math.prod(more))
+                trailing = values.shape[1:]
+                flat = values.reshape(values.shape[0], math.prod(trailing))
                 if not block:
                     total = np.zeros((n_cells, flat.shape[1]))
             hash_rows(datum, cell, flat, counts, turn, self._hashes[block], total)
-        self._once[turn] = _Call(n_cells, more, total, [])
-        return total.reshape(n_cells, *more, 1)
+        self._once[turn] = _Call(n_cells, trailing, total, [])
+        return total.reshape(n_cells, *trailing, 1)
 
     def _keep(self, call: _Call, summands: Callable[[], Summands], *, counts: bool) -> None:
         width, n = call.total.shape[1], self._n_places
@@ -232,13 +232,13 @@ def _classes(hashes: Array, keys: Array) -> Array | None:
     for first in range(0, hashes.size, _PIECE):
         piece = hashes[first : first + _PIECE]
         code, rows = hash_codes(piece, piece)
-        more = np.empty((3, rows.size), np.uint64)
-        class_counts(code, keys[first : first + _PIECE], first, more)
-        both = np.concatenate([table, np.concatenate([piece[rows][None], more])], axis=1)
-        both = both[:, np.lexsort((both[2], both[0]))]
-        begin = np.flatnonzero(np.r_[True, both[0, 1:] != both[0, :-1]])
-        table = both[:, begin]
-        table[1] = np.add.reduceat(both[1], begin)
+        piece_counts = np.empty((3, rows.size), np.uint64)
+        class_counts(code, keys[first : first + _PIECE], first, piece_counts)
+        merged = np.concatenate([table, np.concatenate([piece[rows][None], piece_counts])], axis=1)
+        merged = merged[:, np.lexsort((merged[2], merged[0]))]
+        begin = np.flatnonzero(np.r_[True, merged[0, 1:] != merged[0, :-1]])
+        table = merged[:, begin]
+        table[1] = np.add.reduceat(merged[1], begin)
         if np.count_nonzero(table[0]) * SHARE > n:
             return None
     return table[:, table[0] > 0]

@@ -499,9 +499,9 @@ def sizes_in(table: pl.DataFrame, called: str, row: Callable[[int], str]) -> Arr
     Raises:
         InputError: a height or width that is not an integer >= 1; the message names the first rows.
     """
-    both = table.select(SIZE_NAMES)
-    sized = both.select(pl.all_horizontal(pl.all().is_not_null())).to_series().to_numpy()
-    number = both.select(pl.all().cast(pl.Float64).fill_null(1.0)).to_numpy()
+    sizes = table.select(SIZE_NAMES)
+    sized = sizes.select(pl.all_horizontal(pl.all().is_not_null())).to_series().to_numpy()
+    number = sizes.select(pl.all().cast(pl.Float64).fill_null(1.0)).to_numpy()
     valid = (number >= 1) & (number % 1 == 0)
     odd = np.flatnonzero(sized & ~valid.all(axis=1))
     if odd.size:

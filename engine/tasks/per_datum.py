@@ -258,8 +258,8 @@ def truth(tallies: StatsTallies) -> Array | None:
         for part, shown in zip(every, stats.parts.shown(), strict=True)
     ]
     ids = pl.DataFrame({"id": tallies.datums.id})
-    both = ids.join(pl.concat(parts), on="id", how="left", maintain_order="left")
-    return both["truth"].to_numpy()
+    joined = ids.join(pl.concat(parts), on="id", how="left", maintain_order="left")
+    return joined["truth"].to_numpy()
 
 
 def common(

@@ -196,13 +196,13 @@ def _surely_exchanged(candidates: pl.DataFrame, tests: int) -> pl.DataFrame:
     """
     counted = candidates.with_columns(pl.col("own").fill_null(0))
     theirs = counted.select(other="mine", their="len", right="own")
-    both = counted.join(theirs, on="other", maintain_order="left")
-    right = (both["own"] + both["right"]).to_numpy()
-    of = right + (both["len"] + both["their"]).to_numpy()
+    joined = counted.join(theirs, on="other", maintain_order="left")
+    right = (joined["own"] + joined["right"]).to_numpy()
+    of = right + (joined["len"] + joined["their"]).to_numpy()
     share = np.clip(right / of, 1e-12, 0.5)
     # Chernoff's bound: of halves, so few or fewer have a chance of exp(-of * (log 2 - entropy)).
     entropy = -share * np.log(share) - (1 - share) * np.log(1 - share)
-    return both.filter(np.exp(of * (entropy - np.log(2))) * tests <= _CHANCE)
+    return joined.filter(np.exp(of * (entropy - np.log(2))) * tests <= _CHANCE)
 
 
 def _one_sided(pairs: Pairs) -> Iterator[Facts]:
@@ -601,8 +601,8 @@ def _offset(ours: Array, theirs: Array, truths: Array) -> Array | None:
 
 def _mirrored(boxes: Array, axis: int) -> Array:
     """Boxes whose x (0) or y (1) is negated."""
-    ends = boxes.reshape(-1, 2, 2) * np.where(np.arange(2) == axis, -1, 1)
-    return np.sort(ends, axis=1).reshape(-1, 4)
+    corners = boxes.reshape(-1, 2, 2) * np.where(np.arange(2) == axis, -1, 1)
+    return np.sort(corners, axis=1).reshape(-1, 4)
 
 
 _ALIKE = 0.1  # of the median width and height: boxes of one size, offsets that are one

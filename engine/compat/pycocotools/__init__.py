@@ -26,15 +26,15 @@ def init_as_pycocotools() -> ExitStack:
     """
     here = sys.modules[__name__]
     modules = {"": here, ".coco": coco, ".cocoeval": cocoeval, ".mask": mask, "._mask": mask}
-    given = {f"pycocotools{name}": module for name, module in modules.items()}
-    before = {name: sys.modules[name] for name in given if name in sys.modules}
+    replacements = {f"pycocotools{name}": module for name, module in modules.items()}
+    before = {name: sys.modules[name] for name in replacements if name in sys.modules}
 
     def undo() -> None:
-        for name in given:
+        for name in replacements:
             sys.modules.pop(name, None)
         sys.modules.update(before)
 
-    sys.modules.update(given)
+    sys.modules.update(replacements)
     undone = ExitStack()
     undone.callback(undo)
     return undone

@@ -106,15 +106,15 @@ def _floats(values: Callable[[], Iterable[Any]], n: int) -> Array:
 
 def boxes(rows: Sequence[Annotation], what: str) -> Array:
     """x, y, width and height, float64 [n, 4]."""
-    given = column(rows, "bbox", what)
+    values = column(rows, "bbox", what)
     try:
-        fours = {*map(len, given)} <= {4}
+        fours = {*map(len, values)} <= {4}
     except TypeError:
         fours = False
     if not fours:
-        short = [not hasattr(box, "__len__") or len(box) != 4 for box in given]
+        short = [not hasattr(box, "__len__") or len(box) != 4 for box in values]
         refuse(rows, short, "whose 'bbox' is not four numbers", what)
-    result = _floats(lambda: chain.from_iterable(given), 4 * len(given)).reshape(-1, 4)
+    result = _floats(lambda: chain.from_iterable(values), 4 * len(values)).reshape(-1, 4)
     finite = np.isfinite(result)
     if not finite.all():
         odd = [not all(four) for four in finite.tolist()]
@@ -132,14 +132,14 @@ def points(rows: Sequence[Annotation], k: int, what: str) -> Points:
     Raises:
         InputError: rows with another number of keypoints, or numbers that are not finite.
     """
-    given = column(rows, "keypoints", what)
-    odd = [not hasattr(one, "__len__") or len(one) != 3 * k for one in given]
+    values = column(rows, "keypoints", what)
+    odd = [not hasattr(one, "__len__") or len(one) != 3 * k for one in values]
     refuse(rows, odd, f"whose 'keypoints' are not {k} times x, y and visibility", what)
-    found = _floats(lambda: chain.from_iterable(given), 3 * k * len(given))
-    finite = np.isfinite(found.reshape(len(given), 3 * k))
+    flat = _floats(lambda: chain.from_iterable(values), 3 * k * len(values))
+    finite = np.isfinite(flat.reshape(len(values), 3 * k))
     odd = [not all(row) for row in finite.tolist()] if not finite.all() else []
     refuse(rows, odd, "whose 'keypoints' are not finite", what)
-    return Points(np.arange(len(given) + 1, dtype=np.int64) * (3 * k), found)
+    return Points(np.arange(len(values) + 1, dtype=np.int64) * (3 * k), flat)
 
 
 # ``COCO``: a data set, or results on it, as pycocotools' users look them up.
@@ -183,17 +183,17 @@ class COCO:
         if annotation_file is not None:
             print("loading annotations into memory...")
             began = time.time()
-            held = _decoded(annotation_file)
-            if not isinstance(held, dict):
+            dataset = _decoded(annotation_file)
+            if not isinstance(dataset, dict):
                 raise InputError(
-                    f"{annotation_file}: annotation file format {type(held)} not supported; an"
+                    f"{annotation_file}: annotation file format {type(dataset)} not supported; an"
                     " object with images, annotations and categories is needed. A list of results"
                     " goes to loadRes.",
                     code="wrong_shape",
                     file=annotation_file,
                 )
             print(f"Done (t={time.time() - began:0.2f}s)")
-            self.dataset = held
+            self.dataset = dataset
             self.createIndex()
 
     def _clear(self) -> None:
@@ -246,18 +246,18 @@ class COCO:
         """Add the keys of ``loadRes`` to results, if not done yet."""
         kind, self._results = self._results, None
         if kind is not None:
-            made = _COMPLETED[kind](self._rows)
-            for number, (row, more) in enumerate(zip(self._rows, made, strict=True), 1):
+            added = _COMPLETED[kind](self._rows)
+            for number, (row, more) in enumerate(zip(self._rows, added, strict=True), 1):
                 row.update(more, id=number)
 
     def createIndex(self) -> None:
         """Take up the images, categories and annotations of ``dataset``."""
         print("creating index...")
         self._clear()
-        held = self._dataset
-        self._rows, self._images = list(held.get("annotations", ())), None
-        self.imgs = {image["id"]: image for image in held.get("images", ())}
-        self.cats = {category["id"]: category for category in held.get("categories", ())}
+        dataset = self._dataset
+        self._rows, self._images = list(dataset.get("annotations", ())), None
+        self.imgs = {image["id"]: image for image in dataset.get("images", ())}
+        self.cats = {category["id"]: category for category in dataset.get("categories", ())}
         print("index created!")
 
     def rows(self, images: Collection[Any], what: str) -> tuple[Sequence[Annotation], list[Any]]:
@@ -272,8 +272,8 @@ class COCO:
             ids = column(self._rows, "image_id", what) if self._images is None else self._images
             return self._rows, ids
         chosen = [i for i in images if i in self.imgToAnns] if few else self.imgToAnns
-        found = [self.anns[row["id"]] for i in chosen for row in self.imgToAnns[i]]
-        return found, column(found, "image_id", what)
+        selected = [self.anns[row["id"]] for i in chosen for row in self.imgToAnns[i]]
+        return selected, column(selected, "image_id", what)
 
     def info(self) -> None:
         """Print the section "info" of the file."""
@@ -302,10 +302,10 @@ class COCO:
         else:
             rows = self.dataset["annotations"]
         if len(categories):
-            kept = categories
+            category_ids = categories
             with suppress(TypeError):  # ids that cannot be hashed
-                kept = set(categories)
-            rows = (row for row in rows if row["category_id"] in kept)
+                category_ids = set(categories)
+            rows = (row for row in rows if row["category_id"] in category_ids)
         if len(areaRng):
             rows = (row for row in rows if areaRng[0] < row["area"] < areaRng[1])
         if iscrowd is not None:
@@ -321,8 +321,8 @@ class COCO:
             catIds: ids, or one.
         """
         rows = self._dataset["categories"]
-        for key, given in (("name", catNms), ("supercategory", supNms), ("id", catIds)):
-            wanted = _several(given)
+        for key, values in (("name", catNms), ("supercategory", supNms), ("id", catIds)):
+            wanted = _several(values)
             if len(wanted):
                 rows = [row for row in rows if row[key] in wanted]
         return [row["id"] for row in rows]
@@ -464,10 +464,10 @@ class COCO:
 def _of_boxes(rows: Sequence[Annotation]) -> Iterator[Annotation]:
     for row in rows:
         x, y, w, h = row["bbox"]
-        made = {"area": w * h, "iscrowd": 0}
+        fields = {"area": w * h, "iscrowd": 0}
         if "segmentation" not in row:
-            made["segmentation"] = [[x, y, x, y + h, x + w, y + h, x + w, y]]
-        yield made
+            fields["segmentation"] = [[x, y, x, y + h, x + w, y + h, x + w, y]]
+        yield fields
 
 
 def _of_masks(rows: Sequence[Annotation]) -> Iterator[Annotation]:

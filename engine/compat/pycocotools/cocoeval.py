@@ -108,12 +108,12 @@ class Params:
         self.useSegm = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Params:
-        made = copy.copy(self)
+        result = copy.copy(self)
         for name, value in self.__dict__.items():
             # Ids are never changed in place, and there may be very many of them.
             plain = name in ("imgIds", "catIds") and isinstance(value, list)
-            made.__dict__[name] = list(value) if plain else copy.deepcopy(value, memo)
-        return made
+            result.__dict__[name] = list(value) if plain else copy.deepcopy(value, memo)
+        return result
 
 
 def thresholds(params: Params) -> list[float]:
@@ -208,17 +208,17 @@ def choose(
 def _coded(values: Sequence[Any], places: Mapping[Any, int]) -> Array:
     """Return the index of each value, -1 if it has none, int32 [n]."""
     try:  # a table of small integers takes half the time of looking up one after the other
-        found = np.frombuffer(array("q", values), np.int64)
-        known = np.frombuffer(array("q", places), np.int64)
+        integers = np.frombuffer(array("q", values), np.int64)
+        keys = np.frombuffer(array("q", places), np.int64)
     except (TypeError, OverflowError):
         return np.fromiter(map(places.get, values, repeat(-1)), np.int32, len(values))
-    low, high = int(found.min(initial=0)), int(found.max(initial=0))
+    low, high = int(integers.min(initial=0)), int(integers.max(initial=0))
     if not lie_close(low, high, 8 * len(values)):
         return np.fromiter(map(places.get, values, repeat(-1)), np.int32, len(values))
     table = np.full(high - low + 1, -1, np.int32)
-    within = (known >= low) & (known <= high)
-    table[known[within] - low] = np.flatnonzero(within)
-    return table[found - low]
+    within = (keys >= low) & (keys <= high)
+    table[keys[within] - low] = np.flatnonzero(within)
+    return table[integers - low]
 
 
 def _rows(
@@ -364,26 +364,26 @@ def _masks(
     """Make masks of both sides; polygons are rasterised."""
     if sets[0].results != "segmentation":
         sets[0].complete()
-    made = []
+    converted = []
     for coco, side, what in zip(sets, chosen, (RESULTS, TRUTHS), strict=True):
         regions = column(side.rows, "segmentation", what)
         height, width = _sizes(coco, side)
         masks = masks_of(regions, height, width, what, threads.over)
         masks.measure(threads.over)
-        made.append((of_masks(masks), masks, side))
-    _refuse_sizes([(masks, side) for _, masks, side in made])
-    ours, theirs = made[0][0], made[1][0]
+        converted.append((of_masks(masks), masks, side))
+    _refuse_sizes([(masks, side) for _, masks, side in converted])
+    ours, theirs = converted[0][0], converted[1][0]
     areas = _given_areas(lambda: ours.area, sets[0], chosen[0].rows, "segmentation")
     return Regions(msgspec.structs.replace(ours, given_area=areas)), Regions(theirs)
 
 
 def _sizes(coco: COCO, side: Chosen) -> tuple[Array, Array]:
     """Return height and width of each row's image, int64 [n]; 0 if unknown."""
-    found = np.zeros((2, len(side.rows)), np.int64)
+    sizes = np.zeros((2, len(side.rows)), np.int64)
     for i, row in enumerate(side.rows):
         image = coco.imgs.get(row["image_id"], {})
-        found[:, i] = image.get("height", 0), image.get("width", 0)
-    return found[0], found[1]
+        sizes[:, i] = image.get("height", 0), image.get("width", 0)
+    return sizes[0], sizes[1]
 
 
 def _refuse_sizes(sides: Sequence[tuple[Masks, Chosen]]) -> None:
@@ -411,7 +411,7 @@ def _keypoints(
     )
     rows = chosen[1].rows
     n_labels = int(max(side.label.max(initial=-1) for side in chosen)) + 1
-    found, truths = shapes_of(
+    results, truths = shapes_of(
         ours,
         theirs,
         boxes(rows, TRUTHS),
@@ -421,8 +421,8 @@ def _keypoints(
         np.full(n_labels, sigmas.size),
         (np.zeros(n_labels, np.int64), (sigmas * 2) ** 2),
     )
-    areas = _given_areas(lambda: found.area, sets[0], chosen[0].rows, "keypoints")
-    return Regions(msgspec.structs.replace(found, given_area=areas)), Regions(truths)
+    areas = _given_areas(lambda: results.area, sets[0], chosen[0].rows, "keypoints")
+    return Regions(msgspec.structs.replace(results, given_area=areas)), Regions(truths)
 
 
 Kind = Callable[
@@ -503,7 +503,7 @@ def cells_of(matched: Matched, results: Chosen, truths: Chosen, grid: Grid) -> l
     g_cell = label_of(ranked.gt_start).astype(np.int64) * n_images + ranked.gt_datum
     g_start = _starts(g_cell, n_cells)
     gt_number = numbers(truths.rows, truths.ids, "id", TRUTHS)[ranked.gt_row]
-    there = np.flatnonzero((np.diff(p_start) > 0) | (np.diff(g_start) > 0)).tolist()
+    filled_cells = np.flatnonzero((np.diff(p_start) > 0) | (np.diff(g_start) > 0)).tolist()
     counted, ignored = (bits_of(w, ranked.variants) for w in (ranked.gt_counted, ranked.ignored))
     out: list[Cell | None] = [None] * (n_cells * len(grid.ranges))
     for a, area in enumerate(grid.ranges):
@@ -518,7 +518,7 @@ def cells_of(matched: Matched, results: Chosen, truths: Chosen, grid: Grid) -> l
         gt_ids = [truths.ids[i] for i in ranked.gt_row[last].tolist()]
         gt_aside, by_truth = aside[last].astype(np.int64), by_truth[:, last]
         set_aside = ignored[a][at][:, order]
-        for cell in there:
+        for cell in filled_cells:
             k, i = divmod(cell, n_images)
             p, g = (slice(start[cell], start[cell + 1]) for start in (p_start, g_start))
             out[(k * len(grid.ranges) + a) * n_images + i] = {
@@ -566,25 +566,25 @@ def ranked_of(cells: Sequence[Any], grid: Grid, area: int) -> Ranked:
     distinct = sorted(set(grid.thresholds))
     at = [list(grid.thresholds).index(iou) for iou in distinct]
     variants = Variants(tuple(distinct), ((None, -np.inf, np.inf),))
-    found = [
+    filled_cells = [
         (k, i, cell)
         for k in range(len(grid.categories))
         for i in range(n_images)
         if (cell := cells[(k * n_ranges + area) * n_images + i]) is not None
     ]
     n_thresholds = len(distinct)
-    score = _flat(found, "dtScores")
-    hit = _joined(found, "dtMatches", len(grid.thresholds)) != 0
-    ignored = _joined(found, "dtIgnore", len(grid.thresholds)) != 0
-    aside = _flat(found, "gtIgnore") != 0
-    n, m = ([len(cell[key]) for *_, cell in found] for key in ("dtScores", "gtIgnore"))
-    label, datum = (np.array([place[j] for place in found], np.int32) for j in (0, 1))
+    score = _flat(filled_cells, "dtScores")
+    hit = _joined(filled_cells, "dtMatches", len(grid.thresholds)) != 0
+    ignored = _joined(filled_cells, "dtIgnore", len(grid.thresholds)) != 0
+    aside = _flat(filled_cells, "gtIgnore") != 0
+    n, m = ([len(cell[key]) for *_, cell in filled_cells] for key in ("dtScores", "gtIgnore"))
+    label, datum = (np.array([place[j] for place in filled_cells], np.int32) for j in (0, 1))
     p_label, p_datum = np.repeat(label, n), np.repeat(datum, n)
     rank = np.arange(score.size) - np.repeat(np.cumsum([0, *n])[:-1], n)
     order = np.lexsort((-score, p_label))
     ends = np.arange(len(grid.categories) + 1)
     g_label = np.repeat(label, m)
-    _find_zeros(hit, found, n)
+    _find_zeros(hit, filled_cells, n)
     hit, ignored = hit[at][:, order], ignored[at][:, order]
     counted = np.repeat(~aside[None, None], n_thresholds, axis=1)
     return Ranked(
@@ -708,8 +708,8 @@ class Tally(msgspec.Struct, frozen=True):
         areas = _places([tuple(r) for r in params.areaRng], [tuple(r) for r in grid.ranges])
         caps = sorted({*params.maxDets} & {*grid.caps})
         wanted = _places(params.maxDets, caps)
-        kept = set(params.imgIds)
-        group = np.array([0 if image in kept else -1 for image in grid.images], np.int32)
+        kept_images = set(params.imgIds)
+        group = np.array([0 if image in kept_images else -1 for image in grid.images], np.int32)
         parts = [
             arrays_of(
                 RankedView(
@@ -724,13 +724,13 @@ class Tally(msgspec.Struct, frozen=True):
             )
             for ranked in (self.ranked if grid.images and caps else ())
         ]
-        made = [categories, areas, wanted]
-        whole = all(to == [*range(len(to))] == there for to, there in made)
+        selections = [categories, areas, wanted]
+        complete = all(to == [*range(len(to))] == source for to, source in selections)
         ascending = np.array_equal(of_level, np.arange(of_level.size))
-        if whole and ascending and len(parts) == 1:
+        if complete and ascending and len(parts) == 1:
             return parts[0]
-        k, a, m = (np.array(there, np.int64) for _, there in made)
-        to_k, to_a, to_m = (np.array(to, np.int64) for to, _ in made)
+        k, a, m = (np.array(source, np.int64) for _, source in selections)
+        to_k, to_a, to_m = (np.array(to, np.int64) for to, _ in selections)
         shape = len(params.catIds), len(params.areaRng), len(params.maxDets)
         out = {}
         for name in ("precision", "recall", "scores"):
@@ -738,18 +738,18 @@ class Tally(msgspec.Struct, frozen=True):
             out[name] = np.full((len(ious), *levelled, *shape), -1.0)
             if not parts:
                 continue
-            found = np.concatenate([part[name] for part in parts], axis=-2)
-            found = found[:, of_level] if levelled else found
+            values = np.concatenate([part[name] for part in parts], axis=-2)
+            values = values[:, of_level] if levelled else values
             at = to_k[:, None, None], to_a[:, None], to_m
-            out[name][..., *at] = found[..., k[:, None, None], a[:, None], m]
+            out[name][..., *at] = values[..., k[:, None, None], a[:, None], m]
         return out
 
 
 def _places(wanted: Sequence[Any], there: Sequence[Any]) -> tuple[list[int], list[int]]:
     """Places of those of the wanted that are there, among the wanted and among those."""
     place = {one: i for i, one in enumerate(there)}
-    kept = [i for i, one in enumerate(wanted) if one in place]
-    return kept, [place[wanted[i]] for i in kept]
+    positions = [i for i, one in enumerate(wanted) if one in place]
+    return positions, [place[wanted[i]] for i in positions]
 
 
 class Evaluation:
@@ -803,12 +803,12 @@ class Evaluation:
         Raises:
             OptionError: one that was not evaluated.
         """
-        for name, one, there in zip(
+        for name, one, index in zip(
             ("category", "image"), (category, image), self._place, strict=True
         ):
-            if one not in there:
+            if one not in index:
                 raise OptionError(
-                    f"{name} {one!r} is not among the {len(there):,} evaluated.",
+                    f"{name} {one!r} is not among the {len(index):,} evaluated.",
                     code="not_evaluated",
                     option=name,
                     value=one,
@@ -821,7 +821,7 @@ class Evaluation:
         sides = self.met.batch.predictions, self.met.batch.ground_truths
         n_images = len(self.grid.images)
         ends = np.arange(n_images * len(self.grid.categories) + 1)
-        found = []
+        grouped = []
         for side in sides:
             cell = side.label.astype(np.int64) * n_images + side.datum
             order = (
@@ -829,8 +829,8 @@ class Evaluation:
                 if side is sides[0]
                 else cell.argsort(kind="stable")
             )
-            found.append((np.searchsorted(cell[order], ends), order))
-        return found[0], found[1]
+            grouped.append((np.searchsorted(cell[order], ends), order))
+        return grouped[0], grouped[1]
 
     def ious(self, image: Any, category: Any) -> Any:
         """See :meth:`COCOeval.computeIoU`."""
@@ -843,8 +843,8 @@ class Evaluation:
             return []
         each, other = np.repeat(rows, truths.size), np.tile(truths, rows.size)
         crowd = self.met.batch.crowd[other]
-        found = overlap(self.met.shapes, each, other, crowd, Threads())
-        return found.reshape(rows.size, truths.size)
+        overlaps = overlap(self.met.shapes, each, other, crowd, Threads())
+        return overlaps.reshape(rows.size, truths.size)
 
 
 # Lines that ``summarize`` prints: numbers of ``eval``, by ``iouType``.
@@ -1120,8 +1120,8 @@ class COCOeval:
             raise ResultError("Please run accumulate() first.", code="not_evaluated")
         stats = []
         for line in SUMMARIES[self.params.iouType]:
-            mean, said = number(line, self.eval, self.params)
-            print(said)
+            mean, text = number(line, self.eval, self.params)
+            print(text)
             stats.append(mean)
         self.stats = np.array(stats, np.float64)
 

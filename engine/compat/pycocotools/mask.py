@@ -142,17 +142,17 @@ def decode(rleObjs: Any) -> Array:
 
 def area(rleObjs: Any) -> Any:
     """Pixels that are set, of a code uint32, of a list of codes uint32 [n]."""
-    found = _runs_of(_listed(rleObjs)).area.astype(np.uint32)
-    return found if isinstance(rleObjs, list) else found[0]
+    areas = _runs_of(_listed(rleObjs)).area.astype(np.uint32)
+    return areas if isinstance(rleObjs, list) else areas[0]
 
 
 def toBbox(rleObjs: Any) -> Array:
     """Return the bounding box x, y, width, height of a code, float64 [4], or of a list of codes [n,
     4].
     """
-    found = _runs_of(_listed(rleObjs)).boxes.copy()
-    found[:, 2:] -= found[:, :2]
-    return found if isinstance(rleObjs, list) else found[0]
+    boxes = _runs_of(_listed(rleObjs)).boxes.copy()
+    boxes[:, 2:] -= boxes[:, :2]
+    return boxes if isinstance(rleObjs, list) else boxes[0]
 
 
 def merge(rleObjs: Sequence[Code], intersect: bool = False) -> Code:
@@ -168,10 +168,10 @@ def merge(rleObjs: Sequence[Code], intersect: bool = False) -> Code:
     group = np.zeros(len(masks), np.int32)
     if not intersect:
         return _codes(union_by(masks, group, 1))[0]
-    both = masks.slice(0, 1).runs
+    intersection = masks.slice(0, 1).runs
     for i in range(1, len(masks)):
-        both = subtract(both, subtract(both, masks.slice(i, i + 1).runs))
-    return _codes(Masks(*both, masks.height[:1], masks.width[:1]))[0]
+        intersection = subtract(intersection, subtract(intersection, masks.slice(i, i + 1).runs))
+    return _codes(Masks(*intersection, masks.height[:1], masks.width[:1]))[0]
 
 
 def frPyObjects(pyobj: Any, h: int, w: int) -> Any:
@@ -237,8 +237,8 @@ def iou(dt: Any, gt: Any, pyiscrowd: Sequence[Any]) -> Any:
     else:
         ours, theirs = map(of_boxes, (dt, gt))
     rows, others = (at.ravel() for at in np.indices((len(dt), len(gt))))
-    found = overlap((ours, theirs), rows, others, crowd[others], Threads(1))
-    return found.reshape(len(dt), len(gt))
+    ious = overlap((ours, theirs), rows, others, crowd[others], Threads(1))
+    return ious.reshape(len(dt), len(gt))
 
 
 def _listed(rleObjs: Any) -> list[Any]:

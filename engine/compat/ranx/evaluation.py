@@ -73,21 +73,21 @@ def evaluate(
         OptionError: no such metric.
     """
     names = [metrics] if isinstance(metrics, str) else list(metrics)
-    judged, held = as_qrels(qrels), as_run(run)
-    found = numbers_of(judged, [held], names, threads, make_comparable)[0].values
+    judged, ranked_run = as_qrels(qrels), as_run(run)
+    scores = numbers_of(judged, [ranked_run], names, threads, make_comparable)[0].values
     if isinstance(run, Run) and save_results_in_run:
         queries = judged.get_query_ids()
-        for name, values in found.items():
+        for name, values in scores.items():
             run.mean_scores[name] = float(values.mean())
             if return_std and return_mean:
                 run.std_scores[name] = float(values.std())
             run.scores[name].update(zip(queries, values.tolist(), strict=True))
-    shown: dict[str, Any] = dict(found)
+    shown: dict[str, Any] = dict(scores)
     if return_mean:
-        shown = {name: float(values.mean()) for name, values in found.items()}
+        shown = {name: float(values.mean()) for name, values in scores.items()}
         if return_std:
             shown = {
-                name: {"mean": mean, "std": float(found[name].std())}
+                name: {"mean": mean, "std": float(scores[name].std())}
                 for name, mean in shown.items()
             }
     return shown[names[0]] if len(names) == 1 else shown
@@ -143,25 +143,25 @@ def _evaluated(
 
 def _by_query(rows: pl.DataFrame, one: Asked, queries: list[Any]) -> Array:
     """A metric's values by query; 0 of those without any judgment."""
-    own = rows.filter((pl.col("metric") == one.metric) & pl.col("k").eq_missing(one.k))
-    order = pl.DataFrame({"datum_id": pl.Series(queries, dtype=own["datum_id"].dtype)})
-    found = order.join(own, on="datum_id", how="left", maintain_order="left")["value"]
-    values: Array = found.fill_null(0.0).to_numpy()
+    metric_rows = rows.filter((pl.col("metric") == one.metric) & pl.col("k").eq_missing(one.k))
+    order = pl.DataFrame({"datum_id": pl.Series(queries, dtype=metric_rows["datum_id"].dtype)})
+    ordered = order.join(metric_rows, on="datum_id", how="left", maintain_order="left")["value"]
+    values: Array = ordered.fill_null(0.0).to_numpy()
     return np.rint(values * one.times) if one.times != 1 else values.copy()
 
 
 def _refuse_others(queries: list[Any], run: Run, name: str) -> None:
     mine = run.get_query_ids()
-    lacking, more = only_here(queries, mine), only_here(mine, queries)
-    if lacking or more:
-        said = [
+    lacking, unjudged = only_here(queries, mine), only_here(mine, queries)
+    if lacking or unjudged:
+        differences = [
             f"{what}, first {', '.join(map(repr, some))}"
-            for what, some in (("misses judged queries", lacking), ("has unjudged ones", more))
+            for what, some in (("misses judged queries", lacking), ("has unjudged ones", unjudged))
             if some
         ]
         raise InputError(
-            f"{name} {' and '.join(said)}. Pass make_comparable=True to skip unjudged queries and"
-            " to count missing ones as empty.",
+            f"{name} {' and '.join(differences)}. Pass make_comparable=True to skip unjudged"
+            " queries and to count missing ones as empty.",
             code="queries_differ",
         )
 
@@ -278,8 +278,8 @@ class Report:
                 for model in self.model_names
             ]
             columns.append([label(metric), *cells])
-        made = [_aligned(column) for column in columns]
-        rows = zip(*made, strict=True)
+        aligned = [_aligned(column) for column in columns]
+        rows = zip(*aligned, strict=True)
         return "\n".join("  ".join(row).rstrip() for row in rows)
 
     def to_latex(self) -> str:
@@ -353,7 +353,9 @@ def _aligned(column: list[str]) -> list[str]:
     if numbers and any("." in cell for cell in cells):
         cells = [f"{float(cell):g}" for cell in cells]
         behind = [len(cell) - len(re.split("[.e]", cell)[0]) for cell in cells]
-        cells = [cell + " " * (max(behind) - own) for cell, own in zip(cells, behind, strict=True)]
+        cells = [
+            cell + " " * (max(behind) - length) for cell, length in zip(cells, behind, strict=True)
+        ]
     width = max(len(head) + 2, *map(len, cells))
     if numbers:
         return [head.rjust(width), "-" * width, *(cell.rjust(width) for cell in cells)]
@@ -410,8 +412,8 @@ def compare(
             code="unknown_name",
             value=stat_test,
         )
-    held = [as_run(run) for run in runs]
-    models = [run.name or f"run_{i}" for i, run in enumerate(held, 1)]
+    opened_runs = [as_run(run) for run in runs]
+    models = [run.name or f"run_{i}" for i, run in enumerate(opened_runs, 1)]
     if len(set(models)) < len(models):
         twice = next(name for name in models if models.count(name) > 1)
         raise InputError(
@@ -419,13 +421,13 @@ def compare(
             code="repeated_names",
             value=twice,
         )
-    found = numbers_of(as_qrels(qrels), held, names, threads, make_comparable)
-    for run, one in zip(held, found, strict=True):
+    evaluations = numbers_of(as_qrels(qrels), opened_runs, names, threads, make_comparable)
+    for run, one in zip(opened_runs, evaluations, strict=True):
         queries = run.get_query_ids()
         for name, values in one.values.items():
             run.mean_scores[name] = float(values.mean())
             run.scores[name].update(zip(queries, values.tolist(), strict=True))
-    evaluated = dict(zip(models, found, strict=True))
+    evaluated = dict(zip(models, evaluations, strict=True))
     p_values = _PAIRED[stat_test](evaluated, names, n_permutations, random_seed)
     comparisons = OfPairs()
     for pair, by_metric in p_values.items():
@@ -467,7 +469,7 @@ def _student(evaluated: dict[str, Evaluated], names: list[str], draws: int, seed
 
 
 def _fisher(evaluated: dict[str, Evaluated], names: list[str], draws: int, seed: int) -> Pairs:
-    found: Pairs = {pair: {} for pair in itertools.combinations(evaluated, 2)}
+    p_values: Pairs = {pair: {} for pair in itertools.combinations(evaluated, 2)}
     for group in zip(*(one.cards for one in evaluated.values()), strict=True):
         rows = compare_cards(
             *(card for card, _ in group),
@@ -477,12 +479,12 @@ def _fisher(evaluated: dict[str, Evaluated], names: list[str], draws: int, seed:
             draws=draws,
             seed=seed,
         ).differences
-        for (a, b), by_metric in found.items():
-            own = rows.filter((pl.col("run_a") == a) & (pl.col("run_b") == b))
+        for (a, b), by_metric in p_values.items():
+            pair_rows = rows.filter((pl.col("run_a") == a) & (pl.col("run_b") == b))
             for one in group[0][1]:
                 of_metric = (pl.col("metric") == one.metric) & pl.col("k").eq_missing(one.k)
-                by_metric[one.name] = float(own.filter(of_metric)["p"][0])
-    return {pair: {name: by_metric[name] for name in names} for pair, by_metric in found.items()}
+                by_metric[one.name] = float(pair_rows.filter(of_metric)["p"][0])
+    return {pair: {name: by_metric[name] for name in names} for pair, by_metric in p_values.items()}
 
 
 _PAIRED: dict[str, Callable[[dict[str, Evaluated], list[str], int, int], Pairs]] = {
@@ -493,7 +495,7 @@ _PAIRED: dict[str, Callable[[dict[str, Evaluated], list[str], int, int], Pairs]]
 
 def _votes(a: Array, b: Array) -> dict[str, int]:
     """Queries on which the first is better, alike and worse."""
-    counts = (int(np.count_nonzero(found)) for found in (a > b, a == b, a < b))
+    counts = (int(np.count_nonzero(mask)) for mask in (a > b, a == b, a < b))
     return dict(zip("WTL", counts, strict=True))
 
 
@@ -525,15 +527,15 @@ def fuse(
     """
     if method not in _KNOWN:
         raise unknown("fusion method", method, tuple(_KNOWN))
-    given = dict(params or {})
-    name = given.pop("name", method)
-    odd = next((key for key in given if key not in _PARAMS), None)
+    options = dict(params or {})
+    name = options.pop("name", method)
+    odd = next((key for key in options if key not in _PARAMS), None)
     if odd is not None:
         raise unknown("parameter", odd, tuple(_PARAMS))
     fused = fuse_runs(
         [run.rows for run in runs],
         method=method,
         normalisation=norm.replace("_", "-") if norm and _KNOWN[method].scores else None,
-        **{_PARAMS[key]: value for key, value in given.items()},
+        **{_PARAMS[key]: value for key, value in options.items()},
     )
     return Run.from_df(fused, "query_id", "doc_id", "score", name)

@@ -100,8 +100,8 @@ class Results:
         scores: Sequence[Sequence[float]],
     ) -> None:
         """:meth:`add` of several queries."""
-        own = [dict(zip(*pair, strict=True)) for pair in zip(doc_ids, scores, strict=True)]
-        self._opened().update(zip(q_ids, own, strict=True))
+        rankings = [dict(zip(*pair, strict=True)) for pair in zip(doc_ids, scores, strict=True)]
+        self._opened().update(zip(q_ids, rankings, strict=True))
 
     def to_dict(self) -> dict[Any, dict[Any, Any]]:
         """Query to document to number: ascending queries, descending numbers."""
@@ -136,13 +136,13 @@ class Results:
             OptionError: another kind.
             InputError: the file cannot be written, or ids that TREC lines cannot contain.
         """
-        target, found = Path(path), _kind(path, kind)
+        target, file_kind = Path(path), _kind(path, kind)
         rows = self._ordered().with_columns(self._told())
 
         def write(file: IO[bytes]) -> None:
-            if found == "parquet":
+            if file_kind == "parquet":
                 rows.rename({"query_id": "q_id"}).write_parquet(file)
-            elif found == "json":
+            elif file_kind == "json":
                 file.write(json.dumps(self.to_dict(), indent=2, ensure_ascii=False).encode())
             else:
                 file.write(self._lines(rows).encode())
@@ -189,9 +189,9 @@ class Results:
             pl.col(doc_id_col).alias("doc_id"),
             pl.col(score_col).cast(pl.Float64).alias("score"),
         ).collect()
-        made = cls(name=name)
-        made._take(rows, [])
-        return made
+        results = cls(name=name)
+        results._take(rows, [])
+        return results
 
     @classmethod
     def from_parquet(
@@ -236,9 +236,9 @@ class Results:
         if name is None and "run_id" in rows.columns and rows.height:
             name = rows["run_id"][0]
         number = pl.col(cls._number if cls._number in rows.columns else "score")
-        made = cls(name=name)
-        made._take(rows.select(*_IDS, number.cast(pl.Float64).alias("score")), [])
-        return made
+        results = cls(name=name)
+        results._take(rows.select(*_IDS, number.cast(pl.Float64).alias("score")), [])
+        return results
 
     @property
     def size(self) -> int:
@@ -280,8 +280,8 @@ class Qrels(Results):
 
     def _told(self) -> pl.Expr:
         score = self.rows["score"]
-        whole = bool((score == score.floor()).all())
-        return pl.col("score").cast(pl.Int64) if whole else pl.col("score")
+        integral = bool((score == score.floor()).all())
+        return pl.col("score").cast(pl.Int64) if integral else pl.col("score")
 
     def _lines(self, rows: pl.DataFrame) -> str:
         zero = pl.lit("0").alias("iteration")
@@ -336,7 +336,7 @@ def _rows_of(nested: Nested, description: str) -> pl.DataFrame:
 
 
 def _bare(nested: Nested) -> list[Any]:
-    return [query for query, own in nested.items() if not own]
+    return [query for query, documents in nested.items() if not documents]
 
 
 def _kind(path: str, kind: str | None) -> str:
@@ -348,8 +348,8 @@ def _kind(path: str, kind: str | None) -> str:
 
 def only_here(one: Iterable[Any], other: Iterable[Any]) -> list[Any]:
     """Return up to five ids of one side that are missing in the other."""
-    there = set(other)
-    return list(itertools.islice((query for query in one if query not in there), 5))
+    other_ids = set(other)
+    return list(itertools.islice((query for query in one if query not in other_ids), 5))
 
 
 # ranx's names of metrics, and the engine's numbers that they are.
@@ -447,11 +447,11 @@ def asked(name: str, relevance: Array, longest: int) -> Asked:
 
 def _parts(name: str) -> tuple[str, int, str]:
     """Split a name into metric, lowest relevant relevance, and the text after ``@`` or ``.``."""
-    said, _, level = name.partition("-l")
-    base, behind = said, ""
-    for mark in ".@" if said.startswith("rbp") else "@":
-        if mark in said:
-            base, _, behind = said.partition(mark)
+    prefix, _, level = name.partition("-l")
+    base, behind = prefix, ""
+    for mark in ".@" if prefix.startswith("rbp") else "@":
+        if mark in prefix:
+            base, _, behind = prefix.partition(mark)
             break
     if base not in TRANSLATIONS:
         raise unknown("metric", base, tuple(TRANSLATIONS))

@@ -143,8 +143,8 @@ class RougeScorer:
     def _in_sentences(self, pairs: Pairs, sentences: Callable[[str], list[str]]) -> Pairs:
         """The texts with a sentence a line; or with the tokens of each sentence."""
         if self._tokenize is not None:
-            made = {WORDS: self._cut(pairs, sentences)}
-            return Pairs(pairs.candidates, pairs.references, pairs.start, made)
+            words = {WORDS: self._cut(pairs, sentences)}
+            return Pairs(pairs.candidates, pairs.references, pairs.start, words)
         ours, theirs = (
             ["\n".join(one.replace("\n", " ") for one in sentences(text)) for text in texts]
             for texts in (pairs.candidates, pairs.references)

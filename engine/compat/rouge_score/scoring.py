@@ -63,8 +63,10 @@ class BootstrapAggregator:
         percents = 100 * np.array([beyond, 0.5, 1 - beyond])
         result = {}
         for name, scores in self._scores.items():
-            ends = np.percentile(self._means(np.vstack(scores)), percents, axis=0)
-            result[name] = AggregateScore(*(type(scores[0])(*map(float, end)) for end in ends))
+            percentiles = np.percentile(self._means(np.vstack(scores)), percents, axis=0)
+            result[name] = AggregateScore(
+                *(type(scores[0])(*map(float, end)) for end in percentiles)
+            )
         return result
 
     def _means(self, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

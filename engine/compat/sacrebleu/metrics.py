@@ -145,10 +145,10 @@ class Signature:
 
     def format(self, short: bool = False) -> str:
         """``name:value`` of all that is known, the version last."""
-        said = {True: "yes", False: "no"}
+        flag_words = {True: "yes", False: "no"}
         parts = [
             f"{self._short[name] if short else name}:"
-            f"{said[value] if isinstance(value, bool) else value}"
+            f"{flag_words[value] if isinstance(value, bool) else value}"
             for name, value in {**self.info, "version": VERSION}.items()
             if value is not None
         ]
@@ -525,8 +525,8 @@ class CHRF(Metric):
     def _score(self, counts: Any) -> CHRFScore:
         value = self._f(np.asarray(counts).reshape(1, -1, 3))[0]
         # Means and intervals of resampled scores have the same precision.
-        found = value if value.dtype == np.float32 else float(value)
-        return CHRFScore(found, self.char_order, self.word_order, self.beta)
+        score = value if value.dtype == np.float32 else float(value)
+        return CHRFScore(score, self.char_order, self.word_order, self.beta)
 
     def _told(self) -> dict[str, Any]:
         return {

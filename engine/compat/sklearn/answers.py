@@ -84,8 +84,8 @@ class Answers:
         for height, columns in self.parts:
             value = columns.get(name)
             if isinstance(value, tuple):
-                known = value[0].to_list() if isinstance(value[0], pl.Series) else value[0]
-                values += [known[place] for place in value[1].tolist()]
+                distinct = value[0].to_list() if isinstance(value[0], pl.Series) else value[0]
+                values += [distinct[place] for place in value[1].tolist()]
             elif isinstance(value, np.ndarray):
                 values += value.tolist()
             else:
@@ -94,25 +94,25 @@ class Answers:
 
     def of_label(self, label: Any, *names: str) -> list[Array]:
         """Columns of the rows of one label, float64; NaN if undefined."""
-        found: list[list[Array]] = [[] for _ in names]
+        results: list[list[Array]] = [[] for _ in names]
         for _, columns in self.parts:
             values, codes = columns["label_value"]
             here = np.asarray(values)[codes] == label
-            for name, some in zip(names, found, strict=True):
+            for name, some in zip(names, results, strict=True):
                 value = columns[name]
                 if isinstance(value, tuple):
                     value = np.asarray(value[0], np.float64)[value[1]]
                 some.append(value[here].astype(np.float64))
-        return [np.concatenate(some) if some else np.zeros(0) for some in found]
+        return [np.concatenate(some) if some else np.zeros(0) for some in results]
 
     def value(self, **where: Any) -> float:
         """The number in the one row whose columns have these values; NaN if undefined."""
-        (found,) = [
+        (result,) = [
             value
             for value, *others in zip(self.column("value"), *map(self.column, where), strict=True)
             if others == [*where.values()]
         ]
-        return math.nan if found is None else float(found)
+        return math.nan if result is None else float(result)
 
 
 _KEY = pl.Series("label_key", [DEFAULT_LABEL_KEY])

@@ -100,8 +100,8 @@ class Sides:
             values, (code, declared) = encode([values, named])
             sides = [code[side] for side in sides]
         truth, hard = sides
-        more: dict[str, Any] = {"hard": hard, "weight": self.weight, "declared": declared}
-        return Answers(metrics, values, truth, **more, **options)
+        fields: dict[str, Any] = {"hard": hard, "weight": self.weight, "declared": declared}
+        return Answers(metrics, values, truth, **fields, **options)
 
     def value(self, metric: str) -> float:
         """Return one number of the whole table; NaN if undefined."""
@@ -154,18 +154,18 @@ class Sets(Sides):
         self, metrics: Sequence[str], labels: Sequence[Any] | None = None, **options: Any
     ) -> Answers:
         asked = np.array(self.present if labels is None else labels)
-        kept = np.sort(asked)
-        _, truth, start = set_rows(self.truth[:, kept])
-        row, predicted, _ = set_rows(self.predicted[:, kept])
+        sorted_labels = np.sort(asked)
+        _, truth, start = set_rows(self.truth[:, sorted_labels])
+        row, predicted, _ = set_rows(self.predicted[:, sorted_labels])
         rows = Rows((np.full(row.size, np.inf),), predicted, row, -1, False, ranked=False)
-        declared = np.searchsorted(kept, asked)
-        more: dict[str, Any] = {
+        declared = np.searchsorted(sorted_labels, asked)
+        fields: dict[str, Any] = {
             "start": start,
             "rows": rows,
             "weight": self.weight,
             "declared": declared,
         }
-        return Answers(metrics, pl.Series(kept), truth, **more, **options)
+        return Answers(metrics, pl.Series(sorted_labels), truth, **fields, **options)
 
 
 def _once(asked: pl.Series) -> list[Any]:
@@ -244,8 +244,8 @@ def _weight_of(both: Sides, statistic: str) -> float:
         every = zip(counts.column("statistic"), counts.column("value"), strict=True)
         return math.fsum(value for name, value in every if name == statistic)
     share = both.value("Accuracy")
-    found = (share if statistic == "tp" else 1 - share) * both.total
-    return float(round(found)) if both.weight is None else found
+    weight = (share if statistic == "tp" else 1 - share) * both.total
+    return float(round(weight)) if both.weight is None else weight
 
 
 def zero_one_loss(
@@ -255,8 +255,8 @@ def zero_one_loss(
     both = sides(y_true, y_pred, sample_weight)
     if normalize:
         return 1 - both.value("Accuracy") if both.several else both.value("HammingLoss")
-    found = _weight_of(both, "fn")
-    return int(found) if both.whole and not both.several else found
+    weight = _weight_of(both, "fn")
+    return int(weight) if both.whole and not both.several else weight
 
 
 def hamming_loss(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
@@ -298,10 +298,10 @@ def cohen_kappa_score(
         truth, predicted = both.places(asked)
         if (truth < 0).all():
             raise InputError("labels: at least one must be in y1.")
-        there = (truth >= 0) & (predicted >= 0)
+        inside = (truth >= 0) & (predicted >= 0)
         both.values = pl.Series(np.arange(len(asked)))
-        both.truth, both.predicted = (side[there].astype(np.int32) for side in (truth, predicted))
-        both.weight = None if both.weight is None else both.weight[there]
+        both.truth, both.predicted = (side[inside].astype(np.int32) for side in (truth, predicted))
+        both.weight = None if both.weight is None else both.weight[inside]
     ranks = None if asked is None else [*range(len(asked))]
     metric = _KAPPAS[weights]
     result = both.answers([metric], ranks).value(metric=metric) if both.truth.size else math.nan
@@ -326,22 +326,22 @@ def confusion_matrix(
     truth, predicted = both.places(asked)
     if labels is not None and (truth < 0).all():
         raise InputError("labels: at least one must be in y_true.")
-    there = (truth >= 0) & (predicted >= 0)
-    cell = truth[there] * len(asked) + predicted[there]
+    inside = (truth >= 0) & (predicted >= 0)
+    cell = truth[inside] * len(asked) + predicted[inside]
     matrix: Array
     if both.weight is None:
         matrix = np.bincount(cell, minlength=len(asked) ** 2)
     else:
         distinct, at = np.unique(cell, return_inverse=True)
         matrix = np.zeros(len(asked) ** 2)
-        matrix[distinct] = ExactSums(distinct.size).add(both.weight[there], at).rounded()
+        matrix[distinct] = ExactSums(distinct.size).add(both.weight[inside], at).rounded()
     matrix = matrix.reshape(-1, len(asked)).astype(np.int64 if both.whole else np.float64)
     if len(asked) == 1:
         warnings.warn("there is a single label; name all of them in labels=.", stacklevel=2)
     if normalize is None:
         return matrix
-    whole = matrix.sum(axis={"true": 1, "pred": 0, "all": None}[normalize], keepdims=True)
-    return np.divide(matrix, whole, out=np.zeros(matrix.shape), where=whole != 0)
+    totals = matrix.sum(axis={"true": 1, "pred": 0, "all": None}[normalize], keepdims=True)
+    return np.divide(matrix, totals, out=np.zeros(matrix.shape), where=totals != 0)
 
 
 def multilabel_confusion_matrix(
@@ -357,8 +357,8 @@ def multilabel_confusion_matrix(
         raise OptionError("samplewise=True is not supported.")
     both = sides(y_true, y_pred, sample_weight)
     asked = both.subset(labels)
-    found = both.answers(["Counts"], asked)
-    names, of, values = map(found.column, ("statistic", "label_value", "value"))
+    answers = both.answers(["Counts"], asked)
+    names, of, values = map(answers.column, ("statistic", "label_value", "value"))
     counts = {(name, label): n for name, label, n in zip(names, of, values, strict=True)}
     cells = [[counts[name, label] for name in ("tn", "fp", "fn", "tp")] for label in asked]
     matrix: Array = np.array(cells, np.float64).reshape(-1, 2, 2)
@@ -457,15 +457,17 @@ def _ratios(
                 " labels=[...] for a single label.",
                 stacklevel=3,
             )
-    found = _Ratios(both, metrics, asked, zero_division, samples=average == "samples")
+    ratios = _Ratios(both, metrics, asked, zero_division, samples=average == "samples")
     shown = None if average == "binary" else average
-    for metric in sorted(found.undefined if warn_for is None else found.undefined & set(warn_for)):
+    for metric in sorted(
+        ratios.undefined if warn_for is None else ratios.undefined & set(warn_for)
+    ):
         undefined(
             f"{metric} is undefined (0 / 0) for a label, and set to 0; zero_division= sets the"
             " value."
         )
-    values = [found.of(metric, shown) for metric in metrics]
-    return [float(one[0]) for one in values] if average == "binary" else values, found
+    values = [ratios.of(metric, shown) for metric in metrics]
+    return [float(one[0]) for one in values] if average == "binary" else values, ratios
 
 
 def _positive(both: Sides, pos_label: Any) -> Any:
@@ -509,9 +511,9 @@ def precision_recall_fscore_support(
     """
     names = {"precision": "Precision", "recall": "Recall", "f-score": _f_name(beta)}
     loud = {names[one] for one in warn_for if one in names}
-    given = (labels, pos_label, average, sample_weight, zero_division)
-    values, found = _ratios(y_true, y_pred, list(names.values()), *given, loud)
-    support = found.support() if average is None else None
+    arguments = (labels, pos_label, average, sample_weight, zero_division)
+    values, ratios = _ratios(y_true, y_pred, list(names.values()), *arguments, loud)
+    support = ratios.support() if average is None else None
     return values[0], values[1], values[2], support
 
 
@@ -534,8 +536,8 @@ def fbeta_score(
     zero_division: Any = "warn",
 ) -> Any:
     """F with recall worth ``beta`` times precision."""
-    given = (labels, pos_label, average, sample_weight, zero_division)
-    return _ratios(y_true, y_pred, [_f_name(beta)], *given)[0][0]
+    arguments = (labels, pos_label, average, sample_weight, zero_division)
+    return _ratios(y_true, y_pred, [_f_name(beta)], *arguments)[0][0]
 
 
 def _ratio(name: str, metric: str, description: str) -> Callable[..., Any]:
@@ -551,8 +553,8 @@ def _ratio(name: str, metric: str, description: str) -> Callable[..., Any]:
         sample_weight: Any = None,
         zero_division: Any = "warn",
     ) -> Any:
-        given = (labels, pos_label, average, sample_weight, zero_division)
-        return _ratios(y_true, y_pred, [metric], *given)[0][0]
+        arguments = (labels, pos_label, average, sample_weight, zero_division)
+        return _ratios(y_true, y_pred, [metric], *arguments)[0][0]
 
     ratio.__name__ = ratio.__qualname__ = name
     ratio.__doc__ = description
@@ -591,17 +593,17 @@ def classification_report(
         if labels is None:
             raise InputError(f"{message} Name the labels in labels=.")
         warnings.warn(message, stacklevel=2)
-    found = _Ratios(both, _METRICS, asked, zero_division, samples=both.several)
-    if found.undefined:
-        undefined(f"{', '.join(sorted(found.undefined))}: undefined (0 / 0), and set to 0.")
-    support = found.support()
-    columns = (*(found.of(metric, None) for metric in _METRICS), support)
+    ratios = _Ratios(both, _METRICS, asked, zero_division, samples=both.several)
+    if ratios.undefined:
+        undefined(f"{', '.join(sorted(ratios.undefined))}: undefined (0 / 0), and set to 0.")
+    support = ratios.support()
+    columns = (*(ratios.of(metric, None) for metric in _METRICS), support)
     rows = [(name, *row) for name, *row in zip(names, *columns, strict=False)]
     every = not both.several and (labels is None or set(asked) >= set(both.present))
     averages = ("micro", "macro", "weighted", *(("samples",) if both.several else ()))
     for average in averages:
         heading = "accuracy" if average == "micro" and every else f"{average} avg"
-        averaged = (found.of(metric, average) for metric in _METRICS)
+        averaged = (ratios.of(metric, average) for metric in _METRICS)
         rows.append((heading, *averaged, np.sum(support)))
     if output_dict:
         report: dict[str, Any] = {

@@ -36,12 +36,12 @@ class _Truth:
     """The true labels of one call, and which there are."""
 
     def __init__(self, y_true: Any, n_scores: int) -> None:
-        given = column("y_true", y_true)
-        alike({"y_true": given.values})
-        if len(given.values) != n_scores:
-            raise InputError(f"inconsistent numbers of rows: {len(given.values)} and {n_scores}.")
-        self.kind = given.kind
-        self.values, (self.codes,) = encode([given.values])
+        labels = column("y_true", y_true)
+        alike({"y_true": labels.values})
+        if len(labels.values) != n_scores:
+            raise InputError(f"inconsistent numbers of rows: {len(labels.values)} and {n_scores}.")
+        self.kind = labels.kind
+        self.values, (self.codes,) = encode([labels.values])
         self.classes = self.values.to_list()
 
     def is_label(self, label: Any) -> Array:
@@ -108,12 +108,12 @@ def _binary(
     Args:
         named: whether both labels count as named by the user.
     """
-    more: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "rows": score_rows(scores),
         "weight": weights(sample_weight, len(scores)).get("weight"),
         "declared": np.arange(2) if named else None,
     }
-    return Answers([metric], pl.Series([0, 1]), positive.astype(np.int32), **more, **options)
+    return Answers([metric], pl.Series([0, 1]), positive.astype(np.int32), **fields, **options)
 
 
 def _several(
@@ -129,13 +129,13 @@ def _several(
     """Compute a metric of a score per row and label; labels count from 0."""
     place = {label: i for i, label in enumerate(classes)}
     places = np.array([place[label] for label in truth.classes], np.int32)
-    more: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "rows": score_rows(scores),
         "weight": weights(sample_weight, len(scores)).get("weight"),
         "declared": np.arange(len(classes)) if named else None,
     }
     values = pl.Series(np.arange(len(classes)))
-    return Answers([metric], values, places[truth.codes], **more, **options)
+    return Answers([metric], values, places[truth.codes], **fields, **options)
 
 
 def roc_auc_score(
@@ -158,8 +158,8 @@ def roc_auc_score(
         partial = max_fpr not in (None, 1)
         names = ("PartialROCAUC" if partial else "ROCAUC", "mROCAUC")
         message = "a label that no row has, or every row, has no area."
-        more = {"max_fpr": max_fpr} if partial else {}
-        return _of_sets(several, scores, sample_weight, average, names, message, **more)
+        fields = {"max_fpr": max_fpr} if partial else {}
+        return _of_sets(several, scores, sample_weight, average, names, message, **fields)
     truth = _Truth(y_true, len(scores))
     if len(truth.classes) <= 2 and (scores.ndim == 1 or scores.shape[1] < 3):
         return _binary_area(truth, scores, sample_weight, max_fpr)
@@ -178,15 +178,15 @@ def roc_auc_score(
     classes = truth.among(labels, scores.shape[1])
     if multi_class == "ovo" and sample_weight is not None:
         raise OptionError("sample_weight: areas of pairs of labels (ovo) take none.")
-    given = (truth, scores, classes, sample_weight)
+    inputs = (truth, scores, classes, sample_weight)
     message = "y_true has only one class, so its area is undefined."
     if average is None:
-        return _of_labels(_several("ROCAUC", *given), len(classes), message)
+        return _of_labels(_several("ROCAUC", *inputs), len(classes), message)
     if multi_class == "ovo":
-        pairs = _several("mROCAUCOneVsOne", *given)
+        pairs = _several("mROCAUCOneVsOne", *inputs)
         return _number(pairs, "mROCAUCOneVsOne", message, average=average)
-    found = _several("mROCAUC", *given, average=average)
-    return _number(found, "mROCAUC", message, average=average)
+    answers = _several("mROCAUC", *inputs, average=average)
+    return _number(answers, "mROCAUC", message, average=average)
 
 
 def _of_sets(
@@ -208,7 +208,7 @@ def _of_sets(
         )
     _, codes, start = set_rows(truth)
     n_labels = truth.shape[1]
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "start": start,
         "rows": score_rows(scores),
         "weight": weights(sample_weight, len(truth)).get("weight"),
@@ -217,9 +217,9 @@ def _of_sets(
     }
     values = pl.Series(np.arange(n_labels))
     if average is None:
-        return _of_labels(Answers(names[:1], values, codes, **given), n_labels, message)
-    found = Answers(names[1:], values, codes, average=average, **given)
-    return _number(found, names[1], message, average=average)
+        return _of_labels(Answers(names[:1], values, codes, **fields), n_labels, message)
+    answers = Answers(names[1:], values, codes, average=average, **fields)
+    return _number(answers, names[1], message, average=average)
 
 
 def _of_labels(found: Answers, n_labels: int, message: str) -> Array:
@@ -236,15 +236,15 @@ def _binary_area(truth: _Truth, scores: Array, sample_weight: Any, max_fpr: floa
         raise InputError(f"y_score has the shape {scores.shape}, but y_true two labels: give one.")
     if max_fpr is not None and not 0 < max_fpr <= 1:
         raise invalid("max_fpr", max_fpr, "write a number above 0, up to 1.")
-    given = truth.is_label(truth.classes[-1]), scores, sample_weight
+    inputs = truth.is_label(truth.classes[-1]), scores, sample_weight
     message = "only one class is in y_true: the area is undefined."
     if len(truth.classes) == 1:
         weights(sample_weight, len(scores))  # checks them
         undefined(message)
         return math.nan
     if max_fpr in (None, 1):
-        return _number(_binary("ROCAUC", *given), "ROCAUC", message)
-    return _number(_binary("PartialROCAUC", *given, max_fpr=max_fpr), "PartialROCAUC", message)
+        return _number(_binary("ROCAUC", *inputs), "ROCAUC", message)
+    return _number(_binary("PartialROCAUC", *inputs, max_fpr=max_fpr), "PartialROCAUC", message)
 
 
 def average_precision_score(
@@ -262,8 +262,8 @@ def average_precision_score(
         if pos_label != 1:
             raise OptionError("pos_label: of several labels a row it is 1.")
         message = "no row has any label: average precision is 0."
-        found = _of_sets(several, scores, sample_weight, average, ("AP", "mAP"), message)
-        return found if average is None else np.nan_to_num(found).item()
+        result = _of_sets(several, scores, sample_weight, average, ("AP", "mAP"), message)
+        return result if average is None else np.nan_to_num(result).item()
     chosen("average", average, ("macro", "micro", "weighted", None))
     truth = _Truth(y_true, len(scores))
     if len(truth.classes) <= 2:
@@ -272,18 +272,18 @@ def average_precision_score(
         if len(truth.classes) == 2 and pos_label not in truth.classes:
             raise InputError(f"pos_label={pos_label!r} is not among the labels {truth.classes}.")
         positive = truth.positive(pos_label)
-        found = _binary("AP", positive, scores, sample_weight)
+        result = _binary("AP", positive, scores, sample_weight)
         if not positive.any():
             undefined("no row has the positive label: average precision is 0.")
-        return np.nan_to_num(found.value(metric="AP", label_value=1)).item()
+        return np.nan_to_num(result.value(metric="AP", label_value=1)).item()
     if pos_label != 1:
         raise OptionError("pos_label: with more than two labels each is positive in turn.")
     classes = truth.among(None, 1 if scores.ndim == 1 else scores.shape[1])
     sides = (truth, scores, classes, sample_weight)
     if average is None:
         return _of_labels(_several("AP", *sides), len(classes), "AP is undefined.")
-    found = _several("mAP", *sides, average=average)
-    return _number(found, "mAP", "average precision is undefined.", average=average)
+    result = _several("mAP", *sides, average=average)
+    return _number(result, "mAP", "average precision is undefined.", average=average)
 
 
 def of_positive(
@@ -305,9 +305,9 @@ def curve(
 ) -> dict[str, Array]:
     """Columns of the points of a curve, highest score first."""
     scores = numbers("y_score", y_score)
-    found = of_positive(name, y_true, scores, pos_label, sample_weight, **options)
+    answers = of_positive(name, y_true, scores, pos_label, sample_weight, **options)
     names = ("tp", "fp", "fn", "tn", "precision", "recall", "fpr", "score_threshold")
-    columns = dict(zip(names, found.of_label(1, *names), strict=True))
+    columns = dict(zip(names, answers.of_label(1, *names), strict=True))
     at = columns["score_threshold"]
     at[np.isnan(at)] = math.inf
     return columns
@@ -322,8 +322,8 @@ def roc_curve(
     drop_intermediate: bool = True,
 ) -> tuple[Array, Array, Array]:
     """False and true positive rates and their thresholds, from the one above all scores."""
-    given = (y_true, y_score, pos_label, sample_weight)
-    points = curve(*given, "ROCCurve", thin_curves=bool(drop_intermediate))
+    arguments = (y_true, y_score, pos_label, sample_weight)
+    points = curve(*arguments, "ROCCurve", thin_curves=bool(drop_intermediate))
     for rate, side in (("fpr", "negative"), ("recall", "positive")):
         if np.isnan(points[rate]).any():
             undefined(f"no {side} rows in y_true: the {side} rate is undefined.")
@@ -340,13 +340,13 @@ def precision_recall_curve(
 ) -> tuple[Array, Array, Array]:
     """Precision and recall, [N + 1], and thresholds, [N], lowest first."""
     points = curve(y_true, y_score, pos_label, sample_weight, "ScorePrecisionRecallCurve")
-    kept = np.isfinite(points["score_threshold"])
-    if drop_intermediate and kept.sum() > 2:  # points within a run of equal true positives
-        at = np.flatnonzero(kept)
+    mask = np.isfinite(points["score_threshold"])
+    if drop_intermediate and mask.sum() > 2:  # points within a run of equal true positives
+        at = np.flatnonzero(mask)
         tp = points["tp"][at]
-        kept[at[1:-1][(tp[1:-1] == tp[:-2]) & (tp[1:-1] == tp[2:])]] = False
+        mask[at[1:-1][(tp[1:-1] == tp[:-2]) & (tp[1:-1] == tp[2:])]] = False
     precision, recall, at = (
-        points[name][kept][::-1] for name in ("precision", "recall", "score_threshold")
+        points[name][mask][::-1] for name in ("precision", "recall", "score_threshold")
     )
     if np.isnan(recall).any():
         warnings.warn("no positive rows in y_true: recall is set to 1.", stacklevel=2)
@@ -367,15 +367,15 @@ def det_curve(
     """False positive and false negative rates and their thresholds, lowest first."""
     points = curve(y_true, y_score, pos_label, sample_weight, "ROCCurve", thin_curves=False)
     fp, tp = points["fp"], points["tp"]
-    kept = np.arange(fp.size)
+    indices = np.arange(fp.size)
     if drop_intermediate and fp.size > 2:  # points within a run of equal true positives
-        kept = kept[
+        indices = indices[
             np.pad((np.diff(tp[:-1]) != 0) | (np.diff(tp[1:]) != 0), 1, constant_values=True)
         ]
-    first = np.searchsorted(fp[kept], 0, side="right") - 1
-    last = np.searchsorted(tp[kept], tp[-1]) + 1
+    first = np.searchsorted(fp[indices], 0, side="right") - 1
+    last = np.searchsorted(tp[indices], tp[-1]) + 1
     fpr, recall, fn, at = (
-        points[name][kept][first:last][::-1].copy()
+        points[name][indices][first:last][::-1].copy()
         for name in ("fpr", "recall", "fn", "score_threshold")
     )
     if np.isnan(recall).any() or np.isnan(fpr).any():
@@ -445,8 +445,8 @@ def log_loss(
         y_proba = y_pred
     scores = _probabilities("y_proba", y_proba)
     answers = _of_probabilities("LogLoss", y_true, scores, labels, sample_weight)
-    found = _number(answers, "LogLoss", "log loss is undefined.")
-    return found if normalize else found * _total(sample_weight, len(scores))
+    loss = _number(answers, "LogLoss", "log loss is undefined.")
+    return loss if normalize else loss * _total(sample_weight, len(scores))
 
 
 def _total(sample_weight: Any, rows: int) -> float:
@@ -474,10 +474,10 @@ def brier_score_loss(
         answers = _binary("Brier", truth.positive(pos_label), scores, sample_weight, named=True)
     else:
         answers = _of_probabilities("Brier", y_true, scores, labels, sample_weight)
-    found = _number(answers, "Brier", "the Brier score is undefined.")
+    mean = _number(answers, "Brier", "the Brier score is undefined.")
     halved = scores.ndim == 1 or scores.shape[1] < 3
     wanted = halved if scale_by_half == "auto" else bool(scale_by_half)
-    return found * (0.5 if wanted and not halved else 2.0 if halved and not wanted else 1.0)
+    return mean * (0.5 if wanted and not halved else 2.0 if halved and not wanted else 1.0)
 
 
 def top_k_accuracy_score(
@@ -513,8 +513,8 @@ def top_k_accuracy_score(
         )
     if scores.ndim == 1:
         scores = np.column_stack((-scores, scores))
-    found = _several("TopKAccuracy", truth, scores, classes, sample_weight, k=min(k, n_labels))
-    return _number(found, "TopKAccuracy", "top-k accuracy is undefined.") * total
+    answers = _several("TopKAccuracy", truth, scores, classes, sample_weight, k=min(k, n_labels))
+    return _number(answers, "TopKAccuracy", "top-k accuracy is undefined.") * total
 
 
 # Functions over bins or thresholds: calibration curve, counts, ranked gains.
@@ -547,9 +547,9 @@ def confusion_matrix_at_thresholds(
 ) -> tuple[Array, Array, Array, Array, Array]:
     """Rows by truth and prediction at each threshold (tn, fp, fn, tp), and these, highest first."""
     points = curve(y_true, y_score, pos_label, sample_weight, "ScorePrecisionRecallCurve")
-    kept = np.isfinite(points["score_threshold"])
-    tn, fp, fn, tp = (points[name][kept] for name in ("tn", "fp", "fn", "tp"))
-    at = points["score_threshold"][kept].astype(numbers("y_score", y_score).dtype)
+    finite = np.isfinite(points["score_threshold"])
+    tn, fp, fn, tp = (points[name][finite] for name in ("tn", "fp", "fn", "tp"))
+    at = points["score_threshold"][finite].astype(numbers("y_score", y_score).dtype)
     return tn, fp, fn, tp, at
 
 
@@ -577,8 +577,8 @@ def _gains(
         ties="input" if ignore_ties else "average",
         complete=True,
     )
-    own = weights(sample_weight, len(gains)).get("weight")
-    if own is None:
+    row_weights = weights(sample_weight, len(gains)).get("weight")
+    if row_weights is None:
         return float(card.value(metric, k=k or gains.shape[1]) or 0.0)
     each = (
         card.per_datum.filter(k=k or gains.shape[1])
@@ -586,7 +586,7 @@ def _gains(
         .fill_null(0.0)
         .to_numpy()
     )
-    return float(np.average(each, weights=own))
+    return float(np.average(each, weights=row_weights))
 
 
 def ndcg_score(
@@ -613,5 +613,5 @@ def dcg_score(
     """Mean over rows of DCG of the columns' gains in ``y_true`` in the order of ``y_score``."""
     if not log_base > 0 or log_base == 1:
         raise invalid("log_base", log_base, "write a base above 0 other than 1.")
-    found = _gains("DCG", y_true, y_score, k, sample_weight, ignore_ties=ignore_ties)
-    return found * math.log(log_base) / math.log(2)
+    mean = _gains("DCG", y_true, y_score, k, sample_weight, ignore_ties=ignore_ties)
+    return mean * math.log(log_base) / math.log(2)

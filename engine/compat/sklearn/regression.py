@@ -22,15 +22,18 @@ _MULTIOUTPUT = ("raw_values", "uniform_average", "variance_weighted")
 def _sides(y_true: Any, y_pred: Any) -> tuple[Array, Array]:
     """Return both sides, float64 [rows, outputs]."""
     true = numbers("y_true", y_true, dims=(1, 2)).astype(np.float64, copy=False)
-    made = numbers("y_pred", y_pred, rows=len(true), dims=(1, 2)).astype(np.float64, copy=False)
+    predicted = numbers("y_pred", y_pred, rows=len(true), dims=(1, 2)).astype(
+        np.float64, copy=False
+    )
     if not len(true):
         raise InputError("y_true has no rows.", code="no_rows")
-    true, made = (one.reshape(len(one), -1) for one in (true, made))
-    if true.shape != made.shape:
+    true, predicted = (one.reshape(len(one), -1) for one in (true, predicted))
+    if true.shape != predicted.shape:
         raise InputError(
-            f"y_true has {true.shape[1]} outputs, y_pred {made.shape[1]}.", code="shapes_differ"
+            f"y_true has {true.shape[1]} outputs, y_pred {predicted.shape[1]}.",
+            code="shapes_differ",
         )
-    return true, made
+    return true, predicted
 
 
 def _values(
@@ -41,9 +44,9 @@ def _values(
     Raises:
         InputError: the values have no such number, such as a logarithm of -1.
     """
-    true, made = _sides(y_true, y_pred)
+    true, predicted = _sides(y_true, y_pred)
     rows, width = true.shape
-    own = weights(sample_weight, rows).get("weight")
+    row_weights = weights(sample_weight, rows).get("weight")
     plan = plan_of("regression", (metric,), **options)
     names = pl.Series("label_key", np.arange(width).astype(str))
     row = np.arange(rows, dtype=np.int32).repeat(width)
@@ -51,21 +54,21 @@ def _values(
         datum=row,
         key=np.tile(np.arange(width, dtype=np.int32), rows),
         target=true.ravel(),
-        prediction=made.ravel(),
-        weight=None if own is None else own[row],
+        prediction=predicted.ravel(),
+        weight=None if row_weights is None else row_weights[row],
         beside={},
     )
     labels = Labels.of(pl.DataFrame([names, names.alias("label_value")]))
     (chosen,) = plan.metrics
     assert chosen.compute is not None
-    found = chosen.compute(PairedView(paired, labels, None), plan.settings_of(chosen))[0]
-    value, reason = found.columns["value"], found.reason
+    result = chosen.compute(PairedView(paired, labels, None), plan.settings_of(chosen))[0]
+    value, reason = result.columns["value"], result.reason
     assert isinstance(value, np.ndarray)
     assert isinstance(reason, np.ndarray)
     wrong = np.isnan(value[0])
     if wrong.any() and rows > 1:
         raise InputError(f"{metric}: {reason[0][wrong][0]}.", code="undefined")
-    return value[0], true, own
+    return value[0], true, row_weights
 
 
 def _average(value: Array, multioutput: Any, rest: tuple[Array, Array | None] | None = None) -> Any:

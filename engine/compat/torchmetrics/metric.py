@@ -49,10 +49,10 @@ class Metric(ABC):
 
     def __call__(self, preds: Any, target: Any) -> Any:
         """Keep a batch and return its own value."""
-        alone = self._empty()
-        alone.update(preds, target)
-        self.merge_state(alone)
-        return alone.compute()
+        batch = self._empty()
+        batch.update(preds, target)
+        self.merge_state(batch)
+        return batch.compute()
 
     forward = __call__
 
@@ -93,10 +93,10 @@ def array(name: str, values: Any) -> np.ndarray[Any, Any]:
     Raises:
         InputError: not numeric.
     """
-    found = as_array(values)
-    if found.dtype.kind not in "fiub":
-        raise InputError(f"{name}: a tensor of numbers is needed, not {found.dtype}.")
-    return found
+    numeric = as_array(values)
+    if numeric.dtype.kind not in "fiub":
+        raise InputError(f"{name}: a tensor of numbers is needed, not {numeric.dtype}.")
+    return numeric
 
 
 def result(value: Any, dtype: str = "float32") -> Any:
@@ -166,36 +166,40 @@ class _Classification(Metric):
         Raises:
             InputError: shapes that do not match, or unknown classes.
         """
-        truth, found = array("target", target), array("preds", preds)
+        truth, predicted = array("target", target), array("preds", preds)
         if truth.dtype.kind == "f":
             raise InputError("target: classes are integers.")
-        scores = found.dtype.kind == "f"
+        scores = predicted.dtype.kind == "f"
         wide = scores and self.task == "multiclass"
         shape = (*truth.shape[:1], self.n_labels, *truth.shape[1:]) if wide else truth.shape
-        if found.shape != shape:
+        if predicted.shape != shape:
             raise InputError(
-                f"preds has the shape {found.shape}; {shape} fits target.",
+                f"preds has the shape {predicted.shape}; {shape} fits target.",
                 code="shapes_differ",
-                shapes=[found.shape, shape],
+                shapes=[predicted.shape, shape],
             )
-        found = np.moveaxis(found, 1, -1).reshape(-1, self.n_labels) if wide else found.reshape(-1)
+        predicted = (
+            np.moveaxis(predicted, 1, -1).reshape(-1, self.n_labels)
+            if wide
+            else predicted.reshape(-1)
+        )
         truth = truth.reshape(-1)
         if self.ignore_index is not None:
-            kept = truth != self.ignore_index
-            truth, found = truth[kept], found[kept]
+            included = truth != self.ignore_index
+            truth, predicted = truth[included], predicted[included]
         self._within("target", truth)
         if scores:
-            broken = int(np.count_nonzero(~np.isfinite(found)))
+            broken = int(np.count_nonzero(~np.isfinite(predicted)))
             if broken:
                 raise InputError(
-                    f"preds: {broken} of {found.size} scores are NaN or infinite.",
+                    f"preds: {broken} of {predicted.size} scores are NaN or infinite.",
                     code="not_finite",
                     option="preds",
                     count=broken,
                 )
-            given, found = found, _probabilities(found)
+            raw, predicted = predicted, _probabilities(predicted)
         else:
-            self._within("preds", found)
+            self._within("preds", predicted)
         if not scores and not self.hard:
             raise InputError(
                 f"{type(self).__name__} needs scores, and preds are integers.",
@@ -203,11 +207,11 @@ class _Classification(Metric):
             )
         if not self.hard:
             names = [f"score_{i}" for i in range(self.n_labels)] if wide else ["score"]
-            columns = dict(zip(names, np.atleast_2d(found.T), strict=True))
+            columns = dict(zip(names, np.atleast_2d(predicted.T), strict=True))
         elif wide:
-            columns = {"predicted": given.argmax(axis=1)}  # small logits tie once they are shares
+            columns = {"predicted": raw.argmax(axis=1)}  # small logits tie once they are shares
         else:
-            columns = {"predicted": found > self.threshold if scores else found}
+            columns = {"predicted": predicted > self.threshold if scores else predicted}
             columns = {"predicted": columns["predicted"].astype(np.int64)}
         rows = pl.DataFrame({"actual": truth.astype(np.int64), **columns})
         self._kept.append({"rows": rows}, datums=len(truth))
@@ -235,8 +239,8 @@ class _Classification(Metric):
     def _per_label(self, metric: str, card: Scorecard, absent: float) -> Array:
         rows = card.metrics.filter(metric=metric).filter(pl.col("label_value").is_not_null())
         values = dict(rows.select("label_value", "value").iter_rows())
-        found = [values.get(label, absent) for label in range(self.n_labels)]
-        return np.array([math.nan if one is None else one for one in found])
+        label_values = [values.get(label, absent) for label in range(self.n_labels)]
+        return np.array([math.nan if one is None else one for one in label_values])
 
     def _chosen(
         self, metric: str, mean: str, average: str | None, absent: float, **more: Any
@@ -426,8 +430,8 @@ class ConfusionMatrix(_Classification):
 
         table, labels = self._table("rows"), list(range(self.n_labels))
         rows = table["actual"], table["predicted"]
-        found = confusion_matrix(*rows, labels=labels, normalize=self.normalize)
-        return result(found, "int64" if self.normalize is None else "float32")
+        matrix = confusion_matrix(*rows, labels=labels, normalize=self.normalize)
+        return result(matrix, "int64" if self.normalize is None else "float32")
 
 
 class CohenKappa(_Classification):
@@ -474,13 +478,13 @@ class MatthewsCorrCoef(_Classification):
 
     def compute(self) -> Any:
         """The value of all batches since the last reset."""
-        found = _float(self._card("MCC").value("MCC"))
+        correlation = _float(self._card("MCC").value("MCC"))
         if self.n_labels == 2:
             rows = self._table("rows")
             code = 2 * rows["actual"].to_numpy() + rows["predicted"].to_numpy()
             tn, fp, fn, tp = map(int, np.bincount(code, minlength=4))
-            found = _of_one_class(tn, fp, fn, tp, found)
-        return result(found)
+            correlation = _of_one_class(tn, fp, fn, tp, correlation)
+        return result(correlation)
 
 
 def _of_one_class(tn: int, fp: int, fn: int, tp: int, otherwise: float) -> float:
@@ -526,13 +530,13 @@ class CalibrationError(_Classification):
 
     def compute(self) -> Any:
         """The value of all batches since the last reset."""
-        found = _float(self._card(self.name, n_bins=self.n_bins).value(self.name))
+        error = _float(self._card(self.name, n_bins=self.n_bins).value(self.name))
         rows = self._table("rows")
         actual = rows["actual"].to_numpy()
         scores = rows.drop("actual").to_numpy()
         sure = scores.max(axis=1)
         if not (sure == 1).any():
-            return result(found)
+            return result(error)
         # torchmetrics has a separate bin for scores of exactly 1.
         right = actual if scores.shape[1] == 1 else scores.argmax(axis=1) == actual
         edges = np.linspace(0, 1, self.n_bins + 1, dtype=np.float32)
@@ -598,8 +602,8 @@ class MeanAveragePrecision(Metric):
         for one in self.iou_type:
             chosen("iou_type", one, tuple(_GEOMETRY))
         grid = np.linspace(0, 1, 101)
-        given = grid if rec_thresholds is None else np.asarray(rec_thresholds)
-        if given.shape != grid.shape or not np.allclose(given, grid, atol=1e-6):
+        thresholds = grid if rec_thresholds is None else np.asarray(rec_thresholds)
+        if thresholds.shape != grid.shape or not np.allclose(thresholds, grid, atol=1e-6):
             raise OptionError("rec_thresholds: there are COCO's 101 from 0 to 1, and no others.")
         if extended_summary:
             raise OptionError(
@@ -628,11 +632,11 @@ class MeanAveragePrecision(Metric):
         """
         if isinstance(preds, Mapping) or isinstance(target, Mapping) or len(preds) != len(target):
             raise InputError("preds and target must be lists of dicts of the same length.")
-        found = [self._image(f"preds[{i}]", one, i, "scores") for i, one in enumerate(preds)]
+        predicted = [self._image(f"preds[{i}]", one, i, "scores") for i, one in enumerate(preds)]
         truth = [self._image(f"target[{i}]", one, i) for i, one in enumerate(target)]
-        if found:
-            sides = {"preds": pl.concat(found), "target": pl.concat(truth)}
-            self._kept.append(sides, datums=len(found))
+        if predicted:
+            sides = {"preds": pl.concat(predicted), "target": pl.concat(truth)}
+            self._kept.append(sides, datums=len(predicted))
 
     def _image(self, name: str, item: Mapping[str, Any], i: int, *more: str) -> pl.DataFrame:
         keys = [_GEOMETRY[one][0] for one in self.iou_type]
@@ -669,8 +673,8 @@ class MeanAveragePrecision(Metric):
             columns["iscrowd"] = _of_rows(name, item, "iscrowd", n)
         else:
             columns["iscrowd"] = np.zeros(n)
-        given = _of_rows(name, item, "area", n) if "area" in item else np.zeros(n)
-        columns["area"] = np.where(given > 0, given, area).astype(np.float64)
+        areas = _of_rows(name, item, "area", n) if "area" in item else np.zeros(n)
+        columns["area"] = np.where(areas > 0, areas, area).astype(np.float64)
         return pl.DataFrame(columns)
 
     def compute(self) -> dict[str, Any]:
@@ -678,8 +682,10 @@ class MeanAveragePrecision(Metric):
         numbers: dict[str, Any] = {}
         classes: list[int] = []
         if self._kept.datums:
-            both = [self._table(side)["label_value"].unique() for side in ("preds", "target")]
-            classes = pl.concat(both).unique().sort().to_list()
+            label_values = [
+                self._table(side)["label_value"].unique() for side in ("preds", "target")
+            ]
+            classes = pl.concat(label_values).unique().sort().to_list()
         for iou_type in self.iou_type:
             prefix = "" if len(self.iou_type) == 1 else f"{iou_type}_"
             for name, value in self._numbers(iou_type, classes).items():
@@ -694,19 +700,19 @@ class MeanAveragePrecision(Metric):
         if not classes:
             return {**dict.fromkeys(names, -1.0), "map_per_class": -1.0, last: -1.0}
         card = self._card(iou_type, caps, classes, self.average == "micro")
-        found = dict(zip(names, card.to_coco()["stats"], strict=True))
+        numbers = dict(zip(names, card.to_coco()["stats"], strict=True))
         # pycocotools prints the mean of all sizes and thresholds at 100 detections, if it can
         usual = [cap for cap in caps if cap <= 100]
         if 100 in caps[:-1]:
             at_100 = self._card(iou_type, usual, classes, self.average == "micro")
-            found["map"] = at_100.to_coco()["stats"][0]
-        found["map_per_class"] = found[last] = -1.0
+            numbers["map"] = at_100.to_coco()["stats"][0]
+        numbers["map_per_class"] = numbers[last] = -1.0
         if self.class_metrics:
             each = card if self.average == "macro" else self._card(iou_type, caps, classes, False)
             less = each if 100 not in caps[:-1] else self._card(iou_type, usual, classes, False)
-            found["map_per_class"] = _by_class(less, "APAveragedOverIOUs", classes)
-            found[last] = _by_class(each, "AR", classes, pl.col("max_detections") == caps[-1])
-        return found
+            numbers["map_per_class"] = _by_class(less, "APAveragedOverIOUs", classes)
+            numbers[last] = _by_class(each, "AR", classes, pl.col("max_detections") == caps[-1])
+        return numbers
 
     def _card(self, iou_type: str, caps: Sequence[int], classes: list[int], one_label: bool) -> Any:
         column = _GEOMETRY[iou_type][1]
@@ -728,10 +734,10 @@ class MeanAveragePrecision(Metric):
 
 
 def _of_rows(name: str, item: Mapping[str, Any], key: str, n: int) -> Array:
-    found = array(f"{name}[{key!r}]", item[key]).reshape(-1)
-    if len(found) != n:
-        raise InputError(f"{name}: {n} labels, but {len(found)} of {key}.")
-    return found.astype(np.float64)
+    values = array(f"{name}[{key!r}]", item[key]).reshape(-1)
+    if len(values) != n:
+        raise InputError(f"{name}: {n} labels, but {len(values)} of {key}.")
+    return values.astype(np.float64)
 
 
 def _by_class(card: Any, metric: str, classes: list[int], more: pl.Expr | None = None) -> Any:
@@ -739,8 +745,8 @@ def _by_class(card: Any, metric: str, classes: list[int], more: pl.Expr | None =
     chosen_rows = [(pl.col("metric") == metric) & (pl.col("area") == "all")]
     rows = card.metrics.filter(*chosen_rows, *([] if more is None else [more]))
     values = dict(rows.select("label_value", "value").iter_rows())
-    found = [values.get(label) for label in classes]
-    return _squeezed(np.array([-1.0 if one is None else one for one in found]))
+    class_values = [values.get(label) for label in classes]
+    return _squeezed(np.array([-1.0 if one is None else one for one in class_values]))
 
 
 def _squeezed(values: Array) -> Any:

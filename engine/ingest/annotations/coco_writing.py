@@ -157,7 +157,7 @@ def _rows(
         return []
     shapes = _Shapes(side, sizes, called)
     scored = "score" in side.columns
-    more = [name for name in side.columns if name not in _OWN]
+    extra_columns = [name for name in side.columns if name not in _OWN]
     rows = []
     for i, row in enumerate(side.iter_rows(named=True)):
         box = shapes.box(i, row)
@@ -175,7 +175,7 @@ def _rows(
             entry["iscrowd"] = int(row.get("iscrowd") or 0)
             if row.get("ignore") is not None:
                 entry["ignore"] = int(row["ignore"])
-        entry |= _filled({name: row[name] for name in more})
+        entry |= _filled({name: row[name] for name in extra_columns})
         if "keypoints" in entry:
             flat = entry["keypoints"]
             if flat and isinstance(flat[0], list):  # points without visibility are visible
@@ -252,8 +252,8 @@ class _Shapes:
         one = self.polygons.take(np.array([at]))
         rings = one.rings
         if (np.diff(rings.part_start) == 1).all():
-            ends = rings.ring_start
-            return [rings.xy[first:last].reshape(-1).tolist() for first, last in pairwise(ends)]
+            offsets = rings.ring_start
+            return [rings.xy[first:last].reshape(-1).tolist() for first, last in pairwise(offsets)]
         size = self.sizes.get(row["datum_id"])
         if size is None:
             raise InputError(

@@ -74,9 +74,11 @@ def _read(look: Look) -> Source:
         values = row.pop("attributes", {})
         row |= {column: values.get(name) for name, column in columns.items()}
     extra = [*columns.values()]
-    more = dict.fromkeys(("occluded", "track_id"), pl.Int64) | dict.fromkeys(extra, pl.String)
+    extra_dtypes = dict.fromkeys(("occluded", "track_id"), pl.Int64) | dict.fromkeys(
+        extra, pl.String
+    )
     return Source(
-        frame_of(rows, more).lazy(),
+        frame_of(rows, extra_dtypes).lazy(),
         datums=pl.DataFrame(
             [{"datum_id": ids[name], **size} for name, size in datums.items()],
             schema=IMAGES | {"subset": pl.String},

@@ -77,9 +77,9 @@ def expand_hierarchy(
             below[name].append(label)
     expanded = _expanded(rows, "label_value", above, "ground truths")
     if datums is not None:
-        for name, more in (("positive_labels", above), ("negative_labels", below)):
+        for name, relatives in (("positive_labels", above), ("negative_labels", below)):
             if name in datums.columns:
-                datums = _lists(datums, name, more)
+                datums = _lists(datums, name, relatives)
     return expanded, datums
 
 

@@ -151,8 +151,8 @@ def _joined(
             first["polygon"] = [
                 ring for row in members for ring in row.get("polygon", [corners_of(row)])
             ]
-        ends = {"xmin": min, "ymin": min, "xmax": max, "ymax": max}
-        first |= {name: end(row[name] for row in members) for name, end in ends.items()}
+        reductions = {"xmin": min, "ymin": min, "xmax": max, "ymax": max}
+        first |= {name: end(row[name] for row in members) for name, end in reductions.items()}
         scores = [row["score"] for row in members if row["score"] is not None]
         first["score"] = max(scores, default=None)
         dropped |= {id(row) for row in others}

@@ -43,9 +43,9 @@ def _read(look: Look) -> Source:
             rows.append({"datum_id": datum, **_object(one, file)})
             box = one.find("bndbox")
             decimal += box is not None and any("." in (text_in(box, n) or "") for n in CORNER_NAMES)
-    more = dict.fromkeys(_FLAGS, pl.Int64) | {"pose": pl.String}
-    frame = pl.DataFrame(rows, schema=OBJECTS | {"polygon": RINGS} | more)
-    frame = without_empty(frame, ("score", "polygon", *more))
+    extra_dtypes = dict.fromkeys(_FLAGS, pl.Int64) | {"pose": pl.String}
+    frame = pl.DataFrame(rows, schema=OBJECTS | {"polygon": RINGS} | extra_dtypes)
+    frame = without_empty(frame, ("score", "polygon", *extra_dtypes))
     edges = _edges(frame, decimal)
     return Source(
         frame.lazy(),

@@ -398,8 +398,8 @@ def _read(look: Look) -> Source:
         points, of_points = theirs, (Note("key_points_of_other_side", message),)
     rows, notes = lines.rows(points)
     notes = (*of_points, *notes) if "keypoints" in rows.columns else notes
-    both = dict.fromkeys((*files.labels, *files.images))
-    ids = dict(zip(both, ids_of(look, files, tuple(both)), strict=True))
+    file_names = dict.fromkeys((*files.labels, *files.images))
+    ids = dict(zip(file_names, ids_of(look, files, tuple(file_names)), strict=True))
     rows = rows.with_columns(
         pl.Series("datum_id", [ids[files.labels[at]] for at in rows["file"]], dtype=pl.String)
     ).drop("file")

@@ -141,8 +141,8 @@ def _models(evidence: Values) -> Iterator[Facts]:
         if truths is not None and column in truths.schema:
             continue
         rows = _rows(evidence, role, model=pl.col(column))
-        ends = pl.concat([rows.head(_HEAD), rows.tail(_HEAD)])
-        if ends.unique().collect()["model"].drop_nulls().len() <= 1:  # one model, or none
+        sample = pl.concat([rows.head(_HEAD), rows.tail(_HEAD)])
+        if sample.unique().collect()["model"].drop_nulls().len() <= 1:  # one model, or none
             continue
         names = rows.unique().collect()["model"].drop_nulls()
         if len(names) <= 1:
@@ -223,15 +223,15 @@ def _spans(evidence: Values) -> Iterator[Facts]:
     if texts[0] is None or texts[1] is None or not named:
         return
     if first == second:
-        both = _rows(evidence, first, ours=texts[0], theirs=texts[1]).head(_HEAD)
+        joined = _rows(evidence, first, ours=texts[0], theirs=texts[1]).head(_HEAD)
     else:
-        both = _rows(evidence, first, datum=ours[datum], ours=texts[0]).head(_HEAD)
+        joined = _rows(evidence, first, datum=ours[datum], ours=texts[0]).head(_HEAD)
         other = _rows(evidence, second, datum=theirs[datum], theirs=texts[1])
-        both = both.join(other, on="datum", how="inner")
+        joined = joined.join(other, on="datum", how="inner")
     truth = pl.col("theirs")
-    if isinstance(both.collect_schema()["theirs"], pl.List):
+    if isinstance(joined.collect_schema()["theirs"], pl.List):
         truth = truth.list.first()
-    n, of = both.select((pl.col("ours") == truth).sum(), all=pl.len()).collect().row(0)
+    n, of = joined.select((pl.col("ours") == truth).sum(), all=pl.len()).collect().row(0)
     if of and n >= _EQUAL * of:
         columns = tuple(dict.fromkeys(span for names in evidence.spans.values() for span in names))
         yield Facts(
@@ -257,7 +257,7 @@ def _say_spans(facts: Facts) -> str:
 def _labels(evidence: Values) -> Iterator[Facts]:
     """Columns of whole numbers as labels in which a few texts mark missing values."""
     facts_of: dict[tuple[str, str], Facts] = {}
-    marks: dict[tuple[str, str], set[str]] = {}
+    missing_texts: dict[tuple[str, str], set[str]] = {}
     for role in _SIDES:
         side = evidence.ready.sides.get(role)
         for name in LABEL_COLUMNS if side is not None else ():
@@ -274,7 +274,7 @@ def _labels(evidence: Values) -> Iterator[Facts]:
                 .row(0)
             )
             first = rows.filter(missing).head(1000).collect()
-            marks[role, name] = set(first["text"])
+            missing_texts[role, name] = set(first["text"])
             if n and not odd and n <= max(1, of // _FEW):
                 (column,) = exprs[name].meta.root_names()
                 facts_of[role, name] = Facts(
@@ -284,23 +284,23 @@ def _labels(evidence: Values) -> Iterator[Facts]:
                     count=n,
                     of=of,
                     rows=tuple(first["row"].head(3)),
-                    values={"marks": sorted(marks[role, name])},
+                    values={"marks": sorted(missing_texts[role, name])},
                 )
     for key, facts in facts_of.items():
-        others = {mark for other, texts in marks.items() if other != key for mark in texts}
-        if not marks[key] & others:  # on both sides it is a class
+        others = {mark for other, texts in missing_texts.items() if other != key for mark in texts}
+        if not missing_texts[key] & others:  # on both sides it is a class
             yield facts
 
 
 def _say_labels(facts: Facts) -> str:
-    (column,), marks = facts.columns, facts.values["marks"]
+    (column,), missing_texts = facts.columns, facts.values["marks"]
     rows = ", ".join(f"{row:,}" for row in facts.rows)
-    literal = sql_text(marks[0])
+    literal = sql_text(missing_texts[0])
     return (
         f"{facts.side.replace('_', ' ')}: column {column!r}: {facts.count:,} of"
-        f" {count_of(facts.of or 0, 'label')} read {listing(marks)}, first rows (from 0): {rows};"
-        " all others are whole numbers. It is scored as a class. If it marks a missing value,"
-        f" write {option('where', f'{sql_name(column)} <> {literal}')}."
+        f" {count_of(facts.of or 0, 'label')} read {listing(missing_texts)}, first rows"
+        f" (from 0): {rows}; all others are whole numbers. It is scored as a class. If it marks a"
+        f" missing value, write {option('where', f'{sql_name(column)} <> {literal}')}."
     )
 
 

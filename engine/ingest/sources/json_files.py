@@ -120,9 +120,11 @@ def read_nuscenes(buffer: Any, name: str) -> Source:
     frame = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
     # The kit writes -1 and 0 for unknown; mixed with other values they are literal.
     unknown = {"num_points": -1, "ego_distance": 0}
-    more = {one: frame[one].drop_nulls() for one in _OPTIONAL}
-    more |= {one: more[one].filter(more[one] != default) for one, default in unknown.items()}
-    frame = frame.drop([one for one, values in more.items() if values.is_empty()])
+    optional = {one: frame[one].drop_nulls() for one in _OPTIONAL}
+    optional |= {
+        one: optional[one].filter(optional[one] != default) for one, default in unknown.items()
+    }
+    frame = frame.drop([one for one, values in optional.items() if values.is_empty()])
     scored = "score" in frame.columns
     datums = None if scored else pl.DataFrame({"datum_id": [*results]}, {"datum_id": pl.String})
     return Source(frame.lazy(), name, "nuscenes", (name,), datums=datums)

@@ -92,8 +92,10 @@ def _refuse_comment(paths: list[str]) -> None:
             line = file.readline().removeprefix("\ufeff")
             following = next((one for one in file if one.strip()), "") if line[:1] == "#" else ""
         mark = max(",\t;|", key=line.count) if any(map(line.count, ",\t;|")) else None
-        more = max(map(following.count, mark or ",\t;|")) > (line.count(mark) if mark else 0)
-        if following[:1] == "#" or more:
+        has_more_fields = max(map(following.count, mark or ",\t;|")) > (
+            line.count(mark) if mark else 0
+        )
+        if following[:1] == "#" or has_more_fields:
             raise _comments(path, f"line 1 is a comment ({line.strip()[:_SHOWN]!r})")
 
 
@@ -138,16 +140,16 @@ def _dtypes(
             columns=sorted({*filter(None, twice)}),
         )
     asked = [pl.col(name) for name in names]
-    more: list[pl.Expr] = []
+    row_counts: list[pl.Expr] = []
     if len(names) > 1:  # a blank line of a single column is a missing value
         bare = pl.all_horizontal(column.is_null() for column in asked[1:])
         marked = asked[0].str.starts_with("#")
         rows = (asked[0].is_null() & bare, marked & bare, marked & ~bare)
-        more = [row.sum().alias(f"rows {i}") for i, row in enumerate(rows)]
+        row_counts = [row.sum().alias(f"rows {i}") for i, row in enumerate(rows)]
     seen = texts.select(
         *(_kind(column).bitwise_or().alias(f"kind {i}") for i, column in enumerate(asked)),
         *(column.str.len_bytes().max().alias(f"length {i}") for i, column in enumerate(asked)),
-        *more,
+        *row_counts,
     )
     row = seen.collect(engine="streaming").row(0) if names else ()
     kinds, lengths = row[: len(names)], row[len(names) : 2 * len(names)]

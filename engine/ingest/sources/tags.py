@@ -478,9 +478,9 @@ def _together(rests: Mapping[str, pl.DataFrame], sides: Mapping[str, _Side]) -> 
     )
     shared = [name for name in truths.columns if name in ours.columns and name != _IDS]
     ours = ours.rename({name: name + _OTHER for name in shared})
-    both = truths.join(ours, on=_IDS, how="full", coalesce=True, maintain_order="left_right")
+    joined = truths.join(ours, on=_IDS, how="full", coalesce=True, maintain_order="left_right")
     first = [pl.coalesce(name, name + _OTHER) for name in shared]
-    return both.with_columns(first).drop(name + _OTHER for name in shared)
+    return joined.with_columns(first).drop(name + _OTHER for name in shared)
 
 
 def _compare_words(sides: Mapping[str, _Side]) -> list[Note]:
@@ -495,8 +495,8 @@ def _compare_words(sides: Mapping[str, _Side]) -> list[Note]:
         if side.words is None:
             return []
         frames.append(pl.DataFrame({_IDS: side.ids, role: side.words.cast(pl.List(pl.String))}))
-    both = frames[0].join(frames[1], on=_IDS, maintain_order="left")
-    wrong = both.filter(pl.col(PREDICTIONS).ne_missing(pl.col(GROUND_TRUTHS)))
+    joined = frames[0].join(frames[1], on=_IDS, maintain_order="left")
+    wrong = joined.filter(pl.col(PREDICTIONS).ne_missing(pl.col(GROUND_TRUTHS)))
     if not wrong.height:
         return []
     words = pl.col(PREDICTIONS).list.len()
@@ -510,7 +510,7 @@ def _compare_words(sides: Mapping[str, _Side]) -> list[Note]:
     where = f"first {id_!r}, from token {at}: {' in the predictions, '.join(shown)} in the others"
     facts = {"count": wrong.height, "first": id_, "words": differ}
     counts = [frame.height for frame in frames]
-    if counts[0] != counts[1] and differ > _MOST * int(both.select(words.sum()).item()):
+    if counts[0] != counts[1] and differ > _MOST * int(joined.select(words.sum()).item()):
         raise InputError(
             f"the predictions have {count_of(counts[0], 'sentence')}, the ground truths"
             f" {counts[1]:,}, and most words differ, {where}. A sentence may be missing: repair"
@@ -529,10 +529,10 @@ def _check_lengths(sides: Mapping[str, _Side], tags: Mapping[str, _Tags]) -> Non
         for role in (PREDICTIONS, GROUND_TRUTHS)
     )
     if ours[_IDS].equals(theirs[_IDS]):
-        both = ours.hstack([theirs[GROUND_TRUTHS]])
+        joined = ours.hstack([theirs[GROUND_TRUTHS]])
     else:
-        both = ours.join(theirs, on=_IDS, how="inner", maintain_order="left")
-    wrong = both.filter(pl.col(PREDICTIONS) != pl.col(GROUND_TRUTHS))
+        joined = ours.join(theirs, on=_IDS, how="inner", maintain_order="left")
+    wrong = joined.filter(pl.col(PREDICTIONS) != pl.col(GROUND_TRUTHS))
     if wrong.height:
         first, mine, other = wrong.select(_IDS, PREDICTIONS, GROUND_TRUTHS).row(0)
         raise InputError(

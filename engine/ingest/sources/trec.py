@@ -182,9 +182,9 @@ def open_trec(files: list[str], description: str) -> Source:
                 files=[files[0], file],
             )
         first = first or layout
-        piece, more = _rows(file, data, layout)
+        piece, file_notes = _rows(file, data, layout)
         pieces.append(piece)
-        notes += more
+        notes += file_notes
     unplaced = sum("rank" not in piece.columns for piece in pieces)
     if first is not None and "rank" in first.columns and unplaced:
         pieces = [piece.drop("rank", strict=False) for piece in pieces]

@@ -369,8 +369,8 @@ class Trajectories(msgspec.Struct, frozen=True, dict=True):
         names, tool = self.tools
         datum, code = side.datum, side.code
         if distinct and code.size:
-            both = np.unique(np.stack([datum, code], axis=1), axis=0)
-            datum, code = both[:, 0], both[:, 1]
+            pairs = np.unique(np.stack([datum, code], axis=1), axis=0)
+            datum, code = pairs[:, 0], pairs[:, 1]
         keys, many = np.unique(datum * max(len(names), 1) + tool[code], return_counts=True)
         return keys, many
 

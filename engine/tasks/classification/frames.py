@@ -250,8 +250,8 @@ def _of_view(
     cells: _DatumCells | None = None
     for part, few in whole_datums(tallies, settings, view):
         laid_out = laid or _LaidOut(part, settings)
-        more = _cells_of(part, settings, laid_out, few, alone=laid is not None)
-        cells = more if cells is None else _merged_cells(cells, more)
+        part_cells = _cells_of(part, settings, laid_out, few, alone=laid is not None)
+        cells = part_cells if cells is None else _merged_cells(cells, part_cells)
     assert cells is not None
     present, counts, shown, datum_id, dataset = cells
     group, label = np.nonzero(present)
@@ -425,9 +425,13 @@ def _examples_of(
     shown: pl.DataFrame | None = None
     existing, sums = np.zeros(0, np.int64), ExactSums(0)
     for part, few in whole_datums(tallies, settings, view):
-        more, cell, count = _first_of(part, few, max(most, 1))
+        part_examples, cell, count = _first_of(part, few, max(most, 1))
         existing, sums = _added(existing, sums, cell, count)
-        shown = more if shown is None else _first(pl.concat([shown, more]), max(most, 1))
+        shown = (
+            part_examples
+            if shown is None
+            else _first(pl.concat([shown, part_examples]), max(most, 1))
+        )
     assert shown is not None
     cell = shown["cell"].to_numpy()
     nothing = [pl.lit(None).alias(name) for name in shown.columns if name != "cell" and not most]
@@ -661,8 +665,8 @@ def _cuts(tallies: Tallies, key: int, codes: Array, kept: Array, counts: Array) 
             lowest[given] = np.sort(np.r_[lowest[given], own[rows]])[: wanted[given]]
         for given, other in pairs:
             rows = order[start[given] : start[given + 1]]
-            more = np.r_[highest[given, other], block.chance[rows, other] - own[rows]]
-            highest[given, other] = np.sort(more)[::-1][: kept[other, given]]
+            candidates = np.r_[highest[given, other], block.chance[rows, other] - own[rows]]
+            highest[given, other] = np.sort(candidates)[::-1][: kept[other, given]]
     limit = np.full(n, -np.inf)
     for given, values in lowest.items():
         limit[given] = values[-1]

@@ -185,12 +185,12 @@ def part_things(tallies: Tallies, settings: Settings, metrics: Sequence[Metric])
         scored=None if scored is None else without_scores(scored),
     )
     scores = 0 if scored is None else len(scored)
-    things = things_of_part(tallies, bare, ScoredRows(units, scored), scores=scores)
+    entries = things_of_part(tallies, bare, ScoredRows(units, scored), scores=scores)
     if _shows_datums(metrics, settings) or tallies.beside:
         scores = tallies.details or any(metric.frame == "label_errors" for metric in metrics)
         # Sequences are scored one by one, and single datums are assessed: both need the whole part.
         complete = tallies.beside or any(metric.frame == "per_datum" for metric in metrics)
-        things[SHOWN] = (
+        entries[SHOWN] = (
             tallies
             if complete
             else msgspec.structs.replace(
@@ -199,7 +199,7 @@ def part_things(tallies: Tallies, settings: Settings, metrics: Sequence[Metric])
                 scored=tallies.scored if scores else None,
             )
         )
-    return things
+    return entries
 
 
 def judged(tallies: Tallies, settings: Settings) -> Tallies:

@@ -56,8 +56,8 @@ def notes_of(batch: Batch, units: Units, *, whole: bool = True) -> list[Note]:
     if units.hard is None:
         return tied
     predicted, truth = units.hard[looked], batch.truth[looked]
-    both = (predicted >= 0) & (truth >= 0)
-    pairs = counted(predicted[both], truth[both])
+    labelled = (predicted >= 0) & (truth >= 0)
+    pairs = counted(predicted[labelled], truth[labelled])
     warning = None
     if pairs is not None:
         values = batch.labels.frame["label_value"]

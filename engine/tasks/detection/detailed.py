@@ -151,8 +151,8 @@ def examples_frame(
     bare[examples.cell, examples.label, examples.at] = False
     lone = np.nonzero(bare)
     cell, label, at = (
-        np.concatenate([getattr(examples, name), more.astype(np.int32)])
-        for name, more in zip(("cell", "label", "at"), lone, strict=True)
+        np.concatenate([getattr(examples, name), lone_values.astype(np.int32)])
+        for name, lone_values in zip(("cell", "label", "at"), lone, strict=True)
     )
     n = examples.cell.size
     index = pl.Series(np.r_[examples.datum, np.zeros(lone[0].size, np.int32)])

@@ -390,7 +390,7 @@ def find_overlaps(
         lowest: pairs below it may be missing; 0 for all.
     """
     laid, truths = sides
-    meeting = Candidates(
+    candidates = Candidates(
         datum=(laid.datum, truths.datum),
         key=keys,
         row=(laid.row, truths.row),
@@ -399,7 +399,7 @@ def find_overlaps(
         n_datums=n_datums,
         lowest=lowest,
     )
-    p, g = shapes[0].layers[0].candidates(shapes[1].layers[0], meeting, threads)
+    p, g = shapes[0].layers[0].candidates(shapes[1].layers[0], candidates, threads)
     rows, truth_rows = laid.row[p], truths.row[g]
     iou = overlap(shapes, rows, truth_rows, crowd[g], threads)
     keep = iou > 0
@@ -535,8 +535,8 @@ def outside_regions(
     result, many = [], []
     for side in sides:
         low, extent = (
-            np.maximum(1.0, np.floor(ends + 0.5))
-            for ends in (side.boxes[:, :2], side.boxes[:, 2:] - side.boxes[:, :2])
+            np.maximum(1.0, np.floor(corners + 0.5))
+            for corners in (side.boxes[:, :2], side.boxes[:, 2:] - side.boxes[:, :2])
         )
         around = np.concatenate([low, low + extent], axis=1)
         inside = _clipped(around, batch.sizes[side.datum])

@@ -87,9 +87,11 @@ class SolidLayer(GroundLayer, frozen=True):
         """See :meth:`.layers.Layer.similarity`: IoU of volumes."""
         tall, other_tall = self.tall[rows], other.tall[other_rows]
         # of heights and the distance of middles: far above the origin ends would lose digits
-        both = (tall + other_tall) / 2 - np.abs(self.middle[rows] - other.middle[other_rows])
-        both = np.maximum(np.minimum(both, np.minimum(tall, other_tall)), 0.0)
-        shared = self.shared(other, rows, other_rows, threads.over) * both
+        shared_height = (tall + other_tall) / 2 - np.abs(
+            self.middle[rows] - other.middle[other_rows]
+        )
+        shared_height = np.maximum(np.minimum(shared_height, np.minimum(tall, other_tall)), 0.0)
+        shared = self.shared(other, rows, other_rows, threads.over) * shared_height
         volume = self.area[rows] * tall
         union = np.where(crowd, volume, volume + other.area[other_rows] * other_tall - shared)
         return np.divide(shared, union, out=np.zeros(rows.size), where=union > 0)

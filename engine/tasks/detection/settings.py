@@ -329,10 +329,10 @@ def _derive_thresholds(values: dict[str, Any], options: Options, rules: Detectio
 def _derive_ranges(values: dict[str, Any], options: Options, dialect: Dialect) -> None:
     """Check area ranges and caps with the dialect, and order the ranges: "all" comes first."""
     rules, ranges, caps = dialect.rules, values["area_ranges"], values["max_detections"]
-    for name, ends in ranges.items():
-        if not 0 <= ends[0] <= ends[1]:
+    for name, bounds in ranges.items():
+        if not 0 <= bounds[0] <= bounds[1]:
             rule = "an area is 0 or more, and low comes first."
-            raise invalid("area_ranges", {name: list(ends)}, rule)
+            raise invalid("area_ranges", {name: list(bounds)}, rule)
     without_ranges = rules.linear is not None or rules.difficulties
     has_regions = options.region_overlap is not None or options.regions is not None
     for name, wrong, has in (
@@ -354,7 +354,7 @@ def _derive_ranges(values: dict[str, Any], options: Options, dialect: Dialect) -
     if rules.difficulties:
         ranges = {one.name: (-math.inf, math.inf) for one in rules.difficulties}
     areas = sorted(
-        ((name, *ends) for name, ends in ranges.items()), key=lambda one: one[0] != "all"
+        ((name, *bounds) for name, bounds in ranges.items()), key=lambda one: one[0] != "all"
     )
     values["areas"] = tuple(areas) or ((None, -math.inf, math.inf),)
 

@@ -318,11 +318,11 @@ class Tallies(msgspec.Struct, frozen=True):
 
         Runs in bounded memory keep these data and the ids of their datums in memory.
         """
-        more = (
+        optional = (
             *(self.examples, self.outcomes, self.errors, self.label_errors),
             *(self.points, self.found),
         )
-        return self.judged or any(one is not None for one in more)
+        return self.judged or any(one is not None for one in optional)
 
 
 def truth(tallies: Tallies) -> Array:
@@ -395,8 +395,8 @@ def _keep_ties(frames: Frames, ranked: Ranked) -> None:
     """Drop the warning of tied scores if no threshold has right and wrong rows: any order does."""
     if any(note.kind == "tied_scores" for note in frames.notes):
         right, settled = ranked.hit, ranked.hit | ranked.ignored
-        both = np.bitwise_or.reduce(right, axis=1) & np.bitwise_or.reduce(~settled, axis=1)
-        if not both.any():
+        mixed = np.bitwise_or.reduce(right, axis=1) & np.bitwise_or.reduce(~settled, axis=1)
+        if not mixed.any():
             frames.notes = [note for note in frames.notes if note.kind != "tied_scores"]
 
 
@@ -580,7 +580,7 @@ def met(
         took: record the ground truth of each prediction.
     """
     grid = variants(settings, needs)
-    spots = _overlap_ious(settings, needs)
+    overlap_ious = _overlap_ious(settings, needs)
     sides = lay_out_sides(batch, settings.rules, threads)
     sides, below = _reaching(batch, sides, settings)
     sides, inside = outside_regions(batch, sides, settings, threads)
@@ -589,11 +589,13 @@ def met(
         ours, rank = ranked_in_datum(sides[0], settings.cap)
         sides = ours, sides[1]
     sides, lenient, left = taking_part(batch, sides, settings.rules)
-    lowest = min((*spots, *grid.thresholds, _lowest(settings, needs)))
-    anew = settings.rules.matching == "anew"
-    overlap_pairs = _shape_overlaps(batch, sides, settings, lowest, threads, bool(spots) or anew)
+    lowest = min((*overlap_ious, *grid.thresholds, _lowest(settings, needs)))
+    matches_anew = settings.rules.matching == "anew"
+    overlap_pairs = _shape_overlaps(
+        batch, sides, settings, lowest, threads, bool(overlap_ious) or matches_anew
+    )
     lap("near")
-    if anew:
+    if matches_anew:
         assert overlap_pairs is not None
         share = in_regions(batch, sides[0], lowest, threads)
         rules, turned = settings.rules, ANGLES in needs

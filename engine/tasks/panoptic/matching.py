@@ -74,12 +74,12 @@ def shared_pixels(pairs: Pairs, truth: Segmented, predicted: Segmented) -> Share
     """Count pixels of segments from counts of pairs of ids."""
     t, f = truth.of(pairs.place, pairs.truth), predicted.of(pairs.place, pairs.found)
     many, count = max(1, predicted.id.size), pairs.count
-    both = np.flatnonzero((t >= 0) & (f >= 0))
-    key, at = np.unique(t[both] * many + f[both], return_inverse=True)
+    labelled = np.flatnonzero((t >= 0) & (f >= 0))
+    key, at = np.unique(t[labelled] * many + f[labelled], return_inverse=True)
     return Shared(
         truth=key // many,
         found=key % many,
-        pixels=_summed(at, count[both], key.size),
+        pixels=_summed(at, count[labelled], key.size),
         truth_area=_summed(t, count, truth.id.size),
         found_area=_summed(f, count, predicted.id.size),
         truth_void=_summed(np.where(pairs.found == VOID, t, -1), count, truth.id.size),

@@ -130,12 +130,12 @@ def _crossings(batch: Batch, matched: Matched) -> Crossings:
     missed[t], wrong[f] = False, False
     unmatched, astray = np.flatnonzero(missed), np.flatnonzero(wrong)
     none = np.full(unmatched.size, -1, np.int32), np.full(astray.size, -1, np.int32)
-    both = np.r_[matched.truth, t]
-    actual = np.r_[truth.label[both], truth.label[unmatched], none[1]]
+    truth_rows = np.r_[matched.truth, t]
+    actual = np.r_[truth.label[truth_rows], truth.label[unmatched], none[1]]
     predicted = np.r_[
         predicted_side.label[np.r_[matched.found, f]], none[0], predicted_side.label[astray]
     ]
-    datum = np.r_[truth.datum[both], truth.datum[unmatched], predicted_side.datum[astray]]
+    datum = np.r_[truth.datum[truth_rows], truth.datum[unmatched], predicted_side.datum[astray]]
     rows, count = np.unique(
         np.stack([datum, actual, predicted]).astype(np.int32), axis=1, return_counts=True
     )

@@ -66,12 +66,12 @@ def strengths(points: Array) -> Array:
         float64 [group, n].
     """
     wins = points.astype(np.float64)
-    both = wins + wins.swapaxes(1, 2)
-    here = both.sum(axis=2) > 0
+    comparisons = wins + wins.swapaxes(1, 2)
+    here = comparisons.sum(axis=2) > 0
     pairs = here[:, :, None] & here[:, None, :]
     defined = (reachable(points) | ~pairs).all(axis=(1, 2)) & (here.sum(axis=1) > 1)
     out: Array = np.full(here.shape, np.nan)
-    wins, both, here, pairs = (one[defined] for one in (wins, both, here, pairs))
+    wins, comparisons, here, pairs = (one[defined] for one in (wins, comparisons, here, pairs))
     if not len(wins):
         return out
     many = here.sum(axis=1, keepdims=True)
@@ -84,13 +84,13 @@ def strengths(points: Array) -> Array:
     theta = np.zeros(here.shape)
     for _ in range(_MM_STEPS):
         p = np.exp(theta)
-        below = (both / (p[:, :, None] + p[:, None, :])).sum(axis=2)
+        below = (comparisons / (p[:, :, None] + p[:, None, :])).sum(axis=2)
         theta = centred(np.log(ratio(total, below, 1.0)))
     unused = ~here[:, :, None] * np.eye(here.shape[1])
     for _ in range(_STEPS):
         chance = 1 / (1 + np.exp(theta[:, None, :] - theta[:, :, None]))
-        slope = total - (both * chance).sum(axis=2)
-        curve = both * chance * (1 - chance)
+        slope = total - (comparisons * chance).sum(axis=2)
+        curve = comparisons * chance * (1 - chance)
         hessian = np.eye(here.shape[1]) * curve.sum(axis=2)[:, :, None] - curve
         step = np.linalg.solve(hessian + pairs / many[:, :, None] + unused, slope[:, :, None])[
             :, :, 0
@@ -153,9 +153,9 @@ def _stronger(view: PreferenceView, theta: Array) -> Array:
         datums, begins = np.unique(own.datum[order], return_index=True)
         begins, step = np.append(begins, order.size), max(1, _AT_ONCE // n)
         for start in range(0, datums.size, step):
-            block, ends = datums[start : start + step], begins[start : start + step + 1]
-            at = order[ends[0] : ends[-1]]
-            datum = np.repeat(np.arange(block.size), np.diff(ends))
+            block, offsets = datums[start : start + step], begins[start : start + step + 1]
+            at = order[offsets[0] : offsets[-1]]
+            datum = np.repeat(np.arange(block.size), np.diff(offsets))
             won, lost = own.actual[at], own.predicted[at]
             of = np.zeros(block.size, np.int64) if group is None else group[block].astype(np.int64)
             gap = theta[of[datum], won] - theta[of[datum], lost]
@@ -169,7 +169,7 @@ def _stronger(view: PreferenceView, theta: Array) -> Array:
                 meat[g] += (score[inside] * weight[inside, None]).T @ score[inside]
                 prompts[g] += weight[inside].sum()
     points = view.points.astype(np.float64)
-    both = points + points.swapaxes(1, 2)
+    comparisons = points + points.swapaxes(1, 2)
     result = np.zeros((groups, n, n), bool)
     for g in range(groups):
         own = np.flatnonzero(~np.isnan(theta[g]))
@@ -177,7 +177,7 @@ def _stronger(view: PreferenceView, theta: Array) -> Array:
             continue
         level = theta[g, own]
         chance = 1 / (1 + np.exp(level[None, :] - level[:, None]))
-        curve = both[g][np.ix_(own, own)] * chance * (1 - chance)
+        curve = comparisons[g][np.ix_(own, own)] * chance * (1 - chance)
         inverse = np.linalg.pinv(np.diag(curve.sum(axis=1)) - curve)
         covariance = inverse @ meat[g][np.ix_(own, own)] @ inverse * prompts[g] / (prompts[g] - 1)
         above = level[None, :] - level[:, None]

@@ -142,12 +142,12 @@ def _from_sides(frames: Frames) -> Tallies:
     true, predicted = (np.full(pairs.size, -1, np.int64) for _ in sides)
     for side, place in zip((true, predicted), places, strict=True):
         side[place] = np.arange(place.size)
-    both = np.flatnonzero((true >= 0) & (predicted >= 0))
-    rows = true[both], predicted[both]
+    matched = np.flatnonzero((true >= 0) & (predicted >= 0))
+    rows = true[matched], predicted[matched]
     weight = weights_of(truths)
     paired = Paired(
-        (pairs[both] // len(labels)).astype(np.int32),
-        (pairs[both] % len(labels)).astype(np.int32),
+        (pairs[matched] // len(labels)).astype(np.int32),
+        (pairs[matched] % len(labels)).astype(np.int32),
         _numbers(truths, "target")[rows[0]],
         _predicted(predictions)[rows[1]],
         None if weight is None else weight[rows[0]],

@@ -113,15 +113,15 @@ def _warn_of_units(frames: Frames, batch: Tallies) -> None:
             if not ((prediction - target) ** 2).sum() > (spread**2).sum() > 0:
                 continue
             centred = prediction - prediction.mean()
-            both, own_spread = float((spread * centred).sum()), float((centred**2).sum())
-            r = both / np.sqrt(own_spread * float((spread**2).sum()))
+            covariance, own_spread = float((spread * centred).sum()), float((centred**2).sum())
+            r = covariance / np.sqrt(own_spread * float((spread**2).sum()))
         if not abs(r) >= _LINEAR:
             ours, theirs = paired.prediction[rows], paired.target[rows]
             naive = (ours[1:] == theirs[:-1]).mean() > _NAIVE
             if frames.whole and not naive and (note := out_of_step(ours, theirs, _correlation)):
                 frames.notes.append(note)
             continue
-        factor = both / own_spread
+        factor = covariance / own_spread
         offset = float(target.mean() - factor * prediction.mean())
         of = f"targets {name!r}" if len(names) > 1 else "targets"
         facts = {"correlation": float(r), "factor": factor, "offset": offset}

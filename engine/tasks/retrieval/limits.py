@@ -139,12 +139,12 @@ def _at_cuts(
 def _r_precision(query: _Query, depth: Array, settings: Settings, highest: float) -> Array:
     low_high = []
     for ranks, golds, free in _levels(query, settings, highest):
-        more = np.arange(free.size + 1)
-        first = golds + more
+        n_added = np.arange(free.size + 1)
+        first = golds + n_added
         hits = np.searchsorted(ranks, first, side="right")
         inside = np.searchsorted(free, first, side="right")
-        low = ratio(hits + np.maximum(inside - (free.size - more), 0), first, 0.0)
-        low_high.append([low.min(), ratio(hits + np.minimum(inside, more), first, 0.0).max()])
+        low = ratio(hits + np.maximum(inside - (free.size - n_added), 0), first, 0.0)
+        low_high.append([low.min(), ratio(hits + np.minimum(inside, n_added), first, 0.0).max()])
     return np.array(low_high).T[:, :, None]
 
 
@@ -282,8 +282,8 @@ def _judgments(frames: Frames) -> tuple[pl.DataFrame, pl.DataFrame]:
         qrels = qrels.with_columns(relevance=1.0)
     qrels = qrels.with_columns(pl.col("relevance").cast(pl.Float64))
     pair = ["datum_id", "doc_id"]
-    more = run.select(pair).join(qrels.select(pair), on=pair, how="anti")
-    return qrels, more.join(qrels.select("datum_id").unique(), on="datum_id", how="semi")
+    unjudged = run.select(pair).join(qrels.select(pair), on=pair, how="anti")
+    return qrels, unjudged.join(qrels.select("datum_id").unique(), on="datum_id", how="semi")
 
 
 def _unjudged(frames: Frames, settings: Settings) -> Facts | None:
@@ -293,9 +293,12 @@ def _unjudged(frames: Frames, settings: Settings) -> Facts | None:
         return None  # unjudged documents are skipped on purpose
     if "doc_id" not in run.columns or "doc_id" not in qrels.columns:
         return None
-    qrels, more = _judgments(frames)
+    qrels, unjudged = _judgments(frames)
     grades = qrels["relevance"].filter(qrels["relevance"] > 0).unique().sort()
-    return {"grades": [*grades.head(1), *grades[1:].tail(1)], "twice": more.is_duplicated().any()}
+    return {
+        "grades": [*grades.head(1), *grades[1:].tail(1)],
+        "twice": unjudged.is_duplicated().any(),
+    }
 
 
 def _of_all(facts: Sequence[Facts]) -> Facts:
@@ -315,11 +318,13 @@ def _by_judgments(given: Given) -> Iterator[Any]:
     """Every retrieved document without a judgment of one grade among those that there are."""
     frames, settings = given.frames, given.settings
     highest = max(given.facts["grades"], default=1.0)
-    qrels, more = _judgments(frames)
-    more = more.unique(maintain_order=True)
+    qrels, missing_judgments = _judgments(frames)
+    missing_judgments = missing_judgments.unique(maintain_order=True)
 
     def filled(relevance: float) -> Frames:
-        judged = pl.concat([qrels, more.with_columns(relevance=relevance)], how="diagonal_relaxed")
+        judged = pl.concat(
+            [qrels, missing_judgments.with_columns(relevance=relevance)], how="diagonal_relaxed"
+        )
         sides = {role: frame.clone() for role, frame in frames.sides.items()}
         sides[GROUND_TRUTHS] = judged
         return msgspec.structs.replace(frames, sides=sides, notes=[*frames.notes], ids=None)

@@ -83,8 +83,8 @@ def notes_of(
 def _one_sided_pairs(counts: pl.DataFrame) -> pl.DataFrame:
     """Pairs of labels of which neither is on the other side: masks that were scaled to be seen."""
     mine, other = pl.col("mine"), pl.col("other")
-    both = counts["mine"].unique(), counts["other"].unique()
-    return counts.filter(~mine.is_in(both[1].implode()) & ~other.is_in(both[0].implode()))
+    labels = counts["mine"].unique(), counts["other"].unique()
+    return counts.filter(~mine.is_in(labels[1].implode()) & ~other.is_in(labels[0].implode()))
 
 
 def _void(counted: Pairs) -> list[Note]:
@@ -118,8 +118,8 @@ def _mean_iou(counts: pl.DataFrame) -> float:
 
 def _turned(pairs: list[Pair]) -> Note | None:
     """Return a warning about maps that overlap once those of one side are rotated or flipped."""
-    both = [pair for pair in pairs if pair[0] is not None and pair[1] is not None]
-    looked = both[:: max(1, len(both) // _LOOKED_AT)][:_LOOKED_AT]
+    complete = [pair for pair in pairs if pair[0] is not None and pair[1] is not None]
+    looked = complete[:: max(1, len(complete) // _LOOKED_AT)][:_LOOKED_AT]
     read: list[tuple[Array, Array]] = []
     with quiet():
         for pair in looked:
@@ -291,13 +291,13 @@ def _decoded(
     counted: Pairs, sides: tuple[Side, Side], units: Units, names: Names | None, settings: Settings
 ) -> Pairs:
     """Return pairs of label indices for pairs of values in files."""
-    both = []
+    indices = []
     for side, values in zip(sides, (counted.truth, counted.found), strict=True):
         row = np.zeros(units.datum.size, np.int64)
         row[units.of(side)] = np.arange(side.frame.height)
         step = steps_of(settings.label_format)
-        both.append(decoded(side, row[counted.place], values, counted.count, names, step))
-    return Pairs(counted.place, both[0], both[1], counted.count)
+        indices.append(decoded(side, row[counted.place], values, counted.count, names, step))
+    return Pairs(counted.place, indices[0], indices[1], counted.count)
 
 
 def _or_nothing(index: int | None, nothing: int = NOTHING) -> int:

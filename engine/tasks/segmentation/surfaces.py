@@ -72,17 +72,17 @@ def _row(truth: Array | None, predicted: Array | None, settings: Settings) -> tu
     lines = [outline(side.view(np.uint8)) for side in sides if side is not None]
     missed = distances(lines[0], lines[1], steps)
     astray = distances(lines[1], lines[0], steps)
-    together = np.concatenate([missed, astray])
+    all_distances = np.concatenate([missed, astray])
     if settings.rules.pooled_distances:
-        percentile = float(np.percentile(together, PERCENTILE))
+        percentile = float(np.percentile(all_distances, PERCENTILE))
     else:
         percentile = max(float(np.percentile(one, PERCENTILE)) for one in (missed, astray))
     recall, precision = (
         float((one <= settings.surface_tolerance).mean()) for one in (missed, astray)
     )
-    inside = float((together <= settings.surface_tolerance).mean())
+    inside = float((all_distances <= settings.surface_tolerance).mean())
     f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-    furthest, mean = float(together.max()), float(together.mean())
+    furthest, mean = float(all_distances.max()), float(all_distances.mean())
     return (*area, shared, furthest, percentile, mean, inside, f1, diagonal)
 
 
@@ -124,14 +124,14 @@ def of_maps(
     """
     place, columns = counted.place[kept], (counted.truth[kept], counted.found[kept])
     order = np.argsort(place, kind="stable")
-    ends = np.searchsorted(place[order], np.arange(len(pairs) + 1))
+    edges = np.searchsorted(place[order], np.arange(len(pairs) + 1))
     lost = {
         int(unit): counted.truth[~kept & (counted.place == unit)]
         for unit in np.unique(counted.place[~kept])
     }
 
     def labels_of(unit: int) -> Iterator[Labelled]:
-        rows = order[ends[unit] : ends[unit + 1]]
+        rows = order[edges[unit] : edges[unit + 1]]
         files = any(side is not None and side.pixels is None for side in pairs[unit])
         with in_thread() if files else nullcontext(), ExitStack() as stack:
             opened = opened_pair(pairs[unit], stack, resample=settings.resample)

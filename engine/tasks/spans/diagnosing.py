@@ -42,16 +42,16 @@ def reason(ends: Ends) -> Note | None:
     """
     ours, theirs = (_numbered(side) for side in ends)
     key = ["datum_id", "label_key", "label_value", "place", "many"]
-    both = ours.join(theirs, on=key, how="inner", suffix="_true")
-    corners = _corners(both)
+    joined = ours.join(theirs, on=key, how="inner", suffix="_true")
+    corners = _corners(joined)
     cause = ""
-    if both.height >= _LEAST:
+    if joined.height >= _LEAST:
         cause = _ends(*corners) or _scale(*corners)
     cause = cause or _rough(ours, theirs, corners)
     if not cause:
         return None
     message = f"hardly any span of the two sides matches, and {cause}"
-    return Note("spans_apart", message, both.height, warning=True)
+    return Note("spans_apart", message, joined.height, warning=True)
 
 
 def _corners(both: pl.DataFrame) -> tuple[Array, Array, Array, Array]:
@@ -74,9 +74,9 @@ def _rough(ours: pl.DataFrame, theirs: pl.DataFrame, corners: tuple[Array, ...])
     def overlapping(scale: float, shift: float) -> float:
         """Share of the true spans of which a prediction covers half after the change."""
         begin, until = start / scale - shift, end / scale - shift
-        both = np.minimum(until, true_end) - np.maximum(begin, true_start)
+        shared = np.minimum(until, true_end) - np.maximum(begin, true_start)
         either = np.maximum(until, true_end) - np.minimum(begin, true_start)
-        return float(np.unique(row[both >= 0.5 * either]).size / true.height)
+        return float(np.unique(row[shared >= 0.5 * either]).size / true.height)
 
     if overlapping(1, 0) >= 1 - _MOST:
         return ""

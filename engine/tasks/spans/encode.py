@@ -48,13 +48,13 @@ def boxed(frames: Frames, settings: Settings) -> bool:
             end = end + 1.0
         elif settings.rules.equal and not scored:
             end = pl.when(end > start).then(end).otherwise(_following(frame["start"]))
-        more = [] if scored or side == GROUND_TRUTHS else [pl.lit(1.0).alias("score")]
+        score_column = [] if scored or side == GROUND_TRUTHS else [pl.lit(1.0).alias("score")]
         corners = frame.with_columns(
             start.alias("xmin"),
             pl.lit(0.0).alias("ymin"),
             end.alias("xmax"),
             pl.lit(1.0).alias("ymax"),
-            *more,
+            *score_column,
         )
         setattr(frames, side, corners.drop(_ENDS))
     return scored
@@ -72,8 +72,8 @@ def _note_values(frames: Frames, settings: Settings) -> None:
             frames.notes.append(note_of("starts_negative", n, words, before=before))
         if frames.datums is not None and "duration" in frames.datums.columns:
             last = frame.group_by("datum_id").agg(pl.col("end").max())
-            both = last.join(frames.datums.select("datum_id", "duration"), on="datum_id")
-            beyond = both.filter(pl.col("end") > pl.col("duration") * _BEYOND)["datum_id"].sort()
+            joined = last.join(frames.datums.select("datum_id", "duration"), on="datum_id")
+            beyond = joined.filter(pl.col("end") > pl.col("duration") * _BEYOND)["datum_id"].sort()
             if n := len(beyond):
                 words = "recording", "recordings", "with spans that end after the duration"
                 frames.notes.append(note_of("spans_after_end", n, words, beyond, before))

@@ -106,8 +106,8 @@ def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
         share = f"{settings.collar[1]:g} of the length"
         how = f"onset within {settings.collar[0]:g} s, offset within that or {share}; most pairs"
     last = settings.span_ends == "inclusive"
-    ends = f"ends      {'the last place of a span' if last else 'the first place after a span'}"
-    return [*lines[:1], ends, *([f"spans     {how}"] if how else []), *lines[1:]]
+    end_line = f"ends      {'the last place of a span' if last else 'the first place after a span'}"
+    return [*lines[:1], end_line, *([f"spans     {how}"] if how else []), *lines[1:]]
 
 
 def contents(

@@ -52,8 +52,8 @@ def fit(
         metrics = metrics if texts else ()
         if vectors:
             every = all_metrics("text").values()
-            more = [one for one in every if _by_vectors(one.needs) and one not in metrics]
-            metrics = (*metrics, *more)
+            vector_metrics = [one for one in every if _by_vectors(one.needs) and one not in metrics]
+            metrics = (*metrics, *vector_metrics)
     read = {name for metric in metrics for name in metric.params}
     notes = []
     if "embedder" in read and settings.embedder is not None and has_vectors(frames):
@@ -128,14 +128,14 @@ def samples() -> Iterator[Sample]:
         }
     )
     every = [one.name for one in metrics.all_metrics("text").values() if not _by_vectors(one.needs)]
-    for more in (
+    for options in (
         {},
         {"use_stemmer": True, "tokenizer": "none"},
         {"rouge_tokenizer": "unicode", "tokenizer": "char"},
         {"tokenizer": "13a", "lowercase": True},
         {"dialect": "continuous-eval"},
     ):
-        yield texts, None, {"metrics": every, **more}
+        yield texts, None, {"metrics": every, **options}
 
 
 # Contents of single texts: word diff of prediction and reference.

@@ -38,15 +38,15 @@ def read(frame: pl.DataFrame, role: str, sizes: Array, workers: Workers) -> Mask
         InputError: rows with neither mask nor polygon, masks that cannot be read, and polygons on
             images of unknown size.
     """
-    rest = np.arange(frame.height)
+    unread = np.arange(frame.height)
     parts: list[Masks] = []
     rows: list[Array] = []
     for name in SHAPES:
         if name not in frame.columns:
             continue
         column = taken(frame, name)
-        filled = rest[column.is_not_null().to_numpy()[rest]]
-        rest = np.setdiff1d(rest, filled, assume_unique=True)
+        filled = unread[column.is_not_null().to_numpy()[unread]]
+        unread = np.setdiff1d(unread, filled, assume_unique=True)
         some = column.gather(filled)
         if name == "mask":
             parts.append(read_masks(some, side=role, over=workers.over, rows=filled))
@@ -54,14 +54,14 @@ def read(frame: pl.DataFrame, role: str, sizes: Array, workers: Workers) -> Mask
             polygons = read_polygons(some, side=role, rows=filled)
             parts.append(rasterise(polygons, sizes[filled, 0], sizes[filled, 1], workers.over))
         rows.append(filled)
-    if rest.size:
+    if unread.size:
         raise InputError(
-            f"{role.replace('_', ' ')}: {count_of(rest.size, 'row')} without a mask or a polygon,"
-            f" first row {rest[0]:,} (counted from 0). Give each row one, or compare boxes.",
+            f"{role.replace('_', ' ')}: {count_of(unread.size, 'row')} without a mask or a polygon,"
+            f" first row {unread[0]:,} (counted from 0). Give each row one, or compare boxes.",
             code="geometry_missing",
             side=role,
-            count=rest.size,
-            rows=rest[:1].tolist(),
+            count=unread.size,
+            rows=unread[:1].tolist(),
         )
     order = np.concatenate([np.zeros(0, np.int64), *rows])
     return concat(parts).take(np.argsort(order))

@@ -128,9 +128,9 @@ def lay_out(truth: Side, predicted: Side, workers: Workers) -> LaidOut:
     unit, units = coded([side.datum.astype(np.int64) * n_labels + side.label for side in sides])
     many = max(1, numbers.size)
     keys = [own.astype(np.int64) * many + at for own, at in zip(units, frame_codes, strict=True)]
-    both, codes = coded(keys)
-    start = np.searchsorted(both, np.arange(unit.size + 1) * many)
-    rows, order = zip(*(_by_code(code, both.size) for code in codes), strict=True)
+    all_keys, codes = coded(keys)
+    start = np.searchsorted(all_keys, np.arange(unit.size + 1) * many)
+    rows, order = zip(*(_by_code(code, all_keys.size) for code in codes), strict=True)
     laid_units = [own[at] for own, at in zip(units, order, strict=True)]
     ids, n_ids = zip(
         *(
@@ -142,7 +142,7 @@ def lay_out(truth: Side, predicted: Side, workers: Workers) -> LaidOut:
     boxes = [Boxes.of(side.boxes[own]) for side, own in zip((truth, predicted), order, strict=True)]
     pairs = pairs_of(rows[0], rows[1], boxes[0], boxes[1], workers.over)
     if truth.masks is not None and predicted.masks is not None:
-        frame = np.repeat(np.arange(both.size), np.diff(pairs[0]))
+        frame = np.repeat(np.arange(all_keys.size), np.diff(pairs[0]))
         place = [own[at[frame] + of] for own, at, of in zip(order, rows, pairs[1:3], strict=True)]
         common = shared(predicted.masks, truth.masks, place[1], place[0], workers)
         union = truth.masks.area[place[0]] + predicted.masks.area[place[1]] - common

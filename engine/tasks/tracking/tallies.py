@@ -339,8 +339,8 @@ def _unanswered(truth: Side, predicted: Side) -> Note | None:
     theirs, ours = (
         np.unique(np.stack([side.datum, side.frame]), axis=1) for side in (some, predicted)
     )
-    both = np.unique(np.concatenate([theirs, ours], axis=1), axis=1).shape[1]
-    of, n = theirs.shape[1], both - ours.shape[1]
+    union = np.unique(np.concatenate([theirs, ours], axis=1), axis=1).shape[1]
+    of, n = theirs.shape[1], union - ours.shape[1]
     if of < _FRAMES_LEAST or n < _UNANSWERED * of:
         return None
     return Note(

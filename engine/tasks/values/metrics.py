@@ -185,11 +185,11 @@ def quantiles(rows: Paired, weight: Array | None, levels: Sequence[float]) -> li
     values = rows.target
     if weight is None and rows.weight is None:
         places = [level * (values.size - 1) for level in levels]
-        ends = [(int(place), min(int(place) + 1, values.size - 1)) for place in places]
-        values = np.partition(values, sorted({end for pair in ends for end in pair}))
+        neighbours = [(int(place), min(int(place) + 1, values.size - 1)) for place in places]
+        values = np.partition(values, sorted({end for pair in neighbours for end in pair}))
         return [
             _between(float(values[low]), float(values[high]), place - low)
-            for (low, high), place in zip(ends, places, strict=True)
+            for (low, high), place in zip(neighbours, places, strict=True)
         ]
     ties = np.zeros(values.size) if rows.weight is None else rows.weight
     order = np.lexsort((ties, values))

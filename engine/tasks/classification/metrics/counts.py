@@ -282,13 +282,13 @@ def _distances(view: ScoredView, power: int) -> tuple[Array, Array]:
         assert units.hard is not None
         inside = (units.truth >= 0) & (units.hard >= 0)
         if few.unit_group is None:
-            both = np.flatnonzero(inside)
-            group = np.zeros(both.size, np.int64)
+            compared = np.flatnonzero(inside)
+            group = np.zeros(compared.size, np.int64)
         else:
-            both = np.flatnonzero(inside & (few.unit_group >= 0))
-            group = few.unit_group[both].astype(np.int64)
-        gap = np.abs(place[group, units.truth[both]] - place[group, units.hard[both]])
-        return both, gap.astype(np.float64) ** power
+            compared = np.flatnonzero(inside & (few.unit_group >= 0))
+            group = few.unit_group[compared].astype(np.int64)
+        gap = np.abs(place[group, units.truth[compared]] - place[group, units.hard[compared]])
+        return compared, gap.astype(np.float64) ** power
 
     observed = view.summed(gaps)
     n_keys = len(view.labels.key_names)

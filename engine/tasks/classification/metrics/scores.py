@@ -323,7 +323,7 @@ def drawn_curves(
     """Yield the curves of each resample of a block, per label and per key pooled, from files."""
     block = ScoredDraws(view, draws)
     sides = (block.positives, block.negatives), block.classes_of_keys
-    levels = [[one.reshape(len(draws), -1) for one in both] for both in sides]
+    levels = [[one.reshape(len(draws), -1) for one in side] for side in sides]
     views = view, view.pooled
     whole = [curve_of(view, settings, pooled=pooled) for pooled in (False, True)]
 

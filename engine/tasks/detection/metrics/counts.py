@@ -535,7 +535,7 @@ def _kinds(view: RankedView, settings: Settings) -> list[Cells]:
     for name, many in zip(OF_KINDS, every, strict=True):
         total = many.sum(axis=-1)
         each = [f"{name}, {one}" for one in _keypoint_numbers(many.shape[-1])]
-        for axes, value, support, more in (
+        for axes, value, support, options in (
             (("group", "label"), total, of_labels, {"statistic": name}),
             (
                 ("group", "key"),
@@ -551,7 +551,9 @@ def _kinds(view: RankedView, settings: Settings) -> list[Cells]:
             ),
         ):
             value = value.astype(np.float64)
-            cells.append(cells_of(view, settings, axes, value, support, parameters=params, **more))
+            cells.append(
+                cells_of(view, settings, axes, value, support, parameters=params, **options)
+            )
     return cells
 
 

@@ -580,7 +580,7 @@ def _winkler(target: Array, low: Array, high: Array, level: float) -> Array:
 def winkler(rows: Paired, settings: Settings) -> Array:
     """Winkler's score of each row, the mean of it over several intervals."""
     every = intervals_of(rows.beside)
-    scores = [_number(_winkler, ends, level, rows, settings) for *ends, level in every]
+    scores = [_number(_winkler, bounds, level, rows, settings) for *bounds, level in every]
     return np.mean(scores, axis=0)
 
 

@@ -96,10 +96,10 @@ def _ideal(ranked: Ranked) -> tuple[Array, Array, int]:
         start, gain = lists.start, _descending(lists.start, gains_of(lists.gain, settings.gains))
     else:
         if repeated:  # a repeated gold is relevant once more
-            more = np.r_[0, np.cumsum(lists.repeats)]
-            every = np.ones(gold.size + int(more[-1]))
-            every[np.arange(gold.size) + np.repeat(more[:-1], np.diff(start))] = gold
-            start, gold = start + more, every
+            shift = np.r_[0, np.cumsum(lists.repeats)]
+            every = np.ones(gold.size + int(shift[-1]))
+            every[np.arange(gold.size) + np.repeat(shift[:-1], np.diff(start))] = gold
+            start, gold = start + shift, every
         gain = gains_of(gold, settings.gains)
         if repeated or not isinstance(settings.gains, str):
             gain = _descending(start, gain)

@@ -89,14 +89,14 @@ def _compatibility(ranked: Ranked) -> Array:
     order = np.lexsort((gold_rank, -lists.gold[good], query))  # of equal relevance, as retrieved
     start = np.cumsum(golds) - golds
     ideal = np.arange(query.size) - start[query] + 1
-    both = np.maximum(gold_rank[order], ideal)
+    deeper_rank = np.maximum(gold_rank[order], ideal)
     depth = np.maximum(lists.retrieved, golds)
     deepest = np.arange(1, int(depth.max(initial=0)) + 1)
     powers = np.cumprod(np.r_[1.0, np.full(max(deepest.size - 1, 0), AGREEING)])
     upto = np.r_[0.0, np.cumsum(powers[: deepest.size] / deepest)]
     end = upto[depth][query]
-    within = both <= depth[query]
-    shared = np.where(within, end - upto[np.where(within, both, 1) - 1], 0.0)
+    within = deeper_rank <= depth[query]
+    shared = np.where(within, end - upto[np.where(within, deeper_rank, 1) - 1], 0.0)
     total = np.bincount(query, shared, minlength=n_queries)
     most = np.bincount(query, end - upto[ideal - 1], minlength=n_queries)
     return ratio(total, most)

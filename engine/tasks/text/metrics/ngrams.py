@@ -59,13 +59,13 @@ def chrf(
         for order in range(orders):
             value += f[:, order]
         return 100 * value / orders if percent else value / orders
-    both = (ours > 0) & (theirs > 0)
+    defined = (ours > 0) & (theirs > 0)
     precision, recall = np.zeros_like(value), np.zeros_like(value)
     for order in range(orders):
-        some = both[:, order]
+        some = defined[:, order]
         precision[some] += match[some, order] / ours[some, order]
         recall[some] += match[some, order] / theirs[some, order]
-    many = np.maximum(both.sum(axis=1), 1).astype(kind)
+    many = np.maximum(defined.sum(axis=1), 1).astype(kind)
     precision, recall = precision / many, recall / many
     some = precision + recall > 0
     value[some] = (1 + factor) * precision[some] * recall[some]

@@ -98,11 +98,11 @@ def _shared_content(texts: Texts) -> tuple[Array, Array, Array]:
 def _overlap(part: str, texts: Texts) -> list[Values]:
     """Compute the overlap of tokens; two texts without any are equal, of content words not."""
     squads = texts.settings.rules.overlap == "squad"
-    both, ours, theirs = _shared(texts) if squads else _shared_content(texts)
-    precision, recall = _ratio(both, ours), _ratio(both, theirs)
+    shared, ours, theirs = _shared(texts) if squads else _shared_content(texts)
+    precision, recall = _ratio(shared, ours), _ratio(shared, theirs)
     value = precision if part == "precision" else recall
     if part == "f1" and squads:
-        value = _ratio(2 * both, ours + theirs)
+        value = _ratio(2 * shared, ours + theirs)
     elif part == "f1":
         value, total = np.zeros(precision.size), precision + recall
         np.divide(precision * recall, total, out=value, where=total > 0)
@@ -226,8 +226,8 @@ _NO_CONTEXT, _NO_SENTENCE, _BARE = (
 
 def _by_words(texts: Texts) -> Array:
     """Share of content words that the contexts have."""
-    both, ours, _ = _shared_content(texts)
-    return _ratio(both, ours)
+    shared, ours, _ = _shared_content(texts)
+    return _ratio(shared, ours)
 
 
 def _by_characters(texts: Texts) -> Array:

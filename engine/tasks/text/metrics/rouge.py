@@ -121,9 +121,9 @@ def _scores(texts: Texts, match: Array, ours: Array, theirs: Array) -> list[Valu
     """
     precision = match / np.maximum(ours[texts.pairs.candidate], 1)
     recall = match / np.maximum(theirs, 1)
-    both = precision + recall
+    total = precision + recall
     f = np.zeros(match.size)
-    np.divide(2 * precision * recall, both, out=f, where=both > 0)
+    np.divide(2 * precision * recall, total, out=f, where=total > 0)
     return texts.best({None: f, "precision": precision, "recall": recall})
 
 
