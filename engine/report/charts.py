@@ -849,8 +849,8 @@ def _worst_first(
     bars = [bar for _, bar in sorted(found, key=itemgetter(0))]
     note = "lower is better" if lower else ""
     if len(bars) > BARS:
-        end = first_end(want.directions.get(metric), best_first=want.best_first)
-        every = f"the {BARS} {end} of {len(bars):,} {word}s; all: {getting('metrics')}"
+        extreme = first_end(want.directions.get(metric), best_first=want.best_first)
+        every = f"the {BARS} {extreme} of {len(bars):,} {word}s; all: {getting('metrics')}"
         note = _joined(note, every)
     shown = bars[:BARS]
     values = _defined(end for bar in shown for end in (bar.value, bar.low, bar.high, bar.baseline))
