@@ -220,3 +220,17 @@ def test_the_same_file_on_both_sides_is_a_warning(tmp_path: Path) -> None:
     assert warned(one, one)
     assert not warned(one, other)
     assert not warned(whole, whole)
+
+
+@pytest.mark.parametrize("low", [(-1, 0), (0, -1)])
+def test_two_classes_of_other_codes_are_a_warning(low: tuple[int, int]) -> None:
+    table = pl.DataFrame({"y_true": [low[1], 1] * 3, "y_pred": [low[0], 1] * 3})
+    card = ee.score(table)
+    assert [one.severity for one in card.findings if one.code == "labels_of_two_codes"] == [
+        "warning"
+    ]
+    mapped = ee.score(table, label_map={low[0]: low[1]})
+    assert mapped.value("Accuracy") == 1.0
+    assert not [one for one in mapped.findings if one.code == "labels_of_two_codes"]
+    others = table.vstack(pl.DataFrame({"y_true": [2], "y_pred": [2]}))
+    assert "labels_of_two_codes" not in {one.code for one in ee.score(others).findings}

@@ -140,8 +140,19 @@ def _numbers(name: str) -> tuple[str, ...]:
 
 
 def _numbered(ours: pl.Series, theirs: pl.Series, mine: pl.Series, others: pl.Series) -> list[Note]:
-    """Return a warning on as many gapless class numbers that are offset by one."""
+    """Return a warning on as many gapless class numbers that are offset by one, and on two classes
+    that are -1 and 1 on one side, 0 and 1 on the other.
+    """
     sides = [side.drop_nulls().unique().cast(pl.Int64).sort() for side in (ours, theirs)]
+    codes = [side.to_list() for side in sides if len(side) == 2]
+    if codes in ([[-1, 1], [0, 1]], [[0, 1], [-1, 1]]):
+        low, first = codes[0][0], codes[1][0]
+        message = (
+            f"the two classes of the predictions are {low} and 1, those of the ground truths"
+            f" {first} and 1, so {low} never matches. If {low} and {first} mean the same:"
+            f" {_mapped({low: first})}."
+        )
+        return [Note("labels_of_two_codes", message, warning=True)]
     if len(mine) != 1 or len(others) != 1 or len(sides[0]) != len(sides[1]):
         return []
     (low, high), (first, last) = ((int(side[0]), int(side[-1])) for side in sides)
@@ -253,9 +264,9 @@ def _pairs(found: dict[str, str]) -> str:
     return f"{some} and {more:,} more" if more > 0 else some
 
 
-def _mapped(found: dict[str, str]) -> str:
+def _mapped(found: Mapping[Any, Any]) -> str:
     first = dict(list(found.items())[:_SHOWN])
-    more = {"...": ""} if len(found) > _SHOWN else {}
+    more: dict[Any, Any] = {"...": ""} if len(found) > _SHOWN else {}
     return option("label_map", {**first, **more})
 
 

@@ -54,6 +54,19 @@ def test_bleu_of_sacrebleu_is_noted_as_a_mean_of_sentences() -> None:
         assert any(one.code == "mean_of_sentences" for one in findings) == found
 
 
+def test_bleu_of_zero_for_equal_texts_is_noted() -> None:
+    texts = pl.DataFrame(
+        {"text": ["a b", "你好", "", "a b c d"], "reference": ["a b", "你好", "", "x"]}
+    )
+
+    def counts(**options: Any) -> list[int | None]:
+        findings = ee.score(texts, metrics=["BLEU"], **options).findings
+        return [one.count for one in findings if one.code == "bleu_of_equal_texts"]
+
+    assert counts() == [2]
+    assert counts(dialect="sacrebleu") == counts(bleu_weights=[1.0]) == []
+
+
 def test_other_tasks_go_first() -> None:
     labels = pl.DataFrame({"prediction": ["x"], "target": ["x"], "text": ["some text"]})
     assert ee.score(labels).task == "classification"

@@ -9,6 +9,7 @@ import numpy as np
 
 from ... import metrics
 from ...ingest.frames import Frames
+from ...ingest.problems import note_of
 from ...schemas.arrays import Array
 from ...schemas.errors import OptionError
 from ...schemas.wording import option
@@ -42,8 +43,25 @@ def tally(
         note_wordless(frames, batch)
     encoded = time.perf_counter()
     stats = stats_of(batch, settings, needs, workers)
+    if "bleu" in needs:
+        _note_bleu_of_equal(frames, batch, stats.columns["bleu"][0].values[:, 0, 0])
     seconds = {"encode": encoded - begun, "measure": time.perf_counter() - encoded}
     return StatsTallies(batch.datums, no_labels(), stats, batch.row, batch.height, seconds)
+
+
+def _note_bleu_of_equal(frames: Frames, batch: Batch, value: Array) -> None:
+    """Add a note on predictions that equal a reference and have a BLEU of 0."""
+    pairs = batch.pairs
+    texts = pairs.candidates.gather(pairs.candidate)
+    equal = ((texts == pairs.references) & (texts.str.strip_chars() != "")).fill_null(value=False)
+    datum = np.unique(batch.datum[pairs.candidate[equal.to_numpy()]])
+    if n := int((value[datum] == 0).sum()):
+        why = (
+            "that equal a reference have a BLEU of 0: they have fewer words than the longest"
+            f" n-grams. Write {option('dialect', 'sacrebleu')}, fewer {option('bleu_weights')}, or"
+            f" for texts without spaces {option('tokenizer', 'char')}"
+        )
+        frames.notes.append(note_of("bleu_of_equal_texts", n, ("prediction", "predictions", why)))
 
 
 def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> None:
