@@ -116,8 +116,8 @@
     say(`wider than the window by ${root.scrollWidth - root.clientWidth} pixels`, wide);
   }
   dispatchEvent(new Event("resize")); // that of the window itself comes with the next frame
-  for (const region of document.querySelectorAll(".scroll"))
+  for (const region of document.querySelectorAll(".scroll, figure > div"))
     if (region.scrollWidth > region.clientWidth + 1 && getComputedStyle(region, "::before").content === "none")
-      say("a cut table without a sign", region);
+      say("cut without a sign", region);
   return wrong;
 })();

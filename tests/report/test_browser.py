@@ -234,6 +234,18 @@ def test_labels_that_are_scripts_do_not_run(browser: Chromium, tmp_path: Path) -
         assert page.evaluate(CHECKS) == []
 
 
+def test_a_matrix_wider_than_its_place_has_a_sign(browser: Chromium, tmp_path: Path) -> None:
+    rng = np.random.default_rng(7)
+    actual = rng.integers(0, 14, 400)
+    predicted = np.where(rng.random(400) < 0.6, actual, rng.integers(0, 14, 400))
+    table = pl.DataFrame({"actual": actual, "predicted": predicted}).cast(pl.String)
+    with browser.opened(ee.score(table).to_html(tmp_path / "a.html")) as page:
+        page.resize(400)
+        assert page.evaluate(CHECKS) == []
+        cut = "some((one) => one.scrollWidth > one.clientWidth + 1)"
+        assert page.evaluate(f"[...document.querySelectorAll('figure > div')].{cut}")
+
+
 def test_a_large_page_opens_within_a_second(browser: Chromium, tmp_path: Path) -> None:
     rng = np.random.default_rng(4)
     truth = rng.permutation(12_000) % 1200
@@ -294,7 +306,7 @@ BAD = [
     ("a link to the network", GOOD % '<link rel="preconnect" href="//a.invalid">'),
     ("wider than the window", GOOD % '<div style="width:3000px">a</div>'),
     (
-        "a cut table without a sign",
+        "cut without a sign",
         GOOD % '<div class="scroll" style="overflow-x:auto"><p style="width:3000px">a</p></div>',
     ),
 ]

@@ -30,9 +30,9 @@
       });
     });
   }
-  // A table that is wider than its region has a remark.
+  // A table or chart that is wider than its region has a remark.
   const mark = () => {
-    const regions = [...document.querySelectorAll(".scroll")];
+    const regions = [...document.querySelectorAll(".scroll, figure > div")];
     const wide = regions.map((one) => one.scrollWidth > one.clientWidth + 1);
     regions.forEach((one, i) => one.classList.toggle("wide", wide[i]));
   };
