@@ -51,11 +51,13 @@ def tally(
 
 def _note_bleu_of_equal(frames: Frames, batch: Batch, value: Array) -> None:
     """Add a note on predictions that equal a reference and have a BLEU of 0."""
-    pairs = batch.pairs
-    texts = pairs.candidates.gather(pairs.candidate)
-    equal = ((texts == pairs.references) & (texts.str.strip_chars() != "")).fill_null(value=False)
-    datum = np.unique(batch.datum[pairs.candidate[equal.to_numpy()]])
-    if n := int((value[datum] == 0).sum()):
+    counts = batch.pairs.made.get("bleu counts")
+    if counts is None:  # BLEU of characters
+        return
+    length, closest, orders = counts[:, 0], counts[:, 1], (counts.shape[1] - 2) // 2
+    matched = (counts[:, 2 : 2 + orders] == counts[:, 2 + orders :]).all(axis=1)
+    equal = matched & (length > 0) & (length == closest) & (value[batch.datum] == 0)
+    if n := np.unique(batch.datum[equal]).size:
         why = (
             "that equal a reference have a BLEU of 0: they have fewer words than the longest"
             f" n-grams. Write {option('dialect', 'sacrebleu')}, fewer {option('bleu_weights')}, or"
