@@ -142,12 +142,12 @@ def _commands(
     scored = command(card.task, card.options, card.run.get("inputs", {}))
     if again:
         return [scored, again]
-    given: dict[str, str] = {}
+    paths: dict[str, str] = {}
     if baseline is not None:
-        given["baseline"] = without_secrets(str(baseline.folder or "<baseline>"))
+        paths["baseline"] = without_secrets(str(baseline.folder or "<baseline>"))
     if images is not None:
-        given["images"] = str(images)
-    words = [word for name, value in given.items() for word in (f"--{name}", value)]
+        paths["images"] = str(images)
+    words = [word for name, value in paths.items() for word in (f"--{name}", value)]
     asked: list[str] = []
     for gate in dict.fromkeys(one.asked for one in gates if one.asked):
         negated = gate.startswith(_FAIL_IF)
@@ -155,14 +155,14 @@ def _commands(
     if card.folder is None:
         if scored.startswith("evalengine score"):
             return [f"{scored} {shlex.join([*words, *asked, '--report', str(path)])}"]
-        more = "".join(f", {name}={value!r}" for name, value in given.items())
+        more = "".join(f", {name}={value!r}" for name, value in paths.items())
         return [f"{scored}.to_html({str(path)!r}{more})"]
     usual = Options()
     for name in ("draws", "seed"):
         value = getattr(options or usual, name)
         words += [f"--{name}", str(value)] if value != getattr(usual, name) else []
     if asked and baseline is not None:
-        both = [given["baseline"], str(card.folder)]
+        both = [paths["baseline"], str(card.folder)]
         parts = ["compare", *both, *words[2:], *asked, "--report", str(path)]
     else:
         parts = ["report", str(card.folder), *words, "-o", str(path)]

@@ -136,18 +136,18 @@ def _nearest(
         return rows
     best = min(values, key=lambda value: abs(value - (usual if wanted is None else wanted)))
     if wanted is not None and abs(best - wanted) > 1e-9:
-        there = ", ".join(f"{value:g}" for value in values[:12])
-        raise ResultError(f"no {column} is {wanted:g}: this run has {there}.")
+        available = ", ".join(f"{value:g}" for value in values[:12])
+        raise ResultError(f"no {column} is {wanted:g}: this run has {available}.")
     return rows.filter(pl.col(column) == best)
 
 
 def _shared_thresholds(rows: pl.DataFrame) -> list[str]:
     """The thresholds that all rows share, in words."""
-    said = []
+    parts = []
     for column, name in (("iou_threshold", "IoU"), ("score_threshold", "score")):
         values: list[float] = rows[column].drop_nulls().head(1).to_list() if column in rows else []
-        said += [f"{name} {value:g}" for value in values]
-    return said
+        parts += [f"{name} {value:g}" for value in values]
+    return parts
 
 
 def _joined(*notes: str) -> str:
@@ -218,21 +218,21 @@ def line_chart(
     """
     marks: list[Mark] = []
     if diagonal:
-        ends = [max(x.low, y.low), min(x.high, y.high)]
-        marks.append(Line(ends, [*ends], dash=DOTTED, opacity=0.5))
-    own = list(dict.fromkeys(one.name for one in curves if not one.baseline and not one.whole))
+        limits = [max(x.low, y.low), min(x.high, y.high)]
+        marks.append(Line(limits, [*limits], dash=DOTTED, opacity=0.5))
+    names = list(dict.fromkeys(one.name for one in curves if not one.baseline and not one.whole))
     for one in reversed(curves):  # the whole on top
-        marks += _curve_marks(one, own.index(one.name) if one.name in own else PLAIN)
-    said = [f"{y.title} by {x.title}"]
+        marks += _curve_marks(one, names.index(one.name) if one.name in names else PLAIN)
+    sentences = [f"{y.title} by {x.title}"]
     for one in curves[:_DESCRIBED]:
-        known = [(a, b) for a, b in zip(one.x, one.y, strict=True) if b is not None]
-        low, high = min(known, key=lambda at: at[1]), max(known, key=lambda at: at[1])
+        points = [(a, b) for a, b in zip(one.x, one.y, strict=True) if b is not None]
+        low, high = min(points, key=lambda at: at[1]), max(points, key=lambda at: at[1])
         name = _supported(one.name, one.support) + (" of the baseline" if one.baseline else "")
-        said.append(
-            f"{name}: {len(known)} points, lowest {low[1]:.3g} at {low[0]:.3g},"
+        sentences.append(
+            f"{name}: {len(points)} points, lowest {low[1]:.3g} at {low[0]:.3g},"
             f" highest {high[1]:.3g} at {high[0]:.3g}"
         )
-    return Chart(kind, title, x, y, marks, _described(said, len(curves)), note)
+    return Chart(kind, title, x, y, marks, _described(sentences, len(curves)), note)
 
 
 def _curve_marks(one: Curve, i: int) -> list[Mark]:
@@ -251,20 +251,22 @@ def _curve_marks(one: Curve, i: int) -> list[Mark]:
             faint,
         )
     ]
-    known = [n for n, y in enumerate(one.y) if y is not None]
-    titled = len(known) <= _FEW or one.counts is not None
-    if len(known) > _FEW:  # symbols of several lines are side by side
-        known = [] if one.baseline or one.whole else known[5 + 3 * i :: max(1, len(known) // 4)]
-    titles = [f"{one.x[n]:.4g}: {one.y[n]:.4g}" for n in known] if titled else []
+    indices = [n for n, y in enumerate(one.y) if y is not None]
+    titled = len(indices) <= _FEW or one.counts is not None
+    if len(indices) > _FEW:  # symbols of several lines are side by side
+        indices = (
+            [] if one.baseline or one.whole else indices[5 + 3 * i :: max(1, len(indices) // 4)]
+        )
+    titles = [f"{one.x[n]:.4g}: {one.y[n]:.4g}" for n in indices] if titled else []
     radius = [3.5]
     if one.counts is not None:
         top = max(one.counts) or 1
-        radius = [2 + 5 * math.sqrt(one.counts[n] / top) for n in known]
-        titles = [f"{said}, n {one.counts[n]:,}" for said, n in zip(titles, known, strict=True)]
-    if known:
-        x, y = [one.x[n] for n in known], _defined(one.y[n] for n in known)
-        own = "" if one.baseline or one.whole else legend
-        marks.append(Points(x, y, i % END, own, colour, radius, titles))
+        radius = [2 + 5 * math.sqrt(one.counts[n] / top) for n in indices]
+        titles = [f"{title}, n {one.counts[n]:,}" for title, n in zip(titles, indices, strict=True)]
+    if indices:
+        x, y = [one.x[n] for n in indices], _defined(one.y[n] for n in indices)
+        point_legend = "" if one.baseline or one.whole else legend
+        marks.append(Points(x, y, i % END, point_legend, colour, radius, titles))
     reach = [
         (x, low, high)
         for x, low, high in zip(one.x, one.low, one.high)  # noqa: B905 - empty without intervals
@@ -272,8 +274,8 @@ def _curve_marks(one: Curve, i: int) -> list[Mark]:
     ]
     if reach:
         x = [x for x, *_ in reach for _ in range(3)]
-        ends = [end for _, low, high in reach for end in (low, high, None)]
-        marks.append(Line(x, ends, colour=colour, width=1.0, opacity=0.5))
+        bounds = [end for _, low, high in reach for end in (low, high, None)]
+        marks.append(Line(x, bounds, colour=colour, width=1.0, opacity=0.5))
     return marks
 
 
@@ -348,23 +350,26 @@ def curve_chart(kind: str, run: Numbers, base: Numbers | None, want: Want) -> li
     missing = ""
     if base is not None:
         before = _baseline_rows(base, source, want, rows)
-        theirs = _ranked(before, curve, base, want)
-        beside = []
-        if theirs.schema["label_value"] == ranked.schema["label_value"] and theirs.height:
-            both = ranked.select("label_value").join(theirs, "label_value", maintain_order="left")
-            beside = _of_labels(before, both, curve, want)
-        beside = [*(_overall(base, before, curve, want) if n > 1 else []), *beside]
-        curves += [one._replace(baseline=True) for one in beside]
-        missing = "" if beside else _NO_BASELINE
-    spots = _shared_thresholds(rows.select("iou_threshold"))
+        labelled = _ranked(before, curve, base, want)
+        baseline_curves = []
+        if labelled.schema["label_value"] == ranked.schema["label_value"] and labelled.height:
+            both = ranked.select("label_value").join(labelled, "label_value", maintain_order="left")
+            baseline_curves = _of_labels(before, both, curve, want)
+        baseline_curves = [
+            *(_overall(base, before, curve, want) if n > 1 else []),
+            *baseline_curves,
+        ]
+        curves += [one._replace(baseline=True) for one in baseline_curves]
+        missing = "" if baseline_curves else _NO_BASELINE
+    shared = _shared_thresholds(rows.select("iou_threshold"))
     others = ""
-    if want.iou_threshold is None and spots:
+    if want.iou_threshold is None and shared:
         every = run.frames[source.frame].filter(pl.col("curve") == source.curve)
         others = _more(every["iou_threshold"].n_unique() - 1, "IoU threshold")
     return [
         line_chart(
             kind,
-            want.titled(curve.title, *spots),
+            want.titled(curve.title, *shared),
             Scale(_TITLES[curve.x]),
             Scale(_AXES.get(kind, _TITLES[curve.y])),
             curves,
@@ -392,7 +397,7 @@ def _ranked(rows: pl.DataFrame, curve: _Kind, run: Numbers, want: Want) -> pl.Da
     if not rows.height:
         return rows.select("label_value")
     x, y = pl.col(curve.x), pl.col(curve.y)
-    found = (
+    by_label = (
         rows.filter(x.is_not_null())
         .group_by("label_value", maintain_order=True)
         .agg(
@@ -409,7 +414,7 @@ def _ranked(rows: pl.DataFrame, curve: _Kind, run: Numbers, want: Want) -> pl.Da
         .unique("label_value", keep="first")
     )
     return (
-        found.join(supports, on="label_value", how="left", maintain_order="left")
+        by_label.join(supports, on="label_value", how="left", maintain_order="left")
         .with_columns(pl.coalesce("counted", "support").alias("support"))
         .sort("support", descending=True, nulls_last=True, maintain_order=True)
     )
@@ -434,27 +439,30 @@ def _thinned(
 
     Every gap between two points is kept.
     """
-    there = [i for i, value in enumerate(y) if value is not None]
-    if not there:
+    defined = [i for i, value in enumerate(y) if value is not None]
+    if not defined:
         return None
-    x, y = x[there[0] : there[-1] + 1], y[there[0] : there[-1] + 1]
+    x, y = x[defined[0] : defined[-1] + 1], y[defined[0] : defined[-1] + 1]
     if len(x) <= POINTS:
         return x, y
-    known = [i for i, value in enumerate(y) if value is not None]
-    spread = [max(v) - min(v) or 1.0 for v in (x, [y[i] or 0.0 for i in known])]
-    way = [0.0]
-    for a, b in pairwise(known):
-        up = abs((y[b] or 0.0) - (y[a] or 0.0))
-        way.append(way[-1] + abs(x[b] - x[a]) / spread[0] + up / spread[1])
-    n = POINTS if len(known) == len(y) else POINTS // 2
-    chosen = [known[bisect_left(way, way[-1] * step / (n - 1))] for step in range(n - 1)]
-    chosen = list(dict.fromkeys([*chosen, known[-1]]))
+    indices = [i for i, value in enumerate(y) if value is not None]
+    spread = [max(v) - min(v) or 1.0 for v in (x, [y[i] or 0.0 for i in indices])]
+    path_lengths = [0.0]
+    for a, b in pairwise(indices):
+        rise = abs((y[b] or 0.0) - (y[a] or 0.0))
+        path_lengths.append(path_lengths[-1] + abs(x[b] - x[a]) / spread[0] + rise / spread[1])
+    n = POINTS if len(indices) == len(y) else POINTS // 2
+    chosen = [
+        indices[bisect_left(path_lengths, path_lengths[-1] * step / (n - 1))]
+        for step in range(n - 1)
+    ]
+    chosen = list(dict.fromkeys([*chosen, indices[-1]]))
     xs: list[float] = []
     ys: list[float | None] = []
     for before, i in zip([chosen[0], *chosen], chosen, strict=False):
-        hole = next((j for j in range(before, i) if y[j] is None), None)
-        if hole is not None:
-            xs.append(x[hole])
+        gap = next((j for j in range(before, i) if y[j] is None), None)
+        if gap is not None:
+            xs.append(x[gap])
             ys.append(None)
         xs.append(x[i])
         ys.append(y[i])
@@ -528,8 +536,8 @@ def thresholds(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
     if not curves:
         return []
     of = f"all {n:,} labels together" if n > 1 else "" if one is None else want.called(one)
-    spots = _shared_thresholds(rows.select("iou_threshold"))
-    title = want.titled("Precision, recall and F1 by score threshold", of, *spots)
+    shared = _shared_thresholds(rows.select("iou_threshold"))
+    title = want.titled("Precision, recall and F1 by score threshold", of, *shared)
     note = "counts of all labels summed" if n > 1 else ""
     note = _joined(note, _NO_BASELINE if before is not None and not before.height else "")
     x, y = Scale("score threshold"), Scale("value")
@@ -644,8 +652,8 @@ def binned(shows: Binned, run: Numbers, base: Numbers | None, want: Want) -> lis
             continue
         counts = points["support"].fill_null(0).to_list()
         both = points["across"].to_list(), points["value"].to_list()
-        ends = _interval(points)
-        curves.append(Curve(shows.line, *both, sum(counts), numbers is base, *ends, counts))
+        interval = _interval(points)
+        curves.append(Curve(shows.line, *both, sum(counts), numbers is base, *interval, counts))
     if not curves or curves[0].baseline:
         return []
     lacking = "the baseline has no bins" if base is not None and len(curves) < 2 else ""
@@ -717,9 +725,11 @@ def bar_chart(
     if reach:
         x = [end for _, low, high in reach for end in (low, high, high)]
         y = [end for n, *_ in reach for end in (float(n), float(n), None)]
-        ends = [end for _, *both in reach for end in both]
+        coordinates = [end for _, *both in reach for end in both]
         marks.append(Line(x, y, _INTERVAL, width=1.3))
-        marks.append(Points(ends, [n for n, *_ in reach for _ in range(2)], END, radius=[3.0]))
+        marks.append(
+            Points(coordinates, [n for n, *_ in reach for _ in range(2)], END, radius=[3.0])
+        )
     before = [(bar.baseline, n) for n, bar in enumerate(bars) if bar.baseline is not None]
     if before:
         at, rows = [value for value, _ in before], [float(n) for _, n in before]
@@ -729,17 +739,19 @@ def bar_chart(
         )
     if reference is not None:
         value, name = reference
-        ends = [-0.5, len(bars) - 0.5]
-        marks.append(Line([value] * 2, [*ends], f"{name} {value:.4g}", dash=DOTTED, width=1.0))
+        coordinates = [-0.5, len(bars) - 0.5]
+        marks.append(
+            Line([value] * 2, [*coordinates], f"{name} {value:.4g}", dash=DOTTED, width=1.0)
+        )
     after = [_after(bar, signed=signed, counts=counts) for bar in bars]
-    said = [f"{axis.title} of {len(bars)}"]
-    said += [
+    sentences = [f"{axis.title} of {len(bars)}"]
+    sentences += [
         f"{bar.name}: {text}"
         + (f", baseline {bar.baseline:.4g}" if bar.baseline is not None else "")
         for bar, text in zip(bars[:_DESCRIBED], after, strict=False)
     ]
     names = Scale("", names=[bar.name for bar in bars], after=after)
-    return Chart(kind, title, axis, names, marks, _described(said, len(bars)), note)
+    return Chart(kind, title, axis, names, marks, _described(sentences, len(bars)), note)
 
 
 def _has_intervals(bars: Iterable[Bar]) -> bool:
@@ -760,12 +772,12 @@ def _after(bar: Bar, *, signed: bool, counts: bool) -> str:
         form = ".3f" if abs(value) >= 0.001 or not value else ".4f" if abs(value) > 5e-5 else ".0e"
         return f"{value:{sign}{form}}"
 
-    said = number(bar.value)
+    text = number(bar.value)
     if bar.low is not None and bar.high is not None:
-        said += f" [{number(bar.low)}, {number(bar.high)}]"
+        text += f" [{number(bar.low)}, {number(bar.high)}]"
     if bar.says:
-        return f"{said} {bar.says}"
-    return said if bar.support is None else f"{said} n {shortest(bar.support)}"
+        return f"{text} {bar.says}"
+    return text if bar.support is None else f"{text} n {shortest(bar.support)}"
 
 
 def labels(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
@@ -789,10 +801,10 @@ def slices(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
     named = [
         plain(f"{name}={value}") for name, value in rows.select("slice", "slice_value").iter_rows()
     ]
-    found = same_number(
+    overall = same_number(
         every.filter(pl.col("slice").is_null()), rows.row(0, named=True), _FREE["slices"]
     )
-    value = found["value"][0] if found.height else None
+    value = overall["value"][0] if overall.height else None
     reference = None if value is None else (value, "whole set")
     return _worst_first("slices", rows, named, base, want, reference)
 
@@ -801,14 +813,14 @@ def _one_metric(rows: pl.DataFrame, want: Want, table: str) -> pl.DataFrame:
     """Rows of the chosen metric, or the table's first, or the first that has a direction: one a
     place.
     """
-    known = rows["metric"].unique(maintain_order=True).to_list()
+    metrics = rows["metric"].unique(maintain_order=True).to_list()
     if want.metric is None:
-        known = [name for name in known if want.directions.get(name) in ("higher", "lower")]
+        metrics = [name for name in metrics if want.directions.get(name) in ("higher", "lower")]
     wanted = want.metric or want.leads.get(table)
-    if wanted not in known:
-        if want.metric is not None or not known:
+    if wanted not in metrics:
+        if want.metric is not None or not metrics:
             return rows.clear()
-        wanted = known[0]
+        wanted = metrics[0]
     rows = rows.filter(pl.col("metric") == wanted)
     rows = _nearest(rows, "iou_threshold", want.iou_threshold)
     rows = _nearest(_nearest(rows, "score_threshold", None), "k", None, USUAL_K)
@@ -840,13 +852,15 @@ def _worst_first(
         for *place, value in theirs.select(*places, "value").iter_rows():
             before[tuple(map(str, place))] = value
     lower = want.directions.get(metric) == "lower"
-    found = []
+    keyed_bars = []
     for name, row in zip(named, rows.iter_rows(named=True), strict=True):
         key = tuple(str(row[column]) for column in places)
         bar = Bar(name, row["value"], row["lower"], row["upper"], row["support"], before.get(key))
         support = coverage(row) or row["support"]
-        found.append((worst_first(row["value"], support, key, lower=lower ^ want.best_first), bar))
-    bars = [bar for _, bar in sorted(found, key=itemgetter(0))]
+        keyed_bars.append(
+            (worst_first(row["value"], support, key, lower=lower ^ want.best_first), bar)
+        )
+    bars = [bar for _, bar in sorted(keyed_bars, key=itemgetter(0))]
     note = "lower is better" if lower else ""
     if len(bars) > BARS:
         extreme = first_end(want.directions.get(metric), best_first=want.best_first)
@@ -902,17 +916,19 @@ def intervals(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
             Bar(title_of(row), row["value"], row["lower"], row["upper"], row["support"], earlier)
             for row, earlier in zip(shown, before, strict=True)
         ]
-        ends = _defined(end for bar in bars for end in (bar.value, bar.low, bar.high, bar.baseline))
+        values = _defined(
+            end for bar in bars for end in (bar.value, bar.low, bar.high, bar.baseline)
+        )
         left = len(every) - len(shown)
         note = f"{left:,} more with intervals: {getting('metrics')}" if left else ""
-        axis = _around("value", ends)
+        axis = _around("value", values)
         result = [bar_chart("intervals", want.titled("Numbers with intervals"), axis, bars, note)]
-    known = run.metrics.filter(pl.col("lower").is_not_null())["metric"]
+    metrics = run.metrics.filter(pl.col("lower").is_not_null())["metric"]
     for make in (labels, slices):
-        found = make(run, base, want) if len(known) else []
+        more_charts = make(run, base, want) if len(metrics) else []
         result += [
             msgspec.structs.replace(one, kind="intervals")
-            for one in found
+            for one in more_charts
             if any(mark.legend == _INTERVAL for mark in one.marks)
         ]
     return result
@@ -930,9 +946,9 @@ def costs(metric: str, run: Numbers, base: Numbers | None, want: Want) -> list[C
         Bar(kind, value, low, high, baseline=before.get(kind))
         for kind, value, low, high in rows.select("statistic", "value", "lower", "upper").rows()
     ]
-    ends = _defined(end for b in bars for end in (b.value, b.low, b.high, b.baseline))
+    values = _defined(end for b in bars for end in (b.value, b.low, b.high, b.baseline))
     heading = want.titled("Cost of each kind of error", *_shared_thresholds(rows))
-    axis = Scale("AP gained without it", min(0.0, *ends), max(ends) or 1.0)
+    axis = Scale("AP gained without it", min(0.0, *values), max(values) or 1.0)
     note = "FalsePos and FalseNeg summarise the others"
     return [bar_chart("costs", heading, axis, bars, note)]
 
@@ -1078,11 +1094,11 @@ def matrix_chart(
         every = sum(line) or 1
         for n, (predicted, count) in enumerate(zip(columns, line, strict=True)):
             same = m == n and actual == predicted
-            said = f"{count:,} of {every:,} {actual} predicted as {predicted}"
+            cell_title = f"{count:,} of {every:,} {actual} predicted as {predicted}"
             total, right = total + count, right + count * same
-            wrong += [(-count, said)] if count and actual != predicted else []
+            wrong += [(-count, cell_title)] if count and actual != predicted else []
             change = 0 if before is None else count - before[m][n]
-            said += "" if before is None else f", {before[m][n]:,} in the baseline"
+            cell_title += "" if before is None else f", {before[m][n]:,} in the baseline"
             dark = max(0.04, 0.5 * count / every)
             areas.append(
                 Area(
@@ -1090,7 +1106,7 @@ def matrix_chart(
                     n + 0.47,
                     m - 0.47,
                     m + 0.47,
-                    said,
+                    cell_title,
                     int(not same),
                     dark,
                     same,
@@ -1103,7 +1119,7 @@ def matrix_chart(
                     counted += f" {'+' if change > 0 else '−'}{shortest(abs(change))}"
                 texts += [(n, m - 0.2, counted), (n, m + 0.2, f"{100 * count / every:.0f}%")]
     described = [f"{total:,} counted, {right:,} on the diagonal"]
-    described += [said for _, said in sorted(wrong)[:3]]
+    described += [cell_title for _, cell_title in sorted(wrong)[:3]]
     x, y = Scale("", names=columns), Scale("actual \\ predicted", names=rows)
     marks: list[Mark] = [Areas(areas), Texts(texts)]
     return Chart("confusion", title, x, y, marks, _described(described, 0), note)
@@ -1269,8 +1285,8 @@ def charts(
     base = None if baseline is None else Numbers(*baseline)
     want = Want(directions, names or {}, leads or {}, links=links or {})
     kinds = [kind for kind in KINDS if kind not in without]
-    found = [one for kind in kinds for one in drawn(kind, run, base, want)]
-    return list({(one.kind, one.title): one for one in found}.values())
+    result = [one for kind in kinds for one in drawn(kind, run, base, want)]
+    return list({(one.kind, one.title): one for one in result}.values())
 
 
 def drawn(kind: str, run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
@@ -1298,13 +1314,13 @@ _ASKED = ("curves", "confusion")
 
 def frames_of(card: Scorecard) -> dict[str, pl.DataFrame]:
     """The frames that charts of a run are made of, as many as there are."""
-    found = {name: card.page_frame(name) for name in card.paged}
-    found |= {
+    frames = {name: card.page_frame(name) for name in card.paged}
+    frames |= {
         name: card.frame(name)
         for name in _ASKED
-        if found.get(name) is None and name in card.frames and card.height(name)
+        if frames.get(name) is None and name in card.frames and card.height(name)
     }
-    return {name: frame for name, frame in found.items() if frame is not None}
+    return {name: frame for name, frame in frames.items() if frame is not None}
 
 
 def names_of(card: Scorecard) -> dict[tuple[str | None, Any], str]:
@@ -1315,10 +1331,10 @@ def names_of(card: Scorecard) -> dict[tuple[str | None, Any], str]:
 
 def leads_of(card: Scorecard) -> dict[str, str]:
     """The first metrics of the tables of labels and slices."""
-    found: dict[str, str] = {}
+    leads: dict[str, str] = {}
     for section in sections(card):
         if section.labels is not None:
-            found.setdefault("labels", section.labels.first)
+            leads.setdefault("labels", section.labels.first)
         for table in section.slices[:1]:
-            found.setdefault("slices", table.first)
-    return found
+            leads.setdefault("slices", table.first)
+    return leads

@@ -102,11 +102,13 @@ def line_of(card: Scorecard) -> str:
     parts = [f"evalengine {card.version}", f"{card.task} {card.dialect}"]
     parts += [options] if (options := _options(card)) else []
     parts += [f"n {card.read.get('datums', 0):,}", digests]
-    found = lead(card)
-    if found is not None:
-        value = _UNDEFINED if found.value is None else number(found.value, counted=found.counted)
-        text = f"{plain(found.title)} {value}"
-        lower, upper = found.row.get("lower"), found.row.get("upper")
+    leading = lead(card)
+    if leading is not None:
+        value = (
+            _UNDEFINED if leading.value is None else number(leading.value, counted=leading.counted)
+        )
+        text = f"{plain(leading.title)} {value}"
+        lower, upper = leading.row.get("lower"), leading.row.get("upper")
         if lower is not None and upper is not None:
             text += f" [{fixed(lower, 4)}, {fixed(upper, 4)}]"
         parts.append(text)
@@ -134,10 +136,12 @@ def _is_object(name: str, value: object) -> bool:
 
 
 def _digests(card: Scorecard) -> dict[str, str]:
-    known = {_SHORT.get(name, name): one[:_SHOWN] or _UNKNOWN for name, one in card.content.items()}
+    digests = {
+        _SHORT.get(name, name): one[:_SHOWN] or _UNKNOWN for name, one in card.content.items()
+    }
     names = ["table"] if "rows" in card.read else ["pred", "gt"]
     names += [name for name in TABLE_OPTIONS if _is_object(name, getattr(card.options, name))]
-    return {**dict.fromkeys(names, _UNKNOWN), **known}
+    return {**dict.fromkeys(names, _UNKNOWN), **digests}
 
 
 def read_line(line: str) -> Citation:
@@ -147,10 +151,10 @@ def read_line(line: str) -> Citation:
         ResultError: it is not such a line.
     """
     text = " ".join(line.strip(_AROUND).split())
-    found = _LINE.fullmatch(text)
-    if found is None:
+    match = _LINE.fullmatch(text)
+    if match is None:
         raise _unreadable(line, text)
-    parts = found.groupdict()
+    parts = match.groupdict()
     words = parts["digests"].split()
     return Citation(
         version=parts["version"],
@@ -168,16 +172,16 @@ def read_line(line: str) -> Citation:
 
 def _unreadable(line: str, text: str) -> ResultError:
     """Return the error for a line, which names its first part that cannot be read."""
-    start, known = "", 0
+    start, end = "", 0
     for expected, pattern in _PARTS.items():
         least = pattern.replace(".*", ".*?")
         longer = rf"{start}(?:{' [|] ' * bool(start)}{least})"
-        found = re.match(rf"{longer}(?= [|] |$)", text)
-        if found is not None:
-            start, known = longer, found.end()
+        match = re.match(rf"{longer}(?= [|] |$)", text)
+        if match is not None:
+            start, end = longer, match.end()
         elif expected != _OPTIONAL[0]:
             break
-    rest = text[known:].removeprefix(" | ")
+    rest = text[end:].removeprefix(" | ")
     if not rest:
         where = f"it ends before {expected}"
     else:
@@ -210,13 +214,13 @@ def refuse_strangers(line: str, fields: Mapping[str, Any], *, own_metrics: bool)
                 code="not_a_citation",
                 value=name,
             )
-    own = [one for one in fields.get("metrics") or () if is_reference(one) or is_plugin(one)]
-    if own and not own_metrics:
+    custom = [one for one in fields.get("metrics") or () if is_reference(one) or is_plugin(one)]
+    if custom and not own_metrics:
         raise OptionError(
-            f"the line names {', '.join(own)}, whose code would run here. If you trust that code,"
-            " add --own-metrics.",
+            f"the line names {', '.join(custom)}, whose code would run here. If you trust that"
+            " code, add --own-metrics.",
             code="plugins_refused",
-            value=own[0],
+            value=custom[0],
         )
 
 
@@ -227,7 +231,7 @@ def differences(cited: Citation, found: Citation) -> tuple[list[str], list[str],
         what differs in digests, counts and numbers; what differs in version and options, which
         explains it, if anything does; what was not compared, or to few digits.
     """
-    said: list[str] = []
+    differing: list[str] = []
     why: list[str] = []
     loose: list[str] = []
 
@@ -240,17 +244,17 @@ def differences(cited: Citation, found: Citation) -> tuple[list[str], list[str],
         if _UNKNOWN in pair and all(pair):
             loose.append(f"{name}: unknown, not compared")
         elif not all(pair) or not (pair[0].startswith(pair[1]) or pair[1].startswith(pair[0])):
-            differs(said, name, *pair)
+            differs(differing, name, *pair)
     if cited.n != found.n:
-        differs(said, "n", cited.n, found.n)
+        differs(differing, "n", cited.n, found.n)
     if cited.title != found.title:
-        differs(said, "number", cited.title, found.title)
+        differs(differing, "number", cited.title, found.title)
     else:
         for part in ("value", "lower", "upper"):
             line, here = getattr(cited, part), getattr(found, part)
             name = f"{cited.title} ({part})"
             if not _close(line, here):
-                differs(said, name, line, here)
+                differs(differing, name, line, here)
             elif line != here and (digits := _significant(line)) < _FEW:
                 compared = "1 digit" if digits == 1 else f"{digits} digits"
                 loose.append(f"{name}: compared to {compared} only: line {line}, here {here}")
@@ -258,7 +262,7 @@ def differences(cited: Citation, found: Citation) -> tuple[list[str], list[str],
         pair = getattr(cited, part), getattr(found, part)
         if pair[0] != pair[1]:
             differs(why, part, *pair)
-    return said, why, loose
+    return differing, why, loose
 
 
 _FEW = 3

@@ -111,7 +111,7 @@ def contents(
         lacking = str(gone)
     except (EvalengineError, OSError) as error:
         lacking = f"the inputs cannot be read again: {error}"
-    found: list[Content | None] = [None] * len(ids)
+    result: list[Content | None] = [None] * len(ids)
     try:
         if does.of_tally is not None and (tallied is not None or frames is not None):
             if tallied is not None:
@@ -120,29 +120,29 @@ def contents(
                 few = copied(frames)
                 tallies = planner.run(planner.fitted(plan, few), few, Threads(1))
             every, text = tallies.datums.id, ids.cast(pl.String)
-            known = every.cast(pl.String).is_in(text.implode())
-            places = zip(every.filter(known).cast(pl.String), known.arg_true(), strict=True)
+            is_listed = every.cast(pl.String).is_in(text.implode())
+            places = zip(every.filter(is_listed).cast(pl.String), is_listed.arg_true(), strict=True)
             place = dict(places)
             codes = np.array([place.get(one, -1) for one in text], np.int64)  # -1: not there
-            there = np.flatnonzero(codes >= 0)
-            for at, made in zip(
-                there, does.of_tally(tallies, plan.settings, codes[there]), strict=True
+            present = np.flatnonzero(codes >= 0)
+            for at, tallied_content in zip(
+                present, does.of_tally(tallies, plan.settings, codes[present]), strict=True
             ):
-                found[at] = made
+                result[at] = tallied_content
             if does.completed is not None and frames is not None:
-                found = does.completed(frames, plan.settings, [str(one) for one in ids], found)
+                result = does.completed(frames, plan.settings, [str(one) for one in ids], result)
         elif does.of_tables is not None and frames is not None:
-            told = worst["parameters"][0]
-            made_with = {} if told is None else msgspec.json.decode(told)
+            parameters = worst["parameters"][0]
+            made_with = {} if parameters is None else msgspec.json.decode(parameters)
             names = [str(one) for one in ids]
-            found = does.of_tables(frames, plan.settings, names, made_with, Threads(1))
+            result = does.of_tables(frames, plan.settings, names, made_with, Threads(1))
     except EvalengineError as error:
         lacking = f"the inputs cannot be read again: {error}"
     images = _images(frames, ids.to_list())
     return AllShown(
         datums=tuple(
             Shown(datum_id=one, content=content, columns=columns, **image)
-            for one, content, columns, image in zip(ids, found, others, images, strict=True)
+            for one, content, columns, image in zip(ids, result, others, images, strict=True)
         ),
         lacking=lacking,
     )
@@ -157,16 +157,16 @@ def _given(card: Any, tables: Tables | None) -> Tables:
     if tables is not None:
         return tables
     inputs = card.run.get("inputs", {})
-    found = {}
+    paths = {}
     for role, facts in inputs.items():
         along = role in (DATUMS, LABELS) and "path" not in facts
         if along:
             continue
-        found[role] = _unchanged(role, facts)
-    if not found:
+        paths[role] = _unchanged(role, facts)
+    if not paths:
         raise _Gone("the run does not record its input files.")
-    first = found[TABLE] if TABLE in found else found.get(PREDICTIONS)
-    return Tables(first, found.get(GROUND_TRUTHS), found.get(DATUMS), found.get(LABELS))
+    first = paths[TABLE] if TABLE in paths else paths.get(PREDICTIONS)
+    return Tables(first, paths.get(GROUND_TRUTHS), paths.get(DATUMS), paths.get(LABELS))
 
 
 def _unchanged(role: str, facts: dict[str, Any]) -> str:
@@ -208,16 +208,20 @@ def _read(card: Any, ids: pl.Series, tables: Tables) -> tuple[Frames, list[dict[
     rows, extra = {}, {}
     before: dict[str, int] = {}
     for role, side in ready.sides.items():
-        own = side.source.frame
+        source = side.source.frame
         if role in ready.where:
-            own = filtered(own, side, ready.where[role])
+            source = filtered(source, side, ready.where[role])
             before[role] = 0  # notes count rows before the condition; these are unused
         datum = side.naming.exprs.get(side.table.datum)
         if role != LABELS:
-            own = own.with_row_index(_ID) if datum is None else own.with_columns(datum.alias(_ID))
-            own = own.filter(pl.col(_ID).cast(pl.String).is_in(ids.cast(pl.String).implode()))
-            extra[role] = own
-        rows[role] = own.select([*side.naming.exprs.values(), *ready.plan.extra.get(role, ())])
+            source = (
+                source.with_row_index(_ID)
+                if datum is None
+                else source.with_columns(datum.alias(_ID))
+            )
+            source = source.filter(pl.col(_ID).cast(pl.String).is_in(ids.cast(pl.String).implode()))
+            extra[role] = source
+        rows[role] = source.select([*side.naming.exprs.values(), *ready.plan.extra.get(role, ())])
     try:
         collected = dict(zip(rows, pl.collect_all(list(rows.values())), strict=True))
         others = _others(ids, ready.sides, extra)
@@ -237,7 +241,7 @@ def _others(
     ids: pl.Series, sides: dict[str, Any], extra: dict[str, pl.LazyFrame]
 ) -> list[dict[str, str]]:
     """Return, per datum, the columns of its first rows that are not in the contract."""
-    found: dict[str, dict[str, str]] = {str(one): {} for one in ids}
+    columns_by_id: dict[str, dict[str, str]] = {str(one): {} for one in ids}
     for role, lazy in extra.items():
         side = sides[role]
         claimed = {*side.naming.recognised, *side.naming.exprs}
@@ -247,11 +251,11 @@ def _others(
             continue
         rows = lazy.select(_ID, *plain).unique(_ID, keep="first", maintain_order=True).collect()
         for row in rows.iter_rows(named=True):
-            own = found[str(row[_ID])]
+            values = columns_by_id[str(row[_ID])]
             for name in plain:
-                if row[name] is not None and len(own) < COLUMNS:
-                    own.setdefault(name, shortened(str(row[name]), _VALUE)[0])
-    return [found[str(one)] for one in ids]
+                if row[name] is not None and len(values) < COLUMNS:
+                    values.setdefault(name, shortened(str(row[name]), _VALUE)[0])
+    return [columns_by_id[str(one)] for one in ids]
 
 
 def _images(frames: Frames | None, ids: Sequence[Any]) -> list[dict[str, Any]]:
@@ -393,17 +397,17 @@ def example_of(one: Shown) -> list[tuple[str | None, str | None]]:
     if not isinstance(content, Boxes):
         return []
     false = [box for box in content.boxes if box.outcome == "fp"]
-    found: list[tuple[str | None, str | None]] = []
+    confusions: list[tuple[str | None, str | None]] = []
     for box in content.boxes:
         if box.outcome != "missed":
             continue
         other = max(false, key=lambda it: _overlap(it.corners, box.corners), default=None)
         if other is not None and _overlap(other.corners, box.corners) >= content.iou_threshold:
             false.remove(other)
-            found.append((box.label, other.label))
+            confusions.append((box.label, other.label))
         else:
-            found.append((box.label, None))
-    return found + [(None, box.label) for box in false]
+            confusions.append((box.label, None))
+    return confusions + [(None, box.label) for box in false]
 
 
 def _overlap(a: Corners, b: Corners) -> float:
@@ -437,24 +441,24 @@ def pictures(datums: Sequence[Shown], folder: str) -> Pictures:
     left, room = sum(path is not None for path in paths), TOGETHER
     out: list[Picture | None] = []
     for one, path in zip(datums, paths, strict=True):
-        made = None
+        picture = None
         if path is not None:
             allowed = min(EACH, room // left)
             left -= 1
             try:
-                found = _thumbnail(path, allowed)
+                thumbnail = _thumbnail(path, allowed)
             except (OSError, ValueError, MemoryError):
                 broken.append(os.path.relpath(path, images.root))
             else:
-                crowded += found is None
-                if found is not None:
-                    uri, height, width, whole, best = found
+                crowded += thumbnail is None
+                if thumbnail is not None:
+                    uri, height, width, image_size, best = thumbnail
                     room -= len(uri)
                     coarse += not best
-                    marks = _clipped_boxes(one, whole, (height, width))
+                    marks = _clipped_boxes(one, image_size, (height, width))
                     name = os.path.relpath(path, images.root)
-                    made = Picture(uri=uri, width=width, height=height, file=name, marks=marks)
-        out.append(made)
+                    picture = Picture(uri=uri, width=width, height=height, file=name, marks=marks)
+        out.append(picture)
     notes = []
     if missing:
         notes.append(
@@ -556,8 +560,8 @@ def _thumbnail(path: str, most: int) -> _Found | None:
         ValueError: its pixels are not an image.
     """
     with opened(path) as image:
-        whole = (int(image.height), int(image.width))
-        if whole[0] * whole[1] > _PIXELS:
+        size = (int(image.height), int(image.width))
+        if size[0] * size[1] > _PIXELS:
             raise ValueError("too many pixels")
         if why := damage(image, path):
             raise ValueError(why)
@@ -566,10 +570,10 @@ def _thumbnail(path: str, most: int) -> _Found | None:
         for i, (width, quality) in enumerate(_WAYS):
             if width != wide:
                 wide = width
-                pixels = _read_image(image, _shape(whole, width))
+                pixels = _read_image(image, _shape(size, width))
             uri = _PREFIX + base64.b64encode(_as_jpeg(pixels, quality)).decode()
             if len(uri) <= most:
-                return uri, pixels.shape[1], pixels.shape[2], whole, i == 0
+                return uri, pixels.shape[1], pixels.shape[2], size, i == 0
     return None
 
 

@@ -39,15 +39,15 @@ _CONFUSION = "confusion"
 def as_html(card: Scorecard) -> str:
     """Return the notebook view as HTML: headline numbers, per-label table, slices."""
     parts = [f"<p><b>Scorecard</b> {html.escape(heading(card))}</p>"]
-    found = sections(card)
-    for section in found:
-        if headed(section, found):
+    all_sections = sections(card)
+    for section in all_sections:
+        if headed(section, all_sections):
             parts.append(f"<h4>label key {html.escape(section.label_key or '')}</h4>")
         if section.headline:
             parts.append(as_table(headline_table(section)))
         parts += map(_grid, tables_of(section))
         parts += [f"<div><small>{html.escape(line)}</small></div>" for line in footnotes(section)]
-    if empty := unnumbered(card, bool(found)):
+    if empty := unnumbered(card, bool(all_sections)):
         parts.append(f"<div>{empty}</div>")
     parts += _pictures(card)
     parts += [

@@ -179,8 +179,8 @@ def _numbers(section: Section, differences: Differences | None, i: int) -> Table
     for line in section.headline:
         row = [Cell(plain(line.called)), Cell(number(line.value, counted=line.counted), line.value)]
         if reach:
-            ends = line.row.get("lower"), line.row.get("upper")
-            row.append(Cell("" if None in ends else interval(*ends)))
+            bounds = line.row.get("lower"), line.row.get("upper")
+            row.append(Cell("" if None in bounds else interval(*bounds)))
         row += _baseline_cells(differences.of(line.row)) if differences is not None else []
         if support:
             rests = line.row.get("support")
@@ -189,8 +189,8 @@ def _numbers(section: Section, differences: Differences | None, i: int) -> Table
     notes = []
     for note in footnotes(msgspec.structs.replace(section, labels=None, slices=[])):
         # A reader of the page has neither Python nor a shell.
-        said, hint, _ = note.partition("; all: ")
-        page = f"{said[0].upper()}{said[1:]}; they are in the run's metrics frame."
+        message, hint, _ = note.partition("; all: ")
+        page = f"{message[0].upper()}{message[1:]}; they are in the run's metrics frame."
         notes.append(page if hint else note)
     return Table(columns, rows, "All numbers of the whole set", notes, f"numbers-{i}")
 
@@ -233,8 +233,8 @@ def _of_grid(
             reaches(column, ends=True) for column in zip(*(r.rows for r in shown), strict=True)
         ]
         shown = [
-            row._replace(reaches=own)
-            for row, own in zip(shown, zip(*every, strict=True), strict=True)
+            row._replace(reaches=intervals)
+            for row, intervals in zip(shown, zip(*every, strict=True), strict=True)
         ]
     support = [supported(row) for row in shown]
     rests = [row.support if isinstance(row.support, (int, float)) else None for row in shown]
@@ -246,7 +246,7 @@ def _of_grid(
     columns += [Column(plain(name)) for name in grid.columns[1:]]
     unit = all(0 <= (row.numbers[0] or 0.0) <= 1 for row in shown)
     rows = []
-    for row, said, on in zip(shown, support, rests, strict=True):
+    for row, support_text, on in zip(shown, support, rests, strict=True):
         line = texts(*map(plain, row.names))
         first, *more = map(Cell, cells(grid, row), row.numbers)
         filled = unit and first.value is not None
@@ -255,7 +255,7 @@ def _of_grid(
             of = row.rows[0] if row.rows else None
             line += _baseline_cells(None if of is None else differences.of(of))
         if any(support):
-            line.append(Cell(said, on, bar=None if on is None else 100 * on / largest))
+            line.append(Cell(support_text, on, bar=None if on is None else 100 * on / largest))
         rows.append([*line, *more])
     best_first = layout_of(card.task, card.dialect).best_first
     end = first_end(card.directions.get(grid.first), best_first=best_first)
@@ -300,18 +300,18 @@ def lead(found: list[Section]) -> str:
             for every in by_metric.values()
         ][:_LEADING]
         if lines:
-            said = [f"{line.called} {_figure(line)}" for line in lines]
+            figures = [f"{line.called} {_figure(line)}" for line in lines]
             named = f"{plain(section.label_key or '')}: " if headed(section, found) else ""
-            listed = " and ".join(filter(None, (", ".join(said[:-1]), said[-1])))
+            listed = " and ".join(filter(None, (", ".join(figures[:-1]), figures[-1])))
             return f"{named}{listed}."
     return "No aggregate of this run is defined."
 
 
 def _figure(line: Line) -> str:
     """A headline number with both ends of its interval."""
-    ends = line.row.get("lower"), line.row.get("upper")
-    said = number(line.value, counted=line.counted)
-    return said if None in ends else f"{said} {interval(*ends)}"
+    bounds = line.row.get("lower"), line.row.get("upper")
+    value = number(line.value, counted=line.counted)
+    return value if None in bounds else f"{value} {interval(*bounds)}"
 
 
 def _known(said: str, found: list[Section]) -> str:
@@ -510,8 +510,8 @@ def counts(
         notes,
         "counts",
     )
-    said = [f"{threshold:.6g}" for threshold in chosen.tolist()]
-    return Counts(said, at, table, {"thresholds": said, "rows": data})
+    threshold_texts = [f"{threshold:.6g}" for threshold in chosen.tolist()]
+    return Counts(threshold_texts, at, table, {"thresholds": threshold_texts, "rows": data})
 
 
 def _cells(counted: list[float]) -> list[Cell]:
@@ -583,30 +583,32 @@ def as_page(
         untested: why the differences have no interval.
     """
     differences = None if baseline is None else Differences(baseline, comparison, margins)
-    page, found, drawn = "", sections(card), _drawn(card, baseline, examples)
+    page, all_sections, drawn = "", sections(card), _drawn(card, baseline, examples)
     for most in _MOST_ROWS:
-        shown = parts(card, found, differences, most)
-        said = _summary_facts(
-            card, found, shown, comparison, gates, warnings, baseline=baseline is not None
+        shown = parts(card, all_sections, differences, most)
+        summary_facts = _summary_facts(
+            card, all_sections, shown, comparison, gates, warnings, baseline=baseline is not None
         )
-        said["reading"] = "" if baseline is None else _reading(comparison, margins, untested)
+        summary_facts["reading"] = (
+            "" if baseline is None else _reading(comparison, margins, untested)
+        )
         if baseline is not None and comparison is None and margins is None:
-            said["verdict"]["more"].append(f"Not tested against the baseline: {untested}")
+            summary_facts["verdict"]["more"].append(f"Not tested against the baseline: {untested}")
         page = (
             environment()
             .get_template("report.html")
             .render(
                 **_about(card, title, baseline_name),
                 commands=commands,
-                **said,
-                steps=steps(card, baseline, shown, gates, said["warnings"], folder),
+                **summary_facts,
+                steps=steps(card, baseline, shown, gates, summary_facts["warnings"], folder),
                 parts=shown,
                 gates=gates,
                 notes=[
                     *(plain(note) for kind, note in ordered_notes(card) if kind == "note"),
                     *map(plain, notes),
                 ],
-                contents=_contents(said["has"], drawn, said["verdict"]["title"]),
+                contents=_contents(summary_facts["has"], drawn, summary_facts["verdict"]["title"]),
                 **drawn,
             )
         )
@@ -665,11 +667,11 @@ def _summary_facts(
     state = {_rank(WORSE): WORSE, _rank(BETTER): BETTER}.get(lines[0][0], "")
     mixed = state == WORSE and leading == BETTER
     short = "better and worse" if mixed else state or headline.rstrip(".")
-    state, said = "" if mixed else state, [line for _, line in lines]
+    state, sentences = "" if mixed else state, [line for _, line in lines]
     if gates:
         state, every = FAILED if failed else PASSED, count_of(len(gates), "gate")
         short = f"{failed} of {every} failed" if failed else f"{every} passed"
-        said.insert(0, f"{short}.")
+        sentences.insert(0, f"{short}.")
     has = {
         "numbers": any(part.numbers or part.tables for part in shown),
         "labels": any(part.labels for part in shown),
@@ -679,8 +681,8 @@ def _summary_facts(
     return {
         "verdict": {
             "title": "Verdict" if judged else "Summary",
-            "said": said[0],
-            "more": said[1:],
+            "said": sentences[0],
+            "more": sentences[1:],
             "state": state,
             "short": short,
         },
@@ -713,15 +715,15 @@ def steps(
     if folder is not None and baseline is not None and baseline.folder is not None:
         both = [str(baseline.folder), str(folder)]
         flips = shlex.join(["evalengine", "compare", *both, "--frame", "flips"])
-    found = []
+    items = []
     if warnings:
         count = count_of(len(warnings), "warning")
-        said = f"{count}: the numbers may be meaningless until the cause is known"
-        found.append(Step(said, "warnings", listing("diagnose")))
+        message = f"{count}: the numbers may be meaningless until the cause is known"
+        items.append(Step(message, "warnings", listing("diagnose")))
     failed = [plain(gate.gate) for gate in gates if gate.status == FAILED]
     if failed:
         more = f" and {len(failed) - 1:,} more" if failed[1:] else ""
-        found.append(Step(f"Failed gate: {failed[0]}{more}", "gates", listing("errors")))
+        items.append(Step(f"Failed gate: {failed[0]}{more}", "gates", listing("errors")))
     worse = [one for one in _moved(shown) if one.state == WORSE]
     for what in ("labels", "slices"):
         largest = max(
@@ -731,19 +733,19 @@ def steps(
         )
         if largest is not None:
             name, change = largest.rows[0]
-            said = f"Largest drop of {what}: {name}, {largest.by} {signed(change)}"
-            found.append(Step(said, what, flips))
+            message = f"Largest drop of {what}: {name}, {largest.by} {signed(change)}"
+            items.append(Step(message, what, flips))
     if not worse and _state(shown) == WORSE:
-        found.append(Step(f"Worse than the baseline: {_against(shown)[:-1]}", "numbers", flips))
+        items.append(Step(f"Worse than the baseline: {_against(shown)[:-1]}", "numbers", flips))
     if "label_errors" in card.frames and (wrong := card.height("label_errors")):
-        said = f"{count_of(wrong, 'ground truth')} likely wrong"
-        found.append(Step(said, "", listing("label-errors")))
-    found += [
+        message = f"{count_of(wrong, 'ground truth')} likely wrong"
+        items.append(Step(message, "", listing("label-errors")))
+    items += [
         Step(plain(one.message.partition(":")[0]), "notes")
         for one in card.findings
         if one.code in _MISSING and one.severity == "note"
     ]
-    return [msgspec.structs.replace(one, command=without_secrets(one.command)) for one in found][:4]
+    return [msgspec.structs.replace(one, command=without_secrets(one.command)) for one in items][:4]
 
 
 _MISSING = ("datums_without_predictions", "frames_without_predictions")
@@ -811,7 +813,7 @@ def _state(shown: list[Part]) -> str:
 
 def _moved(shown: list[Part]) -> list[Moved]:
     """Labels and slices that are significantly worse or better."""
-    found = []
+    result = []
     for what, tables in (
         ("labels", [part.labels for part in shown if part.labels]),
         ("slices", [table for part in shown for table in part.slices]),
@@ -828,8 +830,8 @@ def _moved(shown: list[Part]) -> list[Moved]:
                 ]
                 rows.sort(key=lambda one: -abs(one[1]))
                 if rows:
-                    found.append(Moved(what, table.columns[table.names].title, state, rows))
-    return found
+                    result.append(Moved(what, table.columns[table.names].title, state, rows))
+    return result
 
 
 def _drawn(
@@ -889,8 +891,10 @@ def operating_point(card: Scorecard) -> float | None:
     if every:
         return float(min(every, key=lambda one: abs(one - _HALF)))
     worst = card.page_frame("worst")
-    told = json.loads(worst["parameters"][0] or "{}") if worst is not None and worst.height else {}
-    return told.get("score_threshold")
+    parameters = (
+        json.loads(worst["parameters"][0] or "{}") if worst is not None and worst.height else {}
+    )
+    return parameters.get("score_threshold")
 
 
 def observed(card: Scorecard, point: float | None = None) -> list[Table]:
@@ -900,10 +904,12 @@ def observed(card: Scorecard, point: float | None = None) -> list[Table]:
     rows = card.frame("examples").filter(
         pl.col("slice").is_null(), pl.col("observation").is_not_null(), pl.col("count") > 0
     )
-    known = rows["score_threshold"].drop_nulls().unique().sort()
-    if not len(known):
+    thresholds = rows["score_threshold"].drop_nulls().unique().sort()
+    if not len(thresholds):
         return []
-    nearest = known[int((known - (_HALF if point is None else point)).abs().arg_min() or 0)]
+    nearest = thresholds[
+        int((thresholds - (_HALF if point is None else point)).abs().arg_min() or 0)
+    ]
     cells = ["label_value", "outcome", "observation", "count"]
     rows = rows.filter(score_threshold=nearest).select(cells).unique(maintain_order=True)
     rows = rows.sort("count", descending=True, maintain_order=True)
@@ -921,7 +927,7 @@ def observed(card: Scorecard, point: float | None = None) -> list[Table]:
 
 def _contents(has: dict[str, bool], drawn: dict[str, Any], first: str) -> list[tuple[str, str]]:
     """Return the existing sections as (anchor, name); the first has a special title."""
-    there = {
+    present = {
         "verdict": True,
         "numbers": has["numbers"],
         "labels": has["labels"],
@@ -933,7 +939,7 @@ def _contents(has: dict[str, bool], drawn: dict[str, Any], first: str) -> list[t
         "provenance": True,
     }
     titles = {"verdict": first}
-    return [(name, titles.get(name, name.capitalize())) for name in there if there[name]]
+    return [(name, titles.get(name, name.capitalize())) for name in present if present[name]]
 
 
 def write_page(page: str, path: str | Path) -> Path:

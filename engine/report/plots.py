@@ -165,8 +165,8 @@ class Plots:
         """
         import evalengine
 
-        found = evalengine.compare(other, self._card, names=["other", "this run"], draws=draws)
-        charts = differences(found, metric)
+        comparison = evalengine.compare(other, self._card, names=["other", "this run"], draws=draws)
+        charts = differences(comparison, metric)
         if not charts:
             raise ResultError("the runs have no number in common that is defined.")
         return figure_of(charts)
@@ -181,16 +181,18 @@ class Plots:
         """
         if kind not in KINDS:
             raise unknown("plot", kind, KINDS)
-        given = {name: value for name, value in chosen.items() if value is not None}
-        idle = [name for name in given if name not in KINDS[kind].takes]
-        if idle:
-            raise OptionError(f"plot {kind!r} takes no {option(idle[0], given[idle[0]])}.")
+        options = {name: value for name, value in chosen.items() if value is not None}
+        unsupported = [name for name in options if name not in KINDS[kind].takes]
+        if unsupported:
+            raise OptionError(
+                f"plot {kind!r} takes no {option(unsupported[0], options[unsupported[0]])}."
+            )
         base = None if baseline is None else _numbers(baseline)
-        want = msgspec.structs.replace(_want(self._card), **given)
-        found = drawn(kind, _numbers(self._card), base, want)
-        if not found:
-            raise ResultError(_lacking(self._card, kind, given))
-        return figure_of(found)
+        want = msgspec.structs.replace(_want(self._card), **options)
+        charts = drawn(kind, _numbers(self._card), base, want)
+        if not charts:
+            raise ResultError(_lacking(self._card, kind, options))
+        return figure_of(charts)
 
 
 def _numbers(card: Scorecard) -> Numbers:
@@ -208,8 +210,8 @@ def _lacking(card: Scorecard, kind: str, given: dict[str, Any]) -> str:
 
     if given:
         message = ", ".join(f"{name} {value!r}" for name, value in given.items())
-        whole = Plots(card).kinds
-        if kind in whole:
+        available = Plots(card).kinds
+        if kind in available:
             return f"this run has no {kind} plot of {message}."
     for why in card.lacking.values():
         if any(why.startswith(f"{name!r}:") for name in KINDS[kind].fills):
@@ -242,8 +244,8 @@ def figure_of(charts: list[Chart]) -> Figure:
             return out.getvalue()
 
     heights = [_height(chart) for chart in charts]
-    made = Shown(figsize=(_WIDE, sum(heights)), layout="constrained")
-    every = made.subplots(len(charts), squeeze=False, height_ratios=heights)
+    figure = Shown(figsize=(_WIDE, sum(heights)), layout="constrained")
+    every = figure.subplots(len(charts), squeeze=False, height_ratios=heights)
     for axes, chart in zip(every[:, 0], charts, strict=True):
         _draw(axes, chart)
         pad = 22 if chart.y.names and not chart.x.names else 6  # room for a legend
@@ -251,9 +253,9 @@ def figure_of(charts: list[Chart]) -> Figure:
     notes = list(dict.fromkeys(chart.note for chart in charts if chart.note))
     if notes:
         message = "\n".join(line for note in notes for line in wrap(note, _CHARACTERS))
-        made.supxlabel(message, x=0.01, ha="left", fontsize="x-small", color="0.35")
-    made.set_label(" ".join(chart.alt for chart in charts))
-    return made
+        figure.supxlabel(message, x=0.01, ha="left", fontsize="x-small", color="0.35")
+    figure.set_label(" ".join(chart.alt for chart in charts))
+    return figure
 
 
 def _height(chart: Chart) -> float:
@@ -321,7 +323,7 @@ def _colour(i: int) -> str:
 def _line(axes: Axes, mark: Line) -> Any:
     y = [float("nan") if value is None else value for value in mark.y]
     dash: Any = (0, tuple(map(float, mark.dash.split()))) if mark.dash else "-"
-    (made,) = axes.plot(
+    (line,) = axes.plot(
         mark.x,
         y,
         color=_colour(mark.colour),
@@ -330,13 +332,13 @@ def _line(axes: Axes, mark: Line) -> Any:
         alpha=mark.opacity,
         label=mark.legend or "_",
     )
-    return made
+    return line
 
 
 def _band(axes: Axes, mark: Band) -> Any:
     low, high = (
-        [float("nan") if value is None else value for value in ends]
-        for ends in (mark.low, mark.high)
+        [float("nan") if value is None else value for value in bounds]
+        for bounds in (mark.low, mark.high)
     )
     return axes.fill_between(mark.x, low, high, color=_colour(mark.colour), alpha=mark.opacity)
 

@@ -32,12 +32,12 @@ def command(
         inputs: the ``inputs`` of ``run.json``.
         verb: another command that accepts tables; empty text if they are not files.
     """
-    given = [
+    arguments = [
         option(name, written(name, getattr(options, name)))
         for name in given_options(options)
         if name not in (*_HERE, "task")
     ]
-    given.insert(0, option("task", task))
+    arguments.insert(0, option("task", task))
     first = TABLE if TABLE in inputs else PREDICTIONS
     sources = {
         name: inputs[name].get("path", inputs[name].get("source"))
@@ -51,13 +51,13 @@ def command(
             for name in _BESIDE
             if name in sources and "path" in inputs[name]
         ]
-        message = " ".join([f"evalengine {verb}", *sides, *beside, *map(in_shell, given)])
+        message = " ".join([f"evalengine {verb}", *sides, *beside, *map(in_shell, arguments)])
     elif verb != "score":
         message = ""
     else:
         sides = [name for name in sources if name not in _BESIDE]
         beside = [f"{name}={name}" for name in _BESIDE if name in sources]
-        message = f"evalengine.score({', '.join([*sides, *beside, *map(in_python, given)])})"
+        message = f"evalengine.score({', '.join([*sides, *beside, *map(in_python, arguments)])})"
     return without_secrets(message)
 
 
@@ -116,9 +116,9 @@ def _rules(card: Scorecard) -> list[tuple[str, str]]:
     if type(ours) is not type(usual) or not isinstance(ours, msgspec.Struct):
         return []
     return [
-        (f"rule {name.replace('_', ' ')}", f"{_as_text(own)} (standard: {_as_text(other)})")
+        (f"rule {name.replace('_', ' ')}", f"{_as_text(setting)} (standard: {_as_text(other)})")
         for name in ours.__struct_fields__
-        if (own := getattr(ours, name)) != (other := getattr(usual, name))
+        if (setting := getattr(ours, name)) != (other := getattr(usual, name))
     ]
 
 

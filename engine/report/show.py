@@ -212,10 +212,10 @@ def render(
     """The whole table: per label key the headline, labels, slices; then notes."""
     parts: list[RenderableType] = [Text(summary_heading(card), style="bold")]
     exact = exact_headline(card)
-    found = sections(card, look)
-    for section in found:
-        parts += _section(section, exact, look, named=headed(section, found))
-    if empty := unnumbered(card, bool(found)):
+    all_sections = sections(card, look)
+    for section in all_sections:
+        parts += _section(section, exact, look, named=headed(section, all_sections))
+    if empty := unnumbered(card, bool(all_sections)):
         parts.append(Text(empty))
     if card.notes:
         parts.append(Text(""))
@@ -274,9 +274,9 @@ class _Headline:
         table.add_column(justify="right", no_wrap=True, width=wide)
         if any(notes):
             table.add_column(width=min(max(map(len, notes)), room - width))
-        for title, said, note in zip(titles, numbers, notes, strict=True):
+        for title, value, note in zip(titles, numbers, notes, strict=True):
             behind = [Text(note, style="dim")] if any(notes) else []
-            table.add_row(Text(folded(title, width)), Text(said, style="bold"), *behind)
+            table.add_row(Text(folded(title, width)), Text(value, style="bold"), *behind)
         yield table
         if self._exact and not exact and any(digits):
             yield Text("every digit: --format csv", style="dim")
@@ -294,13 +294,13 @@ def folded(title: str, width: int) -> str:
         else:
             lines.append(word)
         while len(lines[-1]) > width:
-            kept = ""
+            head = ""
             for part in _WHOLE.findall(lines[-1]):
-                if kept and len(kept) + len(part) > width:
+                if head and len(head) + len(part) > width:
                     break
-                kept += part
-            rest = lines[-1][len(kept) :]
-            lines[-1:] = [kept, rest]
+                head += part
+            rest = lines[-1][len(head) :]
+            lines[-1:] = [head, rest]
             if not rest:
                 lines.pop()
                 break
@@ -373,19 +373,19 @@ class _Fitted:
         if self._left_out and self._after >= len(rows):
             table.add_row(*self._gap())
         yield table
-        said = [grid.note] if grid.note else []
+        notes = [grid.note] if grid.note else []
         hidden = len(titles) - fitting + grid.hidden
         if hidden:
             gone = [*grid.columns[fitting:][:_NAMED]]
             gone += ["..."] if gone and hidden > len(gone) else []
             some = f": {', '.join(gone)}" if gone else ""
-            said.append(f"and {hidden} more column{'s' if hidden > 1 else ''}{some}")
-        said += ["support has no room"] if any(support) and not beside else []
+            notes.append(f"and {hidden} more column{'s' if hidden > 1 else ''}{some}")
+        notes += ["support has no room"] if any(support) and not beside else []
         more = "--format csv" if grid.frame == "metrics" else f"--frame {grid.frame}"
         more = f"--top all, {more}" if self._left_out and not hidden else more
         more = f"--wide, {more}" if hidden else more
-        said += [f"{more} for all"] if self._left_out or hidden else []
-        yield from (Text(line, style="dim") for line in said)
+        notes += [f"{more} for all"] if self._left_out or hidden else []
+        yield from (Text(line, style="dim") for line in notes)
 
     def _gap(self) -> list[Text]:
         n = self._left_out
@@ -415,8 +415,8 @@ def metrics_listing(table: pl.DataFrame, names: Sequence[str], task: str | None,
         OptionError: no such metric or task.
     """
     table = _named_rows(table, "task", [task] if task else [], "task")
-    known = set(table["name"])
-    spelled = [_spelled(name, known) for name in names]
+    available = set(table["name"])
+    spelled = [_spelled(name, available) for name in names]
     table = _named_rows(table, "name", [one for some in spelled for one in some], "metric")
     if form != "text":
         return _as(table, form)
@@ -439,15 +439,15 @@ def metrics_listing(table: pl.DataFrame, names: Sequence[str], task: str | None,
 
 def _spelled(name: str, known: set[str]) -> list[str]:
     """Resolve a metric name or alias to names in ``known``; OptionError if there is no match."""
-    found = [metric.name for metric, _ in registry.everywhere(name) if metric.name in known]
-    if not found:
-        near = did_you_mean(name, known)
+    matches = [metric.name for metric, _ in registry.everywhere(name) if metric.name in known]
+    if not matches:
+        suggestion = did_you_mean(name, known)
         raise OptionError(
-            f"{name!r} is not a known metric.{near} All of them: evalengine metrics.",
+            f"{name!r} is not a known metric.{suggestion} All of them: evalengine metrics.",
             code="unknown_name",
             value=name,
         )
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(matches))
 
 
 def schemas_listing(names: Sequence[str], form: str) -> str:
@@ -515,21 +515,21 @@ def refused(message: str) -> str:
         message: the error message; each line that begins with a dash is one problem.
     """
     head, *problems = message.split("\n- ")
-    found = {"ok": False, "problems": problems or [head], "error": message}
-    return json.dumps(found, indent=2, ensure_ascii=False)
+    result = {"ok": False, "problems": problems or [head], "error": message}
+    return json.dumps(result, indent=2, ensure_ascii=False)
 
 
 def checked(report: CheckReport, form: str) -> str:
     """Return the result of ``check`` as text or JSON."""
     if form == "json":
-        found = {
+        result = {
             "ok": not report.warnings,
             "rows": report.rows,
             "recognised": report.recognised,
             "notes": list(report.notes),
             "warnings": list(report.warnings),
         }
-        return json.dumps(found, indent=2, ensure_ascii=False)
+        return json.dumps(result, indent=2, ensure_ascii=False)
     lines = [f"{name}: {count_of(rows, 'row')}" for name, rows in report.rows.items()]
     for name, columns in report.recognised.items():
         read = ", ".join(f"{mine} as {ours}" for mine, ours in columns.items() if mine != ours)
@@ -546,16 +546,16 @@ def _named_rows(table: pl.DataFrame, column: str, names: Sequence[str], kind: st
     """Rows of the given names, however they are capitalised, in the order of the names."""
     if not names:
         return table
-    known: dict[str, list[str]] = {}
+    by_name: dict[str, list[str]] = {}
     for name in table[column].unique(maintain_order=True):
-        known.setdefault(name.casefold(), []).append(name)
-    found: list[str] = []
+        by_name.setdefault(name.casefold(), []).append(name)
+    matches: list[str] = []
     for name in names:
-        alike = known.get(name.casefold(), [])
+        alike = by_name.get(name.casefold(), [])
         if not alike:
             raise unknown(kind, name, table[column].unique(maintain_order=True))
-        found += [name] if name in alike else alike
-    return pl.concat([table.filter(pl.col(column) == name) for name in dict.fromkeys(found)])
+        matches += [name] if name in alike else alike
+    return pl.concat([table.filter(pl.col(column) == name) for name in dict.fromkeys(matches)])
 
 
 def _as(table: pl.DataFrame, form: str) -> str:
@@ -600,8 +600,8 @@ def tables(comparison: Comparison) -> list[Table]:
     (a, b) = pairs(comparison)[0]
     lines = headline(comparison, of_pair(comparison, a, b))
     names = [plain(a), plain(b)]
-    whole = [_differences(comparison, "metric", lines, names)] if lines else []
-    return [*whole, *_details(comparison, names)]
+    overall = [_differences(comparison, "metric", lines, names)] if lines else []
+    return [*overall, *_details(comparison, names)]
 
 
 def _differences(
@@ -636,15 +636,15 @@ def _differences(
 
 def _pairs(comparison: Comparison) -> list[Table]:
     """Each pair of several runs by the number that leads, the strongest evidence first."""
-    found = lead(comparison)
-    if found is None:
+    leading = lead(comparison)
+    if leading is None:
         return []
-    some = same_number(comparison.differences, found[1])
+    some = same_number(comparison.differences, leading[1])
     order = some.sort("p_adjusted", "p", nulls_last=True, maintain_order=True).head(_MOST)
     lines = [(f"{row['run_b']} against {row['run_a']}", row) for row in order.iter_rows(named=True)]
     left = comparison.differences.height - len(lines)
     note = f"and {left:,} rows of other numbers and pairs: --frame differences" if left else ""
-    return [_differences(comparison, found[0], lines, note=note)]
+    return [_differences(comparison, leading[0], lines, note=note)]
 
 
 def _details(comparison: Comparison, runs: Sequence[str]) -> list[Table]:
@@ -658,8 +658,9 @@ def _details(comparison: Comparison, runs: Sequence[str]) -> list[Table]:
     ):
         if not every.height:
             continue
-        whole = every.filter(pl.col("label_value").is_null())
-        some = whole if whole.height else every  # of slices; labels only if there is no other row
+        overall = every.filter(pl.col("label_value").is_null())
+        # Slices by label are shown only if there are no other rows.
+        some = overall if overall.height else every
         order = some.sort("p_adjusted", "p", nulls_last=True, maintain_order=True).head(_MOST)
         lines = [
             (f"{_where(row, comparison.names, keyed=keyed)} {title_of(row)}", row)
@@ -693,15 +694,15 @@ def _many(comparison: Comparison) -> Table:
         values = values_of(comparison, row)
         beats = beaten(comparison, row)
         rank = ranks(beats)
-        known = {run: value for run, value in values.items() if value is not None}
+        defined = {run: value for run, value in values.items() if value is not None}
         direction = comparison.directions.get(row["metric"], "higher")
         pick = None if direction == "neither" else max if direction == "higher" else min
-        top = pick(known.values()) if pick and known else None
+        top = pick(defined.values()) if pick and defined else None
         cells = texts(plain(called))
         for run in runs:
             over = "".join(sorted(letter[other] for other in beats[run]))
             message = f"{number(values.get(run))}{' ' + over if over else ''} ({rank[run]})"
-            best = top is not None and known.get(run) == top
+            best = top is not None and defined.get(run) == top
             cells.append(Cell(message, state=BEST if best else ""))
         rows.append(cells)
     titles = [letter[run] if letter[run] == run else f"{letter[run]}: {run}" for run in runs]
@@ -716,9 +717,9 @@ def _many(comparison: Comparison) -> Table:
 def lines_below(comparison: Comparison) -> list[str]:
     """Lines below the tables: flips, notes."""
     lines = []
-    found = lead(comparison)
-    if comparison.flips.height and found is not None:
-        name, row = found
+    leading = lead(comparison)
+    if comparison.flips.height and leading is not None:
+        name, row = leading
         message = ""
         if len(comparison.runs) == 2 and row["wins"] is not None:
             better_of, worse_of = count_of(row["wins"], "datum"), f"{row['losses']:,} worse"
@@ -753,7 +754,9 @@ def as_text(comparison: Comparison, width: int | None = None) -> str:
         lines += ["", *(f"  {line}" for line in aligned(table, room, _LEAST))]
         lines += [line for note in table.notes for line in _folded(note, width, "  ")]
     more = [
-        line for said in lines_below(comparison) for line in _folded(said, width, hanging="      ")
+        line
+        for paragraph in lines_below(comparison)
+        for line in _folded(paragraph, width, hanging="      ")
     ]
     return "\n".join([*lines, *([""] if more else []), *more])
 
@@ -827,7 +830,7 @@ def show_comparison(comparison: Comparison, form: str) -> None:
     elif form in ("markdown", "latex"):
         write_text((as_markdown if form == "markdown" else as_latex)(comparison), out)
     elif form == "json":
-        said = {
+        result = {
             "verdict": comparison.verdict,
             "runs": comparison.runs,
             "task": comparison.task,
@@ -840,6 +843,6 @@ def show_comparison(comparison: Comparison, form: str) -> None:
             "warnings": list(comparison.warnings),
             "differences": comparison.differences,
         }
-        write_text(as_json(said), out)
+        write_text(as_json(result), out)
     else:
         write_frame(comparison.differences, form, out, "differences", {})

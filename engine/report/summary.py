@@ -70,16 +70,16 @@ def confusion_grids(card: Scorecard, key: str | None, *, wide: bool = False) -> 
     if "confusion" not in card.frames:
         return []
     frame = card.frame("confusion").filter(pl.col("label_key").eq_missing(pl.lit(key, pl.String)))
-    whole = frame.filter(pl.col("slice").is_null())
-    if not whole.height:
+    overall = frame.filter(pl.col("slice").is_null())
+    if not overall.height:
         return []
-    taken = by_threshold(whole, most_thresholds(card, _SPOTS, wide=wide))
+    by_thresholds = by_threshold(overall, most_thresholds(card, _SPOTS, wide=wide))
     named = _named(names_of(card.labels, key))
     grids = []
-    for rows, at in taken:
+    for rows, at in by_thresholds:
         grid = confusion_grid(rows, named)
         grids.append(grid.noted("; ".join(filter(None, (f"confusion {at}".strip(), grid.note)))))
-    left = max(1, every_spot(whole).height) - len(taken)
+    left = max(1, every_spot(overall).height) - len(by_thresholds)
     n = frame.select("slice", "slice_value").drop_nulls().n_unique()
     rest = [f"{left} more pairs of thresholds" if left > 1 else "1 more pair"] if left else []
     rest += [f"{n} slice{'s' if n > 1 else ''}"] if n else []
@@ -91,13 +91,13 @@ def confusion_grids(card: Scorecard, key: str | None, *, wide: bool = False) -> 
 
 def _named(names: Mapping[Any, str]) -> Callable[[Any], str]:
     """Return a function for display names of labels, with the value if two have the same name."""
-    twice = {name for name, n in Counter(names.values()).items() if n > 1}
+    repeated = {name for name, n in Counter(names.values()).items() if n > 1}
 
     def called(value: Any) -> str:
         name = names.get(value)
         if name is None:
             return str(value)
-        return f"{value} {name}" if name in twice else name
+        return f"{value} {name}" if name in repeated else name
 
     return called
 
@@ -156,7 +156,7 @@ def sections(card: Scorecard, look: Look = USUAL) -> list[Section]:
     if not keys and "confusion" in card.frames:
         keys = card.frame("confusion")["label_key"].unique(maintain_order=True).to_list()
     of = pl.col("label_key")
-    found = [
+    result = [
         _section(
             card,  # rows of a single key are not copied: there may be a million
             metrics.filter(of.eq_missing(pl.lit(key, pl.String))) if keys[1:] else metrics,
@@ -165,7 +165,7 @@ def sections(card: Scorecard, look: Look = USUAL) -> list[Section]:
         )
         for key in keys
     ]
-    tables = [grid for one in found for grid in (one.labels, *one.slices) if grid is not None]
+    tables = [grid for one in result for grid in (one.labels, *one.slices) if grid is not None]
     order = iter(arranged(card, tables, look.sort))
     return [
         msgspec.structs.replace(
@@ -173,7 +173,7 @@ def sections(card: Scorecard, look: Look = USUAL) -> list[Section]:
             labels=None if one.labels is None else next(order),
             slices=[next(order) for _ in one.slices],
         )
-        for one in found
+        for one in result
     ]
 
 
@@ -224,13 +224,13 @@ def _section(card: Scorecard, rows: pl.DataFrame, key: str | None, *, wide: bool
     aggregated = set(of_all["metric"].unique())
     if aggregated.intersection(entry.metric for entry in layout.slice_columns):
         aggregated.update(entry.metric for entry in layout.label_columns)
-    alone = rows.filter(
+    by_label_rows = rows.filter(
         sliced, pl.col("label_value").is_not_null(), ~pl.col("metric").is_in(list(aggregated))
     )
     slices = [
         grid
         for name in rows["slice"].drop_nulls().unique(maintain_order=True).to_list()
-        for some, by_label in ((of_all, False), (alone, True))
+        for some, by_label in ((of_all, False), (by_label_rows, True))
         if (
             grid := slice_grid(
                 card, some.filter(slice=name), name, shown, by_label=by_label, wide=wide
@@ -244,7 +244,7 @@ def _section(card: Scorecard, rows: pl.DataFrame, key: str | None, *, wide: bool
 def _of_one_label(card: Scorecard, per_label: pl.DataFrame, aggregates: pl.DataFrame) -> list[Line]:
     """Numbers of metrics that have one row, of one label, such as ROCAUC of two classes."""
     of = pl.col("metric")
-    alone = per_label.filter(
+    single = per_label.filter(
         pl.len().over("metric") == 1, ~of.is_in(aggregates["metric"].unique().implode())
     )
     counts = counting(card)
@@ -255,7 +255,7 @@ def _of_one_label(card: Scorecard, per_label: pl.DataFrame, aggregates: pl.DataF
             row=row,
             counted=row["metric"] in counts,
         )
-        for row in alone.iter_rows(named=True)
+        for row in single.iter_rows(named=True)
     ]
 
 
@@ -302,9 +302,9 @@ def _headline(
             undefined.setdefault(row["reason"] or "undefined", []).append(title)
 
     for entry in entries:
-        found = chosen(rows, entry)
-        shown.take(found)
-        for row in found.iter_rows(named=True):
+        selected = chosen(rows, entry)
+        shown.take(selected)
+        for row in selected.iter_rows(named=True):
             add(row, titled(entry, row), known=known_as(entry, row))
     placed = {entry.metric for entry in entries} | spread_metrics(card)
     for metric in others(card, rows, placed) if rest else ():
@@ -312,11 +312,11 @@ def _headline(
         rows_of = whole(some, ("area", "max_detections", "parameters"))
         for spot, note in by_threshold(rows_of, most_thresholds(card, wide=wide)):
             shown.take(spot)
-            apart = distinguishing_words(spot)
+            words = distinguishing_words(spot)
             for row in spot.iter_rows(named=True):
                 parts = (at_k(row["metric"], row["k"]), row["statistic"], row["average"])
                 title = " ".join(part for part in parts if part)
-                add(row, with_more(title, apart[row["parameters"]]), note)
+                add(row, with_more(title, words[row["parameters"]]), note)
     return lines, undefined
 
 
@@ -331,17 +331,17 @@ _NAMED = 3
 
 def cells(grid: Grid, row: Row) -> list[str]:
     """Return the numbers of a row, with their support if it differs from the row's support."""
-    said = [
+    values = [
         number(value, counted=counted)
         for value, counted in zip(
             row.numbers, grid.counts or (False,) * len(row.numbers), strict=True
         )
     ]
-    parts = row.parts or ("",) * len(said)
-    reaches = row.reaches or ("",) * len(said)
+    parts = row.parts or ("",) * len(values)
+    reaches = row.reaches or ("",) * len(values)
     return [
         " ".join(filter(None, (one, reach, part and f"({part})")))
-        for one, reach, part in zip(said, reaches, parts, strict=True)
+        for one, reach, part in zip(values, reaches, parts, strict=True)
     ]
 
 
@@ -461,9 +461,9 @@ def footnotes(section: Section) -> list[str]:
 def as_text(card: Scorecard) -> str:
     """Return the text for the prompt: the headline, the worst labels, other frames."""
     lines = [f"Scorecard: {heading(card)}"]
-    found = sections(card)
-    for section in found:
-        if headed(section, found):
+    all_sections = sections(card)
+    for section in all_sections:
+        if headed(section, all_sections):
             lines.append(f"{plain(section.label_key or '')}:")
         width = max((len(line.title) for line in section.headline), default=0)
         lines += [
@@ -478,15 +478,15 @@ def as_text(card: Scorecard) -> str:
         if section.labels is not None:
             labels = section.labels
             headed_by = {line.row.get("metric") for line in section.headline}
-            said = _first_rows(card, labels)
+            description = _first_rows(card, labels)
             if card.options.metrics is not None:  # also those that were asked for by name
                 places = range(1, len(labels.columns))
-                said += "".join(
+                description += "".join(
                     _first_rows(card, labels, at)
                     for at in places
                     if labels.metric(at) not in headed_by
                 )
-            lines.append(f"  {count_of(len(labels.rows), 'label')}{said}")
+            lines.append(f"  {count_of(len(labels.rows), 'label')}{description}")
         lines += [
             f"  {len(grid.rows)} of {' x '.join(grid.names)}{_first_rows(card, grid)}"
             for grid in section.slices
@@ -517,13 +517,13 @@ def _first_rows(card: Scorecard, grid: Grid, at: int = 0) -> str:
     end = first_end(card.directions.get(grid.metric(at)), best_first=best_first)
     if end == "lowest":
         return ""
-    said = [
+    first_rows = [
         f"{shortened(' '.join(row.names))} {cells(grid, row)[at]}"
         + (f" ({row.support})" if at == 0 and isinstance(row.support, str) else "")
         for row in ordered(card, grid, grid.columns[at].lower()).rows[:_NAMED]
         if row.numbers[at] is not None
     ]
-    return f"; {end} {grid.columns[at]}: {', '.join(said)}" if said else ""
+    return f"; {end} {grid.columns[at]}: {', '.join(first_rows)}" if first_rows else ""
 
 
 def markdown(
@@ -538,19 +538,19 @@ def markdown(
     """
     parts = [f"**{escaped(heading(card))}**"]
     exact = exact_headline(card)
-    found = sections(card, look)
-    for section in found:
-        if headed(section, found):
+    all_sections = sections(card, look)
+    for section in all_sections:
+        if headed(section, all_sections):
             parts.append(f"### label key {escaped(section.label_key or '')}")
         if section.headline:
             parts.append(text.markdown(headline_table(section, exact=exact)))
         for grid in tables_of(section):
             rows, _, left_out = limited(grid, len(grid.rows), 0, look)
             parts.append(text.markdown(grid_table(grid, rows)))
-            said = [*remarks(grid), *([f"and {left_out:,} more rows"] if left_out else [])]
-            parts += [escaped("; ".join(said))] if said else []
+            notes = [*remarks(grid), *([f"and {left_out:,} more rows"] if left_out else [])]
+            parts += [escaped("; ".join(notes))] if notes else []
         parts += [f"- {escaped(line)}" for line in footnotes(section)]
-    if empty := unnumbered(card, bool(found)):
+    if empty := unnumbered(card, bool(all_sections)):
         parts.append(empty)
     parts += [f"- {kind}: {escaped(note)}" for kind, note in ordered_notes(card)]
     if beside and (line := also_made(card, written=written)):
@@ -588,10 +588,10 @@ def grid_table(grid: Grid, rows: Sequence[Row]) -> Table:
 
 def remarks(grid: Grid) -> list[str]:
     """Return remarks on a table: thresholds of its columns, and hidden columns."""
-    said = [grid.note] if grid.note else []
+    result = [grid.note] if grid.note else []
     if grid.hidden:
-        said.append(
+        result.append(
             f"{grid.hidden} more column{'s' * (grid.hidden > 1)} in the metrics frame:"
             f" {getting('metrics')}"
         )
-    return said
+    return result

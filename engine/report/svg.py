@@ -92,8 +92,8 @@ def ticks(scale: Scale, most: int = 6) -> list[float]:
     """
     reach = scale.high - scale.low
     if scale.ticks is not None and len(scale.ticks) <= most + 2:
-        near = min((b - a for a, b in pairwise(scale.ticks)), default=reach)
-        if near >= reach / 20:
+        gap = min((b - a for a, b in pairwise(scale.ticks)), default=reach)
+        if gap >= reach / 20:
             return scale.ticks
     if reach <= 0:
         return [scale.low]
@@ -167,10 +167,10 @@ def _text(
 ) -> str:
     """Return a text element; a shortened text gets its full form as title."""
     shown = text if room is None else _cut(text, room, size)
-    whole = f"<title>{_safe(text)}</title>" if shown != text else ""
+    title = f"<title>{_safe(text)}</title>" if shown != text else ""
     more += f' text-anchor="{anchor}"' if anchor != "start" else ""
     more += f' font-size="{_n(size)}"' if size != _SIZE else ""
-    return f'<text x="{_n(x)}" y="{_n(y)}"{more}>{_safe(shown)}{whole}</text>'
+    return f'<text x="{_n(x)}" y="{_n(y)}"{more}>{_safe(shown)}{title}</text>'
 
 
 def _axes(
@@ -202,14 +202,14 @@ def _axes(
         marked = ticks(x, 4 if y.names else 6)
         above = top if y.names else base
         grid += "".join(f"M{_n(across(v))} {_n(above)}V{_n(base + 4)}" for v in marked)
-        said = dict(zip(marked, x.texts or map(shortest, marked), strict=True))
+        scale_texts = dict(zip(marked, x.texts or map(shortest, marked), strict=True))
         if x.texts and sum(map(_wide, x.texts)) + _SIZE * (len(marked) - 1) > right - left:
-            said |= dict.fromkeys(marked[:-1], "")  # names would overlap: the last is left
+            scale_texts |= dict.fromkeys(marked[:-1], "")  # names would overlap: the last is left
         sides = dict.fromkeys(marked, "middle")
         if x.texts:
             sides |= {marked[0]: "start", marked[-1]: "end"} if len(marked) > 1 else {}
-        named = [v for v in marked if said[v]]
-        parts += [_text(across(v), base + 17, said[v], anchor=sides[v]) for v in named]
+        named = [v for v in marked if scale_texts[v]]
+        parts += [_text(across(v), base + 17, scale_texts[v], anchor=sides[v]) for v in named]
         if y.title:
             parts.append(_text(right, base + 34, x.title, anchor="end", room=right - left))
     return [f'<path d="{grid}" style="fill:none;stroke:{_GRID}"/>', *parts]
@@ -232,25 +232,27 @@ def _stroke(mark: Line) -> str:
 
 
 def _line(mark: Line, across: Place, up: Place) -> str:
-    way = ""
-    for there, some in groupby(zip(mark.x, mark.y, strict=True), key=lambda at: at[1] is not None):
-        if there:  # a point by itself has a line of no length, whose round ends show
+    path = ""
+    for is_defined, some in groupby(
+        zip(mark.x, mark.y, strict=True), key=lambda at: at[1] is not None
+    ):
+        if is_defined:  # a point by itself has a line of no length, whose round ends show
             run = [f"{_n(across(x))} {_n(up(y))}" for x, y in some if y is not None]
-            way += "M" + "L".join(run if len(run) > 1 else run * 2)
-    return f'<path d="{way}" stroke-linecap="round" stroke-linejoin="round"{_stroke(mark)}/>'
+            path += "M" + "L".join(run if len(run) > 1 else run * 2)
+    return f'<path d="{path}" stroke-linecap="round" stroke-linejoin="round"{_stroke(mark)}/>'
 
 
 def _band(mark: Band, across: Place, up: Place) -> str:
-    way = ""
+    path = ""
     rows = zip(mark.x, mark.low, mark.high, strict=True)
-    for there, some in groupby(rows, key=lambda at: None not in at):
-        if there:
+    for is_defined, some in groupby(rows, key=lambda at: None not in at):
+        if is_defined:
             run = list(some)
             edge = [f"{_n(across(x))} {_n(up(low or 0.0))}" for x, low, _ in run]
             edge += [f"{_n(across(x))} {_n(up(high or 0.0))}" for x, _, high in reversed(run)]
-            way += f"M{'L'.join(edge)}z"
+            path += f"M{'L'.join(edge)}z"
     look = f"fill:{_colour(mark.colour)};fill-opacity:{mark.opacity:g};stroke:none"
-    return f'<path d="{way}" style="{look}"/>'
+    return f'<path d="{path}" style="{look}"/>'
 
 
 def _look(mark: Points) -> str:
@@ -261,18 +263,18 @@ def _look(mark: Points) -> str:
 
 def _points(mark: Points, across: Place, up: Place) -> str:
     radius = mark.radius if len(mark.radius) > 1 else [*mark.radius] * len(mark.x)
-    ways = [
+    paths = [
         _symbol(mark.symbol, across(x), up(y), r)
         for x, y, r in zip(mark.x, mark.y, radius, strict=True)
     ]
     if mark.titles:
         titles = [f"<title>{_safe(title)}</title>" for title in mark.titles]
-        spots = "".join(
-            f'<path d="{way}">{title}</path>' for way, title in zip(ways, titles, strict=True)
+        symbols = "".join(
+            f'<path d="{path}">{title}</path>' for path, title in zip(paths, titles, strict=True)
         )
     else:
-        spots = f'<path d="{"".join(ways)}"/>'
-    return f"<g {_look(mark)}>{spots}</g>"
+        symbols = f'<path d="{"".join(paths)}"/>'
+    return f"<g {_look(mark)}>{symbols}</g>"
 
 
 def _areas(mark: Areas, across: Place, up: Place) -> str:

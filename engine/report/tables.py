@@ -44,12 +44,12 @@ def by_threshold(rows: pl.DataFrame, most: int = SPOTS) -> list[tuple[pl.DataFra
     Returns:
         (rows, description of the thresholds) pairs.
     """
-    found = every_spot(rows)
-    if not 1 < found.height <= most:
+    combinations = every_spot(rows)
+    if not 1 < combinations.height <= most:
         return [_at_one_spot(rows)]
     return [
         (rows.filter(*(pl.col(name) == value for name, value in row.items())), _where(row))
-        for row in found.iter_rows(named=True)
+        for row in combinations.iter_rows(named=True)
     ]
 
 
@@ -67,8 +67,8 @@ def every_spot(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _where(row: dict[str, float]) -> str:
-    said = [f"{_WORDS[name]} {value:g}" for name, value in row.items()]
-    return "at " + ", ".join(said) if said else ""
+    parts = [f"{_WORDS[name]} {value:g}" for name, value in row.items()]
+    return "at " + ", ".join(parts) if parts else ""
 
 
 def _at_one_spot(rows: pl.DataFrame) -> tuple[pl.DataFrame, str]:
@@ -119,18 +119,18 @@ class Shown:
     def unshown(self, rows: pl.DataFrame) -> str:
         """Describe the rows that are not shown; empty if there are none."""
         places = pl.concat(self._places) if self._places else pl.Series(dtype=pl.UInt32)
-        known = rows[ROW].is_in(places.unique().implode())
-        n = int((~known).sum())
+        is_shown = rows[ROW].is_in(places.unique().implode())
+        n = int((~is_shown).sum())
         if not n:
             return ""
         kinds: dict[str, list[str]] = {}
-        for metric in rows["metric"].filter(~known).unique(maintain_order=True):
+        for metric in rows["metric"].filter(~is_shown).unique(maintain_order=True):
             chosen = rows["metric"] == metric
-            what = _differing(rows.filter(chosen & ~known), rows.filter(chosen & known))
+            what = _differing(rows.filter(chosen & ~is_shown), rows.filter(chosen & is_shown))
             kinds.setdefault(what, []).append(metric)
-        said = [f"{', '.join(names)} ({what})" for what, names in kinds.items()]
+        parts = [f"{', '.join(names)} ({what})" for what, names in kinds.items()]
         count = f"{n:,} row{'s' if n > 1 else ''}"
-        return f"not shown: {'; '.join(said)}: {count}; all: {getting('metrics')}"
+        return f"not shown: {'; '.join(parts)}: {count}; all: {getting('metrics')}"
 
 
 def getting(frame: str) -> str:
@@ -141,7 +141,7 @@ def getting(frame: str) -> str:
 def _differing(left: pl.DataFrame, there: pl.DataFrame) -> str:
     """Describe how the hidden rows of a metric differ from its shown rows."""
     sliced, labelled = pl.col("slice").is_not_null(), pl.col("label_value").is_not_null()
-    said = []
+    parts = []
     for kind, word in (
         (~sliced & ~labelled, "whole set"),
         (~sliced & labelled, "labels"),
@@ -156,8 +156,8 @@ def _differing(left: pl.DataFrame, there: pl.DataFrame) -> str:
         more = [more for column in _APART if (more := _more(some, like, column))]
         if like.height:
             word += f": {', '.join(more) or 'other combinations'}"
-        said.append(word)
-    return "; ".join(said)
+        parts.append(word)
+    return "; ".join(parts)
 
 
 def _more(left: pl.DataFrame, there: pl.DataFrame, column: str) -> str:
@@ -222,9 +222,9 @@ def arranged(card: Scorecard, grids: list[Grid], sort: str | None) -> list[Grid]
     """
     if sort is None:
         return grids
-    known = {title.lower() for grid in grids for title in grid.columns}
+    column_names = {title.lower() for grid in grids for title in grid.columns}
     wanted = sort.lower()
-    if grids and wanted not in (VALUE, LABEL, SUPPORT) and wanted not in known:
+    if grids and wanted not in (VALUE, LABEL, SUPPORT) and wanted not in column_names:
         titles = list(dict.fromkeys(title for grid in grids for title in grid.columns))
         every = [VALUE, LABEL, SUPPORT, *titles]
         raise OptionError(
@@ -242,15 +242,15 @@ def ordered(card: Scorecard, grid: Grid, wanted: str) -> Grid:
     at = titles.index(wanted) if wanted in titles else 0
     lower = card.directions.get(grid.metric(at)) == "lower"
     lower ^= layout_of(card.task, card.dialect).best_first
-    known: dict[str, Callable[[Row], Any]] = {
+    sort_keys: dict[str, Callable[[Row], Any]] = {
         VALUE: lambda row: worst_first(row.numbers[at], row.support, row.names, lower=lower),
         LABEL: lambda row: by_name(row.names),
         SUPPORT: lambda row: largest_first(row.support, row.names),
     }
-    if wanted not in (*known, *titles):
+    if wanted not in (*sort_keys, *titles):
         return grid
     return msgspec.structs.replace(
-        grid, rows=sorted(grid.rows, key=known.get(wanted, known[VALUE]))
+        grid, rows=sorted(grid.rows, key=sort_keys.get(wanted, sort_keys[VALUE]))
     )
 
 
@@ -366,9 +366,9 @@ def by_title(
     labelled = "label_value" in settled or "label_name" in settled
     entries = layout.label_columns if labelled else (*layout.headline, *layout.slice_columns)
     for entry in entries:
-        found = _matching(entry, title) if entry.metric in there else None
-        if found is not None:
-            return entry.metric, found
+        columns = _matching(entry, title) if entry.metric in there else None
+        if columns is not None:
+            return entry.metric, columns
     return None
 
 
@@ -482,10 +482,10 @@ def names_of(labels: pl.DataFrame, key: str | None) -> dict[Any, str]:
     Args:
         key: of the labels; None for those without one.
     """
-    known = labels.filter(pl.col("label_key").eq_missing(pl.lit(key, pl.String)))
+    selected = labels.filter(pl.col("label_key").eq_missing(pl.lit(key, pl.String)))
     return {
         value: name
-        for value, name in known.select("label_value", "label_name").iter_rows()
+        for value, name in selected.select("label_value", "label_name").iter_rows()
         if name is not None and str(value) != name
     }
 
@@ -595,18 +595,18 @@ def _grid(
         the table; None if there are no numbers.
     """
     by = [*keys]
-    taken: list[tuple[str, str, pl.DataFrame]] = []
+    grid_columns: list[tuple[str, str, pl.DataFrame]] = []
     hidden = 0
     for entry in entries:
         columns = _entry_columns(rows, entry, by)
         most = len(columns) if wide else _COLUMNS_PER_ENTRY
-        taken += columns[:most]
+        grid_columns += columns[:most]
         hidden += len(columns[most:])
         for _, _, part in columns[most:]:
             shown.take(part)
     spread = spread_metrics(card)
     placed = {entry.metric for entry in entries}
-    spots: dict[str, list[str]] = {"": sorted(placed)} if taken else {}
+    metrics_at: dict[str, list[str]] = {"": sorted(placed)} if grid_columns else {}
     for metric in others(card, rows, placed):
         some = whole(rows.filter(pl.col("metric") == metric), (*_SETTLED, "average"))
         if metric in spread:
@@ -616,40 +616,42 @@ def _grid(
         every = by_threshold(some, most_thresholds(card, wide=wide))
         for spot, at in every:
             if len(every) == 1:
-                spots.setdefault(at, []).append(metric)
-            apart = distinguishing_words(spot)
+                metrics_at.setdefault(at, []).append(metric)
+            variant_words = distinguishing_words(spot)
             groups = spot.group_by(["statistic", "k", "parameters"], maintain_order=True)
             # The usual cut-off leads, as it does in headlines and verdicts.
-            for (statistic, k, told), part in sorted(groups, key=lambda one: one[0][1] != USUAL_K):
+            for (statistic, k, parameters), part in sorted(
+                groups, key=lambda one: one[0][1] != USUAL_K
+            ):
                 words = (at_k(metric, k), statistic, at.removeprefix("at ") if every[1:] else "")
                 title = " ".join(str(word) for word in words if word)
                 part = part.unique(by, keep="first", maintain_order=True)
-                taken.append((with_more(title, apart[told]), metric, part))
-    if not taken:
+                grid_columns.append((with_more(title, variant_words[parameters]), metric, part))
+    if not grid_columns:
         return None
-    found: list[dict[tuple[Any, ...], dict[str, Any]]] = []
-    for _, _, part in taken:
+    column_rows: list[dict[tuple[Any, ...], dict[str, Any]]] = []
+    for _, _, part in grid_columns:
         shown.take(part)
         every_row = part.iter_rows(named=True)
-        found.append({tuple(row[name] for name in by): row for row in every_row})
+        column_rows.append({tuple(row[name] for name in by): row for row in every_row})
     lines = []
-    for values in dict.fromkeys(key for column in found for key in column):
+    for values in dict.fromkeys(key for column in column_rows for key in column):
         of = [name for key, value in zip(by, values, strict=True) for name in keys[key](value)]
-        lines.append(_row(tuple(of), [column.get(values) for column in found]))
+        lines.append(_row(tuple(of), [column.get(values) for column in column_rows]))
     counts = counting(card)
-    note = next(iter(spots), "")  # thresholds of the columns, with metrics if they differ
-    if len(spots) > 1:
-        note = "; ".join(f"{', '.join(some)} {at}" for at, some in spots.items() if at)
+    note = next(iter(metrics_at), "")  # thresholds of the columns, with metrics if they differ
+    if len(metrics_at) > 1:
+        note = "; ".join(f"{', '.join(some)} {at}" for at, some in metrics_at.items() if at)
     grid = Grid(
         title=names[0],
         names=names,
-        columns=tuple(title for title, *_ in taken),
+        columns=tuple(title for title, *_ in grid_columns),
         rows=_with_reaches(lines),
         undefined={},
         note=note,
         hidden=hidden,
-        counts=tuple(metric in counts for _, metric, _ in taken),
-        first=taken[0][1],
+        counts=tuple(metric in counts for _, metric, _ in grid_columns),
+        first=grid_columns[0][1],
     )
     for line in ordered(card, grid, VALUE).rows:
         row = line.rows[0]
@@ -678,7 +680,8 @@ def _with_reaches(rows: list[Row]) -> list[Row]:
     columns = [reaches(column) for column in zip(*(row.rows for row in rows), strict=True)]
     every = zip(*columns, strict=True)
     return [
-        row._replace(reaches=own if any(own) else ()) for row, own in zip(rows, every, strict=True)
+        row._replace(reaches=intervals if any(intervals) else ())
+        for row, intervals in zip(rows, every, strict=True)
     ]
 
 
@@ -688,11 +691,11 @@ def reaches(rows: Sequence[dict[str, Any] | None], *, ends: bool = False) -> lis
     Args:
         ends: always both bounds.
     """
-    known = [one for one in rows if one is not None and None not in (one["lower"], one["upper"])]
+    defined = [one for one in rows if one is not None and None not in (one["lower"], one["upper"])]
     even = not ends and all(
         abs((one["lower"] + one["upper"]) / 2 - one["value"])
         <= _MIDDLE * (one["upper"] - one["lower"]) / 2
-        for one in known
+        for one in defined
     )
 
     def said(row: dict[str, Any] | None) -> str:
@@ -762,12 +765,12 @@ def _entry_columns(
 
     If each row has a different threshold, all are in one column.
     """
-    found = chosen(rows, entry)
+    selected = chosen(rows, entry)
     split = ["area"] if entry.area == PARTS else []
-    if found.select(*by, *split).is_duplicated().any():
+    if selected.select(*by, *split).is_duplicated().any():
         split.append("iou_threshold")
     columns = []
-    for part in found.partition_by(split, maintain_order=True) if split else [found]:
+    for part in selected.partition_by(split, maintain_order=True) if split else [selected]:
         if part.height:
             part = part.unique(by, keep="first", maintain_order=True)
             columns.append((titled(entry, part.row(0, named=True)), entry.metric, part))
@@ -776,20 +779,20 @@ def _entry_columns(
 
 def chosen(rows: pl.DataFrame, entry: Entry) -> pl.DataFrame:
     """The rows an entry is about, in the frame's order."""
-    found = rows.filter(pl.col("metric") == entry.metric)
+    selected = rows.filter(pl.col("metric") == entry.metric)
     if entry.area == PARTS:
-        found = found.filter(pl.col("area").is_not_null() & (pl.col("area") != "all"))
+        selected = selected.filter(pl.col("area").is_not_null() & (pl.col("area") != "all"))
     else:
-        found = whole(found, ("area",))
-    return found if entry.cap == EACH else whole(found, ("max_detections",))
+        selected = whole(selected, ("area",))
+    return selected if entry.cap == EACH else whole(selected, ("max_detections",))
 
 
 def known_as(entry: Entry, row: dict[str, Any]) -> str:
     """Return the name of a number in other tools; empty without one."""
     if not entry.known:
         return ""
-    told = json.loads(row["parameters"] or "{}").get("iou_thresholds") or [0.0]
-    percents = {"low": 100 * told[0], "high": 100 * told[-1], "percent": 0.0}
+    iou_thresholds = json.loads(row["parameters"] or "{}").get("iou_thresholds") or [0.0]
+    percents = {"low": 100 * iou_thresholds[0], "high": 100 * iou_thresholds[-1], "percent": 0.0}
     if row["iou_threshold"] is not None:
         percents["percent"] = 100 * row["iou_threshold"]
     return entry.known.format(**{name: round(value, 4) for name, value in percents.items()})
@@ -823,10 +826,14 @@ def with_more(title: str, more: list[str]) -> str:
 def distinguishing_words(rows: pl.DataFrame) -> dict[str | None, list[str]]:
     """Return distinguishing words for variants of a metric, by their ``parameters``."""
     every = rows["parameters"].unique(maintain_order=True).to_list()
-    told = {text: json.loads(text) if text else {} for text in every}
-    names = dict.fromkeys(name for values in told.values() for name in values if name != "better")
+    parameters = {text: json.loads(text) if text else {} for text in every}
+    names = dict.fromkeys(
+        name for values in parameters.values() for name in values if name != "better"
+    )
     differ = [
-        name for name in names if len({repr(values.get(name)) for values in told.values()}) > 1
+        name
+        for name in names
+        if len({repr(values.get(name)) for values in parameters.values()}) > 1
     ]
     return {
         text: [
@@ -835,15 +842,15 @@ def distinguishing_words(rows: pl.DataFrame) -> dict[str | None, list[str]]:
             for name in differ
             if name in values
         ]
-        for text, values in told.items()
+        for text, values in parameters.items()
     }
 
 
 def others(card: Scorecard, rows: pl.DataFrame, shown: set[str]) -> list[str]:
     """Metrics that the layout does not place, the scorecard's primary ones first."""
-    there = rows["metric"].unique(maintain_order=True).to_list()
-    ordered = [name for name in card.primary if name in there]
-    ordered += [name for name in there if name not in ordered]
+    present = rows["metric"].unique(maintain_order=True).to_list()
+    ordered = [name for name in card.primary if name in present]
+    ordered += [name for name in present if name not in ordered]
     return [name for name in ordered if name not in shown]
 
 
@@ -938,18 +945,20 @@ def _names(
     rows: list[dict[str, Any]], named: Mapping[Spot, str], spelt: Collection[str]
 ) -> list[str]:
     """Return a unique name per row; ambiguous ones include more of their thresholds."""
-    told = [_flat_name(row, named.get(_spot(row)), labels=row["metric"] in spelt) for row in rows]
-    often = Counter(map(_joined, told))
-    for one, row in zip(told, rows, strict=True):
-        if often[_joined(one)] > 1 and row["parameters"]:
-            said = json.loads(row["parameters"])
-            one[0] = "_".join([one[0], *(f"{name}_{value}" for name, value in said.items())])
-    often = Counter(map(_joined, told))
+    components = [
+        _flat_name(row, named.get(_spot(row)), labels=row["metric"] in spelt) for row in rows
+    ]
+    frequencies = Counter(map(_joined, components))
+    for one, row in zip(components, rows, strict=True):
+        if frequencies[_joined(one)] > 1 and row["parameters"]:
+            parameters = json.loads(row["parameters"])
+            one[0] = "_".join([one[0], *(f"{name}_{value}" for name, value in parameters.items())])
+    frequencies = Counter(map(_joined, components))
     return [
         _joined(one)
-        if often[_joined(one)] == 1
+        if frequencies[_joined(one)] == 1
         else f"{_joined(one)}.{hashlib.sha256(repr(_spot(row)).encode()).hexdigest()[:_DIGITS]}"
-        for one, row in zip(told, rows, strict=True)
+        for one, row in zip(components, rows, strict=True)
     ]
 
 

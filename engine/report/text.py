@@ -136,9 +136,9 @@ def table_of(
     """
     if isinstance(frame, pl.DataFrame):
         if not columns:
-            kept = [s for s in frame.iter_columns() if s.null_count() < len(s) or not len(s)]
-            kinds = [NUMBER if s.dtype.is_numeric() else NAME for s in kept]
-            columns = [Column(s.name, kind, "any") for s, kind in zip(kept, kinds, strict=True)]
+            filled = [s for s in frame.iter_columns() if s.null_count() < len(s) or not len(s)]
+            kinds = [NUMBER if s.dtype.is_numeric() else NAME for s in filled]
+            columns = [Column(s.name, kind, "any") for s, kind in zip(filled, kinds, strict=True)]
         frame = frame.rows(named=True)
     forms = [(FORMS[column.form], column.of or (column.title,)) for column in columns]
     rows = [[Cell(form(*(row[name] for name in of))) for form, of in forms] for row in frame]
@@ -270,14 +270,14 @@ def write_text(text: str, out: IO[str]) -> None:
 
 def as_json(parts: Mapping[str, Any]) -> str:
     """Write an object as JSON, a line per part and per row of a frame."""
-    said = []
+    members = []
     for name, part in parts.items():
         if isinstance(part, pl.DataFrame):
             text = "[" + ",\n  ".join(part.write_ndjson().splitlines()) + "]"
         else:
             text = json.dumps(part, ensure_ascii=False)
-        said.append(f'"{name}": {text}')
-    return "{" + ",\n ".join(said) + "}\n"
+        members.append(f'"{name}": {text}')
+    return "{" + ",\n ".join(members) + "}\n"
 
 
 def write_frame(

@@ -181,7 +181,7 @@ def gates_line(trend: Trend) -> str:
     last = judged[-1]
     text = f"Gates of {plain(last.name)}: {last.gates}."
     at = trend.nights.index(last)
-    if names := [plain(gate) for gate, said in trend.gates.items() if said[at] == FAILED]:
+    if names := [plain(gate) for gate, statuses in trend.gates.items() if statuses[at] == FAILED]:
         more = f" and {len(names) - _GATES_NAMED} more" if names[_GATES_NAMED:] else ""
         text = f"{text[:-1]}: {', '.join(names[:_GATES_NAMED])}{more}."
     if failed:
@@ -232,11 +232,11 @@ def chart(trend: Trend, one: Series) -> Chart:
         step = max(1, -(-len(trend.nights) // MOST_POINTS))
         edges = [*range(start, end, step), end]
         x = _binned(trend.x, edges)
-        spots = [place for place in x if place is not None]
-        marks.append(Line(spots, _binned(one.values, edges), "value", 0))
+        x_values = [place for place in x if place is not None]
+        marks.append(Line(x_values, _binned(one.values, edges), "value", 0))
         if any(value is not None for value in one.lower[start:end]):
-            ends = _binned(one.lower, edges), _binned(one.upper, edges)
-            bands.append(Band(spots, *ends, "interval of the night", 0))
+            bounds = _binned(one.lower, edges), _binned(one.upper, edges)
+            bands.append(Band(x_values, *bounds, "interval of the night", 0))
     marks = [*bands, *marks]
     for text, bound in one.bounds:
         marks.insert(
@@ -300,24 +300,24 @@ def gates_chart(trend: Trend) -> Chart | None:
         (SKIPPED, CIRCLE if few else END, 7),
         (FAILED, SQUARE if few else END, 1),
     ):
-        spots = [
+        points = [
             (trend.x[i], float(row))
             for row, gate in enumerate(shown)
-            for i, said in enumerate(trend.gates[gate])
-            if said == status
+            for i, outcome in enumerate(trend.gates[gate])
+            if outcome == status
         ]
-        if spots:
-            x, y_spots = [a for a, _ in spots], [b for _, b in spots]
+        if points:
+            x, y_spots = [a for a, _ in points], [b for _, b in points]
             marks.append(Points(x, y_spots, symbol, status, colour, [3.2], hollow=colour == 7))
     failed = [trend.gates[gate].count(FAILED) for gate in shown]
     after = [f"{n:,} failed" if n else "" for n in failed]
     names = [plain(gate) for gate in shown]
     axis = _axis(trend, 2)
-    said = "; ".join(f"{name}: {n:,} failed" for name, n in zip(names, failed, strict=True))
+    message = "; ".join(f"{name}: {n:,} failed" for name, n in zip(names, failed, strict=True))
     left = len(every) - len(shown)
     note = f"{left:,} more gates failed less often" if left else ""
     scale = Scale("gate", names=names, after=after)
-    return Chart("gates", "Gates by night", axis, scale, marks, f"{said}.", note)
+    return Chart("gates", "Gates by night", axis, scale, marks, f"{message}.", note)
 
 
 def _passed(trend: Trend, gate: str, row: int) -> Line:
@@ -423,7 +423,7 @@ def as_page(trends: Sequence[Trend], title: str, unread: Sequence[str] = ()) -> 
                 title=plain(title),
                 trends=sections,
                 about="; ".join(plain(trend.about) for trend in trends) if len(trends) == 1 else "",
-                notes=[plain(said) for said in unread],
+                notes=[plain(reason) for reason in unread],
             )
         )
         if len(page.encode()) <= MOST_BYTES:
@@ -511,8 +511,8 @@ def history_text(trends: Sequence[Trend], width: int | None = None, nights: int 
             *table.notes,
         ]
         if trend.moved:
-            said = f"{len(trend.moved):,} of {trend.searched:,} slices and labels changed"
-            parts.append(f"{said}; evalengine report lists them")
+            sentence = f"{len(trend.moved):,} of {trend.searched:,} slices and labels changed"
+            parts.append(f"{sentence}; evalengine report lists them")
         parts += [f"note: {plain(note)}" for note in trend.notes] + [""]
     return "\n".join(parts[:-1]) + "\n"
 
@@ -587,15 +587,17 @@ def history_gauges(trends: Sequence[Trend]) -> str:
         for i, night in enumerate(trend.nights):
             when = datetime.fromisoformat(night.facts.get("day") or night.finished)
             at = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
-            own = {name: night.facts.get(name, "") for name in ("job", "task", "dialect", "group")}
+            common = {
+                name: night.facts.get(name, "") for name in ("job", "task", "dialect", "group")
+            }
             run_id = night.facts.get("run_id", "")
             for one in trend.series:
                 row = {name: "" if v is None else str(v) for name, v in one.row.items()}
                 for name, numbers in (("value", one.values), ("lower", one.lower)):
-                    add(f"evalengine_{name}", {**own, **row}, numbers[i], at)
-                add("evalengine_upper", {**own, **row}, one.upper[i], at)
+                    add(f"evalengine_{name}", {**common, **row}, numbers[i], at)
+                add("evalengine_upper", {**common, **row}, one.upper[i], at)
             if night.gates in (PASSED, FAILED):
-                add("evalengine_gates_passed", own, float(night.gates == PASSED), at)
+                add("evalengine_gates_passed", common, float(night.gates == PASSED), at)
     return openmetrics(samples.values(), _GAUGES)
 
 

@@ -40,16 +40,16 @@ def of_pair(comparison: Comparison, a: str, b: str) -> pl.DataFrame:
 
 def headline(comparison: Comparison, rows: pl.DataFrame) -> list[Titled]:
     """Aggregates of the whole set, as the tables of a single run order and call them."""
-    whole = rows.filter(pl.col("slice").is_null(), pl.col("label_value").is_null())
+    overall = rows.filter(pl.col("slice").is_null(), pl.col("label_value").is_null())
     result: list[Titled] = []
     placed: set[str] = set()
     for entry in layout_of(comparison.task, comparison.dialect).headline:
         placed.add(entry.metric)
-        rows_of_entry = chosen(whole, entry).iter_rows(named=True)
+        rows_of_entry = chosen(overall, entry).iter_rows(named=True)
         result += [(titled(entry, row), row) for row in rows_of_entry]
-    rest = whole.filter(~pl.col("metric").is_in(list(placed)))
+    rest = overall.filter(~pl.col("metric").is_in(list(placed)))
     result += [(title_of(row), row) for row in rest.iter_rows(named=True)]
-    if whole["label_key"].drop_nulls().n_unique() < 2:
+    if overall["label_key"].drop_nulls().n_unique() < 2:
         return result
     return [(f"{row['label_key'] or ''} {called}".strip(), row) for called, row in result]
 
@@ -81,8 +81,8 @@ def better(comparison: Comparison, row: dict[str, Any]) -> int:
 def differs(comparison: Comparison, row: dict[str, Any]) -> bool:
     """Return True for a significant difference in a metric without a better direction."""
     p, neither = row["p_adjusted"], comparison.directions.get(row["metric"]) == "neither"
-    known = neither and p is not None and not too_few(row.get("coverage"))
-    return known and p <= 1 - comparison.level
+    tested = neither and p is not None and not too_few(row.get("coverage"))
+    return tested and p <= 1 - comparison.level
 
 
 def lead(comparison: Comparison) -> Titled | None:
@@ -90,18 +90,18 @@ def lead(comparison: Comparison) -> Titled | None:
 
     With several label keys, it is the number over all keys, otherwise the first that differs.
     """
-    there = _defined_numbers(comparison, *pairs(comparison)[0])
-    if not there:
+    numbers = _defined_numbers(comparison, *pairs(comparison)[0])
+    if not numbers:
         return None
-    alike = [line for line in there if line[1]["metric"] == there[0][1]["metric"]]
-    alike = [line for line in alike if line[1]["k"] == USUAL_K] or alike
-    if len({row["label_key"] for _, row in alike}) > 1:
-        alike = (
-            [line for line in alike if line[1]["label_key"] is None]
-            or [line for line in alike if not _equal(line[1])]
-            or alike
+    candidates = [line for line in numbers if line[1]["metric"] == numbers[0][1]["metric"]]
+    candidates = [line for line in candidates if line[1]["k"] == USUAL_K] or candidates
+    if len({row["label_key"] for _, row in candidates}) > 1:
+        candidates = (
+            [line for line in candidates if line[1]["label_key"] is None]
+            or [line for line in candidates if not _equal(line[1])]
+            or candidates
         )
-    return alike[0]
+    return candidates[0]
 
 
 def _defined_numbers(comparison: Comparison, a: str, b: str) -> list[Titled]:
@@ -111,11 +111,11 @@ def _defined_numbers(comparison: Comparison, a: str, b: str) -> list[Titled]:
     if result:
         return result
     # Without an aggregate, as with a single class, use the rows of labels.
-    whole = rows.filter(pl.col("slice").is_null())
-    if whole.select("label_key", "label_value").n_unique() != 1:
+    overall = rows.filter(pl.col("slice").is_null())
+    if overall.select("label_key", "label_value").n_unique() != 1:
         return []
-    label = whole["label_value"][0]
-    lines = headline(comparison, whole.with_columns(label_value=pl.lit(None, pl.String)))
+    label = overall["label_value"][0]
+    lines = headline(comparison, overall.with_columns(label_value=pl.lit(None, pl.String)))
     return [(name, {**row, "label_value": label}) for name, row in lines]
 
 
@@ -136,13 +136,13 @@ def same_number(
 
 def verdict(comparison: Comparison) -> str:
     """Return a sentence about the leading number."""
-    found = lead(comparison)
-    if found is None:
+    leading = lead(comparison)
+    if leading is None:
         return " ".join(_of_labels(comparison, a, b) for a, b in pairs(comparison))
-    if len(comparison.runs) == 2 or comparison.directions.get(found[1]["metric"]) == "neither":
-        rows = same_number(comparison.differences, found[1]).iter_rows(named=True)
-        return " ".join(_of_pair(comparison, found[0], row) for row in rows)
-    return _of_many(comparison, *found)
+    if len(comparison.runs) == 2 or comparison.directions.get(leading[1]["metric"]) == "neither":
+        rows = same_number(comparison.differences, leading[1]).iter_rows(named=True)
+        return " ".join(_of_pair(comparison, leading[0], row) for row in rows)
+    return _of_many(comparison, *leading)
 
 
 def _of_labels(comparison: Comparison, a: str, b: str) -> str:
@@ -188,15 +188,15 @@ def _of_covered(comparison: Comparison, name: str, row: dict[str, Any]) -> str:
         return f"{a} and {b} are equal: {name} is {number(row['a'])} in both."
     if row["p"] is None:
         return f"{b} has {name} {of_b} against {of_a}; whether that is luck is not known."
-    beside = [
+    same_metric = [
         line for line in _defined_numbers(comparison, a, b) if line[1]["metric"] == row["metric"]
     ]
-    if all(_equal(one) for _, one in beside):
+    if all(_equal(one) for _, one in same_metric):
         return f"{a} and {b} are equal: {name} is {number(row['a'])} in both, in every resample."
     reach = [signed(row["difference"])]
     if row["lower"] is not None:
-        ends = f"{signed(row['lower'])} to {signed(row['upper'])}"
-        reach.append(f"{100 * comparison.level:g} % interval {ends}")
+        interval = f"{signed(row['lower'])} to {signed(row['upper'])}"
+        reach.append(f"{100 * comparison.level:g} % interval {interval}")
     reach.append(p_value(row["p"]))
     many = adjusted_together(comparison, row)
     if many > 1 and comparison.adjust != "none":
@@ -207,7 +207,7 @@ def _of_covered(comparison: Comparison, name: str, row: dict[str, Any]) -> str:
     every = _defined_numbers(comparison, a, b)
     if sure:
         way = f"{b} is {'better' if sure > 0 else 'worse'} than {a}"
-        of_others = [line for line in beside if line[1]["label_key"] != row["label_key"]]
+        of_others = [line for line in same_metric if line[1]["label_key"] != row["label_key"]]
         agreeing = of_others if row["label_key"] is not None else []
         contrary = [line for line in every if better(comparison, line[1]) == -sure]
         lines = [line for line in every if line in contrary or line in agreeing]
@@ -234,48 +234,48 @@ def _of_covered(comparison: Comparison, name: str, row: dict[str, Any]) -> str:
 
 def _surely_by(comparison: Comparison, b: str, lines: list[Titled]) -> str:
     """Describe the numbers in which run b is significantly better or worse; may be empty."""
-    found: dict[str, list[str]] = {"worse": [], "better": []}
+    by_direction: dict[str, list[str]] = {"worse": [], "better": []}
     for name, row in lines:
         if sure := better(comparison, row):
-            found["better" if sure > 0 else "worse"].append(name)
-    said = []
-    for way, names in found.items():
+            by_direction["better" if sure > 0 else "worse"].append(name)
+    parts = []
+    for way, names in by_direction.items():
         if len(names) > _NAMED:
             names = [*names[: _NAMED - 1], f"{len(names) - _NAMED + 1:,} more"]
-        said += [f"{way} by {_listed(names)}"] if names else []
-    return f" {b} is significantly {' and '.join(said)}." if said else ""
+        parts += [f"{way} by {_listed(names)}"] if names else []
+    return f" {b} is significantly {' and '.join(parts)}." if parts else ""
 
 
 def adjusted_together(comparison: Comparison, row: dict[str, Any]) -> int:
     """Count the p-values that are adjusted together with a row of the whole set."""
     of_label = pl.col("label_value").is_null() == (row["label_value"] is None)
-    whole = comparison.differences.filter(pl.col("slice").is_null(), of_label)
-    return whole["p"].count()
+    overall = comparison.differences.filter(pl.col("slice").is_null(), of_label)
+    return overall["p"].count()
 
 
 def _of_many(comparison: Comparison, name: str, row: dict[str, Any]) -> str:
     """Describe the best of three or more runs, and which runs it significantly beats."""
     values = values_of(comparison, row)
-    known = {run: value for run, value in values.items() if value is not None}
+    defined = {run: value for run, value in values.items() if value is not None}
     pick = max if comparison.directions.get(row["metric"], "higher") == "higher" else min
-    best = pick(known, key=lambda run: known[run])
+    best = pick(defined, key=lambda run: defined[run])
     below = beaten(comparison, row)[best]
     unlike = {
         one["run_a"] if one["run_b"] == best else one["run_b"]
         for one in same_number(comparison.differences, row).iter_rows(named=True)
         if best in (one["run_a"], one["run_b"]) and too_few(one.get("coverage"))
     }
-    beside = [run for run in known if run != best and run not in below and run not in unlike]
-    said = [
-        f"{words} {_listed([f'{run} ({number(known[run])})' for run in known if run in some])}"
+    similar = [run for run in defined if run != best and run not in below and run not in unlike]
+    clauses = [
+        f"{words} {_listed([f'{run} ({number(defined[run])})' for run in defined if run in some])}"
         for words, some in (
             ("it is significantly better than", below),
-            ("it does not differ significantly from", beside),
+            ("it does not differ significantly from", similar),
             ("too many datums have a value in one run only for a verdict against", unlike),
         )
         if some
     ]
-    return f"{best} has the best {name}, {number(known[best])}: {', and '.join(said)}."
+    return f"{best} has the best {name}, {number(defined[best])}: {', and '.join(clauses)}."
 
 
 def _listed(words: list[str]) -> str:
@@ -359,9 +359,11 @@ class Differences:
         self._comparison = comparison
         self._directions = baseline.directions
         self._before = {_key(row): row["value"] for row in baseline.metrics.iter_rows(named=True)}
-        known = margins.rows if comparison is None and margins is not None else None
-        known = comparison.differences if comparison is not None else known
-        self._drawn = {} if known is None else {_key(row): row for row in known.rows(named=True)}
+        differences = margins.rows if comparison is None and margins is not None else None
+        differences = comparison.differences if comparison is not None else differences
+        self._drawn = (
+            {} if differences is None else {_key(row): row for row in differences.rows(named=True)}
+        )
 
     def of(self, row: dict[str, Any]) -> Difference | None:
         """Return the difference of the number in a row of the metrics frame; None if it is new."""
@@ -369,11 +371,13 @@ class Differences:
         unread = NO_DIRECTION if self._directions.get(row["metric"]) == "neither" else UNTESTED
         drawn = self._drawn.get(key)
         if drawn is not None:
-            ends = drawn["lower"], drawn["upper"]
+            bounds = drawn["lower"], drawn["upper"]
             reading = self._reading(drawn, row["metric"])
-            apart = reading == UNSURE and None not in ends and not ends[0] <= 0 <= ends[1]
-            adjusted = drawn.get("p_adjusted") if apart else None
-            return Difference(drawn["a"], drawn["difference"], *ends, reading, unread, adjusted)
+            only_unadjusted = (
+                reading == UNSURE and None not in bounds and not bounds[0] <= 0 <= bounds[1]
+            )
+            adjusted = drawn.get("p_adjusted") if only_unadjusted else None
+            return Difference(drawn["a"], drawn["difference"], *bounds, reading, unread, adjusted)
         if key not in self._before:
             return None
         before, now = self._before[key], row["value"]
