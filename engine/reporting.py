@@ -1,4 +1,4 @@
-"""From a run, and maybe an earlier one, to its report on disk."""
+"""Write the report of a run, with or without a baseline, to disk."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .scorecard.card import Scorecard
 
 _ENDINGS = (".html", ".htm")
 _FAIL_IF = "fail if "
-"""Begins a gate of a condition to fail by."""
+"""Prefix of gates that state when a run fails."""
 
 
 def check_report(path: str | Path) -> None:
@@ -97,7 +97,7 @@ def make_report(
                 )
             except (InputError, OptionError, ResultError) as unknown:
                 untested = in_python(unknown.said)
-                notes.pop()  # the page has the reason where it would have the verdict
+                notes.pop()  # the page shows the reason in place of the verdict
             else:
                 notes += [f"the baseline's data: {margins.remark}."] if margins.remark else []
         else:
@@ -174,7 +174,7 @@ def _examples(
 ) -> list[Examples]:
     """Return the datums that got worse since the baseline, and the worst datums.
 
-    Empty if they are unknown, which the page then states.
+    The list is empty if they are unknown.
     """
     from .evaluation.paging import worse_since
     from .report.contents import contents, pictures

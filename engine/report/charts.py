@@ -58,13 +58,13 @@ if TYPE_CHECKING:
     from ..statistics.comparison import Comparison
 
 POINTS = 200
-"""A line has at most so many points."""
+"""Maximum number of points per line."""
 LINES = 8
 LINES_BESIDE = 4
-"""Labels of a chart with a baseline, of which each has a line as well."""
+"""Maximum number of labels in a chart that also has the baseline's lines."""
 BARS = 30
 _FEW = 25
-"""A line of so many points has a symbol at each."""
+"""Maximum number of points of a line for which each has a symbol."""
 _DISTRIBUTIONS = 4
 _DESCRIBED = 12
 
@@ -114,12 +114,12 @@ class Want(msgspec.Struct, frozen=True):
         return ", ".join(filter(None, (title, *more, key and plain(key))))
 
     def of_key(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """The rows of the label key."""
+        """Return the rows of the label key."""
         return rows.filter(pl.col("label_key").eq_missing(pl.lit(self.label_key, pl.String)))
 
 
 def _of_label(rows: pl.DataFrame, value: Any) -> pl.DataFrame:
-    """Rows of a label, by its value or the value's text."""
+    """Return the rows of a label, by its value or the value's text."""
     return rows.filter(pl.col("label_value").cast(pl.String) == str(value))
 
 
@@ -142,7 +142,7 @@ def _nearest(
 
 
 def _shared_thresholds(rows: pl.DataFrame) -> list[str]:
-    """The thresholds that all rows share, in words."""
+    """Describe the thresholds that all rows share."""
     parts = []
     for column, name in (("iou_threshold", "IoU"), ("score_threshold", "score")):
         values: list[float] = rows[column].drop_nulls().head(1).to_list() if column in rows else []
@@ -168,7 +168,7 @@ def _more(n: int, what: str) -> str:
 
 
 def _described(said: list[str], n: int) -> str:
-    """Join the descriptions of ``n`` things, of which only the first are given."""
+    """Join descriptions of the first of ``n`` items, and count the others."""
     left = n - _DESCRIBED
     return "; ".join([*said, *([f"and {left} more"] if left > 0 else [])]) + "."
 
@@ -211,7 +211,7 @@ def line_chart(
     *,
     diagonal: bool = False,
 ) -> Chart:
-    """Make a chart of lines, whose alternative text gives the ends of each.
+    """Make a chart of lines. The alternative text has the extremes of each line.
 
     Args:
         diagonal: whether to show x = y for comparison.
@@ -221,7 +221,7 @@ def line_chart(
         limits = [max(x.low, y.low), min(x.high, y.high)]
         marks.append(Line(limits, [*limits], dash=DOTTED, opacity=0.5))
     names = list(dict.fromkeys(one.name for one in curves if not one.baseline and not one.whole))
-    for one in reversed(curves):  # the whole on top
+    for one in reversed(curves):  # all labels together on top
         marks += _curve_marks(one, names.index(one.name) if one.name in names else PLAIN)
     sentences = [f"{y.title} by {x.title}"]
     for one in curves[:_DESCRIBED]:
@@ -236,7 +236,7 @@ def line_chart(
 
 
 def _curve_marks(one: Curve, i: int) -> list[Mark]:
-    """A line with its gaps, symbols and intervals."""
+    """Return the marks of a line: its segments, symbols and intervals."""
     colour = PLAIN if one.whole else i
     legend = "baseline" if one.baseline else _supported(one.name, one.support)
     faint = 0.75 if one.baseline else 1.0
@@ -328,7 +328,7 @@ _NO_BASELINE = "the baseline has no such curve"
 
 
 def curve_chart(kind: str, run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
-    """A line a label, the whole first."""
+    """Make a chart with one line per label, all labels together first."""
     curve = _CURVES[kind]
     for source in curve.sources:
         rows = _rows(run, source, want)
@@ -380,7 +380,7 @@ def curve_chart(kind: str, run: Numbers, base: Numbers | None, want: Want) -> li
 
 
 def _rows(run: Numbers, source: _Source, want: Want, usual: float = 0.5) -> pl.DataFrame:
-    """Rows of a curve of the whole set at one IoU threshold, of one label or of all."""
+    """Return the rows of a curve of the whole set at one IoU threshold."""
     rows = run.frames.get(source.frame)
     if rows is None:
         return empty_frame("curves")
@@ -393,7 +393,7 @@ def _rows(run: Numbers, source: _Source, want: Want, usual: float = 0.5) -> pl.D
 
 
 def _ranked(rows: pl.DataFrame, curve: _Kind, run: Numbers, want: Want) -> pl.DataFrame:
-    """Labels with a defined point, the most support first: label_value, support, area."""
+    """Return value, support and area of labels with a defined point, the most support first."""
     if not rows.height:
         return rows.select("label_value")
     x, y = pl.col(curve.x), pl.col(curve.y)
@@ -421,7 +421,7 @@ def _ranked(rows: pl.DataFrame, curve: _Kind, run: Numbers, want: Want) -> pl.Da
 
 
 def _of_labels(rows: pl.DataFrame, ranked: pl.DataFrame, curve: _Kind, want: Want) -> list[Curve]:
-    """The lines of labels, in their order."""
+    """Return the lines of labels, in the order of the ranking."""
     lines = []
     rows = rows.filter(pl.col(curve.x).is_not_null())
     for value, support in ranked.select("label_value", "support").iter_rows():
@@ -470,8 +470,11 @@ def _thinned(
 
 
 def _overall(run: Numbers, rows: pl.DataFrame, curve: _Kind, want: Want) -> list[Curve]:
-    """The line of all labels: of summed counts at common score thresholds, or, of a curve without
-    counts over a common grid, the mean of the labels."""
+    """Return the line of all labels together.
+
+    Counts are summed at common score thresholds. A curve without counts over a common grid is the
+    mean of the labels.
+    """
     n = rows["label_value"].n_unique()
     if want.label_value is not None or n < 2:  # the line of a single label is enough
         return []
@@ -491,7 +494,7 @@ def _overall(run: Numbers, rows: pl.DataFrame, curve: _Kind, want: Want) -> list
 
 
 def _summed(rows: pl.DataFrame) -> pl.DataFrame:
-    """Measures of all labels together, of counts summed by score threshold."""
+    """Compute measures of all labels together from counts summed by score threshold."""
     if not rows.height:
         return rows
     counts = [
@@ -514,7 +517,7 @@ def _baseline_rows(base: Numbers, source: _Source, want: Want, rows: pl.DataFram
 
 
 def thresholds(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
-    """Precision, recall and F1 by score threshold: of a label, or of all together."""
+    """Make a chart of precision, recall and F1 by score threshold, of one label or of all."""
     rows = _rows(run, _COUNTED, want)
     if not rows.height:
         return []
@@ -545,7 +548,7 @@ def thresholds(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
 
 
 def by_k(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
-    """Aggregates of the whole set by cut-off, a line a metric."""
+    """Make a chart of aggregates of the whole set by cut-off, one line per metric."""
     curves: list[Curve] = []
     asked = want.metric is not None
     for numbers in (run, base):
@@ -759,7 +762,7 @@ def _has_intervals(bars: Iterable[Bar]) -> bool:
 
 
 def _after(bar: Bar, *, signed: bool, counts: bool) -> str:
-    """The numbers of a bar as text."""
+    """Format the numbers of a bar."""
     if bar.value is None:
         return "undefined"
     if counts:
@@ -781,7 +784,7 @@ def _after(bar: Bar, *, signed: bool, counts: bool) -> str:
 
 
 def labels(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
-    """A metric's value of each label, the worst first."""
+    """Make a chart of a metric by label, the worst first."""
     rows = want.of_key(run.metrics).filter(
         pl.col("slice").is_null(), pl.col("label_value").is_not_null()
     )
@@ -793,7 +796,7 @@ def labels(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
 
 
 def slices(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
-    """A metric's value of each slice, the worst first, against the whole set's."""
+    """Make a chart of a metric by slice, the worst first, with the whole set for reference."""
     every = want.of_key(run.metrics).filter(pl.col("label_value").is_null())
     rows = _one_metric(every.filter(pl.col("slice").is_not_null()), want, "slices")
     if not rows.height:
@@ -810,8 +813,9 @@ def slices(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
 
 
 def _one_metric(rows: pl.DataFrame, want: Want, table: str) -> pl.DataFrame:
-    """Rows of the chosen metric, or the table's first, or the first that has a direction: one a
-    place.
+    """Return the rows of one metric, one per place.
+
+    It is the chosen metric, otherwise the table's first, otherwise the first with a direction.
     """
     metrics = rows["metric"].unique(maintain_order=True).to_list()
     if want.metric is None:
@@ -840,7 +844,7 @@ def _worst_first(
     want: Want,
     reference: tuple[float, str] | None = None,
 ) -> list[Chart]:
-    """Bars of at most :data:`BARS` rows, undefined ones last."""
+    """Make a chart of at most :data:`BARS` rows, undefined ones last."""
     if not rows.height:
         return []
     first = rows.row(0, named=True)
@@ -882,7 +886,7 @@ def _worst_first(
 
 
 def _around(title: str, values: list[float]) -> Scale:
-    """An axis of points, which need no zero: the values with a tenth of their range around them."""
+    """Return a scale around values, with a margin of a tenth of their range; 0 may be outside."""
     low, high = min(values), max(values)
     room = (high - low) / 10 or abs(low) / 10 or 0.1
     inside = low >= 0 and high <= 1
@@ -894,7 +898,7 @@ def _around(title: str, values: list[float]) -> Scale:
 
 
 def intervals(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
-    """Numbers with intervals as points with whiskers: of the whole set, of labels, of slices."""
+    """Make charts of numbers with intervals: of the whole set, by label, by slice."""
     rows = want.of_key(run.metrics).filter(
         pl.col("slice").is_null(), pl.col("label_value").is_null(), pl.col("lower").is_not_null()
     )
@@ -954,7 +958,7 @@ def costs(metric: str, run: Numbers, base: Numbers | None, want: Want) -> list[C
 
 
 def _costs(metric: str, run: Numbers, want: Want) -> pl.DataFrame:
-    """Costs of the whole set, or of a label, at one IoU threshold."""
+    """Return the costs of the whole set, or of a label, at one IoU threshold."""
     rows = want.of_key(run.metrics).filter(pl.col("metric") == metric, pl.col("slice").is_null())
     if want.label_value is None:
         rows = rows.filter(pl.col("label_value").is_null())
@@ -1022,7 +1026,7 @@ def _bins(
 
 
 def confusion(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
-    """Counts by actual and predicted label; of many labels the most frequent confusions."""
+    """Make a chart of counts by actual and predicted label, or of the most frequent confusions."""
     rows = _confused(run, want)
     if rows is None or not rows.height:
         return []
@@ -1126,7 +1130,7 @@ def matrix_chart(
 
 
 def _confused(run: Numbers, want: Want) -> pl.DataFrame | None:
-    """Counts of the whole set at one pair of thresholds."""
+    """Return the counts of the whole set at one pair of thresholds."""
     rows = run.frames.get("confusion")
     if rows is None:
         return None
@@ -1313,7 +1317,7 @@ _ASKED = ("curves", "confusion")
 
 
 def frames_of(card: Scorecard) -> dict[str, pl.DataFrame]:
-    """The frames that charts of a run are made of, as many as there are."""
+    """Return the existing frames that charts of a run use."""
     frames = {name: card.page_frame(name) for name in card.paged}
     frames |= {
         name: card.frame(name)
@@ -1324,13 +1328,13 @@ def frames_of(card: Scorecard) -> dict[str, pl.DataFrame]:
 
 
 def names_of(card: Scorecard) -> dict[tuple[str | None, Any], str]:
-    """(label key, label value) -> name, of labels that have names."""
+    """Return names by (label key, label value), of labels that have names."""
     rows = card.labels.select("label_key", "label_value", "label_name").iter_rows()
     return {(key, value): name for key, value, name in rows if name is not None}
 
 
 def leads_of(card: Scorecard) -> dict[str, str]:
-    """The first metrics of the tables of labels and slices."""
+    """Return the first metrics of the tables of labels and slices."""
     leads: dict[str, str] = {}
     for section in sections(card):
         if section.labels is not None:

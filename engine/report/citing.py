@@ -32,11 +32,12 @@ _UNCITED = (
     *("task", "dialect", "by", "spread", "columns", "limits", "label_next"),
     *("threads", "memory_limit", "scratch", "client_reads", "pr_curve_max_examples", "embedder"),
 )
-"""Options that stand elsewhere in the line, or that do not change the number."""
+"""Options that are elsewhere in the line, or that do not change the number."""
 _SHORT = {PREDICTIONS: "pred", GROUND_TRUTHS: "gt", TABLE: "table"}
 _SHOWN = 12
+"""Number of hexadecimal digits of a digest that are shown."""
 _LEAST = 8
-"""Hexadecimal digits of a digest that are shown, and that a line must have."""
+"""Minimum number of hexadecimal digits of a digest in a line."""
 _UNKNOWN = "?"
 _UNDEFINED = "undefined"
 
@@ -64,7 +65,7 @@ _LINE = re.compile(
     )
 )
 _AROUND = " \t\n`'\".,;"
-"""Characters of the text around a line: of Markdown, quotes, and the end of a sentence."""
+"""Characters that may surround a line: Markdown, quotes, the end of a sentence."""
 
 
 class Citation(msgspec.Struct, frozen=True):
@@ -266,11 +267,11 @@ def differences(cited: Citation, found: Citation) -> tuple[list[str], list[str],
 
 
 _FEW = 3
-"""Significant digits below which a note says to how many a number was compared."""
+"""Number of significant digits below which a note reports the precision of a comparison."""
 
 
 def _significant(number: str) -> int:
-    """Significant digits of a number as text."""
+    """Count the significant digits of a number as text."""
     digits = re.sub(r"[eE].*|\D", "", number).lstrip("0")
     return max(len(digits), 1)
 

@@ -43,8 +43,8 @@ from ..tasks.contents import (
 # Contents of some datums of a run, from its tally or from its inputs, read again.
 
 COLUMNS = 20
-"""Other columns of a datum's row that are shown."""
-_VALUE = 200  # characters of their values
+"""Maximum number of other columns shown per datum."""
+_VALUE = 200  # maximum characters per value
 _ID = "id of the datum"  # in addition to the columns of a table
 
 
@@ -123,7 +123,7 @@ def contents(
             is_listed = every.cast(pl.String).is_in(text.implode())
             places = zip(every.filter(is_listed).cast(pl.String), is_listed.arg_true(), strict=True)
             place = dict(places)
-            codes = np.array([place.get(one, -1) for one in text], np.int64)  # -1: not there
+            codes = np.array([place.get(one, -1) for one in text], np.int64)  # -1: missing
             present = np.flatnonzero(codes >= 0)
             for at, tallied_content in zip(
                 present, does.of_tally(tallies, plan.settings, codes[present]), strict=True
@@ -231,7 +231,7 @@ def _read(card: Any, ids: pl.Series, tables: Tables) -> tuple[Frames, list[dict[
         raise _Gone(f"the inputs cannot be read again: {error}") from error
     frames = assemble(ready, collected, before, options)
     for role, frame in frames.sides.items():
-        if "datum_id" not in frame.columns:  # rows are datums, known by their numbers
+        if "datum_id" not in frame.columns:  # rows are datums, identified by row number
             numbers = extra[role].select(pl.col(_ID).cast(pl.Int64)).collect()[_ID]
             frames.sides[role] = frame.with_columns(numbers.alias("datum_id"))
     return frames, others
@@ -259,7 +259,7 @@ def _others(
 
 
 def _images(frames: Frames | None, ids: Sequence[Any]) -> list[dict[str, Any]]:
-    """File name, width and height of each datum, as far as a table of datums has them."""
+    """Return file name, width and height of each datum, if a table of datums has them."""
     if frames is None or frames.datums is None:
         return [{} for _ in ids]
     names = [n for n in ("file_name", "width", "height") if n in frames.datums.columns]
@@ -278,20 +278,20 @@ def _images(frames: Frames | None, ids: Sequence[Any]) -> list[dict[str, Any]]:
 # reduced size and accepts the same formats as other rasters.
 
 WIDTH = 320
-"""Pixels that a thumbnail is wide at most."""
+"""Maximum width of a thumbnail in pixels."""
 TALLEST = 640
-"""Pixels that it is high at most."""
+"""Maximum height of a thumbnail in pixels."""
 EACH = 60_000
-"""Bytes of one data URI at most."""
+"""Maximum size of one data URI in bytes."""
 TOGETHER = 1_200_000
-"""Bytes of all data URIs of a page at most."""
+"""Maximum size of all data URIs of a page in bytes."""
 DASHES = {"tp": "", "fp": "6 3", "missed": "2 3", "ignored": "1 5", "wrong": "4 2"}
 """``stroke-dasharray`` per outcome, so that colour is not the only cue."""
 
 _WAYS = ((WIDTH, 80), (WIDTH, 60), (WIDTH, 40), (240, 50), (160, 50), (96, 40))
 """Widths and JPEG qualities, the best first."""
-_PIXELS = 400_000_000  # images beyond are not opened: they are not photographs
-_FILES = 200_000  # of a folder, beyond which no more are looked at
+_PIXELS = 400_000_000  # larger images are not opened: they are not photographs
+_FILES = 200_000  # maximum number of files of a folder
 _KINDS = (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif", ".jp2")
 _PREFIX = "data:image/jpeg;base64,"
 
@@ -411,7 +411,7 @@ def example_of(one: Shown) -> list[tuple[str | None, str | None]]:
 
 
 def _overlap(a: Corners, b: Corners) -> float:
-    """IoU of two boxes."""
+    """Return the IoU of two boxes."""
     across, down = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
     shared = max(0.0, across) * max(0.0, down)
     areas = sum((box[2] - box[0]) * (box[3] - box[1]) for box in (a, b))
@@ -480,14 +480,14 @@ def pictures(datums: Sequence[Shown], folder: str) -> Pictures:
 
 
 class _Folder:
-    """Images by name; paths and links that lead out of the folder lead nowhere."""
+    """Images of a folder by name, without files that paths or links reach outside of it."""
 
     def __init__(self, root: str) -> None:
         self.root = root
         self.cut = False
 
     def find(self, one: Shown) -> str | None:
-        """The path of a datum's image, with all links followed; None for none."""
+        """Return the path of a datum's image, with links resolved; None without an image."""
         for name in filter(None, (one.file_name, str(one.datum_id))):
             result = self._named(name)
             if result is not None:
@@ -521,7 +521,7 @@ class _Folder:
         return real
 
     def _walk(self) -> Iterator[str]:
-        """Images of the folder and those below it, by name."""
+        """Yield the images of the folder and its subfolders, sorted by name."""
         seen = 0
         for place, below, names in os.walk(self.root):
             below.sort()
@@ -548,8 +548,7 @@ class _Folder:
 
 
 _Found = tuple[str, int, int, tuple[int, int], bool]
-"""Data URI, height and width of the thumbnail, those of the image, whether it is the best there
-is."""
+"""Data URI, height and width of the thumbnail, size of the image, True for the best quality."""
 
 
 def _thumbnail(path: str, most: int) -> _Found | None:
@@ -578,13 +577,13 @@ def _thumbnail(path: str, most: int) -> _Found | None:
 
 
 def _shape(whole: tuple[int, int], width: int) -> tuple[int, int]:
-    """Height and width of a thumbnail, never larger than the image."""
+    """Return height and width of a thumbnail, never larger than the image."""
     scale = min(1.0, width / whole[1], width * TALLEST / WIDTH / whole[0])
     return max(1, round(whole[0] * scale)), max(1, round(whole[1] * scale))
 
 
 def _read_image(image: Any, shape: tuple[int, int]) -> Array:
-    """Red, green and blue of an image, uint8 [3, height, width], or grey [1, height, width]."""
+    """Read an image as uint8, colour [3, height, width] or grey [1, height, width]."""
     from rasterio.enums import ColorInterp, Resampling
 
     kinds = image.colorinterp

@@ -78,7 +78,7 @@ def _grid(grid: Grid) -> str:
 
 
 def _pictures(card: Scorecard) -> list[str]:
-    """One curve and the confusion matrix, as far as the run has them."""
+    """Return one curve and the confusion matrix, if the run has them."""
     run, want = Numbers(card.metrics, frames_of(card)), Want(card.directions)
     curves = (one for kind in _CURVES for one in drawn(kind, run, None, want))
     shown = [*islice(curves, 1), *drawn(_CONFUSION, run, None, want)[:1]]

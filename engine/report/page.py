@@ -188,7 +188,7 @@ def _numbers(section: Section, differences: Differences | None, i: int) -> Table
         rows.append([*row, *([Cell(line.note)] if noted else [])])
     notes = []
     for note in footnotes(msgspec.structs.replace(section, labels=None, slices=[])):
-        # A reader of the page has neither Python nor a shell.
+        # Readers of the page may have neither Python nor a shell.
         message, hint, _ = note.partition("; all: ")
         page = f"{message[0].upper()}{message[1:]}; they are in the run's metrics frame."
         notes.append(page if hint else note)
@@ -199,7 +199,7 @@ _NEXT = [Column("baseline"), Column("difference"), Column("verdict", READING)]
 
 
 def _baseline_cells(found: Difference | None) -> list[Cell]:
-    """The baseline's number, the difference with its interval, and how to read it."""
+    """Return cells for the baseline's number, the difference with its interval, and the verdict."""
     if found is None:
         return texts("not there", "", "new")
     before = Cell(number(found.before), found.before)
@@ -294,7 +294,7 @@ def lead(found: list[Section]) -> str:
         for line in section.headline:
             if line.value is not None:
                 by_metric.setdefault(line.row["metric"], []).append(line)
-        # One number a metric; of cut-offs the usual one.
+        # One number per metric; with several cut-offs, the usual one.
         lines = [
             next((one for one in every if one.row["k"] == USUAL_K), every[0])
             for every in by_metric.values()
@@ -308,16 +308,14 @@ def lead(found: list[Section]) -> str:
 
 
 def _figure(line: Line) -> str:
-    """A headline number with both ends of its interval."""
+    """Format a headline number with its interval."""
     bounds = line.row.get("lower"), line.row.get("upper")
     value = number(line.value, counted=line.counted)
     return value if None in bounds else f"{value} {interval(*bounds)}"
 
 
 def _known(said: str, found: list[Section]) -> str:
-    """A sentence with the first number also by its name in other tools, and with a capital unless
-    it begins with a name of the user's.
-    """
+    """Add the name in other tools to the first number of a sentence, and capitalise "this run"."""
     said = f"T{said[1:]}" if said.startswith("this run ") else said
     every = [line for section in found for line in section.headline if line.known]
     first = min(every, key=lambda line: said.find(line.title) % (len(said) + 1), default=None)
@@ -420,7 +418,7 @@ def _datum(one: Shown, why: str, picture: Picture | None) -> Datum:
     return Datum(name, plain(why), kind, one.content, columns, picture, example_of(one))
 
 
-# Counts by score threshold: the table of the report that a slider moves.
+# Counts by score threshold: the table that the slider of the report changes.
 
 _COUNTS = ("tp", "fp", "fn")
 _HALF = 0.5
@@ -468,7 +466,9 @@ def counts(
     )
     every = frame["score_threshold"].unique().sort().to_numpy()
     hundredths = every[np.isclose(every * 100, np.round(every * 100), atol=1e-9)]
-    inside = hundredths.size and every[0] >= 0 and every[-1] <= 1  # else scores are not shares
+    inside = (
+        hundredths.size and every[0] >= 0 and every[-1] <= 1
+    )  # otherwise scores are not between 0 and 1
     chosen = hundredths if inside else every[:: max(1, every.size // 100)]
     point = _HALF if point is None else point
     chosen = np.union1d(chosen, every[np.isclose(every, point, atol=1e-12)])
@@ -649,7 +649,7 @@ def _summary_facts(
     *,
     baseline: bool,
 ) -> dict[str, Any]:
-    """The verdict, or a summary without gate and baseline; and which sections there are.
+    """Return the verdict (without gates and baseline, a summary) and the existing sections.
 
     Significant changes come first, the worse before the better.
     """
@@ -657,7 +657,7 @@ def _summary_facts(
     headline, leading = lead(found), _state(shown)
     if comparison is None:
         lines = [(_rank(leading), _against(shown) or headline)]
-    else:  # whose sentence has the names of the tables
+    else:  # the comparison's sentence uses the names of the tables
         rows = [row for part in _leading(shown) if part.numbers for row in part.numbers.rows]
         states = {cell.state for row in rows for cell in row}
         changed = next((one for one in (WORSE, BETTER) if one in states), "")
@@ -704,7 +704,7 @@ def steps(
     warnings: Sequence[str],
     folder: str | Path | None,
 ) -> list[Step]:
-    """Return up to four findings of the page that need a look, the gravest first; may be empty."""
+    """Return up to four findings of the page that need a look, the most serious first."""
 
     def listing(verb: str) -> str:
         if folder is not None:
@@ -779,7 +779,7 @@ def _reading(comparison: Comparison | None, margins: Margins | None, untested: s
 
 
 def _leading(shown: list[Part]) -> list[Part]:
-    """The part over all label keys, else the parts of each."""
+    """Return the part over all label keys; without one, the parts of each key."""
     return [part for part in shown if part.numbers and not part.title] or shown
 
 
@@ -812,7 +812,7 @@ def _state(shown: list[Part]) -> str:
 
 
 def _moved(shown: list[Part]) -> list[Moved]:
-    """Labels and slices that are significantly worse or better."""
+    """Return the labels and slices that are significantly worse or better."""
     result = []
     for what, tables in (
         ("labels", [part.labels for part in shown if part.labels]),
@@ -837,7 +837,7 @@ def _moved(shown: list[Part]) -> list[Moved]:
 def _drawn(
     card: Scorecard, baseline: Scorecard | None, shown: Sequence[Examples]
 ) -> dict[str, Any]:
-    """Curves, counts by threshold, errors and examples."""
+    """Return the curves, counts by threshold, errors and examples for the template."""
     from .charts import charts, frames_of, leads_of, names_of
     from .svg import figure as chart_figure
 
@@ -881,7 +881,7 @@ _TABLES = ("labels", "slices")
 """Charts whose data the page also shows as tables."""
 _ERRORS = ("confusion", "costs")
 _UNFOLDED = 12
-"""Datums whose contents are seen without unfolding the rest."""
+"""Number of datums whose contents are visible without unfolding the rest."""
 
 
 def operating_point(card: Scorecard) -> float | None:

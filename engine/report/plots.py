@@ -205,7 +205,7 @@ def _want(card: Scorecard) -> Want:
 
 
 def _lacking(card: Scorecard, kind: str, given: dict[str, Any]) -> str:
-    """Why there is no such figure of a run, and how to get it."""
+    """Return the reason why a run has no such figure, and how to get it."""
     from ..metrics import has
 
     if given:
@@ -236,7 +236,7 @@ def figure_of(charts: list[Chart]) -> Figure:
         raise ResultError(f"plots need {not_installed('matplotlib', 'plot')}.") from None
 
     class Shown(Figure):
-        """A figure that a notebook shows by itself."""
+        """Figure that notebooks display automatically."""
 
         def _repr_png_(self) -> bytes:
             out = io.BytesIO()
@@ -311,7 +311,7 @@ def _draw(axes: Axes, chart: Chart) -> None:
 
 
 def _room(scale: Scale) -> tuple[float, float]:
-    """Limits of an axis, with a little room for symbols."""
+    """Return the limits of an axis, with a small margin for symbols."""
     edge = 0.02 * ((scale.high - scale.low) or 1.0)
     return scale.low - edge, scale.high + edge
 

@@ -62,7 +62,7 @@ def command(
 
 
 def given_options(options: Options) -> list[str]:
-    """Names of the options that are not as they are unless given."""
+    """Return the names of options that differ from their defaults."""
     plain = Options()
     names = []
     for name in FIELDS:
@@ -109,7 +109,7 @@ def facts(card: Scorecard) -> list[tuple[str, str]]:
 
 
 def _rules(card: Scorecard) -> list[tuple[str, str]]:
-    """The rules in which a dialect differs from the standard one."""
+    """Return the rules in which a dialect differs from the standard dialect."""
     if card.dialect == "standard":
         return []
     ours, usual = get(card.task, card.dialect).rules, get(card.task, "standard").rules

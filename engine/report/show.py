@@ -190,7 +190,7 @@ def write_rich(renderable: RenderableType, out: IO[str], *, wide: bool = False) 
             console.print(renderable, soft_wrap=True)
         out.write(_PADDING.sub(r"\1", capture.get()))
         return
-    # The environment may force colour or a width upon pipes; a pipe gets neither from us.
+    # Ignore environment variables that force colour or a width if the output is a pipe.
     console = Console(
         file=out,
         width=WIDE if wide else PIPED_WIDTH,
@@ -209,7 +209,7 @@ def write_rich(renderable: RenderableType, out: IO[str], *, wide: bool = False) 
 def render(
     card: Scorecard, *, beside: bool = True, written: bool = False, look: Look = USUAL
 ) -> RenderableType:
-    """The whole table: per label key the headline, labels, slices; then notes."""
+    """Return all lines of a scorecard: headline, labels and slices per label key, then notes."""
     parts: list[RenderableType] = [Text(summary_heading(card), style="bold")]
     exact = exact_headline(card)
     all_sections = sections(card, look)
@@ -219,7 +219,7 @@ def render(
         parts.append(Text(empty))
     if card.notes:
         parts.append(Text(""))
-        # Hanging indent, so that a wrapped note still reads as one.
+        # Hanging indent, so that a wrapped note is still recognisable as one note.
         notes = Grid_.grid(padding=(0, 1))
         for kind, note in ordered_notes(card):
             notes.add_row(f"{kind}:", Text(plain(note)))
@@ -334,7 +334,7 @@ class _Fitted:
             for i, gap in enumerate(self._gap()):
                 named[i] = max(named[i], len(gap))
         digits = [max(_NUMBER_WIDTH, *map(len, column)) for column in columns]
-        # A long title is over several lines, a word each.
+        # A long title has several lines, one word per line.
         titles = [
             title.replace(" ", "\n") if len(title) > 2 * _NUMBER_WIDTH else title
             for title in grid.columns
@@ -543,7 +543,7 @@ def checked(report: CheckReport, form: str) -> str:
 
 
 def _named_rows(table: pl.DataFrame, column: str, names: Sequence[str], kind: str) -> pl.DataFrame:
-    """Rows of the given names, however they are capitalised, in the order of the names."""
+    """Return the rows of the given names, ignoring case, in the order of the names."""
     if not names:
         return table
     by_name: dict[str, list[str]] = {}
@@ -563,7 +563,7 @@ def _as(table: pl.DataFrame, form: str) -> str:
         return table.write_csv()
     if form == "json":
         return "[" + ",\n ".join(table.write_ndjson().splitlines()) + "]\n"
-    # Not escaped: formulas are for renderers of Markdown with mathematics.
+    # Not escaped: Markdown renderers show formulas.
     header = [table.columns, ["---"] * table.width]
     rows = [["" if cell is None else str(cell) for cell in row] for row in table.iter_rows()]
     return "".join(
@@ -592,8 +592,8 @@ _ENDS, _VOTES = ("lower", "upper"), ("wins", "ties", "losses")
 def tables(comparison: Comparison) -> list[Table]:
     """Return the tables of a comparison.
 
-    For two runs the aggregates, then labels and slices by evidence; for more one column per run,
-    then each pair by the leading number.
+    For two runs: the aggregates, then labels and slices by evidence. For more runs: one column per
+    run, then each pair by the leading number.
     """
     if len(comparison.runs) > 2:
         return [_many(comparison), *_pairs(comparison)]
@@ -635,7 +635,7 @@ def _differences(
 
 
 def _pairs(comparison: Comparison) -> list[Table]:
-    """Each pair of several runs by the number that leads, the strongest evidence first."""
+    """Make a table of all pairs of runs by the leading number, the strongest evidence first."""
     leading = lead(comparison)
     if leading is None:
         return []
@@ -648,7 +648,7 @@ def _pairs(comparison: Comparison) -> list[Table]:
 
 
 def _details(comparison: Comparison, runs: Sequence[str]) -> list[Table]:
-    """Labels and slices of two runs, the strongest evidence first."""
+    """Make tables of labels and slices of two runs, the strongest evidence first."""
     rows = comparison.differences
     keyed = rows["label_key"].drop_nulls().n_unique() > 1
     result = []
@@ -715,7 +715,7 @@ def _many(comparison: Comparison) -> Table:
 
 
 def lines_below(comparison: Comparison) -> list[str]:
-    """Lines below the tables: flips, notes."""
+    """Return the lines below the tables: flips, notes."""
     lines = []
     leading = lead(comparison)
     if comparison.flips.height and leading is not None:
@@ -732,7 +732,7 @@ def lines_below(comparison: Comparison) -> list[str]:
 
 
 def heading(comparison: Comparison) -> str:
-    """Task, dialect, runs and datums."""
+    """Return a line with task, dialect, runs and datums."""
     runs = (
         " against ".join(comparison.runs)
         if len(comparison.runs) == 2
@@ -743,7 +743,7 @@ def heading(comparison: Comparison) -> str:
 
 
 def as_text(comparison: Comparison, width: int | None = None) -> str:
-    """Format for the prompt and the shell.
+    """Format as text for the prompt and the shell.
 
     Args:
         width: characters per line; None for unlimited.
@@ -762,7 +762,7 @@ def as_text(comparison: Comparison, width: int | None = None) -> str:
 
 
 def _folded(text: str, width: int | None, begin: str = "", hanging: str = "") -> list[str]:
-    """Lines of a text, broken between words."""
+    """Wrap a text between words."""
     lines = textwrap.wrap(
         _TOGETHER.sub("\xa0", plain(text)),
         width or _COMPARISON_WIDTH,
@@ -774,7 +774,7 @@ def _folded(text: str, width: int | None, begin: str = "", hanging: str = "") ->
 
 
 def as_markdown(comparison: Comparison) -> str:
-    """For pull requests and pages; the best of several runs in bold."""
+    """Format as Markdown; the best of several runs is bold."""
     parts = [f"**{_marked(heading(comparison))}**", _marked(comparison.verdict)]
     for table in tables(comparison):
         parts += [as_markdown_table(table), *table.notes]
@@ -790,7 +790,7 @@ def _marked(text: str) -> str:
 
 
 def as_html(comparison: Comparison) -> str:
-    """For notebooks."""
+    """Format as HTML for notebooks."""
     parts = [
         f"<p><b>{html.escape(heading(comparison))}</b></p><p>{html.escape(comparison.verdict)}</p>"
     ]
@@ -804,7 +804,7 @@ def as_html(comparison: Comparison) -> str:
 
 
 def as_latex(comparison: Comparison) -> str:
-    """Tables for a paper, with the rules of the booktabs package; the best in bold."""
+    """Format as LaTeX with the rules of the booktabs package; the best of several runs is bold."""
     parts = [f"% {plain(line)}" for line in (heading(comparison), comparison.verdict)]
     for table in tables(comparison):
         parts += [*latex(table), *(f"% {note}" for note in table.notes)]

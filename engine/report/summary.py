@@ -220,7 +220,7 @@ def _section(card: Scorecard, rows: pl.DataFrame, key: str | None, *, wide: bool
     labels = label_grid(card, per_label, key, shown, wide=wide)
     sliced = pl.col("slice").is_not_null()
     of_all = rows.filter(sliced, pl.col("label_value").is_null())
-    # The label table has the metrics without an aggregate of this name or by another's layout.
+    # Tables of slices by label have only metrics without an aggregate, by name or by layout.
     aggregated = set(of_all["metric"].unique())
     if aggregated.intersection(entry.metric for entry in layout.slice_columns):
         aggregated.update(entry.metric for entry in layout.label_columns)
@@ -242,7 +242,7 @@ def _section(card: Scorecard, rows: pl.DataFrame, key: str | None, *, wide: bool
 
 
 def _of_one_label(card: Scorecard, per_label: pl.DataFrame, aggregates: pl.DataFrame) -> list[Line]:
-    """Numbers of metrics that have one row, of one label, such as ROCAUC of two classes."""
+    """Return the numbers of metrics with a single row, of one label, such as binary ROCAUC."""
     of = pl.col("metric")
     single = per_label.filter(
         pl.len().over("metric") == 1, ~of.is_in(aggregates["metric"].unique().implode())
@@ -382,7 +382,7 @@ def limited(grid: Grid, first: int, last: int, look: Look = USUAL) -> tuple[list
 
 
 def reasons(undefined: dict[str, list[str]], kind: str = "") -> list[str]:
-    """One line per reason why something is undefined."""
+    """Return one line per reason for undefined numbers."""
     lines = []
     for reason, names in undefined.items():
         message = ", ".join(plain(name) for name in names[:_NAMED])
@@ -449,7 +449,7 @@ def tables_of(section: Section) -> list[Grid]:
 
 
 def footnotes(section: Section) -> list[str]:
-    """Why numbers of a section are undefined, each label once."""
+    """Return the reasons for undefined numbers of a section, each label once."""
     lines = reasons(section.undefined)
     if section.labels is not None:
         lines += reasons(section.labels.undefined, "label ")
@@ -507,7 +507,7 @@ def row_counts(rows: dict[str, int], name: str) -> str:
 
 def headed(section: Section, found: Sequence[Section]) -> bool:
     """Return True if a section needs its label key as title: one of several, or not the default."""
-    keys = sum(one.label_key is not None for one in found)  # own metrics have none
+    keys = sum(one.label_key is not None for one in found)  # custom metrics have none
     return section.label_key is not None and (keys > 1 or section.label_key != DEFAULT_LABEL_KEY)
 
 
@@ -560,7 +560,7 @@ def markdown(
 
 
 def headline_table(section: Section, *, exact: bool = False) -> Table:
-    """The headline as a table, without empty columns.
+    """Return the headline as a table, without empty columns.
 
     Args:
         exact: add every digit.
@@ -579,7 +579,7 @@ def headline_table(section: Section, *, exact: bool = False) -> Table:
 
 
 def grid_table(grid: Grid, rows: Sequence[Row]) -> Table:
-    """Rows of a grid as a table, without empty columns."""
+    """Return rows of a grid as a table, without empty columns."""
     titles = [*grid.columns, "support"]
     columns = [*(Column(name, NAME) for name in grid.names), *map(Column, titles)]
     lines = [texts(*row.names, *cells(grid, row), supported(row)) for row in rows]

@@ -40,11 +40,11 @@ _SYMBOLS = (
 """Paths of the symbols in :mod:`evalengine.schemas.marks`."""
 
 Place = Callable[[float], float]
-"""From a value to a coordinate."""
+"""Function from a value to a coordinate."""
 
 
 def svg(chart: Chart) -> str:
-    """A chart as an ``<svg>`` element that is as wide as its place, up to 720 pixels."""
+    """Return a chart as an ``<svg>`` element that is as wide as its place, up to 720 pixels."""
     x, y = chart.x, chart.y
     left, right, top, tall, width = 46.0, 14.0, 26.0, float(_TALL), float(_WIDTH)
     turned = False
@@ -76,7 +76,7 @@ def svg(chart: Chart) -> str:
 
 
 def figure(chart: Chart) -> str:
-    """A chart with its title above and its note below, as a ``<figure>`` element."""
+    """Return a chart with title and note as a ``<figure>`` element."""
     note = f"<small>{_safe(chart.note)}</small>" if chart.note else ""
     return (
         f'<figure class="chart"><figcaption>{_safe(chart.title)}</figcaption>'
@@ -106,7 +106,7 @@ def ticks(scale: Scale, most: int = 6) -> list[float]:
 
 
 def shortest(value: float) -> str:
-    """A number of an axis or cell in about four characters."""
+    """Format a number of an axis or cell in about four characters."""
     for size, unit, mark in ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k")):
         if abs(value) >= size:
             return f"{value / unit:.3g}{mark}"
@@ -130,12 +130,12 @@ def _safe(text: str) -> str:
 
 
 def _n(value: float) -> str:
-    """A coordinate with one decimal."""
+    """Format a coordinate with one decimal."""
     return f"{round(value, 1) + 0.0:.1f}".removesuffix(".0")
 
 
 def _wide(text: str, size: float = _SIZE) -> float:
-    """About how wide a text is."""
+    """Estimate the width of a text in pixels."""
     return size * sum(1.0 if unicodedata.east_asian_width(c) in "WF" else _EM for c in text)
 
 
@@ -176,7 +176,7 @@ def _text(
 def _axes(
     chart: Chart, box: tuple[float, float, float, float], across: Place, up: Place, *, turned: bool
 ) -> list[str]:
-    """Grid, numbers, names and titles of both scales."""
+    """Return the elements of both scales: grid, numbers, names and titles."""
     x, y, (left, right, top, base) = chart.x, chart.y, box
     parts = [_text(4, 14, y.title or x.title, room=_WIDTH - 8)]
     grid = ""
@@ -204,7 +204,7 @@ def _axes(
         grid += "".join(f"M{_n(across(v))} {_n(above)}V{_n(base + 4)}" for v in marked)
         scale_texts = dict(zip(marked, x.texts or map(shortest, marked), strict=True))
         if x.texts and sum(map(_wide, x.texts)) + _SIZE * (len(marked) - 1) > right - left:
-            scale_texts |= dict.fromkeys(marked[:-1], "")  # names would overlap: the last is left
+            scale_texts |= dict.fromkeys(marked[:-1], "")  # names would overlap: show only the last
         sides = dict.fromkeys(marked, "middle")
         if x.texts:
             sides |= {marked[0]: "start", marked[-1]: "end"} if len(marked) > 1 else {}
@@ -236,7 +236,7 @@ def _line(mark: Line, across: Place, up: Place) -> str:
     for is_defined, some in groupby(
         zip(mark.x, mark.y, strict=True), key=lambda at: at[1] is not None
     ):
-        if is_defined:  # a point by itself has a line of no length, whose round ends show
+        if is_defined:  # a single point is a line of length 0, visible by its round caps
             run = [f"{_n(across(x))} {_n(up(y))}" for x, y in some if y is not None]
             path += "M" + "L".join(run if len(run) > 1 else run * 2)
     return f'<path d="{path}" stroke-linecap="round" stroke-linejoin="round"{_stroke(mark)}/>'
@@ -311,7 +311,7 @@ _DRAW: dict[type[Any], Callable[[Any, Place, Place], str]] = {
 def _legend(marks: Sequence[Mark], y: float) -> tuple[list[str], float]:
     """Return rows of samples and names, and the y position below them."""
     samples: dict[str, str] = {}
-    for mark in reversed(marks):  # the last is on top, and first here
+    for mark in reversed(marks):  # the last mark is on top, and first in the legend
         if not mark.legend:
             continue
         if isinstance(mark, Line):

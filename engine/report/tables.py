@@ -25,10 +25,10 @@ from .text import amount, fixed
 if TYPE_CHECKING:
     from ..scorecard.card import Scorecard
 
-# Thresholds that a table shows numbers at: all of a few, the ones nearest 0.5 of many.
+# Thresholds of a table: all if they are few, otherwise the ones nearest 0.5.
 
 SPOTS = 6
-"""Up to so many pairs of thresholds are all shown."""
+"""Maximum number of pairs of thresholds for which all are shown."""
 EVERY = 1 << 30
 _COLUMNS = ("iou_threshold", "score_threshold")
 _WORDS = {"iou_threshold": "IoU", "score_threshold": "score"}
@@ -54,7 +54,7 @@ def by_threshold(rows: pl.DataFrame, most: int = SPOTS) -> list[tuple[pl.DataFra
 
 
 def most_thresholds(card: Scorecard, most: int = SPOTS, *, wide: bool) -> int:
-    """Up to how many pairs of thresholds are all shown: a few; all that were asked for, widely."""
+    """Return the maximum number of pairs of thresholds for which all are shown."""
     return EVERY if wide and card.options.score_thresholds is not None else most
 
 
@@ -102,12 +102,12 @@ _NAMED = 3
 
 
 def numbered(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows with their places in a column."""
+    """Add the row index as a column."""
     return rows.with_row_index(ROW)
 
 
 class Shown:
-    """Collector of the rows that some table or line shows."""
+    """Collector of the rows that tables and lines show."""
 
     def __init__(self) -> None:
         self._places: list[pl.Series] = []
@@ -161,7 +161,7 @@ def _differing(left: pl.DataFrame, there: pl.DataFrame) -> str:
 
 
 def _more(left: pl.DataFrame, there: pl.DataFrame, column: str) -> str:
-    """The values of a column that the rows which are shown do not have."""
+    """Describe the values of a column that occur only in hidden rows."""
     more = left[column].drop_nulls().unique(maintain_order=True)
     more = more.filter(~more.is_in(there[column].unique().implode()))
     if column in _BY_NAME and 0 < more.len() <= _NAMED:
@@ -192,7 +192,7 @@ class Look(msgspec.Struct, frozen=True):
     wide: bool = False
 
     def usually(self) -> Look:
-        """The same in the usual order."""
+        """Return the settings with the default order."""
         return msgspec.structs.replace(self, sort=None)
 
 
@@ -304,9 +304,8 @@ def _digits(text: str) -> tuple[int, str]:
     return len(digits), digits
 
 
-# Display layouts by task and dialect, if users know numbers by names.
-#
-# A task without one uses the scorecard's ``primary`` metrics.
+# Display layouts by task and dialect. Tasks without a layout use the scorecard's ``primary``
+# metrics.
 
 USUAL_K = 10
 """Preferred cut-off if there are several."""
@@ -321,20 +320,18 @@ def layout_of(task: str, dialect: str) -> Layout:
 
 
 def own_layout(task: str, dialect: str) -> Layout | None:
-    """Return the layout of a dialect, or None if it uses the task's."""
+    """Return the layout of a dialect; None if it uses the task's layout."""
     return _of(task).get(dialect)
 
 
 def exact_layout(task: str, dialect: str) -> Layout:
-    """Return the layout of a dialect if it shows every digit; otherwise the task's first one that
-    does.
-    """
+    """Return the layout of a dialect if it shows every digit; otherwise the first that does."""
     own = layout_of(task, dialect)
     return next((one for one in (own, *_of(task).values()) if one.exact), own)
 
 
 def _of(task: str) -> dict[str | None, Layout]:
-    """By dialect; None is the task's own."""
+    """Return the layouts of a task by dialect; None is the key of the default layout."""
     return getattr(import_module(f"..tasks.{task}.dialects", __package__), "LAYOUTS", {})
 
 
@@ -373,7 +370,7 @@ def by_title(
 
 
 def any_title(title: str) -> bool:
-    """Return whether the tables of some task and dialect have a title, except those with spaces."""
+    """Return True if the tables of any task and dialect have a title."""
     return any(
         _matching(entry, title) is not None
         for task in NAMES
@@ -453,7 +450,7 @@ class Grid(msgspec.Struct, frozen=True):
         return next((one["metric"] for row in self.rows if (one := row.rows[at])), self.first)
 
     def noted(self, note: str) -> Grid:
-        """The same table with another note."""
+        """Return the table with another note."""
         return msgspec.structs.replace(self, note=note)
 
 
@@ -519,12 +516,12 @@ def slice_grid(
 
 
 CELLS = 20
-"""Up to so many labels make a matrix; of more the most frequent pairs are shown, as many."""
+"""Maximum number of labels in a matrix, and of pairs of labels if there are more labels."""
 _UNMATCHED = "(no truth)", "(missed)"
 
 
 def pair_name(called: Callable[[Any], str], value: Any, side: int) -> str:
-    """Name of one side of a confusion: of the actual label (0), or of the predicted one (1)."""
+    """Return the name of the actual (side 0) or predicted (side 1) label of a confusion."""
     return _UNMATCHED[side] if value is None else called(value)
 
 
@@ -571,7 +568,7 @@ def confusion_grid(rows: pl.DataFrame, called: Callable[[Any], str]) -> Grid:
 
 
 def counting(card: Scorecard) -> set[str]:
-    """Metrics whose values are whole numbers."""
+    """Return the metrics whose values are counts."""
     return {metric.name for metric in all_metrics(card.task).values() if metric.counts}
 
 
@@ -619,7 +616,7 @@ def _grid(
                 metrics_at.setdefault(at, []).append(metric)
             variant_words = distinguishing_words(spot)
             groups = spot.group_by(["statistic", "k", "parameters"], maintain_order=True)
-            # The usual cut-off leads, as it does in headlines and verdicts.
+            # The usual cut-off is first, as in headlines and verdicts.
             for (statistic, k, parameters), part in sorted(
                 groups, key=lambda one: one[0][1] != USUAL_K
             ):
@@ -710,7 +707,7 @@ def reaches(rows: Sequence[dict[str, Any] | None], *, ends: bool = False) -> lis
     return [said(row) for row in rows]
 
 
-_MIDDLE = 0.1  # of half its length, how far the number may be off an interval's middle
+_MIDDLE = 0.1  # maximum offset from an interval's middle, relative to half its length
 
 
 def coverage(row: dict[str, Any]) -> str:
@@ -727,7 +724,7 @@ def spread_metrics(card: Scorecard) -> set[str]:
 
 
 def spread_grid(rows: pl.DataFrame, spread: Spread, shown: Shown) -> Grid | None:
-    """A metric's rows over one column, a column for each statistic; None without any."""
+    """Make a table of a metric by one column, with one column per statistic; None without rows."""
     some = rows.filter(pl.col("metric") == spread.metric)
     if not some.height:
         return None
@@ -778,7 +775,7 @@ def _entry_columns(
 
 
 def chosen(rows: pl.DataFrame, entry: Entry) -> pl.DataFrame:
-    """The rows an entry is about, in the frame's order."""
+    """Return the rows of an entry, in the frame's order."""
     selected = rows.filter(pl.col("metric") == entry.metric)
     if entry.area == PARTS:
         selected = selected.filter(pl.col("area").is_not_null() & (pl.col("area") != "all"))
@@ -800,7 +797,7 @@ def known_as(entry: Entry, row: dict[str, Any]) -> str:
 
 def titled(entry: Entry, row: dict[str, Any]) -> str:
     iou = row["iou_threshold"]
-    # A range or cap that the title has no place for is added, so that no two lines look alike.
+    # Add a range or cap that the title does not contain, so that all titles differ.
     more = [
         str(row[column])
         for column, place in (("area", "{area}"), ("max_detections", "{cap}"))
@@ -847,7 +844,7 @@ def distinguishing_words(rows: pl.DataFrame) -> dict[str | None, list[str]]:
 
 
 def others(card: Scorecard, rows: pl.DataFrame, shown: set[str]) -> list[str]:
-    """Metrics that the layout does not place, the scorecard's primary ones first."""
+    """Return the metrics that the layout does not contain, the primary ones first."""
     present = rows["metric"].unique(maintain_order=True).to_list()
     ordered = [name for name in card.primary if name in present]
     ordered += [name for name in present if name not in ordered]
@@ -855,11 +852,11 @@ def others(card: Scorecard, rows: pl.DataFrame, shown: set[str]) -> list[str]:
 
 
 def at_k(metric: str, k: int | None) -> str:
-    """A metric with its cut-off, as people write it: nDCG@10."""
+    """Return a metric with its cut-off, such as nDCG@10."""
     return metric if k is None else f"{metric}@{k}"
 
 
-# A scorecard as a flat dict of plain numbers, as loggers of experiments take it.
+# A scorecard as a flat dict of plain numbers, for experiment loggers.
 
 _REFUSED = re.compile(r"[^\w.-]+")
 """Characters that MLflow and TensorBoard do not accept in a name, except for the slash."""
@@ -901,8 +898,8 @@ def as_dict(
         label = pl.col("label_value")
         none = label.is_null().any().not_()
         single = (none & (label.n_unique() == 1)).over("metric", "slice", "slice_value")
-        # Metrics that were named and have numbers of labels only would not be there at all. AP
-        # counts as there if mAP is.
+        # Requested metrics with numbers per label only would be missing. AP is not missing if
+        # mAP is present.
         means = [name[1:] for name in rows["metric"].unique() if name.startswith("m")]
         named_alone = none.over("metric") & ~single & ~pl.col("metric").is_in(means)
         named_alone &= pl.lit(card.options.metrics is not None)

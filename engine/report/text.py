@@ -17,7 +17,7 @@ from ..schemas.errors import OptionError, unknown
 FORMATS = ("table", "json", "csv", "parquet", "markdown")
 UNDEFINED = "–"
 NONE = 1e-12
-"""Differences up to this are of rounding."""
+"""Largest difference that rounding may cause."""
 _LONG = 1e15
 _ASCII = str.maketrans(
     {UNDEFINED: "-", "±": "+-", "…": "~", "—": "-", "≥": ">"}
@@ -29,12 +29,12 @@ _ASCII = str.maketrans(
 
 
 def plain(text: str) -> str:
-    """Text that cannot break a line or steer a terminal."""
+    """Escape unprintable characters, such as line breaks and control characters."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def shortened(text: str, width: int = 26) -> str:
-    """Text in at most so many characters."""
+    """Shorten text to a maximum number of characters, after escaping it."""
     text = plain(text)
     return text if len(text) <= width else text[: width - 1] + "…"
 
@@ -65,7 +65,7 @@ def signed(value: float | None) -> str:
 
 
 def probability(p: float | None) -> str:
-    """A p-value in two digits, one if it is small."""
+    """Format a p-value with two digits; with one digit below 0.001."""
     if p is None:
         return UNDEFINED
     if p < _LEAST_P:
@@ -74,11 +74,11 @@ def probability(p: float | None) -> str:
 
 
 _LEAST_P = 1e-16
-"""Smallest p-value that is shown; floats of exact tests end at 0."""
+"""Smallest p-value that is shown; p-values of exact tests may underflow to 0."""
 
 
 def p_value(p: float) -> str:
-    """``p = 0.03`` or ``p < 1e-16``."""
+    """Format a p-value as ``p = 0.03`` or ``p < 1e-16``."""
     shown = probability(p)
     return f"p {shown}" if shown.startswith("<") else f"p = {shown}"
 
@@ -91,7 +91,7 @@ def amount(rows: float) -> str:
 def interval(
     low: float | None, high: float | None, form: Callable[[float | None], str] = number
 ) -> str:
-    """Both ends of an interval."""
+    """Format an interval."""
     return UNDEFINED if low is None else f"[{form(low)}, {form(high)}]"
 
 
@@ -251,7 +251,7 @@ _SIGN = re.compile(r"(?<![^\s\[])([+-])(?=\d)")
 
 
 def _latex(text: str) -> str:
-    """Text for LaTeX, in which a hyphen is no minus."""
+    """Escape text for LaTeX, with minus signs in math mode."""
     return _SIGN.sub(r"$\1$", "".join(_LATEX.get(c, c) for c in text))
 
 
@@ -269,7 +269,7 @@ def write_text(text: str, out: IO[str]) -> None:
 
 
 def as_json(parts: Mapping[str, Any]) -> str:
-    """Write an object as JSON, a line per part and per row of a frame."""
+    """Format an object as JSON, with one line per part and per row of a frame."""
     members = []
     for name, part in parts.items():
         if isinstance(part, pl.DataFrame):

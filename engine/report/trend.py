@@ -36,9 +36,9 @@ from .text import UNDEFINED, aligned, interval, number, plain, signed
 from .verdicts import BETTER, WORSE
 
 MOST_POINTS = 1200
-"""Points of a line; those of more nights are means of neighbours."""
+"""Maximum number of points per line; with more nights, points are means of neighbours."""
 _TITLED = 90
-"""Nights up to which each has a symbol."""
+"""Maximum number of nights for which each has a symbol."""
 _CHARTS, _COLUMNS, _GATES, _MOVED = 24, 6, 20, 200
 _NIGHTS = (2000, 1000, 500, 200, 50)
 """Nights in the table, tried in order until the page is small enough."""
@@ -100,12 +100,12 @@ class Series(msgspec.Struct, frozen=True):
 
     @property
     def last(self) -> int | None:
-        """Place of the last night with a value."""
+        """Index of the last night with a value; None if no night has one."""
         defined = [i for i, value in enumerate(self.values) if value is not None]
         return defined[-1] if defined else None
 
     def reading(self, change: Change) -> str:
-        """``better``, ``worse``, or the direction if neither is known."""
+        """Return ``better`` or ``worse``; ``higher`` or ``lower`` if no direction is better."""
         up = change.after > change.before
         if self.better not in ("higher", "lower"):
             return "higher" if up else "lower"
@@ -138,7 +138,7 @@ class Trend(msgspec.Struct, frozen=True):
     independent: bool = True
 
 
-# Words.
+# Sentences.
 
 
 def _describe(one: Series, change: Change, nights: Sequence[Night]) -> str:
@@ -148,7 +148,7 @@ def _describe(one: Series, change: Change, nights: Sequence[Night]) -> str:
 
 
 def headline(trend: Trend) -> str:
-    """The last night's first number, and how it changed."""
+    """Describe the last night's first number and its last change."""
     if not trend.series or trend.series[0].last is None:
         return "No number is defined in any of these runs."
     one = trend.series[0]
@@ -173,7 +173,7 @@ _GATES_NAMED = 5
 
 
 def gates_line(trend: Trend) -> str:
-    """The last night's gates, and how often they failed; empty without gates."""
+    """Describe the last night's gates and how often gates failed; empty without gates."""
     judged = [night for night in trend.nights if night.gates]
     if not judged:
         return ""
@@ -206,7 +206,7 @@ def _binned(values: Sequence[float | None], edges: Sequence[int]) -> list[float 
 
 
 def _axis(trend: Trend, ticks: int = 4) -> Scale:
-    """Nights, with a few names."""
+    """Return the scale of nights, with a few of their names."""
     n = len(trend.nights)
     places = sorted({round(i * (n - 1) / (ticks - 1)) for i in range(ticks)}) if n > 1 else [0]
     names = [plain(trend.nights[i].name) for i in places]
@@ -220,7 +220,7 @@ def _segments(trend: Trend) -> list[tuple[int, int]]:
 
 
 def chart(trend: Trend, one: Series) -> Chart:
-    """A line with its intervals, gates, changes and breaks."""
+    """Make the chart of a number, with its intervals, failed gates, changes and breaks."""
     defined = [value for value in (*one.values, *one.lower, *one.upper) if value is not None]
     defined += [bound for _, bound in one.bounds]
     low, high = min(defined, default=0.0), max(defined, default=1.0)
@@ -287,7 +287,7 @@ def _points(
 
 
 def gates_chart(trend: Trend) -> Chart | None:
-    """Nights in which each gate failed, passed or was skipped; None without gates."""
+    """Make the chart of failed, passed and skipped gates by night; None without gates."""
     every = sorted(trend.gates, key=lambda gate: -trend.gates[gate].count(FAILED))
     shown = every[:_GATES]
     if not shown:
@@ -321,7 +321,7 @@ def gates_chart(trend: Trend) -> Chart | None:
 
 
 def _passed(trend: Trend, gate: str, row: int) -> Line:
-    """A line through the nights in which a gate passed, without points between others."""
+    """Return the line through the nights in which a gate passed, with gaps at other nights."""
     x: list[float] = []
     y: list[float | None] = []
     for passed, some in groupby(
@@ -337,7 +337,7 @@ def _passed(trend: Trend, gate: str, row: int) -> Line:
 
 
 def nights_table(trend: Trend, most: int, id: str) -> Table:
-    """The nights, the latest first."""
+    """Make the table of nights, the latest first."""
     series = trend.series[:_COLUMNS]
     gated = any(night.gates for night in trend.nights)
     columns = [Column("night", NAME), *([Column("gates", READING)] if gated else [])]
@@ -368,7 +368,7 @@ def _short(value: float | None) -> float | None:
 def changes_table(
     trend: Trend, series: Sequence[Series], title: str, id: str, *, grouped: bool = False
 ) -> Table | None:
-    """Changes, the latest first; None without any.
+    """Make the table of changes, the latest first; None without changes.
 
     Args:
         grouped: name the slice or label.
@@ -478,7 +478,7 @@ def _safe(text: str) -> Any:
 
 
 def spark(values: Sequence[float | None], width: int = _SPARK) -> str:
-    """A line of blocks, the lowest value to the highest; a blank where there is none."""
+    """Return a sparkline of block characters; missing values are blanks."""
     n = len(values)
     width = min(width, n)
     binned = _binned(values, [i * n // max(1, width) for i in range(width + 1)])
@@ -492,7 +492,7 @@ def spark(values: Sequence[float | None], width: int = _SPARK) -> str:
 
 
 def history_text(trends: Sequence[Trend], width: int | None = None, nights: int = 14) -> str:
-    """Runs over time for a terminal: a line per number, and the latest nights.
+    """Format runs over time for a terminal: one line per number, and the latest nights.
 
     Args:
         width: characters per line; None for unlimited.
@@ -533,7 +533,7 @@ _UNKEPT = ("support", "scored", "reason")
 
 
 def history_frame(trends: Sequence[Trend]) -> pl.DataFrame:
-    """Headline numbers of all nights, one row per night and number.
+    """Return the headline numbers of all nights, one row per night and number.
 
     Returns:
         ``night, finished, gates, run_id, job, task, dialect, folder, breaks, number``, the columns
@@ -571,7 +571,7 @@ _GAUGES = {
 
 
 def history_gauges(trends: Sequence[Trend]) -> str:
-    """Headline numbers and gates of all nights as OpenMetrics text.
+    """Format the headline numbers and gates of all nights as OpenMetrics text.
 
     The time is the day of the night (00:00 UTC) if it is known, otherwise when it was scored.
     """
@@ -602,7 +602,7 @@ def history_gauges(trends: Sequence[Trend]) -> str:
 
 
 def spark_table(trend: Trend) -> Table:
-    """One row per number: its line, last and extreme values, and its last change."""
+    """Make a table with one row per number: sparkline, last and extreme values, last change."""
     columns = [Column("metric", NAME), Column("trend", NAME), Column("last"), Column("lowest")]
     columns += [Column("highest"), Column("change", NOTE)]
     rows = []

@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 # Sentences about the result of a comparison, and titles of its numbers.
 
 _NAMED = 4
-"""Numbers in a sentence, at most."""
+"""Maximum number of metrics that a sentence names."""
 Titled = tuple[str, dict[str, Any]]
-"""Title of a number, and its row of the differences."""
+"""Title of a number, and its row in the frame of differences."""
 
 
 def pairs(comparison: Comparison) -> list[tuple[str, str]]:
-    """The pairs of runs, in order."""
+    """Return the pairs of runs, in order."""
     return list(combinations(comparison.runs, 2))
 
 
 def of_pair(comparison: Comparison, a: str, b: str) -> pl.DataFrame:
-    """The differences of two runs."""
+    """Return the differences of two runs."""
     return comparison.differences.filter(run_a=a, run_b=b)
 
 
 def headline(comparison: Comparison, rows: pl.DataFrame) -> list[Titled]:
-    """Aggregates of the whole set, as the tables of a single run order and call them."""
+    """Return aggregates of the whole set, with the order and names of a single run's tables."""
     overall = rows.filter(pl.col("slice").is_null(), pl.col("label_value").is_null())
     result: list[Titled] = []
     placed: set[str] = set()
@@ -127,7 +127,7 @@ def _equal(row: dict[str, Any]) -> bool:
 def same_number(
     frame: pl.DataFrame, row: dict[str, Any], free: Collection[str] = ()
 ) -> pl.DataFrame:
-    """The rows of a frame of the number that a row is of, whatever the free columns."""
+    """Return the rows of a frame for the same number as a row; the free columns may differ."""
     names = [n for n in frame.columns if (n in KEYS or n == "metric") and n not in free]
     return frame.filter(
         *(pl.col(name).eq_missing(pl.lit(row[name], frame.schema[name])) for name in names)
@@ -219,7 +219,7 @@ def _of_covered(comparison: Comparison, name: str, row: dict[str, Any]) -> str:
     if differs(comparison, row):
         way = "higher" if row["difference"] > 0 else "lower"
         return f"{first}{b} is {way} than {a} by {name}, which has no better direction: {words}"
-    words = f"{name} {of_a} against {of_b} ({', '.join(reach)})."  # runs are named a and b
+    words = f"{name} {of_a} against {of_b} ({', '.join(reach)})."  # the sentence names run a first
     if row["p"] <= 1 - comparison.level and comparison.adjust != "none":
         unsure = f"but not significantly among {many:,} numbers"
         return f"{first}{a} and {b} may differ{by}, {unsure}: {words}"
@@ -291,7 +291,7 @@ def values_of(comparison: Comparison, row: dict[str, Any]) -> dict[str, float | 
 
 
 def letters(comparison: Comparison) -> dict[str, str]:
-    """A letter for every run."""
+    """Return one letter per run."""
     return {name: chr(ord("a") + i % 26) for i, name in enumerate(comparison.runs)}
 
 
@@ -402,5 +402,5 @@ class Differences:
 
 
 def _key(row: dict[str, Any]) -> tuple[Any, ...]:
-    # Slices and labels of two runs are alike as text; floats were rounded alike.
+    # Slices and labels are text in both runs, and floats were rounded the same way.
     return tuple(row.get(name) for name in _NAMES)
