@@ -512,8 +512,8 @@ def _baseline_rows(base: Numbers, source: _Source, want: Want, rows: pl.DataFram
     """Return the baseline's rows of a curve, at the run's IoU threshold, possibly empty."""
     iou = rows["iou_threshold"][0]
     want = msgspec.structs.replace(want, iou_threshold=None)
-    theirs = _rows(base, source, want, 0.5 if iou is None else iou)
-    return theirs.filter(pl.col("iou_threshold").eq_missing(pl.lit(iou, pl.Float64)))
+    baseline = _rows(base, source, want, 0.5 if iou is None else iou)
+    return baseline.filter(pl.col("iou_threshold").eq_missing(pl.lit(iou, pl.Float64)))
 
 
 def thresholds(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
@@ -852,8 +852,8 @@ def _worst_first(
     before: dict[tuple[str, ...], float | None] = {}
     places = ("label_value", "slice", "slice_value")
     if base is not None:
-        theirs = same_number(want.of_key(base.metrics), first, _FREE[kind])
-        for *place, value in theirs.select(*places, "value").iter_rows():
+        baseline_rows = same_number(want.of_key(base.metrics), first, _FREE[kind])
+        for *place, value in baseline_rows.select(*places, "value").iter_rows():
             before[tuple(map(str, place))] = value
     lower = want.directions.get(metric) == "lower"
     keyed_bars = []
@@ -912,10 +912,12 @@ def intervals(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
     shown = [row for row, one in zip(every, small, strict=True) if one == small[0]][:BARS]
     result = []
     if shown:
-        theirs = [
+        baseline_rows = [
             None if base is None else same_number(want.of_key(base.metrics), row) for row in shown
         ]
-        before = [row["value"][0] if row is not None and row.height else None for row in theirs]
+        before = [
+            row["value"][0] if row is not None and row.height else None for row in baseline_rows
+        ]
         bars = [
             Bar(title_of(row), row["value"], row["lower"], row["upper"], row["support"], earlier)
             for row, earlier in zip(shown, before, strict=True)
@@ -979,8 +981,10 @@ def distribution(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
     for metric, statistic in kinds.head(_DISTRIBUTIONS).iter_rows():
         bins = _bins(rows, metric, statistic)
         k = bins["k"][0]
-        theirs = None if base is None else base.frames.get("distribution")
-        then = None if theirs is None else _bins(theirs, metric, statistic, k)
+        baseline_rows = None if base is None else base.frames.get("distribution")
+        baseline_bins = (
+            None if baseline_rows is None else _bins(baseline_rows, metric, statistic, k)
+        )
         low, high, count = (bins[name].to_list() for name in ("low", "high", "count"))
         bars = [
             Area(a, b, 0.0, float(n), f"{a:g} to {b:g}: {n:,}")
@@ -988,8 +992,10 @@ def distribution(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
         ]
         marks: list[Mark] = [Areas(bars)]
         note, top = _more(kinds.height - _DISTRIBUTIONS, "metric"), max(1, *count)
-        if then is not None and then.height:
-            same = bins.select("low", "high").join(then, ["low", "high"], maintain_order="left")
+        if baseline_bins is not None and baseline_bins.height:
+            same = bins.select("low", "high").join(
+                baseline_bins, ["low", "high"], maintain_order="left"
+            )
             if same.height:
                 heights = same["count"].to_list()
                 edges = [edge for row in same.select("low", "high").iter_rows() for edge in row]
@@ -1031,11 +1037,11 @@ def confusion(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
     if rows is None or not rows.height:
         return []
     grid = confusion_grid(rows, want.called)
-    theirs = None if base is None else _confused(base, want)
+    baseline_rows = None if base is None else _confused(base, want)
     then: dict[tuple[str, ...], int] | None = None
-    if theirs is not None:
+    if baseline_rows is not None:
         named = partial(pair_name, want.called)
-        before = theirs.select("actual", "predicted", "count").iter_rows()
+        before = baseline_rows.select("actual", "predicted", "count").iter_rows()
         then = {(named(a, 0), named(p, 1)): n for a, p, n in before}
     if len(grid.names) > 1:
         bars = [
@@ -1054,14 +1060,14 @@ def confusion(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
         heading = want.titled("Most frequent confusions", *_shared_thresholds(rows))
         note = f"{grid.note}, actual → predicted; all: {getting('confusion')}"
         return [bar_chart("confusion", heading, axis, bars, note, counts=True)]
-    earlier = then and [
+    baseline_grid = then and [
         [then.get((row.names[0], column), 0) for column in grid.columns] for row in grid.rows
     ]
     note = (
         "rows are actual labels, the most frequent first; columns predicted ones; below a count its"
         " share of the row, which the colour shows too"
     )
-    changed = "next to a count its change since the baseline, in counts" if earlier else ""
+    changed = "next to a count its change since the baseline, in counts" if baseline_grid else ""
     return [
         matrix_chart(
             want.titled("Confusion", *_shared_thresholds(rows)),
@@ -1069,7 +1075,7 @@ def confusion(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
             [*grid.columns],
             [[int(n or 0) for n in row.numbers] for row in grid.rows],
             _joined(note, changed),
-            earlier or None,
+            baseline_grid or None,
             want.links,
         )
     ]

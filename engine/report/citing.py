@@ -34,8 +34,7 @@ _UNCITED = (
 )
 """Options that are elsewhere in the line, or that do not change the number."""
 _SHORT = {PREDICTIONS: "pred", GROUND_TRUTHS: "gt", TABLE: "table"}
-_SHOWN = 12
-"""Number of hexadecimal digits of a digest that are shown."""
+_SHOWN = 12  # hexadecimal digits of a digest
 _LEAST = 8
 """Minimum number of hexadecimal digits of a digest in a line."""
 _UNKNOWN = "?"
@@ -234,7 +233,7 @@ def differences(cited: Citation, found: Citation) -> tuple[list[str], list[str],
     """
     differing: list[str] = []
     why: list[str] = []
-    loose: list[str] = []
+    imprecise: list[str] = []
 
     def differs(to: list[str], what: str, cited: object, found: object) -> None:
         shown = ["-" if one in (None, "") else one for one in (cited, found)]
@@ -243,7 +242,7 @@ def differences(cited: Citation, found: Citation) -> tuple[list[str], list[str],
     for name in dict.fromkeys((*cited.digests, *found.digests)):
         pair = cited.digests.get(name, ""), found.digests.get(name, "")
         if _UNKNOWN in pair and all(pair):
-            loose.append(f"{name}: unknown, not compared")
+            imprecise.append(f"{name}: unknown, not compared")
         elif not all(pair) or not (pair[0].startswith(pair[1]) or pair[1].startswith(pair[0])):
             differs(differing, name, *pair)
     if cited.n != found.n:
@@ -258,12 +257,12 @@ def differences(cited: Citation, found: Citation) -> tuple[list[str], list[str],
                 differs(differing, name, line, here)
             elif line != here and (digits := _significant(line)) < _FEW:
                 compared = "1 digit" if digits == 1 else f"{digits} digits"
-                loose.append(f"{name}: compared to {compared} only: line {line}, here {here}")
+                imprecise.append(f"{name}: compared to {compared} only: line {line}, here {here}")
     for part in ("version", "task", "dialect", "options"):
         pair = getattr(cited, part), getattr(found, part)
         if pair[0] != pair[1]:
             differs(why, part, *pair)
-    return differing, why, loose
+    return differing, why, imprecise
 
 
 _FEW = 3

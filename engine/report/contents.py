@@ -101,7 +101,7 @@ def contents(
         return AllShown(datums=())
     plan = planner.make_plan(card.options, card.task) if tallied is None else tallied.plan
     ids = worst["datum_id"]
-    does = tasks.get(card.task).contents
+    task_contents = tasks.get(card.task).contents
     lacking = ""
     frames: Frames | None = None
     others: list[dict[str, str]] = [{} for _ in ids]
@@ -113,12 +113,14 @@ def contents(
         lacking = f"the inputs cannot be read again: {error}"
     result: list[Content | None] = [None] * len(ids)
     try:
-        if does.of_tally is not None and (tallied is not None or frames is not None):
+        if task_contents.of_tally is not None and (tallied is not None or frames is not None):
             if tallied is not None:
                 tallies = tallied.tallies
             elif frames is not None:
-                few = copied(frames)
-                tallies = planner.run(planner.fitted(plan, few), few, Threads(1))
+                copied_frames = copied(frames)
+                tallies = planner.run(
+                    planner.fitted(plan, copied_frames), copied_frames, Threads(1)
+                )
             every, text = tallies.datums.id, ids.cast(pl.String)
             is_listed = every.cast(pl.String).is_in(text.implode())
             places = zip(every.filter(is_listed).cast(pl.String), is_listed.arg_true(), strict=True)
@@ -126,16 +128,18 @@ def contents(
             codes = np.array([place.get(one, -1) for one in text], np.int64)  # -1: missing
             present = np.flatnonzero(codes >= 0)
             for at, tallied_content in zip(
-                present, does.of_tally(tallies, plan.settings, codes[present]), strict=True
+                present, task_contents.of_tally(tallies, plan.settings, codes[present]), strict=True
             ):
                 result[at] = tallied_content
-            if does.completed is not None and frames is not None:
-                result = does.completed(frames, plan.settings, [str(one) for one in ids], result)
-        elif does.of_tables is not None and frames is not None:
+            if task_contents.completed is not None and frames is not None:
+                result = task_contents.completed(
+                    frames, plan.settings, [str(one) for one in ids], result
+                )
+        elif task_contents.of_tables is not None and frames is not None:
             parameters = worst["parameters"][0]
             made_with = {} if parameters is None else msgspec.json.decode(parameters)
             names = [str(one) for one in ids]
-            result = does.of_tables(frames, plan.settings, names, made_with, Threads(1))
+            result = task_contents.of_tables(frames, plan.settings, names, made_with, Threads(1))
     except EvalengineError as error:
         lacking = f"the inputs cannot be read again: {error}"
     images = _images(frames, ids.to_list())

@@ -183,8 +183,10 @@ def _numbers(section: Section, differences: Differences | None, i: int) -> Table
             row.append(Cell("" if None in bounds else interval(*bounds)))
         row += _baseline_cells(differences.of(line.row)) if differences is not None else []
         if support:
-            rests = line.row.get("support")
-            row.append(Cell("" if rests is None else f"{rests:,.10g}", rests))
+            support_value = line.row.get("support")
+            row.append(
+                Cell("" if support_value is None else f"{support_value:,.10g}", support_value)
+            )
         rows.append([*row, *([Cell(line.note)] if noted else [])])
     notes = []
     for note in footnotes(msgspec.structs.replace(section, labels=None, slices=[])):
@@ -237,8 +239,10 @@ def _of_grid(
             for row, intervals in zip(shown, zip(*every, strict=True), strict=True)
         ]
     support = [supported(row) for row in shown]
-    rests = [row.support if isinstance(row.support, (int, float)) else None for row in shown]
-    largest = max((one for one in rests if one is not None), default=0) or 1
+    support_values = [
+        row.support if isinstance(row.support, (int, float)) else None for row in shown
+    ]
+    largest = max((one for one in support_values if one is not None), default=0) or 1
     columns = [Column(plain(name), NAME) for name in grid.names]
     columns += [Column(plain(name)) for name in grid.columns[:1]]
     columns += _NEXT if differences is not None else []
@@ -246,7 +250,7 @@ def _of_grid(
     columns += [Column(plain(name)) for name in grid.columns[1:]]
     unit = all(0 <= (row.numbers[0] or 0.0) <= 1 for row in shown)
     rows = []
-    for row, support_text, on in zip(shown, support, rests, strict=True):
+    for row, support_text, support_value in zip(shown, support, support_values, strict=True):
         line = texts(*map(plain, row.names))
         first, *more = map(Cell, cells(grid, row), row.numbers)
         filled = unit and first.value is not None
@@ -255,7 +259,13 @@ def _of_grid(
             of = row.rows[0] if row.rows else None
             line += _baseline_cells(None if of is None else differences.of(of))
         if any(support):
-            line.append(Cell(support_text, on, bar=None if on is None else 100 * on / largest))
+            line.append(
+                Cell(
+                    support_text,
+                    support_value,
+                    bar=None if support_value is None else 100 * support_value / largest,
+                )
+            )
         rows.append([*line, *more])
     best_first = layout_of(card.task, card.dialect).best_first
     end = first_end(card.directions.get(grid.first), best_first=best_first)

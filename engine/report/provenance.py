@@ -46,18 +46,18 @@ def command(
     }
     if all("path" in inputs[name] for name in (first, GROUND_TRUTHS) if name in inputs):
         sides = [shlex.quote(str(sources[name])) for name in sources if name not in _BESIDE]
-        beside = [
+        tables = [
             f"--{name} {shlex.quote(str(sources[name]))}"
             for name in _BESIDE
             if name in sources and "path" in inputs[name]
         ]
-        message = " ".join([f"evalengine {verb}", *sides, *beside, *map(in_shell, arguments)])
+        message = " ".join([f"evalengine {verb}", *sides, *tables, *map(in_shell, arguments)])
     elif verb != "score":
         message = ""
     else:
         sides = [name for name in sources if name not in _BESIDE]
-        beside = [f"{name}={name}" for name in _BESIDE if name in sources]
-        message = f"evalengine.score({', '.join([*sides, *beside, *map(in_python, arguments)])})"
+        tables = [f"{name}={name}" for name in _BESIDE if name in sources]
+        message = f"evalengine.score({', '.join([*sides, *tables, *map(in_python, arguments)])})"
     return without_secrets(message)
 
 

@@ -167,13 +167,13 @@ def show_frame(
     Raises:
         OptionError: no such format, or bytes for a terminal.
     """
-    beside: dict[str, Any] = {"notes": [], "warnings": []}
+    extra: dict[str, Any] = {"notes": [], "warnings": []}
     if card is not None:
-        beside = {key: list(getattr(card, key)) for key in beside}
-        beside["cite"] = card.cite
+        extra = {key: list(getattr(card, key)) for key in extra}
+        extra["cite"] = card.cite
         if name == "metrics" and (others := dict(made(card))):
-            beside["frames"] = others
-    write_frame(frame, form, sys.stdout if out is None else out, name, beside)
+            extra["frames"] = others
+    write_frame(frame, form, sys.stdout if out is None else out, name, extra)
 
 
 def write_rich(renderable: RenderableType, out: IO[str], *, wide: bool = False) -> None:
@@ -343,19 +343,19 @@ class _Fitted:
             max(width, *map(len, title.split("\n")))
             for width, title in zip(digits, titles, strict=True)
         ]
-        beside = max(len("support"), *map(len, support)) + 2 if any(support) else 0
+        support_width = max(len("support"), *map(len, support)) + 2 if any(support) else 0
         # Reserve a minimum width for names while columns are chosen; names get the rest afterwards.
         least = sum(min(_LEAST_NAME, width) for width in named) + 2 * (len(named) - 1)
         fitting = 1
-        if least + widths[0] + 2 + beside > options.max_width:
+        if least + widths[0] + 2 + support_width > options.max_width:
             widths[0], titles[0] = digits[0], folded(grid.columns[0], digits[0])
-        if least + widths[0] + 2 + beside > options.max_width:
-            beside = 0
-        used = least + widths[0] + 2 + beside
+        if least + widths[0] + 2 + support_width > options.max_width:
+            support_width = 0
+        used = least + widths[0] + 2 + support_width
         for width in widths[1:]:
             used += width + 2
             fitting += used <= options.max_width
-        left = options.max_width - sum(width + 2 for width in widths[:fitting]) - beside
+        left = options.max_width - sum(width + 2 for width in widths[:fitting]) - support_width
         for i in sorted(range(len(named)), key=lambda i: -named[i]):
             others = sum(width + 2 for k, width in enumerate(named) if k != i)
             named[i] = max(1, min(named[i], left - others))
@@ -363,13 +363,13 @@ class _Fitted:
         for name, width in zip(grid.names, named, strict=True):
             table.add_column(plain(name), no_wrap=True, overflow="ellipsis", width=width)
         shown = [*zip(titles[:fitting], widths[:fitting], strict=True)]
-        for title, width in [*shown, *([("support", beside - 2)] if beside else [])]:
+        for title, width in [*shown, *([("support", support_width - 2)] if support_width else [])]:
             table.add_column(title, justify="right", overflow="fold", width=width)
         for place, row in enumerate(names):
             if self._left_out and place == self._after:
                 table.add_row(*self._gap())
             numbers = [column[place] for column in columns[:fitting]]
-            table.add_row(*map(Text, row), *numbers, *([support[place]] if beside else []))
+            table.add_row(*map(Text, row), *numbers, *([support[place]] if support_width else []))
         if self._left_out and self._after >= len(rows):
             table.add_row(*self._gap())
         yield table
@@ -380,7 +380,7 @@ class _Fitted:
             gone += ["..."] if gone and hidden > len(gone) else []
             some = f": {', '.join(gone)}" if gone else ""
             notes.append(f"and {hidden} more column{'s' if hidden > 1 else ''}{some}")
-        notes += ["support has no room"] if any(support) and not beside else []
+        notes += ["support has no room"] if any(support) and not support_width else []
         more = "--format csv" if grid.frame == "metrics" else f"--frame {grid.frame}"
         more = f"--top all, {more}" if self._left_out and not hidden else more
         more = f"--wide, {more}" if hidden else more
@@ -626,11 +626,11 @@ def _differences(
     columns.append(Column(f"{runs[1] if runs else 'the first'} is", NOTE, "text", ("says",)))
     rows = []
     for called, row in lines:
-        says = _SAYS[better(comparison, row)]
+        reading = _SAYS[better(comparison, row)]
         if differs(comparison, row):
-            says = "higher" if row["difference"] > 0 else "lower"
-        says = "no verdict" if too_few(row.get("coverage")) else says
-        rows.append({**row, "title": called, "says": says})
+            reading = "higher" if row["difference"] > 0 else "lower"
+        reading = "no verdict" if too_few(row.get("coverage")) else reading
+        rows.append({**row, "title": called, "says": reading})
     return msgspec.structs.replace(table_of(rows, columns), notes=[note] if note else [])
 
 

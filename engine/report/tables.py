@@ -326,8 +326,8 @@ def own_layout(task: str, dialect: str) -> Layout | None:
 
 def exact_layout(task: str, dialect: str) -> Layout:
     """Return the layout of a dialect if it shows every digit; otherwise the first that does."""
-    own = layout_of(task, dialect)
-    return next((one for one in (own, *_of(task).values()) if one.exact), own)
+    layout = layout_of(task, dialect)
+    return next((one for one in (layout, *_of(task).values()) if one.exact), layout)
 
 
 def _of(task: str) -> dict[str | None, Layout]:
@@ -662,11 +662,15 @@ def _grid(
 
 def _row(names: tuple[str, ...], line: list[dict[str, Any] | None]) -> Row:
     """Make a row of numbers, their common support, and differing supports."""
-    rests = [None if one is None else (coverage(one) or one["support"]) for one in line]
-    first = next(rest for rest, one in zip(rests, line, strict=True) if one is not None)
+    supports = [None if one is None else (coverage(one) or one["support"]) for one in line]
+    first = next(support for support, one in zip(supports, line, strict=True) if one is not None)
     parts = tuple(
-        "" if rest in (None, first) else rest if isinstance(rest, str) else f"of {amount(rest)}"
-        for rest in rests
+        ""
+        if support in (None, first)
+        else support
+        if isinstance(support, str)
+        else f"of {amount(support)}"
+        for support in supports
     )
     numbers = tuple(None if one is None else one["value"] for one in line)
     return Row(names, numbers, first, parts if any(parts) else (), (), tuple(line))
