@@ -131,7 +131,7 @@ def test_a_folder_that_is_the_jobs_own(
     monkeypatch.chdir(folder)
     status, _, err = run(capsys, "job.toml", "--quiet")
     assert status == 2
-    assert "something other" in err
+    assert "outputs.folder" in err
 
 
 SLOW = """
