@@ -30,7 +30,13 @@ from .ingest.relabel import read_label_map
 from .metrics import is_open
 from .metrics import own as own_metrics
 from .metrics.own import OwnMetric
-from .outofcore.driver import check_met, explicit_metrics, fitted_to_heads, merged_heights, notes_of
+from .outofcore.driver import (
+    check_common_ids,
+    explicit_metrics,
+    fitted_to_heads,
+    merged_heights,
+    notes_of,
+)
 from .outofcore.shuffle import Whole, distinct_pairs, first_rows, of_score_columns
 from .run import add_own, card_of_tallies, messages_of, open_tables, unanswered
 from .schemas.contract import GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
@@ -376,7 +382,7 @@ class Tally:
             plan, late_notes = planner.fitted_late(plan, by_rows.together(findings))
             notes += late_notes
         merged = self._whole(ready)
-        notes += check_met(heads, ready)
+        notes += check_common_ids(heads, ready)
         notes += planner.worth_telling(plan, notes_of(heads, ready, merged, tally_plan.options))
         if (late := plan.does.late_notes) is not None:
             notes = [note for note in notes if note.kind not in late.kinds]

@@ -314,7 +314,7 @@ class Check:
             what = f"{' ' * bool(what)}{what}, first ({self.counted} count from 0): "
             words = Words(before, *unit, what, f". {way}")
             rows = self._rows(where, names if shown is None else shown)
-            self.add(code, column or names[0], words.said(n, rows), n, rows, words, **facts)
+            self.add(code, column or names[0], words.describe(n, rows), n, rows, words, **facts)
         return n
 
     def _rows(self, where: pl.Expr, names: Sequence[str]) -> tuple[tuple[int, str], ...]:

@@ -147,7 +147,7 @@ def check_meet(
                 else _range_of_ids(numbers[: len(ours)], numbers[len(ours) :])
             )
             shared = msgspec.structs.replace(shared, ends=id_ranges)
-    notes = hardly_met(shared, listed=listed, speech=speech)
+    notes = note_few_common(shared, listed=listed, speech=speech)
     if few_shared and shared.ends is not None and not notes and rows:
         step = shared.ends[1][0] - shared.ends[0][0]
         return _counted_from(shared, speech, sure=True) if _agree_moved(rows, step) else []
@@ -216,7 +216,7 @@ def none_listed(
     )
 
 
-def hardly_met(met: CommonIds, *, listed: bool, speech: DatumNouns = PLAIN) -> list[Note]:
+def note_few_common(met: CommonIds, *, listed: bool, speech: DatumNouns = PLAIN) -> list[Note]:
     """Return notes on how well the ids of two sides match; see :func:`check_meet`."""
     least = min(met.sizes)
     if met.common >= _HARDLY * least:

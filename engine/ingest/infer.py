@@ -573,11 +573,11 @@ def _refuse_unmade(made: Table, inputs: Inputs, options: Options) -> None:
         return
     source = tables.contracts(made.task)[made.made_of]
 
-    def there(table: Table, names: Sequence[str]) -> bool:
+    def has_any(table: Table, names: Sequence[str]) -> bool:
         matches = [column for column in table.columns if column.name in names]
         return any(has_column(column, options, inputs.schemas[role]) for column in matches)
 
-    if there(made, made.signs) or not there(source, source.any_of):
+    if has_any(made, made.signs) or not has_any(source, source.any_of):
         return
     named = tuple(options.metrics or ())
     if options.task is None and [

@@ -390,7 +390,7 @@ def by_name(
         used = _used(predictions, kind)
         new = _new_ids(kind, (our_names, ours, used), (their_names, theirs), wrong)
         frame = predictions.frame.with_columns(pl.col(kind.column).replace([*new], [*new.values()]))
-        message = f"{_said(kind, wrong)} They are matched by {kind.by}."
+        message = f"{_describe_differences(kind, wrong)} They are matched by {kind.by}."
         predictions = _noted(
             msgspec.structs.replace(predictions, frame=frame),
             Note("ids_matched_by_name", message, len(wrong)),
@@ -689,7 +689,7 @@ def _unnamed(kind: _Kind, ours: pl.DataFrame, theirs: pl.DataFrame) -> Note:
     return Note("ids_without_names", message)
 
 
-def _said(kind: _Kind, wrong: Wrong) -> str:
+def _describe_differences(kind: _Kind, wrong: Wrong) -> str:
     shown = "; ".join(
         f"{mine!r} ({name!r}) in the predictions, {other!r} ({other_name!r}) in the ground truths"
         for mine, name, other, other_name in wrong[:_SHOWN]
@@ -714,8 +714,8 @@ def _new_ids(
 
     def refuse(why: str) -> None:
         raise InputError(
-            f"{_said(kind, wrong)} They cannot be matched by {kind.by}: {why}. Number both files "
-            f"alike; or, if ids are right as they are, remove {kind.by} from the predictions' "
+            f"{_describe_differences(kind, wrong)} They cannot be matched by {kind.by}: {why}. "
+            f"Number both files alike; or, if ids are right as they are, remove {kind.by} from the predictions' "
             f"{kind.what}.",
             code="ids_differ",
             count=len(wrong),

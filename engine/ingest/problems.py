@@ -202,7 +202,7 @@ class Words(NamedTuple):
     what: str
     after: str
 
-    def said(self, n: int, shown: Sequence[tuple[int, str]]) -> str:
+    def describe(self, n: int, shown: Sequence[tuple[int, str]]) -> str:
         rows = "; ".join(row for _, row in shown)
         return f"{self.before}{count_of(n, self.one, self.several)}{self.what}{rows}{self.after}"
 
@@ -262,7 +262,7 @@ def problems_of_parts(parts: Iterable[Sequence[Problem]]) -> list[Problem]:
         facts = _facts_of_parts([problem.facts for problem in same])
         merged.append(
             msgspec.structs.replace(
-                first, message=first.words.said(n, shown), count=n, shown=shown, facts=facts
+                first, message=first.words.describe(n, shown), count=n, shown=shown, facts=facts
             )
         )
     return sorted(merged, key=lambda problem: problem.step)

@@ -516,11 +516,11 @@ def with_calls(table: Table, schema: Mapping[str, Any]) -> Table:
     """Return the contract with further names of columns, if they contain tool calls."""
     tool_columns = {*map(dtypes.folded, dtypes.calls_in(schema))}
 
-    def known(column: Column) -> Column:
+    def add_tool_alias(column: Column) -> Column:
         more = tool_columns.intersection(table.of_calls.get(column.name, ()))
         return msgspec.structs.replace(column, aliases=(*column.aliases, *sorted(more)))
 
-    return msgspec.structs.replace(table, required=tuple(map(known, table.required)))
+    return msgspec.structs.replace(table, required=tuple(map(add_tool_alias, table.required)))
 
 
 def _with_kin(table: Table, options: Options, schema: Mapping[str, Any]) -> Table:
@@ -530,14 +530,14 @@ def _with_kin(table: Table, options: Options, schema: Mapping[str, Any]) -> Tabl
         return table
     kin = {name: mine for mine, name in related.items()}
 
-    def known(column: Column) -> Column:
+    def add_kin_alias(column: Column) -> Column:
         more = (kin[column.name],) if column.name in kin else ()
         return msgspec.structs.replace(column, aliases=(*column.aliases, *more))
 
     return msgspec.structs.replace(
         table,
-        required=tuple(map(known, table.required)),
-        optional=tuple(map(known, table.optional)),
+        required=tuple(map(add_kin_alias, table.required)),
+        optional=tuple(map(add_kin_alias, table.optional)),
     )
 
 

@@ -23,7 +23,7 @@ from ..ingest.both_sides import LONE
 from ..ingest.collecting import Prepared, in_files, named_problems
 from ..ingest.digests import of_buckets, option_digests
 from ..ingest.frames import Frames
-from ..ingest.id_mismatch import CommonIds, hardly_met, none_listed
+from ..ingest.id_mismatch import CommonIds, none_listed, note_few_common
 from ..ingest.opening import Inputs
 from ..ingest.preparing import early_notes, prepare
 from ..ingest.problems import (
@@ -197,7 +197,7 @@ def _single_datums(tallies: Any, plan: planner.Plan) -> Iterator[pl.DataFrame]:
 # Merging of the table descriptions of all parts of a run in bounded memory.
 
 
-def check_met(heads: list[dict[str, Any]], ready: Prepared) -> list[Note]:
+def check_common_ids(heads: list[dict[str, Any]], ready: Prepared) -> list[Note]:
     """Refuse two sides without a common datum; warn if few are common."""
     shared = [head["met"] for head in heads if head["met"] is not None]
     if not shared:
@@ -215,7 +215,7 @@ def check_met(heads: list[dict[str, Any]], ready: Prepared) -> list[Note]:
     nouns = DatumNouns(side.table.datum, *side.table.unit)
     if unlisted == sum(common.sizes):
         raise none_listed(common.some[1], None, nouns)
-    return hardly_met(common, listed=DATUMS in ready.sides and not unlisted, speech=nouns)
+    return note_few_common(common, listed=DATUMS in ready.sides and not unlisted, speech=nouns)
 
 
 def notes_of(
@@ -552,7 +552,7 @@ def run(
             plan, fit_notes = planner.fitted_late(asked, by_rows.together(parts_of))
         if own_values is not None:
             write_values(here, n, own_values)
-        notes += check_met(heads, ready)
+        notes += check_common_ids(heads, ready)
         notes += planner.worth_telling(plan, notes_of(heads, ready, shuffled, options))
         step("merging")
         parts = list(range(n))

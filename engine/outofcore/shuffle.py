@@ -696,7 +696,7 @@ class Whole(msgspec.Struct):
     ahead: pl.DataFrame
 
     @property
-    def known(self) -> pl.DataFrame | None:
+    def all_labels(self) -> pl.DataFrame | None:
         """Labels of all sides; None for tasks without labels."""
         of_rows = [frame for side, frame in self.pairs.items() if side != LABELS]
         return pl.concat(of_rows, how="vertical_relaxed").unique() if of_rows else None

@@ -265,7 +265,7 @@ def rows_of_bucket(
         ) from error
     if input_facts.labels is not None:
         frames[LABELS] = input_facts.labels
-    part = Part(input_facts.pairs, input_facts.known, Bucket(bucket, input_facts.n))
+    part = Part(input_facts.pairs, input_facts.all_labels, Bucket(bucket, input_facts.n))
     paths = [Path(path) for paths, _ in files.values() for path in paths]
     return assemble(job.ready, frames, {}, job.options, part), paths
 

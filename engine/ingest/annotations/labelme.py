@@ -93,7 +93,7 @@ def _read(look: Look) -> Source:
         datums.append((datum, name or None, content.imageWidth, content.imageHeight))
         groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
         for shape in content.shapes:
-            geometry = _made(shape, content, file)
+            geometry = _read_shape(shape, content, file)
             if geometry is None:
                 skipped[shape.shape_type] += 1
                 continue
@@ -172,7 +172,7 @@ def _joined(
     return [row for row in rows if id(row) not in dropped], notes
 
 
-def _made(shape: _Shape, found: _File, file: str) -> dict[str, Any] | None:
+def _read_shape(shape: _Shape, found: _File, file: str) -> dict[str, Any] | None:
     """Return a shape's columns; None for a shape without an area."""
     points = [list(point) for point in shape.points]
     kind = shape.shape_type

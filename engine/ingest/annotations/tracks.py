@@ -304,7 +304,7 @@ def _boxed(side: pl.DataFrame, name: str) -> pl.DataFrame:
     return side.with_columns(id=ids.cast(pl.Int64))
 
 
-def _given(side: pl.DataFrame, name: str, otherwise: float) -> pl.Expr:
+def _column_or_default(side: pl.DataFrame, name: str, otherwise: float) -> pl.Expr:
     return pl.col(name).fill_null(otherwise) if name in side.columns else pl.lit(otherwise)
 
 
@@ -317,12 +317,12 @@ def _as_mot(side: pl.DataFrame, name: str) -> pl.DataFrame:
     )
     kind = _classes(side, name)
     if name == _TRUTHS:
-        counted = _given(side, "considered", 1).cast(pl.Int8).alias("considered")
-        seen = _given(side, "visibility", 1.0).alias("visibility")
+        counted = _column_or_default(side, "considered", 1).cast(pl.Int8).alias("considered")
+        seen = _column_or_default(side, "visibility", 1.0).alias("visibility")
         return side.select("frame", "id", *box, counted, kind, seen)
     nothing = [pl.lit(-1).alias(f"nothing_{i}") for i in range(2)]
     return side.select(
-        "frame", "id", *box, _given(side, "score", 1.0).alias("score"), kind, *nothing
+        "frame", "id", *box, _column_or_default(side, "score", 1.0).alias("score"), kind, *nothing
     )
 
 
@@ -361,7 +361,7 @@ def _as_kitti(side: pl.DataFrame, name: str) -> pl.DataFrame:
             code="label_unwritable",
             value=odd[0],
         )
-    region = _given(side, "region", 0).cast(pl.Boolean)
+    region = _column_or_default(side, "region", 0).cast(pl.Boolean)
     nowhere = [pl.lit(value).alias(f"space_{i}") for i, value in enumerate(_NOWHERE_WRITTEN)]
     has_scores = name == _FOUND and "score" in side.columns and side["score"].count()
     scored = ["score"] if has_scores else []
@@ -369,8 +369,8 @@ def _as_kitti(side: pl.DataFrame, name: str) -> pl.DataFrame:
         "frame",
         pl.when(region).then(-1).otherwise("id").alias("id"),
         pl.when(region).then(pl.lit(REGION)).otherwise(label).alias("label"),
-        _given(side, "truncated", 0).cast(pl.Int64).alias("truncated"),
-        _given(side, "occluded", 0).cast(pl.Int64).alias("occluded"),
+        _column_or_default(side, "truncated", 0).cast(pl.Int64).alias("truncated"),
+        _column_or_default(side, "occluded", 0).cast(pl.Int64).alias("occluded"),
         pl.lit(-10).alias("angle"),
         *CORNER_NAMES,
         *nowhere,

@@ -75,10 +75,12 @@ def with_segmentation(frame: pl.DataFrame, name: str, what: str) -> pl.LazyFrame
         if not rows.any():
             continue
 
-        def made(index: pl.Series, rows: pl.Series = rows, decode: Any = decode) -> pl.Series:
+        def decode_rows(
+            index: pl.Series, rows: pl.Series = rows, decode: Any = decode
+        ) -> pl.Series:
             return _scattered(raw, index, rows, partial(decode, name=name, what=what))
 
-        at = pl.col("__row").map_batches(made, return_dtype=dtype, is_elementwise=True)
+        at = pl.col("__row").map_batches(decode_rows, return_dtype=dtype, is_elementwise=True)
         columns.append(at.alias(column))
     numbered = frame.drop("segmentation").with_row_index("__row").lazy()
     return numbered.with_columns(columns).drop("__row")
@@ -217,13 +219,13 @@ class _Category(msgspec.Struct):
     skeleton: Any = None
 
 
-def there(raw: msgspec.Raw) -> bool:
+def is_present(raw: msgspec.Raw) -> bool:
     return memoryview(raw).nbytes > 0
 
 
 def read_images(raw: msgspec.Raw, name: str, what: str = "image") -> pl.DataFrame | None:
     """Read images or videos as datums, with their further plain fields, for slices."""
-    if not there(raw):
+    if not is_present(raw):
         return None
     try:
         rows = msgspec.json.decode(raw, type=list[dict[str, Any]])
@@ -319,7 +321,7 @@ def _plain(values: Iterable[Any]) -> bool:
 
 def read_categories(raw: msgspec.Raw, name: str) -> pl.DataFrame | None:
     """Read categories as labels, with their plain fields, key point names and skeleton."""
-    if not there(raw):
+    if not is_present(raw):
         return None
     try:
         rows = msgspec.json.decode(raw, type=list[_Category])
@@ -436,7 +438,7 @@ def read_ground_truths(buffer: Any, name: str, *, wanted: frozenset[str] = SEGME
         raise misfit(error, name, "file") from None
     except UNREADABLE as error:
         raise malformed(error, bytes(buffer), 0, name) from None
-    if not there(file.annotations):
+    if not is_present(file.annotations):
         raise ReadError(
             f"{name}: a JSON object without 'annotations', so no COCO ground truths; readable are"
             " those, COCO results, an array of records, and JSON Lines.",

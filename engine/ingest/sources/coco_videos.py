@@ -14,7 +14,7 @@ from ..annotations.format import without_empty
 from ..geometry import CORNER_NAMES
 from ..problems import Note
 from ..source import Source
-from .coco import id_column, read_categories, read_images, there, with_segmentation, wrong_row
+from .coco import id_column, is_present, read_categories, read_images, with_segmentation, wrong_row
 from .json_rows import UNREADABLE, decode_rows, malformed, misfit
 
 # COCO's JSON of videos: one row per object and frame (box or mask), or one row per object.
@@ -93,12 +93,14 @@ def read_videos(buffer: Any, name: str) -> Source:
     """Read an object ``{videos, images, annotations, categories}``; videos become datums."""
     try:
         file = msgspec.json.decode(buffer, type=_File)
-        images = msgspec.json.decode(file.images, type=list[_Image]) if there(file.images) else []
+        images = (
+            msgspec.json.decode(file.images, type=list[_Image]) if is_present(file.images) else []
+        )
     except msgspec.ValidationError as error:
         raise misfit(error, name, "image") from None
     except UNREADABLE as error:
         raise malformed(error, bytes(buffer), 0, name) from None
-    if not there(file.annotations):
+    if not is_present(file.annotations):
         raise ReadError(
             f"{name}: videos without 'annotations'. Give a file that has them.",
             code="format_unknown",

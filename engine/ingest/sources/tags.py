@@ -293,7 +293,9 @@ def with_spans(
     reading = table.readings.get(options.dialect, "standard")
     if options.scheme is not None and options.scheme not in SCHEMES:
         raise unknown("scheme", options.scheme, SCHEMES)
-    sides, notes = _met(_sides(tagged), sources, DatumNouns(table.datum, "sentence", "sentences"))
+    sides, notes = _unify_ids(
+        _sides(tagged), sources, DatumNouns(table.datum, "sentence", "sentences")
+    )
     new_sources, made_lists = dict(sources), {}
     for role, side in sides.items():
         whose = f"column {side.name!r}" if TABLE in tagged else role.replace("_", " ")
@@ -448,7 +450,7 @@ def _sides(found: Mapping[str, _Lists]) -> dict[str, _Side]:
     }
 
 
-def _met(
+def _unify_ids(
     sides: dict[str, _Side], sources: Mapping[str, Source], speech: DatumNouns
 ) -> tuple[dict[str, _Side], list[Note]]:
     """Unify the ids of both sides; return them with the notes on sentences of one side.
