@@ -496,7 +496,7 @@ class Budget:
                 self._pause = max(self._pause, now + wait)
             return delayed
 
-    def found(self) -> None:
+    def count_cached(self) -> None:
         """An answer was there already."""
         with self._changed:
             self.usage.cached += 1

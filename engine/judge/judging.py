@@ -207,7 +207,7 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     parameters: dict[str, Any] = {}
     retries: int = 3
 
-    def asked(self) -> list[Asked]:
+    def metric_settings(self) -> list[Asked]:
         """Return the settings of each metric."""
         return [
             Asked(name, self.mode, self.atomicity, self.coverage, self.judgments)
@@ -408,7 +408,7 @@ def judge(
         caller = _caller(asks, cache, source, partial(_count_cached, budget, source))
         judged = partial(
             run,
-            asked=asks.asked(),
+            asked=asks.metric_settings(),
             caller=caller,
             threads=1 if offline else concurrency,
             stop=stop,
@@ -498,9 +498,9 @@ def _caller(
 
 def _count_cached(budget: Budget, source: Endpoint | Collector) -> None:
     """An answer was in the cache."""
-    budget.found()
+    budget.count_cached()
     if isinstance(source, Endpoint):
-        source.found()
+        source.mark_working()
 
 
 def collect(
@@ -547,7 +547,7 @@ def collect_into(
     try:
         source = Collector(cache, keep)
         caller = _caller(asks, cache, source)
-        run(rows, asks.asked(), caller, threads=1, stop=threading.Event(), usage=Usage())
+        run(rows, asks.metric_settings(), caller, threads=1, stop=threading.Event(), usage=Usage())
         cache.export(source.keys)
     finally:
         cache.close()

@@ -590,7 +590,7 @@ class Endpoint:
         self._form = "schema" if structured == "auto" else structured
         self._may_fall = structured == "auto"
 
-    def found(self) -> None:
+    def mark_working(self) -> None:
         """An answer of this endpoint and model was there already, so that both are right."""
         self._client.worked = True
 
@@ -603,7 +603,7 @@ class Endpoint:
         """
         while True:
             form = self._form
-            body = {**request.body, **self._asked(form, request)}
+            body = {**request.body, **self._response_format(form, request)}
             try:
                 answer = self._patience.send(
                     partial(self._client.complete, body),
@@ -641,7 +641,7 @@ class Endpoint:
                 return answer
 
     @staticmethod
-    def _asked(form: str, request: Request) -> dict[str, Any]:
+    def _response_format(form: str, request: Request) -> dict[str, Any]:
         if form == "none":
             return {}
         if form == "object":
