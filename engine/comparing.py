@@ -1010,7 +1010,7 @@ def _own_metrics(
         metric_names = {
             name for one in every.values() for name in (m.name for m in one.plan.metrics)
         }
-        references = {one.reference: one.name for one in own_metrics.known()}
+        references = {one.reference: one.name for one in own_metrics.list_own_metrics()}
         names = {name: references.get(name, name) for name in options.metrics}
         asked = [name for name in names.values() if name in metric_names]
         rest = tuple(name for name in names if names[name] not in metric_names)

@@ -42,7 +42,7 @@ from evalengine.schemas.errors import OptionError, did_you_mean
     ],
 )
 def test_known_names(task: str, name: str, metric: str, k: int | None) -> None:
-    found, cut = metrics.asked(task, name)
+    found, cut = metrics.parse_metric_name(task, name)
     assert (found.name, cut) == (metric, k)
     assert metrics.has(task, name)
 
@@ -77,7 +77,7 @@ def test_known_names(task: str, name: str, metric: str, k: int | None) -> None:
 def test_names_of_other_tools(task: str, names: str) -> None:
     for pair in names.split():
         name, ours = pair.split(":")
-        assert metrics.asked(task, name)[0].name == ours, name
+        assert metrics.parse_metric_name(task, name)[0].name == ours, name
         assert metrics.has(task, name)
 
 
@@ -90,7 +90,7 @@ def test_names_of_other_tools(task: str, names: str) -> None:
     ],
 )
 def test_cuts_within_names_of_other_tools(task: str, name: str, metric: str, k: int) -> None:
-    found, cut = metrics.asked(task, name)
+    found, cut = metrics.parse_metric_name(task, name)
     assert (found.name, cut) == (metric, k)
 
 
@@ -111,7 +111,7 @@ def test_own_names_in_small_letters_with_underscores() -> None:
             if squeezed(snake) in close(task):
                 continue
             found = {
-                metrics.asked(task, form)[0].name
+                metrics.parse_metric_name(task, form)[0].name
                 for form in (snake, re.sub(r"_(?!\d)", "-", snake))
             }
             assert len(found) == 1
@@ -149,7 +149,7 @@ OTHER_METRICS = {
 def test_a_metric_of_others_is_no_misspelt_one_of_ours(task: str) -> None:
     for name in OTHER_METRICS[task].split():
         with pytest.raises(OptionError) as raised:
-            metrics.asked(task, name)
+            metrics.parse_metric_name(task, name)
         assert "Did you mean" not in str(raised.value)
 
 
@@ -177,10 +177,10 @@ def test_every_name_finds_its_metric_in_any_capitals() -> None:
     for task in ("classification", "detection", "segmentation", "retrieval", "text", "judged"):
         known = metrics.all_metrics(task)
         for name, metric in known.items():
-            assert metrics.asked(task, name)[0].name == name
+            assert metrics.parse_metric_name(task, name)[0].name == name
             alike = [one for one in known if one.casefold() == name.casefold()]
             if len(alike) == 1:
-                assert metrics.asked(task, name.upper())[0].name in (name, name.upper())
+                assert metrics.parse_metric_name(task, name.upper())[0].name in (name, name.upper())
             for alias in metric.aliases:
                 assert metrics.has(task, alias), (task, alias)
 
@@ -218,7 +218,7 @@ def test_a_threshold_in_a_name_beside_the_option_is_answered_with_the_option() -
 
 @pytest.mark.parametrize("name", ["mAP50-95", "mAP@[.5:.95]", "map@0.5:0.95"])
 def test_a_range_of_thresholds_is_coco_s(name: str) -> None:
-    assert metrics.asked("detection", name)[0].name == "mAPAveragedOverIOUs"
+    assert metrics.parse_metric_name("detection", name)[0].name == "mAPAveragedOverIOUs"
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_a_range_of_thresholds_is_coco_s(name: str) -> None:
     ],
 )
 def test_scorers_of_scikit_learn(name: str, metric: str) -> None:
-    assert metrics.asked("classification", name)[0].name == metric
+    assert metrics.parse_metric_name("classification", name)[0].name == metric
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def page_frames(plan: planner.Plan, tallies: Any, threads: Threads) -> Paged:
             asked, [metric.name for metric in asked.metrics if {*metric.needs} <= plan.needs]
         )
         if narrowed.metrics:
-            makers[frame.name] = partial(_made, frame, narrowed, tallies, threads)
+            makers[frame.name] = partial(_make_frame, frame, narrowed, tallies, threads)
         else:
             lacking[frame.name] = in_python(_why(plan, frame))
     return Paged(makers, lacking)
@@ -67,13 +67,15 @@ def with_distribution(page: Paged, frames: Mapping[str, Callable[[], pl.DataFram
         return page
     path = values.path if isinstance(values, FrameFile) else None
 
-    def made() -> pl.DataFrame:
+    def make_distribution() -> pl.DataFrame:
         return distribution(values().lazy() if path is None else pl.scan_parquet(path, glob=False))
 
-    return Paged({**page.makers, "distribution": made}, page.lacking)
+    return Paged({**page.makers, "distribution": make_distribution}, page.lacking)
 
 
-def _made(frame: PageFrame, plan: planner.Plan, tallies: Any, threads: Threads) -> pl.DataFrame:
+def _make_frame(
+    frame: PageFrame, plan: planner.Plan, tallies: Any, threads: Threads
+) -> pl.DataFrame:
     makers, _ = summary.summarise(plan, tallies, threads=threads)
     rows = makers[plan.metrics[0].frame]()
     return rows if frame.then is None else frame.then(rows, tallies)

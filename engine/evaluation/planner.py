@@ -120,7 +120,7 @@ def make_plan(options: Options, task: str) -> Plan:
     plain = options
     asked = None
     if options.metrics is not None:
-        asked = _asked((*options.metrics, *means), task, options, dialect)
+        asked = _find_metrics((*options.metrics, *means), task, options, dialect)
         plain = msgspec.structs.replace(options, metrics=tuple(metric.name for metric, _ in asked))
     settings: Any = does.settings.resolve(plain, dialect)
     if options.metrics == ():
@@ -131,7 +131,7 @@ def make_plan(options: Options, task: str) -> Plan:
         )
     if asked is None:
         usual = (*(dialect.metrics or registry.names(task)), *(dialect.text_metrics or ()))
-        asked = _asked(tuple(dict.fromkeys(usual)), task, options, dialect)
+        asked = _find_metrics(tuple(dict.fromkeys(usual)), task, options, dialect)
     chosen = {metric.name: metric for metric, _ in asked}
     cuts = _cuts(asked, settings, given=options.k is not None)
     if cuts:
@@ -175,7 +175,7 @@ def _split_threshold(options: Options, task: str, dialect: dialects.Dialect) -> 
     by_name = dict(rated)
     thresholds = {at for _, at in by_name.values()}
     others = [name for name in names if name not in by_name and registry.has(task, name)]
-    read = {one for name in others for one in registry.asked(task, name)[0].params}
+    read = {one for name in others for one in registry.parse_metric_name(task, name)[0].params}
     if "iou_thresholds_to_return" in read:
         thresholds |= {*dialect.default("iou_thresholds_to_return")}
     return msgspec.structs.replace(
@@ -187,7 +187,7 @@ def _split_threshold(options: Options, task: str, dialect: dialects.Dialect) -> 
     )
 
 
-def _asked(
+def _find_metrics(
     names: tuple[str, ...], task: str, options: Options, dialect: dialects.Dialect
 ) -> list[tuple[Metric, int | None]]:
     """Return the metrics of names, with the cut-offs in them.
@@ -199,7 +199,7 @@ def _asked(
         ours = dialect.own_names.get(name, name)
         group = registry.group_of(task, ours)
         members = (ours,) if group is None else group(options)
-        result += map(partial(registry.asked, task), members)
+        result += map(partial(registry.parse_metric_name, task), members)
     return result
 
 

@@ -120,7 +120,7 @@ def frame_of(parts: Sequence[Rows], schema: Mapping[str, pl.DataType]) -> pl.Dat
                 constants[i] = value
             series = pl.Series(constants, dtype=dtype)[of_part]
         else:
-            series = _taken(some, height, dtype)
+            series = _gather(some, height, dtype)
         frame.append(series.alias(name))
     return pl.DataFrame(frame)
 
@@ -135,7 +135,7 @@ def _null(dtype: pl.DataType) -> pl.Series:
     return pl.Series([None], dtype=dtype)
 
 
-def _taken(filled: Sequence[_Filled], height: int, dtype: pl.DataType) -> pl.Series:
+def _gather(filled: Sequence[_Filled], height: int, dtype: pl.DataType) -> pl.Series:
     """Return a column whose rows are taken from the values of all parts, by ``[]``.
 
     Polars turns ``gather`` into a query, which takes twenty times as long for few rows.

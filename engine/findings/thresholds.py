@@ -404,7 +404,7 @@ def _rules(task: str, options: Options) -> list[Rule]:
     Raises:
         OptionError: metrics that choose no threshold, or a task without scores.
     """
-    from ..metrics import all_metrics, asked
+    from ..metrics import all_metrics, parse_metric_name
 
     registered = all_metrics(task)
     rules = {rule.metric: rule for rule in RULES if rule.metric in registered}
@@ -412,7 +412,7 @@ def _rules(task: str, options: Options) -> list[Rule]:
         raise OptionError(
             f"{option('task', task)}: {task} has no thresholds.", code="task_unfit", task=task
         )
-    named = [asked(task, name)[0].name for name in options.metrics or rules]
+    named = [parse_metric_name(task, name)[0].name for name in options.metrics or rules]
     if wrong := [name for name in named if name not in rules]:
         raise OptionError(
             f"{option('metrics', wrong)} chooses no threshold; write one of {', '.join(rules)}.",

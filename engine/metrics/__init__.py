@@ -3,7 +3,6 @@
 from .registry import (
     Metric,
     all_metrics,
-    asked,
     at_threshold,
     get,
     group_of,
@@ -14,12 +13,12 @@ from .registry import (
     metric_of,
     names,
     of_any,
+    parse_metric_name,
 )
 
 __all__ = [
     "Metric",
     "all_metrics",
-    "asked",
     "at_threshold",
     "get",
     "group_of",
@@ -30,4 +29,5 @@ __all__ = [
     "metric_of",
     "names",
     "of_any",
+    "parse_metric_name",
 ]

@@ -266,7 +266,7 @@ def known_names() -> set[str]:
     return {*_KNOWN}
 
 
-def known() -> list[OwnMetric]:
+def list_own_metrics() -> list[OwnMetric]:
     """Return the own metrics that this process has defined or imported."""
     return [*_KNOWN.values()]
 

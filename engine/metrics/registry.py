@@ -350,7 +350,7 @@ def _groups(task: str) -> dict[str, Callable[[Any], Any]]:
 
 
 @lru_cache(1024)
-def asked(task: str, name: str) -> tuple[Metric, int | None]:
+def parse_metric_name(task: str, name: str) -> tuple[Metric, int | None]:
     """Return the metric of a name, and the cut-off after an ``@`` in it.
 
     Raises:
@@ -380,7 +380,7 @@ def metric_of(task: str, name: str) -> Metric:
         OptionError: no such metric, or one without cut-offs, or an invalid cut-off.
     """
     rated = at_threshold(task, name)
-    return asked(task, name)[0] if rated is None else get(task, rated[0])
+    return parse_metric_name(task, name)[0] if rated is None else get(task, rated[0])
 
 
 @lru_cache(1024)
@@ -406,7 +406,7 @@ def has(task: str, name: str) -> bool:
 def everywhere(name: str) -> list[tuple[Metric, int | None]]:
     """Return the metrics of all tasks with that name, each with the cut-off in it."""
     return [
-        asked(task, name)
+        parse_metric_name(task, name)
         for task in NAMES
         if has(task, name) and _lookup(task, _wanted(task, name).metric) is not None
     ]
