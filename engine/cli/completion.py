@@ -36,7 +36,7 @@ def _tasks(ctx: click.Context) -> tuple[str, ...]:
     return NAMES
 
 
-def _asked(ctx: click.Context) -> tuple[str, ...]:
+def _select_tasks(ctx: click.Context) -> tuple[str, ...]:
     """The task that was given, or all."""
     names = _tasks(ctx)
     return (ctx.params["task"],) if ctx.params.get("task") in names else names
@@ -49,13 +49,13 @@ def _help(ctx: click.Context) -> tuple[str, ...]:
 def _dialects(ctx: click.Context) -> Iterable[str]:
     from .. import dialects
 
-    return (one for task in _asked(ctx) for one in dialects.names(task))
+    return (one for task in _select_tasks(ctx) for one in dialects.names(task))
 
 
 def _metrics(ctx: click.Context) -> Iterable[str]:
     from .. import metrics
 
-    return (one for task in _asked(ctx) for one in metrics.names(task))
+    return (one for task in _select_tasks(ctx) for one in metrics.names(task))
 
 
 def _columns(ctx: click.Context) -> Iterable[str]:

@@ -234,7 +234,9 @@ def explain(
     click.echo(run(predictions, ground_truths, number=number, rows=rows, workers=workers, **more))
 
 
-def _given(_: click.Context, __: click.Parameter, value: Sequence[str]) -> Sequence[str] | None:
+def _empty_to_none(
+    _: click.Context, __: click.Parameter, value: Sequence[str]
+) -> Sequence[str] | None:
     return value or None
 
 
@@ -246,7 +248,7 @@ def _given(_: click.Context, __: click.Parameter, value: Sequence[str]) -> Seque
         "--reason",
         multiple=True,
         metavar="REASON",
-        callback=_given,
+        callback=_empty_to_none,
         help="Show only errors of this reason; repeatable.",
     ),
     click.option(

@@ -82,7 +82,7 @@ def _with_asking(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def _asked(given: dict[str, Any]) -> dict[str, Any]:
+def _parse_arguments(given: dict[str, Any]) -> dict[str, Any]:
     """The shell's words as the call's arguments."""
     import json
 
@@ -201,7 +201,7 @@ def run(data: str, references: str | None, form: str, **given: Any) -> None:
     scoring = {name: given.pop(name) for name in ("dialect", "beta")}
     scoring = {name: value for name, value in scoring.items() if value is not None}
     gate = given.pop("until")
-    arguments = _asked(given)
+    arguments = _parse_arguments(given)
     from ..judge.judging import judge as call
 
     if gate is not None:
@@ -255,11 +255,11 @@ def _progress() -> Iterator[Callable[[Any], None]]:
 
     with Console(stderr=True, highlight=False).status("starting") as status:
 
-        def told(progress: Any) -> None:
+        def show_progress(progress: Any) -> None:
             status.update(progress.line)
             ending(progress)
 
-        yield told
+        yield show_progress
 
 
 @judge.command()
@@ -325,7 +325,7 @@ def export(
     """
     from ..judge.judging import BatchFiles, collect_into, make_asking
 
-    arguments = _asked(given)
+    arguments = _parse_arguments(given)
     columns = arguments.pop("columns")
     asks = make_asking(**arguments)
     with BatchFiles(out, structured=structured, most_requests=most_requests) as files:

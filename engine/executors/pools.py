@@ -135,7 +135,7 @@ class Threads:
                     future.set_exception(error)
                     del future, call  # break the cycle with the error's frames
 
-        pool = self._taken()
+        pool = self._acquire_pool()
         try:
             try:
                 for _ in range(min(self.workers, len(calls)) - 1):
@@ -164,7 +164,7 @@ class Threads:
             for future, call in zip(futures, calls, strict=True)
         ]
 
-    def _taken(self) -> ThreadPoolExecutor:
+    def _acquire_pool(self) -> ThreadPoolExecutor:
         """The threads that help with one more list."""
         with self._lock:
             self._lists += 1

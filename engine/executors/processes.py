@@ -308,12 +308,14 @@ class OnDask:
         """Minimum number of buckets: four per worker, so that a slow worker does not delay the
         rest.
         """
-        return 4 * max(1, len(self._known()) if self._address else self._workers)
+        return 4 * max(1, len(self._list_workers()) if self._address else self._workers)
 
     def share(self, limit: int) -> int:
         """The limit for each worker of a cluster that is there; a part of it for one made here."""
         if self._address is not None:
-            return limit // max((one["nthreads"] for one in self._known().values()), default=1)
+            return limit // max(
+                (one["nthreads"] for one in self._list_workers().values()), default=1
+            )
         self._workers, share = shared(limit, self._workers)
         return share
 
@@ -427,7 +429,12 @@ class OnDask:
                 done: set[Any] = wait([*futures], timeout=TICK, return_when="FIRST_COMPLETED").done
             except TimeoutError:
                 waited = time.monotonic() - since
-                if self._address and not reported and waited > PATIENCE and not self._known():
+                if (
+                    self._address
+                    and not reported
+                    and waited > PATIENCE
+                    and not self._list_workers()
+                ):
                     reported = True
                     warnings.warn(
                         f"no worker has joined the scheduler at {self._address} yet; the run goes"
@@ -449,7 +456,7 @@ class OnDask:
             code="scheduler_lost",
         )
 
-    def _known(self) -> dict[str, Any]:
+    def _list_workers(self) -> dict[str, Any]:
         """Workers that the scheduler knows now."""
         return self._client.scheduler_info(n_workers=-1)["workers"]
 

@@ -89,7 +89,7 @@ class Pool:
         return self._grouped[1]
 
     @cached_property
-    def found(self) -> Array:
+    def run_counts(self) -> Array:
         """Number of runs that have each candidate, int64 [m]."""
         return np.diff(np.append(self.start, self.run.size))
 
@@ -146,7 +146,7 @@ class Pool:
     def ranks_of_candidates(self) -> Array:
         """Return the rank of each candidate in each run, int32 [m, runs]; 2**31 - 1 if missing."""
         ranks = np.full((self.start.size, self.n_runs), np.iinfo(np.int32).max, np.int32)
-        candidate = np.repeat(np.arange(self.start.size), self.found)
+        candidate = np.repeat(np.arange(self.start.size), self.run_counts)
         rows = self.by_candidate
         ranks[candidate, self.run[rows]] = self.rank[rows].astype(np.int32)
         return ranks
@@ -163,7 +163,7 @@ class Pool:
         share[self.run[self.list_start], query] = self.unranked() / every[query]
         worth = share[:, self.candidate_query]
         rows = self.by_candidate
-        worth[self.run[rows], np.repeat(np.arange(self.start.size), self.found)] = values[rows]
+        worth[self.run[rows], np.repeat(np.arange(self.start.size), self.run_counts)] = values[rows]
         return Pool(
             np.repeat(np.arange(self.n_runs, dtype=np.int32), self.start.size),
             np.tile(self.candidate_query, self.n_runs),
@@ -247,19 +247,19 @@ def _weighed(pool: Pool, values: Array, settings: Settings) -> Array:
 
 
 def _mean(pool: Pool, values: Array, settings: Settings) -> Array:
-    return pool.total(values) / pool.found
+    return pool.total(values) / pool.run_counts
 
 
 def _many(pool: Pool, values: Array, settings: Settings) -> Array:
-    return _weighed(pool, values, settings) * pool.found
+    return _weighed(pool, values, settings) * pool.run_counts
 
 
 def _powered(pool: Pool, values: Array, settings: Settings) -> Array:
-    return _weighed(pool, values, settings) * pool.found**settings.gamma
+    return _weighed(pool, values, settings) * pool.run_counts**settings.gamma
 
 
 def _mixed(pool: Pool, values: Array, settings: Settings) -> Array:
-    return _weighed(pool, values, settings) * np.sqrt(pool.found)
+    return _weighed(pool, values, settings) * np.sqrt(pool.run_counts)
 
 
 def _highest(pool: Pool, values: Array, settings: Settings) -> Array:
@@ -273,11 +273,11 @@ def _lowest(pool: Pool, values: Array, settings: Settings) -> Array:
 def _median(pool: Pool, values: Array, settings: Settings) -> Array:
     if not values.size:
         return values
-    candidate = np.repeat(np.arange(pool.start.size), pool.found)
+    candidate = np.repeat(np.arange(pool.start.size), pool.run_counts)
     ascending = values[pool.by_candidate]
     ascending = ascending[np.lexsort((ascending, candidate))]
-    low = ascending[pool.start + (pool.found - 1) // 2]
-    return (low + ascending[pool.start + pool.found // 2]) / 2.0
+    low = ascending[pool.start + (pool.run_counts - 1) // 2]
+    return (low + ascending[pool.start + pool.run_counts // 2]) / 2.0
 
 
 def _reciprocal(pool: Pool, ranks: Array, settings: Settings) -> Array:
@@ -285,11 +285,11 @@ def _reciprocal(pool: Pool, ranks: Array, settings: Settings) -> Array:
 
 
 def _inverse_square(pool: Pool, ranks: Array, settings: Settings) -> Array:
-    return _weighed(pool, 1.0 / (ranks * ranks), settings) * pool.found
+    return _weighed(pool, 1.0 / (ranks * ranks), settings) * pool.run_counts
 
 
 def _log_inverse_square(pool: Pool, ranks: Array, settings: Settings) -> Array:
-    return _weighed(pool, 1.0 / (ranks * ranks), settings) * np.log(pool.found)
+    return _weighed(pool, 1.0 / (ranks * ranks), settings) * np.log(pool.run_counts)
 
 
 def _biased(pool: Pool, ranks: Array, settings: Settings) -> Array:

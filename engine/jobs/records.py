@@ -154,7 +154,7 @@ def write_records(
     details: dict[str, Any],
     baseline: pl.DataFrame | None,
     success: Success,
-    kept: Scorecard | None = None,
+    stored_card: Scorecard | None = None,
     nights: Nights | None = None,
 ) -> None:
     """Complete a folder with a scorecard; all is synced to disk on return, ``_SUCCESS`` last.
@@ -169,8 +169,8 @@ def write_records(
     if baseline is not None:
         baseline.write_parquet(folder / BASELINE_FILE)
         sync(folder / BASELINE_FILE)
-    if kept is not None:
-        write_into(kept, folder / BASELINE_FOLDER)
+    if stored_card is not None:
+        write_into(stored_card, folder / BASELINE_FOLDER)
     if nights is not None:
         write_nights(folder, nights)
     sync(folder)
@@ -471,7 +471,7 @@ class Baseline(msgspec.Struct, frozen=True):
     card: Scorecard | None = None
 
     @property
-    def kept(self) -> Scorecard | None:
+    def stored_card(self) -> Scorecard | None:
         """Return the data of the baseline that a run keeps for later comparison: metrics, labels,
         tallies.
         """

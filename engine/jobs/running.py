@@ -517,7 +517,7 @@ def _score(
                 untold=lineage.run_id,
             )
             with deferred_signals():
-                reference = baseline.kept if keeping(plan.loaded.gates, card.task) else None
+                reference = baseline.stored_card if keeping(plan.loaded.gates, card.task) else None
                 nights = None if watch is None else _nights(plan, baseline, watch)
                 details = _details(plan, verdicts)
                 write_records(fresh, details, baseline.metrics, success, reference, nights)
@@ -560,11 +560,11 @@ def _scored(
     if options.scratch is not None:
         options = msgspec.structs.replace(options, scratch=loaded.beside(options.scratch))
 
-    def heard(step: str) -> None:
+    def report_step(step: str) -> None:
         if not left.is_set():
             tell(step)
 
-    with reminded(heard) as progress:
+    with reminded(report_step) as progress:
         card = _read_and_scored(plan, options, progress, left, force, tell, parts)
     card.make()
     note_changes(baseline.card, card)

@@ -280,7 +280,7 @@ def judge_gates(
         OptionError: a gate on a baseline, and none was given.
         ResultError: a gate that matches no row, or several ambiguously.
     """
-    asked = [_asked(gate, numbers, baseline, first) for gate in gates]
+    asked = [_select_rows(gate, numbers, baseline, first) for gate in gates]
     needing = [one.rows for one in asked if one.gate.needs_baseline and (one.gate.surely or differ)]
     margins: Margins | str | None = None
     if needing and baseline is not None:
@@ -308,7 +308,7 @@ def judge_gates(
     return [_covered(one) for one in result]
 
 
-def _adjusted(judged: list[tuple[_Asked, Verdict]], pooled: float | None) -> list[Verdict]:
+def _adjusted(judged: list[tuple[_GateRows, Verdict]], pooled: float | None) -> list[Verdict]:
     """Adjust the verdicts of gates with ``surely`` for the number of their rows.
 
     If any of many rows fails the run, some row does so by chance: Holm's adjustment, over the rows
@@ -359,7 +359,7 @@ def failed(verdicts: Iterable[Verdict]) -> list[Verdict]:
     return [one for one in verdicts if one.status == FAILED]
 
 
-class _Asked(msgspec.Struct, frozen=True):
+class _GateRows(msgspec.Struct, frozen=True):
     """A gate and the rows it is about: metric, filters and starred columns that chose them."""
 
     gate: Gate
@@ -369,7 +369,7 @@ class _Asked(msgspec.Struct, frozen=True):
     rows: pl.DataFrame
 
 
-def _asked(gate: Gate, numbers: Numbers, baseline: Numbers | None, first: bool) -> _Asked:
+def _select_rows(gate: Gate, numbers: Numbers, baseline: Numbers | None, first: bool) -> _GateRows:
     if gate.needs_baseline and baseline is None and not first:
         raise OptionError(
             f"gate {gate.text!r} needs a baseline, and there is none: name an earlier run with"
@@ -388,7 +388,7 @@ def _asked(gate: Gate, numbers: Numbers, baseline: Numbers | None, first: bool) 
         raise type(error)(
             f"gate {gate.text!r}: {error.said}", code=error.code, **error.facts
         ) from None
-    return _Asked(gate, metric, filters, each, rows)
+    return _GateRows(gate, metric, filters, each, rows)
 
 
 def asked_rows(title: str, card: Scorecard) -> list[tuple[dict[str, Any], float]]:
@@ -399,7 +399,7 @@ def asked_rows(title: str, card: Scorecard) -> list[tuple[dict[str, Any], float]
     text = title.removeprefix("fail if ")
     try:
         gate = parse_gate(text, fails=text != title)
-        asked = _asked(gate, numbers_of(card), None, first=True)
+        asked = _select_rows(gate, numbers_of(card), None, first=True)
     except (OptionError, ResultError):  # the run has no such row, as runs before it may have
         return []
     bound = math.nan if gate.needs_baseline else gate.number
@@ -424,7 +424,7 @@ class _Context(msgspec.Struct, frozen=True):
     part: float | None
 
 
-def _judged(asked: _Asked, context: _Context) -> Iterable[Verdict]:
+def _judged(asked: _GateRows, context: _Context) -> Iterable[Verdict]:
     gate, each = asked.gate, asked.each
     baseline, numbers, margins = context.baseline, context.numbers, context.margins
     for row in asked.rows.iter_rows(named=True):
@@ -504,7 +504,7 @@ def _status(gate: Gate, value: float, bound: float | None) -> str:
     return PASSED if gate.holds(value, bound) != gate.fails else FAILED
 
 
-def _row(asked: _Asked, row: dict[str, Any]) -> str:
+def _row(asked: _GateRows, row: dict[str, Any]) -> str:
     return _shown(asked.gate, row) if asked.each else ""
 
 
@@ -512,7 +512,7 @@ def _key(title: str, row: str) -> str:
     return f"{title} [{row}]" if row else title
 
 
-def _observe(asked: _Asked, baseline: Numbers | None, watch: Watch) -> None:
+def _observe(asked: _GateRows, baseline: Numbers | None, watch: Watch) -> None:
     """Add the nights that are scored now to the sequences of a gate."""
     gate, before = asked.gate, 0.0
     if gate.needs_baseline and baseline is None:
@@ -520,7 +520,7 @@ def _observe(asked: _Asked, baseline: Numbers | None, watch: Watch) -> None:
     earlier = watch.earlier if gate.needs_baseline else None
     for name, (numbers, run) in watch.runs.items():
         try:
-            rows = _asked(gate, numbers, baseline, first=True).rows
+            rows = _select_rows(gate, numbers, baseline, first=True).rows
         except ResultError:  # a night without this label or slice
             continue
         values = None
@@ -650,7 +650,7 @@ def _of_difference(
     )
 
 
-def _gone(asked: _Asked, baseline: Numbers) -> Iterable[Verdict]:
+def _gone(asked: _GateRows, baseline: Numbers) -> Iterable[Verdict]:
     """Yield verdicts of a gate with ``*`` on rows that only the baseline has, so that they are
     noticed.
     """

@@ -203,10 +203,10 @@ class Scorecard:
                 one.
         """
         if name in FRAMES and name not in self._providers:
-            raise ResultError(self._not_asked(name), code="not_kept", frame=name)
+            raise ResultError(self._missing_frame_message(name), code="not_kept", frame=name)
         return self.frame(name)
 
-    def _not_asked(self, name: str) -> str:
+    def _missing_frame_message(self, name: str) -> str:
         """Return the message for a frame that this run did not request."""
         from ..metrics import all_metrics
 

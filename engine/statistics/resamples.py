@@ -451,7 +451,7 @@ class Base:
             return np.where(trials > 0, np.round(trials, 6), trials)
 
 
-def _all_known(area: Array | None, cells: Sequence[Cells]) -> bool:
+def _all_have_variance(area: Array | None, cells: Sequence[Cells]) -> bool:
     """True if every defined number has a theoretical variance."""
     if area is None:
         return False
@@ -627,7 +627,7 @@ class Estimates:
         due = [
             not why
             and (method.draws or (metric.trials is not None and not self._independent))
-            and not (method.make is logit and _all_known(area, cells))
+            and not (method.make is logit and _all_have_variance(area, cells))
             for method, (metric, _, cells), area, why in zip(
                 methods, computed, areas, refused, strict=True
             )
