@@ -201,7 +201,7 @@ def cache_folder() -> Path | None:
         distrust = True
         try:
             folder = root.resolve() / name
-            why = _made(folder)
+            why = _make_folder(folder)
             if why is None:
                 folder = folder.resolve(strict=True)
                 why = _distrusted(folder)
@@ -225,7 +225,7 @@ def cache_folder() -> Path | None:
     return None
 
 
-def _made(folder: Path) -> str | None:
+def _make_folder(folder: Path) -> str | None:
     """Make a folder and its parents, if all existing parents are trusted.
 
     Args:

@@ -57,9 +57,9 @@ def _numba() -> Any:
 
     def type_of_instruction(value: Instruction, context: Any) -> Any:
         typing = numba.core.registry.cpu_target.typing_context
-        made = value.made
+        intrinsic = value.intrinsic
         typing.refresh()
-        return typing.resolve_value_type(made)
+        return typing.resolve_value_type(intrinsic)
 
     typeof_impl.register(Kernel)(type_of_kernel)
     typeof_impl.register(Instruction)(type_of_instruction)
@@ -100,7 +100,7 @@ def frozen(array: Any, dtype: Any) -> Array:
     return view
 
 
-def _given(hint: Any, name: str, scope: dict[str, Any]) -> str:
+def _conversion_of(hint: Any, name: str, scope: dict[str, Any]) -> str:
     """Return the expression that converts an argument, given its annotation.
 
     Args:
@@ -130,7 +130,7 @@ def _given(hint: Any, name: str, scope: dict[str, Any]) -> str:
     plain = True
     for i, part in enumerate(parts):
         item = f"{name}[{i}]"
-        converted.append(_given(part, item, scope))
+        converted.append(_conversion_of(part, item, scope))
         plain = plain and converted[-1] == item
     if plain:
         return name
@@ -163,7 +163,7 @@ class Kernel:
         names = code.co_varnames[: code.co_argcount]
         arguments = []
         for name in names:
-            arguments.append(_given(hints.get(name), name, scope))  # noqa: PERF401
+            arguments.append(_conversion_of(hints.get(name), name, scope))  # noqa: PERF401
         exec(f"def entry({', '.join(names)}): return _kernel({', '.join(arguments)})", scope)
         entry: Callable[..., Any] = scope["entry"]
         entry.__defaults__ = self._function.__defaults__
@@ -212,7 +212,7 @@ class Instruction:
         return name
 
     @property
-    def made(self) -> Any:
+    def intrinsic(self) -> Any:
         """Numba's intrinsic, made once per process."""
         with _LOCK:
             if self._made is None:

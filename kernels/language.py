@@ -25,7 +25,7 @@ def _is_letter(byte: int) -> bool:
 
 
 @inner
-def _known(data: Array, begin: int, end: int, table: Array) -> bool:
+def _is_listed(data: Array, begin: int, end: int, table: Array) -> bool:
     """Check that the bytes in lower case (ASCII) are among the hashed, ascending words."""
     code = _SEED
     for i in range(begin, end):
@@ -88,7 +88,7 @@ def _ends(
     while next_end < end and (_is_letter(data[next_end]) or data[next_end] == 39):
         next_end += 1
     lower = follow < end and 97 <= data[follow] <= 122
-    starter = not lower and next_end > follow and _known(data, follow, next_end, starters)
+    starter = not lower and next_end > follow and _is_listed(data, follow, next_end, starters)
     if after - stop > 1:
         return not lower  # an ellipsis
     digits, letters, single = begin < stop, begin < stop, begin < stop
@@ -104,9 +104,9 @@ def _ends(
         return not lower
     if single:
         return starter  # an initial
-    if _known(data, part, stop, titles):
+    if _is_listed(data, part, stop, titles):
         return False
-    if (letters and stop - begin > 1) or _known(data, part, stop, abbreviations):
+    if (letters and stop - begin > 1) or _is_listed(data, part, stop, abbreviations):
         return starter
     return True
 

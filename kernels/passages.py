@@ -172,7 +172,7 @@ def _index(data: Array, begin: int, end: int, bits: int, head: Array, link: Arra
 
 
 @inner
-def _found(
+def _occurs(
     hay: Array,
     hay_begin: int,
     hay_end: int,
@@ -272,7 +272,7 @@ def match_substrings(
                     while 1 << bits < end - begin:
                         bits += 1
                     _index(hay, begin, end, bits, head, link, count)
-                out[place] = _found(hay, begin, end, bits, head, link, count, needle, n0, n1)
+                out[place] = _occurs(hay, begin, end, bits, head, link, count, needle, n0, n1)
 
 
 # Summary-level ROUGE-L: the union of longest common subsequences (LCS) of all pairs of sentences,
