@@ -421,7 +421,7 @@ class ValueRuns:
         base = np.uint32(first * pixels.shape[1])
         self._parts.append((value, begin + base, end + base))
 
-    def taken(self) -> tuple[Array, Runs]:
+    def collect(self) -> tuple[Array, Runs]:
         """Return the runs of all strips.
 
         Returns:
@@ -586,7 +586,7 @@ def _read_file(dataset: Any, bands: Array, values: Array) -> Runs:
                 _, begin, end = scan(chosen.view(np.uint8).ravel(), bounds)
                 base = np.uint32(first * dataset.width)
                 pieces.append((begin + base, end + base))
-        parts += [by_value.taken()[1], _stitched(pieces)]
+        parts += [by_value.collect()[1], _stitched(pieces)]
         place[of_one] = masks + code
         place[of_any] = masks + asked.size
         masks += asked.size + 1

@@ -46,7 +46,7 @@ class Cells(msgspec.Struct, frozen=True, kw_only=True):
     codes: dict[str, Array] = {}
 
     @property
-    def _kept(self) -> Array:
+    def _leading_mask(self) -> Array:
         """``keep`` over the leading axes that it depends on; the rest are kept whole."""
         if self.keep is None:
             return np.ones((), bool)
@@ -59,13 +59,13 @@ class Cells(msgspec.Struct, frozen=True, kw_only=True):
     def place(self) -> tuple[Any, ...]:
         """Key that is equal for cells with the same rows in the same order."""
         values = tuple((a, tuple(self.values[a])) for a in self.axes if a in self.values)
-        mask = self._kept
+        mask = self._leading_mask
         codes = tuple((name, array.tobytes()) for name, array in self.codes.items())
         return self.axes, self.shape, mask.shape, mask.tobytes(), values, codes
 
     def index(self) -> dict[str, Array]:
         """Index along each axis, uint32, one entry per kept cell."""
-        mask = self._kept
+        mask = self._leading_mask
         tail = self.shape[mask.ndim :]
         inside = math.prod(tail)
         where = np.nonzero(mask) if mask.ndim else ()
@@ -79,7 +79,7 @@ class Cells(msgspec.Struct, frozen=True, kw_only=True):
 
     def rows(self) -> dict[str, Array]:
         """The columns that are arrays, one entry per kept cell."""
-        mask = self._kept
+        mask = self._leading_mask
         no_gaps = bool(mask.all())
         full = {
             name: column if column.shape == self.shape else np.broadcast_to(column, self.shape)

@@ -202,14 +202,14 @@ class PairedView(CountsView):
         return rows.laid(self.cell_of(rows, group), self._factor(rows), self.n_cells)
 
     @Lazy
-    def _held(self) -> tuple[Paired, Array]:
+    def _tally_rows(self) -> tuple[Paired, Array]:
         """Rows of a tally in memory, for all numbers."""
         return self._lay(self.tally, self.group)
 
     def _laid(self) -> Iterator[tuple[Paired, Array]]:
         """Yield weighted rows sorted by cell, with cell offsets, in blocks."""
         for rows, group in self.blocks():
-            yield self._held if rows is self.tally else self._lay(rows, group)
+            yield self._tally_rows if rows is self.tally else self._lay(rows, group)
 
     # -- sums --------------------------------------------------------------------------------------
 
@@ -245,7 +245,9 @@ class PairedView(CountsView):
         out = np.zeros(self.n_cells)
         for rows, group in self.blocks():
             if self.weights is None and rows.weight is None:
-                out += np.diff((self._held if rows is self.tally else self._lay(rows, group))[1])
+                out += np.diff(
+                    (self._tally_rows if rows is self.tally else self._lay(rows, group))[1]
+                )
                 continue
             times = None if self.weights is None else self.weights[rows.datum]
             cell = self.cell_of(rows, group)
@@ -346,7 +348,7 @@ class PairedView(CountsView):
     def ordered(self) -> tuple[Paired, Array]:
         """All weighted rows sorted by cell, also those in files: rank statistics need all."""
         if isinstance(self.tally, Paired):
-            return self._held
+            return self._tally_rows
         blocks = list(self._laid())
         cell = [np.arange(self.n_cells, dtype=np.int32).repeat(np.diff(of)) for _, of in blocks]
         rows = stacked([rows for rows, _ in blocks])

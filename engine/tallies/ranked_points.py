@@ -155,7 +155,7 @@ class CountedScan(msgspec.Struct, frozen=True):
     key: Array
     n_keys: int = 0
 
-    def kept(self, by_label: Iterable[CountedRows] | None = None) -> Iterable[CountedRows]:
+    def load_if_small(self, by_label: Iterable[CountedRows] | None = None) -> Iterable[CountedRows]:
         """Return the rows, read once if they fit in memory.
 
         Args:

@@ -692,7 +692,7 @@ class RankedView(View):
             labels = self.labels
             scan = CountedScan(self.run, iou, labels.key, len(labels.key_names) if pooled else 0)
             by_label = self.counted_rows(iou) if pooled else None
-            self._shared[iou, pooled] = scan.kept(by_label)
+            self._shared[iou, pooled] = scan.load_if_small(by_label)
         return self._shared[iou, pooled]
 
     def point_blocks(self, iou: float, *, pooled: bool = False) -> Iterator[Points]:

@@ -115,7 +115,7 @@ class Stored(NamedTuple):
     oldest: int
     changes: Changes
 
-    def made(self, written: str, fields: Mapping[str, Any]) -> msgspec.Struct:
+    def build(self, written: str, fields: Mapping[str, Any]) -> msgspec.Struct:
         """Create the struct from the fields of a file.
 
         Raises:

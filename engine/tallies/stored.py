@@ -241,7 +241,7 @@ def _read(archive: zipfile.ZipFile, name: str, bytes_of: Callable[[str], Any]) -
         table: pa.ipc.open_file(bytes_of(f"{name}/{table}.arrow")).read_all()
         for table in tree["tables"]
     }
-    return _made(tree["root"], tables)
+    return _build(tree["root"], tables)
 
 
 def _archive(path: Readable) -> zipfile.ZipFile:
@@ -427,13 +427,13 @@ def _placed(values: Any, columns: Columns) -> list[Any]:
     return [f"rows-{len(values)}", str(len(same) - 1)]
 
 
-def _made(node: Any, tables: Mapping[str, pa.Table]) -> Any:
+def _build(node: Any, tables: Mapping[str, pa.Table]) -> Any:
     """Build the value of a tree node."""
     if not isinstance(node, dict):
         return node
     if "struct" in node:
-        fields = {name: _made(one, tables) for name, one in node["fields"].items()}
-        return struct_of(node["struct"]).made(node["struct"], fields)
+        fields = {name: _build(one, tables) for name, one in node["fields"].items()}
+        return struct_of(node["struct"]).build(node["struct"], fields)
     if "array" in node:
         table, column = node["array"]
         flat = _numpy(tables[table][column])
@@ -451,10 +451,10 @@ def _made(node: Any, tables: Mapping[str, pa.Table]) -> Any:
         frame.columns = rows.column_names  # a column without a name would be given one
         return frame
     if "tuple" in node:
-        return tuple(_made(one, tables) for one in node["tuple"])
+        return tuple(_build(one, tables) for one in node["tuple"])
     if "list" in node:
-        return [_made(one, tables) for one in node["list"]]
-    return {key: _made(one, tables) for key, one in node["dict"]}
+        return [_build(one, tables) for one in node["list"]]
+    return {key: _build(one, tables) for key, one in node["dict"]}
 
 
 # Parts on disk: memory-mapped rows, and a head (the tally without rows, and its slice values).

@@ -106,25 +106,25 @@ _TELLING = (GROUND_TRUTHS, PREDICTIONS, TABLE)
 """Whose dataset counts first."""
 
 
-def taken(frame: pl.DataFrame, name: str) -> pl.Series:
+def pop_column(frame: pl.DataFrame, name: str) -> pl.Series:
     """Remove a column from the frame, so that it and its array are not in memory together."""
     return frame.drop_in_place(name)
 
 
-def taken_if(frame: pl.DataFrame, name: str) -> pl.Series | None:
+def pop_if_present(frame: pl.DataFrame, name: str) -> pl.Series | None:
     """Same, or None if there is no such column."""
-    return taken(frame, name) if name in frame.columns else None
+    return pop_column(frame, name) if name in frame.columns else None
 
 
 def weights_of(frame: pl.DataFrame) -> Array | None:
     """Remove and return the weights of the rows, float64 [n], if there are any."""
-    weight = taken_if(frame, "weight")
+    weight = pop_if_present(frame, "weight")
     return None if weight is None else weight.cast(pl.Float64).to_numpy()
 
 
 def row_numbers(frame: pl.DataFrame) -> Array | None:
     """Remove and return row numbers in the whole input, int64 [n]; None if from 0 on."""
-    return taken(frame, ROW).to_numpy() if ROW in frame.columns else None
+    return pop_column(frame, ROW).to_numpy() if ROW in frame.columns else None
 
 
 def row_of_datums(rows: Array | None, codes: Array | None, n: int, height: int) -> Array | None:
@@ -332,7 +332,7 @@ def encode_sides(
 ) -> tuple[Datums, list[Array]]:
     """Code the datums of two tables, whose ids are removed; codes are in the order of the roles."""
     dataset = dataset_of(frames)
-    ids = [taken(frames.sides[role], "datum_id") for role in roles]
+    ids = [pop_column(frames.sides[role], "datum_id") for role in roles]
     return encode_datums(ids, frames, dataset, roles)
 
 
@@ -419,7 +419,7 @@ def table_datums(
         frames.slices = _as_text(frames.slices)
     if "datum_id" in table.columns:
         dataset = dataset_of(frames)
-        datums, (datum,) = encode_datums([taken(table, "datum_id")], frames, dataset, [TABLE])
+        datums, (datum,) = encode_datums([pop_column(table, "datum_id")], frames, dataset, [TABLE])
         identity = len(datums) == datum.size and bool((np.diff(datum) == 1).all())
         return datums, None if identity else datum
     slices = pl.DataFrame() if frames.slices is None else frames.slices

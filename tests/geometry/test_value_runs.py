@@ -41,7 +41,7 @@ def images(draw: st.DrawFn) -> tuple[Any, list[int]]:
 def filled(runs: ValueRuns, image: Any, cuts: list[int]) -> Any:
     for first, last in zip(cuts, [*cuts[1:], len(image)], strict=True):
         runs.add(first, image[first:last])
-    return runs.taken()
+    return runs.collect()
 
 
 @settings(max_examples=50)
@@ -77,6 +77,6 @@ def test_many_values(many: int) -> None:
 
 
 def test_no_strips() -> None:
-    values, runs = ValueRuns().taken()
+    values, runs = ValueRuns().collect()
     assert values.size == 0
     assert [one.tolist() for one in runs] == [[0], [], []]

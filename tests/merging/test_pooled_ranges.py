@@ -71,7 +71,7 @@ def test_same_points(seed: int, tmp_path: Path) -> None:
         spans.append(Span((str(tmp_path / f"{a}"),), a, b))
         stored.save(of_labels(tally, a, b), *spans[-1].blocks)
     run = RankedRun(without_rows(tally), tuple(spans), tally.score.size)
-    (whole,) = CountedScan(RankedRun.of(tally), IOU, key, n_keys).kept()
+    (whole,) = CountedScan(RankedRun.of(tally), IOU, key, n_keys).load_if_small()
     group = rng.integers(-1, 2, 9).astype(np.int32) if seed % 2 else None
     weights = rng.integers(0, 3, 9) if seed % 3 else None
     how = group, 1 if group is None else 2, weights

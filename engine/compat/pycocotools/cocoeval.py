@@ -35,7 +35,7 @@ from ...tasks.detection.layers import Shapes
 from ...tasks.detection.matching import Matched, overlap
 from ...tasks.detection.overlaps import label_of
 from ...tasks.detection.settings import NAMED, Settings
-from ...tasks.detection.tallies import met
+from ...tasks.detection.tallies import match_batch
 from ...tasks.encoding import Workers
 from .coco import COCO, Annotation, boxes, column, numbers, points, refuse
 from .mask import masks_of, of_boxes, of_masks
@@ -781,7 +781,7 @@ class Evaluation:
         self.tally = Tally(self.grid, [self._matched(took=False).ranked])
 
     def _matched(self, *, took: bool) -> Matched:
-        return met(self.met.batch, self._settings, _NEEDS, Threads(), took=took)[0]
+        return match_batch(self.met.batch, self._settings, _NEEDS, Threads(), took=took)[0]
 
     @cached_property
     def cells(self) -> list[Cell | None]:

@@ -22,7 +22,7 @@ from ...schemas.arrays import Array
 from ...schemas.errors import InputError, OptionError, unknown
 from ...scorecard.card import Scorecard
 from ...statistics.tests import paired_t
-from .results import Asked, Nested, Qrels, Run, asked, grouped, label, only_here
+from .results import Asked, Nested, Qrels, Run, grouped, label, only_here, translate_metric
 
 # ``evaluate``: numbers of a run, by query and on average.
 
@@ -113,7 +113,7 @@ def numbers_of(
     relevance = qrels.rows["score"].unique().sort().to_numpy()
     lengths = [run.rows.group_by("query_id").len()["len"].to_numpy() for run in runs]
     longest = max(int(some.max(initial=0)) for some in lengths)
-    wanted = [asked(name, relevance, longest) for name in dict.fromkeys(names)]
+    wanted = [translate_metric(name, relevance, longest) for name in dict.fromkeys(names)]
     return [_evaluated(qrels, run, wanted, queries, threads) for run in runs]
 
 

@@ -105,14 +105,14 @@ class Results:
 
     def to_dict(self) -> dict[Any, dict[Any, Any]]:
         """Query to document to number: ascending queries, descending numbers."""
-        rows = self._ordered().with_columns(self._told())
+        rows = self._ordered().with_columns(self._shown_score())
         result: dict[Any, dict[Any, Any]] = {q_id: {} for q_id in self.get_query_ids()}
         parts = rows.group_by("query_id", maintain_order=True).agg("doc_id", "score")
         for query, documents, scores in parts.iter_rows():
             result[query] = dict(zip(documents, scores, strict=True))
         return result
 
-    def _told(self) -> pl.Expr:
+    def _shown_score(self) -> pl.Expr:
         """The numbers as users see them."""
         return pl.col("score")
 
@@ -122,7 +122,9 @@ class Results:
 
     def to_dataframe(self) -> Any:
         """A pandas DataFrame of ``q_id, doc_id, score``."""
-        rows = self._ordered().select(pl.col("query_id").alias("q_id"), "doc_id", self._told())
+        rows = self._ordered().select(
+            pl.col("query_id").alias("q_id"), "doc_id", self._shown_score()
+        )
         return import_module("pandas").DataFrame(rows.to_dict(as_series=False))
 
     def save(self, path: str, kind: str | None = None) -> None:
@@ -137,7 +139,7 @@ class Results:
             InputError: the file cannot be written, or ids that TREC lines cannot contain.
         """
         target, file_kind = Path(path), _kind(path, kind)
-        rows = self._ordered().with_columns(self._told())
+        rows = self._ordered().with_columns(self._shown_score())
 
         def write(file: IO[bytes]) -> None:
             if file_kind == "parquet":
@@ -278,7 +280,7 @@ class Qrels(Results):
         less = rel_lvl - 1
         self._take(self.rows.with_columns(pl.col("score") - less), self._bare)
 
-    def _told(self) -> pl.Expr:
+    def _shown_score(self) -> pl.Expr:
         score = self.rows["score"]
         integral = bool((score == score.floor()).all())
         return pl.col("score").cast(pl.Int64) if integral else pl.col("score")
@@ -418,7 +420,7 @@ class Asked(NamedTuple):
         return self.metric if self.k is None else f"{self.metric}@{self.k}"
 
 
-def asked(name: str, relevance: Array, longest: int) -> Asked:
+def translate_metric(name: str, relevance: Array, longest: int) -> Asked:
     """Translate a name of ranx's to the engine's metric and options.
 
     Args:

@@ -260,7 +260,7 @@ class Metric(ABC):
             "bs": self.n_bootstrap,
             "seed": self.seed,
         }
-        return Signature({**shared, **self._told()}, _SHORT | self._short)
+        return Signature({**shared, **self._signature_parts()}, _SHORT | self._short)
 
     def _lines(self, references: References) -> list[list[str]]:
         """References by text."""
@@ -312,7 +312,7 @@ class Metric(ABC):
         """The score of counts."""
 
     @abstractmethod
-    def _told(self) -> dict[str, Any]:
+    def _signature_parts(self) -> dict[str, Any]:
         """Parts of the signature."""
 
 
@@ -457,7 +457,7 @@ class BLEU(Metric):
         score = brevity * math.exp(sum(logs) / orders)
         return BLEUScore(score, correct, total, precisions, brevity, sys_len, ref_len)
 
-    def _told(self) -> dict[str, Any]:
+    def _signature_parts(self) -> dict[str, Any]:
         default = self.SMOOTH_DEFAULTS[self.smooth_method]
         value = default if self.smooth_value is None else self.smooth_value
         shown = "" if default is None else f"[{value:.2f}]"
@@ -528,7 +528,7 @@ class CHRF(Metric):
         score = value if value.dtype == np.float32 else float(value)
         return CHRFScore(score, self.char_order, self.word_order, self.beta)
 
-    def _told(self) -> dict[str, Any]:
+    def _signature_parts(self) -> dict[str, Any]:
         return {
             "case": "lc" if self.lowercase else "mixed",
             "eff": not self.eps_smoothing,
@@ -579,7 +579,7 @@ class TER(Metric):
         value = edits / length if length > 0 else float(edits > 0)
         return TERScore(100 * value, edits, length)
 
-    def _told(self) -> dict[str, Any]:
+    def _signature_parts(self) -> dict[str, Any]:
         return {
             "case": "mixed" if self.case_sensitive else "lc",
             "tok": "tercom",

@@ -177,17 +177,17 @@ def _folded(value: Any) -> Any:
     return value
 
 
-def _near(ours: Any, theirs: Any, reach: float, relative: bool) -> bool:
+def _is_close(ours: Any, theirs: Any, reach: float, relative: bool) -> bool:
     """Return whether JSON values are equal except for numbers within a tolerance."""
     if type(ours) in (int, float) and type(theirs) in (int, float):
         return bool(abs(ours - theirs) <= reach * (abs(theirs) if relative else 1))
     if isinstance(ours, list) and isinstance(theirs, list):
         return len(ours) == len(theirs) and all(
-            _near(*pair, reach, relative) for pair in zip(ours, theirs, strict=True)
+            _is_close(*pair, reach, relative) for pair in zip(ours, theirs, strict=True)
         )
     if isinstance(ours, dict) and isinstance(theirs, dict):
         return ours.keys() == theirs.keys() and all(
-            _near(ours[key], theirs[key], reach, relative) for key in ours
+            _is_close(ours[key], theirs[key], reach, relative) for key in ours
         )
     return type(ours) is type(theirs) and bool(ours == theirs)
 
@@ -253,7 +253,7 @@ class Matching:
         allowed = tolerance(rule)
         if ours == theirs or allowed is None:
             return ours == theirs
-        return _near(json.loads(ours), json.loads(theirs), *allowed)
+        return _is_close(json.loads(ours), json.loads(theirs), *allowed)
 
 
 # Trajectories of datums, and their matches.

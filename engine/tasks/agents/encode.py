@@ -23,11 +23,11 @@ from ..encoding import (
     Workers,
     encode_sides,
     hashes_of,
+    pop_column,
+    pop_if_present,
     row_numbers,
     row_of_datums,
     table_datums,
-    taken,
-    taken_if,
 )
 from ..per_datum import StatsTallies, no_labels
 from .calls import Call, Side, Trajectories, call, codes_of, parse, side_of, typed_json
@@ -59,7 +59,7 @@ def encode(
         datums, codes = table_datums(frames, table, height, numbers)
         datum = np.arange(height) if codes is None else codes.astype(np.int64)
         sides = [
-            _of_lists(frames, taken_if(table, name), name, datum, datums, index)
+            _of_lists(frames, pop_if_present(table, name), name, datum, datums, index)
             for name in _COLUMNS
         ]
         row = row_of_datums(numbers, codes, len(datums), height)
@@ -125,8 +125,8 @@ def _of_lists(
 def _of_rows(
     rows: pl.DataFrame, role: str, datum: Array, datums: Datums, known: dict[Call, int]
 ) -> Side:
-    step, tool = taken_if(rows, "step"), taken(rows, "tool").alias("tool")
-    arguments = taken_if(rows, "arguments")
+    step, tool = pop_if_present(rows, "step"), pop_column(rows, "tool").alias("tool")
+    arguments = pop_if_present(rows, "arguments")
     if arguments is None:
         arguments = pl.repeat(None, len(tool), dtype=pl.String, eager=True)
     frame = pl.DataFrame([tool, arguments.alias("arguments")])

@@ -44,14 +44,14 @@ def _unordered(runs: Trajectories, settings: Settings) -> Array:
     return _any_order(runs, settings) & _only_expected(runs, settings)
 
 
-def _found(place: int, runs: Trajectories, settings: Settings) -> Array:
+def _count_right(place: int, runs: Trajectories, settings: Settings) -> Array:
     """Calls that count as right, of the prediction (0) or of the reference (1)."""
     right: Array = runs.matches[:, 3 + place if settings.rules.members else 2]
     return right
 
 
 def _share(place: int, runs: Trajectories, settings: Settings) -> Array:
-    return ratio(_found(place, runs, settings), _sizes(runs)[place])
+    return ratio(_count_right(place, runs, settings), _sizes(runs)[place])
 
 
 def _f1(runs: Trajectories, settings: Settings) -> Array:
@@ -59,7 +59,7 @@ def _f1(runs: Trajectories, settings: Settings) -> Array:
         precision, recall = (_share(place, runs, settings) for place in (0, 1))
         return ratio(2 * precision * recall, precision + recall)
     many, expected = _sizes(runs)
-    return ratio(2 * _found(0, runs, settings), many + expected)
+    return ratio(2 * _count_right(0, runs, settings), many + expected)
 
 
 def _tools(runs: Trajectories, settings: Settings) -> Array:

@@ -23,10 +23,10 @@ from ..encoding import (
     encode_datums,
     encode_labels,
     offsets_of,
+    pop_column,
+    pop_if_present,
     row_numbers,
     table_datums,
-    taken,
-    taken_if,
     weights_of,
 )
 
@@ -258,17 +258,17 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
     wide = frames.score_labels is not None
     sides = [truths] if wide else [predictions, truths]
     width = 0 if wide or frames.same_order else _repeated_labels(frames, predictions)
-    keys = [taken_if(side, "label_key") for side in sides]
-    values = [taken(side, "label_value") for side in sides]
+    keys = [pop_if_present(side, "label_key") for side in sides]
+    values = [pop_column(side, "label_value") for side in sides]
     if width:
         values[0] = values[0].gather(np.arange(width))
     extra, extra_key, key_of_row = frames.score_labels, None, None
     if extra is not None and "label_key" in predictions.columns:
-        extra, extra_key, key_of_row = _by_key(extra, taken(predictions, "label_key"))
+        extra, extra_key, key_of_row = _by_key(extra, pop_column(predictions, "label_key"))
     labels, codes = encode_labels(values, keys, frames, extra, extra_key)
     declared = _declared(frames, labels)
     dataset = dataset_of(frames)
-    ids = [taken(truths, "datum_id"), taken(predictions, "datum_id")]
+    ids = [pop_column(truths, "datum_id"), pop_column(predictions, "datum_id")]
     roles = [GROUND_TRUTHS, PREDICTIONS]
     if width:
         ids[1] = ids[1].gather_every(width)
@@ -452,7 +452,7 @@ def _scores(frame: pl.DataFrame) -> tuple[tuple[Array, ...] | None, bool]:
     """The score column piece by piece, as it was read, and whether it is of single precision."""
     if "score" not in frame.columns:
         return None, False
-    score = taken(frame, "score")
+    score = pop_column(frame, "score")
     pieces = score.cast(pl.Float64).get_chunks()
     return tuple(piece.to_numpy() for piece in pieces), score.dtype == pl.Float32
 
@@ -479,12 +479,12 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
     lengths: Array | None = None
     height = table.height
     row = row_numbers(table)
-    actual, predicted = taken(table, "actual"), taken_if(table, "predicted")
+    actual, predicted = pop_column(table, "actual"), pop_if_present(table, "predicted")
     if isinstance(actual.dtype, pl.List):
         lengths = actual.list.len().to_numpy()
         actual = actual.explode(empty_as_null=False)
         predicted = None if predicted is None else predicted.explode(empty_as_null=False)
-    key = _stretched(taken_if(table, "label_key"), lengths)
+    key = _stretched(pop_if_present(table, "label_key"), lengths)
     values = [actual] if predicted is None else [actual, predicted]
     wide = frames.score_labels is not None
     scored = frames.score_labels
@@ -557,7 +557,7 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
 def _from_sets(frames: Frames, table: pl.DataFrame) -> Batch:
     """Lists of all labels that are true of each row, and of those predicted or a score of every."""
     n, row = table.height, row_numbers(table)
-    sides = [taken(table, name) for name in ("actual", "predicted") if name in table.columns]
+    sides = [pop_column(table, name) for name in ("actual", "predicted") if name in table.columns]
     flat = [side.explode(empty_as_null=False) for side in sides]
     labels, codes = encode_labels(flat, [None] * len(flat), frames, frames.score_labels, None)
     datums, datum = _datums_of(frames, table, n, row)

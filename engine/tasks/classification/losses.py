@@ -170,7 +170,7 @@ def _of_probabilities(tallies: Tallies) -> Losses:
     loss[units.truth < 0] = np.nan
     value = _worst_of(units, loss, len(tallies.datums))
 
-    def said(unit: int) -> str:
+    def explain(unit: int) -> str:
         is_so = called(tallies.labels.frame, int(units.truth[unit]))
         hard = units.truth[unit] if units.hard is None else units.hard[unit]
         if hard in (-1, units.truth[unit]):
@@ -184,7 +184,7 @@ def _of_probabilities(tallies: Tallies) -> Losses:
         higher=False,
         best=0.0,
         ties=lambda codes: [],
-        why=_by_unit(tallies, loss, value, said),
+        why=_by_unit(tallies, loss, value, explain),
     )
 
 
@@ -197,7 +197,7 @@ def _of_labels(tallies: Tallies, settings: Settings) -> Losses:
     wrong = judged & (hard != units.truth)
     score = _scores(tallies, settings)
 
-    def said(unit: int) -> str:
+    def explain(unit: int) -> str:
         sure = "" if score is None or np.isnan(score[unit]) else f" ({score[unit]:.3g})"
         predicted = "no label" if hard[unit] < 0 else called(labels.frame, int(hard[unit])) + sure
         return f"predicted {predicted}, is {called(labels.frame, int(units.truth[unit]))}"
@@ -213,7 +213,7 @@ def _of_labels(tallies: Tallies, settings: Settings) -> Losses:
             value=value,
             higher=False,
             ties=lambda codes: [],
-            why=_by_unit(tallies, loss, value, said),
+            why=_by_unit(tallies, loss, value, explain),
         )
     every, right = (
         np.bincount(units.datum_of(np.flatnonzero(rows)), minlength=n)
@@ -228,7 +228,7 @@ def _of_labels(tallies: Tallies, settings: Settings) -> Losses:
         higher=True,
         best=1.0,
         ties=lambda codes: [(every - right)[codes].astype(np.float64)],
-        why=_by_unit(tallies, loss, _worst_of(units, loss, n), said),
+        why=_by_unit(tallies, loss, _worst_of(units, loss, n), explain),
     )
 
 

@@ -43,8 +43,8 @@ from ..encoding import (
     declared_sizes,
     encode_datums,
     encode_labels,
+    pop_column,
     row_numbers,
-    taken,
 )
 from ..rules import overlap_warning
 from .dialects import DetectionRules, Difficulty
@@ -520,7 +520,7 @@ class Batch(msgspec.Struct, frozen=True):
 
 
 def _floats(frame: pl.DataFrame, name: str) -> Array:
-    return taken(frame, name).cast(pl.Float64).to_numpy()
+    return pop_column(frame, name).cast(pl.Float64).to_numpy()
 
 
 def _pieces(columns: list[pl.Series]) -> list[tuple[Array, ...]]:
@@ -539,7 +539,7 @@ def _side(
 ) -> Side:
     rows = row_numbers(frame)
     if _PLACE in frame.columns:
-        place = taken(frame, _PLACE).to_numpy()
+        place = pop_column(frame, _PLACE).to_numpy()
         rows = place if rows is None else rows
     scores = [] if score is None else [score]
     if shapes is not None:
@@ -554,7 +554,7 @@ def _side(
         names += ["box_width", "box_height"]
     pieces = []
     for xmin, ymin, xmax, ymax, *rest in _pieces(
-        [*(taken(frame, name) for name in names), *scores]
+        [*(pop_column(frame, name) for name in names), *scores]
     ):
         one = rest.pop() if scores else _NONE
         extent = (rest[0], rest[1]) if rest else None
@@ -772,10 +772,12 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
     if settings.rules.decimals is not None:
         frames.predictions = _as_written(frames.predictions, settings.rules.decimals)
     sides = [frames.predictions, frames.ground_truths]
-    values = [taken(side, "label_value") for side in sides]
-    keys = [taken(side, "label_key") if "label_key" in side.columns else None for side in sides]
+    values = [pop_column(side, "label_value") for side in sides]
+    keys = [
+        pop_column(side, "label_key") if "label_key" in side.columns else None for side in sides
+    ]
     dataset = dataset_of(frames)
-    ids = [taken(side, "datum_id") for side in sides]
+    ids = [pop_column(side, "datum_id") for side in sides]
     calls: list[Callable[[], Any]] = [
         partial(encode_datums, ids, frames, dataset, (PREDICTIONS, GROUND_TRUTHS)),
         partial(encode_labels, values, keys, frames),
@@ -788,7 +790,7 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
         seen, g_label, neighbour = graded(frames, datums, labels, codes, settings.rules)
     shapes = compared(frames, datums, labels, codes, settings, threads) or (None, None)
     ground_truths = frames.ground_truths
-    score = taken(frames.predictions, "score")
+    score = pop_column(frames.predictions, "score")
     _note_scores(frames, score)
     crowd, ignore = (
         ground_truths[name].cast(pl.Boolean).to_numpy()

@@ -757,7 +757,7 @@ def _frame(
         out[places] = value
         return out
 
-    def known(series: pl.Series, places: Array) -> pl.Series:
+    def null_elsewhere(series: pl.Series, places: Array) -> pl.Series:
         present = np.zeros(n, np.bool_)
         present[places] = True
         return series.set(pl.Series(~present), None)
@@ -776,15 +776,17 @@ def _frame(
         {
             "datum_id": batch.datums.id.gather(datum),
             "label_key": table["label_key"].gather(label),
-            "label_value": table["label_value"].gather(known(pl.Series(given), theirs)),
+            "label_value": table["label_value"].gather(null_elsewhere(pl.Series(given), theirs)),
             "reason": [one.reason for one in suspects for _ in one.suspicion],
-            "suggested": table["label_value"].gather(known(pl.Series(predicted), ours)),
+            "suggested": table["label_value"].gather(null_elsewhere(pl.Series(predicted), ours)),
             "suspicion": values["suspicion"],
-            "score": known(pl.Series(scores), ours),
+            "score": null_elsewhere(pl.Series(scores), ours),
             "given_score": pl.Series(values["given"], nan_to_null=True),
             "iou": pl.Series(values["iou"], nan_to_null=True),
-            "prediction_row": known(pl.Series(row), ours),
-            "annotation_id": annotation_ids(batch).gather(known(pl.Series(gt_row), theirs)),
+            "prediction_row": null_elsewhere(pl.Series(row), ours),
+            "annotation_id": annotation_ids(batch).gather(
+                null_elsewhere(pl.Series(gt_row), theirs)
+            ),
             **{name: column.fill_null(of_twins[name]) for name, column in box.items()},
             **corners_of("annotation_", batch.ground_truths, gt_row[theirs], theirs, n),
         },

@@ -27,7 +27,7 @@ from .encode import Side, encode_batch
 from .errors import MISS
 from .overlaps import find_facts, find_pairs, label_of
 from .settings import Settings
-from .tallies import Tallies, met
+from .tallies import Tallies, match_batch
 
 # Contents of single images: boxes and their outcomes.
 
@@ -44,7 +44,7 @@ def contents(
     iou = settings.internal_threshold(iou_threshold)
     settings = msgspec.structs.replace(settings, spot_ious=(iou,))
     batch = encode_batch(copied(frames), settings, workers)
-    matched, overlaps = met(batch, settings, frozenset({"spot_ious", "outcomes"}), workers)
+    matched, overlaps = match_batch(batch, settings, frozenset({"spot_ious", "outcomes"}), workers)
     pairs = find_pairs(matched, batch.labels, len(batch.datums), iou, workers, overlaps)
     facts, ranked = find_facts(matched, pairs, iou), matched.ranked
     shown = np.flatnonzero(ranked.score >= ranked.comparable(lowest))
@@ -109,7 +109,7 @@ def score_threshold(run: RankedRun, n_labels: int, iou: float) -> float:
     Args:
         iou: one of the tally's thresholds.
     """
-    rows = CountedScan(run, iou, np.zeros(n_labels, np.int32), 1).kept()
+    rows = CountedScan(run, iou, np.zeros(n_labels, np.int32), 1).load_if_small()
     nearest = run.variants.threshold_index(iou)
     truths = sum(int(tally.regular(nearest).sum()) for _, tally in run.scan())
     curve = Curve(

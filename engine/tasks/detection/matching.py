@@ -365,7 +365,7 @@ class OverlapPairs(msgspec.Struct, frozen=True):
         keep = self.iou >= lowest
         return OverlapPairs(self.prediction[keep], self.ground_truth[keep], self.iou[keep])
 
-    def given(self, n: int) -> Pairs:
+    def by_prediction(self, n: int) -> Pairs:
         """Return the pairs by prediction, for matching."""
         start, order = rows_by_datum(self.prediction, n)
         return Pairs(start, self.ground_truth[order], self.iou[order])

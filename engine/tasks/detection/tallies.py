@@ -374,7 +374,7 @@ def _shape_overlaps(
     return find_overlaps(sides, (ours, theirs), keys, crowd, len(batch.datums), reaching, threads)
 
 
-def _given(
+def _select_same_label(
     near: OverlapPairs | None, sides: tuple[LaidOut, LaidOut], rules: DetectionRules
 ) -> Pairs:
     """Overlaps within labels, as matching reads them."""
@@ -383,7 +383,7 @@ def _given(
     p_label, g_label = (label_of(side.start) for side in sides)
     same = p_label[near.prediction] == g_label[near.ground_truth]
     same_label = OverlapPairs(near.prediction[same], near.ground_truth[same], near.iou[same])
-    pairs = same_label.given(p_label.size)
+    pairs = same_label.by_prediction(p_label.size)
     if not rules.one_to_one:
         return pairs
     chosen = most_pairs(Pairs(*(frozen(one, one.dtype) for one in pairs)), g_label.size)
@@ -435,7 +435,7 @@ def tally(
             code="option_value",
             option="area_ranges",
         )
-    matched, overlap_pairs = met(batch, settings, needs, threads, lap)
+    matched, overlap_pairs = match_batch(batch, settings, needs, threads, lap)
     left_out(frames, matched.left)
     frames.notes += _inside_regions(matched, settings)
     if frames.notes:
@@ -564,7 +564,7 @@ def _inside_regions(matched: Matched, settings: Settings) -> Iterator[Note]:
             yield msgspec.structs.replace(note, warning=n > MANY * of, facts=facts)
 
 
-def met(
+def match_batch(
     batch: Batch,
     settings: Settings,
     needs: frozenset[str],
@@ -613,7 +613,7 @@ def met(
         threads,
         taker=bool(needs & (_OVERLAPPING | OF_POINTS | {OF_FOUND})),
         took=took,
-        pairs=_given(overlap_pairs, sides, settings.rules),
+        pairs=_select_same_label(overlap_pairs, sides, settings.rules),
         lenient=lenient,
     )
     if rank is not None:

@@ -246,7 +246,7 @@ def _count_range(
                     _add(counter, place, opened, window)
             except InputError as error:
                 wrong.append(error)
-    return RangeCounts(counter.taken(), tuple(resampled), tuple(large), tuple(wrong))
+    return RangeCounts(counter.collect(), tuple(resampled), tuple(large), tuple(wrong))
 
 
 def _add(
@@ -280,6 +280,6 @@ def _by_windows(
                     sides = opened_pair(pairs[place], stack, resample=resample, opens=opens)
                     now = place
                 _add(counter, place, sides, window)
-        return counter.taken()
+        return counter.collect()
 
     return workers.over(np.cumsum([0, *(window.size for _, window in large)]), some)

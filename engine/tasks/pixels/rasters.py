@@ -101,7 +101,7 @@ class Counter:
         self._places.append(place)
         self._parts.append(part)
 
-    def taken(self) -> Pairs:
+    def collect(self) -> Pairs:
         """All that was counted."""
         many = [part.shape[1] for part in self._parts]
         place = np.repeat(np.array(self._places, np.int64), many)

@@ -21,7 +21,7 @@ from ...tallies.registry import stored_as
 from ...tallies.stats import Stats
 from ..contents import Contents, contents_of_table
 from ..counted import CountTallies, counts_in_parts, frames_of, merge_by, view_of
-from ..encoding import Workers, encode_labels, row_numbers, table_datums, taken
+from ..encoding import Workers, encode_labels, pop_column, row_numbers, table_datums
 from ..task import Cuts, Sample, Task
 from .dialects import Settings
 
@@ -48,7 +48,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     table = frames.sides[TABLE]
     numbers = row_numbers(table)
     won = table.select(winner()).to_series().to_numpy()
-    first, second, _ = (taken(table, name) for name in ("model_a", "model_b", "winner"))
+    first, second, _ = (pop_column(table, name) for name in ("model_a", "model_b", "winner"))
     datums, codes = table_datums(frames, table, len(won), numbers)
     datum = np.arange(len(won), dtype=np.int64) if codes is None else codes.astype(np.int64)
     labels, (one, other) = encode_labels([first, second], [None, None], frames)

@@ -19,10 +19,10 @@ from ..counted import CountTallies
 from ..encoding import (
     encode_sides,
     hashes_of,
+    pop_column,
+    pop_if_present,
     row_numbers,
     table_datums,
-    taken,
-    taken_if,
     weights_of,
 )
 from .dialects import IDS, PLAIN, SAMPLES, numbers_of
@@ -70,7 +70,7 @@ def _keys(columns: list[pl.Series | None], sizes: list[int]) -> tuple[Labels, li
 
 def _numbers(table: pl.DataFrame, name: str) -> Array:
     """A column of numbers, taken out, float64 [n]."""
-    return taken(table, name).cast(pl.Float64).to_numpy()
+    return pop_column(table, name).cast(pl.Float64).to_numpy()
 
 
 def _predicted(table: pl.DataFrame) -> Array:
@@ -95,17 +95,17 @@ def _further_columns(*tables: pl.DataFrame) -> dict[str, tuple[int, Array]]:
         for name in numbers_of(table.columns):
             columns[name] = i, _numbers(table, name)
         if SAMPLES in table.columns:
-            columns[SAMPLES] = i, _listed(taken(table, SAMPLES))
+            columns[SAMPLES] = i, _listed(pop_column(table, SAMPLES))
         for name in IDS:
             if name in table.columns:
-                columns[name] = i, hashes_of(taken(table, name))
+                columns[name] = i, hashes_of(pop_column(table, name))
     return columns
 
 
 def _from_table(frames: Frames, table: pl.DataFrame) -> Tallies:
     height = table.height
     numbers = row_numbers(table)
-    key = taken_if(table, "label_key")
+    key = pop_if_present(table, "label_key")
     datums, codes = table_datums(frames, table, height, numbers)
     datum = (
         np.arange(height, dtype=np.int32) if codes is None else codes.astype(np.int32, copy=False)
@@ -135,7 +135,7 @@ def _from_sides(frames: Frames) -> Tallies:
     predictions, truths = frames.predictions, frames.ground_truths
     row_numbers(predictions), row_numbers(truths)
     sides = (truths, predictions)
-    keys = [taken_if(side, "label_key") for side in sides]
+    keys = [pop_if_present(side, "label_key") for side in sides]
     labels, key_codes = _keys(keys, [side.height for side in sides])
     datums, codes = encode_sides(frames)
     pairs, places = _pairs(len(labels), codes, key_codes)

@@ -25,10 +25,10 @@ from ...tallies.datums import Datums
 from ..encoding import (
     Workers,
     encode_sides,
+    pop_column,
     row_numbers,
     row_of_datums,
     table_datums,
-    taken,
     truth_of_texts,
 )
 from .by_id import LaidOut, Lists, Side, judged_side, lists_of, meet_ids
@@ -159,7 +159,7 @@ def encode_batch(
     height = run.height, judged.height
     datums, (query, golds) = encode_sides(frames, (PREDICTIONS, GROUND_TRUTHS))
     relevance = (
-        taken(judged, "relevance").to_numpy()
+        pop_column(judged, "relevance").to_numpy()
         if "relevance" in judged.columns
         else np.ones(height[1])
     )
@@ -174,9 +174,14 @@ def encode_batch(
     texts = "doc_id" not in run.columns
     name, kind = "text" if texts else "doc_id", "rank" if ranked else "score"
     sides = (
-        Side("predictions", query, taken(run, name), value, kind, row_numbers(run)),
+        Side("predictions", query, pop_column(run, name), value, kind, row_numbers(run)),
         Side(
-            "ground truths", golds, taken(judged, name), relevance, "relevance", row_numbers(judged)
+            "ground truths",
+            golds,
+            pop_column(judged, name),
+            relevance,
+            "relevance",
+            row_numbers(judged),
         ),
     )
     lists, others = _lists(frames, datums, *sides, settings, needs, workers, texts=texts)
@@ -203,9 +208,9 @@ def _named_alike(run: pl.DataFrame, judged: pl.DataFrame) -> tuple[pl.DataFrame,
 def _order(run: pl.DataFrame, height: int) -> Array:
     """Return a score for every row: the given one, the negated rank, or the negated position."""
     if "score" in run.columns:
-        return taken(run, "score").to_numpy()
+        return pop_column(run, "score").to_numpy()
     if "rank" in run.columns:
-        return -taken(run, "rank").to_numpy()
+        return -pop_column(run, "rank").to_numpy()
     return -np.arange(height, dtype=np.float64)
 
 
@@ -374,7 +379,7 @@ def _one_table(
     query_of_row = np.arange(height, dtype=np.int32) if codes is None else codes
     sides = []
     for name in LISTS:
-        column = taken(table, name)
+        column = pop_column(table, name)
         query = np.repeat(query_of_row, column.list.len().to_numpy())
         sides.append((query, column.explode(empty_as_null=False, keep_nulls=False)))
     (query, ours), (golds, theirs) = sides

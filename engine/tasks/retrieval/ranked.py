@@ -100,7 +100,7 @@ class Ranked:
         return np.where(self.cuts == WHOLE, self.lists.retrieved[:, None], self.cuts)
 
     @property
-    def there(self) -> Array:
+    def retrieved_counts(self) -> Array:
         """Documents retrieved up to each cut-off, int64 [q, k]."""
         return np.minimum(self.depth, self.lists.retrieved[:, None])
 

@@ -242,7 +242,7 @@ def _indices(places: list[MapRow], rows: Array, workers: Workers) -> Layers:
                     _refuse_size(place.named, opened.shape)
                     for window in opened.strips(tuning().strip_pixels):
                         by_value.add(window.top, opened.read(window))
-                index, runs = by_value.taken()
+                index, runs = by_value.collect()
                 layers.append((_masks([runs], [opened.shape]), index))
         return layers
 
@@ -465,8 +465,8 @@ def _united(
     overlapping = summed(unit, masks.area, n) > union.area
     area, covered = masks.area, union.area
     if ignored is not None:
-        area = area - _met(masks, ignored, np.arange(joint.size), unit)
-        covered = covered - _met(union, ignored, np.arange(n), np.arange(n))
+        area = area - _count_shared(masks, ignored, np.arange(joint.size), unit)
+        covered = covered - _count_shared(union, ignored, np.arange(n), np.arange(n))
     return _United(unit, joint % many, masks, area, union, covered, overlapping)
 
 
@@ -474,7 +474,7 @@ def _int32(values: Array) -> Array:
     return values.astype(np.int32)
 
 
-def _met(a: Masks, b: Masks, ia: Array, ib: Array, over: Any = None) -> Array:
+def _count_shared(a: Masks, b: Masks, ia: Array, ib: Array, over: Any = None) -> Array:
     """Return shared pixels of pairs of masks; 0 if one is empty, whatever its size."""
     out = np.zeros(ia.size, np.int64)
     some = np.flatnonzero((a.area[ia] > 0) & (b.area[ib] > 0))
@@ -484,7 +484,7 @@ def _met(a: Masks, b: Masks, ia: Array, ib: Array, over: Any = None) -> Array:
 
 def _meet(a: Masks, b: Masks, over: Any) -> Array:
     each = np.arange(len(a))
-    return _met(a, b, each, each, over)
+    return _count_shared(a, b, each, each, over)
 
 
 def _areas(
@@ -501,7 +501,7 @@ def _areas(
     ]
     _, ia, ib = np.intersect1d(joint[0], joint[1], return_indices=True)
     right = np.zeros(place.size, np.int64)
-    right[at[0][ia]] = _met(truth.masks, predicted.masks, ia, ib, over)
+    right[at[0][ia]] = _count_shared(truth.masks, predicted.masks, ia, ib, over)
     nonempty = np.flatnonzero((sums[0] > 0) | (sums[1] > 0))
     place = place[nonempty]
     unit = place // many
@@ -528,7 +528,7 @@ def _crossings(
     within = np.arange(ia.size) - np.repeat(np.cumsum(many) - many, many)
     ib = np.repeat(first, many) + within
     unmatched = [
-        one.area - _met(one.masks, other.whole, np.arange(one.unit.size), one.unit, over)
+        one.area - _count_shared(one.masks, other.whole, np.arange(one.unit.size), one.unit, over)
         for one, other in ((truth, predicted_side), (predicted_side, truth))
     ]
     unit = np.concatenate([truth.unit[ia], truth.unit, predicted_side.unit])
@@ -536,7 +536,9 @@ def _crossings(
     predicted = np.concatenate(
         [predicted_side.label[ib], np.full(truth.unit.size, -1), predicted_side.label]
     )
-    count = np.concatenate([_met(truth.masks, predicted_side.masks, ia, ib, over), *unmatched])
+    count = np.concatenate(
+        [_count_shared(truth.masks, predicted_side.masks, ia, ib, over), *unmatched]
+    )
     nonempty = np.flatnonzero(count > 0)
     return Crossings(
         units.datum[unit[nonempty]],

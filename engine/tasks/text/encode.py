@@ -22,11 +22,11 @@ from ...tallies.datums import Datums
 from ..encoding import (
     encode_sides,
     offsets_of,
+    pop_if_present,
     ragged,
     row_numbers,
     row_of_datums,
     table_datums,
-    taken_if,
     truth_of_texts,
 )
 from ..rules import out_of_step
@@ -95,7 +95,7 @@ def matrix(vectors: pl.Series) -> Array:
     return out
 
 
-def made(
+def embed_texts(
     candidates: pl.Series, references: pl.Series, start: Array, settings: Settings
 ) -> tuple[Vectors, Note]:
     """Compute vectors of texts with the run's embedder, each distinct text once.
@@ -270,10 +270,10 @@ def _one_table(frames: Frames, table: pl.DataFrame) -> Batch:
     numbers = row_numbers(table)
     datums, codes = table_datums(frames, table, height, numbers)
     datum = np.arange(height) if codes is None else codes.astype(np.int64)
-    ours, theirs = taken_if(table, "embedding"), taken_if(table, "reference_embedding")
+    ours, theirs = pop_if_present(table, "embedding"), pop_if_present(table, "reference_embedding")
     vectors = None if ours is None or theirs is None else (ours, *_flat(theirs))
     contexts, truth = _contexts(table), None
-    texts, references = taken_if(table, "text"), taken_if(table, "reference")
+    texts, references = pop_if_present(table, "text"), pop_if_present(table, "reference")
     if texts is not None and references is None and theirs is None:
         # No metric reads references: use an empty text for each missing one.
         null, flat, many = texts.is_null().to_numpy(), _no_texts(height), np.ones(height, np.int64)
@@ -313,7 +313,7 @@ def _one_table(frames: Frames, table: pl.DataFrame) -> Batch:
 
 def _contexts(table: pl.DataFrame) -> pl.Series | None:
     """Return the contexts of each row, joined by line breaks; null if there are none."""
-    lists = taken_if(table, "contexts")
+    lists = pop_if_present(table, "contexts")
     if lists is None:
         return None
     some = lists.list.drop_nulls()
@@ -343,9 +343,9 @@ def _two_tables(frames: Frames, settings: Settings) -> Batch:
     """A row a candidate on one side, a row a reference on the other."""
     ours, theirs = frames.predictions, frames.ground_truths
     datums, (datum, of) = encode_sides(frames, (PREDICTIONS, GROUND_TRUTHS))
-    sides = taken_if(ours, "embedding"), taken_if(theirs, "embedding")
+    sides = pop_if_present(ours, "embedding"), pop_if_present(theirs, "embedding")
     contexts = _contexts(ours)
-    texts, references = taken_if(ours, "text"), taken_if(theirs, "text")
+    texts, references = pop_if_present(ours, "text"), pop_if_present(theirs, "text")
     if texts is None or references is None:
         if sides[0] is None or sides[1] is None:
             raise InputError(_ONE_SIDED)

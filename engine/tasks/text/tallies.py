@@ -17,7 +17,7 @@ from ...tallies.stats import Column, Stats
 from ..encoding import Workers
 from ..per_datum import StatsTallies, no_labels
 from .dialects import Settings
-from .encode import STATUS, Batch, encode_batch, made, note_wordless
+from .encode import STATUS, Batch, embed_texts, encode_batch, note_wordless
 
 
 def tally(
@@ -33,7 +33,7 @@ def tally(
     batch = encode_batch(frames, settings)
     measures = [metrics.measures("text")[need] for need in needs]
     if "vectors" not in batch.pairs.made and any(one.vectors for one in measures):
-        vectors, note = made(
+        vectors, note = embed_texts(
             batch.pairs.candidates, batch.pairs.references, batch.pairs.start, settings
         )
         batch.pairs.made["vectors"] = vectors

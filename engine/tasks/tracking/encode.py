@@ -18,7 +18,14 @@ from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ...schemas.errors import InputError
 from ...schemas.wording import option
 from ...tallies.datums import Datums, Labels
-from ..encoding import Workers, declared_places, declared_sizes, encode_labels, encode_sides, taken
+from ..encoding import (
+    Workers,
+    declared_places,
+    declared_sizes,
+    encode_labels,
+    encode_sides,
+    pop_column,
+)
 
 # Masks in place of boxes: those that rows have, and polygons as pixels.
 
@@ -44,7 +51,7 @@ def read(frame: pl.DataFrame, role: str, sizes: Array, workers: Workers) -> Mask
     for name in SHAPES:
         if name not in frame.columns:
             continue
-        column = taken(frame, name)
+        column = pop_column(frame, name)
         filled = unread[column.is_not_null().to_numpy()[unread]]
         unread = np.setdiff1d(unread, filled, assume_unique=True)
         some = column.gather(filled)
@@ -185,7 +192,7 @@ def encode_batch(frames: Frames, iou_type: str | None, workers: Workers) -> Batc
     length = _length(frames, datums)
     labelled = _labelled(sides)
     values = [
-        taken(side, "label_value")
+        pop_column(side, "label_value")
         if labelled
         else pl.Series([UNNAMED], dtype=pl.String).new_from_index(0, side.height)
         for side in sides
@@ -308,24 +315,24 @@ def _side(frame: pl.DataFrame, role: str, datum: Array, label: Array, masks: Mas
     if masks is not None:
         boxes = masks.boxes
     else:
-        corners = [taken(frame, name).cast(pl.Float64).to_numpy() for name in CORNER_NAMES]
+        corners = [pop_column(frame, name).cast(pl.Float64).to_numpy() for name in CORNER_NAMES]
         boxes = np.stack(corners, axis=1)
-    ids, (code,) = encode([taken(frame, NAMES[role])])
+    ids, (code,) = encode([pop_column(frame, NAMES[role])])
 
     def flags(name: str, absent: bool = False) -> Array:
         if name not in frame.columns:
             return np.full(datum.size, absent)
-        return taken(frame, name).cast(pl.Boolean).to_numpy()
+        return pop_column(frame, name).cast(pl.Boolean).to_numpy()
 
     def levels(name: str) -> Array:
         if name not in frame.columns:
             return np.zeros(datum.size)
-        return taken(frame, name).cast(pl.Float64).to_numpy()
+        return pop_column(frame, name).cast(pl.Float64).to_numpy()
 
     return Side(
         datum=datum,
         label=label,
-        frame=taken(frame, "frame").cast(pl.Int64).to_numpy(),
+        frame=pop_column(frame, "frame").cast(pl.Int64).to_numpy(),
         id=code,
         ids=ids,
         boxes=boxes,
@@ -334,7 +341,7 @@ def _side(frame: pl.DataFrame, role: str, datum: Array, label: Array, masks: Mas
         left_out=~flags("considered", absent=True),
         region=flags("region"),
         hidden=np.stack([levels("occluded"), levels("truncated")], axis=1),
-        score=taken(frame, "score") if "score" in frame.columns else None,
+        score=pop_column(frame, "score") if "score" in frame.columns else None,
     )
 
 

@@ -79,13 +79,13 @@ def event_frame(batch: Batch, matched: Matched, settings: Settings) -> pl.DataFr
         "iou_threshold": np.full(n + k, settings.overlap),
         "score_threshold": pl.Series([None], dtype=pl.Float64).new_from_index(0, n + k),
         "outcome": pl.Series(OUTCOMES).gather(np.r_[kind, np.full(k, 4)]),
-        "score": _given(predicted.score, scored),
+        "score": _gather_or_null(predicted.score, scored),
         "iou": pl.Series(np.r_[events.overlap, np.full(k, np.nan)], nan_to_null=True),
         "matched_annotation_id": pl.Series([None], dtype=pl.Int64).new_from_index(0, n + k),
         "frame": np.r_[matched.truth.frame[truth], predicted.frame[wrong]],
-        "object_id": _given(matched.truth.ids, np.r_[matched.truth.id[truth], none]),
-        "track_id": _given(predicted.ids, track),
-        "previous_track_id": _given(predicted.ids, np.r_[before, none]),
+        "object_id": _gather_or_null(matched.truth.ids, np.r_[matched.truth.id[truth], none]),
+        "track_id": _gather_or_null(predicted.ids, track),
+        "previous_track_id": _gather_or_null(predicted.ids, np.r_[before, none]),
         "resumed": np.r_[event & FRAGMENT > 0, np.zeros(k, bool)],
         **_corners("", predicted.boxes, scored),
         **_corners("annotation_", matched.truth.boxes, np.r_[truth, none]),
@@ -148,7 +148,7 @@ def _tracks_before(matched: Matched) -> np.ndarray:
     return out
 
 
-def _given(values: pl.Series | None, at: np.ndarray) -> pl.Series:
+def _gather_or_null(values: pl.Series | None, at: np.ndarray) -> pl.Series:
     if values is None:
         return pl.Series([None], dtype=pl.Float64).new_from_index(0, at.size)
     return values.gather(pl.Series(at, dtype=pl.Int64).replace(-1, None))

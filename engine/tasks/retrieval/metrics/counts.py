@@ -111,11 +111,11 @@ def _eleven_points(ranked: Ranked, level: float) -> Array:
 
 
 def _judged(ranked: Ranked) -> Array:
-    return ratio(ranked.counts(np.ones(ranked.lists.rank.size, bool)), ranked.there)
+    return ratio(ranked.counts(np.ones(ranked.lists.rank.size, bool)), ranked.retrieved_counts)
 
 
 def _unjudged(ranked: Ranked) -> Array:
-    return ratio(ranked.there - ranked.counts(ranked.lists.relevance >= 0), ranked.depth)
+    return ratio(ranked.retrieved_counts - ranked.counts(ranked.lists.relevance >= 0), ranked.depth)
 
 
 # Whole sets, whatever the order, and plain counts.

@@ -70,7 +70,7 @@ def _accuracy(ranked: Ranked, level: float) -> Array:
     hits = ranked.counts(relevant)
     ranks = ranked.sums(relevant * ranked.lists.rank, even_weights(ranked.longest))
     ahead = ranks - hits * (hits + 1) / 2  # others before each, added up
-    value = 1.0 - ratio(ahead, (ranked.there - hits) * hits)
+    value = 1.0 - ratio(ahead, (ranked.retrieved_counts - hits) * hits)
     return np.where(hits > 0, value, np.nan)
 
 

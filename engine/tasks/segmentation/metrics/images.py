@@ -166,11 +166,11 @@ def _mean_surface(
     def column(pixels: Pixels) -> Array:
         return getattr(pixels.surfaces, name)
 
-    def there(pixels: Pixels) -> Array:
+    def has_edges(pixels: Pixels) -> Array:
         return pixels.surfaces.edge_truth + pixels.surfaces.edge_found > 0
 
     total, many = view.exact_sums("surfaces", column)
-    images = view.integer_sums("surfaces", there)
+    images = view.integer_sums("surfaces", has_edges)
     value = ratio(total, many)
     mean = macro(view, value, images > 0)
     cells = [
