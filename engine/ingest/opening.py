@@ -715,8 +715,8 @@ def _new_ids(
     def refuse(why: str) -> None:
         raise InputError(
             f"{_describe_differences(kind, wrong)} They cannot be matched by {kind.by}: {why}. "
-            f"Number both files alike; or, if ids are right as they are, remove {kind.by} from the predictions' "
-            f"{kind.what}.",
+            f"Number both files alike; or, if ids are right as they are, remove {kind.by} from the "
+            f"predictions' {kind.what}.",
             code="ids_differ",
             count=len(wrong),
         )
