@@ -29,20 +29,20 @@ _LEAST = 3  # numbered classes of a side from which their range is evidence
 
 
 def _spelling_notes(
-    ours: pl.Series, theirs: pl.Series, alone: Sequence[pl.DataFrame]
+    ours: pl.Series, theirs: pl.Series, one_sided: Sequence[pl.DataFrame]
 ) -> list[Note]:
     """Compare the spelling of labels that occur on only one side.
 
     Args:
         ours: label_value of the predictions.
         theirs: label_value of the ground truths.
-        alone: label_key and label_value that only one side has, per side.
+        one_sided: label_key and label_value that only one side has, per side.
 
     Returns:
         A warning on labels that differ only in case, blanks, hyphens, plural or Unicode form,
         or on classes numbered from 0 and from 1; a note on similar names.
     """
-    lone = [side["label_value"].drop_nulls().unique() for side in alone]
+    lone = [side["label_value"].drop_nulls().unique() for side in one_sided]
     blank = _blanks(lone, (theirs, ours))
     if not all(len(side) for side in lone) and not blank:
         return []
@@ -255,18 +255,18 @@ def _paired(frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame | None:
     return best.select(**named).drop_nulls()
 
 
-def _pairs(found: dict[str, str]) -> str:
+def _pairs(spellings: dict[str, str]) -> str:
     some = "; ".join(
         f"{a!a} and {b!a}" if _composed(a) == _composed(b) else f"{a!r} and {b!r}"
-        for a, b in list(found.items())[:_SHOWN]
+        for a, b in list(spellings.items())[:_SHOWN]
     )
-    more = len(found) - _SHOWN
+    more = len(spellings) - _SHOWN
     return f"{some} and {more:,} more" if more > 0 else some
 
 
-def _mapped(found: Mapping[Any, Any]) -> str:
-    first = dict(list(found.items())[:_SHOWN])
-    more: dict[Any, Any] = {"...": ""} if len(found) > _SHOWN else {}
+def _mapped(mapping: Mapping[Any, Any]) -> str:
+    first = dict(list(mapping.items())[:_SHOWN])
+    more: dict[Any, Any] = {"...": ""} if len(mapping) > _SHOWN else {}
     return option("label_map", {**first, **more})
 
 
@@ -345,8 +345,8 @@ def refuse_negative(values: pl.Series, named: str) -> None:
         )
 
 
-def _kinds(found: Mapping[Place, pl.DataType]) -> set[str]:
-    return {dtypes.kind_of(dtype) for dtype in found.values()}
+def _kinds(column_dtypes: Mapping[Place, pl.DataType]) -> set[str]:
+    return {dtypes.kind_of(dtype) for dtype in column_dtypes.values()}
 
 
 def _filled_labels(frames: Mapping[str, pl.DataFrame], place: Place) -> bool:
@@ -505,9 +505,9 @@ def _sizes(ids: DatumIds, *, videos: bool) -> dict[str, Any]:
 _FULL = 50  # ground truths that no detector misses all of
 
 
-def _note(kind: str, found: pl.Series, what: str, speech: DatumNouns) -> list[Note]:
-    n, words = len(found), (speech.one, speech.many, what)
-    return [note_of(kind, n, words, found.head(5).to_list())] if n else []
+def _note(kind: str, values: pl.Series, what: str, speech: DatumNouns) -> list[Note]:
+    n, words = len(values), (speech.one, speech.many, what)
+    return [note_of(kind, n, words, values.head(5).to_list())] if n else []
 
 
 def label_pairs(frame: pl.DataFrame, column: str = "label_value") -> pl.DataFrame:

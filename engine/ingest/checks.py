@@ -182,9 +182,11 @@ class Check:
             return skip
         return f"{skip}, or {option('nulls', 'empty')} if they are empty texts"
 
-    def _not_finite(self, seen: Mapping[str, Any]) -> None:
+    def _not_finite(self, aggregates: Mapping[str, Any]) -> None:
         suspicious = [
-            column.name for column in self.columns if not _clean(seen.get(f"sum {column.name}"))
+            column.name
+            for column in self.columns
+            if not _clean(aggregates.get(f"sum {column.name}"))
         ]
         for names in self._grouped(suspicious):
             bad = [name for name in names if self.count(~pl.col(name).is_finite())]

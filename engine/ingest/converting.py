@@ -241,7 +241,7 @@ def _report(tell: Tell | None, warning: str) -> None:
         tell(warning, True)
 
 
-def _frame(inputs: Inputs, role: str, options: Options, found: Table) -> pl.DataFrame:
+def _frame(inputs: Inputs, role: str, options: Options, fitted: Table) -> pl.DataFrame:
     """Return the rows of one table in canonical columns, followed by its other columns."""
     source = inputs.sources[role]
     if source.format in ("coco", "annotations"):
@@ -249,12 +249,12 @@ def _frame(inputs: Inputs, role: str, options: Options, found: Table) -> pl.Data
         return frame if frame.width else pl.DataFrame(schema=_EMPTY)
     schema = inputs.schemas[role]
     if role == TABLE:
-        signs = Finder(schema, role).candidates(found.found_by)
+        signs = Finder(schema, role).candidates(fitted.found_by)
         role = PREDICTIONS if signs else GROUND_TRUTHS
-    table = contract(found.task, role, options, schema)
+    table = contract(fitted.task, role, options, schema)
     unread: set[str] = set()
     if source.format == KIND and role != GROUND_TRUTHS:  # flags of ground truths
-        columns = contract(found.task, GROUND_TRUTHS, options, {}).columns
+        columns = contract(fitted.task, GROUND_TRUTHS, options, {}).columns
         unread = {column.name for column in columns if column.kind == "flag"}
     naming = recognise(schema, table, options.columns, options.box_format, options.angle_format)
     refuse(naming.problems, {role: source.description})

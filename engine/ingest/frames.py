@@ -394,7 +394,7 @@ def _common(sides: Mapping[str, Side]) -> tuple[str, ...]:
 def _add_score_labels(
     sides: dict[str, Side],
     frames: dict[str, pl.DataFrame],
-    whole: pl.Series | None,
+    all_labels: pl.Series | None,
     *,
     mapped: bool,
 ) -> None:
@@ -407,8 +407,8 @@ def _add_score_labels(
                 values = values.explode(empty_as_null=False)
             dtype = values.dtype if len(values) else None
             true_labels = distinct(values) if len(values) else values
-            if whole is not None and len(whole):
-                dtype, true_labels = whole.dtype, whole
+            if all_labels is not None and len(all_labels):
+                dtype, true_labels = all_labels.dtype, all_labels
             labels = recognise.label_series(side.naming.labels, dtype, true_labels)
             frames[both_sides.SCORES] = labels.to_frame()
             both_sides.same_kind(frames, both_sides.LABEL_COLUMNS, {})

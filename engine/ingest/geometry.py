@@ -182,12 +182,12 @@ def _extent(find: Finder) -> tuple[str, ...] | None:
     return pairs[0] if pairs else None
 
 
-def _incomplete(find: Finder, found: dict[str, str | None]) -> None:
+def _incomplete(find: Finder, columns: dict[str, str | None]) -> None:
     """Handle incomplete corners: release them, or report the missing ones."""
-    here = [name for name in CORNER_NAMES if found[name] is not None]
+    here = [name for name in CORNER_NAMES if columns[name] is not None]
     if here and not find.candidates((contract.BBOX.name, *contract.BBOX.aliases)):
         for column in CORNERS:
-            if found[column.name] is None:
+            if columns[column.name] is None:
                 find.missing(column)
 
 
@@ -328,9 +328,9 @@ def screen_boxes(frame: pl.DataFrame) -> list[pl.Expr]:
     return wanted
 
 
-def inverted(check: Check, seen: Mapping[str, Any]) -> None:
+def inverted(check: Check, aggregates: Mapping[str, Any]) -> None:
     """Inverted boxes are refused; those of zero area are legal and reported."""
-    if not (seen.get("flat xmin") or seen.get("flat ymin")):
+    if not (aggregates.get("flat xmin") or aggregates.get("flat ymin")):
         return
     # Polars sorts NaN last, so NaN corners would look inverted; another check reports them.
     wrong = pl.any_horizontal(
@@ -849,9 +849,9 @@ def shaped(frame: pl.DataFrame) -> list[str]:
     return [name for name in SHAPED_NAMES if name in frame.columns]
 
 
-def check_first(check: Check, seen: Mapping[str, Any]) -> None:
+def check_first(check: Check, aggregates: Mapping[str, Any]) -> None:
     """Lists of boxes that are too short; rows without any object."""
-    if seen.get("length"):
+    if aggregates.get("length"):
         wrong = pl.col(LENGTH) != 4
         # Numbers missing in a short list are not reported as nulls.
         check.sound = dict.fromkeys(BOX_NAMES, pl.col(LENGTH).is_null() | ~wrong)
@@ -893,9 +893,9 @@ def check_first(check: Check, seen: Mapping[str, Any]) -> None:
     check.refuse("geometry_missing", names, bare, "without any geometry", way, shown=[])
 
 
-def check_last(check: Check, seen: Mapping[str, Any]) -> None:
+def check_last(check: Check, aggregates: Mapping[str, Any]) -> None:
     """Inverted boxes; bands that are not whole numbers."""
-    inverted(check, seen)
+    inverted(check, aggregates)
     for column in _BESIDE:
         if column.name not in check.frame.columns:
             continue

@@ -216,25 +216,25 @@ def none_listed(
     )
 
 
-def note_few_common(met: CommonIds, *, listed: bool, speech: DatumNouns = PLAIN) -> list[Note]:
+def note_few_common(shared: CommonIds, *, listed: bool, speech: DatumNouns = PLAIN) -> list[Note]:
     """Return notes on how well the ids of two sides match; see :func:`check_meet`."""
-    least = min(met.sizes)
-    if met.common >= _HARDLY * least:
-        return _counted_from(met, speech)
+    least = min(shared.sizes)
+    if shared.common >= _HARDLY * least:
+        return _counted_from(shared, speech)
     if listed:
         return []
-    why = mend(*met.some, speech) or _below_folders(*met.some)
+    why = mend(*shared.some, speech) or _below_folders(*shared.some)
     message = (
-        f"predictions have {count_of(met.sizes[0], speech.one, speech.many)} "
-        f"({samples(met.some[0])}), ground truths {met.sizes[1]:,} "
-        f"({samples(met.some[1])}).{why or _alike(*met.some)}"
+        f"predictions have {count_of(shared.sizes[0], speech.one, speech.many)} "
+        f"({samples(shared.some[0])}), ground truths {shared.sizes[1]:,} "
+        f"({samples(shared.some[1])}).{why or _alike(*shared.some)}"
     )
     if not why:
         message += (
             " Are both of the same dataset, and is the right column the id? To name it: "
             f"{option('columns', {'mine': speech.column})}."
         )
-    if not met.common:
+    if not shared.common:
         raise InputError(
             f"predictions and ground truths have no {speech.column} in common: {message}",
             code="no_common_id",
@@ -243,9 +243,9 @@ def note_few_common(met: CommonIds, *, listed: bool, speech: DatumNouns = PLAIN)
     return [
         Note(
             "ids_hardly_meet",
-            f"only {count_of(met.common, speech.one, speech.many)} of {least:,}"
-            f" ({met.common / least:.1%}) {'is' if met.common == 1 else 'are'} on both sides, and"
-            f" the numbers mean little: {message}",
+            f"only {count_of(shared.common, speech.one, speech.many)} of {least:,}"
+            f" ({shared.common / least:.1%}) {'is' if shared.common == 1 else 'are'} on both sides,"
+            f" and the numbers mean little: {message}",
             warning=True,
         )
     ]
@@ -489,10 +489,10 @@ def _filled(numbers: np.ndarray[tuple[int], np.dtype[np.int64]]) -> float:
     return float(numbers.size / (float(numbers.max()) - float(numbers.min()) + 1))
 
 
-def _beyond(met: int, of: int, chance: float) -> bool:
+def _beyond(n_common: int, of: int, chance: float) -> bool:
     """Return whether more ids match than by chance."""
     spread = math.sqrt(max(of * chance * (1 - chance), 1e-9))
-    return met - of * chance > _CHANCE * spread and met > 1
+    return n_common - of * chance > _CHANCE * spread and n_common > 1
 
 
 def doubtful(ours: pl.Series, theirs: pl.Series) -> bool:
@@ -533,19 +533,19 @@ def _some_lack(sizes: tuple[int, int], common: int) -> bool:
     return sizes[0] == sizes[1] >= _LEAST_IDS and common < sizes[0]
 
 
-def _counted_from(met: CommonIds, speech: DatumNouns, *, sure: bool = False) -> list[Note]:
+def _counted_from(shared: CommonIds, speech: DatumNouns, *, sure: bool = False) -> list[Note]:
     """Return a warning on gapless integer ids, equally many on both sides, that are offset."""
-    if met.ends is None or not _some_lack(met.sizes, met.common):
+    if shared.ends is None or not _some_lack(shared.sizes, shared.common):
         return []
-    (low, high), (first, last) = met.ends
+    (low, high), (first, last) = shared.ends
     step = first - low
     if (
         not step
         or (abs(step) > 1 and not sure)
-        or any(end != met.sizes[0] - 1 for end in (high - low, last - first))
+        or any(end != shared.sizes[0] - 1 for end in (high - low, last - first))
     ):
         return []
-    forms = [*["number"] * (met.some[0].dtype == pl.String), f"{step:+d}"]
+    forms = [*["number"] * (shared.some[0].dtype == pl.String), f"{step:+d}"]
     return [
         Note(
             "ids_one_off",

@@ -240,11 +240,11 @@ def one_way(sides: Mapping[str, Side], *, by_rule: bool = False) -> None:
         )
 
 
-def _bears(schema: Mapping[str, object], table: Table, own: Table) -> bool:
+def _bears(schema: Mapping[str, object], table: Table, excluded: Table) -> bool:
     """Return whether a table has a required column of only the other contract."""
     needed = [one for one in table.columns if one in table.required or one.name in table.any_of]
     names = {name for one in needed for name in (one.name, *one.aliases)}
-    names -= {name for one in own.columns for name in (one.name, *one.aliases)}
+    names -= {name for one in excluded.columns for name in (one.name, *one.aliases)}
     return any(folded(name) in names for name in schema)
 
 
@@ -566,36 +566,36 @@ def _named_by_hand(inputs: Inputs, roles: list[str], options: Options) -> str:
 _MADE = [table for table in tables.TABLES if table.made_of]
 
 
-def _refuse_unmade(made: Table, inputs: Inputs, options: Options) -> None:
+def _refuse_unmade(product: Table, inputs: Inputs, options: Options) -> None:
     """Refuse a table that is the input of a command that makes the scored one."""
     role = next((one for one in (TABLE, PREDICTIONS) if inputs.schemas.get(one)), None)
     if role is None:
         return
-    source = tables.contracts(made.task)[made.made_of]
+    source = tables.contracts(product.task)[product.made_of]
 
     def has_any(table: Table, names: Sequence[str]) -> bool:
         matches = [column for column in table.columns if column.name in names]
         return any(has_column(column, options, inputs.schemas[role]) for column in matches)
 
-    if has_any(made, made.signs) or not has_any(source, source.any_of):
+    if has_any(product, product.signs) or not has_any(source, source.any_of):
         return
     named = tuple(options.metrics or ())
     if options.task is None and [
         task for task in tables.task_names() if all(metrics.has(task, name) for name in named)
-    ] != [made.task]:
+    ] != [product.task]:
         return
-    named = tuple(named or metrics.names(made.task)[:1])
+    named = tuple(named or metrics.names(product.task)[:1])
     path = inputs.sources[role].files[:1]
-    command, call = made.made_by
+    command, call = product.made_by
     shell = command.format(
         data=shlex.quote(str(path[0])) if path else "TABLE.parquet", metrics=",".join(named)
     )
     python = call.format(data=repr(str(path[0])) if path else "table", metrics=[*named])
     raise InputError(
-        f"{', '.join(named)}: the table has no column {listing(made.signs)}. Make a table that has"
-        f" one first: {shell} (in Python {python}).",
+        f"{', '.join(named)}: the table has no column {listing(product.signs)}. Make a table that"
+        f" has one first: {shell} (in Python {python}).",
         code="column_missing",
-        column=made.signs[0],
+        column=product.signs[0],
     )
 
 
@@ -1022,7 +1022,7 @@ def _answers(task: str) -> tuple[str, ...]:
 
 
 def _may_measure(
-    task: str, gaps: _Gaps, known: int, free: dict[str, list[str]], inputs: Inputs
+    task: str, gaps: _Gaps, n_known: int, free: dict[str, list[str]], inputs: Inputs
 ) -> bool:
     """Return whether a task is of measured numbers, and unknown columns are floats for all gaps."""
     if not all(tables.contracts(task)[role].measured for role in free):

@@ -366,11 +366,11 @@ class _Side:
         """Return whether its pictures have three equal bands."""
         return self.picture and bool((self.values % packed((1, 1, 1)) == 0).all())
 
-    def codings(self, known: LabelSet) -> list[str]:
+    def codings(self, label_set: LabelSet) -> list[str]:
         """Return the codings of a set that contain all observed values."""
-        names = [one.name for one in known.codings if one.colours == self.picture]
+        names = [one.name for one in label_set.codings if one.colours == self.picture]
         if self.grey:
-            names += [f"{one.name}-{GREY}" for one in known.codings if not one.colours]
+            names += [f"{one.name}-{GREY}" for one in label_set.codings if not one.colours]
         return [name for name in names if (numbers_of(name, self.values, {}) >= VOID).all()]
 
     def labelled(self, coding: str) -> int:
@@ -525,8 +525,8 @@ def _recognised(sides: list[_Side]) -> LabelSet | None:
 _BY_COLOURS = (SETS["cityscapes"], COLOURED)
 
 
-def _has(known: LabelSet) -> Any:
-    return lambda side: bool(side.codings(known))
+def _has(label_set: LabelSet) -> Any:
+    return lambda side: bool(side.codings(label_set))
 
 
 def _plain(side: _Side, coloured: bool) -> str:
@@ -562,18 +562,18 @@ def _plain(side: _Side, coloured: bool) -> str:
     )
 
 
-def _chosen(known: LabelSet, sides: list[_Side]) -> tuple[dict[str, str], str]:
+def _chosen(label_set: LabelSet, sides: list[_Side]) -> tuple[dict[str, str], str]:
     """Return the coding of each side of a known set, and a note."""
     codings: dict[str, str] = {}
     evidence = ""
     for side in sides:
-        fitting = side.codings(known)
+        fitting = side.codings(label_set)
         if not fitting:  # reported with the values, once all are counted
-            fitting = [one.name for one in known.codings if one.colours == side.picture]
+            fitting = [one.name for one in label_set.codings if one.colours == side.picture]
         if side.role == GROUND_TRUTHS or len(fitting) == 1:
             files = side.table["raster"].head(1).to_list()
             trained = [name for name in fitting if "train" in name and _TRAINED in files[0]]
-            codings[side.role] = [*trained, *fitting, known.codings[0].name][0]
+            codings[side.role] = [*trained, *fitting, label_set.codings[0].name][0]
             continue
         shares = {name: _agreement(sides, codings, name) for name in fitting}
         best = max(fitting, key=lambda name: (shares[name], side.labelled(name)))
@@ -585,7 +585,7 @@ def _chosen(known: LabelSet, sides: list[_Side]) -> tuple[dict[str, str], str]:
         + (evidence if role == PREDICTIONS else "")
         for role, coding in codings.items()
     )
-    what = f"labels of {known.title}" if known.labels else f"indices in {known.title}"
+    what = f"labels of {label_set.title}" if label_set.labels else f"indices in {label_set.title}"
     return codings, (
         f"label maps are read as {what}: {read}. Void counts nowhere. {option('ignore_index', 255)}"
         f" or {option('labels')} reads indices as they are."

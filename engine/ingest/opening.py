@@ -179,10 +179,10 @@ def in_pixels(
     return (scaled[0] if predictions is not None else None), scaled[-1]
 
 
-def _unsized(sides: list[Source], lacking: dict[int, list[str]], known: pl.DataFrame) -> Note:
+def _unsized(sides: list[Source], lacking: dict[int, list[str]], sizes: pl.DataFrame) -> Note:
     """Return a note or error on relative coordinates with unknown image sizes, all or some."""
     lone = sorted({name for names in lacking.values() for name in names})
-    if not known.height:
+    if not sizes.height:
         message = "coordinates are shares of the images, whose sizes are not known"
         return Note(SIZES_UNKNOWN, f"{message}: numbers by area of objects are meaningless. {_WAY}")
     files: list[str] = []
@@ -192,7 +192,7 @@ def _unsized(sides: list[Source], lacking: dict[int, list[str]], known: pl.DataF
             files += side.datums.filter(unreadable)["file_name"].to_list()
     message = (
         f"the sizes of {count_of(len(lone), 'image')} are not known "
-        f"({listing(lone[:5], len(lone))}), and those of {known.height:,} are, so coordinates "
+        f"({listing(lone[:5], len(lone))}), and those of {sizes.height:,} are, so coordinates "
         "stay shares and numbers by area of objects are meaningless."
     )
     if files:
@@ -234,7 +234,7 @@ def _sizes(tables: list[pl.DataFrame | None]) -> pl.DataFrame:
     return pl.concat([none, *sizes]).drop_nulls().unique("datum_id", keep="first")
 
 
-def _scaled(side: Source, known: pl.DataFrame, lacking: dict[int, list[str]]) -> Source:
+def _scaled(side: Source, sizes: pl.DataFrame, lacking: dict[int, list[str]]) -> Source:
     if not side.shares:
         return side
     lone = lacking[id(side)]
@@ -251,7 +251,7 @@ def _scaled(side: Source, known: pl.DataFrame, lacking: dict[int, list[str]]) ->
     wide, high = pl.col("__width"), pl.col("__height")
     scaled = [pl.col(name) * wide for name in _WIDE if name in columns]
     scaled += [pl.col(name) * high for name in _HIGH if name in columns]
-    keyed = known.rename({"width": "__width", "height": "__height"}).lazy()
+    keyed = sizes.rename({"width": "__width", "height": "__height"}).lazy()
     frame = (
         side.frame.with_columns(pl.col("datum_id").cast(pl.String).alias("__image"))
         .join(keyed, left_on="__image", right_on="datum_id", how="left", maintain_order="left")
@@ -512,21 +512,28 @@ def _as_numbers(
     )
 
 
-def _refuse_none_named(here: Names, there: Names) -> None:
+def _refuse_none_named(predicted_names: Names, true_names: Names) -> None:
     """Refuse images that are numbers on one side and names on the other, none of them the same."""
-    ours, theirs = (pl.Series([*names.values()], dtype=pl.String) for names in (here, there))
-    if not here or not there or {*ours} & {*theirs} or mend(ours.sort(), theirs.sort()):
+    ours, theirs = (
+        pl.Series([*names.values()], dtype=pl.String) for names in (predicted_names, true_names)
+    )
+    if (
+        not predicted_names
+        or not true_names
+        or {*ours} & {*theirs}
+        or mend(ours.sort(), theirs.sort())
+    ):
         return
     sides = [
         samples(pl.Series([*names])) + (f", named {samples(values)}" if other else "")
-        for names, values in ((here, ours), (there, theirs))
+        for names, values in ((predicted_names, ours), (true_names, theirs))
         for other in [[*names] != [*values]]
     ]
     raise InputError(
         "predictions and ground truths have no datum_id in common: predictions have "
-        f"{count_of(len(here), 'image')} ({sides[0]}), ground truths {len(there):,} ({sides[1]}). "
-        "Are both of the same dataset? Write the ids or the names of the ground truths in the "
-        "predictions.",
+        f"{count_of(len(predicted_names), 'image')} ({sides[0]}), ground truths "
+        f"{len(true_names):,} ({sides[1]}). Are both of the same dataset? Write the ids or the "
+        "names of the ground truths in the predictions.",
         code="no_common_id",
         column="datum_id",
     )
@@ -648,14 +655,14 @@ def _as_they_match(kind: _Kind, ours: pl.DataFrame, theirs: pl.DataFrame) -> tup
     return best
 
 
-def _contradictions(here: Names, there: Names) -> Wrong:
+def _contradictions(predicted_names: Names, true_names: Names) -> Wrong:
     """Ids with another name in the ground truths, and names with another id."""
-    ids = {name: i for i, name in there.items()}
+    ids = {name: i for i, name in true_names.items()}
     result: Wrong = []
-    for i, name in here.items():
-        if there.get(i, name) != name:
-            result.append((i, name, i, there[i]))
-        elif i not in there and name in ids:
+    for i, name in predicted_names.items():
+        if true_names.get(i, name) != name:
+            result.append((i, name, i, true_names[i]))
+        elif i not in true_names and name in ids:
             result.append((i, name, ids[name], name))
     return result
 

@@ -106,15 +106,15 @@ def _levels(
     ]
 
 
-def _level(text: str, own: str) -> float:
+def _level(text: str, column: str) -> float:
     """Parse a level in (0, 1); values of 1 or more are percent."""
     number = Decimal(text)
     level = float(number if number < 1 else number / 100)
     if not 0 < level < 1:
         raise InputError(
-            f"column {own!r}: levels are between 0 and 1, both excluded.",
+            f"column {column!r}: levels are between 0 and 1, both excluded.",
             code="wrong_name",
-            column=own,
+            column=column,
         )
     return level
 
@@ -701,10 +701,10 @@ def find_wide(find: Finder, given: Any) -> dict[str, tuple[Column, str, Any]]:
     return wide
 
 
-def _expanded(find: Finder, given: Sequence[str]) -> list[tuple[str, str]]:
+def _expanded(find: Finder, patterns: Sequence[str]) -> list[tuple[str, str]]:
     """Names with patterns replaced by the columns they fit, in the table's order."""
     names: list[str] = []
-    for name in given:
+    for name in patterns:
         if name in find.schema or "*" not in name:
             names.append(name)
             continue
@@ -792,20 +792,21 @@ def _stripped(names: Sequence[str]) -> list[str]:
     return short if all(short) else list(names)
 
 
-def _parsed(names: list[str], dtype: pl.DataType, known: pl.Series) -> list[Any]:
+def _parsed(names: list[str], dtype: pl.DataType, true_labels: pl.Series) -> list[Any]:
     for candidate in (names, _stripped(names), [re.sub(r"^[^0-9+-]+", "", n) for n in names]):
         if dtype == pl.Boolean:
             if all(name.casefold() in _BOOLEANS for name in candidate):
                 return [_BOOLEANS[name.casefold()] for name in candidate]
         elif all(_WHOLE.fullmatch(name) for name in candidate):
             return [int(name) for name in candidate]
-    binary = len(names) == 1 and len(known) == 2
-    ordered = known.sort(descending=binary).head(2).to_list()  # one column is of the positive label
+    binary = len(names) == 1 and len(true_labels) == 2
+    # One column is of the positive label.
+    ordered = true_labels.sort(descending=binary).head(2).to_list()
     example = dict(zip(map(str, ordered), names, strict=False))
     raise InputError(
         f"score_columns: the true labels are {dtypes.kind_of(dtype)} "
-        f"({listing(known.head(3).to_list())}), which {listing(names, most=3)} cannot be. Assign "
-        f"columns to labels: {option('score_columns', {**example, '...': '...'})}."
+        f"({listing(true_labels.head(3).to_list())}), which {listing(names, most=3)} cannot be. "
+        f"Assign columns to labels: {option('score_columns', {**example, '...': '...'})}."
         + (_BINARY if binary else ""),
         code="types_differ",
         option="score_columns",

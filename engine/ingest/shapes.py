@@ -33,7 +33,7 @@ from .recognise import Finder, Naming
 # Checks that bounds of predicted intervals and quantiles are ordered.
 
 
-def check_bounds(check: Check, seen: Mapping[str, Any]) -> None:
+def check_bounds(check: Check, aggregates: Mapping[str, Any]) -> None:
     """Refuse lower bounds above upper ones; note columns that do not increase with their level."""
     rising = []
     for column in check.columns:
@@ -75,7 +75,7 @@ def screen_pairs(frame: pl.DataFrame) -> list[pl.Expr]:
     return [_lengths_differ().any().alias("uneven")]
 
 
-def check_lists(check: Check, seen: Mapping[str, Any]) -> None:
+def check_lists(check: Check, aggregates: Mapping[str, Any]) -> None:
     """Refuse lists combined with single labels or scores, of unequal length, or with nulls."""
     lists = [name for name in _SIDES if isinstance(check.frame.schema.get(name), pl.List)]
     if not lists:
@@ -91,7 +91,7 @@ def check_lists(check: Check, seen: Mapping[str, Any]) -> None:
             "'predicted' have lists, of equal length in each row and without scores, or neither "
             "does.",
         )
-    if seen.get("uneven"):
+    if aggregates.get("uneven"):
         check.refuse(
             "unequal_lists",
             _SIDES,
@@ -105,7 +105,7 @@ def check_lists(check: Check, seen: Mapping[str, Any]) -> None:
         _elements(check, name)
 
 
-def check_sets(check: Check, seen: Mapping[str, Any]) -> None:
+def check_sets(check: Check, aggregates: Mapping[str, Any]) -> None:
     """Refuse values other than lists of distinct labels, all true or predicted ones of a datum."""
     single = [
         name
@@ -168,7 +168,7 @@ LISTS = ("retrieved", "relevant")
 _CALLS = ("predicted_trajectory", "reference_trajectory")
 
 
-def check_order(check: Check, seen: Mapping[str, Any]) -> None:
+def check_order(check: Check, aggregates: Mapping[str, Any]) -> None:
     """Refuse documents without anything to order them by."""
     columns = check.frame.columns
     if "doc_id" in columns and "score" not in columns and "rank" not in columns:
@@ -180,7 +180,7 @@ def check_order(check: Check, seen: Mapping[str, Any]) -> None:
         )
 
 
-def check_items(check: Check, seen: Mapping[str, Any]) -> None:
+def check_items(check: Check, aggregates: Mapping[str, Any]) -> None:
     """Refuse nulls within lists; empty lists are lists."""
     for name in (*LISTS, *_CALLS):
         _refuse_nulls(check, name)
@@ -191,7 +191,7 @@ def check_items(check: Check, seen: Mapping[str, Any]) -> None:
 _FORMS = ("raster", "mask")
 
 
-def check_segments(check: Check, seen: Mapping[str, Any]) -> None:
+def check_segments(check: Check, aggregates: Mapping[str, Any]) -> None:
     """Check that every row has pixels, a label and, in a map, a unique id."""
     columns = check.frame.columns
     forms = [name for name in _FORMS if name in columns]
@@ -239,7 +239,7 @@ KINDS = ("vector", "vectors")
 _SHOWN = 3
 
 
-def check_vectors(check: Check, seen: Mapping[str, Any]) -> None:
+def check_vectors(check: Check, aggregates: Mapping[str, Any]) -> None:
     """Refuse vectors of different lengths, and nulls, NaN and infinity within them."""
     for column in check.columns:
         if column.kind in KINDS:
@@ -295,9 +295,9 @@ def _check(check: Check, name: str, way: str, *, nulls: bool) -> None:
 _LISTS = ("reference", "contexts")
 
 
-def check_references(check: Check, seen: Mapping[str, Any]) -> None:
+def check_references(check: Check, aggregates: Mapping[str, Any]) -> None:
     """Refuse nulls within lists, unless nulls may be skipped; empty lists are lists."""
-    check_vectors(check, seen)
+    check_vectors(check, aggregates)
     for column in check.columns:
         if column.name in _LISTS and not column.nullable:
             way = (
@@ -310,7 +310,7 @@ def check_references(check: Check, seen: Mapping[str, Any]) -> None:
 # Tables of verdicts: every one once.
 
 
-def check_verdicts(check: Check, seen: Mapping[str, Any]) -> None:
+def check_verdicts(check: Check, aggregates: Mapping[str, Any]) -> None:
     """Refuse gaps in indexes, and repeated verdicts."""
     columns = check.frame.columns
     check.step += 1
@@ -352,7 +352,7 @@ def _check_holes(check: Check, key: list[str]) -> None:
 # Two models per row, and one of them or a word as the winner.
 
 
-def check_models(check: Check, seen: Mapping[str, Any]) -> None:
+def check_models(check: Check, aggregates: Mapping[str, Any]) -> None:
     """Refuse models named like a word, compared with themselves, and unknown winners."""
     models = ["model_a", "model_b"]
     check.step += 1
@@ -393,7 +393,7 @@ FORMS = ("raster", "mask", "polygon")
 """Columns of pixels; of several in one row the first is read."""
 
 
-def check_rows(check: Check, seen: Mapping[str, Any]) -> None:
+def check_rows(check: Check, aggregates: Mapping[str, Any]) -> None:
     """Every row has pixels; rows with a label have any form of them, others one label map."""
     columns = check.frame.columns
     forms = [name for name in FORMS if name in columns]
@@ -459,7 +459,7 @@ def maybe_scores(sides: Mapping[str, Any], sliced: Sequence[str]) -> list[Note]:
 # Spans: ends after starts.
 
 
-def check_spans(check: Check, seen: Mapping[str, Any]) -> None:
+def check_spans(check: Check, aggregates: Mapping[str, Any]) -> None:
     """Refuse spans that end before they begin; note empty ones."""
     if not {"start", "end"} <= {*check.frame.columns}:
         return

@@ -109,7 +109,7 @@ def plan_slices(
     return plan
 
 
-def _homes(piece: str, sides: Mapping[str, Side], entry: str, asked: str) -> tuple[str, ...]:
+def _homes(piece: str, sides: Mapping[str, Side], entry: str, option_name: str) -> tuple[str, ...]:
     homes = tuple(role for role in _LOOKED_AT if role in sides and sides[role].has([piece]))
     if homes:
         # A table of all datums is complete; either of the two sides may be incomplete.
@@ -117,10 +117,10 @@ def _homes(piece: str, sides: Mapping[str, Side], entry: str, asked: str) -> tup
     available = {name for role, side in sides.items() if role != LABELS for name in side.schema}
     within = f" (in {entry!r})" if entry != piece else ""
     looked = ", ".join(role.replace("_", " ") for role in _LOOKED_AT if role in sides)
-    kind = "slice column" if asked == "by" else "column"
+    kind = "slice column" if option_name == "by" else "column"
     suggestion = did_you_mean(piece, available)
     raise InputError(
-        f"{asked}: no {kind} {piece!r}{within} in the {looked}.{suggestion}"
+        f"{option_name}: no {kind} {piece!r}{within} in the {looked}.{suggestion}"
         f" Columns there: {', '.join(sorted(available)) or 'none'}.",
         code="column_missing",
         column=piece,

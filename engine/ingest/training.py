@@ -318,10 +318,10 @@ def step_columns(task: str, sides: Mapping[str, Side], options: Options) -> None
 
 
 def _key(
-    steps: Steps, own: Mapping[str, tuple[pl.Expr, pl.DataType]], source: Source, role: str
+    steps: Steps, columns: Mapping[str, tuple[pl.Expr, pl.DataType]], source: Source, role: str
 ) -> pl.Expr | None:
     """Return the key expression that assigns steps to rows; None if all rows have the same."""
-    by = [name for name in ("series", "label_key") if name in own]
+    by = [name for name in ("series", "label_key") if name in columns]
     where = role.replace("_", " ")
     if ("series" in by) != ("series" in steps.by):
         names = ("training table", where)
@@ -332,7 +332,7 @@ def _key(
             code="column_missing",
             column="series",
         )
-    here = {name: own[name][0] for name in by}
+    here = {name: columns[name][0] for name in by}
     if "label_key" in steps.by and "label_key" not in by:
         targets = steps.rows["label_key"].unique()
         if len(targets) > 1:
@@ -345,7 +345,7 @@ def _key(
             )
         here["label_key"] = pl.lit(targets[0])
     if "label_key" in by and "label_key" not in steps.by:
-        every = source.frame.select(own["label_key"][0].n_unique())
+        every = source.frame.select(columns["label_key"][0].n_unique())
         many = int(every.collect(engine="streaming").item())
         if many > 1:
             raise InputError(
@@ -356,7 +356,7 @@ def _key(
                 count=many,
             )
     if "series" in by:
-        ours, theirs = own["series"][1], steps.rows.schema["series"]
+        ours, theirs = columns["series"][1], steps.rows.schema["series"]
         if (ours == pl.String) != (theirs == pl.String):
             raise InputError(
                 f"training: its series are {dtypes.kind_of(theirs)}, those of the {where}"

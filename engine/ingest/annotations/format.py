@@ -182,10 +182,10 @@ class _Inflated(gzip.GzipFile):
     def read1(self, size: int = -1) -> bytes:
         return self._counted(super().read1(size))
 
-    def _counted(self, found: bytes) -> bytes:
+    def _counted(self, data: bytes) -> bytes:
         if self.tell() > self._most:
             raise OSError(f"it expands to more than {self._most >> 20} MiB")
-        return found
+        return data
 
 
 _INFLATED, _RATIO = 1 << 28, 200

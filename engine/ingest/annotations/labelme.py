@@ -172,7 +172,7 @@ def _joined(
     return [row for row in rows if id(row) not in dropped], notes
 
 
-def _read_shape(shape: _Shape, found: _File, file: str) -> dict[str, Any] | None:
+def _read_shape(shape: _Shape, content: _File, file: str) -> dict[str, Any] | None:
     """Return a shape's columns; None for a shape without an area."""
     points = [list(point) for point in shape.points]
     kind = shape.shape_type
@@ -187,7 +187,7 @@ def _read_shape(shape: _Shape, found: _File, file: str) -> dict[str, Any] | None
             "Correct it, or take it out.",
         )
     if kind == "mask":
-        return _mask(shape, found, file)
+        return _mask(shape, content, file)
     if kind == "circle":
         (x, y), (other_x, other_y) = points[:2]
         radius = math.hypot(other_x - x, other_y - y)
@@ -199,12 +199,12 @@ def _read_shape(shape: _Shape, found: _File, file: str) -> dict[str, Any] | None
     return polygon_row(points)
 
 
-def _mask(shape: _Shape, found: _File, file: str) -> dict[str, Any]:
+def _mask(shape: _Shape, content: _File, file: str) -> dict[str, Any]:
     from rasterio.io import MemoryFile
 
     from evalengine.geometry.rasters import png_damage, silenced
 
-    if shape.mask is None or found.imageWidth is None or found.imageHeight is None:
+    if shape.mask is None or content.imageWidth is None or content.imageHeight is None:
         raise broken(
             file,
             None,
@@ -222,7 +222,7 @@ def _mask(shape: _Shape, found: _File, file: str) -> dict[str, Any]:
             file, None, f"a mask {shape.label!r} that is not a PNG", "Write it again."
         ) from None
     left, top = (round(min(values)) for values in zip(*shape.points, strict=True))
-    return mask_row(pixels, left, top, found.imageWidth, found.imageHeight)
+    return mask_row(pixels, left, top, content.imageWidth, content.imageHeight)
 
 
 LABELME = Format("labelme", (".json",), _read, detects=lambda look: look.mostly(_is_file, ".json"))

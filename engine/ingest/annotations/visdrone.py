@@ -52,7 +52,7 @@ def _detect_tracks(look: Look) -> bool:
     if look.mostly(lambda name, head: _fits(head, layout=_TRACK), ".txt"):
         return True
     if look.other is None or not look.mostly(
-        lambda name, head: _fits(head, layout=_TRACK, found=True), ".txt"
+        lambda name, head: _fits(head, layout=_TRACK, predicted=True), ".txt"
     ):
         return False
     # The other side must be VisDrone's: results with a class are also MOTChallenge's.
@@ -61,11 +61,11 @@ def _detect_tracks(look: Look) -> bool:
     return same_format or bool(classes & look.named()[1])
 
 
-def _fits(head: bytes, *, layout: Layout, found: bool = False) -> bool:
+def _fits(head: bytes, *, layout: Layout, predicted: bool = False) -> bool:
     """Check that the last four fields of nearly all lines are those of the format.
 
     Args:
-        found: whether truncation and occlusion may both be -1 everywhere, in a line of a track.
+        predicted: whether truncation and occlusion may both be -1 everywhere, in a line of a track.
     """
     if 2 * head.count(b",-1,-1,-1,-1") > head.count(b"\n"):  # neither score nor category
         return False
@@ -82,7 +82,7 @@ def _fits(head: bytes, *, layout: Layout, found: bool = False) -> bool:
         & (score >= 0)
         & ((score <= 1) | (results & (layout is _BOX)))
     )
-    if layout is _TRACK and not found:
+    if layout is _TRACK and not predicted:
         sound &= cut >= 0
     return bool(sound.mean() >= _FIT)
 

@@ -181,7 +181,9 @@ def _models(evidence: Values) -> Iterator[Facts]:
         )
 
 
-def _shared(evidence: Values, role: str, truth: pl.Expr, own: str) -> tuple[int, int] | None:
+def _shared(
+    evidence: Values, role: str, truth: pl.Expr, model_column: str
+) -> tuple[int, int] | None:
     """Count the times of series with rows of several models that agree in the truth, and all times.
 
     None if these are fewer than half, or the table has no such columns.
@@ -190,11 +192,11 @@ def _shared(evidence: Values, role: str, truth: pl.Expr, own: str) -> tuple[int,
     table = table_for(side.table.task, role)
     find = Finder(side.schema, role, evidence.options.columns)
     columns = (column for column in table.columns if column.name in table.together)
-    key = [name for column in columns if (name := find.find(column)) not in (None, own)]
+    key = [name for column in columns if (name := find.find(column)) not in (None, model_column)]
     if not key:
         return None
     named = {f"key {i}": pl.col(name) for i, name in enumerate(key)}
-    rows = _rows(evidence, role, **named, truth=truth, model=pl.col(own)).group_by(*named)
+    rows = _rows(evidence, role, **named, truth=truth, model=pl.col(model_column)).group_by(*named)
     several = (pl.col("model").n_unique() > 1) & (pl.col("truth").n_unique() == 1)
     counts = rows.agg(several=several).select(pl.col("several").sum(), all=pl.len())
     n, of = counts.collect().row(0)

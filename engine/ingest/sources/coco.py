@@ -638,23 +638,23 @@ def _joined(pieces: list[pl.DataFrame]) -> pl.DataFrame:
     return pl.concat(pieces, rechunk=False, how="vertical_relaxed")
 
 
-def _ids(found: list[Any], field: str, name: str, what: str, done: int) -> pl.Series:
+def _ids(values: list[Any], field: str, name: str, what: str, done: int) -> pl.Series:
     """A column of ids; a file that mixes integers and strings is refused."""
-    kinds = [type(value) for value in found if value is not None]
+    kinds = [type(value) for value in values if value is not None]
     if kinds and (str in kinds) and (int in kinds):
         odd = next(
-            i for i, value in enumerate(found) if value is not None and type(value) is not kinds[0]
+            i for i, value in enumerate(values) if value is not None and type(value) is not kinds[0]
         )
-        usual = next(value for value in found if value is not None)
-        raise _mixed(name, what, done + odd, field, found[odd], usual)
+        usual = next(value for value in values if value is not None)
+        raise _mixed(name, what, done + odd, field, values[odd], usual)
     if kinds and kinds[0] is int:
-        numbers = [value for value in found if value is not None]
+        numbers = [value for value in values if value is not None]
         low, high = min(numbers), max(numbers)
         if low < -(2**63) or high >= 2**64:
-            refuse_large(found, name, what, field, done)
+            refuse_large(values, name, what, field, done)
         if high >= 2**63:
-            return pl.Series(found, dtype=pl.UInt64)
-    return pl.Series(found, dtype=None if kinds else pl.Null)
+            return pl.Series(values, dtype=pl.UInt64)
+    return pl.Series(values, dtype=None if kinds else pl.Null)
 
 
 def _flags(values: Sequence[Any], field: str, name: str, what: str, done: int) -> pl.Series:

@@ -315,8 +315,8 @@ def detect(path: str, held: dict[str, MemorySize] | None = None, room: Room | No
     head, tail, size = _row_ends(path)
     format_ = by_extension(path)
 
-    def refuse(said: str, code: str, **facts: Any) -> ReadError:
-        return ReadError(f"{path}: {said}", code=code, file=str(path), **facts)
+    def refuse(message: str, code: str, **facts: Any) -> ReadError:
+        return ReadError(f"{path}: {message}", code=code, file=str(path), **facts)
 
     if size == 0:
         of = f" {NAMES[format_]}" if format_ else ""
@@ -406,10 +406,10 @@ def refuse_repeated_keys(head: bytes, path: str) -> None:
             return
 
 
-def _note(held: dict[str, MemorySize] | None, found: dict[str, MemorySize]) -> None:
-    if held is not None:
-        for name, one in found.items():
-            held[name] = held.get(name, MemorySize()) | one
+def _note(sizes: dict[str, MemorySize] | None, measured: dict[str, MemorySize]) -> None:
+    if sizes is not None:
+        for name, one in measured.items():
+            sizes[name] = sizes.get(name, MemorySize()) | one
 
 
 def _row_ends(path: str) -> tuple[bytes, bytes, int]:

@@ -194,15 +194,15 @@ def source_of(
     return Source(frame.lazy(), description, "mapping", files, notes=notes)
 
 
-def _ids(found: list[Any], what: str, description: str) -> pl.Series:
-    kinds = set(map(type, found))
+def _ids(ids: list[Any], what: str, description: str) -> pl.Series:
+    kinds = set(map(type, ids))
     if kinds <= {str}:
-        return pl.Series(found, dtype=pl.String)
+        return pl.Series(ids, dtype=pl.String)
     if all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
-        low, high = min(found), max(found)
+        low, high = min(ids), max(ids)
         for dtype in (np.int64, np.uint64):
             if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max:
-                return pl.Series(np.fromiter(found, dtype, len(found)))
+                return pl.Series(np.fromiter(ids, dtype, len(ids)))
         raise InputError(
             f"{description}: {what} ids go from {low} to {high}, which exceeds 64-bit integers. "
             "Write str(id) for each of them.",
@@ -210,10 +210,10 @@ def _ids(found: list[Any], what: str, description: str) -> pl.Series:
             what=what,
         )
     if all(issubclass(kind, str) for kind in kinds):
-        return pl.Series([str(one) for one in found], dtype=pl.String)
-    odd = next((one for one in found if type(one) is not type(found[0])), found[0])
+        return pl.Series([str(one) for one in ids], dtype=pl.String)
+    odd = next((one for one in ids if type(one) is not type(ids[0])), ids[0])
     raise InputError(
-        f"{description}: {what} ids must be all strings or all integers; there are {found[0]!r} and"
+        f"{description}: {what} ids must be all strings or all integers; there are {ids[0]!r} and"
         f" {odd!r}. Write str(id) for each of them.",
         code="types_mixed",
         what=what,

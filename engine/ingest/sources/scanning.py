@@ -99,10 +99,10 @@ def _refuse_comment(paths: list[str]) -> None:
             raise _comments(path, f"line 1 is a comment ({line.strip()[:_SHOWN]!r})")
 
 
-def _comments(path: str, found: str) -> ReadError:
+def _comments(path: str, syntax: str) -> ReadError:
     return ReadError(
-        f"{path}: {found}, which CSV does not have. Remove such lines, e.g. grep -v '^#' OLD > NEW,"
-        " or give the table that polars.read_csv(..., comment_prefix='#') returns.",
+        f"{path}: {syntax}, which CSV does not have. Remove such lines, e.g. grep -v '^#' OLD > NEW"
+        ", or give the table that polars.read_csv(..., comment_prefix='#') returns.",
         code="comment_lines",
         file=path,
     )
@@ -118,7 +118,7 @@ def _has_bare_separators(paths: list[str]) -> bool:
 
 
 def _dtypes(
-    texts: pl.LazyFrame, path: str, held: dict[str, MemorySize] | None = None
+    texts: pl.LazyFrame, path: str, sizes: dict[str, MemorySize] | None = None
 ) -> tuple[dict[str, pl.DataType], int]:
     """Infer the type of every column from all of its values; also count rows without any.
 
@@ -158,9 +158,9 @@ def _dtypes(
         raise _comments(
             path, f"{count_of(comments, 'line is a comment', 'lines are comments')} (#)"
         )
-    if held is not None:
+    if sizes is not None:
         long_texts = ((name, n) for name, n in zip(names, lengths, strict=True) if n and n > LONG)
-        held.update((name, MemorySize(cell=n, least=n)) for name, n in long_texts)
+        sizes.update((name, MemorySize(cell=n, least=n)) for name, n in long_texts)
     dtypes = {name: _dtype(kind or 0) for name, kind in zip(names, kinds, strict=True)}
     long = [
         name

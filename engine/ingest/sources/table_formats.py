@@ -134,7 +134,7 @@ def table_of(thing: Any) -> pl.LazyFrame | None:
     return None if name is None else _OBJECTS[name](thing)
 
 
-def _inside(path: str, names: Iterable[str], given: str) -> list[str]:
+def _inside(path: str, names: Iterable[str], shown_path: str) -> list[str]:
     """Return the files that a table refers to, which must be in its folder; links are followed."""
     root = os.path.realpath(path)
     files = [
@@ -144,8 +144,8 @@ def _inside(path: str, names: Iterable[str], given: str) -> list[str]:
     for name, file in zip(names, files, strict=True):
         if "\0" in file or os.path.commonpath([root, os.path.realpath(file)]) != root:
             raise ReadError(
-                f"{given}: it names the file {name!r}, which is outside its folder and is not read."
-                " Copy the table as a whole."
+                f"{shown_path}: it names the file {name!r}, which is outside its folder and is not"
+                " read. Copy the table as a whole."
             )
     return files
 

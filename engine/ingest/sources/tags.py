@@ -434,10 +434,10 @@ def _lists(
     return _Lists(tags, names, ids, words, rest, used)
 
 
-def _sides(found: Mapping[str, _Lists]) -> dict[str, _Side]:
+def _sides(lists: Mapping[str, _Lists]) -> dict[str, _Side]:
     """Tags of predictions and ground truths."""
-    if TABLE in found:
-        one = found[TABLE]
+    if TABLE in lists:
+        one = lists[TABLE]
         roles = {PREDICTIONS: "predicted", GROUND_TRUTHS: "actual"}
         return {
             role: _Side(one.names[name], one.columns[name], one.ids) for role, name in roles.items()
@@ -446,7 +446,7 @@ def _sides(found: Mapping[str, _Lists]) -> dict[str, _Side]:
         role: _Side(
             next(iter(one.names.values())), next(iter(one.columns.values())), one.ids, one.words
         )
-        for role, one in found.items()
+        for role, one in lists.items()
     }
 
 
