@@ -90,12 +90,12 @@ def run(
     variables = dict(pair.split("=", 1) for pair in changes)
     tell = log_to(form=log_format, job=os.path.basename(job).removesuffix(".toml"), quiet=quiet)
 
-    def say(said: str) -> None:
+    def say(message: str) -> None:
         if log_format == "json":  # every line of standard error is JSON then
-            tell(said, level=ERROR)
+            tell(message, level=ERROR)
         else:
-            click.echo(f"evalengine: {said}", err=True)
-            annotate_error(said)
+            click.echo(f"evalengine: {message}", err=True)
+            annotate_error(message)
 
     try:
         with stoppable():

@@ -82,16 +82,16 @@ def _with_asking(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def _parse_arguments(given: dict[str, Any]) -> dict[str, Any]:
+def _parse_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
     """The shell's words as the call's arguments."""
     import json
 
     from .options import Pairs
 
-    split = [name.strip() for text in given.pop("metrics") for name in text.split(",")]
-    columns = given.pop("columns")
+    split = [name.strip() for text in arguments.pop("metrics") for name in text.split(",")]
+    columns = arguments.pop("columns")
     parameters: dict[str, Any] = {}
-    for text in given.pop("parameters"):
+    for text in arguments.pop("parameters"):
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise click.BadParameter(f"{text!r} is not of the form name=json.")
@@ -99,8 +99,8 @@ def _parse_arguments(given: dict[str, Any]) -> dict[str, Any]:
             parameters[name] = json.loads(value)
         except (ValueError, RecursionError):
             parameters[name] = value
-    temperature = given.pop("temperature")
-    options = {name: value for name, value in given.items() if value is not None}
+    temperature = arguments.pop("temperature")
+    options = {name: value for name, value in arguments.items() if value is not None}
     if temperature is not None:
         try:
             none = temperature.casefold() == "none"

@@ -346,17 +346,20 @@ def _read(body: Any, n: int) -> _Answer:
     return _Answer(stacked, token_counts(body)[0])
 
 
-def _vector(given: Any) -> Array:
+def _vector(value: Any) -> Array:
     """Numbers, or the base64 of their bytes."""
-    if isinstance(given, str):
-        return np.frombuffer(base64.b64decode(given, validate=True), "<f4")
-    return np.array(given, np.float32)
+    if isinstance(value, str):
+        return np.frombuffer(base64.b64decode(value, validate=True), "<f4")
+    return np.array(value, np.float32)
 
 
 def _stacked(
-    keys: Sequence[str], known: dict[str, Array], made: dict[int, Array], rejected: dict[int, str]
+    keys: Sequence[str],
+    cached: dict[str, Array],
+    computed: dict[int, Array],
+    rejected: dict[int, str],
 ) -> Array:
-    lengths = {one.size for one in (*known.values(), *made.values())}
+    lengths = {one.size for one in (*cached.values(), *computed.values())}
     if len(lengths) > 1:
         raise EndpointError(
             f"{_WHO} gave vectors of different lengths ({', '.join(map(str, sorted(lengths)))}):"
@@ -367,5 +370,5 @@ def _stacked(
     out = np.full((len(keys), *lengths), np.nan, np.float32)
     for i, key in enumerate(keys):
         if i not in rejected:
-            out[i] = known[key] if key in known else made[i]
+            out[i] = cached[key] if key in cached else computed[i]
     return out

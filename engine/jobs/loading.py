@@ -53,8 +53,8 @@ def expanded(text: str, lookup: Lookup, names: Collection[str]) -> str:
         OptionError: a variable without a value, or an unbalanced brace.
     """
 
-    def value(found: re.Match[str]) -> str:
-        token, name = found[0], found[1]
+    def value(match: re.Match[str]) -> str:
+        token, name = match[0], match[1]
         if token in ("{{", "}}"):
             return token[0]
         if name is None:
@@ -65,7 +65,7 @@ def expanded(text: str, lookup: Lookup, names: Collection[str]) -> str:
             )
         answer = lookup(name)
         if answer is None:
-            answer = found[2]
+            answer = match[2]
         if answer is None and name.startswith(_ENVIRONMENT):
             raise OptionError(
                 f"{text!r}: the environment has no {name[len(_ENVIRONMENT) :]}; set it, or write"
@@ -481,7 +481,7 @@ def _now_in(zone: Any) -> datetime:
         ) from None
 
 
-def _expander(given: Mapping[str, str], later: str | None, used: set[str] | None = None) -> Any:
+def _expander(variables: Mapping[str, str], later: str | None, used: set[str] | None = None) -> Any:
     """Return a function that replaces the variables of a text and adds the names it used to
     ``used``.
     """
@@ -491,9 +491,9 @@ def _expander(given: Mapping[str, str], later: str | None, used: set[str] | None
             used.add(key)
         if later is not None and key == later:
             return mark(key)
-        return given[key] if key in given else from_environment(key)
+        return variables[key] if key in variables else from_environment(key)
 
-    names = [*given, *([later] if later else [])]
+    names = [*variables, *([later] if later else [])]
     typed: Lookup = lookup
     return lambda text: expanded(text, typed, names)
 

@@ -341,15 +341,15 @@ class Lineage:
         if target is not None:
             self._send = _sender(target, os.environ.get(outputs.lineage_key_env))
 
-    def start(self, found: JobTables, folder: Path) -> None:
+    def start(self, tables: JobTables, folder: Path) -> None:
         """The run begins to work on its inputs."""
-        self._about(found, folder)
+        self._about(tables, folder)
         self._event(START, {})
 
-    def _about(self, found: JobTables, folder: Path) -> None:
+    def _about(self, tables: JobTables, folder: Path) -> None:
         self._inputs = [
             _dataset(file.path, local=file.stamp is not None)
-            for files in found.files.values()
+            for files in tables.files.values()
             for file in files
         ]
         self._outputs = [_dataset(str(folder), local=True)]
@@ -367,10 +367,10 @@ class Lineage:
         """Id of the run in its events; None if none are sent."""
         return None if self._send is None else self._run_id
 
-    def resume(self, run_id: str, found: JobTables, folder: Path) -> None:
+    def resume(self, run_id: str, tables: JobTables, folder: Path) -> None:
         """Continue for a run that ended before reporting it."""
         self._run_id = run_id
-        self._about(found, folder)
+        self._about(tables, folder)
 
     def complete(self, verdicts: Sequence[Verdict]) -> bool:
         """Report that the result exists; gates become assertions on the first input.

@@ -259,12 +259,12 @@ def find_inputs(loaded: LoadedJob) -> JobTables:
     return _in_partitions(loaded, files)
 
 
-def _in_partitions(loaded: LoadedJob, found: dict[str, list[File]]) -> JobTables:
+def _in_partitions(loaded: LoadedJob, candidates: dict[str, list[File]]) -> JobTables:
     """The files of the partitions that are asked for, the same on every side."""
     inputs = loaded.job.inputs
     selected: dict[str, list[File]] = {}
     sides: dict[str, set[str]] = {}
-    for role, files in found.items():
+    for role, files in candidates.items():
         selected[role] = [
             file for file in files if file.partition is None or in_window(inputs, file.partition)
         ]
@@ -277,7 +277,7 @@ def _in_partitions(loaded: LoadedJob, found: dict[str, list[File]]) -> JobTables
             code="partition_misfit",
             option="inputs.partition",
         )
-    for role in found:
+    for role in candidates:
         if role not in sides and role not in _WHOLE:
             raise OptionError(
                 f"inputs.{role}: with a partition every table but labels is read by partitions, so"
@@ -396,7 +396,7 @@ def _shape(path: str, variable: str) -> re.Pattern[str]:
 
 
 def _digested(
-    loaded: LoadedJob, found: Mapping[str, Iterable[File]]
+    loaded: LoadedJob, listed: Mapping[str, Iterable[File]]
 ) -> dict[str, tuple[File, ...]]:
     """The same files with digests of their content; tables of either side with their rasters."""
     columns = loaded.options.columns
@@ -409,7 +409,7 @@ def _digested(
             return digested
         return msgspec.structs.replace(digested, rasters=rasters_of(file.path, columns))
 
-    return {role: tuple(of_role(role, file) for file in files) for role, files in found.items()}
+    return {role: tuple(of_role(role, file) for file in files) for role, files in listed.items()}
 
 
 def _with_digest(file: File) -> File:

@@ -424,15 +424,15 @@ class _Context(msgspec.Struct, frozen=True):
     part: float | None
 
 
-def _judged(asked: _GateRows, context: _Context) -> Iterable[Verdict]:
-    gate, each = asked.gate, asked.each
+def _judged(gate_rows: _GateRows, context: _Context) -> Iterable[Verdict]:
+    gate, each = gate_rows.gate, gate_rows.each
     baseline, numbers, margins = context.baseline, context.numbers, context.margins
-    for row in asked.rows.iter_rows(named=True):
+    for row in gate_rows.rows.iter_rows(named=True):
         starred = {name: row[name] for name in each}
         part = 1.0 if row["scored"] is None else row["scored"] / max(1, row["support"])
         blank = Verdict(
             gate.title,
-            _row(asked, row),
+            _row(gate_rows, row),
             FAILED,
             row["value"],
             None,
@@ -446,7 +446,9 @@ def _judged(asked: _GateRows, context: _Context) -> Iterable[Verdict]:
             continue
         if gate.needs_baseline and baseline is not None:
             try:
-                earlier, why, share = _earlier(gate, baseline, asked.metric, asked.filters, starred)
+                earlier, why, share = _earlier(
+                    gate, baseline, gate_rows.metric, gate_rows.filters, starred
+                )
             except ResultError as error:
                 raise ResultError(
                     f"gate {gate.text!r}, of the baseline: {error.said}",
@@ -479,7 +481,7 @@ def _judged(asked: _GateRows, context: _Context) -> Iterable[Verdict]:
         else:
             yield _with(blank, status=_status(gate, row["value"], blank.bound))
     if gate.needs_baseline and baseline is not None and each:
-        yield from _gone(asked, baseline)
+        yield from _gone(gate_rows, baseline)
 
 
 def _by_support(row: dict[str, Any], numbers: Numbers) -> bool:
@@ -504,17 +506,17 @@ def _status(gate: Gate, value: float, bound: float | None) -> str:
     return PASSED if gate.holds(value, bound) != gate.fails else FAILED
 
 
-def _row(asked: _GateRows, row: dict[str, Any]) -> str:
-    return _shown(asked.gate, row) if asked.each else ""
+def _row(gate_rows: _GateRows, row: dict[str, Any]) -> str:
+    return _shown(gate_rows.gate, row) if gate_rows.each else ""
 
 
 def _key(title: str, row: str) -> str:
     return f"{title} [{row}]" if row else title
 
 
-def _observe(asked: _GateRows, baseline: Numbers | None, watch: Watch) -> None:
+def _observe(gate_rows: _GateRows, baseline: Numbers | None, watch: Watch) -> None:
     """Add the nights that are scored now to the sequences of a gate."""
-    gate, before = asked.gate, 0.0
+    gate, before = gate_rows.gate, 0.0
     if gate.needs_baseline and baseline is None:
         return
     earlier = watch.earlier if gate.needs_baseline else None
@@ -528,13 +530,15 @@ def _observe(asked: _GateRows, baseline: Numbers | None, watch: Watch) -> None:
             values = DatumValues(run, rows["metric"].unique().to_list(), earlier)
         for row in rows.filter(pl.col("value").is_not_null()).iter_rows(named=True):
             if baseline is not None and gate.needs_baseline:
-                starred = {column: row[column] for column in asked.each}
-                number, _, _ = _earlier(gate, baseline, asked.metric, asked.filters, starred)
+                starred = {column: row[column] for column in gate_rows.each}
+                number, _, _ = _earlier(
+                    gate, baseline, gate_rows.metric, gate_rows.filters, starred
+                )
                 if number is None:
                     continue
                 before = number
             night = Night(row["value"] - before) if values is None else values.night(row, before)
-            watch.add(_key(gate.title, _row(asked, row)), name, night)
+            watch.add(_key(gate.title, _row(gate_rows, row)), name, night)
 
 
 def _of_sequence(gate: Gate, blank: Verdict, context: _Context) -> Verdict:
@@ -650,18 +654,18 @@ def _of_difference(
     )
 
 
-def _gone(asked: _GateRows, baseline: Numbers) -> Iterable[Verdict]:
+def _gone(gate_rows: _GateRows, baseline: Numbers) -> Iterable[Verdict]:
     """Yield verdicts of a gate with ``*`` on rows that only the baseline has, so that they are
     noticed.
     """
-    gate, each = asked.gate, asked.each
+    gate, each = gate_rows.gate, gate_rows.each
     try:
         before = baseline.of(gate).metrics
-        before = chosen_rows(before, baseline.labels, asked.metric, asked.filters, each)
+        before = chosen_rows(before, baseline.labels, gate_rows.metric, gate_rows.filters, each)
     except ResultError:
         return
     keys = pl.col(list(each)).cast(pl.String)
-    present = set(asked.rows.select(keys).iter_rows())
+    present = set(gate_rows.rows.select(keys).iter_rows())
     for row, key in zip(before.iter_rows(named=True), before.select(keys).iter_rows(), strict=True):
         if key not in present:
             yield Verdict(

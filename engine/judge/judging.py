@@ -421,8 +421,8 @@ def judge(
         else:
             decide = until
 
-            def look(some: list[Row], found: list[Outcome]) -> str:
-                table = with_carried(verdict_table(some, found), carried)
+            def look(some: list[Row], new_outcomes: list[Outcome]) -> str:
+                table = with_carried(verdict_table(some, new_outcomes), carried)
                 return decide(score(table, options=options))
 
             total = len(rows)
@@ -482,7 +482,7 @@ def _caller(
     asks: Asking,
     cache: Cache,
     source: Endpoint | Collector,
-    found: Callable[[], None] = lambda: None,
+    on_cached: Callable[[], None] = lambda: None,
 ) -> Caller:
     return Caller(
         prompts=load_prompts(asks.prompts),
@@ -492,7 +492,7 @@ def _caller(
         model=asks.model,
         parameters=asks.sent(),
         retries=asks.retries,
-        found=found,
+        on_cached=on_cached,
     )
 
 
@@ -717,7 +717,7 @@ def read_batches(paths: Sequence[str | Path], cache: str | Path) -> Imported:
     return result
 
 
-def _take(line: str, where: str, cache: Cache, found: Imported) -> None:
+def _take(line: str, where: str, cache: Cache, imported: Imported) -> None:
     try:
         entry: dict[str, Any] = json.loads(line)
         key = entry["custom_id"]
@@ -733,7 +733,7 @@ def _take(line: str, where: str, cache: Cache, found: Imported) -> None:
             code="file_is_request",
         )
     key = sound(key)
-    found.foreign += not cache.was_exported(key)
+    imported.foreign += not cache.was_exported(key)
     error, response = entry.get("error"), entry.get("response")
     body = response.get("body", response) if isinstance(response, dict) else None
     status = response.get("status_code", 200) if isinstance(response, dict) else None
@@ -742,18 +742,18 @@ def _take(line: str, where: str, cache: Cache, found: Imported) -> None:
             answer = read_completion(body)
         except Transient as failure:
             cache.fail(key, failure.kind, _storable(str(failure)))
-            found.failures += 1
+            imported.failures += 1
             return
         model = body.get("model") if isinstance(body, dict) else None
         cache.put(key, "batch", sound(str(model or "")), answer)
-        found.answers += 1
+        imported.answers += 1
         return
     problem = error_in({"error": error}) or error_in(body)
     if problem is None:
         problem = (body, "") if isinstance(body, str) and body.strip() else (f"status {status}", "")
     refused = isinstance(status, int) and 400 <= status < 500 and status not in _PASSING
     cache.fail(key, REJECTED if refused else "batch_failed", _storable(problem[0]))
-    found.failures += 1
+    imported.failures += 1
 
 
 def _storable(message: str) -> str:

@@ -129,7 +129,7 @@ def response_schema(prompt: Prompt, count: int | None) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": named}
 
 
-def parse(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Any]:
+def parse(text: str, prompt: Prompt, inputs: dict[str, Any]) -> list[Any]:
     """Parse a reply.
 
     Returns:
@@ -138,7 +138,7 @@ def parse(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Any]:
     Raises:
         BadReply: it cannot be used.
     """
-    return REPLIES[prompt.reply].parse(text, prompt, given)
+    return REPLIES[prompt.reply].parse(text, prompt, inputs)
 
 
 def _answer_of(text: str) -> str:
@@ -191,21 +191,21 @@ def _start(text: str) -> str:
     return repr(shown + ("..." if len(text.strip()) > _SHOWN else ""))
 
 
-def _texts(found: dict[str, Any], key: str) -> list[str]:
-    values = found.get(key)
+def _texts(reply: dict[str, Any], key: str) -> list[str]:
+    values = reply.get(key)
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise BadReply("malformed_reply", f"no list of strings {key!r} in the reply.")
     return [sound(value) for value in values]
 
 
-def _list(text: str, prompt: Prompt, given: dict[str, Any]) -> list[str]:
+def _list(text: str, prompt: Prompt, inputs: dict[str, Any]) -> list[str]:
     """Return distinct texts; repeated or blank ones add no judgments."""
     texts = _texts(object_in(text, prompt.key), prompt.key)
     return list(dict.fromkeys(one for one in texts if one.strip()))
 
 
-def _objects(found: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    values = found.get(key)
+def _objects(reply: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    values = reply.get(key)
     if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
         raise BadReply("malformed_reply", f"no list of objects {key!r} in the reply.")
     return values
@@ -222,9 +222,9 @@ def _why(value: dict[str, Any]) -> str | None:
     return sound(reason) if isinstance(reason, str) else None
 
 
-def _verdicts(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]:
+def _verdicts(text: str, prompt: Prompt, inputs: dict[str, Any]) -> list[Verdict]:
     values = _objects(object_in(text, "verdicts"), "verdicts")
-    items = given[prompt.items]
+    items = inputs[prompt.items]
     _counted(values, len(items), prompt.items)
     result = []
     for value, item in zip(values, items, strict=True):
@@ -238,23 +238,23 @@ def _verdicts(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]
     return result
 
 
-def _word(given: Any) -> str:
+def _word(value: Any) -> str:
     """A verdict as it is written; true and 1, false and 0 as yes and no, also within quotes."""
-    word = str(given).strip() if isinstance(given, str | int) else ""
+    word = str(value).strip() if isinstance(value, str | int) else ""
     return _TRUTHS.get(word.casefold(), word)
 
 
-def _sorted(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]:
+def _sorted(text: str, prompt: Prompt, inputs: dict[str, Any]) -> list[Verdict]:
     answer = object_in(text)
     tp, fp, fn = (_texts(answer, key) for key in ("TP", "FP", "FN"))
-    _counted([*tp, *fp], len(given["response_statements"]), "statements of the response")
-    most = len(given["reference_statements"])
+    _counted([*tp, *fp], len(inputs["response_statements"]), "statements of the response")
+    most = len(inputs["reference_statements"])
     if len(fn) > most:
         raise BadReply("extra_verdicts", f"{len(fn)} FN on {most} statements of the reference.")
     words = {"response": ["TP"] * len(tp) + ["FP"] * len(fp), "reference": ["FN"] * len(fn)}
     verdicts = []
     for part, statements in (("response", [*tp, *fp]), ("reference", fn)):
-        where, repeated = places(statements, given[f"{part}_statements"])
+        where, repeated = places(statements, inputs[f"{part}_statements"])
         if repeated:
             raise BadReply("extra_verdicts", f"{repeated[0]!r} was sorted more than once.")
         verdicts += [
@@ -264,7 +264,7 @@ def _sorted(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]:
     return verdicts
 
 
-def _rating(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]:
+def _rating(text: str, prompt: Prompt, inputs: dict[str, Any]) -> list[Verdict]:
     reason = None
     answer = _answer_of(text)
     if "{" in answer:
@@ -293,7 +293,7 @@ def _whole(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _classified(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]:
+def _classified(text: str, prompt: Prompt, inputs: dict[str, Any]) -> list[Verdict]:
     values = _objects(object_in(text, "classifications"), "classifications")
     result = []
     for value in values:
@@ -411,13 +411,13 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     words: tuple[str, ...] = ()
     items: str = ""
 
-    def messages(self, given: Mapping[str, Any]) -> list[dict[str, str]]:
+    def messages(self, inputs: Mapping[str, Any]) -> list[dict[str, str]]:
         """Return the chat messages for one call.
 
         Args:
-            given: name to text or list of texts, at least those of ``reads``.
+            inputs: name to text or list of texts, at least those of ``reads``.
         """
-        data = {name: given[name] for name in self.reads}
+        data = {name: inputs[name] for name in self.reads}
         count = len(data[self.items]) if self.items else None
         message = "\n\n".join([self.instructions.strip(), _DATA, ask_for(self, count)])
         return [

@@ -231,10 +231,10 @@ class Asked(msgspec.Struct, frozen=True):
     judgments: int = 1
 
 
-def judge_row(row: Row, asked: Asked, ask: Ask) -> list[Record]:
+def judge_row(row: Row, settings: Asked, ask: Ask) -> list[Record]:
     """Return all rows of the verdict table for one row and metric."""
-    plan = PLANS[asked.metric]
-    base = {"datum_id": row.datum, "metric": asked.metric}
+    plan = PLANS[settings.metric]
+    base = {"datum_id": row.datum, "metric": settings.metric}
     texts = {**row.given, REFERENCE: row.references}
     lacking = [name for name in plan.needs if texts.get(name) is None]
     if lacking:
@@ -258,65 +258,69 @@ def judge_row(row: Row, asked: Asked, ask: Ask) -> list[Record]:
     try:
         for extract in plan.extracts:
             if extract.of == TEXT:
-                inputs[extract.gives] = _extracted(extract, inputs[TEXT], asked, ask)
+                inputs[extract.gives] = _extracted(extract, inputs[TEXT], settings, ask)
     except Failed as failure:
         if isinstance(failure, NotAnswered):
-            _look_ahead(plan, row, asked, ask)
+            _look_ahead(plan, row, settings, ask)
         return [_failed(base, extract.none, failure)]
     return [
         record
         for index, reference in references
         for record in _of_reference(
-            {**base, "reference_index": index}, plan, asked, ask, {**inputs, REFERENCE: reference}
+            {**base, "reference_index": index},
+            plan,
+            settings,
+            ask,
+            {**inputs, REFERENCE: reference},
         )
     ]
 
 
-def _look_ahead(plan: Plan, row: Row, asked: Asked, ask: Ask) -> None:
+def _look_ahead(plan: Plan, row: Row, settings: Asked, ask: Ask) -> None:
     """Request the lists of ground truths in advance, so that one batch contains all first steps."""
     for extract in plan.extracts:
-        if extract.of == REFERENCE and extract.wanted(asked.mode):
+        if extract.of == REFERENCE and extract.wanted(settings.mode):
             for reference in row.references or ():
                 with suppress(Failed):  # raised again by the row itself
-                    _extracted(extract, reference, asked, ask)
+                    _extracted(extract, reference, settings, ask)
 
 
-def _extracted(extract: Extract, text: str, asked: Asked, ask: Ask) -> list[str]:
+def _extracted(extract: Extract, text: str, settings: Asked, ask: Ask) -> list[str]:
     """Extract a list; a blank text gives an empty list without a call."""
     if not text.strip():
         return []
-    name = extract.prompt.format(atomicity=asked.atomicity, coverage=asked.coverage)
+    name = extract.prompt.format(atomicity=settings.atomicity, coverage=settings.coverage)
     return ask(name, {"text": text}, 0)
 
 
 def _of_reference(
-    base: Record, plan: Plan, asked: Asked, ask: Ask, given: dict[str, Any]
+    base: Record, plan: Plan, settings: Asked, ask: Ask, inputs: dict[str, Any]
 ) -> Iterator[Record]:
     """Yield rows of one ground truth, or of the row itself without ground truths."""
     for extract in plan.extracts:
-        if not extract.wanted(asked.mode):
+        if not extract.wanted(settings.mode):
             continue
         if extract.of == REFERENCE:
             try:
-                given[extract.gives] = _extracted(extract, given[REFERENCE], asked, ask)
+                inputs[extract.gives] = _extracted(extract, inputs[REFERENCE], settings, ask)
             except Failed as failure:
                 yield _failed(base, extract.none, failure)
                 return
-        if extract.final and not given.get(extract.gives, [None]):
+        if extract.final and not inputs.get(extract.gives, [None]):
             yield {**base, "step": extract.none, "status": "empty"}
             return
     for judge in plan.judges:
-        if judge.only and asked.mode not in judge.only:
+        if judge.only and settings.mode not in judge.only:
             continue
-        if judge.items and not given[judge.items]:
+        if judge.items and not inputs[judge.items]:
             yield {**base, "step": judge.part, "status": "empty"}
             continue
-        for judgment in range(asked.judgments):
-            yield from _judged({**base, "judgment_index": judgment}, judge, ask, given)
+        for judgment in range(settings.judgments):
+            yield from _judged({**base, "judgment_index": judgment}, judge, ask, inputs)
 
 
-def _judged(base: Record, judge: Judge, ask: Ask, given: dict[str, Any]) -> Iterator[Record]:
-    read = {**given, **{name: given[source] for name, source in judge.renamed.items()}}
+def _judged(base: Record, judge: Judge, ask: Ask, inputs: dict[str, Any]) -> Iterator[Record]:
+    read = {**inputs, **{name: inputs[source] for name, source in judge.renamed.items()}}
     try:
         verdicts: list[Verdict] = ask(judge.prompt, read, base["judgment_index"])
     except Failed as failure:
@@ -327,7 +331,7 @@ def _judged(base: Record, judge: Judge, ask: Ask, given: dict[str, Any]) -> Iter
     for place, verdict in enumerate(verdicts):
         part = verdict.part or judge.part
         # A reply may omit statements that it should classify; their lists define the number.
-        sorted_from = None if verdict.place is None else given[judge.sorts[part]]
+        sorted_from = None if verdict.place is None else inputs[judge.sorts[part]]
         yield {
             **base,
             "step": part,
@@ -685,7 +689,7 @@ class Caller:
 
     Args:
         retries: maximum number of repetitions of a call with an unusable reply.
-        found: called when an answer was in the cache.
+        on_cached: called when an answer was in the cache.
     """
 
     def __init__(
@@ -698,15 +702,15 @@ class Caller:
         model: str,
         parameters: dict[str, Any],
         retries: int,
-        found: Callable[[], None] = lambda: None,
+        on_cached: Callable[[], None] = lambda: None,
     ) -> None:
         self._prompts, self._cache, self._source = prompts, cache, source
         self._endpoint, self._model, self._parameters = endpoint, model, parameters
-        self._retries, self._found = retries, found
+        self._retries, self._on_cached = retries, on_cached
         self._lock = threading.Lock()
         self._under_way: dict[str, Future[Completion]] = {}
 
-    def ask(self, name: str, given: dict[str, Any], judgment: int, spent: Spent) -> list[Any]:
+    def ask(self, name: str, inputs: dict[str, Any], judgment: int, spent: Spent) -> list[Any]:
         """Return texts or verdicts of one call; a call with an unusable reply is repeated.
 
         A repetition appends the reply and its error to the messages: the same request at
@@ -718,9 +722,9 @@ class Caller:
             Failed: no usable reply.
         """
         prompt = self._prompts[name]
-        messages = prompt.messages(given)
+        messages = prompt.messages(inputs)
         body = {"model": self._model, "messages": messages, **self._parameters}
-        count = len(given[prompt.items]) if prompt.items else None
+        count = len(inputs[prompt.items]) if prompt.items else None
         message = f"{name}/{prompt.version}"
         bad: Failed | None = None
         for attempt in range(self._retries + 1):
@@ -731,7 +735,7 @@ class Caller:
             spent.prompts[message] = None
             spent.calls[key] = (answer.input_tokens, answer.output_tokens)
             try:
-                return parse(_whole(answer), prompt, given)
+                return parse(_whole(answer), prompt, inputs)
             except BadReply as error:
                 bad = Failed(error.kind, f"{error} (asked {attempt + 1} times)")
                 if error.kind not in _ENDED:
@@ -745,7 +749,7 @@ class Caller:
     def _answer(self, request: Request, message: str) -> Completion:
         answer = self._cache.get(request.key)
         if answer is not None:
-            self._found()
+            self._on_cached()
             return answer
         with self._lock:
             under_way = self._under_way.get(request.key)
