@@ -28,9 +28,9 @@ class Rows(list[dict[str, float]]):
         ids: datum id of each dict.
     """
 
-    def __init__(self, found: dict[Any, dict[str, float]]) -> None:
-        super().__init__(found.values())
-        self.ids = list(found)
+    def __init__(self, rows: dict[Any, dict[str, float]]) -> None:
+        super().__init__(rows.values())
+        self.ids = list(rows)
 
 
 def dicts_of(card: Scorecard, key: Key, *, shape: str, undefined: float = 0.0) -> Rows:

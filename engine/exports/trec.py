@@ -132,24 +132,24 @@ def _with_parameters(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.lit(None, pl.String).alias("parameters"))
 
 
-def _named(metric: str, statistic: str | None, k: int | None, given: dict[str, Any]) -> _Named:
+def _named(metric: str, statistic: str | None, k: int | None, parameters: dict[str, Any]) -> _Named:
     for place, line in enumerate(LINES):
         if (line.metric, line.statistic, line.cut) != (metric, statistic, k is not None):
             continue
-        if line.cut and not given:
+        if line.cut and not parameters:
             return _Named((place, float(k or 0), ""), f"{line.name}_{k}", line.whole)
-        if not line.cut and set(given) <= {line.parameter}:
-            value = given.get(line.parameter) if line.parameter else None
+        if not line.cut and set(parameters) <= {line.parameter}:
+            value = parameters.get(line.parameter) if line.parameter else None
             usual = value is None or value == line.usual
             name = line.name if usual else f"{line.name}_{value:.2f}"
             return _Named((place, float(value or 0.0), ""), name, line.whole)
     full_name = metric + (f".{statistic}" if statistic else "") + ("" if k is None else f"@{k}")
-    if given:
-        full_name += json.dumps(given, separators=(",", ":"))
+    if parameters:
+        full_name += json.dumps(parameters, separators=(",", ":"))
     return _Named((len(LINES), 0.0 if k is None else float(k), full_name), full_name, False)
 
 
-def _of_queries(single: pl.DataFrame, known: dict[tuple[Any, ...], _Named]) -> Iterator[str]:
+def _of_queries(single: pl.DataFrame, names_by_key: dict[tuple[Any, ...], _Named]) -> Iterator[str]:
     """Lines of all queries, in byte order of their ids as trec_eval has them."""
     rows = single.with_columns(pl.col("datum_id").cast(pl.String)).sort(
         "datum_id", maintain_order=True
@@ -158,14 +158,16 @@ def _of_queries(single: pl.DataFrame, known: dict[tuple[Any, ...], _Named]) -> I
         "datum_id", maintain_order=True
     ):
         query = str(piece["datum_id"][0])
-        yield from _block(piece.drop("datum_id").rows(), known, query)
+        yield from _block(piece.drop("datum_id").rows(), names_by_key, query)
 
 
 def _block(
-    rows: list[tuple[Any, ...]], known: dict[tuple[Any, ...], _Named], query: str
+    rows: list[tuple[Any, ...]], names_by_key: dict[tuple[Any, ...], _Named], query: str
 ) -> list[str]:
     """The lines of one query, or of all, in trec_eval's order."""
-    named = sorted(((known[row[:4]], row[4]) for row in rows), key=lambda pair: pair[0].place)
+    named = sorted(
+        ((names_by_key[row[:4]], row[4]) for row in rows), key=lambda pair: pair[0].place
+    )
     return [
         _line(one.name, query, f"{value or 0.0:.0f}" if one.whole else f"{value or 0.0:6.4f}")
         for one, value in named

@@ -75,9 +75,11 @@ def compute_metrics(
     return compute
 
 
-def _classes(found: Any, truth: Any, _: Any) -> Pair:
+def _classes(predictions: Any, truth: Any, _: Any) -> Pair:
     """Convert logits to probabilities, without ignored tokens."""
-    logits = as_array(found[0] if isinstance(found, (tuple, list)) else found).astype(np.float64)
+    logits = as_array(
+        predictions[0] if isinstance(predictions, (tuple, list)) else predictions
+    ).astype(np.float64)
     labels = as_array(truth)
     if logits.shape[:-1] != labels.shape:
         raise InputError(
@@ -97,10 +99,10 @@ def _classes(found: Any, truth: Any, _: Any) -> Pair:
     return powers / powers.sum(axis=-1, keepdims=True), labels
 
 
-def _texts(found: Any, truth: Any, tokenizer: Any) -> Pair:
+def _texts(predictions: Any, truth: Any, tokenizer: Any) -> Pair:
     """Token ids to texts; padding of either side is not a token."""
     sides = []
-    for ids in (found[0] if isinstance(found, tuple) else found, truth):
+    for ids in (predictions[0] if isinstance(predictions, tuple) else predictions, truth):
         tokens = as_array(ids)
         if tokens.dtype.kind not in "iu" or tokens.ndim != 2:
             raise InputError(
@@ -114,10 +116,10 @@ def _texts(found: Any, truth: Any, tokenizer: Any) -> Pair:
     return sides[0], sides[1]
 
 
-def _boxes(found: Any, truth: Any, image_processor: Any) -> Pair:
+def _boxes(predictions: Any, truth: Any, image_processor: Any) -> Pair:
     """Convert the batches of a detection model to lists of images in pixels."""
     batches = truth if truth and not isinstance(truth[0], Mapping) else [truth]
-    outputs = found if batches is truth else [found]
+    outputs = predictions if batches is truth else [predictions]
     images, targets = [], []
     for output, batch in zip(outputs, batches, strict=True):
         sizes = [[int(side) for side in as_array(one["orig_size"])] for one in batch]

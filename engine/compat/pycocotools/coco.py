@@ -511,5 +511,5 @@ def _decoded(path: str | Path) -> Any:
         ) from None
 
 
-def _several(given: Any) -> Any:
-    return given if hasattr(given, "__iter__") and hasattr(given, "__len__") else [given]
+def _several(value: Any) -> Any:
+    return value if hasattr(value, "__iter__") and hasattr(value, "__len__") else [value]

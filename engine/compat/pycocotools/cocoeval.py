@@ -605,17 +605,17 @@ def ranked_of(cells: Sequence[Any], grid: Grid, area: int) -> Ranked:
     )
 
 
-def _find_zeros(hit: Array, found: Sequence[tuple[int, int, Any]], n: Sequence[int]) -> None:
+def _find_zeros(hit: Array, cells: Sequence[tuple[int, int, Any]], n: Sequence[int]) -> None:
     """Mark results matched to a ground truth with id 0, by the match recorded on the ground truth.
 
     Args:
         hit: bool [thresholds, results], modified in place.
         n: number of results per cell.
     """
-    lengths = [len(cell["gtIds"]) for *_, cell in found]
-    of_cell = np.repeat(np.arange(len(found)), lengths)
-    for c in np.unique(of_cell[_flat(found, "gtIds") == 0]).tolist():
-        cell = found[c][2]
+    lengths = [len(cell["gtIds"]) for *_, cell in cells]
+    of_cell = np.repeat(np.arange(len(cells)), lengths)
+    for c in np.unique(of_cell[_flat(cells, "gtIds") == 0]).tolist():
+        cell = cells[c][2]
         ids = np.asarray(cell["dtIds"])
         here = hit[:, sum(n[:c]) :][:, : ids.size]
         for g in np.flatnonzero(np.asarray(cell["gtIds"]) == 0):
@@ -623,14 +623,14 @@ def _find_zeros(hit: Array, found: Sequence[tuple[int, int, Any]], n: Sequence[i
             here |= (by != 0) & (by == ids)
 
 
-def _flat(found: Sequence[tuple[int, int, Any]], key: str) -> Array:
+def _flat(cells: Sequence[tuple[int, int, Any]], key: str) -> Array:
     """Values of all cells one after the other, float64."""
-    return np.fromiter(chain.from_iterable(cell[key] for *_, cell in found), np.float64)
+    return np.fromiter(chain.from_iterable(cell[key] for *_, cell in cells), np.float64)
 
 
-def _joined(found: Sequence[tuple[int, int, Any]], key: str, n_thresholds: int) -> Array:
+def _joined(cells: Sequence[tuple[int, int, Any]], key: str, n_thresholds: int) -> Array:
     """Values by threshold of all cells side by side, [thresholds, n]."""
-    return np.concatenate([np.zeros((n_thresholds, 0)), *(c[key] for *_, c in found)], axis=1)
+    return np.concatenate([np.zeros((n_thresholds, 0)), *(c[key] for *_, c in cells)], axis=1)
 
 
 # One evaluation by the engine: rows matched once, and the arrays that are made of their tally.
@@ -745,9 +745,9 @@ class Tally(msgspec.Struct, frozen=True):
         return out
 
 
-def _places(wanted: Sequence[Any], there: Sequence[Any]) -> tuple[list[int], list[int]]:
-    """Places of those of the wanted that are there, among the wanted and among those."""
-    place = {one: i for i, one in enumerate(there)}
+def _places(wanted: Sequence[Any], available: Sequence[Any]) -> tuple[list[int], list[int]]:
+    """Return places of the wanted that are available, among the wanted and the available."""
+    place = {one: i for i, one in enumerate(available)}
     positions = [i for i, one in enumerate(wanted) if one in place]
     return positions, [place[wanted[i]] for i in positions]
 

@@ -176,12 +176,12 @@ def as_run(run: Any) -> Run:
     return run if isinstance(run, Run) else Run(_nested("run", run))
 
 
-def _nested(side: str, given: Any) -> Any:
-    if not hasattr(given, "items"):
+def _nested(side: str, value: Any) -> Any:
+    if not hasattr(value, "items"):
         raise InputError(
             f"{side}: give a dict of dicts or a {side.capitalize()}.", code="wrong_type", side=side
         )
-    return given
+    return value
 
 
 # Result of ``compare``: means of runs, p-values of pairs, as text, LaTeX or a dict.

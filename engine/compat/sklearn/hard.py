@@ -168,10 +168,10 @@ class Sets(Sides):
         return Answers(metrics, pl.Series(sorted_labels), truth, **fields, **options)
 
 
-def _once(asked: pl.Series) -> list[Any]:
-    if asked.n_unique() != len(asked):
+def _once(labels: pl.Series) -> list[Any]:
+    if labels.n_unique() != len(labels):
         raise InputError("labels: each may appear once.", code="repeated_names", option="labels")
-    return asked.to_list()
+    return labels.to_list()
 
 
 def sides(y_true: Any, y_pred: Any, sample_weight: Any = None) -> Sides:
@@ -372,7 +372,7 @@ class _Ratios:
         self,
         both: Sides,
         metrics: Sequence[str],
-        asked: list[Any],
+        labels: list[Any],
         zero_division: Any,
         *,
         samples: bool,
@@ -383,23 +383,23 @@ class _Ratios:
             raise invalid("zero_division", zero_division, "write 0, 1, NaN or 'warn'.")
         warn = zero_division == "warn"
         fill = math.nan if warn else float(zero_division)
-        self._read(both.answers(metrics, asked, zero_division=fill))
+        self._read(both.answers(metrics, labels, zero_division=fill))
         self.undefined = set[str]()
         # Means over rows skip undefined values without a warning.
         if warn and (samples or None in self.values.values()):
             left = self.values
-            self._read(both.answers(metrics, asked, zero_division=0.0))
+            self._read(both.answers(metrics, labels, zero_division=0.0))
             self.undefined = {
                 metric
                 for (metric, average, label), value in left.items()
-                if (average is not None or label in set(asked))
+                if (average is not None or label in set(labels))
                 and value != self.values[metric, average, label]
             }
-        self.asked, self.dtype = asked, both.dtype
+        self.asked, self.dtype = labels, both.dtype
 
-    def _read(self, found: Answers) -> None:
+    def _read(self, answers: Answers) -> None:
         columns = ("metric", "average", "label_value", "value", "support")
-        rows = [*zip(*map(found.column, columns), strict=True)]
+        rows = [*zip(*map(answers.column, columns), strict=True)]
         self.values = {row[:3]: row[3] for row in rows}
         self.supports = {row[2]: row[4] for row in rows}
 

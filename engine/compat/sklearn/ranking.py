@@ -24,9 +24,9 @@ from .hard import accuracy_score, indicator
 _SUMS_TO_ONE = "rows of y_score must add up to 1 over the classes, as probabilities do."
 
 
-def _number(found: Answers, metric: str, message: str, **where: Any) -> float:
+def _number(answers: Answers, metric: str, message: str, **where: Any) -> float:
     """Return one number; NaN with a warning if undefined."""
-    value = found.value(metric=metric, **where)
+    value = answers.value(metric=metric, **where)
     if math.isnan(value):
         undefined(message)
     return value
@@ -222,9 +222,9 @@ def _of_sets(
     return _number(answers, names[1], message, average=average)
 
 
-def _of_labels(found: Answers, n_labels: int, message: str) -> Array:
+def _of_labels(answers: Answers, n_labels: int, message: str) -> Array:
     """Return one number per label, [L]; NaN with a warning if one is undefined."""
-    of_label = dict(zip(found.column("label_value"), found.column("value"), strict=True))
+    of_label = dict(zip(answers.column("label_value"), answers.column("value"), strict=True))
     values = np.array([of_label.get(label) for label in range(n_labels)], np.float64)
     if np.isnan(values).any():
         undefined(message)
