@@ -392,18 +392,18 @@ _MOST = 0.5
 
 
 def _lacking(
-    cards: Mapping[str, Scorecard], runs: Mapping[str, Tallied], found: Compared
+    cards: Mapping[str, Scorecard], runs: Mapping[str, Tallied], comparison: Compared
 ) -> tuple[list[str], bool]:
     """Return messages if runs are missing datums, unequally or many; and whether they are many."""
     plan = next(iter(runs.values())).plan
     rule = plan.does.unanswered
-    if rule is not None and found.unanswered:
-        shown = ", ".join(f"{name} {count:,}" for name, count in found.unanswered.items())
+    if rule is not None and comparison.unanswered:
+        shown = ", ".join(f"{name} {count:,}" for name, count in comparison.unanswered.items())
         return [
-            f"only the {count_of(found.n, 'datum')} predicted by all runs are compared, since"
+            f"only the {count_of(comparison.n, 'datum')} predicted by all runs are compared, since"
             f" means are over these (missing: {shown}){rule.way}. Skipping hard datums does not"
             " make a run better."
-        ], max(found.unanswered.values()) >= MANY * found.n
+        ], max(comparison.unanswered.values()) >= MANY * comparison.n
     if rule is not None and rule.leaves(plan.settings):
         return [], False
     inputs = {name: card.run["inputs"].get(PREDICTIONS, {}) for name, card in cards.items()}
@@ -497,43 +497,44 @@ def _cluster(cards: Mapping[str, Scorecard], options: Options, test: str) -> str
     return cluster
 
 
-def _weak(found: Compared, asked: Wanted, adjust: str, *, drawn: bool) -> list[str]:
+def _weak(comparison: Compared, interval_options: Wanted, adjust: str, *, drawn: bool) -> list[str]:
     """Return notes on reasons why few or no differences can be found."""
     notes = []
-    if found.clusters < FEW_CLUSTERS:
-        of = "" if asked.cluster is None else f" of {asked.cluster!r}"
-        what = count_of(found.clusters, "cluster" if of else "datum") + of
+    if comparison.clusters < FEW_CLUSTERS:
+        of = "" if interval_options.cluster is None else f" of {interval_options.cluster!r}"
+        what = count_of(comparison.clusters, "cluster" if of else "datum") + of
         notes.append(
             f"the comparison rests on {what}: of fewer than {FEW_CLUSTERS} intervals are often"
             f" too narrow"
             + (
-                f", and p is hardly ever below {0.5 ** (found.clusters - 1):.2g}."
-                if cannot_be_significant(found.clusters, asked.level)
+                f", and p is hardly ever below {0.5 ** (comparison.clusters - 1):.2g}."
+                if cannot_be_significant(comparison.clusters, interval_options.level)
                 else "."
             )
         )
-    if found.single:
-        what = f"no interval for {count_of(found.single, 'number')}"
-        notes.append(f"{what}: {does_not_vary(asked.cluster)}.")
-    if found.unmoved:
-        what = f"no interval for {count_of(found.unmoved, 'number')}"
+    if comparison.single:
+        what = f"no interval for {count_of(comparison.single, 'number')}"
+        notes.append(f"{what}: {does_not_vary(interval_options.cluster)}.")
+    if comparison.unmoved:
+        what = f"no interval for {count_of(comparison.unmoved, 'number')}"
         notes.append(
             f"{what}: no resample changes the difference, though the runs are not identical."
         )
     # Smallest p of a single number; bh reaches it if all others are as small.
-    n_tests = found.most if adjust == "holm" else 1
-    least = n_tests / (asked.draws + 1)
-    if drawn and found.most and least > 1 - asked.level:
-        enough = math.ceil(n_tests / (1 - asked.level) / 1000) * 1000
-        among = f"among {count_of(found.most, 'number')} of one kind (aggregates, labels or slices)"
+    n_tests = comparison.most if adjust == "holm" else 1
+    least = n_tests / (interval_options.draws + 1)
+    if drawn and comparison.most and least > 1 - interval_options.level:
+        enough = math.ceil(n_tests / (1 - interval_options.level) / 1000) * 1000
+        numbers = count_of(comparison.most, "number")
+        among = f"among {numbers} of one kind (aggregates, labels or slices)"
         which, way = "p", "."
         if adjust != "none":
             among, which = f"{among} that are adjusted together", "adjusted p"
         if adjust == "holm":
             way = ", or ask for fewer metrics."
         notes.append(
-            f"{asked.draws:,} resamples are too few for any finding {among}: no {which} is below"
-            f" {min(least, 1.0):.2g}. Use more: {option('draws', enough)}{way}"
+            f"{interval_options.draws:,} resamples are too few for any finding {among}:"
+            f" no {which} is below {min(least, 1.0):.2g}. Use more: {option('draws', enough)}{way}"
         )
     return notes
 

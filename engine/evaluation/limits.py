@@ -137,17 +137,17 @@ def table(
 
 
 def _joined(
-    plan: Plan, known: pl.DataFrame, ends: list[pl.DataFrame], bounds: list[str], limit: str
+    plan: Plan, numbers: pl.DataFrame, ends: list[pl.DataFrame], bounds: list[str], limit: str
 ) -> pl.DataFrame:
-    joined = known.with_columns(limit=pl.lit(limit), bound=pl.Series(bounds, dtype=pl.String))
+    joined = numbers.with_columns(limit=pl.lit(limit), bound=pl.Series(bounds, dtype=pl.String))
     names = ["value"]
     for n, end in enumerate(ends):
         names.append(f"_{n}")
-        keys = [key for key in KEYS if end[_CAP].equals(known[_CAP]) or key != _CAP]
+        keys = [key for key in KEYS if end[_CAP].equals(numbers[_CAP]) or key != _CAP]
         values = end.select(*keys, pl.col("value").alias(names[-1]))
         values = values.unique(keys, maintain_order=True)
         joined = joined.join(values, on=keys, how="left", nulls_equal=True, maintain_order="left")
-    ranges = [metrics.get(plan.task, name).range for name in known["metric"]]
+    ranges = [metrics.get(plan.task, name).range for name in numbers["metric"]]
     bounded = joined.with_columns(lowest=pl.min_horizontal(names), highest=pl.max_horizontal(names))
     return bounded.with_columns(
         pl.when(bound=RANGE)

@@ -133,7 +133,7 @@ def make_plan(options: Options, task: str) -> Plan:
         usual = (*(dialect.metrics or registry.names(task)), *(dialect.text_metrics or ()))
         asked = _find_metrics(tuple(dict.fromkeys(usual)), task, options, dialect)
     chosen = {metric.name: metric for metric, _ in asked}
-    cuts = _cuts(asked, settings, given=options.k is not None)
+    cuts = _cuts(asked, settings, explicit=options.k is not None)
     if cuts:
         every = tuple(sorted({k for ks in cuts.values() for k in ks if k is not None}))
         if every and every != settings.k:
@@ -204,14 +204,14 @@ def _find_metrics(
 
 
 def _cuts(
-    asked: list[tuple[Metric, int | None]], settings: Any, *, given: bool
+    requested: list[tuple[Metric, int | None]], settings: Any, *, explicit: bool
 ) -> dict[str, tuple[int | None, ...]]:
     """Return the cut-offs of each metric that has one: those in its names, defaults for a bare
     name.
     """
     by_name: dict[str, set[int | None]] = {}
     lowest: dict[str, int] = {}
-    for metric, k in asked:
+    for metric, k in requested:
         if "k" not in metric.params:
             continue
         lowest[metric.name] = metric.lowest_k
@@ -221,7 +221,7 @@ def _cuts(
             continue
         if metric.bare != "cut":
             own.add(None)
-        if metric.bare != "whole" or given:
+        if metric.bare != "whole" or explicit:
             own.update(settings.k)
     if not by_name:
         return {}

@@ -62,8 +62,8 @@ class FindingResult(msgspec.Struct, kw_only=True, eq=False, dict=True):
         return f"<div><p>{html.escape(self._heading())}</p>{body}{notes}</div>"
 
 
-def _table(found: FindingResult) -> Table:
-    return table_of(found._shown(), found._columns())
+def _table(result: FindingResult) -> Table:
+    return table_of(result._shown(), result._columns())
 
 
 def as_text(found: FindingResult, notes: Sequence[str]) -> str:

@@ -133,7 +133,7 @@ class Calibrated(msgspec.Struct, frozen=True):
 
 
 def calibrate(
-    plan: Plan, tallies: Any, threads: Threads, n_bins: int, asked: Wanted
+    plan: Plan, tallies: Any, threads: Threads, n_bins: int, interval_options: Wanted
 ) -> tuple[Calibrated, Calibrated]:
     """Compute the calibration of every label, and of all labels of a key together.
 
@@ -142,22 +142,24 @@ def calibrate(
         tallies: the task's, datums with keys.
         threads: used for resamples.
         n_bins: equal-width bins of scores in [0, 1].
-        asked: interval options.
+        interval_options: settings of the intervals.
     """
     does, settings = plan.does, plan.settings
     view = does.view(tallies, settings, threads=threads)
-    group = tallies.datums.halves(asked.seed)
+    group = tallies.datums.halves(interval_options.seed)
     halves = does.view(tallies, settings, group=group, n_groups=2, threads=threads)
     curves = curves_of(plan, view)
     sizes = [curve.positives.size for curve in curves]
-    drawn = _drawn(plan, tallies, view, threads, n_bins, asked, sizes)
+    drawn = _drawn(plan, tallies, view, threads, n_bins, interval_options, sizes)
     units = Drawing(plan, tallies, threads).units(view)[0]
     result = []
     for level, (curve, half) in enumerate(zip(curves, curves_of(plan, halves), strict=True)):
         scratch = local(plan.options.scratch)
         pooled, of_halves, n = segments_of(curve, scratch), segments_of(half, scratch), sizes[level]
         bins = bins_of(pooled, n_bins)
-        bounds = interval(drawn[level], bins.expected, asked, units, "recentred", (0.0, 1.0))
+        bounds = interval(
+            drawn[level], bins.expected, interval_options, units, "recentred", (0.0, 1.0)
+        )
         fits = [_fit(pooled, of_halves, s, n_bins) for s in range(n)]
         fitted, held_out = (
             np.array([one[part] for one in fits]).reshape(n, len(FITS)).T for part in (2, 3)
@@ -210,16 +212,22 @@ def _fit(
 
 
 def _drawn(
-    plan: Plan, tallies: Any, whole: Any, threads: Threads, n_bins: int, asked: Wanted, n: list[int]
+    plan: Plan,
+    tallies: Any,
+    overall: Any,
+    threads: Threads,
+    n_bins: int,
+    interval_options: Wanted,
+    n: list[int],
 ) -> list[Array]:
     """Return ECE per resample, float64 [resamples, s] for each level of ``n`` segments."""
-    out = [np.full((asked.draws, one), np.nan) for one in n]
+    out = [np.full((interval_options.draws, one), np.nan) for one in n]
 
     def see(d: int, curves: tuple[Curve, Curve]) -> None:
         for expected, curve in zip(out, curves, strict=True):
             expected[d] = bins_by(curve, n_bins).expected
 
-    in_every_draw(plan, tallies, whole, threads, asked, see)
+    in_every_draw(plan, tallies, overall, threads, interval_options, see)
     return out
 
 
@@ -312,17 +320,19 @@ def _needed(task: str) -> tuple[str, ...]:
     return (LARGEST_F.metric,)
 
 
-def _calibration_of(tallied: Tallied, options: Options, asked: Wanted) -> FoundCalibration:
+def _calibration_of(
+    tallied: Tallied, options: Options, interval_options: Wanted
+) -> FoundCalibration:
     plan, tallies = tallied.plan, tallied.tallies
     _needed(plan.task)
     n_bins = 15 if options.n_bins is None else options.n_bins
     if n_bins < 1:
         raise invalid("n_bins", n_bins, "write 1 or more.")
-    levels = calibrate(plan, tallies, tallied.threads, n_bins, asked)
+    levels = calibrate(plan, tallies, tallied.threads, n_bins, interval_options)
     halves = (
         "held-out errors are of fits made on one half of the datums and looked at on the other,"
-        f" both ways, halves by a hash of datum ids and {option('seed', asked.seed)}. No fit is"
-        " applied to the run."
+        f" both ways, halves by a hash of datum ids and {option('seed', interval_options.seed)}."
+        " No fit is applied to the run."
     )
     dtype = tallies.labels.dtype
     named = [(tallies.labels, None), (keys_as_labels(tallies.labels), "micro")]
@@ -331,7 +341,7 @@ def _calibration_of(tallied: Tallied, options: Options, asked: Wanted) -> FoundC
         pl.concat([_rows(one, *of, dtype) for one, of in pairs]),
         pl.concat([_bins(one, *of, dtype) for one, of in pairs]),
         pl.concat([_blocks(one, *of, dtype) for one, of in pairs]),
-        level=asked.level,
+        level=interval_options.level,
         **hits_at(plan.settings),
         n_bins=n_bins,
         n=len(tallies.datums),

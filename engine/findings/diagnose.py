@@ -455,11 +455,11 @@ def _label_numbers(card: Scorecard) -> Iterator[Finding]:
             return
 
 
-def _slices(card: Scorecard, datums: Any, said: list[str]) -> Iterator[Finding]:
+def _slices(card: Scorecard, datums: Any, notes: list[str]) -> Iterator[Finding]:
     try:
         slices = find_slices(card, datums=datums, top=FEW, levels=2, options=Options(draws=_DRAWS))
     except EvalengineError as error:
-        said.append(_unlooked("slices", error))
+        notes.append(_unlooked("slices", error))
         return
     for row in slices.frame.iter_rows(named=True):
         if row["p_adjusted"] is not None and row["p_adjusted"] > _P:
@@ -498,11 +498,13 @@ def _columns(
     ).collect()
 
 
-def _twice(card: Scorecard, tables: Tables, options: Options, said: list[str]) -> Iterator[Finding]:
+def _twice(
+    card: Scorecard, tables: Tables, options: Options, notes: list[str]
+) -> Iterator[Finding]:
     """Find datums all of whose rows also occur under another id."""
     predictions, ground_truths = tables.predictions, tables.ground_truths
     if is_scored(predictions):
-        said.append("duplicate datums were not looked for: a scored run keeps no tables.")
+        notes.append("duplicate datums were not looked for: a scored run keeps no tables.")
         return
     hashes = []
     tables_of_task = contracts(card.task)
@@ -518,7 +520,7 @@ def _twice(card: Scorecard, tables: Tables, options: Options, said: list[str]) -
             columns = contract(card.task, role, options, schema)
             exprs = recognise(schema, columns, options.columns).exprs
         except EvalengineError as error:
-            said.append(_unlooked("duplicate datums", error))
+            notes.append(_unlooked("duplicate datums", error))
             return
         names = [name for name in exprs if name not in ("datum_id", "annotation_id")]
         if "datum_id" not in exprs or not names:
@@ -551,12 +553,12 @@ def _twice(card: Scorecard, tables: Tables, options: Options, said: list[str]) -
     )
 
 
-def _singles(card: Scorecard, said: list[str]) -> Iterator[Finding]:
+def _singles(card: Scorecard, notes: list[str]) -> Iterator[Finding]:
     try:
         tallied = tallied_of("the run", card, "single datums")
         losses = losses_of(tallied)
     except EvalengineError as error:
-        said.append(_unlooked("single datums", error))
+        notes.append(_unlooked("single datums", error))
         return
     rows = worst(tallied, FEW, losses)
     each = shares(losses, worst_codes(losses, FEW)).tolist()

@@ -227,14 +227,14 @@ def find_plan(
     return FoundPlan(frame, aim, n, said=tuple(notes))
 
 
-def _of_metrics(rows: pl.DataFrame, task: str, asked: Sequence[str]) -> pl.DataFrame:
+def _of_metrics(rows: pl.DataFrame, task: str, requested: Sequence[str]) -> pl.DataFrame:
     """Keep the rows of some metrics.
 
     Raises:
         OptionError: the run has no such metric.
     """
     available = rows["metric"].unique(maintain_order=True).to_list()
-    names = [metric_of(task, name).name if has(task, name) else name for name in asked]
+    names = [metric_of(task, name).name if has(task, name) else name for name in requested]
     for name in names:
         if name not in available:
             raise unknown("metric of this run", name, available)

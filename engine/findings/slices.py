@@ -613,11 +613,11 @@ def _inside(code: Array, column: Array, items: Sequence[int]) -> Array:
     return inside
 
 
-def _that_matter(found: SearchResult, data: Rows, top: int) -> list[int]:
+def _that_matter(result: SearchResult, data: Rows, top: int) -> list[int]:
     """Places of the slices that stay, up to ``top``, the highest score first."""
     places: list[int] = []
     masks: list[Array] = []
-    for at, items in enumerate(found.items):
+    for at, items in enumerate(result.items):
         inside = _inside(data.code, data.column, items)
         if any((inside & one).sum() >= _ALIKE * (inside | one).sum() for one in masks):
             continue
@@ -969,7 +969,7 @@ def _one_row_a_datum(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     return frame.drop(torn).unique("datum_id", keep="first", maintain_order=True), notes
 
 
-def _weak(keys: Array, asked: Wanted, *, confirm: bool) -> list[str]:
+def _weak(keys: Array, interval_options: Wanted, *, confirm: bool) -> list[str]:
     notes = []
     clusters = np.unique(keys).size
     if clusters < FEW_CLUSTERS:
@@ -984,14 +984,14 @@ def _weak(keys: Array, asked: Wanted, *, confirm: bool) -> list[str]:
 
 
 def _frame(
-    found: list[Slice], held: list[SliceComparison], conditions: Any, metric: str, n: int
+    chosen: list[Slice], comparisons: list[SliceComparison], conditions: Any, metric: str, n: int
 ) -> pl.DataFrame:
-    p = np.array([one.p for one in held], np.float64)
+    p = np.array([one.p for one in comparisons], np.float64)
     adjusted = np.full(p.size, np.nan)
     tested = ~np.isnan(p)
     adjusted[tested] = benjamini_hochberg(p[tested])
     rows = []
-    for one, of_run, adjusted_p in zip(found, held, adjusted.tolist(), strict=True):
+    for one, of_run, adjusted_p in zip(chosen, comparisons, adjusted.tolist(), strict=True):
         parts = [conditions[item] for item in one.items]
         rows.append(
             {

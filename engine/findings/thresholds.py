@@ -216,7 +216,12 @@ class Searched(msgspec.Struct, frozen=True):
 
 
 def search(
-    plan: Plan, tallies: Any, threads: Threads, rules: Sequence[Rule], aims: Aims, asked: Wanted
+    plan: Plan,
+    tallies: Any,
+    threads: Threads,
+    rules: Sequence[Rule],
+    aims: Aims,
+    interval_options: Wanted,
 ) -> tuple[Searched, Searched]:
     """Choose thresholds by every rule.
 
@@ -225,14 +230,14 @@ def search(
         tallies: the task's, datums with keys.
         threads: used for resamples.
         aims: targets of the rules.
-        asked: interval options.
+        interval_options: settings of the intervals.
 
     Returns:
         results per label, and per key with labels pooled.
     """
     does, settings = plan.does, plan.settings
     view = does.view(tallies, settings, threads=threads)
-    group = tallies.datums.halves(asked.seed)
+    group = tallies.datums.halves(interval_options.seed)
     halves = does.view(tallies, settings, group=group, n_groups=2, threads=threads)
     curves = curves_of(plan, view)
     chosen = [walk(curve, rules, aims)[0] for curve in curves]
@@ -240,7 +245,7 @@ def search(
         _held_out_rates(half, rules, aims, curve)
         for half, curve in zip(curves_of(plan, halves), curves, strict=True)
     ]
-    drawn = _drawn(plan, tallies, view, threads, rules, aims, asked, chosen)
+    drawn = _drawn(plan, tallies, view, threads, rules, aims, interval_options, chosen)
     units = Drawing(plan, tallies, threads).units(view)[0]
     searched = []
     for level, curve in enumerate(curves):
@@ -249,7 +254,7 @@ def search(
             here = reached(one.tp, one.fp, curve.positives, curve.negatives, aims)
             points = {"threshold": one.threshold} | {n: getattr(here, n) for n in RATES}
             bounds = {
-                name: interval(drawn[level][:, r, i], point, asked, units)
+                name: interval(drawn[level][:, r, i], point, interval_options, units)
                 for i, (name, point) in enumerate(points.items())
             }
             results.append(
@@ -280,12 +285,14 @@ def _digits(curve: Curve, chosen: Sequence[Chosen], aims: Aims) -> int:
     return DIGITS[-1]
 
 
-def _held_out_rates(curve: Curve, rules: Sequence[Rule], aims: Aims, whole: Curve) -> list[Reached]:
+def _held_out_rates(
+    curve: Curve, rules: Sequence[Rule], aims: Aims, full_curve: Curve
+) -> list[Reached]:
     """Return the rates of thresholds chosen on each half and tested on the other; NaN without one.
 
     Args:
         curve: curves of the halves, all of the first before all of the second.
-        whole: curve of all datums.
+        full_curve: curve of all datums.
     """
     chosen, _ = walk(curve, rules, aims)
     others = [np.roll(one.threshold, one.threshold.size // 2) for one in chosen]
@@ -293,23 +300,23 @@ def _held_out_rates(curve: Curve, rules: Sequence[Rule], aims: Aims, whole: Curv
     rates = []
     for tp, fp in counted:
         true, false = (one.reshape(2, -1).sum(axis=0) for one in (tp, fp))
-        rates.append(reached(true, false, whole.positives, whole.negatives, aims))
+        rates.append(reached(true, false, full_curve.positives, full_curve.negatives, aims))
     return rates
 
 
 def _drawn(
     plan: Plan,
     tallies: Any,
-    whole: Any,
+    overall: Any,
     threads: Threads,
     rules: Sequence[Rule],
     aims: Aims,
-    asked: Wanted,
+    interval_options: Wanted,
     chosen: list[list[Chosen]],
 ) -> list[Array]:
     """Return threshold and rates per level, float64 [resamples, rules, 1 + rates, s]."""
     fixed = [[one.threshold for one in level] for level in chosen]
-    shape = asked.draws, len(rules), 1 + len(RATES)
+    shape = interval_options.draws, len(rules), 1 + len(RATES)
     out = [np.full((*shape, level[0].size), np.nan) for level in fixed]
 
     def see(d: int, curves: tuple[Curve, Curve]) -> None:
@@ -319,7 +326,7 @@ def _drawn(
                 rates = reached(tp, fp, curve.positives, curve.negatives, aims)
                 out[level][d, r] = [one.threshold, *(getattr(rates, n) for n in RATES)]
 
-    in_every_draw(plan, tallies, whole, threads, asked, see)
+    in_every_draw(plan, tallies, overall, threads, interval_options, see)
     return out
 
 
@@ -423,7 +430,7 @@ def _rules(task: str, options: Options) -> list[Rule]:
     return [rules[name] for name in named]
 
 
-def _thresholds_of(tallied: Tallied, options: Options, asked: Wanted) -> FoundThresholds:
+def _thresholds_of(tallied: Tallied, options: Options, interval_options: Wanted) -> FoundThresholds:
     """Compute the thresholds of a run whose datums have keys; options name rules and targets."""
     plan, tallies = tallied.plan, tallied.tallies
     rules = _rules(plan.task, options)
@@ -431,7 +438,7 @@ def _thresholds_of(tallied: Tallied, options: Options, asked: Wanted) -> FoundTh
     aims = plan.does.settings.resolve(plan.options.replace(**targets), plan.dialect)
     assert isinstance(aims, Aims)
     assert plan.does.curve is not None
-    levels = search(plan, tallies, tallied.threads, rules, aims, asked)
+    levels = search(plan, tallies, tallied.threads, rules, aims, interval_options)
     names = tallies.labels, keys_as_labels(tallies.labels)
     frames = [
         _rows(
@@ -451,21 +458,25 @@ def _thresholds_of(tallied: Tallied, options: Options, asked: Wanted) -> FoundTh
         frame,
         metrics=tuple(rule.metric for rule in rules),
         beta=aims.beta,
-        level=asked.level,
+        level=interval_options.level,
         **hits_at(plan.settings),
         n=len(tallies.datums),
         digits=max(level.digits for level in levels),
-        said=(*_notes(tallies, asked, frame, levels[0], several=len(rules) > 1), *ious_of(tallied)),
+        said=(
+            *_notes(tallies, interval_options, frame, levels[0], several=len(rules) > 1),
+            *ious_of(tallied),
+        ),
     )
 
 
 def _notes(
-    tallies: Any, asked: Wanted, frame: pl.DataFrame, level: Searched, *, several: bool
+    tallies: Any, interval_options: Wanted, frame: pl.DataFrame, level: Searched, *, several: bool
 ) -> list[str]:
     notes = [
         "held-out numbers are of thresholds chosen on one half of the datums and counted on the"
-        f" other, both ways, halves by a hash of datum ids and {option('seed', asked.seed)}; fewer"
-        " datums choose worse, so they err on the low side."
+        " other, both ways, halves by a hash of datum ids and"
+        f" {option('seed', interval_options.seed)}; fewer datums choose worse, so they err"
+        " on the low side."
     ]
     notes += notes_on(tallies, cut=level.cut)
     if level.exclusive and frame["average"].count():

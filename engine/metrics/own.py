@@ -218,10 +218,10 @@ def names(metrics: Iterable[str]) -> list[str]:
     return [one.rpartition(":")[2].rpartition(".")[2] for one in metrics if is_reference(one)]
 
 
-def _find(name: str, known: Callable[[str], bool]) -> OwnMetric | None:
+def _find(name: str, is_builtin: Callable[[str], bool]) -> OwnMetric | None:
     if name in _KNOWN:
         return _KNOWN[name]
-    if known(name):
+    if is_builtin(name):
         return None
     if name in plugins("metrics"):
         return _checked(loaded("metrics", name), name)
@@ -248,17 +248,17 @@ def _find(name: str, known: Callable[[str], bool]) -> OwnMetric | None:
     return _checked(target, name)
 
 
-def _checked(found: Any, name: str) -> OwnMetric:
-    if not isinstance(found, OwnMetric):
+def _checked(value: Any, name: str) -> OwnMetric:
+    if not isinstance(value, OwnMetric):
         raise OptionError(
-            f"{option('metrics', [name])}: {type(found).__name__} is no metric. Decorate the"
+            f"{option('metrics', [name])}: {type(value).__name__} is no metric. Decorate the"
             " function with @evalengine.metric.",
             code="option_value",
             option="metrics",
             value=name,
         )
-    found.register()  # others made by the same function have its reference
-    return found
+    value.register()  # others made by the same function have its reference
+    return value
 
 
 def known_names() -> set[str]:
@@ -302,19 +302,19 @@ def values_of(own: Sequence[OwnMetric], rows: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([_values(one, rows, ids) for one in own], how="diagonal_relaxed")
 
 
-def _values(own: OwnMetric, rows: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
+def _values(metric: OwnMetric, rows: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
     def refuse(why: str, error: BaseException | None = None) -> InputError:
         first = rows.head(_SHOWN).to_dicts()
         problem = InputError(
-            f"metric {own.name} ({own.reference}) {why}. First rows it was given: {first}.",
+            f"metric {metric.name} ({metric.reference}) {why}. First rows it was given: {first}.",
             code="own_metric_failed",
-            metric=own.name,
+            metric=metric.name,
         )
         problem.__cause__ = error
         return problem
 
     try:
-        result = own(rows)
+        result = metric(rows)
         if isinstance(result, pl.Expr):
             result = rows.group_by("datum_id", maintain_order=True).agg(value=result)
         if isinstance(result, pl.LazyFrame):
@@ -362,10 +362,10 @@ def _values(own: OwnMetric, rows: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
             "datum_id", value=pl.when(none).then(0.0).otherwise(value), weight=weight
         )
     else:
-        low, high = own.range
+        low, high = metric.range
         beyond = values.filter((pl.col("value") < low) | (pl.col("value") > high))
         if beyond.height:
-            raise refuse(f"returned {beyond['value'][0]!r}, outside of its range {own.range}")
+            raise refuse(f"returned {beyond['value'][0]!r}, outside of its range {metric.range}")
     if not ratio and result.schema["value"] == pl.Boolean:
         values = values.with_columns(pl.col("value").cast(pl.Boolean))
-    return values.with_columns(metric=pl.lit(own.name))
+    return values.with_columns(metric=pl.lit(metric.name))

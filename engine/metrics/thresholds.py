@@ -379,7 +379,7 @@ def segments_of(curve: Curve, scratch: str | None = None) -> ScoredSegments:
         in_memory = in_memory and int(size.sum()) <= tuning().calibrated_scores
         pieces = [*pieces, (segment, few)] if in_memory else []
     start = np.r_[0, np.cumsum(size)]
-    columns = [_room(int(start[-1]), scratch, held=in_memory) for _ in range(3)]
+    columns = [_room(int(start[-1]), scratch, in_memory=in_memory) for _ in range(3)]
     at = start[:-1].copy()
     for segment, few in pieces if in_memory else _pieces(curve):
         place = at[segment] + np.arange(segment.size) - few.start[segment]
@@ -389,9 +389,9 @@ def segments_of(curve: Curve, scratch: str | None = None) -> ScoredSegments:
     return ScoredSegments(start, *columns)
 
 
-def _room(n: int, scratch: str | None, *, held: bool) -> Array:
+def _room(n: int, scratch: str | None, *, in_memory: bool) -> Array:
     """Numbers to be written, float64 [n]."""
-    if held:
+    if in_memory:
         return np.empty(n)
     with tempfile.TemporaryFile(dir=scratch) as file:
         file.truncate(8 * n)

@@ -88,7 +88,7 @@ def changes(values: Array, trials: Array | None = None, level: float = 0.95) -> 
     return every
 
 
-def _changes_of(values: Array, trials: Array | None, alpha: float, there: Array) -> list[Change]:
+def _changes_of(values: Array, trials: Array | None, alpha: float, present: Array) -> list[Change]:
     starts, seen = [0], []
     while True:
         start = starts[-1]
@@ -107,7 +107,7 @@ def _changes_of(values: Array, trials: Array | None, alpha: float, there: Array)
         for a, b in zip(starts, ends, strict=True)
     ]
     return [
-        Change(int(there[at]), int(there[last]), means[i], means[i + 1])
+        Change(int(present[at]), int(present[last]), means[i], means[i + 1])
         for i, (at, last) in enumerate(zip(starts[1:], seen, strict=True))
     ]
 

@@ -568,13 +568,16 @@ def _by_test(
 
 
 def _by_delong(
-    rows: pl.DataFrame, runs: tuple[Tallied, Tallied], codes: tuple[Array, Array], asked: Wanted
+    rows: pl.DataFrame,
+    runs: tuple[Tallied, Tallied],
+    codes: tuple[Array, Array],
+    interval_options: Wanted,
 ) -> tuple[Array, Array, Array]:
     """Return p of DeLong's paired test, its standard error and quantile; see :func:`_by_test`."""
     p, se, units = (np.full(rows.height, np.nan) for _ in range(3))
     metrics = {one.name: one for one in runs[0].plan.metrics}
     keys = None
-    if asked.cluster is not None:
+    if interval_options.cluster is not None:
         keys = np.zeros(1 + int(codes[0].max(initial=-1)), np.uint64)
         keys[codes[0][codes[0] >= 0]] = runs[0].tallies.datums.keys[codes[0] >= 0]
     views: dict[tuple[Any, ...], Any] = {}
@@ -613,7 +616,7 @@ def _by_delong(
             variance = change.variance(clustered=keys is not None)
             se[i], units[i] = math.sqrt(variance), effective_number(sizes)
             p[i] = delong_p(row["difference"], variance, units[i])
-    return p, se, few_units_t(asked.level, units, units.size)
+    return p, se, few_units_t(interval_options.level, units, units.size)
 
 
 def _floats(column: pl.Series) -> Array:

@@ -500,10 +500,10 @@ class _Visitor:
     def __init__(
         self,
         drawing: Drawing,
-        found: dict[Any, Counted],
+        counted: dict[Any, Counted],
         visit: Callable[[Drawing, Any, Any, Counted | None], Counted],
     ) -> None:
-        self._drawing, self._found, self._visit = drawing, found, visit
+        self._drawing, self._found, self._visit = drawing, counted, visit
 
     def __call__(
         self, view: Any, computed: Sequence[Computed], place: Any = None
@@ -534,12 +534,14 @@ def paired_numbers(
             )
             makers["metrics"]()
 
-    def hash_view(drawing: Drawing, view: Any, computed: Any, known: Counted | None) -> Counted:
+    def hash_view(drawing: Drawing, view: Any, computed: Any, previous: Counted | None) -> Counted:
         return drawing.hashed(view, computed, range(len(computed)))
 
-    def keep_view(drawing: Drawing, view: Any, computed: Any, known: Counted | None) -> Counted:
-        reusable = known is not None and known.metrics and drawing.sealed(view, computed, known)
-        return known if known is not None and reusable else BY_DATUM
+    def keep_view(drawing: Drawing, view: Any, computed: Any, previous: Counted | None) -> Counted:
+        reusable = (
+            previous is not None and previous.metrics and drawing.sealed(view, computed, previous)
+        )
+        return previous if previous is not None and reusable else BY_DATUM
 
     if min(len(run.tallies.datums) for run in runs) >= LEAST:
         each(hash_view)

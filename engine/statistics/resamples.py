@@ -485,23 +485,26 @@ def column_of(cells: Cells, name: str) -> Array:
 
 
 def _flat(
-    found: list[list[Cells]], cells: Sequence[Cells], n: int, names: Sequence[str] | None = None
+    cell_lists: list[list[Cells]],
+    cells: Sequence[Cells],
+    n: int,
+    names: Sequence[str] | None = None,
 ) -> Array:
     """Return a column of resamples at the cells of the numbers, float64 [resamples, numbers].
 
     Args:
-        found: cells of all resamples at once, or one list per resample.
+        cell_lists: cells of all resamples at once, or one list per resample.
         cells: cells of the numbers.
         n: number of resamples.
         names: column of each of the cells; by default their value.
     """
-    if any(len(some) != len(cells) for some in found):
+    if any(len(some) != len(cells) for some in cell_lists):
         raise _Unlike("resamples have other rows")
     parts = []
     for i, one in enumerate(cells):
-        drawn = [some[i] for some in found]
+        drawn = [some[i] for some in cell_lists]
         groups = one.shape[0]
-        each = n // len(found)
+        each = n // len(cell_lists)
         if any(d.shape != (each * groups, *one.shape[1:]) for d in drawn):
             raise _Unlike("resamples have other rows")
         name = names[i] if names else "value"
@@ -550,9 +553,11 @@ class Estimates:
         threads: blocks of resamples run in parallel.
     """
 
-    def __init__(self, plan: Plan, tallies: Any, asked: Wanted, threads: Threads) -> None:
+    def __init__(
+        self, plan: Plan, tallies: Any, interval_options: Wanted, threads: Threads
+    ) -> None:
         self._drawing = Drawing(plan, tallies, threads)
-        self._asked = asked
+        self._asked = interval_options
         self._rare = 0  # most labels of a macro average with few positives
         self._overflows = False  # some resamples
         self._few: list[int] = []  # effective number of units or positives of numbers with few
