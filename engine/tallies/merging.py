@@ -398,7 +398,7 @@ def _truths(
     return flat[at], start
 
 
-def _hard(part: Units, label: Array, whole: Labels, scored: Scored | None) -> Array:
+def _hard(part: Units, label: Array, labels: Labels, scored: Scored | None) -> Array:
     """Return predicted labels under the codes of the whole.
 
     A prediction decided by a threshold on one label's score is the other label if there is just
@@ -408,7 +408,7 @@ def _hard(part: Units, label: Array, whole: Labels, scored: Scored | None) -> Ar
     hard: Array = label[part.hard]
     if part.decided and scored is not None:
         only = int(label[scored.only])
-        others = [code for code in range(len(whole)) if code != only]
+        others = [code for code in range(len(labels)) if code != only]
         other = others[0] if len(others) == 1 else -1
         hard = np.where(hard == only, np.int32(only), np.int32(other))
     return hard

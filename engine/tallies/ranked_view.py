@@ -231,12 +231,12 @@ class RankedView(View):
                 self._shared["block"] = Block(tally, self.group, self._slices)
             yield self._shared["block"]
 
-    def _ask(self, name: str, *given: Any) -> Any:
+    def _ask(self, name: str, *args: Any) -> Any:
         """Run a query on every span and concatenate the results along the label axis."""
         run = self.run
         if len(run.spans) == 1 and run.elsewhere is None:
-            return getattr(self, name)(*given)
-        query = Query(name, given, run.head, self.labels, self._how)
+            return getattr(self, name)(*args)
+        query = Query(name, args, run.head, self.labels, self._how)
         if run.elsewhere is not None:
             results = run.elsewhere(query, run.spans)
         else:
@@ -244,11 +244,11 @@ class RankedView(View):
                 results = list(threads.map(partial(query.answer, over=self.over), run.spans))
         return tuple(np.concatenate(parts, axis=1) for parts in zip(*results, strict=True))
 
-    def _draw_by_draw(self, name: str, *given: Any) -> Any:
+    def _draw_by_draw(self, name: str, *args: Any) -> Any:
         """Run a query on the view of every resample."""
         assert self.draws is not None
         weights = self.draws.weights.astype(np.int64).T
-        each = [getattr(self.weighing(one), name)(*given) for one in weights]
+        each = [getattr(self.weighing(one), name)(*args) for one in weights]
         return tuple(map(np.concatenate, zip(*each, strict=True)))
 
     def _by_variant(self, parts: Sequence[Array], axis: int = 1) -> Array:

@@ -703,10 +703,10 @@ class ScoredView(UnitClasses):
         )
         return self._of_labels(Points(start, threshold, tp, fp))
 
-    def _of_labels(self, found: Points) -> Points:
+    def _of_labels(self, points: Points) -> Points:
         """Points by (group, slot) as points by (group, label)."""
-        counts = self.spread(np.diff(found.start), 0).ravel()
-        return msgspec.structs.replace(found, start=np.concatenate(([0], np.cumsum(counts))))
+        counts = self.spread(np.diff(points.start), 0).ravel()
+        return msgspec.structs.replace(points, start=np.concatenate(([0], np.cumsum(counts))))
 
     # -- labels against one another ------------------------------------------------------------
 

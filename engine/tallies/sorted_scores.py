@@ -335,10 +335,10 @@ def sorted_by_counts(scored: Scored, whole: int | None = None) -> Sorted | None:
     return Sorted(start, np.broadcast_to(score, filled.shape)[filled], count[filled].astype(float))
 
 
-def _counted(scored: Scored, whole: int) -> tuple[Array, Array] | None:
+def _counted(scored: Scored, total: int) -> tuple[Array, Array] | None:
     """The distinct scores ascending, and rows of each outcome at each."""
     n = len(scored)
-    if n < tuning().counted_rows or whole >= _EXACT:
+    if n < tuning().counted_rows or total >= _EXACT:
         return None
     step = max(1, n // tuning().sample_rows)
     some = np.concatenate([part[::step] for part in scored.parts])

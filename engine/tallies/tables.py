@@ -190,16 +190,16 @@ def merged(parts: Sequence[T], codes: Sequence[Codes], whole: Labels | None = No
     return kind(**result)
 
 
-def _merged(name: str, own: Sequence[Any], codes: Sequence[Codes], whole: Labels) -> Any:
+def _merged(name: str, values: Sequence[Any], codes: Sequence[Codes], labels: Labels) -> Any:
     """Merge a field of :class:`Tables`: a table, a fact per label or a flag."""
-    if isinstance(own[0], Table):
-        return merged(own, codes, whole)
+    if isinstance(values[0], Table):
+        return merged(values, codes, labels)
     if name not in _FACTS:
-        return any(own)
-    filled = [(facts, code) for facts, code in zip(own, codes, strict=True) if facts is not None]
+        return any(values)
+    filled = [(facts, code) for facts, code in zip(values, codes, strict=True) if facts is not None]
     if not filled:
         return None
-    out = np.full(len(whole), _FACTS[name], filled[0][0].dtype)
+    out = np.full(len(labels), _FACTS[name], filled[0][0].dtype)
     for facts, code in filled:
         stated = np.flatnonzero(facts != _FACTS[name])
         out[code.label[stated]] = facts[stated]
@@ -245,7 +245,7 @@ def stacked(parts: Sequence[T]) -> T:
     return combined(parts, _stacked)
 
 
-def _recoded(own: Sequence[Coded]) -> tuple[tuple[str, ...], list[Array]]:
+def _recoded(coded: Sequence[Coded]) -> tuple[tuple[str, ...], list[Array]]:
     """Return the names of all buckets in the order of one run, and each bucket's new codes.
 
     Names of a task are the same in all buckets. Judged metrics add names from the tables,
@@ -254,14 +254,14 @@ def _recoded(own: Sequence[Coded]) -> tuple[tuple[str, ...], list[Array]]:
     Raises:
         InputError: names do not match.
     """
-    names = own[0][0]
-    if all(other == names for other, _ in own):
-        return names, [codes for _, codes in own]
-    if any(other[:_FIXED] != names[:_FIXED] for other, _ in own):
+    names = coded[0][0]
+    if all(other == names for other, _ in coded):
+        return names, [codes for _, codes in coded]
+    if any(other[:_FIXED] != names[:_FIXED] for other, _ in coded):
         raise InputError("partitions name the status of datums differently.")
-    names = (*names[:_FIXED], *sorted({name for other, _ in own for name in other[_FIXED:]}))
+    names = (*names[:_FIXED], *sorted({name for other, _ in coded for name in other[_FIXED:]}))
     place = {name: i for i, name in enumerate(names)}
-    return names, [np.array([place[name] for name in old], c.dtype)[c] for old, c in own]
+    return names, [np.array([place[name] for name in old], c.dtype)[c] for old, c in coded]
 
 
 # Views: sums of tables by group of datums and code, exact, or under the weights of resamples.

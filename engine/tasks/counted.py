@@ -236,11 +236,11 @@ def counts_in_parts(
     )
 
 
-def _relabelled(file: str, whole: Any, merge: Merge, settings: Any) -> str:
+def _relabelled(file: str, overall: Any, merge: Merge, settings: Any) -> str:
     """A part with labels under the codes of the run; only tallying finds which there are."""
     part: Part = stored.load(file, ROWS)
-    slices = pl.DataFrame(schema=whole.datums.slices.schema)
-    nothing = msgspec.structs.replace(whole, datums=Datums(None, slices))
+    slices = pl.DataFrame(schema=overall.datums.slices.schema)
+    nothing = msgspec.structs.replace(overall, datums=Datums(None, slices))
     tallies = msgspec.structs.replace(
         part.rows, datums=Datums(None, slices, None, part.rows.present.size)
     )

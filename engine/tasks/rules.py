@@ -421,13 +421,13 @@ def _centred(boxes: Array, half: Array) -> Array:
 
 
 def _forms(
-    held: str, expected: str, numbers: str, form: str, other: str, reading: Reading
+    actual: str, expected: str, numbers: str, form: str, other: str, reading: Reading
 ) -> tuple[str, str, Reading]:
     """Describe the apparent format of one side, and the alternative of the other."""
     ours, theirs = (option("box_format", one) for one in (form, other))
     return (
-        f"have {held} instead of {expected} ({numbers}{ours})",
-        f"have {expected.removeprefix('the ')} instead of {held} ({theirs})",
+        f"have {actual} instead of {expected} ({numbers}{ours})",
+        f"have {expected.removeprefix('the ')} instead of {actual} ({theirs})",
         reading,
     )
 

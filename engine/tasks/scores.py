@@ -41,13 +41,13 @@ class NotProbabilities(PartRefused):
         role: str,
         titles: Mapping[int, str],
         count: int,
-        found: Sequence[tuple[int, int, float]],
+        examples: Sequence[tuple[int, int, float]],
         counted: str,
         needing: str,
     ) -> None:
         self.role, self.titles, self.counted = role, dict(titles), counted
         self.needing = needing
-        self.found = sorted(found)[:_SHOWN]
+        self.found = sorted(examples)[:_SHOWN]
         named = [f"row {row} ({titles[place]}={score!r})" for row, place, score in self.found]
         columns = ", ".join(repr(titles[place]) for place in sorted(titles))
         super().__init__(
@@ -142,12 +142,12 @@ def limits_of(given: LabelThresholds, labels: Labels, *, single: bool, otherwise
 class _Rows:
     """Index of thresholds by name and value."""
 
-    def __init__(self, given: LabelThresholds) -> None:
-        self.by_value = {(row.key, row.value): row for row in given}
-        often = Counter((row.key, row.name) for row in given)
+    def __init__(self, thresholds: LabelThresholds) -> None:
+        self.by_value = {(row.key, row.value): row for row in thresholds}
+        often = Counter((row.key, row.name) for row in thresholds)
         self.by_name = {
             (row.key, row.name): row
-            for row in given
+            for row in thresholds
             if row.name is not None and often[row.key, row.name] == 1
         }
 

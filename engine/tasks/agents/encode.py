@@ -86,13 +86,13 @@ def _of_lists(
     name: str,
     datum: Array,
     datums: Datums,
-    known: dict[Call, int],
+    index: dict[Call, int],
 ) -> Side:
     if lists is None:  # no metric reads it
         return Side(np.zeros(len(datums) + 1, np.int64), np.zeros(0, np.int64))
     many = lists.list.len().to_numpy().astype(np.int64)
     texts = lists.explode(empty_as_null=False, keep_nulls=False).alias("text")
-    each, code, wrong, unread = codes_of(texts.to_frame(), parse, known)
+    each, code, wrong, unread = codes_of(texts.to_frame(), parse, index)
     rows = np.repeat(np.arange(many.size), many)
     if wrong:
         first, why = min(wrong.items())
@@ -123,14 +123,14 @@ def _of_lists(
 
 
 def _of_rows(
-    rows: pl.DataFrame, role: str, datum: Array, datums: Datums, known: dict[Call, int]
+    rows: pl.DataFrame, role: str, datum: Array, datums: Datums, index: dict[Call, int]
 ) -> Side:
     step, tool = pop_if_present(rows, "step"), pop_column(rows, "tool").alias("tool")
     arguments = pop_if_present(rows, "arguments")
     if arguments is None:
         arguments = pl.repeat(None, len(tool), dtype=pl.String, eager=True)
     frame = pl.DataFrame([tool, arguments.alias("arguments")])
-    _, code, wrong, _ = codes_of(frame, lambda name, own: ([call(name, own)], ()), known)
+    _, code, wrong, _ = codes_of(frame, lambda name, own: ([call(name, own)], ()), index)
     if wrong:
         n = int((tool.str.strip_chars() == "").sum())
         raise InputError(

@@ -363,7 +363,7 @@ def _of_columns(
 
 
 def _weights(
-    datums: Datums, given: Array, datum: Array, unit: Array, unit_datum: Array | None
+    datums: Datums, row_weights: Array, datum: Array, unit: Array, unit_datum: Array | None
 ) -> Array:
     """Return the weight of every unit, float64 [u], from the weights of the truth rows.
 
@@ -371,8 +371,8 @@ def _weights(
     """
     n_units = len(datums) if unit_datum is None else unit_datum.size
     weight = np.ones(n_units)
-    weight[unit] = given
-    torn = np.flatnonzero(weight[unit] != given)
+    weight[unit] = row_weights
+    torn = np.flatnonzero(weight[unit] != row_weights)
     if torn.size:
         raise InputError(
             f"ground truths: column 'weight' differs between the labels of one datum, first of"
@@ -384,8 +384,8 @@ def _weights(
     if unit_datum is None:
         return weight
     low, high = np.full(len(datums), np.inf), np.full(len(datums), -np.inf)
-    np.minimum.at(low, datum, given)
-    np.maximum.at(high, datum, given)
+    np.minimum.at(low, datum, row_weights)
+    np.maximum.at(high, datum, row_weights)
     untold = np.ones(n_units, bool)
     untold[unit] = False
     of_datum = np.where(low == high, high, 1.0)

@@ -152,11 +152,11 @@ class _LaidOut:
         self.places = _places(tallies, present, every_datum=settings.rules.curve_every_datum)
 
 
-def _places(tallies: Tallies, known: Array, *, every_datum: bool) -> tuple[Array, Array, Array]:
+def _places(tallies: Tallies, defined: Array, *, every_datum: bool) -> tuple[Array, Array, Array]:
     """Datums that have something under each key, and their units; or all that have something."""
     units, n_keys = tallies.units, len(tallies.labels.key_names)
     order = np.argsort(units.datum_of(), kind="stable")
-    order = order[known[order]]
+    order = order[defined[order]]
     datum = units.datum_of(order)
     if units.key is None:
         return np.array([0, order.size]), datum, order
@@ -195,9 +195,9 @@ class _DatumCells(NamedTuple):
 
 
 def _cells_of(
-    part: Tallies, settings: Settings, laid: _LaidOut, view: ScoredView, *, alone: bool
+    part: Tallies, settings: Settings, laid: _LaidOut, view: ScoredView, *, only_tally: bool
 ) -> _DatumCells:
-    """Compute the cells of the datums of one tally; ``alone``: it is the only one."""
+    """Compute the cells of the datums of one tally; ``only_tally``: it is the only one."""
     cells = detailed_cells(
         laid.places,
         part.labels.key,
@@ -208,7 +208,7 @@ def _cells_of(
         len(settings.score_thresholds),
         view.n_groups,
         settings.pr_curve_max_examples,
-        absent_too=not alone,
+        absent_too=not only_tally,
     )
     return _DatumCells(*cells, part.datums.id, part.datums.dataset)
 
@@ -250,7 +250,7 @@ def _of_view(
     cells: _DatumCells | None = None
     for part, few in whole_datums(tallies, settings, view):
         laid_out = laid or _LaidOut(part, settings)
-        part_cells = _cells_of(part, settings, laid_out, few, alone=laid is not None)
+        part_cells = _cells_of(part, settings, laid_out, few, only_tally=laid is not None)
         cells = part_cells if cells is None else _merged_cells(cells, part_cells)
     assert cells is not None
     present, counts, shown, datum_id, dataset = cells
@@ -386,21 +386,21 @@ def _counts_of(
 
 
 def _added(
-    there: Array, sums: ExactSums, cell: Array, each: Array | None
+    existing: Array, sums: ExactSums, cell: Array, each: Array | None
 ) -> tuple[Array, ExactSums]:
     """Add units to sums by cell.
 
     Args:
-        there: int64 [c], existing cells, ascending.
+        existing: int64 [c], existing cells, ascending.
         sums: sums of the existing cells.
         cell: int64 [m], cells of further units.
         each: float64 [m], summands; None for 1 each.
     """
     many = cell.size and int(cell.max()) >= max(_DENSE, 4 * cell.size)
     distinct = np.unique(cell) if many else np.flatnonzero(np.bincount(cell))
-    every = np.union1d(there, distinct)
+    every = np.union1d(existing, distinct)
     at = np.searchsorted(every, cell) if many else _cell_places(every)[cell]
-    total = sums.gathered(np.searchsorted(every, there), every.size)
+    total = sums.gathered(np.searchsorted(every, existing), every.size)
     if each is None:
         counts = np.bincount(at, minlength=every.size).astype(np.float64)
         return every, total.add(counts, np.arange(every.size))
@@ -646,14 +646,14 @@ class _Cuts(NamedTuple):
     margin: dict[tuple[int, int], float]
 
 
-def _cuts(tallies: Tallies, key: int, codes: Array, kept: Array, counts: Array) -> _Cuts:
+def _cuts(tallies: Tallies, key: int, codes: Array, retained: Array, counts: Array) -> _Cuts:
     n = codes.size
     pairs = [
         (given, other)
-        for other, given in np.argwhere(kept > 0).tolist()
+        for other, given in np.argwhere(retained > 0).tolist()
         if given != other and counts[given] > 1
     ]
-    wanted = {given: int(counts[given] - kept[given, given]) for given in range(n)}
+    wanted = {given: int(counts[given] - retained[given, given]) for given in range(n)}
     lowest: dict[int, Array] = {g: np.zeros(0) for g, m in wanted.items() if m and counts[g] > 1}
     highest = {pair: np.zeros(0) for pair in pairs}
     for block in _blocks(tallies, key, codes):
@@ -666,7 +666,7 @@ def _cuts(tallies: Tallies, key: int, codes: Array, kept: Array, counts: Array) 
         for given, other in pairs:
             rows = order[start[given] : start[given + 1]]
             candidates = np.r_[highest[given, other], block.chance[rows, other] - own[rows]]
-            highest[given, other] = np.sort(candidates)[::-1][: kept[other, given]]
+            highest[given, other] = np.sort(candidates)[::-1][: retained[other, given]]
     limit = np.full(n, -np.inf)
     for given, values in lowest.items():
         limit[given] = values[-1]
@@ -705,10 +705,12 @@ def _rows(block: _Judged, limit: Array, cuts: _Cuts) -> pl.DataFrame:
     )
 
 
-def _weighted_entropy(chance: Array, own: Array) -> Array:
+def _weighted_entropy(chance: Array, label_chance: Array) -> Array:
     """Entropy over the probability of the given label, turned so that low is bad, float64 [m]."""
     logs = np.log(np.where(chance > 0, chance, 1))
-    weighed = -(chance * logs).sum(axis=1) / np.log(chance.shape[1]) / np.maximum(own, _ALIKE)
+    weighed = (
+        -(chance * logs).sum(axis=1) / np.log(chance.shape[1]) / np.maximum(label_chance, _ALIKE)
+    )
     return np.log(weighed + 1) / np.maximum(weighed, _ALIKE)
 
 

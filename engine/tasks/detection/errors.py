@@ -113,8 +113,8 @@ def _at(values: Array, places: Array) -> Array:
     return out
 
 
-def _series(values: Array, there: Array) -> pl.Series:
-    return pl.Series(values).set(pl.Series(~there), None)
+def _series(values: Array, present: Array) -> pl.Series:
+    return pl.Series(values).set(pl.Series(~present), None)
 
 
 def corners_of(before: str, side: Side, rows: Array, places: Array, n: int) -> dict[str, pl.Series]:

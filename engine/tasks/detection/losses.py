@@ -182,14 +182,14 @@ def losses(
     )
 
 
-def _sentence(missed: int, there: int, false: int) -> str:
+def _sentence(missed: int, total: int, false: int) -> str:
     """Such as "3 of 5 objects missed, 2 false positives"."""
     counts = []
     if missed > 0:  # of a group of objects several predictions may be right
-        counts.append(f"{missed:,} of {count_of(there, 'object')} missed")
+        counts.append(f"{missed:,} of {count_of(total, 'object')} missed")
     if false:
         counts.append(count_of(false, "false positive"))
-    if not there:
+    if not total:
         counts.append("no object there")
     return ", ".join(counts)
 

@@ -162,11 +162,11 @@ def _rows(
     matched: Matched,
     place: Array,
     taker: Array,
-    made: tuple[Array, ...],
+    columns: tuple[Array, ...],
     threshold: float,
 ) -> pl.DataFrame:
     """Rows of the ``errors`` frame of points that are not good."""
-    pair, point, kind, other, similarity = made
+    pair, point, kind, other, similarity = columns
     wrong = np.flatnonzero(kind > 0)
     wrong = wrong[np.lexsort((point[wrong], taker[pair[wrong]]))]
     at, swapped = pair[wrong], kind[wrong] == OF_KINDS.index("swap")

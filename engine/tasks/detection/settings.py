@@ -78,14 +78,14 @@ class Sigmas(msgspec.Struct, frozen=True):
         return np.array(at, np.int64), np.concatenate(parts)
 
 
-def _sigma(given: Sigma | None, n: int, label: Any) -> Array:
-    if given == EVEN:
+def _sigma(sigma: Sigma | None, n: int, label: Any) -> Array:
+    if sigma == EVEN:
         return np.full(n, 1 / n)
-    if isinstance(given, float):
-        return np.full(n, given)
-    numbers = NAMED[given or "coco"] if given is None or isinstance(given, str) else given
+    if isinstance(sigma, float):
+        return np.full(n, sigma)
+    numbers = NAMED[sigma or "coco"] if sigma is None or isinstance(sigma, str) else sigma
     if len(numbers) != n:
-        whose = "" if isinstance(given, tuple) else f"{given or 'coco'}'s "
+        whose = "" if isinstance(sigma, tuple) else f"{sigma or 'coco'}'s "
         fits = [name for name, sigmas in NAMED.items() if len(sigmas) == n]
         ways = [option("keypoint_sigmas", name) for name in (*fits, EVEN, 0.05)]
         raise InputError(
@@ -112,22 +112,22 @@ def read_sigmas(given: Any) -> Sigmas:
     return Sigmas(given)
 
 
-def _loaded(given: Any) -> Any:
+def _loaded(value: Any) -> Any:
     """Replace the path of a JSON file by its content."""
-    if not isinstance(given, str) or given in (*NAMED, EVEN):
-        return given
+    if not isinstance(value, str) or value in (*NAMED, EVEN):
+        return value
     try:
-        content = json.loads(Path(given).expanduser().read_text("utf-8-sig"))
+        content = json.loads(Path(value).expanduser().read_text("utf-8-sig"))
     except (OSError, ValueError) as error:
         why = "no such file" if isinstance(error, FileNotFoundError) else str(error)
         raise invalid(
             "keypoint_sigmas",
-            given,
+            value,
             f"{why}. Write {', '.join(NAMED)}, {EVEN}, numbers, or the path of a JSON file"
             " with a list of numbers or a mapping of labels to lists.",
         ) from None
     if isinstance(content, str):
-        raise invalid("keypoint_sigmas", given, f"the file contains {content!r}, not numbers.")
+        raise invalid("keypoint_sigmas", value, f"the file contains {content!r}, not numbers.")
     return as_sigmas(content)
 
 

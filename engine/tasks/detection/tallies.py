@@ -375,14 +375,16 @@ def _shape_overlaps(
 
 
 def _select_same_label(
-    near: OverlapPairs | None, sides: tuple[LaidOut, LaidOut], rules: DetectionRules
+    overlaps: OverlapPairs | None, sides: tuple[LaidOut, LaidOut], rules: DetectionRules
 ) -> Pairs:
     """Overlaps within labels, as matching reads them."""
-    if near is None:
+    if overlaps is None:
         return BY_BOXES
     p_label, g_label = (label_of(side.start) for side in sides)
-    same = p_label[near.prediction] == g_label[near.ground_truth]
-    same_label = OverlapPairs(near.prediction[same], near.ground_truth[same], near.iou[same])
+    same = p_label[overlaps.prediction] == g_label[overlaps.ground_truth]
+    same_label = OverlapPairs(
+        overlaps.prediction[same], overlaps.ground_truth[same], overlaps.iou[same]
+    )
     pairs = same_label.by_prediction(p_label.size)
     if not rules.one_to_one:
         return pairs

@@ -292,9 +292,9 @@ def _by_need(
         )  # fmt: skip
 
 
-def _codes(names: pl.Series, known: Sequence[str]) -> Array:
+def _codes(names: pl.Series, vocabulary: Sequence[str]) -> Array:
     """Return the place of each name in a list, -1 for others."""
-    place = {name: code for code, name in enumerate(known)}
+    place = {name: code for code, name in enumerate(vocabulary)}
     return np.array([place.get(name, -1) for name in names.to_list()], np.int32)
 
 

@@ -136,9 +136,9 @@ class _Painted:
 
     dtype = np.dtype(np.int64)
 
-    def __init__(self, side: Side, masks: Masks, own: Array, rows: Array, ids: Array) -> None:
-        self._side, self._masks, self._own, self._rows, self._ids = side, masks, own, rows, ids
-        self.shape = int(masks.height[own[0]]), int(masks.width[own[0]])
+    def __init__(self, side: Side, masks: Masks, indices: Array, rows: Array, ids: Array) -> None:
+        self._side, self._masks, self._own, self._rows, self._ids = side, masks, indices, rows, ids
+        self.shape = int(masks.height[indices[0]]), int(masks.width[indices[0]])
         self.size = self.shape[0] * self.shape[1]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:

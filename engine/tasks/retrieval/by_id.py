@@ -242,15 +242,18 @@ def _meet(
     return laid_out, twice
 
 
-def _collides(met: LaidOut, twice: Array, keys: list[Array], *, repeats: bool) -> bool:
+def _collides(laid_out: LaidOut, twice: Array, keys: list[Array], *, repeats: bool) -> bool:
     """Return True if documents with equal keys differ, among matches and apparent repeats."""
-    if met.run.doc.dtype.is_integer():
+    if laid_out.run.doc.dtype.is_integer():
         return False
-    ours = met.run.doc.gather(met.rows[met.hits.position])
-    theirs = met.judged.doc.gather(met.gold_rows[met.hits.gold])
+    ours = laid_out.run.doc.gather(laid_out.rows[laid_out.hits.position])
+    theirs = laid_out.judged.doc.gather(laid_out.gold_rows[laid_out.hits.gold])
     if not ours.equals(theirs):
         return True
-    sides = ((met.run, met.start, met.rows), (met.judged, met.gold_start, met.gold_rows))
+    sides = (
+        (laid_out.run, laid_out.start, laid_out.rows),
+        (laid_out.judged, laid_out.gold_start, laid_out.gold_rows),
+    )
     for i, (side, start, rows) in enumerate(sides):
         for q in np.flatnonzero(twice[i]):
             mine = rows[start[q] : start[q + 1]]
@@ -259,8 +262,11 @@ def _collides(met: LaidOut, twice: Array, keys: list[Array], *, repeats: bool) -
     return False
 
 
-def _refuse_repeats(met: LaidOut, twice: Array, queries: pl.Series, *, repeats: bool) -> None:
-    sides = ((met.run, met.start, met.rows), (met.judged, met.gold_start, met.gold_rows))
+def _refuse_repeats(laid_out: LaidOut, twice: Array, queries: pl.Series, *, repeats: bool) -> None:
+    sides = (
+        (laid_out.run, laid_out.start, laid_out.rows),
+        (laid_out.judged, laid_out.gold_start, laid_out.gold_rows),
+    )
     problems: list[str] = []
     facts: dict[str, object] = {}
     for i, (side, start, rows) in enumerate(sides):
@@ -302,23 +308,23 @@ def _best_of(side: Side) -> str:
     return f"group_by('query_id', 'doc_id').agg(pl.{best}({side.column!r}))"
 
 
-def lists_of(met: LaidOut, settings: Settings, *, ascending: bool = False) -> Lists:
+def lists_of(laid_out: LaidOut, settings: Settings, *, ascending: bool = False) -> Lists:
     """Build ranked lists from matched rows.
 
     Args:
         settings: order of ties.
         ascending: among equal scores the lowest document id comes first, not the highest.
     """
-    hits = met.hits
-    n = met.start.size - 1
+    hits = laid_out.hits
+    n = laid_out.start.size - 1
     query = np.repeat(np.arange(n), np.diff(hits.start))
     rank = hits.greater + 1
     ties = Ties(rank, hits.equal) if settings.ties == "average" else None
     order = np.arange(rank.size)  # hits are already sorted by descending score
     if bool((hits.equal > 1).any()):
-        rank = rank + _ahead(met, settings.ties, ascending=ascending)
+        rank = rank + _ahead(laid_out, settings.ties, ascending=ascending)
         order = np.lexsort((rank, query))
-    relevance = met.judged.value[met.gold_rows]
+    relevance = laid_out.judged.value[laid_out.gold_rows]
     gold, rank = hits.gold[order], rank[order].astype(np.int32)
     if ties is not None:
         ties = Ties(ties.first[order], ties.size[order])
@@ -327,36 +333,44 @@ def lists_of(met: LaidOut, settings: Settings, *, ascending: bool = False) -> Li
     value = relevance[gold]
     first = found_at[gold] == rank
     gain = value if bool(first.all()) else np.where(first, value, 0.0)
-    golds = np.repeat(np.arange(n), np.diff(met.gold_start))
+    golds = np.repeat(np.arange(n), np.diff(laid_out.gold_start))
     down = np.lexsort((-relevance, golds))
     return Lists(
-        retrieved=np.diff(met.start),
+        retrieved=np.diff(laid_out.start),
         start=hits.start,
         rank=rank,
         relevance=value,
         gain=gain,
-        gold_start=met.gold_start,
+        gold_start=laid_out.gold_start,
         gold=relevance[down],
         found=found_at[down],
         repeats=np.zeros(n, np.int64),
-        again=met.again,
+        again=laid_out.again,
         ties=ties,
     )
 
 
-def judged_side(met: LaidOut) -> Side:
+def judged_side(laid_out: LaidOut) -> Side:
     """Return only the judged rows of the retrieved side."""
-    rows = np.sort(met.rows[met.hits.position[met.judged.value[met.gold_rows][met.hits.gold] >= 0]])
-    run = met.run
+    rows = np.sort(
+        laid_out.rows[
+            laid_out.hits.position[
+                laid_out.judged.value[laid_out.gold_rows][laid_out.hits.gold] >= 0
+            ]
+        ]
+    )
+    run = laid_out.run
     return Side(run.name, run.query[rows], run.doc.gather(rows), run.value[rows], run.column)
 
 
-def _ahead(met: LaidOut, ties: str, *, ascending: bool) -> Array:
+def _ahead(laid_out: LaidOut, ties: str, *, ascending: bool) -> Array:
     """Rows of equal score that come before each hit, int32 [h]."""
-    hits = met.hits
-    position, group = tied_rows(met.start, met.laid, hits.start, hits.position, hits.equal)
+    hits = laid_out.hits
+    position, group = tied_rows(
+        laid_out.start, laid_out.laid, hits.start, hits.position, hits.equal
+    )
     if ties == "trec":
-        ids = met.run.doc.gather(met.rows[position])
+        ids = laid_out.run.doc.gather(laid_out.rows[position])
         order = (
             pl.DataFrame({"group": group, "doc": ids})
             .select(
@@ -368,12 +382,12 @@ def _ahead(met: LaidOut, ties: str, *, ascending: bool) -> Array:
             .to_numpy()
         )
     elif ties in ("best", "worst"):  # by relevance, for bounds
-        worth = np.zeros(met.rows.size)
-        worth[hits.position] = met.judged.value[met.gold_rows][hits.gold]
+        worth = np.zeros(laid_out.rows.size)
+        worth[hits.position] = laid_out.judged.value[laid_out.gold_rows][hits.gold]
         worth = worth[position] if ties == "worst" else -worth[position]
-        order = np.lexsort((met.rows[position], worth, group))
+        order = np.lexsort((laid_out.rows[position], worth, group))
     else:
-        order = np.lexsort((met.rows[position], group))
+        order = np.lexsort((laid_out.rows[position], group))
     group, position = group[order], position[order]
     first = np.ones(group.size, bool)
     np.not_equal(group[1:], group[:-1], out=first[1:])

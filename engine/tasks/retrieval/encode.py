@@ -527,13 +527,13 @@ def _note_tied(frames: Frames, query: Array, value: Array, lists: Lists) -> None
     frames.notes += tied_notes(n, n_queries, ("query", "queries"), "texts", "ranks")
 
 
-def _note_tied_ids(frames: Frames, met: LaidOut, settings: Settings) -> None:
+def _note_tied_ids(frames: Frames, laid_out: LaidOut, settings: Settings) -> None:
     """A note of many queries whose highest score relevant documents and others have.
 
     Equal scores in few lists are usual; in most lists they make scores meaningless.
     """
-    hits, n = met.hits, met.start.size - 1
-    right = met.judged.value[met.gold_rows][hits.gold] > 0
+    hits, n = laid_out.hits, laid_out.start.size - 1
+    right = laid_out.judged.value[laid_out.gold_rows][hits.gold] > 0
     top = (hits.greater == 0) & (hits.equal > 1) & right
     if not top.any():
         return

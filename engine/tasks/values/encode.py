@@ -158,7 +158,7 @@ def _rows(
 
 
 def _columns(
-    name: str, value: Array, datum: Array | None, weight: Array | None, n: int, found: Findings
+    name: str, value: Array, datum: Array | None, weight: Array | None, n: int, findings: Findings
 ) -> dict[str, tuple[Column, ...]]:
     """Return the columns of a metric, and of its weights; several rows of a datum are averaged.
 
@@ -175,7 +175,7 @@ def _columns(
         many = np.bincount(datum, minlength=n)
         if many.max() > 1:
             share = None if share is None else False
-            found.averaged[name] = [int(many[many > 1].sum()), int((many > 1).sum())]
+            findings.averaged[name] = [int(many[many > 1].sum()), int((many > 1).sum())]
             value, datums = _averaged(value, datum)
             missing = np.isnan(value)
             weight = None if weight is None else _averaged(weight, datum)[0]
@@ -187,7 +187,7 @@ def _columns(
     if datum is not None:
         of_rows, out, status = status, np.full(n, np.nan), np.full(n, absent)
         out[at], status[at] = value, of_rows
-    found.status[name] = np.bincount(status, minlength=len(STATUS)).tolist()
+    findings.status[name] = np.bincount(status, minlength=len(STATUS)).tolist()
     columns: dict[str, tuple[Column, ...]] = {
         name: (Column(metric=name, values=_cube(out), status=(STATUS, status), share=share),)
     }

@@ -250,15 +250,15 @@ def _box_levels(view: RankedView, settings: Settings) -> list[tuple[str, Binned]
     return [("label", by_label), ("key", by_key)]
 
 
-def _by(made: Binned, by: str, bins: BoxBins) -> Binned:
-    return made.regrouped(made.segment, _placed(made.place, by, bins), made.n)
+def _by(binned: Binned, by: str, bins: BoxBins) -> Binned:
+    return binned.regrouped(binned.segment, _placed(binned.place, by, bins), binned.n)
 
 
 def _summed(of: Array, values: Array, n: int) -> Array:
     return np.bincount(of, values, minlength=n)
 
 
-def _gaps(made: Binned, of: Array, n: int, least: int) -> tuple[Array, Array]:
+def _gaps(binned: Binned, of: Array, n: int, least: int) -> tuple[Array, Array]:
     """Return mean gaps between score and precision over bins that count, and their rows.
 
     Args:
@@ -266,9 +266,9 @@ def _gaps(made: Binned, of: Array, n: int, least: int) -> tuple[Array, Array]:
         n: how many numbers there are.
         least: minimum rows of a bin that counts.
     """
-    rows = np.where(made.sums[:, 0] >= least, made.sums[:, 0], 0)
+    rows = np.where(binned.sums[:, 0] >= least, binned.sums[:, 0], 0)
     counted = _summed(of, rows, n)
-    total = _summed(of, rows * np.abs(made.right - made.score), n)
+    total = _summed(of, rows * np.abs(binned.right - binned.score), n)
     return ratio(total, counted), counted
 
 

@@ -47,9 +47,9 @@ def _r2(view: PairedView, settings: Settings) -> tuple[Array, Array, Array]:
     return *share_explained(view, view.moment("squared"), total, settings), _variances(total)
 
 
-def _variances(whole: Scaled) -> Array:
+def _variances(scaled: Scaled) -> Array:
     """Squares around the mean of all targets in one unit."""
-    value, powers = whole
+    value, powers = scaled
     return unscaled(value, powers - powers.max(axis=1, keepdims=True))
 
 
@@ -361,9 +361,9 @@ def _d2_tweedie(view: PairedView, settings: Settings) -> list[Cells]:
     return cells(view, value, np.where(np.isnan(left) & (view.rows > 1), _OUTSIDE, why))
 
 
-def _flat(view: PairedView, whole: Array) -> Array:
+def _flat(view: PairedView, values: Array) -> Array:
     """Return 0 for a constant target, removing rounding residues."""
-    return np.where(view.comoment("target", "target")[0] == 0, 0.0, whole)
+    return np.where(view.comoment("target", "target")[0] == 0, 0.0, values)
 
 
 def quantile_loss(target: Array, predicted: Array | float, level: float) -> Array:

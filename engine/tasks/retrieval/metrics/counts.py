@@ -145,8 +145,10 @@ def _nonrelevant_judged(ranked: Ranked, level: float) -> Array:
     return count(lists.start, (lists.relevance >= 0) & (lists.relevance < level)).astype(np.float64)
 
 
-def _precision_recall_f1(hits: Array, found: Array, retrieved: Array, golds: Array) -> Array:
-    precision, recall = ratio(hits, retrieved), ratio(found, golds)
+def _precision_recall_f1(
+    hits: Array, matched_golds: Array, retrieved: Array, golds: Array
+) -> Array:
+    precision, recall = ratio(hits, retrieved), ratio(matched_golds, golds)
     return np.stack([precision, recall, _harmonic(precision, recall)], axis=1)
 
 
@@ -180,11 +182,11 @@ def _ndcg_any(ranked: Ranked) -> Array:
 # Precision and recall of contexts as ragas counts them; undefined if the denominator is 0.
 
 
-def _found_of(ranked: Ranked, whole: Array) -> Array:
-    """Distinct relevant documents or texts retrieved, over a whole."""
+def _found_of(ranked: Ranked, total: Array) -> Array:
+    """Return distinct relevant documents or texts retrieved, over a total."""
     lists = ranked.lists
     retrieved = count(lists.gold_start, (lists.found > 0) & (lists.gold > 0))
-    return np.where(whole > 0, ratio(retrieved, whole), np.nan)
+    return np.where(total > 0, ratio(retrieved, total), np.nan)
 
 
 def _id_precision(ranked: Ranked) -> Array:

@@ -62,8 +62,8 @@ def _exact(texts: Texts) -> list[Values]:
     return texts.best({None: same})
 
 
-def _ratio(part: Array, whole: Array) -> Array:
-    return part / np.maximum(whole, 1)
+def _ratio(part: Array, total: Array) -> Array:
+    return part / np.maximum(total, 1)
 
 
 def _shared(texts: Texts) -> tuple[Array, Array, Array]:
