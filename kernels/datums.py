@@ -105,9 +105,9 @@ def _encode(
     first: Array,
     second: Array,
     begin: int,
-    known: int,
+    n_codes: int,
     table: Array,
-    seen: Array,
+    hashes: Array,
     codes: Array,
     rows: Array,
 ) -> tuple[int, int]:
@@ -117,36 +117,36 @@ def _encode(
     previous = -1
     for i in range(begin, first.size):
         a, b = first[i], second[i]
-        if previous >= 0 and seen[0, previous] == a and seen[1, previous] == b:
+        if previous >= 0 and hashes[0, previous] == a and hashes[1, previous] == b:
             codes[i] = previous
             continue
         at = a & mask
         while True:
             code = table[at] - 1
             if code < 0:
-                if known == room:
-                    return i, known
-                code = known
-                known += 1
-                table[at] = known
-                seen[0, code] = a
-                seen[1, code] = b
+                if n_codes == room:
+                    return i, n_codes
+                code = n_codes
+                n_codes += 1
+                table[at] = n_codes
+                hashes[0, code] = a
+                hashes[1, code] = b
                 rows[code] = i
                 break
-            if seen[0, code] == a and seen[1, code] == b:
+            if hashes[0, code] == a and hashes[1, code] == b:
                 break
             at = (at + np.uint64(1)) & mask
         codes[i] = code
         previous = code
-    return first.size, known
+    return first.size, n_codes
 
 
 @kernel
-def _place_again(seen: Array, known: int, table: Array) -> None:
+def _place_again(hashes: Array, n_codes: int, table: Array) -> None:
     """Enter known hashes into an empty table."""
     mask = np.uint64(table.size - 1)
-    for code in range(known):
-        at = seen[0, code] & mask
+    for code in range(n_codes):
+        at = hashes[0, code] & mask
         while table[at] > 0:
             at = (at + np.uint64(1)) & mask
         table[at] = code + 1

@@ -151,17 +151,17 @@ def _add_all(a: Any, b: Any, first: Any, table: Any, seen_a: Any, seen_b: Any) -
 
 
 @kernel
-def _count_bytes(a: Any, b: Any, table: Any, seen: Any) -> None:
+def _count_bytes(a: Any, b: Any, table: Any, used_bits: Any) -> None:
     """Add the pixels of two maps to tables of pairs.
 
     Args:
         a: uint8 [n], indices.
         b: uint8 [n], indices of the same pixels in the other map.
         table: int64 [4 * 65560], counts of pairs, in four parts; added to.
-        seen: uint64 [2], bits that occur on either side, in any of eight bytes; added to.
+        used_bits: uint64 [2], bits that occur on either side, in any of eight bytes; added to.
     """
     zero, one, lanes, size = np.uint64(0), np.uint64(1), np.uint64(LANES), np.uint64(a.size)
-    seen_a, seen_b, end = seen[0], seen[1], zero
+    seen_a, seen_b, end = used_bits[0], used_bits[1], zero
     if size > lanes:
         # Pixels from ``since`` on have the pair at ``held`` and are counted when it ends.
         seen_a, seen_b = seen_a | np.uint64(a[0]), seen_b | np.uint64(b[0])
@@ -185,24 +185,28 @@ def _count_bytes(a: Any, b: Any, table: Any, seen: Any) -> None:
     for i in range(end, size):
         seen_a, seen_b = seen_a | np.uint64(a[i]), seen_b | np.uint64(b[i])
         table[_place(np.uint64(a[i]), np.uint64(b[i]))] += 1
-    seen[0], seen[1] = seen_a, seen_b
+    used_bits[0], used_bits[1] = seen_a, seen_b
 
 
 @kernel
-def _take_pairs(table: Any, seen: Any, out: Any) -> int:
+def _take_pairs(table: Any, used_bits: Any, out: Any) -> int:
     """Move the tables into lists and empty them; return the number of pairs.
 
     Args:
         table: int64 [4 * 65560]; zeros afterwards.
-        seen: uint64 [2], bits that occur on either side, which bound the indices; zeros afterwards.
+        used_bits: uint64 [2], bits that occur on either side, which bound the indices; zeros
+            afterwards.
         out: int64 [3, 65536], written: index of the first map, of the second, and pixels, of the
             pairs that occur, ascending.
     """
     for side in range(2):
         for half in (np.uint64(32), np.uint64(16), np.uint64(8)):
-            seen[side] |= seen[side] >> half
-    rows, columns = np.int64(seen[0] & np.uint64(0xFF)), np.int64(seen[1] & np.uint64(0xFF))
-    seen[:] = np.uint64(0)
+            used_bits[side] |= used_bits[side] >> half
+    rows, columns = (
+        np.int64(used_bits[0] & np.uint64(0xFF)),
+        np.int64(used_bits[1] & np.uint64(0xFF)),
+    )
+    used_bits[:] = np.uint64(0)
     n_pairs = 0
     for a in range(rows + 1):
         for b in range(columns + 1):

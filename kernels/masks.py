@@ -609,10 +609,10 @@ def _stretches(
 
 @inner
 def _positions(
-    stretch: Array, found: int, place: Array, size: int, n_lines: int, position: Array
+    stretch: Array, filled: int, place: Array, size: int, n_lines: int, position: Array
 ) -> None:
     """Begins and ends of runs across the lines, ascending."""
-    for s in range(0, found, 3):
+    for s in range(0, filled, 3):
         for x in range(stretch[s], stretch[s + 1]):
             position[place[x]] = x * n_lines + stretch[s + 2]
             place[x] += 1

@@ -102,10 +102,10 @@ class Outcomes(NamedTuple):
 
 
 @inner
-def _note(took: Array, taken: Any, i: int, ground_truth: int) -> None:
-    """Record in ``took`` the ground truth of prediction ``i`` in the variants ``taken``."""
+def _note(took: Array, variants: Any, i: int, ground_truth: int) -> None:
+    """Record in ``took`` the ground truth of prediction ``i`` in the ``variants``."""
     for v in range(took.shape[0]):
-        if (taken >> np.uint64(v)) & np.uint64(1):
+        if (variants >> np.uint64(v)) & np.uint64(1):
             took[v, i] = ground_truth
 
 

@@ -276,7 +276,12 @@ def _count_digits(bits: Array, count: Array) -> None:
 
 @kernel
 def _by_digit(
-    source: Array, free: Array, shift: np.uint64, target: Array, beside: Array, taken: Array
+    source: Array,
+    free: Array,
+    shift: np.uint64,
+    target: Array,
+    beside: Array,
+    target_companions: Array,
 ) -> None:
     """Sort values, and their companions, stably by one digit."""
     has_companions = beside.size > 0
@@ -286,7 +291,7 @@ def _by_digit(
         free[digit] = at + 1
         target[at] = source[i]
         if has_companions:
-            taken[at] = beside[i]
+            target_companions[at] = beside[i]
 
 
 @kernel

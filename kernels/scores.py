@@ -571,12 +571,12 @@ def _fill(
 
 
 @inner
-def _more(own: Array, first: int, stop: int, value: float) -> int:
+def _more(ordered: Array, first: int, stop: int, value: float) -> int:
     """Count the values of a sorted range below a value, plus those at most equal to it."""
     low, high = first, stop
     while low < high:
         middle = (low + high) >> 1
-        if own[middle] < value:
+        if ordered[middle] < value:
             low = middle + 1
         else:
             high = middle
@@ -584,7 +584,7 @@ def _more(own: Array, first: int, stop: int, value: float) -> int:
     high = stop
     while low < high:
         middle = (low + high) >> 1
-        if own[middle] <= value:
+        if ordered[middle] <= value:
             low = middle + 1
         else:
             high = middle

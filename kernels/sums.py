@@ -520,15 +520,15 @@ def _place_rows(cell: I32, weight: MaybeF64, at: Array, order: Array) -> None:
 
 @kernel
 def _place_sides(
-    cell: I32, weight: MaybeF64, at: Array, target: F64, prediction: F64, own: Array
+    cell: I32, weight: MaybeF64, at: Array, target: F64, prediction: F64, out: Array
 ) -> None:
     for i in range(cell.size):
         if cell[i] >= 0 and (weight.size == 0 or weight[i] > 0.0):
             place = at[cell[i]]
             at[cell[i]] = place + 1
-            own[0, place] = target[i]
-            if own.shape[0] > 1:
-                own[1, place] = prediction[i]
+            out[0, place] = target[i]
+            if out.shape[0] > 1:
+                out[1, place] = prediction[i]
 
 
 def by_cell(cell: Array, weight: Array | None, n_cells: int) -> tuple[Array, Array]:

@@ -214,9 +214,9 @@ class _ObjectValue:
 
     _option = ""
 
-    def __init__(self, name: str, held: Any = None) -> None:
+    def __init__(self, name: str, value: Any = None) -> None:
         self.name = name
-        self._held = held
+        self._held = value
 
     def _object(self) -> Any:
         """Return the object.
@@ -240,8 +240,8 @@ class _ObjectValue:
 class HeldTable(_ObjectValue):
     """A table in memory; its ``digest`` is set once its content is read."""
 
-    def __init__(self, option: str, name: str, held: Any = None, digest: str = "") -> None:
-        super().__init__(name, held)
+    def __init__(self, option: str, name: str, value: Any = None, digest: str = "") -> None:
+        super().__init__(name, value)
         self._option = option
         self.digest = digest
 
