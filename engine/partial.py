@@ -621,12 +621,12 @@ def _differences(one: TallyPlan, other: TallyPlan) -> list[str]:
     return names or ["version"]
 
 
-def _opened(given: _Given) -> Tally:
-    if isinstance(given, Tally):
-        return given
-    if isinstance(given, (bytes, bytearray, memoryview)):
-        return Tally.from_bytes(bytes(given))
-    return _read(Path(given))
+def _opened(source: _Given) -> Tally:
+    if isinstance(source, Tally):
+        return source
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return Tally.from_bytes(bytes(source))
+    return _read(Path(source))
 
 
 class _Bytes(io.BytesIO):
@@ -669,10 +669,10 @@ def _plan_of(options: Options) -> planner.Plan:
     return planner.make_plan(options, options.task)
 
 
-def _ahead(made: planner.Plan, frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+def _ahead(plan: planner.Plan, frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """Return the values that decide about metrics; the columns, if a table has one per metric."""
-    assert made.does.fitted_by_rows is not None
-    names = made.does.fitted_by_rows.columns
+    assert plan.does.fitted_by_rows is not None
+    names = plan.does.fitted_by_rows.columns
     table = frames[TABLE]
     columns = table.select(name for name in names if name in table.columns)
     return columns.unique() if columns.width else table.clear()
@@ -748,11 +748,11 @@ def _named(role: str) -> str:
     return "the table" if role == TABLE else role.replace("_", " ")
 
 
-def _table(given: Any) -> Any:
+def _table(value: Any) -> Any:
     """Return an empty table for a schema; anything else unchanged."""
-    if type(given).__module__.partition(".")[0] == "pyarrow" and hasattr(given, "empty_table"):
-        return given.empty_table()
-    kinds = given.values() if isinstance(given, Mapping) else ()
+    if type(value).__module__.partition(".")[0] == "pyarrow" and hasattr(value, "empty_table"):
+        return value.empty_table()
+    kinds = value.values() if isinstance(value, Mapping) else ()
     if kinds and all(isinstance(one, str) for one in kinds):
         raise InputError(
             "a mapping of names to texts is no schema. Give Polars dtypes, such as"
@@ -760,8 +760,8 @@ def _table(given: Any) -> Any:
             code="not_a_table",
         )
     if kinds and all(isinstance(one, (pl.DataType, type)) for one in kinds):
-        return pl.DataFrame(schema=given)
-    return given
+        return pl.DataFrame(schema=value)
+    return value
 
 
 def _pairs_of(label_map: Any) -> dict[Any, Any]:

@@ -588,14 +588,14 @@ _TABLE_OPTIONS = attrgetter(*TABLE_OPTIONS)
 
 
 def _digests(
-    tables: Mapping[str, pl.DataFrame], options: Options, given: Tables
+    tables: Mapping[str, pl.DataFrame], options: Options, inputs: Tables
 ) -> Callable[[], Any]:
     """Return a function for the digests of tables and options.
 
     They take up to a third as long as a fast run. So rows of data frames, which the caller has, and
     of small files are kept until digests are asked for; those of large files are computed at once.
     """
-    sides = given.predictions, given.ground_truths
+    sides = inputs.predictions, inputs.ground_truths
     of_caller = all(one is None or isinstance(one, pl.DataFrame) for one in sides)
     size = sum(map(pl.DataFrame.estimated_size, tables.values()))
     later = Deferred(partial(_digests_now, tables, options))

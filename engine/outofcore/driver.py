@@ -235,7 +235,7 @@ def notes_of(
     return _where(heads, ready, whole) + notes_of_parts(bucket_notes, reworded) + label_notes
 
 
-def _of_all(found: list[list[Note]], heads: list[dict[str, Any]]) -> list[list[Note]]:
+def _of_all(notes_by_bucket: list[list[Note]], heads: list[dict[str, Any]]) -> list[list[Note]]:
     """Notes of each bucket; a fact of all buckets is reported once, otherwise not at all."""
     sides = [
         bool(head["heights"].get(TABLE))
@@ -243,11 +243,11 @@ def _of_all(found: list[list[Note]], heads: list[dict[str, Any]]) -> list[list[N
         for head in heads
     ]
     per_fact: dict[tuple[str, str], list[Note | None]] = {}
-    for i, notes in enumerate(found):
+    for i, notes in enumerate(notes_by_bucket):
         for note in notes:
             if note.kind in (DOCUMENTS_APART, UNMET):
                 key = note.kind, repr(note.facts)
-                per_fact.setdefault(key, [None] * len(found))[i] = note
+                per_fact.setdefault(key, [None] * len(notes_by_bucket))[i] = note
     common = []
     for (kind, _), each in per_fact.items():
         asked = [
@@ -258,7 +258,8 @@ def _of_all(found: list[list[Note]], heads: list[dict[str, Any]]) -> list[list[N
         if all(asked):
             common += [note for note in each if note][:1]
     rest = [
-        [note for note in notes if (note.kind, repr(note.facts)) not in per_fact] for notes in found
+        [note for note in notes if (note.kind, repr(note.facts)) not in per_fact]
+        for notes in notes_by_bucket
     ]
     return [*rest, common] if common else rest
 

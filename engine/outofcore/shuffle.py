@@ -353,16 +353,16 @@ def load_summary(folder: str | Path, role: str, span: int) -> Shuffled:
     return Shuffled(pairs=frames, keys=None if keys is None else keys[_KEYS], ahead=ahead, **fields)
 
 
-def _write_summary(folder: Path, told: Shuffled) -> None:
+def _write_summary(folder: Path, summary: Shuffled) -> None:
     """Write the summary of a range: numbers, and frames in separate files."""
-    frames = dict(told.pairs)
-    if told.keys is not None:
-        frames[_KEYS] = told.keys.alias(_KEYS).to_frame()
-    if told.ahead is not None:
-        frames[_AHEAD] = told.ahead
+    frames = dict(summary.pairs)
+    if summary.keys is not None:
+        frames[_KEYS] = summary.keys.alias(_KEYS).to_frame()
+    if summary.ahead is not None:
+        frames[_AHEAD] = summary.ahead
     for at, frame in enumerate(frames.values()):
         frame.write_ipc(folder / f"{_TOLD}-{at}")
-    fields = {"rows": told.rows, "buckets": told.buckets}
+    fields = {"rows": summary.rows, "buckets": summary.buckets}
     (folder / _TOLD).write_bytes(msgspec.json.encode((list(frames), fields)))
 
 

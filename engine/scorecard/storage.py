@@ -444,11 +444,11 @@ def _read(path: Path, run: _Run, columns: Schema) -> pl.DataFrame:
     )
 
 
-def _fits(found: pl.DataType, wanted: pl.DataType | type[pl.DataType] | None) -> bool:
+def _fits(dtype: pl.DataType, wanted: pl.DataType | type[pl.DataType] | None) -> bool:
     """Return True if a column's dtype fits the contract; ids and labels keep the input's dtype."""
     if wanted is None:
-        return not found.is_nested() and found != pl.Null
-    return found.is_numeric() if wanted in (pl.Int64, pl.Float64) else found == wanted
+        return not dtype.is_nested() and dtype != pl.Null
+    return dtype.is_numeric() if wanted in (pl.Int64, pl.Float64) else dtype == wanted
 
 
 def _fill(card: Scorecard, folder: Path) -> None:
