@@ -953,17 +953,17 @@ def note_changes(earlier: Scorecard | None, card: Scorecard) -> None:
     card.findings += messages.findings
 
 
-def refuse_other_rules(cards: Mapping[str, Scorecard], asked: Options | None = None) -> None:
+def refuse_other_rules(cards: Mapping[str, Scorecard], options: Options | None = None) -> None:
     """Refuse runs that were scored by different rules, or not by the requested ones.
 
     Raises:
         InputError: names the option, and the value in each run.
     """
     plain = Options()
-    asked = asked or plain
+    options = options or plain
     for name, card in cards.items():
         for field in FIELDS:
-            requested, theirs = getattr(asked, field), getattr(card.options, field)
+            requested, theirs = getattr(options, field), getattr(card.options, field)
             if field not in (*FREE, "columns") and requested not in (getattr(plain, field), theirs):
                 raise InputError(
                     f"{name} was scored {with_or_without(field, theirs)}, not with"
@@ -1107,18 +1107,19 @@ def _same_slices(
     return shared, [message] if lone else []
 
 
-def with_keys(name: str, run: Tallied, asked: Wanted, by: tuple[str, ...]) -> Tallied:
+def with_keys(name: str, run: Tallied, interval_options: Wanted, by: tuple[str, ...]) -> Tallied:
     """Restrict a run to some slices and add the resampling keys of its datums."""
     datums = run.tallies.datums
-    if asked.cluster is not None and asked.cluster not in datums.slices.columns:
+    cluster = interval_options.cluster
+    if cluster is not None and cluster not in datums.slices.columns:
         raise InputError(
-            f"{option('cluster', asked.cluster)}: {name} was scored without that column. Score it"
-            f" with {option('cluster', asked.cluster)} or {option('by', asked.cluster)}."
+            f"{option('cluster', cluster)}: {name} was scored without that column. Score it"
+            f" with {option('cluster', cluster)} or {option('by', cluster)}."
         )
     rows = datums.ids
     if rows is None:
         rows = pl.Series(np.arange(len(datums), dtype=np.int64))
-    keys = draw_keys(rows, datums.slices, asked.cluster)
+    keys = draw_keys(rows, datums.slices, cluster)
     datums = msgspec.structs.replace(datums, keys=keys, slices=datums.slices.select(by))
     plan = msgspec.structs.replace(run.plan, options=run.plan.options.replace(by=by))
     tallies = msgspec.structs.replace(run.tallies, datums=datums)

@@ -113,7 +113,7 @@ class Compared(msgspec.Struct, frozen=True):
 
 def compare_runs(
     runs: Mapping[str, Tallied],
-    asked: Wanted,
+    interval_options: Wanted,
     *,
     directions: Mapping[str, str],
     common: bool,
@@ -126,7 +126,7 @@ def compare_runs(
 
     Args:
         runs: name -> run; two or more, of one task and one set of options.
-        asked: level, draws, seed.
+        interval_options: level, draws, seed.
         directions: metric -> ``higher`` or ``lower``, whichever is better.
         common: drop datums that are missing from any run.
         adjust: adjustment of p-values for many rows.
@@ -148,7 +148,7 @@ def compare_runs(
     runs = dict(zip(names, made_common or runs.values(), strict=True))
     replicated, models = models is not None, models or {name: [name] for name in names}
     inside = [datums.within(name) for name in names]
-    each = dict(zip(names, paired_numbers([*runs.values()], asked, inside), strict=True))
+    each = dict(zip(names, paired_numbers([*runs.values()], interval_options, inside), strict=True))
     individual_values = {name: singles_of(run, datums.codes[name], n) for name, run in runs.items()}
     repeated = [
         (one, other)
@@ -173,17 +173,19 @@ def compare_runs(
         mixed, (one, other) = None, (models[a][0], models[b][0])
         if TESTS[test] is None and not replicated:
             both_inside = datums.codes[one] >= 0, datums.codes[other] >= 0
-            mixed = randomised((runs[one], runs[other]), both_inside, asked.draws, asked.seed)
-        part, absent_in_one, why, still = pair(averages[a], averages[b], mixed, asked)
+            mixed = randomised(
+                (runs[one], runs[other]), both_inside, interval_options.draws, interval_options.seed
+            )
+        part, absent_in_one, why, still = pair(averages[a], averages[b], mixed, interval_options)
         single += still
         slices = Slices(runs[one], datums.codes[one], n, IDENTITY)
         both = (given_runs[one], given_runs[other]), (datums.codes[one], datums.codes[other])
         if replicated:
-            part = with_two_ways(part, averages[a], averages[b], asked.level, POWER)
+            part = with_two_ways(part, averages[a], averages[b], interval_options.level, POWER)
         else:
             part, flat = with_shares(
                 part,
-                asked,
+                interval_options,
                 *both,
                 slices,
                 lambda: (singles[a], singles[b]),  # noqa: B023
@@ -191,9 +193,11 @@ def compare_runs(
             unmoved += flat
         if mixed is None and not replicated:
             if test == DELONG:
-                p, se, z = _by_delong(part, (runs[one], runs[other]), both[1], asked)
+                p, se, z = _by_delong(part, (runs[one], runs[other]), both[1], interval_options)
             else:
-                p, se, z = _by_test(part, singles[a], singles[b], test, slices, asked.level)
+                p, se, z = _by_test(
+                    part, singles[a], singles[b], test, slices, interval_options.level
+                )
             part = _with_test(part, p, se, z)
             lost = np.isnan(p) & part["difference"].is_not_null().to_numpy()
             why += [f"the test {test!r} does not fit them"] * int(lost.sum())
@@ -236,7 +240,7 @@ def compare_runs(
     keys = [run.tallies.datums.keys[datums.codes[name] >= 0] for name, run in runs.items()]
     every_key = np.concatenate(keys)
     clusters = hash_codes(every_key, every_key)[1].size
-    if cannot_be_significant(clusters, asked.level):
+    if cannot_be_significant(clusters, interval_options.level):
         table = table.with_columns(pl.lit(None, pl.Float64).alias("detectable"))
     return Compared(
         differences=table.select(order),
@@ -287,22 +291,23 @@ def _with_adjusted(
     return table.with_columns(pl.Series("p_adjusted", raised, nan_to_null=True)), most
 
 
-def with_own(found: Compared, own: Compared, adjust: str) -> Compared:
+def with_own(built_in: Compared, own: Compared, adjust: str) -> Compared:
     """Return the comparison of the same runs by built-in and by own metrics together."""
-    differences = pl.concat([found.differences, own.differences], how="vertical_relaxed")
-    table, most = _with_adjusted(differences, adjust, found.areas)
+    differences = pl.concat([built_in.differences, own.differences], how="vertical_relaxed")
+    table, most = _with_adjusted(differences, adjust, built_in.areas)
     failed = {
-        why: found.failed.get(why, 0) + own.failed.get(why, 0) for why in found.failed | own.failed
+        why: built_in.failed.get(why, 0) + own.failed.get(why, 0)
+        for why in built_in.failed | own.failed
     }
     return msgspec.structs.replace(
-        found,
+        built_in,
         differences=table,
-        flips=pl.concat([found.flips, own.flips], how="diagonal_relaxed"),
-        lone=[*found.lone, *own.lone],
+        flips=pl.concat([built_in.flips, own.flips], how="diagonal_relaxed"),
+        lone=[*built_in.lone, *own.lone],
         failed=failed,
-        uncounted=found.uncounted + own.uncounted,
-        single=found.single + own.single,
-        unmoved=found.unmoved + own.unmoved,
+        uncounted=built_in.uncounted + own.uncounted,
+        single=built_in.single + own.single,
+        unmoved=built_in.unmoved + own.unmoved,
         most=most,
     )
 
@@ -333,7 +338,7 @@ def pair(
     first: Numbers,
     second: Numbers,
     mixed: tuple[pl.DataFrame, Array] | None,
-    asked: Wanted,
+    interval_options: Wanted,
     *,
     recentred: bool = False,
 ) -> tuple[pl.DataFrame, list[str], list[str], int]:
@@ -343,7 +348,7 @@ def pair(
         first: the run that is subtracted.
         second: the other run.
         mixed: rows and differences under randomisation; None without that test.
-        asked: level of intervals.
+        interval_options: level of intervals.
         recentred: shift the resamples so that their mean is the difference. Resamples of
             interpolated
             precision are biased; the bias cancels only between runs over the same datums.
@@ -377,7 +382,7 @@ def pair(
     swaps = np.where(at_m.is_null().to_numpy(), np.nan, swaps)
     difference = _floats(rows["b"]) - _floats(rows["a"])
     units = np.minimum(first.units[at_a], second.units[at_b])
-    z = resample_quantile(asked.level, units, units.size)
+    z = resample_quantile(interval_options.level, units, units.size)
     lower, upper = quantiles(gone, tails(z)) + ((difference - means(gone)) if recentred else 0.0)
     se = standard_errors(gone)
     undefined = np.isnan(difference)
@@ -411,7 +416,7 @@ def pair(
 def coverage_of(
     rows: pl.DataFrame,
     runs: tuple[Tallied, Tallied],
-    whole: Sequence[Array],
+    both: Sequence[Array],
     compared: Sequence[Array],
     fill: Fill,
     *,
@@ -421,7 +426,7 @@ def coverage_of(
 
     Args:
         rows: the differences.
-        whole: int32 [n_datums] each, index among the datums of both runs, -1 for others.
+        both: int32 [n_datums] each, index among the datums of both runs, -1 for others.
         compared: same, but -1 also for datums that are not compared.
         fill: replacement for missing values.
         gapped: some value is missing.
@@ -430,11 +435,11 @@ def coverage_of(
     if not gapped:
         every = pl.DataFrame([(0, 0, 1.0)] * rows.height, kinds, orient="row")
         return every.get_columns()
-    n = 1 + max(int(code.max(initial=-1)) for code in whole)
-    slices = Slices(runs[0], whole[0], n, IDENTITY)
+    n = 1 + max(int(code.max(initial=-1)) for code in both)
+    slices = Slices(runs[0], both[0], n, IDENTITY)
     after = over_common_values(runs, compared, fill) or runs
     rests = []
-    for old, new, code, other in zip(runs, after, whole, compared, strict=True):
+    for old, new, code, other in zip(runs, after, both, compared, strict=True):
         rests.append(singles_of(old, code, n, rests_on)[0])
         rests.append(singles_of(new, np.where(other >= 0, code, -1), n, rests_on)[0])
     coverage: list[tuple[int | None, int | None, float | None]] = []
@@ -454,7 +459,7 @@ def coverage_of(
 
 def with_shares(
     rows: pl.DataFrame,
-    asked: Wanted,
+    interval_options: Wanted,
     runs: tuple[Tallied, Tallied],
     codes: tuple[Array, Array],
     slices: Slices | None,
@@ -466,7 +471,7 @@ def with_shares(
 
     Args:
         rows: result of :func:`pair`.
-        asked: level, cluster.
+        interval_options: level, cluster.
         runs: the run that is subtracted, and the other.
         codes: int32 [n_datums] each, index of each datum among those compared, -1 for others.
         slices: datums of slices; None if the runs have different datums.
@@ -481,7 +486,7 @@ def with_shares(
     lower, upper, se = (_floats(rows[name]).copy() for name in ("lower", "upper", "se"))
     flat = se <= tie
     proportions = (share & rows["average"].is_null()).to_numpy() & ~np.isnan(se)
-    if slices is None or asked.cluster is not None or first.tallies.weighted:
+    if slices is None or interval_options.cluster is not None or first.tallies.weighted:
         proportions[:] = False
     if not (flat.any() or proportions.any()):
         return rows, 0
@@ -497,7 +502,7 @@ def with_shares(
             matched = slices.of(tuple(key), a, b)
             if len(matched) == 2:
                 counts[:, i] = discordant((of_a, of_b, matched[0], matched[1]))
-        bounds = tango(counts[0], counts[1], counts[2], asked.level)
+        bounds = tango(counts[0], counts[1], counts[2], interval_options.level)
         lower, upper = (
             np.where(counts[0], *pair) for pair in zip(bounds, (lower, upper), strict=True)
         )
@@ -790,7 +795,7 @@ class Margins(msgspec.Struct, frozen=True):
     remark: str = ""
 
 
-def margins(first: Tallied, second: Tallied, differing: int, asked: Wanted) -> Margins:
+def margins(first: Tallied, second: Tallied, differing: int, interval_options: Wanted) -> Margins:
     """Compute the differences of the numbers of two runs, with bootstrap intervals.
 
     A datum has the same weight in both runs, so that shared datums cancel and others vary
@@ -802,16 +807,16 @@ def margins(first: Tallied, second: Tallied, differing: int, asked: Wanted) -> M
         first: the earlier run.
         second: the run.
         differing: number of shared datums whose ground truths differ.
-        asked: interval options.
+        interval_options: settings of the intervals.
     """
     lone = answered_by_one(first, second)
     all_codes = shared_codes(first, second)[:2]
     compared = [np.where(left, -1, code) for left, code in zip(lone, all_codes, strict=True)]
     common_runs = over_common_values((first, second), compared, skip)
     runs = common_runs or [first, second]
-    drawn = paired_numbers(runs, asked, [~left if left.any() else None for left in lone])
+    drawn = paired_numbers(runs, interval_options, [~left if left.any() else None for left in lone])
     same = first.tallies.datums.id.equals(second.tallies.datums.id)
-    rows, *_ = pair(drawn[0], drawn[1], None, asked, recentred=not same)
+    rows, *_ = pair(drawn[0], drawn[1], None, interval_options, recentred=not same)
     n = 1 + max(int(code.max(initial=-1)) for code in compared)
     slices = Slices(runs[0], compared[0], n, IDENTITY) if same else None
     codes = compared[0], compared[1]
@@ -826,13 +831,13 @@ def margins(first: Tallied, second: Tallied, differing: int, asked: Wanted) -> M
         )
         return a, b
 
-    rows, _ = with_shares(rows, asked, (first, second), codes, slices, of_datums)
+    rows, _ = with_shares(rows, interval_options, (first, second), codes, slices, of_datums)
     gapped = common_runs is not None or bool(lone[0].any() or lone[1].any())
     both = (first, second)
     columns = coverage_of(rows, both, all_codes, compared, skip, gapped=gapped)
     return Margins(
         rows.with_columns(columns),
-        asked.level,
+        interval_options.level,
         _describe_differences(first, second, differing, int(lone[1].sum())),
     )
 

@@ -377,14 +377,14 @@ def wilson(sample: Sample) -> Interval:
     return Interval(of.number(low), of.number(high), se * slope)
 
 
-def mean_of_shares(found: Interval, share: Array, inside: Array) -> tuple[Array, Interval]:
+def mean_of_shares(intervals: Interval, share: Array, inside: Array) -> tuple[Array, Interval]:
     """Means of independent shares and their intervals, from the intervals of the shares.
 
     Source: G. Y. Zou, A. Donner, "Construction of confidence limits about effect measures: a
     general approach" (2008). It covers better than resamples: see docs/intervals.md.
 
     Args:
-        found: of shares, float64 [n, m] each.
+        intervals: of shares, float64 [n, m] each.
         share: float64 [n, m].
         inside: bool [n, m], shares that are averaged.
 
@@ -398,7 +398,11 @@ def mean_of_shares(found: Interval, share: Array, inside: Array) -> tuple[Array,
 
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = np.where(inside, share, 0.0).sum(axis=1) / many
-        low, high, se = norm(share - found.lower), norm(found.upper - share), norm(found.se)
+        low, high, se = (
+            norm(share - intervals.lower),
+            norm(intervals.upper - share),
+            norm(intervals.se),
+        )
     return mean, Interval(mean - low, mean + high, se)
 
 

@@ -516,12 +516,12 @@ class _Visitor:
 
 
 def paired_numbers(
-    runs: Sequence[Tallied], asked: Wanted, within: Sequence[Array | None]
+    runs: Sequence[Tallied], interval_options: Wanted, within: Sequence[Array | None]
 ) -> list[Numbers]:
     """Compute all numbers of runs in resamples in which a datum occurs as often in each run.
 
     Args:
-        asked: draws and seed.
+        interval_options: draws and seed.
         within: per run bool [n_datums], datums that count; None for all.
     """
     of_runs: list[dict[Any, Counted]] = [{} for _ in runs]
@@ -557,7 +557,9 @@ def paired_numbers(
     return [
         numbers(
             run,
-            lambda drawing, computed: drawing.by_chance(computed, asked.draws, asked.seed),
+            lambda drawing, computed: drawing.by_chance(
+                computed, interval_options.draws, interval_options.seed
+            ),
             inside,
             {place: own[place] for place in fit},
         )

@@ -394,10 +394,12 @@ class Base:
         """Forget all resamples."""
         self._squares.clear()
 
-    def add(self, at: int, values: Array, found: list[list[Cells]]) -> None:
+    def add(self, at: int, values: Array, cell_lists: list[list[Cells]]) -> None:
         """Add the resamples from ``at`` on; for a note, the first ones suffice."""
         if self._unbounded and not self.overflows and np.isnan(values).any():
-            reasons = (one.reason for cells in found for one in cells if one.reason is not None)
+            reasons = (
+                one.reason for cells in cell_lists for one in cells if one.reason is not None
+            )
             every = (str(why) for one in reasons for why in np.ravel(np.asarray(one, object)))
             self.overflows = any(why.endswith(TOO_LARGE) for why in every)
         n = values.shape[0]
@@ -405,7 +407,7 @@ class Base:
             n = min(n, _FOR_NOTES - at)
             if n <= 0:
                 return
-        size = _flat(found, self._cells, values.shape[0], self._names)[:n]
+        size = _flat(cell_lists, self._cells, values.shape[0], self._names)[:n]
         share = np.where(size > 0, self._share_of(values[:n]), 0.0)
         surplus = (share - self.point)[:, self.share]
         surplus *= size[:, self.share]
@@ -939,35 +941,37 @@ def curves_of(plan: Plan, view: Any) -> tuple[Curve, Curve]:
 def in_every_draw(
     plan: Plan,
     tallies: Any,
-    whole: Any,
+    view: Any,
     threads: Threads,
-    asked: Wanted,
+    interval_options: Wanted,
     see: Callable[[int, tuple[Curve, Curve]], None],
 ) -> None:
     """Call ``see`` with the curves of every resample.
 
     Args:
         tallies: the task's, datums with keys.
-        whole: the view of all datums.
+        view: the view of all datums.
         threads: ``see`` is called concurrently.
-        asked: draws and seed.
+        interval_options: draws and seed.
         see: receives the index of a resample, and its curves.
     """
     one_draw, of_files, keys = plan.does.one_draw, plan.does.drawn_curves, tallies.datums.keys
     assert one_draw is not None
 
     def block(first: int) -> None:
-        draws = Draws(asked.seed, first, min(first + _BLOCK, asked.draws), keys)
+        draws = Draws(
+            interval_options.seed, first, min(first + _BLOCK, interval_options.draws), keys
+        )
         if keys is None:
             assert of_files is not None
-            for d, curves in enumerate(of_files(whole, plan.settings, draws), first):
+            for d, curves in enumerate(of_files(view, plan.settings, draws), first):
                 see(d, curves)
             return
         for d in range(first, draws.last):
             times = draws.weights[:, d - first].astype(np.int64)
-            see(d, curves_of(plan, one_draw(whole, times)))
+            see(d, curves_of(plan, one_draw(view, times)))
 
-    firsts = range(0, asked.draws, _BLOCK)
+    firsts = range(0, interval_options.draws, _BLOCK)
     if keys is None:  # one after the other, since each holds blocks of scores
         for first in firsts:
             block(first)
@@ -978,7 +982,7 @@ def in_every_draw(
 def interval(
     drawn: Array,
     point: Array,
-    asked: Wanted,
+    interval_options: Wanted,
     units: float,
     method: str = "percentile",
     range: tuple[float, float] = (-np.inf, np.inf),
@@ -992,7 +996,7 @@ def interval(
     bounds = METHODS[method].make(
         Sample(
             point=point,
-            level=asked.level,
+            level=interval_options.level,
             range=range,
             drawn=drawn,
             left_out=np.zeros((0, point.size)),
@@ -1000,5 +1004,5 @@ def interval(
         )
     )
     ends = np.stack([bounds.lower, bounds.upper])
-    ends[:, np.isnan(point) | (many < max(LEAST_DRAWS, asked.draws // 10))] = np.nan
+    ends[:, np.isnan(point) | (many < max(LEAST_DRAWS, interval_options.draws // 10))] = np.nan
     return ends

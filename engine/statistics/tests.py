@@ -261,7 +261,7 @@ def _of_all(cells: Sequence[Cells]) -> int | None:
 
 
 def compare_slice(
-    tallied: Tallied, metric: Metric, inside: Array, among: Array, asked: Wanted
+    tallied: Tallied, metric: Metric, inside: Array, among: Array, interval_options: Wanted
 ) -> SliceComparison:
     """Return a slice's number with its interval, and its difference from the other datums.
 
@@ -270,7 +270,7 @@ def compare_slice(
         metric: its first number of a whole run is used; see :func:`leading`.
         inside: bool [n_datums], the slice.
         among: bool [n_datums], datums that count.
-        asked: interval options.
+        interval_options: settings of the intervals.
 
     Raises:
         ResultError: the metric has no resamples.
@@ -286,7 +286,9 @@ def compare_slice(
     computed: Computed = (metric, settings, cells)
     drawing = Drawing(plan, tallied.tallies, threads)
     (drawn,) = drawing.values(
-        view, [computed], drawing.by_chance([computed], asked.draws, asked.seed)
+        view,
+        [computed],
+        drawing.by_chance([computed], interval_options.draws, interval_options.seed),
     )
     if isinstance(drawn, str):
         raise ResultError(f"{metric.name} of slices: {drawn}.")
@@ -299,11 +301,11 @@ def compare_slice(
         if at.size:
             pair[:, g] = drawn[:, before + at[0]]
     value, elsewhere = float(values[0]), float(values[each])
-    method = METHODS[asked.method or metric.interval]
+    method = METHODS[interval_options.method or metric.interval]
     bounds = method.make(
         Sample(
             point=np.array([value]),
-            level=asked.level,
+            level=interval_options.level,
             range=metric.range,
             drawn=pair[:, :1],
             left_out=np.zeros((0, 1)),
