@@ -259,14 +259,14 @@ def score_opened(
     *,
     executor: Executor | str | None = None,
     address: str | None = None,
-    held: bool = False,
+    in_memory: bool = False,
     disk: ExitStack | None = None,
 ) -> Scorecard:
     """Score open tables.
 
     Args:
-        held: keep the tally in memory, within its share of a memory limit, and skip intervals; for
-            comparisons and searches.
+        in_memory: keep the tally in memory, within its share of a memory limit, and skip intervals;
+            for comparisons and searches.
         disk: receives the files of a tally that is too large for memory, which the scorecard has
             until they are closed; skips intervals.
     """
@@ -275,11 +275,11 @@ def score_opened(
         limits.refuse(plan)
     if run.own:
         own_metrics.refuse_workers(run.own, executor if isinstance(executor, str) else None)
-    intervals = None if held or disk is not None else wanted(options)
-    analysed = not held and disk is None and (plan.does.judge or options.spread is not None)
+    intervals = None if in_memory or disk is not None else wanted(options)
+    analysed = not in_memory and disk is None and (plan.does.judge or options.spread is not None)
     pool = executor if isinstance(executor, str) else None
     unlimited = ""
-    limited = not held or options.memory_limit is not None
+    limited = not in_memory or options.memory_limit is not None
     if limited and (executor is None or pool or address):
         asked = pool or address is not None or options.memory_limit is not None
         formats = {*map(attrgetter("format"), inputs.sources.values())}
@@ -288,7 +288,7 @@ def score_opened(
             n_own = len(run.own)
             try:
                 bucket_plan, unlimited = outofcore.plan_buckets(
-                    plan, inputs, options, workers, n_own, held=held
+                    plan, inputs, options, workers, n_own, in_memory=in_memory
                 )
                 if bucket_plan is not None:
                     estimates = None if intervals is None else partial(_estimates, intervals)
@@ -297,7 +297,7 @@ def score_opened(
                         place = own_files.enter_context(scratch_folder(options.scratch, 0))
                         place /= _OWN_VALUES
                     how: dict[str, Any] = {
-                        "held": held,
+                        "in_memory": in_memory,
                         "disk": disk,
                         "own": run.own,
                         "storage": run.tables.storage_options,
@@ -307,14 +307,14 @@ def score_opened(
                     )
                     if analysed:
                         _add_analyses(result, options)
-                    return _scored(run, result, options, held=held or disk is not None)
+                    return _scored(run, result, options, in_memory=in_memory or disk is not None)
             finally:
                 own_files.close()
                 workers.close()
     elif options.memory_limit is not None:
         unlimited = "the threads of a given executor work on them together"
     threads = Threads(options.threads, None if isinstance(executor, str) else executor)
-    if options.metrics is None and not held and not plan.paged:
+    if options.metrics is None and not in_memory and not plan.paged:
         run.plan = msgspec.structs.replace(plan, paged=True)
     frames = checked_rows(run, threads.each)
     plan = run.plan
@@ -322,7 +322,9 @@ def score_opened(
         message = f"all rows are kept in the memory of one process: {unlimited}."
         frames.notes.append(Note("not_in_parts", message))
     rows = rows_of(frames)  # the match may drop some
-    content = None if held or disk is not None else _digests(frames.tables, options, run.tables)
+    content = (
+        None if in_memory or disk is not None else _digests(frames.tables, options, run.tables)
+    )
     values = own_values.measured(run.own, frames) if run.own else None
     loaded = time.perf_counter()
     step("matching")
@@ -348,7 +350,7 @@ def score_opened(
         _add_analyses(result, options)
     if values is not None:
         result.values = own_values.with_slices(values, run.own, tallies.datums, None)
-    return _scored(run, result, options, held=held or disk is not None)
+    return _scored(run, result, options, in_memory=in_memory or disk is not None)
 
 
 _OWN_VALUES = "values.parquet"
@@ -396,22 +398,22 @@ _NOT_CHECKED = (
 )
 
 
-def _scored(run: Opened, result: Result, options: Options, *, held: bool) -> Scorecard:
+def _scored(run: Opened, result: Result, options: Options, *, in_memory: bool) -> Scorecard:
     """Return the scorecard of a run.
 
     Args:
-        held: without intervals.
+        in_memory: skip intervals.
     """
     result.notes = unanswered(result.plan, result.notes)
     result.seconds["total"] = time.perf_counter() - run.begun
     messages = messages_of(result.notes, result.recognised)
     card = _card(result, options, messages, run)
-    return card if result.values is None else _add_own(card, run, result, held=held)
+    return card if result.values is None else _add_own(card, run, result, in_memory=in_memory)
 
 
-def _add_own(card: Scorecard, run: Opened, result: Result, *, held: bool) -> Scorecard:
+def _add_own(card: Scorecard, run: Opened, result: Result, *, in_memory: bool) -> Scorecard:
     """Add the numbers of own metrics to a scorecard, by scoring their values."""
-    add_own(card, run.options, own_values.facts_of(run.own), result.values, held=held)
+    add_own(card, run.options, own_values.facts_of(run.own), result.values, in_memory=in_memory)
     card.options = run.options_with_own or card.options
     return card
 
@@ -422,17 +424,17 @@ def add_own(
     facts: Mapping[str, Mapping[str, Any]],
     table: Any,
     *,
-    held: bool = False,
+    in_memory: bool = False,
 ) -> None:
     """Add the numbers of own metrics to a scorecard, by scoring their values.
 
     Args:
         facts: name of every own metric -> its reference, direction and range.
         table: frame or file of the values.
-        held: skip intervals.
+        in_memory: skip intervals.
     """
     run = _values_run(options, card.task, facts, table)
-    card.add_own(score_opened(run, held=held), dict(facts))
+    card.add_own(score_opened(run, in_memory=in_memory), dict(facts))
 
 
 def _values_run(
@@ -780,14 +782,14 @@ def card_of_run(
     options: Options,
     *,
     showing: Collection[str] = (),
-    held: bool = True,
+    in_memory: bool = True,
     settable: Collection[str] = (),
 ) -> Scorecard:
     """Return a run's scorecard: unchanged, loaded, or scored.
 
     Args:
         showing: additional frames to compute, if the task has them.
-        held: see :func:`score_opened`.
+        in_memory: see :func:`score_opened`.
 
     Raises:
         OptionError: an option that contradicts a scored run and is not ``settable``.
@@ -802,7 +804,7 @@ def card_of_run(
     opened = open_tables(tables, options)
     if showing:
         opened.plan = planner.showing(opened.plan, showing)
-    return score_opened(opened, held=held)
+    return score_opened(opened, in_memory=in_memory)
 
 
 def class_names(*cards: Scorecard) -> dict[str, str]:

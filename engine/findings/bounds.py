@@ -176,7 +176,7 @@ def find_limits(
         refuse_tables(tables)
     else:
         chosen = chosen.replace(limits=True)
-    card = card_of_run(tables, chosen, held=False)
+    card = card_of_run(tables, chosen, in_memory=False)
     if FRAME not in card.frames:
         refuse(planner.make_plan(card.options, card.task))
         raise ResultError(

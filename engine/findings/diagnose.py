@@ -366,9 +366,9 @@ def diagnose(
     in_memory = chosen.memory_limit is None
     notes: list[str] = []
     try:
-        card = card_of_run(tables, chosen, showing=list(_FRAMES), held=in_memory)
+        card = card_of_run(tables, chosen, showing=list(_FRAMES), in_memory=in_memory)
     except NotProbabilities as error:  # the rest does not need label errors
-        card = card_of_run(tables, chosen, showing=list(_FRAMES)[:-1], held=in_memory)
+        card = card_of_run(tables, chosen, showing=list(_FRAMES)[:-1], in_memory=in_memory)
         notes.append(_unlooked(_FRAMES["label_errors"], error))
     columns = _columns(datums, chosen, storage_options, card.task)
     notes += _unkept(card) if is_scored(run) else []

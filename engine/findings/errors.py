@@ -259,7 +259,7 @@ def _judged(tables: Tables, options: Options) -> tuple[Scorecard, Losses, pl.Dat
             bounded &= parts is None or parts.judged is not None
             frames = [FRAME, "per_datum"] if bounded else [FRAME]
             opened.plan = planner.showing(plan, frames)
-            card = score_opened(opened, held=not bounded, disk=disk if bounded else None)
+            card = score_opened(opened, in_memory=not bounded, disk=disk if bounded else None)
         tallied = tallied_of("the run", card, "finding errors")
         refuse_own(tallied, options)
         step("searching for errors")

@@ -129,7 +129,7 @@ def find_label_errors(
     tables = Tables(run, ground_truths, datums, labels, storage_options)
     if is_scored(run):
         refuse_tables(tables)
-    card = card_of_run(tables, chosen, showing=[FRAME], held=False)
+    card = card_of_run(tables, chosen, showing=[FRAME], in_memory=False)
     filling = planner.filling(card.task, FRAME)
     if not filling:
         able = [task for task in NAMES if planner.filling(task, FRAME)]

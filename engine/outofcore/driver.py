@@ -319,7 +319,7 @@ def plan_buckets(
     pool: Pool,
     n_own: int = 0,
     *,
-    held: bool = False,
+    in_memory: bool = False,
     single: bool = False,
 ) -> tuple[BucketPlan | None, str]:
     """Decide if a run uses buckets; otherwise return the reason, if a limit or a pool requested
@@ -329,7 +329,7 @@ def plan_buckets(
 
     Args:
         n_own: number of own metrics.
-        held: the tally remains in memory after the run.
+        in_memory: the tally remains in memory after the run.
         single: return the plan also if it has only one bucket.
     """
     asked = options.memory_limit is not None or pool.apart
@@ -352,8 +352,8 @@ def plan_buckets(
         return None, ""
     refuse(named_problems(ready.sides), {r: s.source.description for r, s in ready.sides.items()})
     of_datums = plan.does.in_parts is not None and plan.does.in_parts.of_few is not None
-    more = held or n_own or options.columns_of_datums or options.drawn or options.limits
-    in_buckets, in_memory = plan.does.outcome_bytes(plan.settings, plan.needs)
+    more = in_memory or n_own or options.columns_of_datums or options.drawn or options.limits
+    bucket_bytes, memory_bytes = plan.does.outcome_bytes(plan.settings, plan.needs)
     filed, recorded = _bytes_in_parts(plan, ready, heads), 0
     if filed is None:
         from .forecast import tally_bytes  # no other run needs it
@@ -370,7 +370,7 @@ def plan_buckets(
         workers=limit // share,
         given=requested,
         filed=filed,
-        outcomes=(in_buckets + n_own * _OWN_VALUE, in_memory + n_own * _OWN_VALUE),
+        outcomes=(bucket_bytes + n_own * _OWN_VALUE, memory_bytes + n_own * _OWN_VALUE),
         tally_row=recorded,
     )
     if sizes.n > 1 and requested is not None and (keys := keys_of(ready, heads)) is not None:
@@ -463,7 +463,7 @@ def run(
     pool: Pool,
     estimate_of: EstimateOf | None,
     *,
-    held: bool = False,
+    in_memory: bool = False,
     disk: ExitStack | None = None,
     own: Sequence[OwnMetric] = (),
     own_values: Path | None = None,
@@ -474,7 +474,8 @@ def run(
     Args:
         found: result of :func:`plan_buckets`.
         estimate_of: computes intervals, if requested.
-        held: keep the tally in memory as far as the limit allows; otherwise only if it is small.
+        in_memory: keep the tally in memory as far as the limit allows; otherwise only if it is
+            small.
         disk: receives the scratch folder; the tally is usable until it is closed.
         own: own metrics.
         own_values: file to write with their values of single datums.
@@ -529,7 +530,7 @@ def run(
             _without_sources(ready),
             shuffled,
             ids=max(1, found.sizes.datums_at_once // (4 * n)),
-            kept=room if held else min(room, tuning().kept_bytes),
+            kept=room if in_memory else min(room, tuning().kept_bytes),
             several=several,
             highest=_highest(folder, shuffled, plan),
             own=tuple(one.reference for one in own),
@@ -593,7 +594,7 @@ def run(
             datums = tallies.datums.in_memory()
         if disk is not None:
             tallied = summary.Tallied(plan, tallies, threads)
-        if held and tallied is None:
+        if in_memory and tallied is None:
             raise ResultError(
                 f"{option('memory_limit', options.memory_limit)}: this search needs the tally of"
                 " all datums in memory, which takes more than its share of the limit,"

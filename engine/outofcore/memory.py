@@ -404,44 +404,44 @@ class Sizes(msgspec.Struct):
     held: int = 0
 
 
-def bytes_of_limit(given: str | int | None) -> int:
+def bytes_of_limit(limit: str | int | None) -> int:
     """Return a limit in bytes; by default 70 % of free memory.
 
     Args:
-        given: bytes, or text such as ``2GB``, ``512MiB`` or ``1.5 g``.
+        limit: bytes, or text such as ``2GB``, ``512MiB`` or ``1.5 g``.
 
     Raises:
         OptionError: not a size, or not above 0.
     """
-    if given is None:
+    if limit is None:
         return int(free_memory() * 0.7)
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?)\s*([kmgt]?)(i?)b?", str(given).strip().lower())
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?)\s*([kmgt]?)(i?)b?", str(limit).strip().lower())
     if match is None:
         raise invalid(
             "memory_limit",
-            given,
+            limit,
             f"not a size. Write bytes, or a number and a unit: {option('memory_limit', '2GB')}.",
         )
     number, unit, binary = match.groups()
     scale = 1024 ** "kmgt".index(unit) * 1024 if binary and unit else _UNITS[unit]
     size = int(float(number) * scale)
     if size <= 0:
-        raise invalid("memory_limit", given, "must be above 0.")
+        raise invalid("memory_limit", limit, "must be above 0.")
     return size
 
 
-def sufficient_limit(given: str | int | None) -> int:
+def sufficient_limit(memory_limit: str | int | None) -> int:
     """Return a limit in bytes that suffices for a process.
 
     Raises:
         OptionError: the given limit is too small for the process itself.
     """
-    limit = bytes_of_limit(given)
-    if given is not None and limit < LEAST:
+    limit = bytes_of_limit(memory_limit)
+    if memory_limit is not None and limit < LEAST:
         raise OptionError(
-            f"{option('memory_limit', given)}: too small to work in. The interpreter, Polars and"
-            f" compiled kernels take about {BASE >> 20} MiB before any row is read. Give at least"
-            f" {option('memory_limit', f'{LEAST >> 20}MiB')}.",
+            f"{option('memory_limit', memory_limit)}: too small to work in. The interpreter, Polars"
+            f" and compiled kernels take about {BASE >> 20} MiB before any row is read. Give at"
+            f" least {option('memory_limit', f'{LEAST >> 20}MiB')}.",
             code="memory_limit_too_small",
             least=f"{LEAST >> 20}MiB",
         )
@@ -555,13 +555,13 @@ def bucket_room(limit: int) -> float:
     return max(limit - BASE, limit // 8) * _SHARE
 
 
-def least_limit(held: float) -> int:
+def least_limit(total: float) -> int:
     """Limit of a worker in bytes, rounded up, that needs at most :data:`MOST_BUCKETS` buckets.
 
     Args:
-        held: bytes of memory that all buckets would take together.
+        total: bytes of memory that all buckets would take together.
     """
-    return -(-max(LEAST, int(held / MOST_BUCKETS / _SHARE) + BASE) // _STEP) * _STEP
+    return -(-max(LEAST, int(total / MOST_BUCKETS / _SHARE) + BASE) // _STEP) * _STEP
 
 
 def too_full(fullest: int, limit: int, share: int, task: str, options: Options) -> list[Note]:
