@@ -545,13 +545,13 @@ def inner_of(dtype: pl.DataType) -> pl.DataType:
     return element(dtype) if isinstance(dtype, pl.List) else dtype
 
 
-def common(found: Sequence[pl.DataType]) -> pl.DataType:
+def common(column_dtypes: Sequence[pl.DataType]) -> pl.DataType:
     """Return the common dtype of ids or labels: strings, booleans if all are, or integers."""
-    if any(dtype == pl.String for dtype in found):
+    if any(dtype == pl.String for dtype in column_dtypes):
         return pl.String()
-    if len(set(found)) == 1:
-        return found[0]
-    return pl.UInt64() if any(dtype == pl.UInt64 for dtype in found) else pl.Int64()
+    if len(set(column_dtypes)) == 1:
+        return column_dtypes[0]
+    return pl.UInt64() if any(dtype == pl.UInt64 for dtype in column_dtypes) else pl.Int64()
 
 
 def like(dtype: pl.DataType, target: pl.DataType) -> pl.DataType:

@@ -113,15 +113,15 @@ class Room(msgspec.Struct, frozen=True):
     base: int
     given: bool = True
 
-    def refuse(self, taken: int, description: str, why: str, otherwise: str) -> None:
+    def refuse(self, more: int, description: str, why: str, otherwise: str) -> None:
         """Refuse an input that needs more memory than available.
 
         Args:
-            taken: bytes in addition to those of the process.
+            more: bytes in addition to those of the process.
             otherwise: alternative to a larger limit, as a clause.
         """
-        needed = self.base + taken
-        if not taken or needed <= (limit := self.limit()):
+        needed = self.base + more
+        if not more or needed <= (limit := self.limit()):
             return
         subject = (
             f"{description} {why}, which takes about {needed / 1e9:.1f} GB with the process, and"
@@ -172,17 +172,17 @@ measured over all steps of a run."""
 _CELL, _LEAST = attrgetter("cell"), attrgetter("least")
 
 
-def refuse_expanding(room: Room | None, held: Iterable[MemorySize], description: str) -> None:
+def refuse_expanding(room: Room | None, sizes: Iterable[MemorySize], description: str) -> None:
     """Refuse a table of which one row group or text exceeds the available memory."""
-    held = list(held)
-    cell, least = (max((get(one) for one in held), default=0) for get in (_CELL, _LEAST))
+    sizes = list(sizes)
+    cell, least = (max((get(one) for one in sizes), default=0) for get in (_CELL, _LEAST))
     if least > _LONGEST:
         raise ReadError(
             f"{description}: a text of {least / 1e6:,.0f} MB. Texts have {_LONGEST >> 20} MiB at"
             " most; split it."
         )
     if room is not None:
-        needed = sum(one.group for one in held) + _COPIES * cell
+        needed = sum(one.group for one in sizes) + _COPIES * cell
         why = f"has a text of up to {cell / 1e6:,.0f} MB" if cell else "is read by row groups"
         what = "split the text" if cell else "write smaller row groups or cells"
         room.refuse(needed, description, why, what)

@@ -55,7 +55,7 @@ _SHOWN = 3
 
 
 def note_numeric_classes(
-    predictions: Source, truths: Source, given: pl.DataFrame | None
+    predictions: Source, truths: Source, labels: pl.DataFrame | None
 ) -> tuple[Source, Source]:
     """Add notes on numeric classes to both sides, once the other side is known.
 
@@ -67,13 +67,13 @@ def note_numeric_classes(
         notes = tuple(note for note in source.notes if note.kind != NAMELESS)
         return msgspec.structs.replace(source, notes=notes)
 
-    names = truths.labels if given is None else given
+    names = truths.labels if labels is None else labels
     if names is not None and "label_name" in names.columns:
         predictions = named(predictions)
     if predictions.labels is not None and "label_name" in predictions.labels.columns:
         truths = named(truths)
     of_files = predictions.format == truths.format == "annotations"
-    if given is not None or truths.labels is None or not of_files:
+    if labels is not None or truths.labels is None or not of_files:
         return predictions, truths
     declared = truths.labels["label_value"]
     rows = predictions.frame.select("datum_id", "label_value").collect()
@@ -145,7 +145,7 @@ def in_edges(
 
 
 def in_pixels(
-    predictions: Source | None, truths: Source, given: pl.DataFrame | None
+    predictions: Source | None, truths: Source, datums: pl.DataFrame | None
 ) -> tuple[Source | None, Source]:
     """Convert relative coordinates of either side to pixels.
 
@@ -156,7 +156,7 @@ def in_pixels(
     if not any(side.shares for side in sides):
         return predictions, truths
     own_sizes = _sizes([side.datums for side in sides])
-    image_sizes = _sizes([given, own_sizes])
+    image_sizes = _sizes([datums, own_sizes])
     other = own_sizes.join(image_sizes, on=["datum_id", *_SIZE], how="anti").join(
         image_sizes, on="datum_id"
     )

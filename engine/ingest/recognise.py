@@ -254,19 +254,19 @@ class Finder:
         """The one unclaimed column that bears an alias; two are a problem, not a guess."""
         return self.one_of(self.candidates((column.name, *column.aliases)), column)
 
-    def one_of(self, found: list[str], column: Column) -> str | None:
+    def one_of(self, candidates: list[str], column: Column) -> str | None:
         """Claim the candidates for a column; several are a problem."""
-        if len(found) > 1:
-            ways = " or ".join(option("columns", {name: column.name}) for name in found)
-            names = ", ".join(repr(name) for name in found[:-1]) + f" and {found[-1]!r}"
+        if len(candidates) > 1:
+            ways = " or ".join(option("columns", {name: column.name}) for name in candidates)
+            names = ", ".join(repr(name) for name in candidates[:-1]) + f" and {candidates[-1]!r}"
             self.refuse(
                 column.name,
                 f"columns {names} could each be {column.name!r}. To choose, write {ways}.",
                 "ambiguous_column",
-                columns=found,
+                columns=candidates,
             )
-        self.used.update(found)
-        return found[0] if found else None
+        self.used.update(candidates)
+        return candidates[0] if candidates else None
 
     def find(self, column: Column) -> str | None:
         """Return a column by the user's mapping, exact name, then alias."""
@@ -662,17 +662,21 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 
 
-def find_wide(find: Finder, given: Any) -> dict[str, tuple[Column, str, Any]]:
+def find_wide(find: Finder, score_columns: Any) -> dict[str, tuple[Column, str, Any]]:
     """Find the score columns of a table; missing ones are added to the finder's problems.
 
     Args:
-        given: the option, names or a mapping of labels to names.
+        score_columns: the option, names or a mapping of labels to names.
 
     Returns:
         Preliminary canonical name to contract, column and label; the label is the column name if
         only names were given.
     """
-    pairs = list(given.items()) if isinstance(given, Mapping) else _expanded(find, given)
+    pairs = (
+        list(score_columns.items())
+        if isinstance(score_columns, Mapping)
+        else _expanded(find, score_columns)
+    )
     owners = [name for _, name in pairs]
     for name in dict.fromkeys(owners):
         if name not in find.schema:
@@ -713,21 +717,23 @@ def _expanded(find: Finder, patterns: Sequence[str]) -> list[tuple[str, str]]:
     return [(name, name) for name in names]
 
 
-def label_series(given: Sequence[Any], dtype: pl.DataType | None, known: pl.Series) -> pl.Series:
+def label_series(
+    names: Sequence[Any], dtype: pl.DataType | None, true_labels: pl.Series
+) -> pl.Series:
     """Return the labels of score columns in the dtype of the true labels."""
-    texts = [label for label in given if isinstance(label, str)]
-    if texts and len(texts) < len(given):
+    texts = [label for label in names if isinstance(label, str)]
+    if texts and len(texts) < len(names):
         raise OptionError(
-            f"score_columns: labels are partly strings, partly numbers ({listing(given)}). Write"
+            f"score_columns: labels are partly strings, partly numbers ({listing(names)}). Write"
             " all in the type the tables have.",
             code="types_mixed",
             option="score_columns",
         )
     if not texts:
-        as_integers = not all(isinstance(label, bool) for label in given)
-        labels = pl.Series("label_value", [int(x) if as_integers else x for x in given])
+        as_integers = not all(isinstance(label, bool) for label in names)
+        labels = pl.Series("label_value", [int(x) if as_integers else x for x in names])
     elif dtype is None or dtype == pl.String:
-        true_texts = set(known.cast(pl.String).to_list()) if len(known) else set()
+        true_texts = set(true_labels.cast(pl.String).to_list()) if len(true_labels) else set()
         short = _stripped(texts)
         labels = pl.Series(
             "label_value",
@@ -735,7 +741,7 @@ def label_series(given: Sequence[Any], dtype: pl.DataType | None, known: pl.Seri
             dtype=pl.String,
         )
     else:
-        labels = pl.Series("label_value", _parsed(texts, dtype, known), dtype=dtype)
+        labels = pl.Series("label_value", _parsed(texts, dtype, true_labels), dtype=dtype)
     if labels.n_unique() < len(labels):
         twice = labels.filter(labels.is_duplicated()).unique(maintain_order=True).to_list()
         raise InputError(
@@ -748,14 +754,14 @@ def label_series(given: Sequence[Any], dtype: pl.DataType | None, known: pl.Seri
     return labels
 
 
-def check_scored(given: Sequence[Any], labels: pl.Series, known: pl.Series) -> None:
+def check_scored(names: Sequence[Any], labels: pl.Series, true_labels: pl.Series) -> None:
     """Refuse score columns if a true label has none, as scikit-learn does."""
-    if known.dtype != labels.dtype:
+    if true_labels.dtype != labels.dtype:
         return
-    unscored = known.filter(~known.is_in(labels.implode())).sort().to_list()
+    unscored = true_labels.filter(~true_labels.is_in(labels.implode())).sort().to_list()
     if not unscored:
         return
-    odd = [given[at] for at, label in enumerate(labels) if label not in known]
+    odd = [names[at] for at, label in enumerate(labels) if label not in true_labels]
     pairs = list(zip(map(str, unscored), [*map(str, odd), *["..."] * len(unscored)], strict=False))
     example = dict(pairs[:_SHOWN]) | ({"...": "..."} if len(pairs) > _SHOWN else {})
     are = f" ({listing(odd)} {'is' if len(odd) == 1 else 'are'} no true label)" if odd else ""
@@ -763,9 +769,9 @@ def check_scored(given: Sequence[Any], labels: pl.Series, known: pl.Series) -> N
         f"score_columns: {count_of(len(unscored), 'true label')} without a column of scores:"
         f" {listing(unscored)}{are}. Give each label a column, with all others:"
         f" {option('score_columns', example)}; or remove the rows of the label."
-        + (_BINARY if len(labels) == 1 and len(known) == 2 else "")
+        + (_BINARY if len(labels) == 1 and len(true_labels) == 2 else "")
     )
-    facts = {"labels": unscored, "columns": odd, "count": len(unscored), "of": len(known)}
+    facts = {"labels": unscored, "columns": odd, "count": len(unscored), "of": len(true_labels)}
     problem = Problem(
         "", "score_columns", message, len(unscored), kind="labels_without_scores", facts=facts
     )

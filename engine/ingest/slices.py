@@ -42,16 +42,16 @@ class SlicePlan(msgspec.Struct):
 _STAR = re.compile(r"(?<!\\)\*")
 
 
-def split(entry: str, there: Container[str]) -> list[str]:
+def split(entry: str, names: Container[str]) -> list[str]:
     r"""Split ``"weather*camera"`` into its two columns.
 
     A column with exactly this name takes precedence, including stars and blanks. In a cross, blanks
     around names are stripped unless a column has them, and ``\*`` is a literal star.
     """
-    if entry in there:
+    if entry in names:
         return [entry]
     pieces = [piece.replace(r"\*", "*") for piece in _STAR.split(entry)]
-    return [piece if piece in there else piece.strip() for piece in pieces]
+    return [piece if piece in names else piece.strip() for piece in pieces]
 
 
 def plan_slices(

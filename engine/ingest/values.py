@@ -57,7 +57,11 @@ def may_be_labels(options: Options) -> bool:
 
 
 def several(
-    ours: Array, theirs: Array, given: tuple[Any, Any], classes: pl.Series | None, options: Options
+    ours: Array,
+    theirs: Array,
+    pictures: tuple[Any, Any],
+    classes: pl.Series | None,
+    options: Options,
 ) -> dict[str, Source]:
     """Convert both sides to lists of labels per datum; to pictures if they may be some.
 
@@ -75,7 +79,7 @@ def several(
                 f" {option('multilabel', True)} they are the labels of {rows:,} datums."
             )
             sides = dict(
-                zip((PREDICTIONS, GROUND_TRUTHS), map(open_label_maps, given), strict=True)
+                zip((PREDICTIONS, GROUND_TRUTHS), map(open_label_maps, pictures), strict=True)
             )
             sides[GROUND_TRUTHS].notes = (Note("arrays_of_two_kinds", note),)
             return sides

@@ -305,11 +305,11 @@ _PACKED = {
 }
 
 
-def detect(path: str, held: dict[str, MemorySize] | None = None, room: Room | None = None) -> str:
+def detect(path: str, sizes: dict[str, MemorySize] | None = None, room: Room | None = None) -> str:
     """Return the format of a local file, after checking that it looks complete.
 
     Args:
-        held: receives the memory size of its columns, added to that of other files; the name of
+        sizes: receives the memory size of its columns, added to that of other files; the name of
             text columns is empty.
     """
     head, tail, size = _row_ends(path)
@@ -354,14 +354,14 @@ def detect(path: str, held: dict[str, MemorySize] | None = None, room: Room | No
             "file_truncated",
         )
     if format_ == "parquet":
-        _note(held, refuse_miscounted(path))
+        _note(sizes, refuse_miscounted(path))
     if format_ == "ndjson" and not magic:
         with open(path, "rb") as file:
             refuse_repeated_keys(file.read(HEAD_OF_LINES), path)
     if format_ in ("ipc", "ipc_stream") and (size > LONG or (room is not None and room.given)):
-        _note(held, measure_arrow(path, streamed=format_ == "ipc_stream"))
-    if format_ in ("csv", "ndjson") and held is not None:
-        _note(held, {"": measure_text(path, room)})
+        _note(sizes, measure_arrow(path, streamed=format_ == "ipc_stream"))
+    if format_ in ("csv", "ndjson") and sizes is not None:
+        _note(sizes, {"": measure_text(path, room)})
     return format_
 
 

@@ -46,13 +46,13 @@ class TableFormat(msgspec.Struct, frozen=True):
     read: Callable[[str, str | None], pl.LazyFrame]
 
 
-def open_table(given: str, room: Room | None = None) -> Source | None:
+def open_table(address: str, room: Room | None = None) -> Source | None:
     """Open a table of one of these formats; None for other paths.
 
     Args:
-        given: a local path; a table of a DuckDB file follows after ``::``.
+        address: a local path; a table of a DuckDB file follows after ``::``.
     """
-    path, sign, part = given.partition("::")
+    path, sign, part = address.partition("::")
     path = os.path.expanduser(path.removeprefix("file://"))
     entry = next((one for one in _FORMATS if os.path.exists(path) and one.detect(path)), None)
     if entry is None:
@@ -62,12 +62,12 @@ def open_table(given: str, room: Room | None = None) -> Source | None:
             importlib.import_module(entry.library)
     except ImportError:
         raise ReadError(
-            f"{given}: is {entry.title}. It needs {not_installed(entry.library, entry.extra)}.",
+            f"{address}: is {entry.title}. It needs {not_installed(entry.library, entry.extra)}.",
             code="package_missing",
             library=entry.library,
         ) from None
     if room is not None and os.path.isfile(path):
-        refuse_beyond(room, [path], entry.name, given)
+        refuse_beyond(room, [path], entry.name, address)
     try:
         frame = entry.read(path, part if sign else None)
         frame.collect_schema()
@@ -76,12 +76,12 @@ def open_table(given: str, room: Room | None = None) -> Source | None:
     except Exception as error:
         message = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         raise ReadError(
-            f"{given}: {entry.title} cannot be read: {message}.",
+            f"{address}: {entry.title} cannot be read: {message}.",
             code="file_unreadable",
-            file=str(given),
+            file=str(address),
         ) from error
     classes = _saved_classes(path) if entry.read is _saved else None
-    return Source(frame, f"{entry.title} {given}", entry.name, classes=classes)
+    return Source(frame, f"{entry.title} {address}", entry.name, classes=classes)
 
 
 def of_schema(metadata: Mapping[Any, Any] | None) -> dict[str, Names]:

@@ -128,12 +128,12 @@ def layout_of(head: bytes, *, named: bool = False) -> Layout | None:
     return layout if named and numbers else None
 
 
-def without_more(found: list[str]) -> list[str]:
+def without_more(fields: list[str]) -> list[str]:
     """Drop the fields of a line after a run's tag.
 
     Only if the rank is valid: otherwise an id may contain a blank, which shifts fields.
     """
-    return found[: len(RUN.fields)] if _PLACE.fullmatch(found[3]) else found
+    return fields[: len(RUN.fields)] if _PLACE.fullmatch(fields[3]) else fields
 
 
 def start_of(head: bytes) -> bytes:
