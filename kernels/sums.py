@@ -432,7 +432,7 @@ class ExactSums:
                 np.add.at(out._odd, cell[chosen], self._odd[chosen])
         return out
 
-    def taken(self, cell: Array) -> ExactSums:
+    def select(self, cell: Array) -> ExactSums:
         """Select cells, int [m], possibly repeatedly."""
         out = ExactSums(cell.size)
         out.first, out.chunks = self.first, self.chunks[cell]

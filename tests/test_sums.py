@@ -43,7 +43,7 @@ def test_cells_are_sums_of_their_own(seed: int) -> None:
     pairs = rng.integers(-1, 2, cells)
     together = sums.gathered(pairs, 2).rounded().tolist()
     assert together == [math.fsum(values[pairs[cell] == c]) for c in (0, 1)]
-    again = sums.taken(np.array([cells - 1, 0])).rounded().tolist()
+    again = sums.select(np.array([cells - 1, 0])).rounded().tolist()
     assert again == [expected[-1], expected[0]]
 
 

@@ -258,21 +258,21 @@ def merge_ranked(
     return msgspec.structs.replace(parts[0], **fields).limited(before)
 
 
-def one_precision(found: Sequence[tuple[bool, int]]) -> bool:
+def one_precision(precisions: Sequence[tuple[bool, int]]) -> bool:
     """Return True if all scores have single precision.
 
     Args:
-        found: (single precision, number of scores) per part.
+        precisions: (single precision, number of scores) per part.
 
     Raises:
         InputError: precision differs between parts.
     """
-    filled = {single for single, size in found if size}
+    filled = {single for single, size in precisions if size}
     if len(filled) > 1:
         raise InputError(
             "scores are single precision in some partitions and double in others: cast them to one."
         )
-    return filled.pop() if filled else found[0][0]
+    return filled.pop() if filled else precisions[0][0]
 
 
 def merge_counts(
@@ -310,7 +310,7 @@ def merge_units(
     parts: Sequence[Units],
     datums: Sequence[Array],
     labels: Sequence[Array],
-    whole: Labels,
+    all_labels: Labels,
     key_names: Sequence[tuple[str, ...]],
     scored: Sequence[Scored | None],
 ) -> tuple[Units, list[Array]]:
@@ -320,7 +320,7 @@ def merge_units(
         parts: units of disjoint sets of datums, in the order of their rows.
         datums: new datum codes per part.
         labels: new label codes per part.
-        whole: labels of all parts.
+        all_labels: labels of all parts.
         key_names: names of each part's label keys.
         scored: scored labels per part.
 
@@ -337,7 +337,7 @@ def merge_units(
     datum = np.concatenate(
         [code[part.datum_of()] for part, code in zip(parts, datums, strict=True)]
     )
-    key_code = {name: i for i, name in enumerate(whole.key_names)}
+    key_code = {name: i for i, name in enumerate(all_labels.key_names)}
     key = np.concatenate(
         [
             np.array([key_code.get(name, 0) for name in names] or [0], np.int32)[
@@ -353,7 +353,7 @@ def merge_units(
     if filled[0].hard is not None:
         hard = np.concatenate(
             [
-                _hard(part, code, whole, own)
+                _hard(part, code, all_labels, own)
                 for part, code, own in zip(parts, with_none, scored, strict=True)
                 if part.hard is not None
             ]
@@ -366,7 +366,7 @@ def merge_units(
     )
     units = Units(
         datum=None if plain else datum,
-        key=key[order] if len(whole.key_names) > 1 else None,
+        key=key[order] if len(all_labels.key_names) > 1 else None,
         truth=truth,
         truth_start=start,
         hard=hard,
@@ -490,7 +490,7 @@ def merge_scored(
 def merge_places(
     parts: Sequence[tuple[Array | None, Labels]],
     labels: Sequence[Array],
-    whole: Labels,
+    all_labels: Labels,
     *,
     keyed: bool,
 ) -> Array | None:
@@ -499,20 +499,20 @@ def merge_places(
     Args:
         parts: declared positions per part, with its labels.
         labels: new label codes per part.
-        whole: labels of all parts.
+        all_labels: labels of all parts.
         keyed: labels were declared with keys; otherwise each is repeated for every key, so that its
             position depends on the number of keys.
     """
     if all(places is None for places, _ in parts):
         return None
-    out = np.full(len(whole), -1, np.int64)
+    out = np.full(len(all_labels), -1, np.int64)
     for (places, own), code in zip(parts, labels, strict=True):
         if places is None:
             continue
         here = places >= 0
         place = places[here].astype(np.int64)
         if not keyed:
-            place = place // max(1, len(own.key_names)) * len(whole.key_names)
-            place += whole.key[code[here]]
+            place = place // max(1, len(own.key_names)) * len(all_labels.key_names)
+            place += all_labels.key[code[here]]
         out[code[here]] = place
     return out.astype(np.int32)

@@ -127,20 +127,20 @@ class Scaling(msgspec.Struct, frozen=True):
     scales: Scales
 
     @staticmethod
-    def of(found: Array) -> Scaling:
+    def of(values: Array) -> Scaling:
         """Choose the scaling for the largest numbers.
 
         Args:
-            found: float64 [cells, 3].
+            values: float64 [cells, 3].
         """
-        tiny = (found < _TINY) & (found > 0)
-        powers = np.where(found > _HUGE, _DOWN, np.where(tiny, _UP, 0))
+        tiny = (values < _TINY) & (values > 0)
+        powers = np.where(values > _HUGE, _DOWN, np.where(tiny, _UP, 0))
         factors = np.ldexp(1.0, powers)
         of_error = factors[:, 2]
         scales = Scales(
             factors[:, 0], factors[:, 1], np.minimum(of_error, 1.0), np.maximum(of_error, 1.0)
         )
-        return Scaling(found, powers, scales)
+        return Scaling(values, powers, scales)
 
     def undone(self, name: str) -> Array:
         """The powers of two that sums of a moment are to be multiplied by, int64 [cells]."""

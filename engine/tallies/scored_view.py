@@ -247,7 +247,7 @@ class UnitClasses(UnitView):
             every = self.known_datums[:, None] if of_datums else self.every[:, self.labels.key]
             return every - self.positives
         place = np.repeat(np.arange(self.n_groups), n_labels) if of_datums else self._of_key
-        sums = (self._known_sums if of_datums else self._every_sums).taken(place)
+        sums = (self._known_sums if of_datums else self._every_sums).select(place)
         return sums.merge(self._positive_sums, sign=-1).rounded().reshape(self.shape)
 
     @Lazy
@@ -272,7 +272,7 @@ class UnitClasses(UnitView):
     @Lazy
     def _negative_sums(self) -> ExactSums:
         """Weight of the units of ``negatives``, cells of [group, label]."""
-        return self._judged_sums.taken(self._of_key).merge(self._positive_sums, sign=-1)
+        return self._judged_sums.select(self._of_key).merge(self._positive_sums, sign=-1)
 
     @Lazy
     def classes_of_keys(self) -> tuple[Array, Array]:

@@ -313,19 +313,19 @@ def wins_of_groups(laid: Sorted, over: Over) -> Array:
     return out
 
 
-def sorted_by_counts(scored: Scored, whole: int | None = None) -> Sorted | None:
+def sorted_by_counts(scored: Scored, total: int | None = None) -> Sorted | None:
     """Return the distinct scores of one label in one group by outcome, weighted by their counts.
 
     Sums of such weights are exact, so that results equal those of the rows.
 
     Args:
         scored: scored labels, all of one label.
-        whole: rows of the run that contains them; None if these are all.
+        total: rows of the run that contains them; None if these are all.
 
     Returns:
         None if there are many distinct scores, or few rows.
     """
-    counted = _counted(scored, len(scored) if whole is None else whole)
+    counted = _counted(scored, len(scored) if total is None else total)
     if counted is None:
         return None
     score, count = counted

@@ -132,40 +132,45 @@ class Codes(NamedTuple):
 
 
 def codes_of(
-    datums: Sequence[Array], labels: Sequence[Array], own: Sequence[Labels], whole: Labels
+    datums: Sequence[Array],
+    labels: Sequence[Array],
+    bucket_labels: Sequence[Labels],
+    all_labels: Labels,
 ) -> list[Codes]:
     """Return the new codes per bucket.
 
     Args:
         datums: new datum codes per bucket.
         labels: new label codes per bucket.
-        own: labels per bucket.
-        whole: labels of all buckets.
+        bucket_labels: labels per bucket.
+        all_labels: labels of all buckets.
     """
-    place = {name: i for i, name in enumerate(whole.key_names)}
+    place = {name: i for i, name in enumerate(all_labels.key_names)}
     return [
         Codes(
             datum,
             np.append(label, np.int32(-1)).astype(np.int32),
             np.array([place.get(name, 0) for name in one.key_names], np.int32),
         )
-        for datum, label, one in zip(datums, labels, own, strict=True)
+        for datum, label, one in zip(datums, labels, bucket_labels, strict=True)
     ]
 
 
-def merged(parts: Sequence[T], codes: Sequence[Codes], whole: Labels | None = None) -> T:
+def merged(parts: Sequence[T], codes: Sequence[Codes], all_labels: Labels | None = None) -> T:
     """Merge tables of disjoint sets of datums, sorted by datum, label key and labels.
 
     Args:
         parts: a :class:`Table` or :class:`Tables` per bucket.
         codes: new codes per bucket.
-        whole: labels of all buckets; None if the table has none.
+        all_labels: labels of all buckets; None if the table has none.
     """
     kind = type(parts[0])
     columns = {name: [getattr(part, name) for part in parts] for name in kind.__struct_fields__}
     if not issubclass(kind, Table):
-        assert whole is not None
-        return kind(**{name: _merged(name, some, codes, whole) for name, some in columns.items()})
+        assert all_labels is not None
+        return kind(
+            **{name: _merged(name, some, codes, all_labels) for name, some in columns.items()}
+        )
     for name, fill in kind.fills.items():
         if any(column is not None for column in columns[name]):
             pairs = zip(columns["datum"], columns[name], strict=True)
@@ -178,8 +183,8 @@ def merged(parts: Sequence[T], codes: Sequence[Codes], whole: Labels | None = No
     ranks = [keys[name] for name in columns if name in keys]
     if "datum" not in keys:
         ranks = [np.concatenate([code.datum for code in codes]), *ranks]
-    elif whole is not None and "actual" in keys:  # either may be -1, for none
-        ranks.insert(1, whole.key[np.maximum(keys["actual"], keys["predicted"])])
+    elif all_labels is not None and "actual" in keys:  # either may be -1, for none
+        ranks.insert(1, all_labels.key[np.maximum(keys["actual"], keys["predicted"])])
     order = np.lexsort(ranks[::-1])
     result = {
         name: keys[name][order]

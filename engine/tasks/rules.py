@@ -100,7 +100,12 @@ class Pairs(msgspec.Struct, frozen=True):
 
 
 def renamed(
-    pairs: pl.DataFrame, values: pl.Series, met: str, least: int = 1, *, independent: bool = True
+    pairs: pl.DataFrame,
+    values: pl.Series,
+    beginning: str,
+    least: int = 1,
+    *,
+    independent: bool = True,
 ) -> Note | None:
     """Return a warning if overlapping objects have different labels; otherwise None.
 
@@ -108,7 +113,7 @@ def renamed(
         pairs: label codes ``mine`` of the predictions and ``other`` of the ground truths, and
             ``len``, number of overlaps; unique pairs.
         values: labels of the codes.
-        met: beginning of the message: ``boxes ... overlap, but``.
+        beginning: beginning of the message: ``boxes ... overlap, but``.
         least: minimum number of labels that differ.
         independent: pairs are independent of each other, unlike pixels.
     """
@@ -116,7 +121,7 @@ def renamed(
     if not signals:
         return None
     counts = pairs.sort("len", "mine", "other", descending=[True, False, False])
-    notes, _ = apply(RULES, "", signals, Pairs(counts, values, met, least, independent))
+    notes, _ = apply(RULES, "", signals, Pairs(counts, values, beginning, least, independent))
     return notes[0] if notes else None
 
 

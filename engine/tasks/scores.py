@@ -120,18 +120,20 @@ def _beyond(scores: pl.Series) -> bool:
 # Score thresholds of single labels, against the labels of a run.
 
 
-def limits_of(given: LabelThresholds, labels: Labels, *, single: bool, otherwise: float) -> Array:
+def limits_of(
+    thresholds: LabelThresholds, labels: Labels, *, single: bool, otherwise: float
+) -> Array:
     """Return the score from which predictions of each label count, float64 [labels].
 
     A row for the label has priority over one for its key, and that over a general row. If both
     sides have names, labels match by name, whatever their values.
 
     Args:
-        given: thresholds.
+        thresholds: of the labels.
         single: scores came in single precision, to which thresholds are then rounded.
         otherwise: value for labels without a threshold.
     """
-    rows = _Rows(given)
+    rows = _Rows(thresholds)
     limits = []
     for label in _named(labels):
         row = next(rows.of(*label), None)
@@ -165,20 +167,22 @@ class _Rows:
                     yield row
 
 
-def notes_of(given: LabelThresholds, labels: Labels, scored: Array | None = None) -> list[Note]:
+def notes_of(
+    thresholds: LabelThresholds, labels: Labels, scored: Array | None = None
+) -> list[Note]:
     """Return notes on thresholds: unknown labels, labels without one, ambiguous matches.
 
     Matches by name, or by a value that means something else in the other place, are reported.
 
     Args:
-        given: thresholds.
+        thresholds: of the labels.
         scored: bool [labels], labels whose scores are used; None for all.
     """
-    rows, named = _Rows(given), _named(labels)
+    rows, named = _Rows(thresholds), _named(labels)
     matches = [list(rows.of(*label)) for label in named]
     listed = {row for candidates in matches for row in candidates}
     strange = [
-        row.name or row.value for row in given if row.value is not None and row not in listed
+        row.name or row.value for row in thresholds if row.value is not None and row not in listed
     ]
     moved, unnamed = [], []
     for (_, value, name), candidates in zip(named, matches, strict=True):

@@ -392,14 +392,14 @@ def side_of(datum: Array, code: Array, n: int) -> Side:
 def codes_of(
     texts: pl.DataFrame,
     parse_row: Callable[..., tuple[Sequence[Call], Collection[str]]],
-    known: dict[Call, int],
+    index: dict[Call, int],
 ) -> tuple[Array, Array, Mapping[int, str], Mapping[str, int]]:
     """Code the calls of rows; distinct rows are parsed once.
 
     Args:
         texts: String columns.
         parse_row: maps the values of a row to its calls and the fields that are not read.
-        known: call -> code; receives new ones.
+        index: call -> code; receives new ones.
 
     Returns:
         number of calls of each row, and the codes of all, int64; rows of ``texts`` that cannot be
@@ -419,7 +419,7 @@ def codes_of(
         except ValueError as error:
             calls, fields, wrong[i] = (), (), str(error)
         unread.update(dict.fromkeys(fields, times[i]))
-        coded.append([known.setdefault(one, len(known)) for one in calls])
+        coded.append([index.setdefault(one, len(index)) for one in calls])
     many = np.array([len(one) for one in coded], np.int64)
     flat = np.array([code for one in coded for code in one], np.int64)
     start = offsets_of(many)[:-1]

@@ -625,17 +625,17 @@ def _not_scored(note: Note) -> Note:
 
 
 def keep_rows(
-    frames: Frames, side: str, there: pl.Series, kind: str, words: tuple[str, str, str]
+    frames: Frames, side: str, selected: pl.Series, kind: str, words: tuple[str, str, str]
 ) -> None:
     """Keep the masked rows of a side, and note the dropped ones."""
     frame = getattr(frames, side)
-    n = frame.height - int(there.sum())
+    n = frame.height - int(selected.sum())
     if n:
         if _PLACE not in frame.columns:
             frame = frame.with_row_index(_PLACE).with_columns(pl.col(_PLACE).cast(pl.Int64))
-        setattr(frames, side, frame.filter(there))
+        setattr(frames, side, frame.filter(selected))
         frames.ids = None
-        frames.kept.setdefault(side, RemainingRows()).only(there)
+        frames.kept.setdefault(side, RemainingRows()).only(selected)
         frames.notes.append(note_of(kind, n, words, before=f"{side.replace('_', ' ')}: "))
 
 

@@ -198,7 +198,7 @@ def find(
     batch: Batch,
     matched: Matched,
     pairs: Pairs,
-    near: OverlapPairs | None,
+    other_overlaps: OverlapPairs | None,
     settings: Settings,
     threads: Workers,
     *,
@@ -209,7 +209,7 @@ def find(
     Args:
         matched: the match, with takers.
         pairs: overlaps of at least the background threshold.
-        near: overlaps of other geometry than boxes, None for boxes.
+        other_overlaps: overlaps of other geometry than boxes, None for boxes.
         shown: build the frame.
 
     Raises:
@@ -230,7 +230,7 @@ def find(
             len(batch.datums),
             settings.background_iou,
             threads,
-            near,
+            other_overlaps,
             crowd=matched.ground_truths.laid(batch.crowd),
         )
     start, order = rows_by_datum(pairs.prediction, ranked.score.size)

@@ -158,11 +158,11 @@ class Reaching(QuadLayer, frozen=True):
         """
         raise NotImplementedError
 
-    def candidates(self, other: Any, meeting: Candidates, threads: Workers) -> tuple[Array, Array]:
+    def candidates(self, other: Any, compared: Candidates, threads: Workers) -> tuple[Array, Array]:
         """See :meth:`.layers.Layer.candidates`: by how far boxes reach."""
-        sides = zip((self, other), meeting.row, strict=True)
-        ours, theirs = (side.reach(meeting.lowest)[row] for side, row in sides)
-        wide = msgspec.structs.replace(meeting, boxes=(ours, theirs), lowest=0.0)
+        sides = zip((self, other), compared.row, strict=True)
+        ours, theirs = (side.reach(compared.lowest)[row] for side, row in sides)
+        wide = msgspec.structs.replace(compared, boxes=(ours, theirs), lowest=0.0)
         return by_boxes(wide, (np.ones(len(ours)), np.ones(len(theirs))), threads)
 
 

@@ -65,7 +65,7 @@ class KeypointLayer(msgspec.Struct, frozen=True):
     mirror: Array = np.zeros(0, np.int64)
 
     def candidates(
-        self, other: KeypointLayer, meeting: Candidates, threads: Workers
+        self, other: KeypointLayer, compared: Candidates, threads: Workers
     ) -> tuple[Array, Array]:
         """See :meth:`.layers.Layer.candidates`."""
         ours, theirs = (
@@ -76,13 +76,13 @@ class KeypointLayer(msgspec.Struct, frozen=True):
                 frozen(row, np.int32),
             )
             for (start, place), key, row in zip(
-                (rows_by_datum(datum, meeting.n_datums) for datum in meeting.datum),
-                meeting.key,
-                meeting.row,
+                (rows_by_datum(datum, compared.n_datums) for datum in compared.datum),
+                compared.key,
+                compared.row,
                 strict=True,
             )
         )
-        arguments: Any = ours, theirs, self.points, other.points, other.people, meeting.lowest
+        arguments: Any = ours, theirs, self.points, other.points, other.people, compared.lowest
         parts = threads.over(
             ours.start, lambda first, last: pairs_reaching(first, last, *arguments)
         )

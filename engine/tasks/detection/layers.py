@@ -78,7 +78,7 @@ class Layer(Protocol):
         """float64 [n]: default area for area ranges."""
         ...
 
-    def candidates(self, other: Any, meeting: Candidates, threads: Workers) -> tuple[Array, Array]:
+    def candidates(self, other: Any, compared: Candidates, threads: Workers) -> tuple[Array, Array]:
         """Pairs that may be alike: places int32 [k] in both layouts, by datum, ours and theirs."""
         ...
 
@@ -106,10 +106,12 @@ class Region(msgspec.Struct, frozen=True):
         raise NotImplementedError
 
     def candidates(
-        self, other: Region, meeting: Candidates, threads: Workers
+        self, other: Region, compared: Candidates, threads: Workers
     ) -> tuple[Array, Array]:
         """See :meth:`Layer.candidates`: by bounding boxes and areas."""
-        return by_boxes(meeting, (self.area[meeting.row[0]], other.area[meeting.row[1]]), threads)
+        return by_boxes(
+            compared, (self.area[compared.row[0]], other.area[compared.row[1]]), threads
+        )
 
     def similarity(
         self, other: Region, rows: Array, other_rows: Array, crowd: Array, threads: Workers
@@ -130,20 +132,20 @@ class Region(msgspec.Struct, frozen=True):
 
 
 def by_boxes(
-    meeting: Candidates, areas: tuple[Array, Array], threads: Workers
+    compared: Candidates, areas: tuple[Array, Array], threads: Workers
 ) -> tuple[Array, Array]:
     """Pairs whose bounding boxes and areas (float64 [n] and [m], by place) let them be alike."""
-    start, place = rows_by_datum(meeting.datum[0], meeting.n_datums)
-    ours = start, place, meeting.boxes[0], areas[0], meeting.key[0]
+    start, place = rows_by_datum(compared.datum[0], compared.n_datums)
+    ours = start, place, compared.boxes[0], areas[0], compared.key[0]
     theirs = truths_by_datum(
-        meeting.datum[1],
-        meeting.n_datums,
-        meeting.boxes[1],
+        compared.datum[1],
+        compared.n_datums,
+        compared.boxes[1],
         areas[1],
-        meeting.key[1],
-        meeting.crowd,
+        compared.key[1],
+        compared.crowd,
     )
-    lowest = meeting.lowest
+    lowest = compared.lowest
     return joined(threads.over(start, lambda a, b: candidates(a, b, ours, theirs, lowest)))
 
 

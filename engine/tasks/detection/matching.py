@@ -70,23 +70,23 @@ class LaidOut(msgspec.Struct, frozen=True):
         """A column of the table in this layout."""
         return column[self.row]
 
-    def where(self, kept: Array) -> LaidOut:
+    def where(self, selected: Array) -> LaidOut:
         """Select rows.
 
         Args:
-            kept: bool [n].
+            selected: bool [n].
         """
-        if kept.all():
+        if selected.all():
             return self
-        upto = np.zeros(kept.size + 1, np.int64)
-        np.cumsum(kept, out=upto[1:])
+        upto = np.zeros(selected.size + 1, np.int64)
+        np.cumsum(selected, out=upto[1:])
         return LaidOut(
             upto[self.start],
-            self.boxes[kept],
-            self.area[kept],
-            self.datum[kept],
-            self.row[kept],
-            self.score[kept] if self.score.size else self.score,
+            self.boxes[selected],
+            self.area[selected],
+            self.datum[selected],
+            self.row[selected],
+            self.score[selected] if self.score.size else self.score,
         )
 
 
@@ -608,7 +608,7 @@ def match_by_difficulty(
     sides: tuple[LaidOut, LaidOut],
     rules: DetectionRules,
     variants: Variants,
-    near: OverlapPairs,
+    overlaps: OverlapPairs,
     share: Array,
     threads: Workers,
     *,
@@ -620,7 +620,7 @@ def match_by_difficulty(
     Args:
         sides: layouts of predictions and ground truths.
         variants: thresholds and difficulties.
-        near: overlaps across labels.
+        overlaps: overlaps across labels.
         share: float64 [n], from :func:`in_regions`.
         took: record the ground truth of each prediction.
         turned: gains include angles.
@@ -639,7 +639,7 @@ def match_by_difficulty(
     alpha = [
         one[laid.row] if turned else one[:0] for one, laid in zip(seen.alpha, sides, strict=True)
     ]
-    pairs_start, pairs = rows_by_datum(near.ground_truth, m)
+    pairs_start, pairs = rows_by_datum(overlaps.ground_truth, m)
     shape = len(variants.areas), len(variants.thresholds)
     gains = np.zeros((4 if turned else 2, *shape, n))
     order, rank = np.empty(n, np.int32), np.zeros(n, np.int32)
@@ -671,8 +671,8 @@ def match_by_difficulty(
             frozen(counted[w], np.uint64),
             frozen(alpha[1], np.float64),
             frozen(pairs_start, np.int64),
-            frozen(near.prediction[pairs], np.int32),
-            frozen(near.iou[pairs], np.float64),
+            frozen(overlaps.prediction[pairs], np.int32),
+            frozen(overlaps.iou[pairs], np.float64),
         )
         size = word.n_areas * word.n_thresholds
         out = Gains(

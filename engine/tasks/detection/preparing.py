@@ -106,16 +106,16 @@ class CentreLayer(GroundLayer, frozen=True):
 
     numbers: Array
 
-    def candidates(self, other: Any, meeting: Candidates, threads: Workers) -> tuple[Array, Array]:
+    def candidates(self, other: Any, compared: Candidates, threads: Workers) -> tuple[Array, Array]:
         """See :meth:`.layers.Layer.candidates`: squares around centres that intersect."""
-        reach = float(metres(meeting.lowest)) if meeting.lowest > 0 else FARTHEST
+        reach = float(metres(compared.lowest)) if compared.lowest > 0 else FARTHEST
         half = 0.5 * (reach + NEAREST) * (1 + 1e-9)
         squares = []
-        for side, row in zip((self, other), meeting.row, strict=True):
+        for side, row in zip((self, other), compared.row, strict=True):
             centre = side.numbers[row, :2]
             slack = half + 1e-12 * np.abs(centre)
             squares.append(np.concatenate([centre - slack, centre + slack], axis=1))
-        wide = msgspec.structs.replace(meeting, boxes=(squares[0], squares[1]), lowest=0.0)
+        wide = msgspec.structs.replace(compared, boxes=(squares[0], squares[1]), lowest=0.0)
         return by_boxes(wide, (np.ones(len(squares[0])), np.ones(len(squares[1]))), threads)
 
     def similarity(
@@ -144,14 +144,14 @@ class EventLayer(BoxLayer, frozen=True):
         boxes = _corners(frame)
         return Shapes((EventLayer(boxes[:, 2] - boxes[:, 0], boxes, collar=collar),), boxes)
 
-    def candidates(self, other: Any, meeting: Candidates, threads: Workers) -> tuple[Array, Array]:
+    def candidates(self, other: Any, compared: Candidates, threads: Workers) -> tuple[Array, Array]:
         """See :meth:`.layers.Layer.candidates`: onsets within the collar."""
         around = []
-        for boxes in meeting.boxes:
+        for boxes in compared.boxes:
             reach = (0.5 * self.collar[0] + 1e-9 * np.abs(boxes[:, 0])) * (1 + 1e-9) + 1e-12
             onsets = [boxes[:, 0] - reach, np.zeros(reach.size), boxes[:, 0] + reach]
             around.append(np.stack([*onsets, np.ones(reach.size)], axis=1))
-        wide = msgspec.structs.replace(meeting, boxes=(around[0], around[1]), lowest=0.0)
+        wide = msgspec.structs.replace(compared, boxes=(around[0], around[1]), lowest=0.0)
         return by_boxes(wide, (np.ones(len(around[0])), np.ones(len(around[1]))), threads)
 
     def similarity(

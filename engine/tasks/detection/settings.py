@@ -96,20 +96,20 @@ def _sigma(sigma: Sigma | None, n: int, label: Any) -> Array:
     return np.array(numbers, np.float64)
 
 
-def read_sigmas(given: Any) -> Sigmas:
+def read_sigmas(sigmas: Any) -> Sigmas:
     """Parse the sigmas option and read its files.
 
     Args:
-        given: None; a number; a name or the path of a JSON file; numbers; or a mapping of labels
+        sigmas: None; a number; a name or the path of a JSON file; numbers; or a mapping of labels
             to any of these.
 
     Raises:
         OptionError: no such name or file, or a file with other content.
     """
-    given = _loaded(given)
-    if isinstance(given, Mapping):
-        return Sigmas(None, {str(label): _loaded(value) for label, value in given.items()})
-    return Sigmas(given)
+    sigmas = _loaded(sigmas)
+    if isinstance(sigmas, Mapping):
+        return Sigmas(None, {str(label): _loaded(value) for label, value in sigmas.items()})
+    return Sigmas(sigmas)
 
 
 def _loaded(value: Any) -> Any:

@@ -175,7 +175,7 @@ def labels_of(
 def label_codes(
     frames: Frames,
     sides: Sequence[Side],
-    given: Sequence[tuple[Array, Array, Array] | Array],
+    of_sides: Sequence[tuple[Array, Array, Array] | Array],
     units: Units,
     names: Names | None,
     settings: Settings,
@@ -183,8 +183,8 @@ def label_codes(
     """Code the labels of both sides.
 
     Args:
-        given: per side the unit, index and pixels of each count or mask; or the row of each mask,
-            if rows have labels.
+        of_sides: per side the unit, index and pixels of each count or mask; or the row of each
+            mask, if rows have labels.
 
     Returns:
         labels; label code of each count or mask, per side; ignored labels, bool [n_labels].
@@ -192,7 +192,7 @@ def label_codes(
     dtypes = [side.frame.schema["label_value"] for side in sides if side.layered]
     values, keys, spread = [], [], []
     pairs: dict[str, pl.DataFrame] = {}
-    for side, source in zip(sides, given, strict=True):
+    for side, source in zip(sides, of_sides, strict=True):
         if not isinstance(source, tuple):
             values.append(side.frame["label_value"])
             keys.append(side.key)

@@ -107,7 +107,7 @@ def _boundary(mask: Array, depth: int) -> Array:
 def of_maps(
     pairs: list[Pair],
     counted: Pairs,
-    kept: Array,
+    selected: Array,
     codes: list[Array],
     datum: Array,
     settings: Settings,
@@ -118,16 +118,16 @@ def of_maps(
     Args:
         pairs: the maps of each unit.
         counted: pixels by pair of values of units, as in files.
-        kept: bool [n], pairs that count; those of ignored ground truths do not.
+        selected: bool [n], pairs that count; those of ignored ground truths do not.
         codes: int64 [m] twice, label codes of the m pairs that count, -1 for none.
         datum: int32 [u], datum of each unit.
     """
-    place, columns = counted.place[kept], (counted.truth[kept], counted.found[kept])
+    place, columns = counted.place[selected], (counted.truth[selected], counted.found[selected])
     order = np.argsort(place, kind="stable")
     edges = np.searchsorted(place[order], np.arange(len(pairs) + 1))
     lost = {
-        int(unit): counted.truth[~kept & (counted.place == unit)]
-        for unit in np.unique(counted.place[~kept])
+        int(unit): counted.truth[~selected & (counted.place == unit)]
+        for unit in np.unique(counted.place[~selected])
     }
 
     def labels_of(unit: int) -> Iterator[Labelled]:

@@ -237,16 +237,16 @@ def refuse_frames(batch: Batch, first: int) -> None:
         )
 
 
-def refuse_short(batch: Batch, seen: Array) -> None:
+def refuse_short(batch: Batch, n_frames: Array) -> None:
     """Raise InputError for sequences with rows of more frames than their length.
 
     Args:
-        seen: int64 [n_datums], frames of each that have a row.
+        n_frames: int64 [n_datums], frames of each that have a row.
     """
-    short = np.flatnonzero((batch.length > 0) & (batch.length < seen))
+    short = np.flatnonzero((batch.length > 0) & (batch.length < n_frames))
     if short.size:
         first = [
-            f"{batch.datums.id[int(at)]!r} ({batch.length[at]:,} of {seen[at]:,})"
+            f"{batch.datums.id[int(at)]!r} ({batch.length[at]:,} of {n_frames[at]:,})"
             for at in short[:_SHOWN]
         ]
         more = ", ..." if short.size > _SHOWN else ""

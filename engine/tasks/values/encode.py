@@ -248,11 +248,11 @@ def _averaged(value: Array, datum: Array) -> tuple[Array, Array]:
 # Notes on values, in display order.
 
 
-def notes(found: Findings, settings: Settings, needs: frozenset[str]) -> list[Note]:
+def notes(findings: Findings, settings: Settings, needs: frozenset[str]) -> list[Note]:
     """Return the notes on the values of some metrics."""
-    names = [name for name in found.written if name in needs]
+    names = [name for name in findings.written if name in needs]
     result = []
-    if found.wide and len(names) == len(found.written):
+    if findings.wide and len(names) == len(findings.written):
         message = (
             f"values are read from {listing(names, most=8)}: all columns of numbers other than ids,"
             f" weights and slices. To choose, write {option('value_columns', names[:2])}."
@@ -262,13 +262,13 @@ def notes(found: Findings, settings: Settings, needs: frozenset[str]) -> list[No
         (STATUS.index(MISSING), "values_missing", "have a row without a value"),
         (STATUS.index(ABSENT), "metric_absent", "have no row of the metric"),
     ):
-        gaps = {name: found.status[name][at] for name in names if found.status[name][at]}
+        gaps = {name: findings.status[name][at] for name in names if findings.status[name][at]}
         if gaps:
             shown = ", ".join(f"{name} {count:,}" for name, count in [*gaps.items()][:_NAMED])
             more = f" and {len(gaps) - _NAMED} more" if len(gaps) > _NAMED else ""
-            message = f"of {count_of(found.datums, 'datum')}, some {words}: {shown}{more}."
+            message = f"of {count_of(findings.datums, 'datum')}, some {words}: {shown}{more}."
             result.append(Note(code, message, sum(gaps.values()), facts={"metrics": _first(gaps)}))
-    shares = [name for name in names if len({*found.shares.get(name, (0, 1))}) == 1]
+    shares = [name for name in names if len({*findings.shares.get(name, (0, 1))}) == 1]
     if shares:
         message = (
             f"all values of {listing(shares, most=_NAMED)} are 0 or 1: the mean is a proportion,"
@@ -277,7 +277,7 @@ def notes(found: Findings, settings: Settings, needs: frozenset[str]) -> list[No
         result.append(
             Note("values_of_0_and_1", message, len(shares), facts={"metrics": shares[:20]})
         )
-    several = {name: found.averaged[name] for name in sorted(needs) if name in found.averaged}
+    several = {name: findings.averaged[name] for name in sorted(needs) if name in findings.averaged}
     if several:
         rows, datums = (max(counts[i] for counts in several.values()) for i in (0, 1))
         message = (

@@ -148,20 +148,20 @@ def ratio(top: Array, bottom: Array) -> Array:
 
 
 def share_explained(
-    view: PairedView, left: Scaled, whole: Scaled, settings: Settings
+    view: PairedView, left: Scaled, total: Scaled, settings: Settings
 ) -> tuple[Array, Array]:
-    """Return 1 - left / whole, and why it is undefined.
+    """Return 1 - left / total, and why it is undefined.
 
     Args:
         left: residual of the predictions.
-        whole: residual of a constant; 0 for a constant target.
+        total: residual of a constant; 0 for a constant target.
         settings: the dialect decides on constant targets.
     """
-    large = np.isinf(left[0]) | np.isinf(whole[0])
-    value = 1 - unscaled(ratio(left[0], whole[0]), left[1] - whole[1])
+    large = np.isinf(left[0]) | np.isinf(total[0])
+    value = 1 - unscaled(ratio(left[0], total[0]), left[1] - total[1])
     if settings.rules.constant is not None:
         best, worst = settings.rules.constant
-        constant = (whole[0] == 0) & (view.weight > 0)
+        constant = (total[0] == 0) & (view.weight > 0)
         value = np.where(constant, np.where(left[0] == 0, best, worst), value)
     single = view.rows < 2
     value = np.where(single, np.nan, np.where(large, np.inf, value))
