@@ -303,15 +303,15 @@ def token_counts(body: Any) -> tuple[int, int]:
     return read, written
 
 
-def retry_after(given: str | None) -> float | None:
+def retry_after(header: str | None) -> float | None:
     """Parse a Retry-After header, seconds or a date; None if invalid or not positive."""
-    if given is None:
+    if header is None:
         return None
     try:
-        seconds = float(given)
+        seconds = float(header)
     except ValueError:
         try:
-            seconds = email.utils.parsedate_to_datetime(given).timestamp() - time.time()
+            seconds = email.utils.parsedate_to_datetime(header).timestamp() - time.time()
         except (TypeError, ValueError, OverflowError):
             return None
     return min(seconds, _LONGEST_WAIT) if seconds > 0 else None

@@ -59,7 +59,11 @@ def choices(plan: Plan, parts: Sequence[Found]) -> list[tuple[Limit, Facts]]:
 
 
 def extreme_tallies(
-    plan: Plan, frames: Frames, known: Sequence[tuple[Limit, Facts]], tallies: Any, workers: Workers
+    plan: Plan,
+    frames: Frames,
+    choices_with_facts: Sequence[tuple[Limit, Facts]],
+    tallies: Any,
+    workers: Workers,
 ) -> Iterator[tuple[str, Any]]:
     """Yield the tally of a part at each extreme of each choice, with the extreme's name.
 
@@ -70,9 +74,9 @@ def extreme_tallies(
     def run(other: Frames, settings: Any) -> Any:
         return plan.does.tally(copy_of(other), settings, plan.needs, workers)
 
-    if known and tallies is None:
+    if choices_with_facts and tallies is None:
         tallies = run(frames, plan.settings)
-    for limit, facts in known:
+    for limit, facts in choices_with_facts:
         inputs = Given(
             frames=frames,
             settings=plan.settings,
@@ -110,7 +114,7 @@ def matched(plan: Plan, frames: Frames, threads: Threads) -> tuple[Any, Moved]:
 def table(
     plan: Plan,
     values: pl.DataFrame,
-    known: Sequence[tuple[Limit, Facts]],
+    choices_with_facts: Sequence[tuple[Limit, Facts]],
     ends: dict[str, Any],
     threads: Threads,
 ) -> pl.DataFrame:
@@ -120,7 +124,7 @@ def table(
         values: the frame ``metrics`` of the run.
     """
     tables = [_joined(plan, values, [], [""] * values.height, "").clear()]
-    for limit, facts in known:
+    for limit, facts in choices_with_facts:
         every = limit.settings(plan.settings, facts)
         tallies = [ends[name_of(limit, n)] for n in range(len(every))]
         bound = limit.bound(plan.settings, facts, tallies)

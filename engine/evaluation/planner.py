@@ -319,7 +319,7 @@ def may_fit(plan: Plan, ahead: pl.DataFrame) -> tuple[Plan, bool]:
     return _with(plan, chosen), several
 
 
-def fitted_late(plan: Plan, found: Any) -> tuple[Plan, list[Note]]:
+def fitted_late(plan: Plan, tables: Any) -> tuple[Plan, list[Note]]:
     """Fit the plan to tables whose parts are already tallied; see :func:`fitted`.
 
     Returns:
@@ -331,11 +331,11 @@ def fitted_late(plan: Plan, found: Any) -> tuple[Plan, list[Note]]:
     fitted_by_rows = plan.does.fitted_by_rows
     assert fitted_by_rows is not None
     chosen, notes = fitted_by_rows.fit(
-        plan.metrics, found.written, plan.settings, asked_for=plan.options.metrics is not None
+        plan.metrics, tables.written, plan.settings, asked_for=plan.options.metrics is not None
     )
     fit = _with(plan, chosen)
     unread = _unread(fit, notes)
-    row_notes = fitted_by_rows.notes(found, plan.settings, fit.needs)
+    row_notes = fitted_by_rows.notes(tables, plan.settings, fit.needs)
     return fit, [*notes, *unread, *row_notes]
 
 

@@ -363,15 +363,17 @@ def from_boxes(
     return from_corners(corners, place or Place("boxes", "xmin"), mask)
 
 
-def from_corners(corners: Array, place: Place, kept: Array) -> Polygons:
+def from_corners(corners: Array, place: Place, selected: Array) -> Polygons:
     """Convert quadrilaterals to polygons.
 
     Args:
         corners: float64 [n, 8], x and y of the corners in order.
-        kept: bool [n]; the others become polygons without parts.
+        selected: bool [n]; the others become polygons without parts.
     """
-    each = np.arange(int(kept.sum()) + 1)
-    return Polygons(Rings(corners[kept].reshape(-1, 2), 4 * each, each, offsets_of(kept)), place)
+    each = np.arange(int(selected.sum()) + 1)
+    return Polygons(
+        Rings(corners[selected].reshape(-1, 2), 4 * each, each, offsets_of(selected)), place
+    )
 
 
 def concat(parts: Sequence[Polygons]) -> Polygons:

@@ -91,7 +91,7 @@ _DAY = 86400.0  # seconds
 _LONGEST = 190  # bytes of a partition's name that the names of its tally and draft contain
 
 
-def parts_of(loaded: LoadedJob, found: JobTables, *, again: bool) -> list[Part]:
+def parts_of(loaded: LoadedJob, tables: JobTables, *, again: bool) -> list[Part]:
     """Return the partitions of a job, in order.
 
     A tally's key covers its dependencies: the partition's and the shared files, options except
@@ -99,7 +99,7 @@ def parts_of(loaded: LoadedJob, found: JobTables, *, again: bool) -> list[Part]:
     and file.
 
     Args:
-        found: its inputs, with partitions.
+        tables: its inputs, with partitions.
         again: recompute every tally.
     """
     outputs = loaded.job.outputs
@@ -108,14 +108,14 @@ def parts_of(loaded: LoadedJob, found: JobTables, *, again: bool) -> list[Part]:
     options = repr(loaded.deciding)
     functions = _digests(loaded)
     parts = []
-    for value in found.partitions:
-        depends = [__version__, options, found.key_of(value), *functions]
+    for value in tables.partitions:
+        depends = [__version__, options, tables.key_of(value), *functions]
         key = hashlib.sha256(msgspec.json.encode(depends)).hexdigest()[:16]
         part = Part(
             name=value,
-            predictions=found.of_partition("predictions", value),
-            ground_truths=found.of_partition("ground_truths", value),
-            datums=found.of_partition("datums", value),
+            predictions=tables.of_partition("predictions", value),
+            ground_truths=tables.of_partition("ground_truths", value),
+            datums=tables.of_partition("datums", value),
             key=key,
             tally=folder / f"{name_within(value, _LONGEST)}.{key}.tally",
         )
@@ -131,18 +131,18 @@ def _digests(loaded: LoadedJob) -> list[str]:
     return [metric.digest for metric in run.split_metrics(loaded.options)[1]]
 
 
-def describe_lost(loaded: LoadedJob, found: JobTables, run_id: str) -> str | None:
+def describe_lost(loaded: LoadedJob, tables: JobTables, run_id: str) -> str | None:
     """Return a sentence on partitions of the previous run that no longer exist, or None.
 
     Args:
         loaded: the job; partitions outside its window are ignored.
-        found: its inputs.
+        tables: its inputs.
         run_id: of this run.
     """
     inputs = loaded.job.inputs
     earlier, finished = last_partitions(loaded.matching(loaded.earlier), loaded.job.name, run_id)
     gone = [
-        value for value in earlier if value not in found.partitions and in_window(inputs, value)
+        value for value in earlier if value not in tables.partitions and in_window(inputs, value)
     ]
     if not gone:
         return None

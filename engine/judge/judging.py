@@ -241,7 +241,7 @@ class Judged(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def make_asking(metrics: Sequence[str] | str, **given: Any) -> Asking:
+def make_asking(metrics: Sequence[str] | str, **options: Any) -> Asking:
     """Return the checked settings of a judge.
 
     Raises:
@@ -255,19 +255,19 @@ def make_asking(metrics: Sequence[str] | str, **given: Any) -> Asking:
             option="metrics",
         )
     fields = Asking.__struct_fields__
-    for name in given:
+    for name in options:
         if name not in fields:
             raise unknown("option of the judge", name, fields)
     resolved = tuple(dict.fromkeys(registry.get("judged", name).name for name in names))
     try:
         asking = msgspec.convert(
-            {"metrics": resolved, **{k: v for k, v in given.items() if v is not None}},
+            {"metrics": resolved, **{k: v for k, v in options.items() if v is not None}},
             Asking,
             strict=False,
         )
     except msgspec.ValidationError as error:
         raise OptionError(str(error)) from None
-    if "temperature" in given and given["temperature"] is None:
+    if "temperature" in options and options["temperature"] is None:
         asking = msgspec.structs.replace(asking, temperature=None)
     for name in ("mode", "atomicity", "coverage"):
         words, value = DECLARED[name].accepts, getattr(asking, name)
@@ -300,7 +300,7 @@ def make_asking(metrics: Sequence[str] | str, **given: Any) -> Asking:
         )
     for name, field in (("temperature", "temperature"), ("max_output_tokens", "max_tokens")):
         if field in asking.parameters:
-            if given.get(name) is not None:
+            if options.get(name) is not None:
                 raise OptionError(
                     f"{name} is given twice: as an option and as a parameter.",
                     code="given_twice",

@@ -30,7 +30,7 @@ def _folded(statement: str) -> str:
     return " ".join(statement.split()).casefold()
 
 
-def places(said: Sequence[str], listed: Sequence[str]) -> tuple[list[int], list[str]]:
+def places(statements: Sequence[str], listed: Sequence[str]) -> tuple[list[int], list[str]]:
     """Return the positions of statements in a list, each used once.
 
     A statement takes its first free position. Reworded statements without a match take the
@@ -50,13 +50,13 @@ def places(said: Sequence[str], listed: Sequence[str]) -> tuple[list[int], list[
     folded = set(free)
     positions: list[int | None] = []
     repeated: list[str] = []
-    for statement in said:
+    for statement in statements:
         left = free[_folded(statement)]
         positions.append(left.popleft() if left else None)
         if positions[-1] is None:
             repeated.append(statement)
     rest = iter(sorted(place for left in free.values() for place in left))
-    all_known = all(_folded(statement) in folded for statement in said)
+    all_known = all(_folded(statement) in folded for statement in statements)
     filled = [next(rest) if place is None else place for place in positions]
     return filled, repeated if all_known else []
 
