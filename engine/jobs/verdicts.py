@@ -465,7 +465,12 @@ def _judged(gate_rows: _GateRows, context: _Context) -> Iterable[Verdict]:
         elif gate.always and gate.needs_baseline and context.differ and not context.accepted:
             why = f"the means are over other datums than the baseline's; a gate on {COVERAGE}"
             yield _with(blank, reason=f"{why} accepts that")
-        elif gate.needs_baseline and margins is not None and not gate.always:
+        elif (
+            gate.needs_baseline
+            and margins is not None
+            and (gate.surely or context.differ)
+            and not gate.always
+        ):
             yield _of_difference(gate, blank, row, context, by_support=_by_support(row, numbers))
         elif (
             context.differ is None

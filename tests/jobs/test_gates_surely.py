@@ -166,6 +166,20 @@ class TestPlanted:
         assert (other.status, other.lower) == ("failed", None)
         assert NOT_MOVED in other.reason
 
+    def test_plain_gates_next_to_it_compare_the_two_numbers(
+        self, runs: dict[str, ee.Scorecard]
+    ) -> None:
+        """Also on a metric that no gate with ``surely`` is on."""
+        plain, _ = verdicts(
+            runs["unlucky"],
+            runs["base"],
+            "F1[average=macro] >= baseline - 0.5",
+            "Accuracy >= baseline - 0.05 surely",
+        )
+        alone = verdicts(runs["unlucky"], runs["base"], "F1[average=macro] >= baseline - 0.5")
+        assert [plain] == alone
+        assert (plain.status, plain.lower) == ("passed", None)
+
     def test_slices_under_a_star(self, runs: dict[str, ee.Scorecard]) -> None:
         found = verdicts(runs["worse"], runs["base"], "F1[kind=*] >= baseline - 0.05 surely")
         assert [one.row for one in found] == ["kind=x", "kind=y"]
