@@ -321,7 +321,8 @@ def _unreadable(text: str, place: int, message: str) -> OptionError:
     where = f"at {rest!r}" if rest else "at its end"
     return OptionError(
         f"gate {text!r} cannot be read {where}: {message}. A gate is"
-        " 'metric[column=value, ...] >= number', as in 'mAP[iou=0.5, weather=rain] >= 0.42'.",
+        " 'metric[column=value, ...] >= number', as in 'mAP[iou=0.5, weather=rain] >= 0.42'."
+        " Put names with blanks or brackets, and their statistic, in double quotes.",
         code="gate_malformed",
         at=rest,
     )
