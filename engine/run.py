@@ -163,8 +163,8 @@ def _with_own_metrics(tables: Tables, options: Options) -> Opened:
     strange = [name for name in names or () if own_metrics.is_reference(name)]
     if strange and not registry.is_open(opened.plan.task):
         raise OptionError(
-            f"{option('metrics', strange)}: this process has no such module. An own metric is named"
-            " by its module and function.",
+            f"{option('metrics', strange)}: no such module in the working folder, next to the job"
+            " file or in PYTHONPATH. An own metric is named by its module and function.",
             code="unknown_name",
             value=strange[0],
         )

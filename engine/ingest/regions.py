@@ -111,7 +111,7 @@ def _of_table(contract: Table, options: Options) -> pl.DataFrame:
     regions = options.regions
     thing = regions.table if isinstance(regions, HeldTable) else regions
     source = open_source(list(thing) if isinstance(thing, tuple) else thing)
-    naming = recognise(schema_of(source), contract, None, options.box_format)
+    naming = recognise(schema_of(source), contract, options.columns, options.box_format)
     refuse(naming.problems, {REGION_TABLE: source.description})
     rows = source.frame.select([naming.exprs[name] for name in (_ID, *CORNER_NAMES)]).collect()
     return _whole(rows, f"regions ({source.description})")

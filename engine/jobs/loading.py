@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from ..metrics.own import look_in
 from ..schemas.errors import OptionError, ReadError, unknown
 from ..schemas.job import SHARED, Job, JobInputs, JobOutputs, JobReport
 from ..schemas.option_values import make_options, path_of, read_stop_words
@@ -292,6 +293,7 @@ def _loaded(raw: dict[str, Any], path: Path, changes: dict[str, str]) -> LoadedJ
     _check_combinations(job, gates)
     _check_nights(job, gates, raw["inputs"]["predictions"], tuple(assigned))
     check_gates(gates, options)
+    look_in(str(path.parent.resolve()), options.metrics or ())
     free = (*_HOW, "intervals", "draws", "seed", "method", "metrics")
     same = msgspec.structs.replace(options, **dict.fromkeys(free, None), by=())
     changed = [  # not the others: a release may add some

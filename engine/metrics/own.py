@@ -33,6 +33,8 @@ NO_PLUGINS = "EVALENGINE_NO_PLUGINS"
 _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_<][\w.<>]*")
 _KNOWN: dict[str, OwnMetric] = {}
 _COUNT = itertools.count()
+_JOB_FOLDERS: set[str] = set()
+"""Folders of job files from which modules may be imported."""
 
 
 class OwnMetric:
@@ -216,6 +218,34 @@ def is_plugin(name: str) -> bool:
 def names(metrics: Iterable[str]) -> list[str]:
     """Return the names of the numbers of references among names of metrics."""
     return [one.rpartition(":")[2].rpartition(".")[2] for one in metrics if is_reference(one)]
+
+
+def look_in(folder: str, metrics: Iterable[str]) -> None:
+    """Let modules of own metrics be imported from the folder of a job file.
+
+    Raises:
+        OptionError: the folder of another job of this process has such a module, too.
+    """
+    for name in metrics:
+        top = name.partition(":")[0].partition(".")[0]
+        if not _REFERENCE.fullmatch(name) or top == "__main__":
+            continue
+        spec = find_spec(top)
+        if spec is None:
+            _JOB_FOLDERS.add(folder)
+            sys.path += [folder] * (folder not in sys.path)
+            continue
+        origin = Path(spec.origin or "")
+        module = origin.parent if spec.submodule_search_locations else origin
+        own_module = Path(folder) / module.name
+        if str(module.parent) in _JOB_FOLDERS - {folder} and own_module.exists():
+            raise OptionError(
+                f"{option('metrics', [name])}: this process has already used {module}, so"
+                f" {own_module} cannot be imported. Rename it, or run the job in a new process.",
+                code="option_value",
+                option="metrics",
+                value=name,
+            )
 
 
 def _find(name: str, is_builtin: Callable[[str], bool]) -> OwnMetric | None:

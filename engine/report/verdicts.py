@@ -105,18 +105,25 @@ def lead(comparison: Comparison) -> Titled | None:
 
 
 def _defined_numbers(comparison: Comparison, a: str, b: str) -> list[Titled]:
-    """Return the defined headline numbers of two runs."""
-    rows = of_pair(comparison, a, b).filter(pl.col("difference").is_not_null())
-    result = headline(comparison, rows)
-    if result:
-        return result
-    # Without an aggregate, as with a single class, use the rows of labels.
-    overall = rows.filter(pl.col("slice").is_null())
-    if overall.select("label_key", "label_value").n_unique() != 1:
-        return []
-    label = overall["label_value"][0]
-    lines = headline(comparison, overall.with_columns(label_value=pl.lit(None, pl.String)))
-    return [(name, {**row, "label_value": label}) for name, row in lines]
+    """Return the defined headline numbers of two runs.
+
+    If all numbers of labels are of one label, those without an aggregate are included.
+    """
+    rows = of_pair(comparison, a, b).filter(
+        pl.col("difference").is_not_null(), pl.col("slice").is_null()
+    )
+    of_label = rows.filter(pl.col("label_value").is_not_null())
+    if of_label.select("label_key", "label_value").n_unique() != 1:
+        return headline(comparison, rows)
+    aggregates = {*rows.filter(pl.col("label_value").is_null())["metric"]}
+    single = [one for one in of_label["metric"] if not {one, f"m{one}"} & aggregates]
+    shown = rows.filter(pl.col("label_value").is_null() | pl.col("metric").is_in(single))
+    lines = headline(comparison, shown.with_columns(label_value=pl.lit(None, pl.String)))
+    label = of_label["label_value"][0]
+    return [
+        (name, {**row, "label_value": label if row["metric"] in single else None})
+        for name, row in lines
+    ]
 
 
 def _equal(row: dict[str, Any]) -> bool:

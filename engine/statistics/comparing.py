@@ -165,6 +165,8 @@ def compare_runs(
         model: averaged_values([individual_values[name][0] for name in run_names])
         for model, run_names in models.items()
     }
+    plans = (run.plan for run in runs.values())
+    areas = frozenset(one.name for plan in plans for one in plan.metrics if one.placements)
     parts, flips = [], []
     lone: list[str] = []
     failed: dict[str, int] = {}
@@ -200,7 +202,11 @@ def compare_runs(
                 )
             part = _with_test(part, p, se, z)
             lost = np.isnan(p) & part["difference"].is_not_null().to_numpy()
-            why += [f"the test {test!r} does not fit them"] * int(lost.sum())
+            weighted = test == DELONG and any(run.tallies.weighted for run in both[0])
+            why += [
+                f"the test {test!r} does not {'take weights' if of_area else 'fit them'}"
+                for of_area in part.filter(lost)["metric"].is_in([*areas]) & weighted
+            ]
         lone += absent_in_one
         names_of = [run.tallies.labels.key_names for run in both[0]]
         for name, own, others in ((a, *names_of), (b, *names_of[::-1])):  # keys of one run only
@@ -233,8 +239,6 @@ def compare_runs(
         parts.append(part)
         flips.append(_flips(datums.ids, singles[a], singles[b], directions, a, b))
     table = pl.concat(parts)
-    plans = (run.plan for run in runs.values())
-    areas = frozenset(one.name for plan in plans for one in plan.metrics if one.placements)
     table, most = _with_adjusted(table, adjust, areas)
     order = ["run_a", "run_b", *IDENTITY, *_NUMBERS]
     keys = [run.tallies.datums.keys[datums.codes[name] >= 0] for name, run in runs.items()]

@@ -57,6 +57,20 @@ def test_mot(tmp_path: Path) -> None:
     assert [plain.value(name) for name in METRICS[:3]] == [2, 4, 0]  # considered is heeded
 
 
+def test_classes_of_motchallenge_in_another_dialect_are_noted(tmp_path: Path) -> None:
+    line = "1,{},{},10,20,40,1,{},1"
+    truth = [line.format(1, 0, 1), line.format(2, 100, 12)]
+    written(tmp_path / "gt" / "S" / "gt" / "gt.txt", *truth)
+    written(tmp_path / "found" / "S.txt", line.format(1, 0, 1), line.format(2, 100, 1))
+    sides = str(tmp_path / "found"), str(tmp_path / "gt")
+    noted(ee.score(*sides, metrics=METRICS), "mot_classes", count=1)
+    card = ee.score(*sides, metrics=METRICS, dialect="mot")
+    assert "mot_classes" not in {one.code for one in card.findings}
+    only = written(tmp_path / "plain" / "S" / "gt" / "gt.txt", truth[0]).parents[2]
+    card = ee.score(sides[0], str(only), metrics=METRICS)
+    assert "mot_classes" not in {one.code for one in card.findings}
+
+
 def test_one_is_told_as_one(tmp_path: Path) -> None:
     """One box, one row, one switch."""
     line = "{},{},0,10,20,40,1,1,1"

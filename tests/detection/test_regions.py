@@ -235,6 +235,10 @@ def test_masks_and_ways_to_give_regions(tmp_path: Path) -> None:
     rows = regions.with_columns(label_value=pl.lit(None, pl.String), ignore=1)
     labelled = pl.concat([truths.with_columns(ignore=0), rows], how="diagonal")
     every = range(4)
+    renamed = [one.rename({"datum_id": "picture"}) for one in (found, truths, regions)]
+    for given in (regions, renamed[2]):
+        card = ee.score(*renamed[:2], regions=given, columns={"picture": "datum_id"})
+        assert card.metrics.equals(expected)
     lists = [[x for row in regions.filter(datum_id=i).rows() for x in row[1:]] for i in every]
     datums = pl.DataFrame({"datum_id": [*every], "regions": lists})
     for sides, given in (

@@ -516,6 +516,48 @@ def test_the_command_finds_a_module_next_to_it(tmp_path: Path, monkeypatch: Any)
     assert main([*how, "--fail-under", "half <= 0.4"]) == 1
 
 
+@pytest.mark.parametrize("workers", ["", 'executor = "processes"'])
+def test_a_job_finds_a_module_next_to_it_from_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: str
+) -> None:
+    in_buckets(monkeypatch)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    job, elsewhere = tmp_path / "job", tmp_path / "elsewhere"
+    job.mkdir()
+    elsewhere.mkdir()
+    module = f"metric_of_job_{len(workers)}"
+    (job / f"{module}.py").write_text(
+        "import evalengine as ee, polars as pl\n"
+        "@ee.metric\n"
+        "def half(rows):\n    return rows.select('datum_id', value=pl.lit(0.5))\n"
+    )
+    labels().write_parquet(job / "t.parquet", row_group_size=50)
+    (job / "job.toml").write_text(
+        f'name = "own"\nmetrics = ["F1", "{module}:half"]\ngates = ["half <= 0.4"]\n{workers}\n'
+        '[inputs]\npredictions = "t.parquet"\n[outputs]\nfolder = "out"\n'
+        '[options]\nmemory_limit = "900MiB"\n'
+    )
+    monkeypatch.chdir(elsewhere)
+    assert main(["run", "../job/job.toml"]) == 1
+    card = ee.load(job / "out")
+    assert (card.value("half"), card.run["buckets"]) == (0.5, 3)
+
+
+def test_modules_of_one_name_next_to_two_jobs_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(own_metrics, "_JOB_FOLDERS", set())
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "of_two_jobs.py").write_text("")
+    for _ in range(2):
+        own_metrics.look_in(str(tmp_path / "one"), ["F1", "of_two_jobs:f"])
+    assert sys.path.count(str(tmp_path / "one")) == 1
+    with pytest.raises(ee.OptionError):
+        own_metrics.look_in(str(tmp_path / "two"), ["of_two_jobs:f"])
+
+
 def above(least: int) -> Any:
     @ee.metric
     def hit(rows: pl.DataFrame) -> pl.DataFrame:

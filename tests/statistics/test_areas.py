@@ -232,6 +232,14 @@ def test_other_numbers_have_no_test_of_delong() -> None:
     assert any("no test" in note for note in found.notes)
 
 
+def test_the_reason_of_no_test_is_the_weights() -> None:
+    tables = [one.with_columns(weight=1.0 + pl.col("doc")) for one in (made(7), second_of(made(7)))]
+    asked: dict[str, Any] = {"task": "classification", "test": "delong", "draws": 20}
+    found = ee.compare(*tables, metrics=["ROCAUC", "AP"], **asked)
+    assert found.differences["p"].null_count() == 2
+    assert sum("weights" in note for note in found.notes if "no test of 1 number" in note) == 1
+
+
 def test_slices_have_their_own() -> None:
     first = made(8, 200).with_columns(part=pl.col("datum_id") % 2)
     second = second_of(first)

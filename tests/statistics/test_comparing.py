@@ -554,6 +554,25 @@ def test_a_binary_table_has_a_verdict() -> None:
     assert better(found, row) == 1
 
 
+def test_the_verdict_includes_numbers_of_a_single_label() -> None:
+    """ROCAUC improves, ECE worsens."""
+    rng = np.random.default_rng(2)
+    actual = (rng.random(2000) < 0.5).astype(int)
+    noise = rng.random(2000)
+    runs = [
+        pl.DataFrame({"datum_id": range(2000), "actual": actual, "score": score})
+        for score in (0.25 + 0.5 * (0.9 * noise + 0.1 * actual), 0.05 * noise + 0.02 * actual)
+    ]
+    found = ee.compare(*runs, metrics=["ROCAUC", "ECE"], draws=100)
+    by_metric = {row["metric"]: row for row in found.differences.iter_rows(named=True)}
+    assert {name: better(found, row) for name, row in by_metric.items()} == {"ROCAUC": 1, "ECE": -1}
+    name, row = lead(found) or ("", {})
+    assert (name, row) == ("ROCAUC", by_metric["ROCAUC"])
+    assert found.verdict.index("worse by ECE") < found.verdict.index("better than")
+    means = ee.compare(*runs, metrics=["ROCAUC", "mROCAUC", "ECE"], draws=100)
+    assert (lead(means) or ("",))[0] == "mROCAUC macro"
+
+
 def test_labels_without_an_aggregate_have_a_verdict():
     rng = np.random.default_rng(6)
     truth = rng.choice(["a", "b", "c"], 300)

@@ -73,11 +73,12 @@ class Settings(TaskSettings, frozen=True, kw_only=True):
 
 _METRICS = words("HOTA DetA AssA LocA MOTA MOTP IDF1 IDSW Frag MT ML TP FP FN")
 
+MOT_DISTRACTORS = frozenset({"person_on_vehicle", "static_person", "distractor", "reflection"})
 _MOT = TrackingRules(
     first_frame=1,
     evaluated=("pedestrian",),
     beside={"*": "pedestrian"},
-    distractors=frozenset({"person_on_vehicle", "static_person", "distractor", "reflection"}),
+    distractors=MOT_DISTRACTORS,
 )
 
 DIALECTS = of_task(

@@ -31,7 +31,7 @@ from ...schemas.wording import option
 from ...tallies.counts import TrackRows
 from ...tallies.datums import Labels
 from ..encoding import Workers
-from .dialects import Settings, TrackingRules
+from .dialects import MOT_DISTRACTORS, Settings, TrackingRules
 from .encode import Batch, Side, refuse_short, shared
 
 # Layout: rows of both sides by unit (a sequence and label), frame and row, and their overlaps.
@@ -223,6 +223,10 @@ class Prepared(msgspec.Struct, frozen=True):
     notes: list[Note]
 
 
+_OF_MOT = (
+    "of classes that MOTChallenge's kit does not score, such as reflections, count here. For the"
+    " numbers of the kit: {}"
+)
 _NEARLY_ALL = 0.95  # share of ground truths beyond which it is a warning that they are left out
 
 
@@ -246,6 +250,12 @@ def prepare(batch: Batch, rules: TrackingRules, workers: Workers) -> Prepared:
         ("predictions: ", batch.found.frame.size - found_kept.size),
     )
     notes = [note_of("labels_not_evaluated", n, words, (), side) for side, n in gone if n]
+    if not rules.evaluated and batch.labelled:
+        names = batch.labels.frame["label_value"].cast(pl.String)
+        unscored = np.flatnonzero(names.is_in([*MOT_DISTRACTORS]).to_numpy())
+        if "pedestrian" in names and (n := int(np.isin(truth.label, unscored).sum())):
+            words = ("row", "rows", _OF_MOT.format(option("dialect", "mot")))
+            notes.append(note_of("mot_classes", n, words, (), "ground truths: "))
     if unconsidered := int(np.count_nonzero(truth.left_out & scored[truth.label])):
         note = note_of("not_considered", unconsidered, _UNCONSIDERED, (), "ground truths: ")
         of = int(np.count_nonzero(scored[truth.label]))
