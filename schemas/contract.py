@@ -280,7 +280,10 @@ ISCROWD = Column(
 )
 AREA = Column("area", "number", "Annotated area in squared pixels, for area ranges.", (), low=0.0)
 IGNORE = Column(
-    "ignore", "flag", "1 for a ground truth to skip, in dialects that do so.", ("difficult",)
+    "ignore",
+    "flag",
+    "1 for a ground truth to skip, in dialects that do so.",
+    ("difficult", "ignored"),
 )
 ANNOTATION_ID = Column(
     "annotation_id",

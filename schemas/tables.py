@@ -718,7 +718,10 @@ RELEVANCE = Column(
     "relevance",
     "number",
     "How relevant it was judged, 1 if absent; below 0 is not judged.",
-    words("rel relevance_score relevancy judgment judgement grade label score gain"),
+    words(
+        "rel relevance_score relevancy judgment judgement grade label score gain rating"
+        " relevance_label relevance_grade rel_score is_relevant"
+    ),
 )
 RETRIEVED = Column(
     "retrieved",
@@ -1262,7 +1265,9 @@ _ABOUT_CALL = (
         "arguments",
         "json",
         "Arguments of the call: a struct, or a JSON object as text; null for none.",
-        ("tool_input", "tool_args", "input_parameters"),
+        words(
+            "tool_input tool_args args input_parameters inputParameters params parameters kwargs"
+        ),
         nullable=True,
     ),
     DATASET,

@@ -119,13 +119,16 @@ def recognise(
             names[column.name] = name
     # The shape first, so that an alias of something else never takes one of its columns.
     boxes = shape.find(find, box_format, angle_format) if shape.find is not None else None
+    absent = []  # reported last, so that no column that another one takes is suggested
     for column in plain:
         if column.name not in names:
             name = find.by_alias(column) if len(find.used) < len(schema) else None
             if name is not None:
                 names[column.name] = name
             elif column in table.required:
-                find.missing(column)
+                absent.append(column)
+    for column in absent:
+        find.missing(column)
     if table.any_of and names.keys().isdisjoint(table.any_of):
         _none_of(find, table)
     for name, (_, original, _) in wide.items():
@@ -418,6 +421,7 @@ def _by_columns(inputs: Inputs, options: Options) -> str:
             and fit.there - left[0].known - left[0].like
             and not _stays(left[0], fit)
             and not (shares(left[0], fit) and fit in fitting and fit not in chosen)
+            and not _reads(left[0], fit, filled, inputs)
         ]
         if left and not torn:
             enough = left[0].whole or options.metrics
@@ -856,6 +860,26 @@ def _gives_way(fit: _Fit, other: _Fit) -> bool:
 def _stays(fit: _Fit, guest: _Fit) -> bool:
     """Return whether tables are complete for one task, and therefore not a guest's."""
     return fit.whole and not fit.guest and guest.guest in fit.here
+
+
+def _reads(fit: _Fit, other: _Fit, roles: list[str], inputs: Inputs) -> bool:
+    """Return whether tables are complete for one task, which reads the other's signs too."""
+    if not fit.whole or other.here:
+        return False
+    for role in roles[1:]:
+        ours, theirs = (tables.contracts(one.task).get(role) for one in (fit, other))
+        if ours is None or theirs is None:
+            return False
+        signs = [column for column in theirs.columns if column.name in other.there]
+        if len(signs) < len(other.there):
+            return False  # a shape, or a format
+        of_signs, known = (
+            {name.casefold() for column in columns for name in (column.name, *column.aliases)}
+            for columns in (signs, ours.columns)
+        )
+        if not of_signs & {*map(folded, inputs.schemas[role])} <= known:
+            return False
+    return True
 
 
 def _swapped(inputs: Inputs, roles: list[str], options: Options) -> str:

@@ -246,6 +246,35 @@ for _name in ("params", "parameters", "kwargs", "tool_args"):
     FORMS[_name] = {"tool": "t", _name: {"q": "x"}}
 
 
+@pytest.mark.parametrize("name", ["args", "params", "parameters", "kwargs", "inputParameters"])
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
+def test_names_of_arguments_in_rows_of_calls(name: str, ending: str, tmp_path: Path) -> None:
+    paths = []
+    for side, value in (("a", "x"), ("b", "y")):
+        paths.append(tmp_path / f"{side}.{ending}")
+        if ending == "jsonl":
+            paths[-1].write_text(json.dumps({"id": 1, "tool": "t", name: {"q": value}}))
+        elif ending == "csv":
+            text = json.dumps({"q": value})
+            pl.DataFrame({"id": 1, "tool": "t", name: text}).write_csv(paths[-1])
+        else:
+            pl.DataFrame([{"id": 1, "tool": "t", name: {"q": value}}]).write_parquet(paths[-1])
+    card = ee.score(*paths)
+    assert (card.task, card.value("TrajectoryExactMatch")) == ("agents", 0)
+
+
+@pytest.mark.parametrize(
+    ("value", "warns"), [({"q": "x"}, True), ('{"q": "x"}', True), ("Find x", False)]
+)
+def test_inputs_of_calls_that_are_not_read(value: Any, warns: bool) -> None:
+    calls = pl.DataFrame([{"id": 1, "tool": "t", "input": value}])
+    card = ee.score(calls, calls)
+    found = [one for one in card.findings if one.code == "arguments_unread"]
+    assert [one.severity for one in found] == ["warning"] * 2 * warns
+    calls = calls.with_columns(arguments=pl.lit("{}"))
+    assert not [one for one in ee.score(calls, calls).findings if one.code == "arguments_unread"]
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("names", [("predicted", "actual"), ("tools_called", "expected_tools")])
 def test_forms_of_calls(form: str, names: tuple[str, str], tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from evalengine.ingest.recognise import Naming, Side
 from evalengine.ingest.where import Condition
 from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from evalengine.schemas.options import Options
+from evalengine.schemas.tables import RANK
 from evalengine.schemas.wording import option
 
 from . import NOTE, PROBLEM, WARNING, Facts, Rule, rows_of, words
@@ -80,6 +81,14 @@ def evidence_of(ready: Prepared, options: Options) -> tuple[set[str], Columns | 
         signals.add("unread_on_both")
     if ours.source.format == theirs.source.format == "mapping":
         signals.add("mappings")
+    task, names = ours.table.task, {*map(folded, ours.schema)}
+    if task == "retrieval":
+        if "relevance" not in theirs.naming.exprs and len(theirs.schema) > len(theirs.naming.exprs):
+            signals.add("no_relevance")
+        if "score" in ours.naming.exprs and not names.isdisjoint((RANK.name, *RANK.aliases)):
+            signals.add("score_and_rank")
+    elif task == "agents" and "input" in names | {*map(folded, theirs.schema)}:
+        signals.add("input")
     return signals, Columns(ready, options, frozenset(unread)) if signals else None
 
 
@@ -313,12 +322,115 @@ def _say_exchanged(facts: Facts) -> str:
     )
 
 
+def _without_relevance(evidence: Columns) -> Iterator[Facts]:
+    """Judgments without a relevance, and a column of grades with a 0 that is not read."""
+    ready = evidence.ready
+    side = ready.sides[GROUND_TRUTHS]
+    idle = [
+        name
+        for name, dtype in side.schema.items()
+        if (dtype.is_numeric() or dtype == pl.Boolean)
+        and name not in side.naming.used
+        and name not in ready.plan.homes
+        and _words(name) & _GRADED
+        and not _words(name) & _COUNTED
+    ]
+    head = side.source.frame.select(pl.col(idle).cast(pl.Float64)).head(_HEAD).collect()
+    for name in idle:
+        values = head[name].drop_nulls().drop_nans()
+        zeros = int((values == 0).sum())
+        if zeros and bool((values > 0).any()):
+            yield Facts(
+                severity=WARNING, side=GROUND_TRUTHS, columns=(name,), count=zeros, of=len(values)
+            )
+            return
+
+
+def _say_without_relevance(facts: Facts) -> str:
+    return (
+        f"ground truths: no column of relevance, so that every row counts as relevant. Column"
+        f" {facts.columns[0]!r}, which is 0 in {facts.count:,} of {facts.of:,} rows looked at, is"
+        f" not read. If it is the relevance, write"
+        f" {option('columns', {facts.columns[0]: 'relevance'})}."
+    )
+
+
+_GRADED = words(
+    "rel relevance relevant relevancy rating ratings grade grades graded judgment judgement judged"
+    " label labels human gain qrel vote votes"
+)
+"""Words in names of columns of relevance."""
+_COUNTED = words("id ids index idx n num count number rank position time date")
+
+
+def _against_ranks(evidence: Columns) -> Iterator[Facts]:
+    """Scores that rise along the ranks of every query looked at."""
+    side = evidence.ready.sides[PREDICTIONS]
+    ranks = [name for name in side.schema if folded(name) in (RANK.name, *RANK.aliases)]
+    if len(ranks) > 1 or not side.schema[ranks[0]].is_numeric() or ranks[0] in side.naming.used:
+        return
+    exprs = side.naming.exprs
+    head = (
+        side.source.frame.head(_HEAD)
+        .select(query=exprs[side.table.datum], score=exprs["score"], rank=pl.col(ranks[0]))
+        .collect()
+        .drop_nulls()
+        .sort("query", "rank")
+    )
+    rise = head.select(
+        pl.col("score").diff().filter(pl.col("query") == pl.col("query").shift(1))
+    ).to_series()
+    if int((rise > 0).sum()) >= _FEW and not bool((rise < 0).any()):
+        yield Facts(
+            severity=WARNING,
+            side=PREDICTIONS,
+            columns=("score", ranks[0]),
+            count=head["query"].n_unique(),
+        )
+
+
+def _say_against_ranks(facts: Facts) -> str:
+    rank = facts.columns[1]
+    return (
+        f"the scores rise along column {rank!r} in all {facts.count:,} queries looked at, so that"
+        " the last document of a list ranks first: are they distances, for which lower is better?"
+        f" Negate them, or remove the scores to rank by {rank!r}."
+    )
+
+
+def _inputs(evidence: Columns) -> Iterator[Facts]:
+    """Objects in a column ``input`` next to tools, if no arguments are read."""
+    for role in (PREDICTIONS, GROUND_TRUTHS):
+        side = evidence.ready.sides[role]
+        if "arguments" in side.naming.exprs:
+            continue
+        for name in [one for one in side.schema if folded(one) == "input"]:
+            dtype = side.schema[name]
+            objects = isinstance(dtype, pl.Struct)
+            if dtype == pl.String:
+                first = side.source.frame.select(name).head(_FEW).collect()[name].drop_nulls()
+                objects = bool(len(first)) and bool(first.str.contains(r"^\s*\{").all())
+            if objects:
+                yield Facts(severity=WARNING, side=role, columns=(name,))
+
+
+def _say_inputs(facts: Facts) -> str:
+    name = facts.columns[0]
+    return (
+        f"{facts.side.replace('_', ' ')}: column {name!r} contains objects and is not read, so that"
+        f" arguments do not count. To read it, write {option('columns', {name: 'arguments'})}."
+    )
+
+
 _HIGHEST = 10  # grade that judgments usually have
 _GRADES = 6  # distinct whole numbers at most that judgments are
 
 RULES: tuple[Rule[Columns], ...] = (
     Rule("unread_columns_differ", {"unread_on_both"}, _differing, _say_differing),
     Rule("mappings_swapped", {"mappings"}, _exchanged, _say_exchanged),
+    Rule("relevance_unread", {"no_relevance"}, _without_relevance, _say_without_relevance),
+    Rule("scores_reversed", {"score_and_rank"}, _against_ranks, _say_against_ranks),
+    Rule("arguments_unread", {"input"}, _inputs, _say_inputs),
 )
 
 
