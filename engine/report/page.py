@@ -45,7 +45,8 @@ from .summary import (
 )
 from .tables import USUAL_K, Grid, first_end, layout_of, pair_name, reaches
 from .text import UNDEFINED, interval, number, p_value, plain, signed
-from .verdicts import BETTER, SAME, UNSURE, WORSE, Difference, Differences
+from .verdicts import BETTER, SAME, UNSURE, WORSE, Difference, Differences, better
+from .verdicts import lead as compared_lead
 
 # Tables of the page.
 #
@@ -672,6 +673,8 @@ def _summary_facts(
         states = {cell.state for row in rows for cell in row}
         changed = next((one for one in (WORSE, BETTER) if one in states), "")
         lines = [(_rank(changed), _known(plain(comparison.verdict), found))]
+        if (first := compared_lead(comparison)) and better(comparison, first[1]) > 0:
+            leading = BETTER
     lines += [(_rank(one.state), str(one)) for one in _moved(shown)]
     lines.sort(key=itemgetter(0))
     state = {_rank(WORSE): WORSE, _rank(BETTER): BETTER}.get(lines[0][0], "")

@@ -276,6 +276,24 @@ def test_what_got_worse_comes_before_what_did_not_change(tmp_path: Path) -> None
     assert re.findall('<li><a href="#([a-z]+)">', verdict) == ["slices"]
 
 
+def test_a_better_label_and_a_worse_aggregate_are_no_plain_loss(tmp_path: Path) -> None:
+    """ROCAUC of the single label leads and improves, ECE worsens."""
+    rng = np.random.default_rng(2)
+    actual = (rng.random(2000) < 0.5).astype(int)
+    noise = rng.random(2000)
+    before, after = (
+        ee.score(
+            pl.DataFrame({"datum_id": range(2000), "actual": actual, "score": score}),
+            metrics=["ROCAUC", "ECE"],
+        )
+        for score in (0.25 + 0.5 * (0.9 * noise + 0.1 * actual), 0.05 * noise + 0.02 * actual)
+    )
+    page = page_of(after, tmp_path, baseline=before)
+    verdict = page.html.split('id="verdict"')[1].split("</section>")[0]
+    assert {"worse", "better"} & {*verdict.split(">")[0].strip(' "').split()} == set()
+    assert "worse by ECE" in verdict
+
+
 def test_a_number_that_is_unsure_in_spite_of_its_interval_has_its_p(tmp_path: Path) -> None:
     rng = np.random.default_rng(8)
     wrong = [{*np.flatnonzero(rng.random(800) < share).tolist()} for share in (0.2, 0.22)]
