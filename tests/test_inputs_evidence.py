@@ -82,6 +82,66 @@ def test_probabilities_of_the_other_class_are_told(seed: int) -> None:
         assert "scores_reversed" not in codes(found)
 
 
+def binary(n: int, seed: int, base: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
+    """True labels, and probabilities of label 1."""
+    rng = np.random.default_rng(seed)
+    true = (rng.random(n) < base).astype(int)
+    prior = np.log(base / (1 - base))
+    p = 1 / (1 + np.exp(-(2.4 * ((2 * true - 1) * 1.2 + rng.normal(size=n)) + prior)))
+    return true, p
+
+
+@pytest.mark.parametrize("base", [0.5, 0.2])
+def test_scores_of_the_predicted_label_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, base: float
+) -> None:
+    """They are confidences, also in buckets; once repaired there is no warning."""
+    in_buckets(monkeypatch)
+    true, p = binary(1_000, 3, base)
+    table = pl.DataFrame(
+        {
+            "datum_id": range(1_000),
+            "actual": true,
+            "predicted": (p > 0.5).astype(int),
+            "score": np.maximum(p, 1 - p),
+        }
+    )
+    for card in bounded((table,), tmp_path):
+        assert noted(card, "scores_of_predicted", count=1_000, severity="warning", label=1)
+    right = pl.when(pl.col("predicted") == 1).then("score").otherwise(1 - pl.col("score"))
+    for card in bounded((table.with_columns(score=right),), tmp_path):
+        assert "scores_of_predicted" not in codes(card)
+    named = table.with_columns(pl.col("actual", "predicted").replace_strict({0: "n", 1: "y"}))
+    assert noted(ee.score(named, positive_label="y"), "scores_of_predicted", label="y")
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("n", [20, 60, 2_000])
+def test_other_scores_are_not_those_of_the_predicted_label(seed: int, n: int) -> None:
+    """Scores in [0.5, 1] of label 1, other thresholds, and predictions of another model."""
+    true, p = binary(n, seed)
+    _, noise = binary(n, seed + 100)
+    rng = np.random.default_rng(seed)
+    half, cut = 0.5 + p / 2, np.where(rng.random(n) < 0.5, 0.7, 0.8)
+    cases = [
+        (half, half > 0.75),
+        (half, half > 0.9),
+        (half, half > cut),  # a threshold per group
+        (1 - p / 2, p > 0.5),  # of the other label
+        (0.5 + noise / 2, p > 0.5),
+        (0.5 + noise / 2, noise > 0.5),
+        (0.5 + rng.random(n) / 2, p > 0.5),
+        (0.5 + rng.random(n) / 2, rng.random(n) > 0.5),
+        (np.maximum(noise, 1 - noise), noise > 0.5),  # of no skill
+        (np.ones(n), p > 0.5),
+        (10 * np.maximum(p, 1 - p), p > 0.5),
+        (p, p > 0.2),
+    ]
+    for score, predicted in cases:
+        table = {"actual": true, "predicted": predicted.astype(int), "score": score}
+        assert "scores_of_predicted" not in codes(ee.score(pl.DataFrame(table)))
+
+
 def tracks() -> pl.DataFrame:
     frame = np.repeat(np.arange(6), 3)
     track = np.tile([1, 2, 3], 6)

@@ -38,7 +38,7 @@ from .frames import cells_per_group, one_draw, own_frames, view
 from .losses import contents, losses
 from .metrics.counts import FAIRNESS
 from .metrics.scores import curve_of, drawn_curves
-from .tallies import Tallies, by_rank, by_value, tally, truth, weight_notes, weights
+from .tallies import Tallies, by_rank, by_value, merged_notes, tally, truth, weights
 
 # Tiny tables that make every kernel of classification run once.
 
@@ -372,7 +372,7 @@ TASK = Task(
     truth=truth,
     weights=weights,
     warm=("scores", "parts", "fits"),
-    late_notes=LateNotes(("zero_weights", "scores_reversed"), weight_notes),
+    late_notes=LateNotes(("zero_weights", "scores_reversed", "scores_of_predicted"), merged_notes),
     in_parts=InParts(part_things, of_parts, bytes_on_disk, judged=judged),
     ranking=Ranking(by_rank, by_value),
     page=PAGE,

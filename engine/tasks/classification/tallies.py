@@ -38,6 +38,8 @@ _RIGHT = 0.8  # share of right labels from which their order is right
 _TIES = 65_536  # rows in which a tie is looked for first
 _SIGMAS = 5  # standard errors below 0.5 of a ROC AUC that is below it by evidence
 _REVERSED = 0.1  # ROC AUC from which down scores are of the other class
+_UNLIKE = 0.5  # standard deviations between the scores of both predicted labels, at most
+_SURER = 3  # standard errors by which right rows of the other label have higher scores, at least
 
 
 def notes_of(batch: Batch, units: Units, *, whole: bool = True) -> list[Note]:
@@ -128,6 +130,60 @@ def _reversed(batch: Batch, looked: Array) -> list[Note]:
             f"scores are lowest if {values[rows.only]!r} is true (ROC AUC {area:.3f} in"
             f" {looked.size:,} looked at): are they scores of the other class, or distances?{way}",
             warning=True,
+        )
+    ]
+
+
+def confidence_notes(blocks: Iterable[tuple[Units, Scored | None]], labels: Labels) -> list[Note]:
+    """Return a warning about scores of the predicted label in place of the positive one's.
+
+    All are in [0.5, 1] then, whichever label is predicted; rows predicted as the other label are
+    right more often if their score is high; and 1 - score for these rows predicts the truth.
+
+    Args:
+        blocks: every unit, with its score.
+        labels: meaning of label codes.
+    """
+    sums, only = np.zeros((3, 4)), 0
+    highest, lowest = 0.0, 1.0  # of rows predicted as the positive label, and as the other one
+    for units, scored in blocks:
+        if scored is None or scored.several or not scored.ranked or len(labels) != 2:
+            return []
+        score, only = scored.score, scored.only
+        if units.hard is None or scored.unit is not None or score.size != units.hard.size:
+            return []
+        if score.size and not 0.5 <= score.min() <= score.max() <= 1:
+            return []
+        positive = units.hard == only
+        code = 2 * positive + (positive == (scored.outcome == 1))
+        sums += [np.bincount(code, weight, 4) for weight in (None, score, score**2)]
+        highest = max(highest, score[positive].max(initial=0.0))
+        lowest = min(lowest, score[~positive].min(initial=1.0))
+    # Of the other label wrong and right, of the positive one wrong and right.
+    n, total, squares = sums
+    if n[:2].min() < 5 or n[2:].sum() < _LEAST // 2 or highest <= lowest:
+        return []
+    true, right = np.array([1, 0, 0, 1]), np.array([0, 1, 0, 1])
+    base = (n @ true) * (n @ (1 - true)) / n.sum()
+    worse, better = ((squares - 2 * to * total + to * n).sum() for to in (true, right))
+    mean, spread = total[:2] / n[:2], np.maximum(squares[:2] / n[:2] - (total[:2] / n[:2]) ** 2, 0)
+    surer = mean[1] - mean[0] > _SURER * np.sqrt((spread / n[:2]).sum())
+    other, own = (total[side].sum() / n[side].sum() for side in (slice(2), slice(2, 4)))
+    far = _UNLIKE * np.sqrt(squares.sum() / n.sum() - (total.sum() / n.sum()) ** 2)
+    if not (better < base < worse and surer and own - other < far):
+        return []
+    values = labels.frame["label_value"].to_list()
+    return [
+        Note(
+            "scores_of_predicted",
+            f"scores seem to be those of the predicted label, not of {values[only]!r}: all are at"
+            f" least 0.5, and their mean is {other:.2f} if {values[1 - only]!r} is predicted,"
+            f" {own:.2f} if {values[only]!r} is. Write 1 - score for the former rows, in Polars:"
+            f" pl.when(pl.col('predicted') == {values[only]!r}).then(pl.col('score'))"
+            ".otherwise(1 - pl.col('score')).",
+            int(n.sum()),
+            warning=True,
+            facts={"label": values[only], "count": int(n.sum())},
         )
     ]
 
@@ -433,7 +489,8 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
         of = None if scored is None else scored.labels
         note_thresholds(frames, settings, batch.labels, units.hard if one else None, of)
     frames.notes += weightless_notes(units, batch.labels, batch.datums)
-    frames.notes += notes_of(batch, units, whole=frames.whole)
+    confident = confidence_notes([(units, scored)], batch.labels)
+    frames.notes += confident or notes_of(batch, units, whole=frames.whole)
     beside = {
         "per_datum": batch.sequences,
         "examples": "confusion" in needs and settings.examples_given,
@@ -476,16 +533,20 @@ def weights(tallies: Tallies) -> Array | None:
     return np.bincount(units.datum_of(), units.weight, len(tallies.datums))
 
 
-def weight_notes(tallies: Tallies) -> list[Note]:
-    """Return notes on ground truths of weight 0; see :func:`weightless_notes`."""
+def merged_notes(tallies: Tallies) -> list[Note]:
+    """Return notes on ground truths of weight 0, and on scores of the predicted label."""
     datums, parts = tallies.datums, tallies.parts
     if parts is None:
-        return weightless_notes(tallies.units, tallies.labels, datums)
+        notes = confidence_notes([(tallies.units, tallies.scored)], tallies.labels)
+        return notes + weightless_notes(tallies.units, tallies.labels, datums)
+    notes = confidence_notes(
+        ((part.rows.units, part.rows.scored) for part in parts), tallies.labels
+    )
     if tallies.units.weight is None:
-        return []
+        return notes
     names = {column: datums.groups(column)[1] for column in datums.slices.columns}
     blocks = ((part.rows.units, part.codes) for part in parts)
-    return notes_of_blocks(blocks, tallies.labels, names)
+    return notes + notes_of_blocks(blocks, tallies.labels, names)
 
 
 def _units(batch: Batch, hard: Array | None, hard_score: Array | None = None, **more: Any) -> Units:
