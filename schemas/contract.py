@@ -62,7 +62,8 @@ class Column(msgspec.Struct, frozen=True):
         kin: names that may mean this column or something else: suggested, never used automatically.
         otherwise: alternative if the column is missing.
         weak: aliases that other tables use for slices: not a sign of the task in a table whose rows
-            are identified by another id column, unless the first name in ``either`` is present.
+            are identified by another id column, unless the first name in ``either`` is present; if
+            there is no ``either``, a sign only next to one of ``any_of``.
         named: ignored if not requested by name.
         way_out: advice if its type does not fit, instead of the advice for its kind.
         numbered: regular expression of user's names that are such a column each; its matching group

@@ -447,6 +447,7 @@ SEGMENT_ID = Column(
     "The segment's id in the map of its image, R + 256 G + 65536 B of a picture; empty in the row"
     " of an image without segments.",
     ("segment", "instance_id", "panoptic_id"),
+    weak=("segment",),
     nullable=True,
     low=0.0,
 )

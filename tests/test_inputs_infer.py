@@ -106,6 +106,17 @@ def test_predictions_alone_ask_for_their_truths() -> None:
     assert message.has("truths_missing", task="retrieval")
 
 
+def test_customer_segments_are_no_panoptic_segments() -> None:
+    churn = {"customer_id": [1, 2], "churned": [1, 0], "p_churn": [0.9, 0.1], "segment": ["x", "y"]}
+    for tables in ([churn], [churn, churn]):
+        with pytest.raises(EvalengineError) as caught:
+            ee.score(*map(pl.DataFrame, tables))
+        assert caught.value.code != "truths_missing"
+        assert "churned" in str(caught.value)
+    segments = {"image_id": [1], "label": ["a"], "segment": [1], "raster": [[[1, 1]]]}
+    assert ee.score(pl.DataFrame(segments), pl.DataFrame(segments)).task == "panoptic"
+
+
 def test_a_metric_of_another_task_does_not_change_what_tables_look_like() -> None:
     boxes = pl.DataFrame(
         {"datum_id": [1], "label_value": ["a"], "xmin": [0.0], "ymin": [0.0], "xmax": [1.0],

@@ -99,6 +99,15 @@ def test_an_unknown_format_says_what_is_readable(tmp_path: Path) -> None:
     assert refusal(tmp_path / "t.xyz").has("format_unknown")
 
 
+@pytest.mark.parametrize("mark", [";", ","])
+def test_line_of_excel_that_names_the_separator(tmp_path: Path, mark: str) -> None:
+    path = tmp_path / "t.csv"
+    rows = [["id", "y_true", "y_prob"], ["1", "1", "0.9"]]
+    path.write_text("\n".join([f"sep={mark}", *map(mark.join, rows)]) + "\n")
+    message = refusal(path)
+    assert message.has("file_malformed", line=1)
+
+
 def test_broken_lines_are_named(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_text('{"datum_id": 1}\n{"datum_id":\n')

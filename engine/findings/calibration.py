@@ -66,6 +66,7 @@ class FoundCalibration(FindingResult, eq=False):
         by_distance: whether boxes are compared by the distance of their centres.
         n_bins: number of equal bins from 0 to 1.
         n: number of datums.
+        weighted: whether counts of rows are sums of weights.
     """
 
     frame: pl.DataFrame
@@ -76,6 +77,7 @@ class FoundCalibration(FindingResult, eq=False):
     n_bins: int
     n: int
     by_distance: bool = False
+    weighted: bool = False
     _name = "calibration"
 
     def _heading(self) -> str:
@@ -86,7 +88,7 @@ class FoundCalibration(FindingResult, eq=False):
     def _columns(self) -> list[Column]:
         return [
             Column("label", NAME, "label", ("label_value", "label_name", "average")),
-            Column("rows", form="count", of=("n",)),
+            Column("weight" if self.weighted else "rows", form="count", of=("n",)),
             Column("score"),
             Column("right"),
             Column("ECE", of=("ece",)),
@@ -345,6 +347,7 @@ def _calibration_of(
         **hits_at(plan.settings),
         n_bins=n_bins,
         n=len(tallies.datums),
+        weighted=tallies.weighted,
         said=(halves, *notes_on(tallies, cut=levels[0].cut), *ious_of(tallied)),
     )
 

@@ -501,12 +501,16 @@ def _columns(
 def _twice(
     card: Scorecard, tables: Tables, options: Options, notes: list[str]
 ) -> Iterator[Finding]:
-    """Find datums all of whose rows also occur under another id."""
+    """Find datums all of whose rows also occur under another id.
+
+    A label and a rounded probability are equal by chance in many datums, so that rows need more:
+    more digits, longer texts, or several numbers or rows per datum.
+    """
     predictions, ground_truths = tables.predictions, tables.ground_truths
     if is_scored(predictions):
         notes.append("duplicate datums were not looked for: a scored run keeps no tables.")
         return
-    hashes = []
+    hashes, telling = [], False
     tables_of_task = contracts(card.task)
     first = TABLE if ground_truths is None else PREDICTIONS
     for role, table in ((first, predictions), (GROUND_TRUTHS, ground_truths)):
@@ -533,6 +537,9 @@ def _twice(
         row = rows.select("datum_id", row=pl.struct(simple).hash(seed=1))
         each = row.group_by("datum_id").agg(pl.col("row").sort().hash(seed=2).sum())
         hashes.append(each.collect(engine="streaming"))
+        telling = telling or _telling(rows, {name: types[name] for name in simple})
+    if not telling:
+        return
     joined = hashes[0]
     for side_hashes in hashes[1:]:
         joined = joined.join(side_hashes, on="datum_id", how="inner", suffix="_more")
@@ -551,6 +558,24 @@ def _twice(
         copies,
         "check",
     )
+
+
+_DIGITS, _LONG = 6, 20  # of numbers and texts that are rarely equal by chance
+
+
+def _telling(rows: pl.LazyFrame, types: Mapping[str, Any]) -> bool:
+    """Return whether the rows of a datum are hardly ever those of another one by chance."""
+    if sum(dtype.is_numeric() for dtype in types.values()) > 3:
+        return True
+    signs = [pl.len() > 2 * pl.col("datum_id").n_unique()]
+    for name, dtype in types.items():
+        if dtype.is_float():
+            rest = pl.col(name) - pl.col(name).round(_DIGITS)
+            signs.append((rest.abs() > 0.1 * 10**-_DIGITS).any())
+        elif dtype == pl.String:
+            signs.append(pl.col(name).str.len_chars().mean() > _LONG)
+    found = rows.select(pl.any_horizontal(signs)).collect(engine="streaming")
+    return bool(found.item())
 
 
 def _singles(card: Scorecard, notes: list[str]) -> Iterator[Finding]:

@@ -221,35 +221,39 @@ def _words(rows: pl.LazyFrame, name: str) -> bool:
 
 
 _MARKED = {
-    ",": (
+    "thousands separators": (
+        ",",
+        r"^\s*[-+]?(\d{1,3}|[1-9]\d{0,2}(,\d{3})+)(\.\d*)?\s*$",
+        "Remove them: pl.col(name).str.replace_all(',', '').cast(pl.Float64). For decimal commas"
+        " write decimal points",
+    ),
+    "decimal commas": (
+        ",",
         r"^\s*[-+]?[\d.]*(,\d+)?\s*$",
-        "decimal commas",
         "Write decimal points, or read the file with polars.read_csv(..., decimal_comma=True) and"
         " give the table",
     ),
-    "%": (r"^\s*[-+]?[\d.]+\s*%?\s*$", "percent signs", "Write shares: 0.87 for 87%"),
+    "percent signs": ("%", r"^\s*[-+]?[\d.]+\s*%?\s*$", "Write shares: 0.87 for 87%"),
 }
-"""Mark -> pattern of texts, its name, and the remedy."""
+"""Name -> mark, pattern of texts, and the remedy."""
 
 
-def refuse_marked(texts: Sequence[pl.Series], task: str, mark: str) -> None:
-    """Refuse text columns of numbers with decimal commas or percent signs, read as labels."""
-    pattern, name, remedy = _MARKED[mark]
-    for one in texts:
-        filled = one.drop_nulls()
-        marked = filled.str.contains(mark, literal=True)
-        if not filled.str.contains(pattern).all() or not marked.any():
-            return
-    first = texts[0].drop_nulls()
-    shown = first.filter(first.str.contains(mark, literal=True)).head(3).to_list()
-    several = "s" * (len(texts) > 1)
-    raise InputError(
-        f"column{several} {listing([one.name for one in texts])}: texts that look like numbers with"
-        f" {name}, first {listing(shown)}. {remedy}; if they are labels, name the task instead of"
-        f" {task}: {option('task')}.",
-        code="wrong_dtype",
-        columns=[one.name for one in texts],
-    )
+def refuse_marked(texts: Sequence[pl.Series], task: str, *names: str) -> None:
+    """Refuse text columns of numbers with separators or percent signs, read as labels."""
+    for name in names:
+        mark, pattern, remedy = _MARKED[name]
+        filled = [one.drop_nulls() for one in texts]
+        marked = [one.filter(one.str.contains(mark, literal=True)) for one in filled]
+        if not all(map(len, marked)) or not all(one.str.contains(pattern).all() for one in filled):
+            continue
+        several = "s" * (len(texts) > 1)
+        raise InputError(
+            f"column{several} {listing([one.name for one in texts])}: texts that look like numbers"
+            f" with {name}, first {listing(marked[0].head(3).to_list())}. {remedy}; if they are"
+            f" labels, name the task instead of {task}: {option('task')}.",
+            code="wrong_dtype",
+            columns=[one.name for one in texts],
+        )
 
 
 def or_measured(names: Iterable[str]) -> str:

@@ -636,9 +636,9 @@ def _measured(inputs: Inputs, roles: list[str], options: Options) -> _Measured:
             values = head_of(inputs.sources[role], names, _LOOKED_AT)
             if texts := [one for one in values if one.dtype == pl.String]:
                 if all(one.dtype == pl.String or fractional(one) for one in values):
-                    refuse_marked(texts, task, ",")
+                    refuse_marked(texts, task, "thousands separators", "decimal commas")
                     if len(texts) < len(values):
-                        refuse_marked(texts, task, "%")
+                        refuse_marked(texts, task, "percent signs")
                 others = any(fractional(one) for head in heads for group in head for one in group)
                 rows = inputs.sources[role].frame
                 values, changed = as_numbers(values, rows, measured=others)
@@ -843,9 +843,9 @@ def _signs(
 def _telling(column: Column, table: Table, find: Finder) -> tuple[str, ...]:
     """The names under which a column is a sign in one table."""
     names = (column.name, *column.aliases)
-    first = {one.name: one for one in table.columns if one.name in table.either[:1]}
-    beside = any(find.candidates((one.name, *one.aliases)) for one in first.values())
-    if not column.weak or beside or not find.candidates(_IDS):
+    others = [one for one in table.columns if one.name in (table.either[:1] or table.any_of)]
+    beside = any(find.candidates((one.name, *one.aliases)) for one in others)
+    if not column.weak or beside or (table.either and not find.candidates(_IDS)):
         return names
     return tuple(name for name in names if name not in column.weak)
 

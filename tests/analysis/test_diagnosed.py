@@ -7,6 +7,7 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
@@ -164,3 +165,14 @@ def test_slices_that_a_run_keeps_are_looked_at(planted, tmp_path):
         assert ee.diagnose(run).frame["finding"].str.starts_with("datums with bad = true").any()
     notes = ee.diagnose(ee.score(*sides)).notes
     assert any(one.startswith("slices were not") for one in notes)
+
+
+@pytest.mark.parametrize("digits", [3, 9])
+def test_probabilities_that_are_equal_by_chance_are_no_duplicates(digits):
+    """Rounded ones are; copies of rows with all digits are found."""
+    rng = np.random.default_rng(0)
+    p = rng.random(1_000)
+    rows = pl.DataFrame({"y_true": (rng.random(1_000) < p).astype(int), "y_prob": p.round(digits)})
+    copied = pl.concat([rows, rows.head(200)]).with_row_index("id")
+    found = ee.diagnose(copied).frame["finding"]
+    assert any("duplicates" in one for one in found) == (digits == 9)

@@ -168,3 +168,10 @@ def test_of_buckets_and_saved_runs(
     assert_frame_equal(whole.frame, bounded.frame, check_exact=True)
     for frame in ("reliability", "isotonic"):
         assert_frame_equal(getattr(whole, frame), getattr(bounded, frame), check_exact=True)
+
+
+def test_counts_of_weighted_rows_are_named_weight() -> None:
+    table = pl.DataFrame({"actual": [0, 1] * 20, "score": np.linspace(0, 1, 40), "weight": 2.5})
+    for rows, name in ((table, "weight"), (table.drop("weight"), "rows")):
+        found = ee.find_calibration(rows, draws=20)
+        assert name in str(found).splitlines()[2].split()

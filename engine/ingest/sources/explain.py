@@ -157,7 +157,10 @@ def _misfit(name: str) -> str:
     """The first row of a CSV file with more fields than its header, or an open quote."""
     with open(name, encoding="utf-8-sig", newline="") as file:
         rows = csv.reader(file, delimiter=separator(name), strict=True)
-        width, last = len(next(rows, [])), 1
+        header = next(rows, [])
+        width, last = len(header), 1
+        if ";".join(header).lower().startswith("sep="):
+            return "line 1 names the separator, as Excel writes it. Remove this line."
         try:
             for row in rows:
                 if len(row) > width:
