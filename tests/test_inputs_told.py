@@ -220,6 +220,10 @@ def test_the_same_file_on_both_sides_is_a_warning(tmp_path: Path) -> None:
     assert warned(one, one)
     assert not warned(one, other)
     assert not warned(whole, whole)
+    ids = both.with_columns(y_pred=pl.Series([0.5, 1.0]), y_true=pl.Series([1.0, 1.0]))
+    ids.write_csv(tmp_path / "ids.csv")
+    card = ee.score(tmp_path / "ids.csv", tmp_path / "ids.csv", task="regression")
+    assert not [one for one in card.findings if one.code == "same_file"]
 
 
 @pytest.mark.parametrize("low", [(-1, 0), (0, -1)])

@@ -119,6 +119,12 @@ def test_blank_lines_in_bounded_memory(tmp_path: Path, monkeypatch: pytest.Monke
         assert [one.count for one in card.findings if one.code == "blank_lines"] == [200]
 
 
+def test_blank_lines_do_not_make_other_columns_read(tmp_path: Path) -> None:
+    frame = scan_csv([_file(tmp_path, "id,text,y\n1,a,1\n\n2,,0\n")])
+    assert frame.collect().height == 2
+    assert "PROJECT 2/3" in frame.select("y").explain()
+
+
 def test_rows_of_empty_texts_are_no_blank_lines(tmp_path: Path) -> None:
     text = "reference,prediction\na b,a c\n,\n"
     assert ee.score(_file(tmp_path, text), metrics=["WER"], nulls="empty").per_datum.height == 2
@@ -146,5 +152,6 @@ def test_comments_are_refused(tmp_path: Path, text: str) -> None:
 
 def test_values_may_begin_with_a_hash(tmp_path: Path) -> None:
     texts = ("#id,y\n1,2\n", "#id,y\n1,a; b; c\n", "id,a,b\n#1,2,3\n#2,,\n")
-    for text, rows in zip(texts, (1, 1, 2), strict=True):
+    texts += ('#,a,b\n1,"c, d, e","f, g"\n', "a,b\n#12,\nc,d\n")
+    for text, rows in zip(texts, (1, 1, 2, 1, 2), strict=True):
         assert scan_csv([_file(tmp_path, text)]).collect().height == rows

@@ -568,12 +568,15 @@ def _telling(rows: pl.LazyFrame, types: Mapping[str, Any]) -> bool:
     if sum(dtype.is_numeric() for dtype in types.values()) > 3:
         return True
     signs = [pl.len() > 2 * pl.col("datum_id").n_unique()]
+    kinds = pl.lit(1.0)  # of rows, if columns were independent
     for name, dtype in types.items():
+        kinds *= pl.col(name).approx_n_unique().cast(pl.Float64)
         if dtype.is_float():
             rest = pl.col(name) - pl.col(name).round(_DIGITS)
             signs.append((rest.abs() > 0.1 * 10**-_DIGITS).any())
         elif dtype == pl.String:
             signs.append(pl.col(name).str.len_chars().mean() > _LONG)
+    signs.append(2 * kinds > pl.len().cast(pl.Float64) ** 2)  # fewer than one pair by chance
     found = rows.select(pl.any_horizontal(signs)).collect(engine="streaming")
     return bool(found.item())
 

@@ -111,10 +111,12 @@ def same_file(sides: dict[str, Side]) -> list[Note]:
     files = ours.source.files
     if not files or files != theirs.source.files or ours.source.format not in _SCANNED:
         return []
-    read = [side.naming.exprs for side in (ours, theirs)]
-    for name in read[0].keys() & read[1].keys():
-        if read[0][name].meta.root_names() != read[1][name].meta.root_names():
-            return []  # as in a table of both
+    columns = [
+        {name for expr in side.naming.exprs.values() for name in expr.meta.root_names()}
+        for side in (ours, theirs)
+    ]
+    if not columns[1] <= columns[0]:
+        return []  # a table of both
     message = (
         f"predictions and ground truths are the same columns of {ours.source.description}, so the"
         " numbers compare it with itself. Give the file of the other side."

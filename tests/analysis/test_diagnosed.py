@@ -176,3 +176,12 @@ def test_probabilities_that_are_equal_by_chance_are_no_duplicates(digits):
     copied = pl.concat([rows, rows.head(200)]).with_row_index("id")
     found = ee.diagnose(copied).frame["finding"]
     assert any("duplicates" in one for one in found) == (digits == 9)
+
+
+def test_copies_of_rows_with_many_possible_values_are_found() -> None:
+    rng = np.random.default_rng(1)
+    prices = {name: rng.integers(0, 10_000, 300) / 100 for name in ("target", "prediction")}
+    rows = pl.DataFrame(prices)
+    copied = pl.concat([rows, rows.head(30)]).with_row_index("id")
+    found = ee.diagnose(copied).frame
+    assert [n for text, n in found.select("finding", "n").rows() if "duplicates" in text] == [30]

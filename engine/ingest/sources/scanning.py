@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import csv
 import difflib
 import glob
 import os
@@ -34,6 +35,7 @@ _WHOLE, _NAME, _NUMBER, _BOOL, _TEXT = 1, 2, 4, 8, 16
 """Kinds of values as bits; the kinds of a column are their sum."""
 _LONG = 18  # digits that every integer of 64 bits has room for
 _SHOWN = 40  # characters of a line
+_LOOKED_AT = 65_536  # characters after the first line
 
 
 def scan_csv(
@@ -74,7 +76,7 @@ def scan_csv(
         )
 
     texts = scan({})
-    dtypes, blank = _dtypes(texts, paths[0], held)
+    dtypes, blank, full = _dtypes(texts, paths[0], held)
     frame = scan(dtypes, path)
     if not blank or (len(dtypes) == 2 and not remote and _has_bare_separators(paths)):
         return frame
@@ -82,20 +84,33 @@ def scan_csv(
         what = f"{os.path.basename(paths[0])}: " if len(paths) == 1 else ""
         words = ("blank line", "blank lines", "skipped")
         notes.append(note_of("blank_lines", blank, words, before=what))
-    return frame.filter(pl.any_horizontal(pl.col(*dtypes).is_not_null()))
+    return frame.filter(pl.any_horizontal(pl.col(*full).is_not_null()))
 
 
 def _refuse_comment(paths: list[str]) -> None:
     """Refuse files whose first line is a comment instead of the header."""
     for path in paths:
-        with open(path, encoding="utf-8", errors="replace") as file:
+        with open(path, encoding="utf-8", errors="replace", newline="") as file:
             line = file.readline().removeprefix("\ufeff")
-            following = next((one for one in file if one.strip()), "") if line[:1] == "#" else ""
-        mark = max(",\t;|", key=line.count) if any(map(line.count, ",\t;|")) else None
-        has_more_fields = max(map(following.count, mark or ",\t;|")) > (
-            line.count(mark) if mark else 0
+            if line[:1] != "#":
+                continue
+            following = file.read(_LOOKED_AT)
+        mark = separator(path)
+        marks = mark if mark in line else ",\t;|"
+        fields = max(
+            len(
+                next(
+                    (
+                        row
+                        for row in csv.reader([*following.splitlines(True)], delimiter=one)
+                        if row
+                    ),
+                    [],
+                )
+            )
+            for one in marks
         )
-        if following[:1] == "#" or has_more_fields:
+        if following.lstrip()[:1] == "#" or fields > len(next(csv.reader([line], delimiter=mark))):
             raise _comments(path, f"line 1 is a comment ({line.strip()[:_SHOWN]!r})")
 
 
@@ -119,11 +134,14 @@ def _has_bare_separators(paths: list[str]) -> bool:
 
 def _dtypes(
     texts: pl.LazyFrame, path: str, sizes: dict[str, MemorySize] | None = None
-) -> tuple[dict[str, pl.DataType], int]:
-    """Infer the type of every column from all of its values; also count rows without any.
+) -> tuple[dict[str, pl.DataType], int, list[str]]:
+    """Infer the type of every column from all of its values, and count blank lines.
 
     Args:
         texts: the table, all columns strings; nulls are ignored.
+
+    Returns:
+        Types; number of rows without any value; columns of which one has a value in other rows.
     """
     names = texts.collect_schema().names()
     twice = [
@@ -144,8 +162,10 @@ def _dtypes(
     if len(names) > 1:  # a blank line of a single column is a missing value
         bare = pl.all_horizontal(column.is_null() for column in asked[1:])
         marked = asked[0].str.starts_with("#")
-        rows = (asked[0].is_null() & bare, marked & bare, marked & ~bare)
+        prose = marked & asked[0].str.contains(r"\s")  # unlike the id #12
+        rows = (asked[0].is_null() & bare, prose & bare, marked & ~bare)
         row_counts = [row.sum().alias(f"rows {i}") for i, row in enumerate(rows)]
+        row_counts += [column.null_count().alias(f"nulls {i}") for i, column in enumerate(asked)]
     seen = texts.select(
         *(_kind(column).bitwise_or().alias(f"kind {i}") for i, column in enumerate(asked)),
         *(column.str.len_bytes().max().alias(f"length {i}") for i, column in enumerate(asked)),
@@ -153,7 +173,7 @@ def _dtypes(
     )
     row = seen.collect(engine="streaming").row(0) if names else ()
     kinds, lengths = row[: len(names)], row[len(names) : 2 * len(names)]
-    blank, comments, other = row[2 * len(names) :] or (0, 0, 0)
+    blank, comments, other, *nulls = row[2 * len(names) :] or (0, 0, 0)
     if comments and not other:
         raise _comments(
             path, f"{count_of(comments, 'line is a comment', 'lines are comments')} (#)"
@@ -167,7 +187,9 @@ def _dtypes(
         for name, length in zip(names, lengths, strict=True)
         if dtypes[name] == pl.Int64 and length > _LONG
     ]
-    return dtypes | (_long_integers(texts, long) if long else {}), blank
+    # One column that is null only in blank lines shows them without reading the others.
+    full = [name for name, n in zip(names, nulls, strict=False) if n == blank][:1] or names
+    return dtypes | (_long_integers(texts, long) if long else {}), blank, full
 
 
 def _kind(column: pl.Expr) -> pl.Expr:
