@@ -66,6 +66,8 @@ class Column(msgspec.Struct, frozen=True):
             there is no ``either``, a sign only next to one of ``any_of``.
         named: ignored if not requested by name.
         way_out: advice if its type does not fit, instead of the advice for its kind.
+        spare: aliases that often name something else: read only if there is no other alias, one of
+            them is a text or a struct, and no second one is.
         numbered: regular expression of user's names that are such a column each; its matching group
             is a level, a fraction or in percent, which is appended to the contract's name. Empty
             for a single column.
@@ -92,6 +94,7 @@ class Column(msgspec.Struct, frozen=True):
     weak: tuple[str, ...] = ()
     named: bool = False
     way_out: str = ""
+    spare: tuple[str, ...] = ()
     numbered: str = ""
     unclear: str = ""
     below: str = ""
@@ -281,10 +284,7 @@ ISCROWD = Column(
 )
 AREA = Column("area", "number", "Annotated area in squared pixels, for area ranges.", (), low=0.0)
 IGNORE = Column(
-    "ignore",
-    "flag",
-    "1 for a ground truth to skip, in dialects that do so.",
-    ("difficult", "ignored"),
+    "ignore", "flag", "1 for a ground truth to skip, in dialects that do so.", ("difficult",)
 )
 ANNOTATION_ID = Column(
     "annotation_id",

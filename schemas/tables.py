@@ -719,10 +719,7 @@ RELEVANCE = Column(
     "relevance",
     "number",
     "How relevant it was judged, 1 if absent; below 0 is not judged.",
-    words(
-        "rel relevance_score relevancy judgment judgement grade label score gain rating"
-        " relevance_label relevance_grade rel_score is_relevant"
-    ),
+    words("rel relevance_score relevancy judgment judgement grade label score gain"),
 )
 RETRIEVED = Column(
     "retrieved",
@@ -1266,10 +1263,9 @@ _ABOUT_CALL = (
         "arguments",
         "json",
         "Arguments of the call: a struct, or a JSON object as text; null for none.",
-        words(
-            "tool_input tool_args args input_parameters inputParameters params parameters kwargs"
-        ),
+        words("tool_input tool_args args input_parameters inputParameters kwargs"),
         nullable=True,
+        spare=("args", "kwargs"),
     ),
     DATASET,
 )

@@ -171,29 +171,37 @@ def test_scores_that_rise_along_ranks(sign: int, warns: bool) -> None:
     rows = [(q, f"d{r}", r + 1, sign * 0.1 * r) for q in "abc" for r in range(10)]
     run = pl.DataFrame(rows, ["query_id", "doc_id", "rank", "score"], orient="row")
     qrels = pl.DataFrame({"query_id": [*"abc"], "doc_id": ["d4"] * 3})
-    found = [one for one in ee.score(run, qrels).findings if one.code == "scores_reversed"]
+    found = [one for one in ee.score(run, qrels).findings if one.code == "scores_against_ranks"]
     assert [one.facts["columns"] for one in found] == [["score", "rank"]] * warns
+    assert {one.severity for one in found} <= {"note"}
     odd = run.with_columns(score=pl.when(pl.col("rank") == 3).then(9).otherwise("score"))
-    assert "scores_reversed" not in codes(ee.score(odd, qrels))
+    assert "scores_against_ranks" not in codes(ee.score(odd, qrels))
 
 
-@pytest.mark.parametrize("name", ["label", "rating", "relevance_label", "rel_score", "is_relevant"])
-def test_names_of_relevance(name: str) -> None:
+def test_label_of_judgments_is_their_relevance() -> None:
     run = QRELS.select("query_id", "doc_id", score=pl.Series([1.0, 2, 3, 4] * 2))
-    card, same = ee.score(run, QRELS.rename({"relevance": name})), ee.score(run, QRELS)
+    card, same = ee.score(run, QRELS.rename({"relevance": "label"})), ee.score(run, QRELS)
     assert card.task == "retrieval"
     assert card.metrics.equals(same.metrics)
+    for name in ("rating", "is_relevant"):  # not read next to another column of relevance
+        both = QRELS.rename({"relevance": "label"}).with_columns(pl.lit("good").alias(name))
+        assert ee.score(run, both).metrics.equals(same.metrics)
 
 
 @pytest.mark.parametrize("dtype", [pl.Int64, pl.Boolean])
-def test_grades_that_are_not_read(dtype: Any) -> None:
+@pytest.mark.parametrize(
+    "name", ["rating", "relevance_label", "relevance_grade", "rel_score", "is_relevant"]
+)
+def test_grades_that_are_not_read(name: str, dtype: Any) -> None:
     run = QRELS.select("query_id", "doc_id", score=pl.Series([1.0, 2, 3, 4] * 2))
-    grades = QRELS.rename({"relevance": "score_human"}).cast({"score_human": dtype})
+    grades = QRELS.rename({"relevance": name}).cast({name: dtype})
     noted(ee.score(run, grades), "relevance_unread", count=4, severity="warning")
+    others = ("chunk_index", "human_verified", "votes", "grade_level", "label_confidence")
     for sound in (
-        QRELS.with_columns(score_human=0),
-        grades.filter(pl.col("score_human").cast(pl.Boolean)),
-        grades.rename({"score_human": "chunk_index"}),
+        QRELS.with_columns(pl.lit(0).alias(name)),
+        grades.filter(pl.col(name).cast(pl.Boolean)),
+        grades.cast({name: pl.String}),
+        *(grades.rename({name: other}) for other in others),
     ):
         assert "relevance_unread" not in codes(ee.score(run, sound))
 
@@ -203,18 +211,6 @@ def test_a_column_that_is_read_is_not_proposed() -> None:
     with pytest.raises(ee.InputError, match=r"contexts\W+retrieved") as caught:
         ee.score(table, task="retrieval")
     assert "'reference_contexts'" not in str(caught.value)
-
-
-def test_ignored_boxes() -> None:
-    boxes = pl.DataFrame({"image_id": [1, 1], "label": "a", "xmin": 0, "ymin": 0, "xmax": 1,
-                          "ymax": [1, 2], "ignored": [0, 1]})  # fmt: skip
-    predictions = boxes.drop("ignored").with_columns(score=0.5)
-    ignored, ignore, counted = (
-        ee.score(predictions, one, dialect="voc2012").metrics
-        for one in (boxes, boxes.rename({"ignored": "ignore"}), boxes.drop("ignored"))
-    )
-    assert ignored.equals(ignore)
-    assert not ignored.equals(counted)
 
 
 def test_yolo_boxes_outside_of_the_image(tmp_path: Path) -> None:

@@ -252,7 +252,12 @@ class Finder:
 
     def by_alias(self, column: Column) -> str | None:
         """The one unclaimed column that bears an alias; two are a problem, not a guess."""
-        return self.one_of(self.candidates((column.name, *column.aliases)), column)
+        found = self.candidates((column.name, *column.aliases))
+        if column.spare:
+            sure = [name for name in found if dtypes.folded(name) not in column.spare]
+            fit = [name for name in found if isinstance(self.schema[name], (pl.String, pl.Struct))]
+            found = sure or (fit if len(fit) == 1 else [])
+        return self.one_of(found, column)
 
     def one_of(self, candidates: list[str], column: Column) -> str | None:
         """Claim the candidates for a column; several are a problem."""

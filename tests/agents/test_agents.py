@@ -246,7 +246,7 @@ for _name in ("params", "parameters", "kwargs", "tool_args"):
     FORMS[_name] = {"tool": "t", _name: {"q": "x"}}
 
 
-@pytest.mark.parametrize("name", ["args", "params", "parameters", "kwargs", "inputParameters"])
+@pytest.mark.parametrize("name", ["args", "kwargs", "inputParameters"])
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
 def test_names_of_arguments_in_rows_of_calls(name: str, ending: str, tmp_path: Path) -> None:
     paths = []
@@ -263,16 +263,59 @@ def test_names_of_arguments_in_rows_of_calls(name: str, ending: str, tmp_path: P
     assert (card.task, card.value("TrajectoryExactMatch")) == ("agents", 0)
 
 
+def test_columns_that_may_be_arguments_or_something_else() -> None:
+    calls = pl.DataFrame({"id": [1], "tool": ["t"], "tool_input": ['{"q": 1}']})
+    text = pl.lit('{"q": 1}')
+    for more in ({"args": pl.lit(2)}, {"args": text}, {"parameters": pl.lit(7)}):
+        assert ee.score(calls, calls.with_columns(**more)).value("TrajectoryExactMatch") == 1
+    bare = calls.drop("tool_input")
+    for more in ({"args": pl.lit(2)}, {"parameters": pl.lit(7)}, {"kwargs": pl.lit([1])}):
+        table = bare.with_columns(**more)
+        assert ee.score(table, bare).value("TrajectoryExactMatch") == 1
+    both = bare.with_columns(args=pl.lit("[]"), kwargs=text)
+    card = ee.score(both, both)
+    found = [one.facts["columns"] for one in card.findings if one.code == "arguments_unread"]
+    assert found == [["kwargs"]] * 2
+
+
+def test_arguments_on_one_side() -> None:
+    bare = pl.DataFrame({"id": [1, 1], "step": [0, 1], "tool": ["t", "u"]})
+    full = bare.with_columns(args=pl.lit('{"q": 1}'))
+    code = "arguments_on_one_side"
+    noted(ee.score(full, bare), code, side="predictions", count=2, severity="warning")
+    noted(ee.score(bare, full), code, side="ground_truths", count=2, severity="warning")
+    empty = bare.with_columns(args=pl.Series(["{}", None]))
+    only = ee.score(full, bare, metrics=["tool_correctness"])
+    assert code not in {one.code for one in only.findings}
+    for sides, how in (
+        ((full, bare), "ignore"),
+        ((full, bare), "superset"),
+        ((bare, full), "subset"),
+        ((empty, bare), "exact"),
+        ((full, full), "exact"),
+    ):
+        card = ee.score(*sides, tool_arguments=how)
+        assert card.value("TrajectoryExactMatch") == 1
+        assert code not in {one.code for one in card.findings}
+
+
 @pytest.mark.parametrize(
     ("value", "warns"), [({"q": "x"}, True), ('{"q": "x"}', True), ("Find x", False)]
 )
 def test_inputs_of_calls_that_are_not_read(value: Any, warns: bool) -> None:
+    def unread(*sides: pl.DataFrame) -> list[Any]:
+        found = ee.score(*sides).findings
+        return [one.facts["side"] for one in found if one.code == "arguments_unread"]
+
+    both, bare = ["predictions", "ground_truths"], ["id", "tool"]
     calls = pl.DataFrame([{"id": 1, "tool": "t", "input": value}])
-    card = ee.score(calls, calls)
-    found = [one for one in card.findings if one.code == "arguments_unread"]
-    assert [one.severity for one in found] == ["warning"] * 2 * warns
-    calls = calls.with_columns(arguments=pl.lit("{}"))
-    assert not [one for one in ee.score(calls, calls).findings if one.code == "arguments_unread"]
+    assert unread(calls, calls) == both * warns
+    read = calls.select(*bare, arguments=pl.lit('{"q": "x"}'))
+    assert unread(calls, read) == both[:1] * warns
+    assert not unread(*[calls.with_columns(arguments=pl.lit("{}"))] * 2)
+    assert not unread(calls, calls.select(bare))
+    prompt = pl.concat([calls, calls])
+    assert not unread(prompt, prompt)
 
 
 @pytest.mark.parametrize("form", FORMS)

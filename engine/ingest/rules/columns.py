@@ -87,8 +87,11 @@ def evidence_of(ready: Prepared, options: Options) -> tuple[set[str], Columns | 
             signals.add("no_relevance")
         if "score" in ours.naming.exprs and not names.isdisjoint((RANK.name, *RANK.aliases)):
             signals.add("score_and_rank")
-    elif task == "agents" and "input" in names | {*map(folded, theirs.schema)}:
-        signals.add("input")
+    elif task == "agents":
+        if not _INPUTS.isdisjoint(names | {*map(folded, theirs.schema)}):
+            signals.add("input")
+        if ("arguments" in ours.naming.exprs) != ("arguments" in theirs.naming.exprs):
+            signals.add("arguments_of_one")
     return signals, Columns(ready, options, frozenset(unread)) if signals else None
 
 
@@ -341,26 +344,34 @@ def _without_relevance(evidence: Columns) -> Iterator[Facts]:
         zeros = int((values == 0).sum())
         if zeros and bool((values > 0).any()):
             yield Facts(
-                severity=WARNING, side=GROUND_TRUTHS, columns=(name,), count=zeros, of=len(values)
+                severity=WARNING,
+                side=GROUND_TRUTHS,
+                columns=(name,),
+                count=zeros,
+                of=len(values),
+                values={"boolean": side.schema[name] == pl.Boolean},
             )
             return
 
 
 def _say_without_relevance(facts: Facts) -> str:
+    cast = "convert it to integers and " if facts.values.get("boolean") else ""
     return (
         f"ground truths: no column of relevance, so that every row counts as relevant. Column"
         f" {facts.columns[0]!r}, which is 0 in {facts.count:,} of {facts.of:,} rows looked at, is"
-        f" not read. If it is the relevance, write"
+        f" not read. If it is the relevance, {cast}write"
         f" {option('columns', {facts.columns[0]: 'relevance'})}."
     )
 
 
 _GRADED = words(
     "rel relevance relevant relevancy rating ratings grade grades graded judgment judgement judged"
-    " label labels human gain qrel vote votes"
+    " gain qrel"
 )
 """Words in names of columns of relevance."""
-_COUNTED = words("id ids index idx n num count number rank position time date")
+_COUNTED = words(
+    "id ids index idx n num count number rank position time date verified confidence level by"
+)
 
 
 def _against_ranks(evidence: Columns) -> Iterator[Facts]:
@@ -382,7 +393,7 @@ def _against_ranks(evidence: Columns) -> Iterator[Facts]:
     ).to_series()
     if int((rise > 0).sum()) >= _FEW and not bool((rise < 0).any()):
         yield Facts(
-            severity=WARNING,
+            severity=NOTE,
             side=PREDICTIONS,
             columns=("score", ranks[0]),
             count=head["query"].n_unique(),
@@ -392,26 +403,55 @@ def _against_ranks(evidence: Columns) -> Iterator[Facts]:
 def _say_against_ranks(facts: Facts) -> str:
     rank = facts.columns[1]
     return (
-        f"the scores rise along column {rank!r} in all {facts.count:,} queries looked at, so that"
-        " the last document of a list ranks first: are they distances, for which lower is better?"
-        f" Negate them, or remove the scores to rank by {rank!r}."
+        f"the scores rise along column {rank!r} in all {facts.count:,} queries looked at, and the"
+        " highest score ranks first. Are they distances, for which lower is better, or is rank 1"
+        f" the lowest score? Negate distances, or remove the scores to rank by {rank!r}; ranks"
+        " from the lowest score up are not read."
     )
 
 
+_OF_TOOLS = words("toolcorrectness trajectorysingletooluse")
+"""Metrics that do not read arguments."""
+_INPUTS = words("input args kwargs params parameters")
+"""Names of columns of arguments, or of something else."""
+_NO_ARGUMENTS = r'^\s*(\{(\s*"[^"]*"\s*:\s*null\s*,?)*\s*\}|null)?\s*$'
+
+
 def _inputs(evidence: Columns) -> Iterator[Facts]:
-    """Objects in a column ``input`` next to tools, if no arguments are read."""
-    for role in (PREDICTIONS, GROUND_TRUTHS):
-        side = evidence.ready.sides[role]
-        if "arguments" in side.naming.exprs:
-            continue
-        for name in [one for one in side.schema if folded(one) == "input"]:
-            dtype = side.schema[name]
-            objects = isinstance(dtype, pl.Struct)
-            if dtype == pl.String:
-                first = side.source.frame.select(name).head(_FEW).collect()[name].drop_nulls()
-                objects = bool(len(first)) and bool(first.str.contains(r"^\s*\{").all())
-            if objects:
+    """Objects in a column such as ``input`` next to tools, if only it can be the arguments."""
+    sides = [(role, evidence.ready.sides[role]) for role in (PREDICTIONS, GROUND_TRUTHS)]
+    found = [_objects(side) for _, side in sides]
+    if all(
+        names or "arguments" in side.naming.exprs
+        for names, (_, side) in zip(found, sides, strict=True)
+    ):
+        for names, (role, _) in zip(found, sides, strict=True):
+            for name in names:
                 yield Facts(severity=WARNING, side=role, columns=(name,))
+
+
+def _objects(side: Side) -> list[str]:
+    """Return unread columns of objects that differ between the calls of a datum."""
+    datum = side.naming.exprs.get(side.table.datum)
+    if "arguments" in side.naming.exprs or datum is None:
+        return []
+    result = []
+    for name, dtype in side.schema.items():
+        if folded(name) not in _INPUTS or name in side.naming.used:
+            continue
+        value = pl.col(name)
+        if isinstance(dtype, pl.Struct):
+            value = value.struct.json_encode()
+        elif dtype != pl.String:
+            continue
+        head = side.source.frame.select(datum=datum, value=value).head(_HEAD).collect()
+        texts = head["value"].drop_nulls()
+        if texts.is_empty() or not texts.str.contains(r"^\s*\{").all():
+            continue
+        n = head["datum"].n_unique()
+        if n == len(head) or n < len(head.unique()):  # otherwise the prompt of the datum
+            result.append(name)
+    return result
 
 
 def _say_inputs(facts: Facts) -> str:
@@ -422,6 +462,32 @@ def _say_inputs(facts: Facts) -> str:
     )
 
 
+def _arguments_of_one(evidence: Columns) -> Iterator[Facts]:
+    """Arguments on one side only, so that its calls match none of the other side."""
+    sides = evidence.ready.sides
+    role = PREDICTIONS if "arguments" in sides[PREDICTIONS].naming.exprs else GROUND_TRUTHS
+    more = "superset" if role == PREDICTIONS else "subset"
+    asked = {one.replace("_", "").casefold() for one in evidence.options.metrics or ("",)}
+    if evidence.options.tool_arguments in ("ignore", more) or asked <= _OF_TOOLS:
+        return
+    if any(_inputs(evidence)):
+        return  # the arguments of the other side
+    side = sides[role]
+    head = side.source.frame.select(side.naming.exprs["arguments"].alias("value"))
+    texts = head.head(_HEAD).collect()["value"].cast(pl.String).drop_nulls()
+    if n := int((~texts.str.contains(_NO_ARGUMENTS)).sum()):
+        yield Facts(severity=WARNING, side=role, columns=("arguments",), count=n)
+
+
+def _say_arguments_of_one(facts: Facts) -> str:
+    other = "predictions" if facts.side == GROUND_TRUTHS else "ground truths"
+    return (
+        f"{facts.side.replace('_', ' ')}: calls have arguments, and those of the {other} have none,"
+        f" so that they do not match. To compare tools only, write"
+        f" {option('tool_arguments', 'ignore')}."
+    )
+
+
 _HIGHEST = 10  # grade that judgments usually have
 _GRADES = 6  # distinct whole numbers at most that judgments are
 
@@ -429,8 +495,9 @@ RULES: tuple[Rule[Columns], ...] = (
     Rule("unread_columns_differ", {"unread_on_both"}, _differing, _say_differing),
     Rule("mappings_swapped", {"mappings"}, _exchanged, _say_exchanged),
     Rule("relevance_unread", {"no_relevance"}, _without_relevance, _say_without_relevance),
-    Rule("scores_reversed", {"score_and_rank"}, _against_ranks, _say_against_ranks),
+    Rule("scores_against_ranks", {"score_and_rank"}, _against_ranks, _say_against_ranks),
     Rule("arguments_unread", {"input"}, _inputs, _say_inputs),
+    Rule("arguments_on_one_side", {"arguments_of_one"}, _arguments_of_one, _say_arguments_of_one),
 )
 
 
