@@ -756,11 +756,13 @@ def steps(
     if "label_errors" in card.frames and (wrong := card.height("label_errors")):
         message = f"{count_of(wrong, 'ground truth')} likely wrong"
         items.append(Step(message, "", listing("label-errors")))
-    items += [
-        Step(plain(one.message.partition(":")[0]), "notes")
-        for one in card.findings
-        if one.code in _MISSING and one.severity == "note"
-    ]
+    earlier = {} if baseline is None else {one.code: one.count for one in baseline.findings}
+    for one in card.findings:
+        if one.code in _MISSING and one.severity == "note":
+            message = plain(one.message.partition(":")[0])
+            if baseline is not None:
+                message += f"; {earlier.get(one.code) or 'none'} in the baseline"
+            items.append(Step(message, "notes"))
     return [msgspec.structs.replace(one, command=without_secrets(one.command)) for one in items][:4]
 
 

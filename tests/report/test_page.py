@@ -354,6 +354,20 @@ def test_notes_of_a_run_and_its_comparison_stand_once(tmp_path: Path) -> None:
         assert html.unescape(page.html).count(one) == 1, one
 
 
+def test_datums_without_predictions_are_compared_with_the_baseline(tmp_path: Path) -> None:
+    ours, theirs = (pl.read_parquet(one) for one in tables("detection"))
+    some = pl.col("datum_id").is_in(ours["datum_id"].unique().sort()[:-2].implode())
+    before, after = ee.score(ours, theirs), ee.score(ours.filter(some), theirs)
+    counts = [
+        next(one.count for one in card.findings if one.code == "datums_without_predictions")
+        for card in (before, after)
+    ]
+    steps = page_of(after, tmp_path, baseline=before).html.split('id="steps"')[1]
+    assert re.findall(r"(\d+) datums? without predictions; (\d+) in", steps) == [
+        (str(counts[1]), str(counts[0]))
+    ]
+
+
 def test_a_baseline_over_other_datums_is_held_against_by_intervals(tmp_path: Path) -> None:
     rows, truth = (pl.read_parquet(path) for path in tables("detection"))
     some = sorted(truth["datum_id"].unique())[:30]
