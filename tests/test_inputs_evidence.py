@@ -91,6 +91,36 @@ def binary(n: int, seed: int, base: float = 0.5) -> tuple[np.ndarray, np.ndarray
     return true, p
 
 
+def test_reversed_scores_in_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_buckets(monkeypatch)
+    true, p = binary(2_000, 5)
+    table = pl.DataFrame({"datum_id": range(2_000), "actual": true, "score": 1 - p})
+    found = ee.score(table, metrics=["ROCAUC"], memory_limit="4GB").findings
+    assert [one.code for one in found].count("scores_reversed") == 1
+    right = table.with_columns(score=1 - pl.col("score"))
+    for sound in (right, right.with_columns(score=pl.col("score").shuffle(1))):
+        assert "scores_reversed" not in codes(
+            ee.score(sound, metrics=["ROCAUC"], memory_limit="4GB")
+        )
+
+
+@pytest.mark.parametrize(("place", "code"), [(9, "scores_reversed"), (0, None), (-1, None)])
+def test_relevant_documents_at_the_end_in_buckets(
+    place: int, code: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At rank 10 of 10, at rank 1, and anywhere."""
+    in_buckets(monkeypatch)
+    queries, rng = 1_000, np.random.default_rng(2)
+    doc = rng.integers(0, 10, queries) if place < 0 else np.full(queries, place)
+    judged = pl.DataFrame({"query_id": range(queries), "doc_id": doc})
+    run = pl.DataFrame({"query_id": range(queries)}).join(
+        pl.DataFrame({"doc_id": range(10), "score": np.linspace(0.9, 0.1, 10)}), how="cross"
+    )
+    found = ee.score(run, judged, metrics=["nDCG@10"], memory_limit="4GB").findings
+    warned = [one.code for one in found if one.code in ("scores_reversed", "judged_elsewhere")]
+    assert warned == ([] if code is None else [code])
+
+
 @pytest.mark.parametrize("base", [0.5, 0.2])
 def test_scores_of_the_predicted_label_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, base: float

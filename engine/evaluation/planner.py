@@ -38,6 +38,8 @@ class Plan(msgspec.Struct, frozen=True):
         needs: required tallies of the metrics, and of the report if requested.
         named: whether the user chose the metrics; otherwise an analysis did.
         paged: whether the data of the report are tallied too.
+        added: names of metrics that an analysis adds, and does without if the tables do not allow
+            them.
         refused: metrics of the report that the tables do not allow, with the reason.
     """
 
@@ -50,6 +52,7 @@ class Plan(msgspec.Struct, frozen=True):
     needs: frozenset[str]
     paged: bool = False
     named: bool = True
+    added: frozenset[str] = frozenset()
     refused: dict[str, str] = {}
 
     @property
@@ -263,9 +266,14 @@ def fitted(plan: Plan, frames: Frames) -> Plan:
     Raises:
         InputError: a metric that the user named cannot be computed from these tables.
     """
+    asked = tuple(one for one in plan.metrics if one.name not in plan.added)
+    added = tuple(one for one in plan.metrics if one.name in plan.added)
     chosen, notes = plan.does.fit(
-        plan.metrics, frames, plan.settings, asked_for=plan.options.metrics is not None
+        asked, frames, plan.settings, asked_for=plan.options.metrics is not None
     )
+    if added:
+        possible, more = plan.does.fit(added, frames, plan.settings, asked_for=False)
+        chosen, notes = (*chosen, *possible), [*notes, *more]
     fit = _with(plan, chosen)
     if frames.notes:
         frames.notes[:] = worth_telling(plan, frames.notes)
@@ -379,8 +387,10 @@ def filling(task: str, frame: str) -> tuple[Metric, ...]:
 
 def showing(plan: Plan, frames: Collection[str]) -> Plan:
     """Return the plan with additional metrics that fill some frames, if its task has them."""
-    extra_metrics = [one for frame in frames for one in filling(plan.task, frame)]
-    return _with(plan, (*plan.metrics, *(one for one in extra_metrics if one not in plan.metrics)))
+    filled = [one for frame in frames for one in filling(plan.task, frame)]
+    more = tuple(one for one in filled if one not in plan.metrics)
+    added = plan.added | {one.name for one in more}
+    return msgspec.structs.replace(_with(plan, (*plan.metrics, *more)), added=added)
 
 
 def _with(plan: Plan, chosen: tuple[Metric, ...]) -> Plan:

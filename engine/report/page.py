@@ -722,10 +722,7 @@ def steps(
     def listing(verb: str) -> str:
         if folder is not None:
             return shlex.join(["evalengine", verb, str(folder)])
-        options = card.options
-        if verb == "diagnose":  # which looks for label errors too, whatever the metrics
-            options = msgspec.structs.replace(options, metrics=None)
-        return command(card.task, options, card.run.get("inputs", {}), verb)
+        return command(card.task, card.options, card.run.get("inputs", {}), verb)
 
     flips = listing("errors")
     if folder is not None and baseline is not None and baseline.folder is not None:

@@ -185,3 +185,15 @@ def test_copies_of_rows_with_many_possible_values_are_found() -> None:
     copied = pl.concat([rows, rows.head(30)]).with_row_index("id")
     found = ee.diagnose(copied).frame
     assert [n for text, n in found.select("finding", "n").rows() if "duplicates" in text] == [30]
+
+
+def test_named_metrics_of_labels_without_scores() -> None:
+    """Label errors need scores: they are left out, whether metrics are named or not."""
+    table = pl.DataFrame(
+        {"actual": ["a", "b", "a", "c"] * 20, "predicted": ["a", "b", "b", "c"] * 20}
+    )
+    found = ee.diagnose(table, metrics=["Accuracy"]).frame["finding"]
+    usual = ee.diagnose(table).frame["finding"]
+    assert set(found) < set(usual)
+    with pytest.raises(ee.InputError, match="'score'"):
+        ee.diagnose(table, metrics=["LabelErrors"])

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from evalengine import metrics
 from evalengine.ingest.both_sides import LABEL_COLUMNS
 from evalengine.ingest.collecting import Prepared
 from evalengine.ingest.dtypes import folded, within
@@ -410,8 +411,6 @@ def _say_against_ranks(facts: Facts) -> str:
     )
 
 
-_OF_TOOLS = words("toolcorrectness trajectorysingletooluse")
-"""Metrics that do not read arguments."""
 _INPUTS = words("input args kwargs params parameters")
 """Names of columns of arguments, or of something else."""
 _NO_ARGUMENTS = r'^\s*(\{(\s*"[^"]*"\s*:\s*null\s*,?)*\s*\}|null)?\s*$'
@@ -467,8 +466,12 @@ def _arguments_of_one(evidence: Columns) -> Iterator[Facts]:
     sides = evidence.ready.sides
     role = PREDICTIONS if "arguments" in sides[PREDICTIONS].naming.exprs else GROUND_TRUTHS
     more = "superset" if role == PREDICTIONS else "subset"
-    asked = {one.replace("_", "").casefold() for one in evidence.options.metrics or ("",)}
-    if evidence.options.tool_arguments in ("ignore", more) or asked <= _OF_TOOLS:
+    asked = evidence.options.metrics or metrics.names("agents")
+    if evidence.options.tool_arguments in ("ignore", more) or all(
+        metrics.has("agents", name)
+        and "tool_arguments" not in metrics.metric_of("agents", name).params
+        for name in asked
+    ):
         return
     if any(_inputs(evidence)):
         return  # the arguments of the other side

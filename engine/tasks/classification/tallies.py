@@ -130,6 +130,7 @@ def _reversed(batch: Batch, looked: Array) -> list[Note]:
             f"scores are lowest if {values[rows.only]!r} is true (ROC AUC {area:.3f} in"
             f" {looked.size:,} looked at): are they scores of the other class, or distances?{way}",
             warning=True,
+            facts={"label": values[rows.only], "area": float(area)},
         )
     ]
 

@@ -112,6 +112,7 @@ def text_lists(
 
 
 _LONG, _QUERIES, _LATE = 5, 10, 0.8
+_QUERIES_OF_PART = 40  # some of many parts have late documents by chance
 _FEW, _PART, _DENSE = 3, 0.05, 0.5
 """Limits of the warning: number and share of queries without judged documents, and minimum judged
 share for the others.
@@ -567,6 +568,7 @@ def _warn_counted(frames: Frames, query: Array, value: Array) -> bool:
             f"the scores of {count_of(n, 'query', 'queries')} count the rows from {value[0]:.0f}"
             " up, so that the last document of a list ranks first:"
             f" are they ranks? {option('columns', {'score': 'rank'})} reads them so.",
+            n,
             warning=True,
         )
     )
@@ -578,7 +580,7 @@ def _warn_reversed(frames: Frames, lists: Lists) -> None:
     query = np.repeat(np.arange(len(lists)), np.diff(lists.start))
     here = (lists.relevance > 0) & (lists.retrieved[query] >= _LONG)
     queries = np.unique(query[here]).size
-    if queries < _QUERIES:
+    if queries < (_QUERIES if frames.whole else _QUERIES_OF_PART):
         return
     place = (lists.rank[here] - 1) / (lists.retrieved[query[here]] - 1)
     if place.mean() < _LATE:
@@ -590,6 +592,7 @@ def _warn_reversed(frames: Frames, lists: Lists) -> None:
             f" on average, in {queries:,} queries): are the scores ranks or distances, for which"
             f" lower is better? {option('columns', {'score': 'rank'})} reads them so.",
             warning=True,
+            facts={"place": float(place.mean())},
         )
     )
 
@@ -600,7 +603,8 @@ def _warn_unjudged(frames: Frames, lists: Lists, judged_query: Array) -> None:
     hits = np.diff(lists.start)
     none, some = judged & (hits == 0), judged & (hits > 0)
     n = int(none.sum())
-    if n < max(_FEW, _PART * int(judged.sum())) or not some.any():
+    few = _FEW if frames.whole else _QUERIES
+    if n < max(few, _PART * int(judged.sum())) or not some.any():
         return
     share = float(hits[some].sum() / lists.retrieved[some].sum())
     if share < _DENSE:
@@ -611,6 +615,7 @@ def _warn_unjudged(frames: Frames, lists: Lists, judged_query: Array) -> None:
             f"{n:,} of {int(judged.sum()):,} judged queries have no retrieved document with a"
             f" judgment, while {share:.0%} of those of the others have one: are the judgments of"
             " another collection, or ids written otherwise?",
+            n,
             warning=True,
         )
     )

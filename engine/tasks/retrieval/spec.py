@@ -24,7 +24,7 @@ from ..contents import DOCUMENTS, Content, Contents, Document, Ranking, by_datum
 from ..encoding import Workers
 from ..per_datum import OF_VALUES, Judging, StatsTallies, common, counted, no_labels, truth, values
 from ..per_datum import losses as of_stats
-from ..task import Common, LateNotes, Sample, Scaling, Task, Unanswered
+from ..task import Common, Sample, Scaling, Task, Unanswered
 from .dialects import MATCHES, SENTENCES, Settings
 from .encode import Batch, encode_batch, holds_texts, needs_all_rows
 from .limits import LIMITS
@@ -336,7 +336,6 @@ TASK = Task(
     examine=encoded,
     needs_all_rows=needs_all_rows,
     scaling=Scaling(scaled_by, with_highest),
-    late_notes=LateNotes(("scores_reversed", "judged_elsewhere"), lambda _: []),
     **{**OF_VALUES, "losses": losses, "common": Common(partial(common, cuts=True))},
     truth=truth,
     unanswered=Unanswered(

@@ -59,7 +59,8 @@ def _note_bleu_of_equal(frames: Frames, batch: Batch, value: Array) -> None:
     equal = matched & (length > 0) & (length == closest) & (value[batch.datum] == 0)
     if n := np.unique(batch.datum[equal]).size:
         why = (
-            "equal to a reference, with a BLEU of 0, for want of words for the longest n-grams."
+            "equal to a reference, with a BLEU of 0, as they have fewer words than the longest"
+            " n-grams."
             f" Write {option('dialect', 'sacrebleu')}, fewer {option('bleu_weights')}, or"
             f" for texts without spaces {option('tokenizer', 'char')}"
         )
