@@ -266,12 +266,14 @@ def fitted(plan: Plan, frames: Frames) -> Plan:
     Raises:
         InputError: a metric that the user named cannot be computed from these tables.
     """
-    asked = tuple(one for one in plan.metrics if one.name not in plan.added)
-    added = tuple(one for one in plan.metrics if one.name in plan.added)
+    asked = plan.metrics
+    if plan.added:
+        asked = tuple(one for one in plan.metrics if one.name not in plan.added)
     chosen, notes = plan.does.fit(
         asked, frames, plan.settings, asked_for=plan.options.metrics is not None
     )
-    if added:
+    if plan.added:
+        added = tuple(one for one in plan.metrics if one.name in plan.added)
         possible, more = plan.does.fit(added, frames, plan.settings, asked_for=False)
         chosen, notes = (*chosen, *possible), [*notes, *more]
     fit = _with(plan, chosen)
