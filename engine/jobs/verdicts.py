@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -458,6 +459,9 @@ def _judged(gate_rows: _GateRows, context: _Context) -> Iterable[Verdict]:
             if why:
                 yield _with(blank, status=SKIPPED if why == _NEW else FAILED, reason=why)
                 continue
+        elif baseline is not None:  # to show: the gate is not about it
+            with suppress(ResultError):
+                earlier = _earlier(gate, baseline, gate_rows.metric, gate_rows.filters, starred)[0]
         blank = _with(blank, bound=gate.bound(earlier), baseline=earlier)
         if row["value"] is None:
             why = f"undefined: {row['reason'] or 'no reason is given'}"
@@ -484,7 +488,11 @@ def _judged(gate_rows: _GateRows, context: _Context) -> Iterable[Verdict]:
         elif gate.surely:
             yield _of_interval(gate, blank, row, numbers)
         else:
-            yield _with(blank, status=_status(gate, row["value"], blank.bound))
+            status = _status(gate, row["value"], blank.bound)
+            if status == FAILED and earlier is not None and not gate.needs_baseline:
+                too = _status(gate, earlier, blank.bound) == FAILED
+                why = "the baseline fails it too" if too else ""
+            yield _with(blank, status=status, reason=why)
     if gate.needs_baseline and baseline is not None and each:
         yield from _gone(gate_rows, baseline)
 

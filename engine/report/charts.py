@@ -1067,6 +1067,8 @@ def confusion(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
         "rows are actual labels, the most frequent first; columns predicted ones; below a count its"
         " share of the row, which the colour shows too"
     )
+    if (false := pair_name(want.called, None, 0)) in {row.names[0] for row in grid.rows}:
+        note += f"; in the row {false} it is a share of these predictions, not a rate of errors"
     changed = "next to a count its change since the baseline, in counts" if baseline_grid else ""
     return [
         matrix_chart(

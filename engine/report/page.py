@@ -609,7 +609,7 @@ def as_page(
             environment()
             .get_template("report.html")
             .render(
-                **_about(card, title, baseline_name),
+                **_about(card, title, baseline, baseline_name),
                 commands=commands,
                 **summary_facts,
                 steps=steps(card, baseline, shown, gates, summary_facts["warnings"], folder),
@@ -628,9 +628,14 @@ def as_page(
     return page
 
 
-def _about(card: Scorecard, title: str, baseline_name: str) -> dict[str, Any]:
+def _about(
+    card: Scorecard, title: str, baseline: Scorecard | None, baseline_name: str
+) -> dict[str, Any]:
     columns = [Column("what", NAME), Column("value", NOTE)]
-    rows = [texts(name, value) for name, value in (*facts(card), ("cite", plain(card.cite)))]
+    lines = [*facts(card), ("cite", plain(card.cite))]
+    if baseline is not None:
+        lines += [("baseline", plain(baseline_name)), ("cite the baseline", plain(baseline.cite))]
+    rows = [texts(name, value) for name, value in lines]
     about_cite = (
         "The digests in the line to cite are of the rows, in any order and file format; SHA-256,"
         " as of sha256sum, is of the bytes of the file."
@@ -767,6 +772,9 @@ _MISSING = ("datums_without_predictions", "frames_without_predictions")
 """Codes of findings on datums that have no predictions."""
 
 
+_METHODS = {"holm": "Holm's method", "bh": "Benjamini and Hochberg's method"}
+
+
 def _reading(comparison: Comparison | None, margins: Margins | None, untested: str) -> str:
     """Return a sentence on how to read the differences."""
     if comparison is None and margins is None:
@@ -781,9 +789,10 @@ def _reading(comparison: Comparison | None, margins: Margins | None, untested: s
             f"{message} The runs have different datums: ▲ better and ▼ worse mean that the interval"
             f" excludes 0, which happens by luck for {sure} of all numbers. ≈ not significant."
         )
+    method = _METHODS.get(comparison.adjust)
     adjusted = (
-        ", once adjusted for how many aggregates, labels or slices were tested"
-        if comparison.adjust != "none"
+        f", once adjusted for how many aggregates, labels or slices were tested ({method})"
+        if method
         else ""
     )
     return (

@@ -10,8 +10,10 @@ import msgspec
 import polars as pl
 
 from ..ingest.problems import count_of
+from ..schemas.option_values import wanted
 from ..scorecard.lookup import KEYS
 from ..statistics.paired import too_few
+from ..statistics.tests import RANDOMISATION
 from .tables import USUAL_K, at_k, chosen, layout_of, titled
 from .text import NONE, number, p_value, probability, signed
 
@@ -229,6 +231,8 @@ def _of_covered(comparison: Comparison, name: str, row: dict[str, Any]) -> str:
     words = f"{name} {of_a} against {of_b} ({', '.join(reach)})."  # the sentence names run a first
     if row["p"] <= 1 - comparison.level and comparison.adjust != "none":
         unsure = f"but not significantly among {many:,} numbers"
+        if (draws := _too_few_draws(comparison, many)) is not None:
+            unsure += f", for which {draws:,} resamples are too few"
         return f"{first}{a} and {b} may differ{by}, {unsure}: {words}"
     seen = row["detectable"]
     power = (
@@ -237,6 +241,14 @@ def _of_covered(comparison: Comparison, name: str, row: dict[str, Any]) -> str:
         else ""
     )
     return f"{first}{a} and {b} do not differ significantly{by}: {words}{power}"
+
+
+def _too_few_draws(comparison: Comparison, many: int) -> int | None:
+    """Return the number of resamples if so many adjusted p-values cannot be significant."""
+    asked = wanted(comparison.options)
+    if asked is None or (comparison.test, comparison.adjust) != (RANDOMISATION, "holm"):
+        return None
+    return asked.draws if many / (asked.draws + 1) > 1 - asked.level else None
 
 
 def _surely_by(comparison: Comparison, b: str, lines: list[Titled]) -> str:

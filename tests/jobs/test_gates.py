@@ -389,3 +389,22 @@ def test_a_gate_that_fits_several_rows_is_refused_before_reading(
     with refused("ambiguous", OptionError):
         check_gates(parse_gates([gate]), ee.Options(**options))
     check_gates(parse_gates(chosen), ee.Options(**options))
+
+
+@pytest.mark.parametrize(
+    ("shift", "gate", "value", "reason"),
+    [
+        (-0.2, "mAP[iou_threshold=0.5] >= 0.7", 0.4, True),
+        (0.2, "mAP[iou_threshold=0.5] >= 0.7", 0.8, False),
+        (0.2, "mAP[iou_threshold=0.5] >= 0.5", 0.8, False),
+    ],
+)
+def test_bounds_show_the_number_of_a_baseline(
+    shift: float, gate: str, value: float, reason: bool
+) -> None:
+    (verdict,) = judge_gates([parse_gate(gate)], card(), card(shift))
+    assert verdict.baseline == pytest.approx(value)
+    assert bool(verdict.reason) == reason
+    (verdict,) = judge_gates([parse_gate(gate)], card())
+    assert verdict.baseline is None
+    assert not verdict.reason

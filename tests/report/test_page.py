@@ -314,6 +314,34 @@ def test_a_number_that_is_unsure_in_spite_of_its_interval_has_its_p(tmp_path: Pa
     assert apart
 
 
+def test_too_few_resamples_are_named_in_the_verdict() -> None:
+    """Of ten numbers adjusted together none is significant with 100 resamples."""
+    rng = np.random.default_rng(0)
+    true = rng.integers(0, 2, 400)
+    worse, better = (
+        pl.DataFrame(
+            {
+                "datum_id": range(400),
+                "actual": true,
+                "predicted": np.where(rng.random(400) < share, true, 1 - true),
+            }
+        )
+        for share in (0.7, 0.9)
+    )
+    few, enough = (ee.compare(worse, better, draws=draws) for draws in (100, 1000))
+    assert "100 resamples" in few.verdict
+    assert "resamples" not in enough.verdict
+    unadjusted = ee.compare(worse, better, draws=100, adjust="none")
+    assert "resamples" not in unadjusted.verdict
+
+
+def test_a_page_cites_its_baseline(tmp_path: Path) -> None:
+    run, baseline = (ee.score(*tables("text"), metrics=[name]) for name in ("ROUGE1", "ROUGE2"))
+    page = Page(ee.report(run, tmp_path / "r.html", baseline=baseline).read_text())
+    cells = {cell.strip() for row in page.tables["facts"] for cell in row}
+    assert {run.cite, baseline.cite} <= cells
+
+
 def test_what_to_look_at_next_is_of_findings(tmp_path: Path) -> None:
     """Each line leads to a section of the page and has a command for its rows, if there is one."""
     quiet = ee.score(pl.DataFrame({"datum_id": range(9), "actual": "a", "predicted": "a"}))
