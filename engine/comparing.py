@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
@@ -38,17 +37,16 @@ from .run import (
 from .schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE, Table
 from .schemas.errors import InputError, OptionError, TruthsMissingError, invalid, unknown
 from .schemas.named import Named
-from .schemas.option_values import FEW_CLUSTERS, LEVEL, Wanted, make_options, wanted
+from .schemas.option_values import LEVEL, Wanted, make_options, wanted
 from .schemas.options import FIELDS, Options
 from .schemas.tables import table_for
 from .schemas.wording import option, spoken
 from .scorecard.card import Scorecard
-from .statistics.comparing import Compared, Margins, compare_runs, with_own
+from .statistics.comparing import Compared, Margins, compare_runs, notes_of, with_own
 from .statistics.comparing import margins as margins_between
 from .statistics.comparison import Comparison
 from .statistics.paired import SKIP, WORST, ZERO, same_kind, too_few
-from .statistics.resamples import does_not_vary
-from .statistics.tests import ADJUSTMENTS, DELONG, RANDOMISATION, TESTS, cannot_be_significant
+from .statistics.tests import ADJUSTMENTS, DELONG, RANDOMISATION, TESTS
 from .tasks.encoding import draw_keys
 
 FREE = (
@@ -271,23 +269,7 @@ def compare(
             models=models,
         )
         compared = with_own(compared, more_found, adjust)
-    if compared.left_out:
-        notes.append(
-            f"skipped: {count_of(compared.left_out, 'datum')} that not all runs have; "
-            f"{compared.n:,} are compared."
-        )
-    if compared.lone:
-        some = listing(dict.fromkeys(compared.lone))
-        notes.append(
-            f"skipped: {count_of(len(compared.lone), 'number')} that only one run has: {some}."
-        )
-    if compared.uncounted:
-        notes.append(
-            f"wins, ties, losses and flips of {count_of(compared.uncounted, 'number')} are skipped:"
-            " they have too many values per datum to keep."
-        )
-    notes += [f"no test of {count_of(n, 'number')}: {why}." for why, n in compared.failed.items()]
-    notes += _weak(compared, asked, adjust, drawn=TESTS[test] is None and models is None)
+    notes += notes_of(compared, asked, adjust, drawn=TESTS[test] is None and models is None)
     if models is not None:
         shown = ", ".join(f"{name} {len(of_model)}" for name, of_model in models.items())
         notes.append(
@@ -495,48 +477,6 @@ def _cluster(cards: Mapping[str, Scorecard], options: Options, test: str) -> str
             options=["test", "cluster"],
         )
     return cluster
-
-
-def _weak(comparison: Compared, interval_options: Wanted, adjust: str, *, drawn: bool) -> list[str]:
-    """Return notes on reasons why few or no differences can be found."""
-    notes = []
-    if comparison.clusters < FEW_CLUSTERS:
-        of = "" if interval_options.cluster is None else f" of {interval_options.cluster!r}"
-        what = count_of(comparison.clusters, "cluster" if of else "datum") + of
-        notes.append(
-            f"the comparison rests on {what}: of fewer than {FEW_CLUSTERS} intervals are often"
-            f" too narrow"
-            + (
-                f", and p is hardly ever below {0.5 ** (comparison.clusters - 1):.2g}."
-                if cannot_be_significant(comparison.clusters, interval_options.level)
-                else "."
-            )
-        )
-    if comparison.single:
-        what = f"no interval for {count_of(comparison.single, 'number')}"
-        notes.append(f"{what}: {does_not_vary(interval_options.cluster)}.")
-    if comparison.unmoved:
-        what = f"no interval for {count_of(comparison.unmoved, 'number')}"
-        notes.append(
-            f"{what}: no resample changes the difference, though the runs are not identical."
-        )
-    # Smallest p of a single number; bh reaches it if all others are as small.
-    n_tests = comparison.most if adjust == "holm" else 1
-    least = n_tests / (interval_options.draws + 1)
-    if drawn and comparison.most and least > 1 - interval_options.level:
-        enough = math.ceil(n_tests / (1 - interval_options.level) / 1000) * 1000
-        numbers = count_of(comparison.most, "number")
-        among = f"among {numbers} of one kind (aggregates, labels or slices)"
-        which, way = "p", "."
-        if adjust != "none":
-            among, which = f"{among} that are adjusted together", "adjusted p"
-        if adjust == "holm":
-            way = ", or ask for fewer metrics."
-        notes.append(
-            f"{interval_options.draws:,} resamples are too few for any finding {among}:"
-            f" no {which} is below {min(least, 1.0):.2g}. Use more: {option('draws', enough)}{way}"
-        )
-    return notes
 
 
 def _names(runs: Sequence[Any], names: Sequence[str] | None) -> list[str]:

@@ -13,7 +13,7 @@ from ..ingest.problems import count_of
 from ..schemas.option_values import wanted
 from ..scorecard.lookup import KEYS
 from ..statistics.paired import too_few
-from ..statistics.tests import RANDOMISATION
+from ..statistics.tests import RANDOMISATION, least_adjusted
 from .tables import USUAL_K, at_k, chosen, layout_of, titled
 from .text import NONE, number, p_value, probability, signed
 
@@ -231,8 +231,13 @@ def _of_covered(comparison: Comparison, name: str, row: dict[str, Any]) -> str:
     words = f"{name} {of_a} against {of_b} ({', '.join(reach)})."  # the sentence names run a first
     if row["p"] <= 1 - comparison.level and comparison.adjust != "none":
         unsure = f"but not significantly among {many:,} numbers"
-        if (draws := _too_few_draws(comparison, many)) is not None:
-            unsure += f", for which {draws:,} resamples are too few"
+        asked = wanted(comparison.options)
+        assert asked is not None
+        if (
+            comparison.test == RANDOMISATION
+            and least_adjusted(asked.draws, many, comparison.adjust) > 1 - asked.level
+        ):
+            unsure += f", for which {asked.draws:,} resamples are too few"
         return f"{first}{a} and {b} may differ{by}, {unsure}: {words}"
     seen = row["detectable"]
     power = (
@@ -241,14 +246,6 @@ def _of_covered(comparison: Comparison, name: str, row: dict[str, Any]) -> str:
         else ""
     )
     return f"{first}{a} and {b} do not differ significantly{by}: {words}{power}"
-
-
-def _too_few_draws(comparison: Comparison, many: int) -> int | None:
-    """Return the number of resamples if so many adjusted p-values cannot be significant."""
-    asked = wanted(comparison.options)
-    if asked is None or (comparison.test, comparison.adjust) != (RANDOMISATION, "holm"):
-        return None
-    return asked.draws if many / (asked.draws + 1) > 1 - asked.level else None
 
 
 def _surely_by(comparison: Comparison, b: str, lines: list[Titled]) -> str:

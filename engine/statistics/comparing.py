@@ -13,10 +13,12 @@ import polars as pl
 
 from ..evaluation import planner
 from ..evaluation.summary import Tallied
+from ..ingest.problems import count_of, listing
 from ..kernels.datums import hash_codes
 from ..schemas.arrays import Array
 from ..schemas.contract import DEFAULT_LABEL_KEY
 from ..schemas.option_values import FEW_CLUSTERS, Wanted
+from ..schemas.wording import option
 from ..scorecard.lookup import KEYS
 from ..tallies.cells import Cells
 from ..tallies.draws import effective_number
@@ -51,6 +53,7 @@ from .paired import (
     shared_codes,
 )
 from .replicates import averaged, averaged_values, with_two_ways
+from .resamples import does_not_vary
 from .tests import (
     DELONG,
     TESTS,
@@ -58,6 +61,7 @@ from .tests import (
     cannot_be_significant,
     delong_p,
     discordant,
+    least_adjusted,
     paired_error,
     paired_t,
     randomisation_p,
@@ -109,6 +113,67 @@ class Compared(msgspec.Struct, frozen=True):
     most: int
     areas: frozenset[str] = frozenset()
     repeated: Sequence[tuple[str, str]] = ()
+
+
+# Notes on a comparison: what it omits, and why few or no differences can be found.
+
+
+def notes_of(
+    comparison: Compared, interval_options: Wanted, adjust: str, *, drawn: bool
+) -> list[str]:
+    """Return notes on omitted numbers and datums, and on reasons why few differences can be found.
+
+    Args:
+        adjust: adjustment of p-values.
+        drawn: whether p-values are shares of resamples.
+    """
+    notes = []
+    if comparison.left_out:
+        notes.append(
+            f"skipped: {count_of(comparison.left_out, 'datum')} that not all runs have; "
+            f"{comparison.n:,} are compared."
+        )
+    if comparison.lone:
+        some = listing(dict.fromkeys(comparison.lone))
+        notes.append(
+            f"skipped: {count_of(len(comparison.lone), 'number')} that only one run has: {some}."
+        )
+    if comparison.uncounted:
+        notes.append(
+            f"wins, ties, losses and flips of {count_of(comparison.uncounted, 'number')} are"
+            " skipped: they have too many values per datum to keep."
+        )
+    notes += [f"no test of {count_of(n, 'number')}: {why}." for why, n in comparison.failed.items()]
+    if comparison.clusters < FEW_CLUSTERS:
+        of = "" if interval_options.cluster is None else f" of {interval_options.cluster!r}"
+        what = count_of(comparison.clusters, "cluster" if of else "datum") + of
+        least = f", and p is hardly ever below {0.5 ** (comparison.clusters - 1):.2g}"
+        never = cannot_be_significant(comparison.clusters, interval_options.level)
+        notes.append(
+            f"the comparison rests on {what}: of fewer than {FEW_CLUSTERS} intervals are often"
+            f" too narrow{least * never}."
+        )
+    for n, why in (
+        (comparison.single, does_not_vary(interval_options.cluster)),
+        (
+            comparison.unmoved,
+            "no resample changes the difference, though the runs are not identical",
+        ),
+    ):
+        if n:
+            notes.append(f"no interval for {count_of(n, 'number')}: {why}.")
+    draws, sure, most = interval_options.draws, 1 - interval_options.level, comparison.most
+    if drawn and most and (least_p := least_adjusted(draws, most, adjust)) > sure:
+        enough = math.ceil(least_p * (draws + 1) / sure / 1000) * 1000
+        among = f"among {count_of(most, 'number')} of one kind (aggregates, labels or slices)"
+        which = "p" if adjust == "none" else "adjusted p"
+        notes.append(
+            f"{draws:,} resamples are too few for any finding {among}"
+            f"{' that are adjusted together' * (adjust != 'none')}: no {which} is below"
+            f" {min(least_p, 1.0):.2g}. Use more: {option('draws', enough)}"
+            f"{', or ask for fewer metrics.' if adjust == 'holm' else '.'}"
+        )
+    return notes
 
 
 def compare_runs(

@@ -164,6 +164,14 @@ ADJUSTMENTS: dict[str, Callable[[Array], Array]] = {
 """Adjustments by the name that the option ``adjust`` knows them by."""
 
 
+def least_adjusted(draws: int, n_tests: int, adjust: str) -> float:
+    """Return the smallest adjusted p of one of many numbers, of which p is a share of resamples.
+
+    Benjamini and Hochberg's reaches the smallest p if those of all others are as small.
+    """
+    return (n_tests if adjust == "holm" else 1) / (draws + 1)
+
+
 def adjusted(p: Array, adjust: str) -> Array:
     """Return adjusted p-values, float64 [m]; NaN stays NaN and does not count as a test.
 
