@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import warming
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from evalengine.kernels.folder import CACHE_VARIABLE, cache_folder
 from evalengine.schemas.tuning import Tuning, take
@@ -32,6 +33,9 @@ untimed = settings(
 settings.register_profile("pinned", untimed, max_examples=30, derandomize=True)
 settings.register_profile("roaming", untimed, max_examples=100, print_blob=True)
 settings.load_profile("pinned")
+# Nor by constants of the modules that are imported by then: they depend on the tests before, and on
+# the name of the folder. To look for them takes seconds per process.
+providers.is_local_module_file = lambda path: False
 
 WARMED = "EVALENGINE_TESTS_WARMED"
 """Where a warm-up of an empty folder left its kernels, and what it compiled, for the workers."""

@@ -54,8 +54,8 @@ def test_runs_and_json_that_are_read_as_a_whole(tmp_path: Path, packed: bool) ->
 
 def test_a_limit_that_is_named_suffices_for_both_files(tmp_path: Path) -> None:
     run, qrels = tmp_path / "a.run", tmp_path / "a.qrels"
-    run.write_text("".join(f"q{i} Q0 d{i} 1 0.5 tag\n" for i in range(400_000)))
-    qrels.write_text("".join(f"q{i} 0 d{i} 1\n" for i in range(600_000)))
+    run.write_text("".join(f"q{i % 999:06} Q0 d{i} 1 0.5 tag\n" for i in range(400_000)))
+    qrels.write_text("".join(f"q{i % 999:06} 0 d{i} 1\n" for i in range(600_000)))
     with refused("memory_limit_too_small") as raised:
         ee.score(run, qrels, memory_limit="400MiB")
     assert limit_named(raised.value) > 5 * qrels.stat().st_size + bytes_of_limit("400MiB")
