@@ -160,9 +160,8 @@ class Examples:
     def __init__(self, task: str) -> None:
         self.task = task
         self.found = {
-            metric.name: found
+            metric.name: complete(metric, example(metric, lines_of(task)))
             for metric in registry.all_metrics(task).values()
-            if (found := example(metric, lines_of(task)))
         }
         by_tables: dict[tuple[str, ...], list[str]] = defaultdict(list)
         for name, one in self.found.items():
@@ -185,8 +184,6 @@ class Examples:
 
     def of(self, metric: Metric) -> Iterator[str]:
         """What the page shows of a metric."""
-        if metric.name not in self.found:
-            return
         words, printed, piped = self.found[metric.name]
         command = f"{shlex.join(('evalengine', 'score', *words))} {piped}".rstrip()
         yield f"```console\n$ {command}\n{printed}\n```"
@@ -237,6 +234,16 @@ def example(metric: Metric, lines: Iterable[tuple[str, ...]]) -> Example | None:
     return best
 
 
+def complete(metric: Metric, found: Example | None) -> Example:
+    """The example, if it has a number or rows; the site is not built otherwise."""
+    if found is not None:
+        rows = found.printed.count("\n") > 1 or f"also made: {metric.frame}" in found.printed
+        number = NUMBER.search(found.printed) or metric.frame == "confusion"
+        if rows if metric.frame != "metrics" else number:
+            return found
+    raise ValueError(f"{metric.task}: no example of {metric.name} has a number")
+
+
 def asked_for(metric: Metric) -> tuple[str, str]:
     """The option that asks for a metric; values have statistics of the table's metrics."""
     if registry.is_open(metric.task):
@@ -266,15 +273,24 @@ def cut(printed: str) -> str:
 
 
 def numbers(words: tuple[str, ...], names: list[str]) -> dict[str, pl.DataFrame]:
-    """Metric -> its rows of the frame `metrics`; those that can be computed."""
+    """Metric -> its rows of the frame `metrics`; those that can be computed.
+
+    A dialect that refuses the tables does so for the first and the last metric too.
+    """
     asked = [word for name in names for word in ("--metric", name)]
     with tempfile.TemporaryDirectory() as folder:
         try:
             run((*words, *asked, "--out", folder))
-        except (ee.OptionError, ee.InputError):
+        except (ee.OptionError, ee.InputError) as error:
             if len(names) == 1:
                 return {}
-            return {name: one for each in names for name, one in numbers(words, [each]).items()}
+            first, *others, last = names
+            found = numbers(words, [first]) | numbers(words, [last])
+            if not found and error.code != "metric_unfit":
+                return {}
+            return found | {
+                name: one for each in others for name, one in numbers(words, [each]).items()
+            }
         rows = ee.load(folder).metrics
     return {str(key[0]): own for key, own in rows.group_by("metric", maintain_order=True)}
 
