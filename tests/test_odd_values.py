@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
@@ -29,6 +31,25 @@ def test_decisions_in_place_of_scores(score: list[float], expected: bool) -> Non
         assert ("scores_are_decisions" in codes(table, metrics=metrics)) == expected
     assert "scores_are_decisions" not in codes(table, metrics=["Accuracy"])
     assert "scores_are_decisions" not in codes(table.head(5), metrics=["ROCAUC"])
+
+
+def test_decisions_of_other_values_and_of_several_labels() -> None:
+    two = pl.DataFrame({"actual": [1, 0] * 20, "score": [0.1] * 30 + [0.9] * 10})
+    assert "scores_are_decisions" in codes(two)
+    third = two.with_columns(score=pl.Series([0.1] * 39 + [0.5]))
+    assert "scores_are_decisions" in codes(third)
+    assert "scores_are_decisions" not in codes(pl.concat([two, third]))
+    one_hot = {"a": [1.0, 0, 0] * 20, "b": [0.0, 1, 1] * 20, "c": [0.0] * 60}
+    assert "scores_are_decisions" in codes(pl.DataFrame(one_hot), ["a", "b", "c"] * 20)
+
+
+@pytest.mark.parametrize("form", [list, np.array, pd.Series])
+def test_whole_scores_are_scores(form: Any) -> None:
+    truth, percent = [1, 0, 1, 0], [90, 10, 5, 30]
+    card = ee.score(y_true=form(truth), y_score=form(percent), metrics=["ROCAUC"])
+    assert card.value("ROCAUC") == 0.5
+    card = ee.score(y_true=form(truth), y_score=form([True, False, False, False]))
+    assert card.value("ROCAUC") == 0.75
 
 
 COMPOSED, DECOMPOSED = "caf\u00e9 cr\u00e8me", "cafe\u0301 cre\u0300me"
@@ -96,12 +117,71 @@ def truths(**more: list[Any]) -> pl.DataFrame:
         ({"area": [1.0] * 3}, "constant_area"),
         ({"area": [0.0] * 3}, "constant_area"),
         ({"area": [9000.0, 22500.0, 1600.0]}, None),
+        ({"area": [0.06, 0.14, 0.01]}, "areas_apart"),
+        ({"area": [40000.0, 90000.0, 6400.0]}, "areas_apart"),
+        ({"area": [40000.0, 22500.0, 1600.0]}, None),
         ({"iscrowd": [1] * 3}, "all_crowds"),
         ({"iscrowd": [1, 1, 0]}, None),
     ],
 )
 def test_marks_of_all_ground_truths(more: dict[str, list[Any]], code: str | None) -> None:
     found = truths().with_columns(score=pl.lit(0.9))
-    odd = codes(found, truths(**more), dialect="coco") & {"constant_area", "all_crowds"}
-    assert odd == ({code} if code else set())
-    assert "constant_area" not in codes(found, truths(**more))  # no number by area
+    marks = {"constant_area", "areas_apart", "all_crowds"}
+    card = ee.score(found, truths(**more), dialect="coco")
+    odd = {(note.code, note.severity) for note in card.findings if note.code in marks}
+    assert odd == ({(code, "warning")} if code else set())
+    of_areas = {"constant_area", "areas_apart"}
+    assert not of_areas & codes(found, truths(**more))  # no number by area
+
+
+def test_ground_truths_that_are_all_ignored() -> None:
+    found = truths().with_columns(score=pl.lit(0.9))
+    assert "all_ignored" in codes(found, truths(ignore=[1] * 3))
+    assert "all_ignored" in codes(found, truths(ignore=[0, 1, 0], iscrowd=[1, 0, 1]))
+    assert "all_ignored" not in codes(found, truths(ignore=[1, 1, 0]))
+    assert "all_ignored" not in codes(found, truths(ignore=[1] * 3), dialect="coco")  # not read
+
+
+def test_few_and_most_ground_truths_that_are_crowds_are_noted() -> None:
+    def severities(n: int, crowds: int) -> set[str]:
+        truth = pl.concat([truths()] * 4).head(n)
+        truth = truth.with_columns(iscrowd=pl.int_range(pl.len()) < crowds)
+        found = truths().with_columns(score=pl.lit(0.9))
+        card = ee.score(found, truth, dialect="coco")
+        return {note.severity for note in card.findings if note.code == "all_crowds"}
+
+    assert severities(1, 1) == {"note"}
+    assert severities(12, 11) == {"note"}
+    assert severities(12, 12) == {"warning"}
+    assert severities(12, 6) == severities(1, 0) == set()
+
+
+def test_constant_scores_are_noted() -> None:
+    truth = [1, 0] * 20
+    for score, noted in ((0.5, True), (1.0, True), (None, False)):
+        scores = [score if score is not None else i / 40 for i in range(40)]
+        table = pl.DataFrame({"actual": truth, "score": scores})
+        assert ("scores_constant" in codes(table)) == noted
+
+
+def test_chunks_of_another_unicode_form() -> None:
+    table = pl.DataFrame({"retrieved": [[DECOMPOSED, "x y"]] * 3, "relevant": [[COMPOSED]] * 3})
+    assert "unicode_forms" in codes(table, match="exact_chunk")
+    same = table.with_columns(relevant=pl.lit([DECOMPOSED]))
+    assert "unicode_forms" not in codes(same, match="exact_chunk")
+
+
+def test_queries_that_find_themselves() -> None:
+    def noted(query: str, doc: str, judged: str, **options: Any) -> bool:
+        ids = {"query_id": [query.format(i) for i in range(9)]}
+        other = pl.DataFrame({**ids, "doc_id": ["other"] * 9, "score": [1.0] * 9})
+        own = other.with_columns(doc_id=pl.Series([doc.format(i) for i in range(9)]), score=9.0)
+        relevant = pl.Series([judged.format(i) for i in range(9)])
+        qrels = pl.DataFrame({**ids, "doc_id": relevant, "relevance": [1] * 9})
+        return "own_documents" in codes(pl.concat([other, own]), qrels, **options)
+
+    assert noted("d{}", "d{}", "other")
+    assert not noted("d{}", "d{}", "other", ignore_identical_ids=True)
+    assert not noted("d{}", "d{}", "d{}")  # judged, and so meant
+    assert not noted("q{}", "d{}", "other")
+    assert not noted("{}", "{}", "other")  # numbers of other things

@@ -655,6 +655,35 @@ def missing_notes(
     return notes
 
 
+def unicode_forms(ours: pl.Series, theirs: pl.Series, name: str) -> list[Note]:
+    """Warn if the first texts of one side are decomposed and those of the other composed.
+
+    Args:
+        ours: texts of the predictions.
+        theirs: texts of the other side, called ``name``.
+    """
+    sides, names = (ours.head(_FORMS), theirs.head(_FORMS)), ("predictions", name)
+    marked = [
+        not all(map(str.isascii, side.to_list()))  # ASCII has one form
+        and bool((side.str.normalize("NFC") != side).any())
+        for side in sides
+    ]
+    if marked[0] == marked[1]:
+        return []
+    plain = sides[marked.index(False)]
+    if not (plain.str.normalize("NFD") != plain).any():
+        return []
+    message = (
+        f"texts of the {names[marked.index(True)]} are decomposed (Unicode NFD), those of the"
+        f" {names[marked.index(False)]} composed (NFC): equal to the eye, unequal in every metric."
+        " Normalise both, e.g. with .str.normalize('NFC') of Polars."
+    )
+    return [Note("unicode_forms", message, warning=True)]
+
+
+_FORMS = 1000  # texts of each side that are looked at
+
+
 def are_lists(texts: pl.Series) -> pl.Series:
     """Return which texts are lists of texts: ``['a', 'b']``, ``["a"]``."""
     return texts.str.contains(r"^\s*\[\s*['\"].*['\"]\s*\]\s*$")

@@ -318,7 +318,16 @@ def sides_by_name(
         return pl.DataFrame({mine: series[name] for mine, name in columns.items()}), None
     other = PREDICTED if PREDICTED in named else SCORED
     mine, true = _by_class_names(named[other], y_true)
-    return _called(mine, other), _called(true, TRUE)
+    mine, true = _called(mine, other), _called(true, TRUE)
+    return _as_floats(mine) if other == SCORED else mine, true
+
+
+def _as_floats(scores: Any) -> Any:
+    """Cast whole numbers and booleans, which are classes otherwise, to floats."""
+    series = None if hasattr(type(scores), "columns") else column_of(scores)
+    if series is None or not (series.dtype.is_integer() or series.dtype == pl.Boolean):
+        return scores
+    return scores.astype(float) if hasattr(scores, "index") else series.cast(pl.Float64)
 
 
 def _by_class_names(predictions: Any, truths: Any) -> tuple[Any, Any]:

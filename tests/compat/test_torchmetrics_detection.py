@@ -217,3 +217,17 @@ def test_refused_arguments(options: Any, said: str) -> None:
 def test_refused_batches(preds: Any, target: Any, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         MeanAveragePrecision().update(preds, target)
+
+
+def test_masks_that_are_not_decided_are_refused() -> None:
+    boxes = np.array([[2.0, 2, 38, 38]])
+    mask = np.zeros((1, 40, 40), bool)
+    mask[0, 2:38, 2:38] = True
+    target = [{"boxes": boxes, "masks": mask, "labels": [1]}]
+    for undecided in (np.where(mask, 0.4, -3.0), np.where(mask, 0.9, 0.1)):
+        preds = [{"boxes": boxes, "masks": undecided, "labels": [1], "scores": [0.9]}]
+        with pytest.raises(ValueError, match="threshold"):
+            MeanAveragePrecision(iou_type="segm").update(preds, target)
+    metric = MeanAveragePrecision(iou_type="segm")
+    metric.update([{"masks": mask.astype(float), "labels": [1], "scores": [0.9]}], target)
+    assert metric.compute()["map"] == pytest.approx(1.0)

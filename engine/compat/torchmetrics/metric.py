@@ -664,8 +664,14 @@ class MeanAveragePrecision(Metric):
             masks = array(f"{name}['masks']", item["masks"])
             if len(masks) != n or (n and masks.ndim != 3):
                 raise InputError(f"{name}['masks'] has the shape {masks.shape}, not ({n}, H, W).")
-            columns["mask"] = to_rle(from_pixels([*masks.astype(bool)]))
-            area = masks.reshape(n, -1).astype(bool).sum(axis=1) if n else area
+            pixels = masks.astype(bool)
+            if masks.dtype.kind not in "biu" and (masks != pixels).any():
+                raise InputError(
+                    f"{name}['masks'] has values other than 0 and 1, as logits or probabilities:"
+                    " compare them with your threshold, and give the result."
+                )
+            columns["mask"] = to_rle(from_pixels([*pixels]))
+            area = pixels.reshape(n, -1).sum(axis=1) if n else area
         if "scores" in more:
             columns["score"] = _of_rows(name, item, "scores", n)
             return pl.DataFrame(columns)

@@ -667,18 +667,37 @@ _NAMED = 5  # labels in a note
 _LEAST_TIED, _TIED = 20, 0.9  # rows, and their share, with the highest score
 
 
-def _all_crowds(crowd: Array, least: int) -> Note | None:
-    """A warning of ground truths, at least so many, that are all crowd regions."""
-    if crowd.size < least or not crowd.all():
+def _excused(crowd: Array, ignore: Array, numbered: bool) -> Note | None:
+    """A note or warning of ground truths that are all, or mostly, crowd regions or ignored."""
+    n, crowds = crowd.size, int(crowd.sum())
+    least = _LEAST_ROWS[numbered]
+    if n < (least if numbered else 1):
         return None
-    return Note(
-        "all_crowds",
-        f"all {crowd.size:,} ground truths are crowd regions ('iscrowd' is 1), so none can be"
-        " found or missed. If they are single objects, as converters that write RLE often mark"
-        " them, set 'iscrowd' to 0.",
-        crowd.size,
-        warning=True,
-    )
+    if crowds == n:
+        return Note(
+            "all_crowds",
+            f"all {n:,} ground truths are crowd regions ('iscrowd' is 1), so none can be found or"
+            " missed. If they are single objects, as converters that write RLE often mark them,"
+            " set 'iscrowd' to 0.",
+            n,
+            warning=n >= least,
+        )
+    if (crowd | ignore).all():
+        what = "have 'ignore' or 'iscrowd'" if crowds else "have 'ignore'"
+        return Note(
+            "all_ignored",
+            f"all {n:,} ground truths {what}, so none can be found or missed.",
+            n,
+            warning=n >= least,
+        )
+    if n >= _LEAST_MANY and 2 * crowds > n:
+        return Note(
+            "all_crowds",
+            f"{crowds:,} of {n:,} ground truths are crowd regions ('iscrowd' is 1), which can"
+            " neither be found nor missed.",
+            crowds,
+        )
+    return None
 
 
 def _note_regions(frames: Frames, labels: Labels, ignored: Array, predicted: Array) -> None:
@@ -702,25 +721,36 @@ def _note_regions(frames: Frames, labels: Labels, ignored: Array, predicted: Arr
     frames.notes.append(note_of("ignored_labels", never.size, words))
 
 
-def _constant_area(area: Array | None, truths: Side, least: int) -> Note | None:
-    """A warning of annotated areas, at least so many, that are all equal while boxes differ."""
-    if area is None or area.size < least or (area != area[0]).any():
+def _odd_areas(area: Array | None, truths: Side, least: int) -> Note | None:
+    """A warning of annotated areas, at least so many, that cannot be those of their boxes.
+
+    They are all equal while boxes differ, at most 1, or mostly larger than their boxes.
+    """
+    if area is None or area.size < least:
         return None
-    boxes = truths.boxes(np.arange(area.size))
+    constant = not (area != area[0]).any()
+    most = area.size if constant else min(area.size, _AREAS)
+    rows = np.linspace(0, area.size - 1, most).astype(np.int64)
+    boxes = truths.boxes(rows)
     extent = (boxes[:, 2:] - boxes[:, :2]).prod(axis=1)
-    if not extent.max() > _VARIED * extent.min():
+    code, varied = "areas_apart", extent.max() > _VARIED * extent.min()
+    if constant and varied:
+        code = "constant_area"
+        what = f"all {area.size:,} annotated areas are {area[0]:g}, but boxes differ in size"
+    elif not constant and area.max() <= 1 < extent.min():
+        what = "annotated areas are at most 1, like shares of an image, and boxes are in pixels"
+    elif not constant and 2 * (area[rows] > _VARIED * extent).sum() > most:
+        what = "most annotated areas are larger than their boxes, as of another image size"
+    else:
         return None
-    return Note(
-        "constant_area",
-        f"all {area.size:,} annotated areas are {area[0]:g}, but boxes differ in size, so numbers"
-        " by area mean little. Remove 'area' to use the areas of the compared geometry.",
-        area.size,
-        warning=True,
-    )
+    message = f"{what}, so numbers by area mean little. Remove 'area' to use the areas of the"
+    return Note(code, f"{message} compared geometry.", area.size, warning=True)
 
 
+_AREAS = 10_000  # annotated areas that are compared with their boxes
 _LEAST_ROWS = (3, 100)  # ground truths that are no coincidence: of all datums, of some datums
-_VARIED = 1.5  # ratio of areas of boxes that one annotated area cannot explain
+_LEAST_MANY = 10  # ground truths of which a majority is noted
+_VARIED = 1.5  # ratio of areas that neither one annotated area nor rounding explains
 
 
 def _as_written(frame: pl.DataFrame, decimals: tuple[int, int]) -> pl.DataFrame:
@@ -800,6 +830,7 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
     )
     if not settings.rules.ignore:
         ignore = np.zeros(g_datum.size, bool)
+    ignored = ignore
     if frames.whole and settings.rules.region_overlap is not None:
         _note_regions(frames, labels, g_label[ignore & ~crowd], p_label)
     if shapes[1] is not None and shapes[1].set_aside is not None:
@@ -812,11 +843,11 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
         overlap_warning(ours, theirs, datums, labels),
         doubled(ours, "predictions", len(datums)),
         doubled(theirs, "ground truths", len(datums)),
-        _all_crowds(crowd, _LEAST_ROWS[numbered]),
+        _excused(crowd, ignored, numbered),
     ]
     area = _floats(ground_truths, "area") if "area" in ground_truths.columns else None
     if settings.ranged:
-        warnings.append(_constant_area(area, theirs, _LEAST_ROWS[numbered]))
+        warnings.append(_odd_areas(area, theirs, _LEAST_ROWS[numbered]))
     frames.notes += [warning for warning in warnings if warning is not None]
     return Batch(
         datums=datums,

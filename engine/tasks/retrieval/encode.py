@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from ...ingest import dtypes
-from ...ingest.both_sides import refuse_negative
+from ...ingest.both_sides import refuse_negative, unicode_forms
 from ...ingest.collecting import Prepared
 from ...ingest.frames import Frames
 from ...ingest.id_mismatch import differing
@@ -111,6 +111,7 @@ def text_lists(
     )
 
 
+_SAMPLED = 1_000  # queries that are looked at before all
 _LONG, _QUERIES, _LATE = 5, 10, 0.8
 _QUERIES_OF_PART = 40  # some of many parts have late documents by chance
 _FEW, _PART, _DENSE = 3, 0.05, 0.5
@@ -228,6 +229,7 @@ def _lists(
 ) -> tuple[Lists, dict[str, Lists]]:
     """Return the ranked lists of ids or texts, and lists by other rules for some needs."""
     if texts:
+        frames.notes += unicode_forms(run.doc, judged.doc, judged.name)
         return _by_text(len(datums), run, judged, settings, needs, workers)
     if settings.match is not None:
         _add_notes(
@@ -242,6 +244,8 @@ def _lists(
         )
     if settings.ignore_identical_ids:
         run = _without_own(frames, run, datums)
+    elif run.column is not None:
+        _note_own(frames, run, judged, datums)
     repeats = settings.rules.repeats_allowed
     if repeats:
         judged = _each_once(judged)
@@ -296,6 +300,32 @@ def _without_own(frames: Frames, run: Side, datums: Datums) -> Side:
     return Side(
         run.name, run.query[others], run.doc.gather(others), run.value[others], run.column, rows
     )
+
+
+def _note_own(frames: Frames, run: Side, judged: Side, datums: Datums) -> None:
+    """Note queries, at least half, whose best document is the query itself, without a judgment."""
+    known = pl.DataFrame({"query": judged.query, "doc": judged.doc})
+    n = 0
+    for end in (_SAMPLED, len(datums)):  # some queries first
+        rows = np.flatnonzero(run.query < end)
+        query, value = run.query[rows], run.value[rows]
+        top = np.full(min(end, len(datums)), -np.inf)
+        np.maximum.at(top, query, value)
+        best = rows[value == top[query]]
+        first = pl.DataFrame({"query": run.query[best], "doc": run.doc.gather(best)})
+        ids = datums.id.gather(first["query"]).cast(pl.String)
+        named = ~ids.str.contains(r"^\d+$")  # numbers may be of other things
+        own = first.filter(named & (ids == first["doc"].cast(pl.String)))
+        n = own.join(known, on=["query", "doc"], how="anti")["query"].n_unique()
+        if not n or 2 * n < np.isfinite(top).sum():
+            return
+    words = (
+        "query",
+        "queries",
+        "whose best document is the query itself, without a judgment:"
+        f" {option('ignore_identical_ids', True)} skips these rows",
+    )
+    frames.notes.append(note_of("own_documents", n, words))
 
 
 def _by_text(

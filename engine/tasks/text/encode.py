@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from ...endpoint.embeddings import embed
-from ...ingest.both_sides import are_lists
+from ...ingest.both_sides import are_lists, unicode_forms
 from ...ingest.frames import Frames
 from ...ingest.problems import Note, count_of, listing, note_of
 from ...schemas.arrays import Array
@@ -258,7 +258,7 @@ def encode_batch(frames: Frames, settings: Settings) -> Batch:
     if texts:
         what = "scored as they are, of datums"
         _note_texts(frames, batch, "empty_text", lambda text: text == "", "empty ", what)
-        _note_unicode_forms(frames, batch.pairs)
+        frames.notes += unicode_forms(batch.pairs.candidates, batch.pairs.references, "references")
         _note_lists(frames, batch.pairs)
         _note_streams(frames, batch.pairs)
         _note_order(frames, batch.pairs)
@@ -412,30 +412,6 @@ def _note_excluded(frames: Frames, datums: Datums, status: Array) -> None:
             frames.notes.append(
                 Note(kind, f"{count_of(rows.size, 'datum')} {words}: {names}.", int(rows.size))
             )
-
-
-def _note_unicode_forms(frames: Frames, pairs: Pairs) -> None:
-    """Warn if the first texts of one side are decomposed and those of the other composed."""
-    sides = (pairs.candidates.head(_FORMS), pairs.references.head(_FORMS))
-    marked = [
-        not all(map(str.isascii, side.to_list()))  # ASCII has one form
-        and bool((side.str.normalize("NFC") != side).any())
-        for side in sides
-    ]
-    if marked[0] == marked[1]:
-        return
-    plain = sides[marked.index(False)]
-    if (plain.str.normalize("NFD") != plain).any():
-        names = ("predictions", "references")
-        frames.notes.append(
-            Note(
-                "unicode_forms",
-                f"texts of the {names[marked.index(True)]} are decomposed (Unicode NFD), those of"
-                f" the {names[marked.index(False)]} composed (NFC): equal to the eye, unequal in"
-                " every metric. Normalise both, e.g. with .str.normalize('NFC') of Polars.",
-                warning=True,
-            )
-        )
 
 
 def _note_lists(frames: Frames, pairs: Pairs) -> None:
