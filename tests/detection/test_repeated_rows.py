@@ -37,6 +37,10 @@ def test_some_rows_twice_are_legal(tables) -> None:
     predictions, truths = tables
     card = ee.score(pl.concat([predictions, predictions.head(200)]), truths)
     assert not card.warnings
+    assert "28 of 59 datums" in noted(card, "rows_doubled", severity="note").message
+    few = predictions.unique("datum_id", maintain_order=True)
+    card = ee.score(pl.concat([predictions, few]), truths)  # one row of each
+    assert "rows_doubled" not in {note.code for note in card.findings}
 
 
 def test_every_row_twice_in_bounded_memory() -> None:

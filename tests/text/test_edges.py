@@ -67,6 +67,19 @@ def test_bleu_of_zero_for_equal_texts_is_noted() -> None:
     assert counts(dialect="sacrebleu") == counts(bleu_weights=[1.0]) == []
 
 
+def test_a_corpus_without_long_n_grams_is_noted() -> None:
+    def noted(*texts: str, **options: Any) -> bool:
+        table = pl.DataFrame({"text": texts, "reference": texts})
+        findings = ee.score(table, metrics=["CorpusBLEU"], **options).findings
+        return "bleu_without_ngrams" in {one.code for one in findings}
+
+    assert noted("ok yes", "no")
+    assert noted("ok yes", "我爱北京", dialect="sacrebleu")
+    assert not noted("ok yes", "a b c d")
+    assert not noted("ok yes", bleu_weights=[0.5, 0.5])
+    assert not noted("我爱北京", dialect="sacrebleu", tokenizer="char")
+
+
 def test_other_tasks_go_first() -> None:
     labels = pl.DataFrame({"prediction": ["x"], "target": ["x"], "text": ["some text"]})
     assert ee.score(labels).task == "classification"

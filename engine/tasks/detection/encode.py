@@ -56,53 +56,39 @@ from .settings import Settings
 
 _DATUMS = 200  # looked at, evenly spaced
 _LEAST = 6  # rows below which no warning is given
+_LEAST_DATUMS, _DOUBLED = 3, 0.1  # datums, and their share, if not all are so
 
 
 def doubled(side: Side, name: str, n_datums: int) -> Note | None:
-    """Return a warning if every row of the sampled datums has a duplicate.
+    """Return a warning if every row of the sampled datums has a duplicate, a note if of many.
 
     Single duplicates are legal: two objects may have the same box.
 
     Args:
         name: name of the side, for messages.
     """
-    if side.datum.size < _LEAST or not _all_repeated(side, side.datum == side.datum.min()):
-        return None  # decided by one datum, for nearly all tables
-    datums = np.flatnonzero(np.bincount(side.datum, minlength=n_datums))
-    chosen = np.zeros(n_datums, bool)
-    chosen[datums[:: max(1, datums.size // _DATUMS)]] = True
-    if not _all_repeated(side, chosen[side.datum], _LEAST):
+    if side.datum.size < _LEAST:
         return None
-    scored = side.scores(np.zeros(0, np.int64)) is not None
+    datums = np.flatnonzero(np.bincount(side.datum, minlength=n_datums))
+    datums = datums[:: max(1, datums.size // _DATUMS)]
+    chosen = np.zeros(n_datums, bool)
+    chosen[datums] = True
+    rows = np.flatnonzero(chosen[side.datum])
+    datum, boxes, scores = side.datum[rows], side.boxes(rows), side.scores(rows)
+    columns = [datum, side.label[rows], *boxes.T, *([] if scores is None else [scores])]
+    single = np.zeros(n_datums, bool)
+    single[datum[~pl.DataFrame(columns).is_duplicated().to_numpy()]] = True
+    n, of = int((~single[datums]).sum()), datums.size
+    if (~single[datum]).sum() < _LEAST or n < min(of, max(_LEAST_DATUMS, _DOUBLED * of)):
+        return None
+    where = "all datums" if n == of else f"{n:,} of {of:,} datums"
     return Note(
         "rows_doubled",
         f"every row of the {name} appears twice or more, with the same label, box"
-        f"{' and score' * scored}, in all datums looked at. Was a file given"
+        f"{' and score' * (scores is not None)}, in {where} looked at. Was a file given"
         " twice, or were results appended to? Each counts as a separate box.",
-        warning=True,
+        warning=n == of,
     )
-
-
-def _all_repeated(side: Side, chosen: Array, least: int = 1) -> bool:
-    """Return True if there are enough chosen rows and all of them have a duplicate.
-
-    Args:
-        chosen: bool [n].
-        least: minimum number of rows.
-    """
-    rows = np.flatnonzero(chosen)
-    if rows.size < least:
-        return False
-    boxes = side.boxes(rows)
-    first = np.sort(boxes[:, 0])
-    new = np.append(first[1:] != first[:-1], True)
-    if (new & np.append(True, new[:-1])).any():  # of no other row: decides nearly all tables
-        return False
-    scores = side.scores(rows)
-    columns = [side.datum[rows], side.label[rows], *boxes.T]
-    columns += [] if scores is None else [scores]
-    _, many = np.unique(np.column_stack(columns), axis=0, return_counts=True)
-    return bool(many.min() >= 2)
 
 
 # KITTI's difficulties (in place of area ranges) and don't-care regions, by its

@@ -45,6 +45,8 @@ def tally(
     stats = stats_of(batch, settings, needs, workers)
     if "bleu" in needs:
         _note_bleu_of_equal(frames, batch, stats.columns["bleu"][0].values[:, 0, 0])
+    if "bleu_counts" in needs and frames.whole:
+        _note_bleu_of_short(frames, batch)
     seconds = {"encode": encoded - begun, "measure": time.perf_counter() - encoded}
     return StatsTallies(batch.datums, no_labels(), stats, batch.row, batch.height, seconds)
 
@@ -65,6 +67,20 @@ def _note_bleu_of_equal(frames: Frames, batch: Batch, value: Array) -> None:
             f" for texts without spaces {option('tokenizer', 'char')}"
         )
         frames.notes.append(note_of("bleu_of_equal_texts", n, ("prediction", "predictions", why)))
+
+
+def _note_bleu_of_short(frames: Frames, batch: Batch) -> None:
+    """Add a note if no prediction has as many words as the longest n-grams of CorpusBLEU."""
+    counts = batch.pairs.made["bleu counts"]
+    length, orders = counts[:, 0], (counts.shape[1] - 2) // 2
+    if length.size and 0 < length.max() < orders:
+        what = (
+            f"with fewer than {orders} tokens, so that CorpusBLEU has no n-grams of {orders}:"
+            f" write fewer {option('bleu_weights')}, or for texts without spaces"
+            f" {option('tokenizer', 'char')}"
+        )
+        words = ("prediction", "predictions", what)
+        frames.notes.append(note_of("bleu_without_ngrams", length.size, words))
 
 
 def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> None:
