@@ -239,6 +239,15 @@ def test_labels_in_two_unicode_forms_are_told(swapped: bool, lone: bool) -> None
         assert "labels_spelt_apart" not in {one.code for one in card.findings}
 
 
+def test_labels_with_leading_zeros_are_told() -> None:
+    def told(predicted: list[str]) -> set[str]:
+        table = pl.DataFrame({"actual": ["7", "12", "x0"], "predicted": predicted})
+        return {one.code for one in ee.score(table, task="classification").findings}
+
+    assert "labels_spelt_apart" in told(["007", "012", "x0"])
+    assert "labels_spelt_apart" not in told(["70", "120", "x"])
+
+
 def test_labels_with_blanks_next_to_the_plain_ones_are_told() -> None:
     for name, other in (("cat ", "cat"), ("cat", "cat ")):
         mine = pl.DataFrame({"datum_id": [1, 2, 3], "label_value": [name, "cat", "dog"]})

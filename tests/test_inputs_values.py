@@ -147,6 +147,11 @@ def test_indexes_that_differ_are_told() -> None:
     first, second = pd.Series([0, 1], index=[1, 0]), pd.Series([0, 1])
     assert any("different indexes" in note for note in ee.score(first, second).notes)
     assert not any("indexes" in note for note in ee.score(second, second).notes)
+    mine = pd.DataFrame({"prediction": [1.5, 2.0]}, index=["a", "b"])
+    for index, differ in ((["b", "a"], True), (["a", "b"], False)):
+        true = pd.DataFrame({"target": [1.5, 2.5]}, index=index)
+        found = {note.code for note in ee.score(mine, true, task="regression").findings}
+        assert ("indexes_differ" in found) == differ
 
 
 def test_every_call_takes_values() -> None:

@@ -39,8 +39,8 @@ def _spelling_notes(
         one_sided: label_key and label_value that only one side has, per side.
 
     Returns:
-        A warning on labels that differ only in case, blanks, hyphens, plural or Unicode form,
-        or on classes numbered from 0 and from 1; a note on similar names.
+        A warning on labels that differ only in case, blanks, hyphens, zeros, plural or Unicode
+        form, or on classes numbered from 0 and from 1; a note on similar names.
     """
     lone = [side["label_value"].drop_nulls().unique() for side in one_sided]
     blank = _blanks(lone, (theirs, ours))
@@ -62,7 +62,7 @@ def _spelling_notes(
                 "labels_spelt_apart",
                 f"{count_of(len(same), 'label')} of the predictions "
                 f"{'differs' if len(same) == 1 else 'differ'} from one of the ground truths only "
-                "in capitals, blanks, hyphens, plural or Unicode form, and so cannot match: "
+                "in capitals, blanks, hyphens, zeros, plural or Unicode form, and so cannot match: "
                 f"{_pairs(same)}. If they are the same: {way}.",
                 len(same),
                 warning=True,
@@ -110,8 +110,9 @@ def _bare(label: str) -> str:
 
 
 def plain(label: str) -> str:
-    """Return a label in composed Unicode, without case, separators and plural endings."""
+    """Return a label in composed Unicode, without case, separators, plural endings and zeros."""
     bare = re.sub(r"[\s_./-]+", "", _composed(label.casefold()))
+    bare = re.sub(r"^0+(?=\d+$)", "", bare)  # of numbers
     return re.sub("(?<=[sxz])es$|(?<=[^sui])s$", "", bare) or bare
 
 

@@ -43,7 +43,7 @@ from .source import Source
 from .sources.coco_videos import placed
 from .sources.objects import empty_images, refuse_uneven
 from .sources.tables import foreseen_size, open_source, schema_of
-from .values import open_datums, open_labels, paired_values
+from .values import differing_indexes, open_datums, open_labels, paired_values
 
 # Reconciliation of two annotated sides: roles, classes, pixel coordinates.
 
@@ -845,7 +845,11 @@ def open_inputs(
     if "raster" in {*map(attrgetter("format"), sources.values())}:
         read_alike(sources, options)
     if GROUND_TRUTHS in sources:
-        sources = _by_row(sources, options) or sources
+        joined = _by_row(sources, options)
+        if joined is not None:
+            paired = joined[TABLE]
+            notes = (*paired.notes, *differing_indexes(predictions, ground_truths))
+            sources = joined | {TABLE: msgspec.structs.replace(paired, notes=notes)}
     schemas = {role: schema_of(source) for role, source in sources.items()}
     if TABLE in schemas and not _SAMPLES.isdisjoint(schemas[TABLE]):
         from .sources.samples import read_samples

@@ -189,7 +189,7 @@ def paired_values(
     Returns:
         Role to source; None unless both sides are values.
     """
-    notes = _indexes(predictions, truths)
+    notes = differing_indexes(predictions, truths)
     classes = None
     if (
         labels is not None
@@ -655,15 +655,15 @@ def _fractions(series: pl.Series) -> bool:
     return series.dtype.is_nested() and dtypes.within(series.dtype)[1].is_float()
 
 
-def _indexes(predictions: Any, truths: Any) -> tuple[Note, ...]:
-    """Warn if two pandas series have different indexes: matching is by position."""
+def differing_indexes(predictions: Any, truths: Any) -> tuple[Note, ...]:
+    """Note series or tables of pandas with different indexes: matching is by position."""
     first, second = (getattr(side, "index", None) for side in (predictions, truths))
     if not all(hasattr(index, "equals") for index in (first, second)):
         return ()
     if first.equals(second):  # type: ignore[union-attr]
         return ()
     message = (
-        "the two series have different indexes, and are paired by position. To pair by index, "
+        "the two sides have different indexes, and are paired by position. To pair by index, "
         "write predictions.loc[ground_truths.index]."
     )
     return (Note("indexes_differ", message),)

@@ -222,3 +222,20 @@ def test_area_ranges_without_one_of_all_sizes_skip_what_needs_it(tmp_path: Path)
     assert card.to_html(tmp_path / "a.html").is_file()
     with refused("metric_unfit", match="add a range called 'all'"):
         ee.score(*BOXES, area_ranges=ranges, metrics=["ConfusionMatrix"])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_thresholds_of_narrow_floats_are_their_decimals(dtype: str) -> None:
+    box = {
+        "datum_id": [1],
+        "label_value": ["a"],
+        "xmin": [0],
+        "ymin": [0],
+        "xmax": [9],
+        "ymax": [9],
+    }
+    truth = pl.DataFrame(box)
+    thresholds = np.array([0.5, 0.55, 0.7], dtype)
+    found = truth.with_columns(score=pl.lit(0.5))
+    card = ee.score(found, truth, iou_thresholds=thresholds, metrics=["mAP"])
+    assert card.value("mAP", iou_threshold=0.55) == pytest.approx(1.0)
