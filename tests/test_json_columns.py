@@ -72,7 +72,7 @@ def same(mine: Any, theirs: Any) -> bool:
 
 
 @given(arrays(), st.sampled_from([1, 8, 40]))
-@settings(max_examples=400)
+@settings(max_examples=150)
 def test_values_are_those_of_json(text: str, size: int) -> None:
     rows = json.loads(text)
     if any(not math.isfinite(row.get("score") or 0) for row in rows):

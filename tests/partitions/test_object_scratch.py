@@ -71,7 +71,7 @@ def test_every_task_is_as_in_memory(
     name: str, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of this process, which writes its rows in several ranges of a table."""
-    in_buckets(monkeypatch)
+    in_buckets(monkeypatch, WIDE)
     tune(object_bytes=500, shuffle_rows=10)
     task, draw = CASES[name]
     same_as_in_memory(draw(next_seed()), task, tmp_path, **there(store))
@@ -82,7 +82,7 @@ def test_every_task_is_as_in_memory(
 def test_workers_are_as_in_memory(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    in_buckets(monkeypatch)
+    in_buckets(monkeypatch, WIDE)
     in_units(monkeypatch, 20)
     how = {**there(store), "executor": "processes"}
     same_as_in_memory(Case(boxes(), {}), "detection", tmp_path, files=3, **how)
@@ -138,7 +138,7 @@ def test_nothing_remains_of_a_run_that_ends_early(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    in_buckets(monkeypatch)
+    in_buckets(monkeypatch, WIDE)
     sides = written(Case(boxes(), {}), tmp_path)
 
     def stop(now: str) -> None:
@@ -154,7 +154,7 @@ def test_objects_that_are_deleted_under_a_run_are_said(
     step: str, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No worker is said not to see the place, which it once was."""
-    in_buckets(monkeypatch)
+    in_buckets(monkeypatch, WIDE)
     sides = written(Case(boxes(), {}), tmp_path)
 
     def told(now: str) -> None:
@@ -169,7 +169,7 @@ def test_a_full_disk_of_copies_has_another_remedy(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Scratch is in the store already; what is full is the temporary folder."""
-    in_buckets(monkeypatch)
+    in_buckets(monkeypatch, WIDE)
     sides = written(Case(boxes(), {}), tmp_path)
     monkeypatch.setattr(scratch._Copy, "fetch", lambda *_: raise_os_error(errno.ENOSPC))
     with refused("scratch_full", ScratchError) as full:
@@ -180,7 +180,7 @@ def test_a_full_disk_of_copies_has_another_remedy(
 def test_problems_of_rows_are_those_of_a_run_in_memory(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    in_buckets(monkeypatch)
+    in_buckets(monkeypatch, WIDE)
     predictions, truths = boxes()
     wrong = predictions.with_columns(pl.when(pl.int_range(pl.len()) != 70).then("score"))
     sides = written(Case((wrong, truths), {}), tmp_path)
@@ -299,7 +299,7 @@ def test_a_store_that_refuses_is_told(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither the message nor what is logged of a place has its keys."""
-    in_buckets(monkeypatch)
+    in_buckets(monkeypatch, WIDE)
     sides = written(Case(boxes(), {}), tmp_path)
     store.failing = lambda key: key.endswith("1.tally")
     with refused("scratch_unusable", ScratchError) as told:
@@ -310,7 +310,7 @@ def test_a_store_that_refuses_is_told(
 
 
 def test_places_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    in_buckets(monkeypatch)
+    in_buckets(monkeypatch, WIDE)
     sides = written(Case(boxes(), {}), tmp_path)
 
     def score(place: str, **options: str) -> None:
