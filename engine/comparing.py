@@ -885,9 +885,27 @@ def changed_metrics(cards: Iterable[Scorecard]) -> list[Note]:
     return [Note("own_metric_changed", message, len(changed), warning=True, facts=facts)]
 
 
+_FEWER, _FEW = 0.5, 0.1
+"""Shares of the baseline's datums below which a run has a note, and a warning."""
+
+
+def _fewer_datums(earlier: Scorecard, card: Scorecard) -> list[Note]:
+    """Return a note or warning on a run of far fewer datums than its baseline."""
+    n, before = (int(one.run.get("datums") or 0) for one in (card, earlier))
+    if n >= _FEWER * before:
+        return []
+    message = (
+        f"this run has {count_of(n, 'datum')}, its baseline {before:,}: gates and differences rest"
+        " on these few. A gate on coverage does not see datums that neither table has."
+    )
+    facts = {"count": n, "of": before}
+    return [Note("fewer_datums", message, n, warning=n < _FEW * before, facts=facts)]
+
+
 def note_changes(earlier: Scorecard | None, card: Scorecard) -> None:
-    """Add a warning to a run about own metrics that changed since its baseline."""
-    messages = messages_of(changed_metrics([card] if earlier is None else [earlier, card]))
+    """Add notes to a run about changes since its baseline: of own metrics, and of its size."""
+    notes = changed_metrics([card] if earlier is None else [earlier, card])
+    messages = messages_of(notes + ([] if earlier is None else _fewer_datums(earlier, card)))
     card.notes += messages.notes
     card.warnings += messages.warnings
     card.findings += messages.findings

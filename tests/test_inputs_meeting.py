@@ -248,6 +248,19 @@ def test_labels_with_leading_zeros_are_told() -> None:
     assert "labels_spelt_apart" not in told(["70", "120", "x"])
 
 
+@pytest.mark.parametrize("names", [("cat", "Cat", True), ("dog", "DOG ", True), ("a", "A", False)])
+def test_capitals_next_to_small_letters(names: tuple[str, str, bool]) -> None:
+    """Single letters may be classes of their own."""
+    name, other, warns = names
+    true = ["bird", name, name, name] * 10
+    table = pl.DataFrame({"y_true": true, "y_pred": ["bird", name, other, name] * 10})
+    for sides in (table, table.rename({"y_true": "y_pred", "y_pred": "y_true"})):
+        found = [one for one in ee.score(sides).findings if one.code == "labels_spelt_apart"]
+        assert [one.severity for one in found] == ["warning"] * warns
+    both = pl.DataFrame({"y_true": [name, other] * 9, "y_pred": [name, other] * 9})
+    assert "labels_spelt_apart" not in {one.code for one in ee.score(both).findings}
+
+
 def test_labels_with_blanks_next_to_the_plain_ones_are_told() -> None:
     for name, other in (("cat ", "cat"), ("cat", "cat ")):
         mine = pl.DataFrame({"datum_id": [1, 2, 3], "label_value": [name, "cat", "dog"]})

@@ -246,3 +246,42 @@ def test_whole_floats_that_may_be_scores_are_a_question(guess: list[float]) -> N
     for call in (collector.score, lambda: ee.score(guess, [1, 0, 1, 0])):
         with pytest.raises(ee.InputError, match=r"y_pred=.*y_score="):
             call()
+
+
+PIPELINE = [("POS", 0.9), ("NEG", 0.8), ("POS", 0.6)]
+
+
+def test_pipelines_of_hugging_face_are_read() -> None:
+    """The score of the predicted label only is not that of the positive one, and is not read."""
+    one = [{"label": label, "score": score} for label, score in PIPELINE] * 10
+    true = ["POS", "NEG", "NEG"] * 10
+    for card in (ee.score(one, true), ee.score(y_true=true, y_pred=one)):
+        assert card.value("Accuracy") == pytest.approx(2 / 3)
+        noted(card, "confidence_not_read", severity="note")
+    other = {"POS": "NEG", "NEG": "POS"}
+    every = [
+        [{"label": label, "score": score}, {"label": other[label], "score": 1 - score}]
+        for label, score in PIPELINE
+    ]
+    card = ee.score(every * 10, true, metrics=["Accuracy", "ROCAUC"])
+    assert card.value("Accuracy") == pytest.approx(2 / 3)
+    assert card.value("ROCAUC", label_value="POS") == 1
+    with refused("lengths_differ", ee.InputError, lengths=[30, 29]):
+        ee.score(one, true[1:])
+
+
+def test_missing_true_classes_are_not_swapped_sides() -> None:
+    with refused("not_whole", ee.InputError, count=20) as said:
+        ee.score(np.array([0, 1, 2] * 20), np.array([0, 1, np.nan] * 20))
+    assert "nan" in str(said.value)
+
+
+def test_scores_of_labels_that_are_not_read() -> None:
+    table = pl.DataFrame(
+        {"y_true": ["a", "b"], "y_pred": ["a", "a"], "prob_a": [0.9, 0.6], "prob_b": [0.1, 0.4]}
+    )
+    noted(ee.score(table), "unread_column", count=2)
+    card = ee.score(table, score_columns="prob_*", metrics=["ROCAUC"])
+    assert "unread_column" not in {one.code for one in card.findings}
+    for sound in (table.drop("prob_b"), table.with_columns(pl.col("prob_a").cast(pl.Int64))):
+        assert "unread_column" not in {one.code for one in ee.score(sound).findings}

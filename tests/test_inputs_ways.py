@@ -166,6 +166,17 @@ def test_scores_that_are_ranks(scores: list[int], warns: bool) -> None:
     assert "scores_reversed" not in codes(ranked)
 
 
+@pytest.mark.parametrize("relevant", [1, 5, 8])
+def test_distances_of_several_relevant_documents(relevant: int) -> None:
+    """All relevant documents are last, so that their mean place depends on how many there are."""
+    rows = [(f"q{q}", f"d{q}-{d}", 1 - d / 10) for q in range(12) for d in range(10)]
+    run = pl.DataFrame(rows, ["query_id", "doc_id", "score"], orient="row")
+    qrels = run.group_by("query_id").head(relevant).select("query_id", "doc_id")
+    turned = run.with_columns(score=1 - pl.col("score"))
+    assert "scores_reversed" not in codes(ee.score(run, qrels))
+    assert "scores_reversed" in codes(ee.score(turned, qrels))
+
+
 @pytest.mark.parametrize(("sign", "warns"), [(1, True), (-1, False)])
 def test_scores_that_rise_along_ranks(sign: int, warns: bool) -> None:
     rows = [(q, f"d{r}", r + 1, sign * 0.1 * r) for q in "abc" for r in range(10)]

@@ -157,6 +157,9 @@ def test_fields_behind_the_tag_are_not_read(tmp_path: Path) -> None:
     path.write_text(RUN.replace("tag", "tag more"))
     assert rows(path) == ROWS
     assert "7 fields instead of 6" in refused(path, RUN + "q1 Q0 a b 1 2.5 t\n")
+    blank = "q1 Q0 report 0 1 10.0 bm25\nq1 Q0 report 1 2 9.0 bm25\n"
+    for name in ("a.run", "found"):
+        assert refused(tmp_path / name, blank).has("file_malformed", count=2, lines=[1, 2])
     path.write_text(RUN.replace("tag", "tag more").replace("Q0", "0"))
     assert detect(str(tmp_path / "a.run")) == "trec"
     with refusals.refused("format_unknown", ee.ReadError):

@@ -43,14 +43,14 @@ def _spelling_notes(
         form, or on classes numbered from 0 and from 1; a note on similar names.
     """
     lone = [side["label_value"].drop_nulls().unique() for side in one_sided]
-    blank = _blanks(lone, (theirs, ours))
-    if not all(len(side) for side in lone) and not blank:
+    alike = _spelt_alike(lone, (theirs, ours))
+    if not all(len(side) for side in lone) and not alike:
         return []
     if lone[0].dtype.is_integer() and lone[1].dtype.is_integer():
         return _numbered(ours, theirs, lone[0], lone[1])
     mine, others = (sorted(map(str, side)) for side in lone)
     by_spelling = {plain(other): other for other in others}
-    same = {name: by_spelling[plain(name)] for name in mine if plain(name) in by_spelling} | blank
+    same = {name: by_spelling[plain(name)] for name in mine if plain(name) in by_spelling} | alike
     bare = all(a.strip() == b.strip() for a, b in same.items())
     way = option("label_format", ["blanks"]) if bare else _mapped(same)
     if any(_composed(a) == _composed(b) for a, b in same.items()):
@@ -85,10 +85,11 @@ def _spelling_notes(
     return notes
 
 
-def _blanks(lone: Sequence[pl.Series], others: Sequence[pl.Series]) -> dict[str, str]:
-    """Labels of the predictions, and those of the ground truths equal but for blanks around.
+def _spelt_alike(lone: Sequence[pl.Series], others: Sequence[pl.Series]) -> dict[str, str]:
+    """Labels of the predictions, and those of the ground truths equal but for blanks around,
+    capitals and Unicode form (NFC, NFD).
 
-    Composed and decomposed characters (Unicode NFC and NFD) are equal, too.
+    Single letters in capitals and small are classes of their own, as in recognition of characters.
     """
     result: dict[str, str] = {}
     for i, (side, other) in enumerate(zip(lone, others, strict=True)):
@@ -106,7 +107,8 @@ def _composed(label: str) -> str:
 
 
 def _bare(label: str) -> str:
-    return _composed(label.strip())
+    bare = _composed(label.strip())
+    return bare.casefold() if len(bare) > 1 else bare
 
 
 def plain(label: str) -> str:

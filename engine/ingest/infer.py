@@ -183,7 +183,27 @@ def unread(
         if idle:
             message = f"{table.side.replace('_', ' ')}: column {idle[0]!r} is not read: {reason}."
             notes.append(Note("unread_column", message, len(idle)))
+    if table.wide and "score" not in naming.exprs:
+        others = [name for name in schema if name not in naming.used and name not in sliced]
+        for prefix, some in _by_prefix(others, schema).items():
+            message = (
+                f"{table.side.replace('_', ' ')}: {listing(some)} are not read. If they are scores"
+                f" of a label each, write {option('score_columns', f'{prefix}*')}."
+            )
+            notes.append(Note("unread_column", message, len(some)))
     return notes
+
+
+_OF_SCORES = re.compile(r"(p|prob|probs|proba|probability|score|scores|logits?)[_. -](?=.)", re.I)
+
+
+def _by_prefix(names: Iterable[str], schema: Mapping[str, pl.DataType]) -> dict[str, list[str]]:
+    """Return columns of floats that are named like scores of a label each: prefix -> names."""
+    result: dict[str, list[str]] = {}
+    for name in names:
+        if schema[name].is_float() and (match := _OF_SCORES.match(name)):
+            result.setdefault(match[0], []).append(name)
+    return {prefix: some for prefix, some in result.items() if len(some) > 1}
 
 
 def _none_of(find: Finder, table: Table) -> None:
@@ -1090,6 +1110,12 @@ def _nearest(roles: list[str], inputs: Inputs, options: Options) -> str:
         models = option("predictions", free[TABLE][:4])
         several = (
             f" If several columns are it, one per model, use `evalengine compare` with {models}."
+        )
+    role = gaps[0][0]
+    floats = [one for one in free[role] if inputs.schemas[role][one].is_float()]
+    if tables.contracts(task)[role].wide and len(floats) > 1:
+        several += (
+            f" If each label has a column of scores, write {option('score_columns', floats)}."
         )
     return (
         f" The nearest task is {task}; it needs {_named(gaps, roles)}. To name columns, write"

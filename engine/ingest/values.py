@@ -189,6 +189,8 @@ def paired_values(
     Returns:
         Role to source; None unless both sides are values.
     """
+    if (ranked := _by_pipeline(predictions, truths)) is not None:
+        return ranked
     notes = differing_indexes(predictions, truths)
     classes = None
     if (
@@ -238,6 +240,45 @@ def paired_values(
     message = f"{name_of(predictions)} and {name_of(truths)} of {len(ours):,} values"
     notes += (*_order(ours, theirs, columns), *_swapped(ours.name, theirs.name, columns))
     return {TABLE: Source(frame.lazy(), message, notes=notes)}
+
+
+def _by_pipeline(predictions: Any, truths: Any) -> dict[str, Source] | None:
+    """Read ``{label, score}`` of every datum, or a list of them for all labels, and true labels.
+
+    So the text-classification pipeline of Hugging Face returns them. A single score is that of the
+    predicted label, not of the positive one, and is not read.
+    """
+    rows = predictions.to_list() if isinstance(predictions, pl.Series) else predictions
+    if not isinstance(rows, (list, tuple)) or not rows:
+        return None
+    every = isinstance(rows[0], (list, tuple))
+    first = rows[0][0] if every and rows[0] else rows[0]
+    if not isinstance(first, Mapping) or {*first} != {"label", "score"}:
+        return None
+    true = column_of(truths)
+    if true is None or true.dtype.is_nested():
+        return None
+    _refuse_lengths(len(rows), len(true))
+    title = f"{{label, score}} and {name_of(truths)} of {len(rows):,} datums"
+    if not every:
+        labels = pl.Series([row["label"] for row in rows])
+        note = Note(
+            "confidence_not_read",
+            "predictions: 'score' is not read: of one score a datum it is that of the predicted"
+            " label. For metrics of scores give those of all labels (top_k=None).",
+        )
+        frame = pl.DataFrame({"predicted": labels, "actual": _whole(true)})
+        return {TABLE: Source(frame.lazy(), title, notes=(note,))}
+    scored = pl.DataFrame(
+        [(i, one["label"], one["score"]) for i, row in enumerate(rows) for one in row],
+        ["datum_id", "label_value", "score"],
+        orient="row",
+    )
+    sides = {
+        PREDICTIONS: scored,
+        GROUND_TRUTHS: pl.DataFrame({"label_value": _whole(true)}).with_row_index("datum_id"),
+    }
+    return {role: Source(side.lazy(), title) for role, side in sides.items()}
 
 
 def _flags(predictions: Any, truths: Any, options: Options) -> tuple[np.ndarray, np.ndarray] | None:
@@ -414,14 +455,18 @@ def value_pair(predictions: Any, truths: Any) -> tuple[pl.Series, pl.Series] | N
         return None
     if all(isinstance(side.dtype, pl.Array) and not _fractions(side) for side in (ours, theirs)):
         return None  # label maps
-    if len(ours) != len(theirs):
-        raise InputError(
-            f"the predictions are {len(ours):,} values and the ground truths {len(theirs):,}. Give"
-            " one of each for every datum, in the same order.",
-            code="lengths_differ",
-            lengths=[len(ours), len(theirs)],
-        )
+    _refuse_lengths(len(ours), len(theirs))
     return ours, theirs
+
+
+def _refuse_lengths(ours: int, theirs: int) -> None:
+    if ours != theirs:
+        raise InputError(
+            f"the predictions are {ours:,} values and the ground truths {theirs:,}. Give one of"
+            " each for every datum, in the same order.",
+            code="lengths_differ",
+            lengths=[ours, theirs],
+        )
 
 
 def _columns(
@@ -584,6 +629,14 @@ def _whole(series: pl.Series, *, strict: bool = True) -> pl.Series:
     if not len(odd):
         return series.cast(pl.Int64)
     if strict:
+        if not odd.is_finite().any():
+            raise InputError(
+                f"{len(odd):,} of {len(series):,} ground truths are {odd[0]}, so the true class is"
+                " missing there: remove these datums, or give them a class.",
+                code="not_whole",
+                side="ground_truths",
+                count=len(odd),
+            )
         raise InputError(
             f"the ground truths are floats, and {len(odd):,} of {len(series):,} are not whole"
             f" numbers, first {odd[0]}. True classes are integers, strings or booleans; are the two"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import fabricated
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from refusals import refused
 
 import evalengine as ee
+from evalengine.cli import main
 from evalengine.evaluation.planner import make_plan
 from evalengine.jobs.gates import Gate, check_gates, parse_gate, parse_gates, refuse_unknown
 from evalengine.jobs.reports import gates_table
@@ -408,3 +410,21 @@ def test_bounds_show_the_number_of_a_baseline(
     (verdict,) = judge_gates([parse_gate(gate)], card())
     assert verdict.baseline is None
     assert not verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("rows", "severity"), [(100, None), (50, None), (49, "note"), (9, "warning")]
+)
+def test_far_fewer_datums_than_the_baseline(
+    rows: int, severity: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    table = pl.DataFrame({"datum_id": range(100), "actual": ["a", "b"] * 50, "predicted": "a"})
+    for name, some in (("before", table), ("now", table.head(rows))):
+        some.write_parquet(f"{name}.parquet")
+        gates = ["--baseline", "before", "--fail-under", "Accuracy >= baseline - 0.1"]
+        options = ["--metric", "Accuracy", "--out", name, *(gates if name == "now" else [])]
+        assert main(["score", f"{name}.parquet", *options]) == 0
+    found = [one for one in ee.load("now").findings if one.code == "fewer_datums"]
+    assert [one.severity for one in found] == ([] if severity is None else [severity])
+    assert [(one.count, one.facts["of"]) for one in found] == [(rows, 100)] * len(found)

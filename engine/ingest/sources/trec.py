@@ -118,6 +118,8 @@ def layout_of(head: bytes, *, named: bool = False) -> Layout | None:
         return MARCO_RUN if ids and (named or ("\t" in line and fields[2] == "1")) else None
     if len(fields) > len(RUN.fields) and (named or fields[1] == "Q0"):
         fields = without_more(fields)
+        if len(fields) > len(RUN.fields) and fields[1] == "Q0":
+            return RUN  # whose reader counts the fields
     layout = _BY_COUNT.get(len(fields))
     if layout is None:
         return None
@@ -131,9 +133,12 @@ def layout_of(head: bytes, *, named: bool = False) -> Layout | None:
 def without_more(fields: list[str]) -> list[str]:
     """Drop the fields of a line after a run's tag.
 
-    Only if the rank is valid: otherwise an id may contain a blank, which shifts fields.
+    Only if the rank is valid, and the next two fields are not rank and score: otherwise an id may
+    contain a blank, which shifts fields.
     """
-    return fields[: len(RUN.fields)] if _PLACE.fullmatch(fields[3]) else fields
+    shifted = _WHOLE.fullmatch(fields[4]) and _NUMBER.fullmatch(fields[5])
+    sound = _PLACE.fullmatch(fields[3]) and not shifted
+    return fields[: len(RUN.fields)] if sound else fields
 
 
 def start_of(head: bytes) -> bytes:
@@ -153,8 +158,12 @@ def start_of(head: bytes) -> bytes:
 _DTYPES = {"text": pl.String, "whole": pl.Int64, "place": pl.Int64, "number": pl.Float64}
 _BLANKS = bytes.maketrans(b"\t\r\v\f", b"    ")
 _COMMENTS = re.compile(rb"(?:\A(?:\xef\xbb\xbf)?|(?<=\n))#[^\n]*")
-_MORE = re.compile(rb"^((?:[^ \n]+ ){3}(?:[+-]?\d+|-) [^ \n]+ [^ \n]+) [^\n]*$", re.MULTILINE)
-"""A line of a run with fields behind its tag, blanks single."""
+_MORE = re.compile(
+    rb"^((?:[^ \n]+ ){3}(?:[+-]?\d+|-) (?![+-]?\d+ (?i:%b) )[^ \n]+ [^ \n]+) [^\n]*$"
+    % _NUMBER.pattern.encode(),
+    re.MULTILINE,
+)
+"""A line of a run with fields behind its tag, blanks single; see :func:`without_more`."""
 _HEAD = 1 << 16
 _SHOWN = 3
 

@@ -609,18 +609,22 @@ def _warn_reversed(frames: Frames, lists: Lists) -> None:
     """Add a warning about lists whose relevant documents are at the end."""
     query = np.repeat(np.arange(len(lists)), np.diff(lists.start))
     here = (lists.relevance > 0) & (lists.retrieved[query] >= _LONG)
-    queries = np.unique(query[here]).size
+    relevant = np.bincount(query[here], minlength=len(lists))
+    above = np.bincount(query[here], lists.rank[here] - 1, len(lists))
+    mixed = (relevant > 0) & (relevant < lists.retrieved)
+    queries = int(mixed.sum())
     if queries < (_QUERIES if frames.whole else _QUERIES_OF_PART):
         return
-    place = (lists.rank[here] - 1) / (lists.retrieved[query[here]] - 1)
+    relevant, others = relevant[mixed], (lists.retrieved - relevant)[mixed]
+    place = (above[mixed] - relevant * (relevant - 1) / 2) / (relevant * others)
     if place.mean() < _LATE:
         return
     frames.notes.append(
         Note(
             "scores_reversed",
-            f"relevant documents are at the end of their lists ({place.mean():.0%} of the way down"
-            f" on average, in {queries:,} queries): are the scores ranks or distances, for which"
-            f" lower is better? {option('columns', {'score': 'rank'})} reads them so.",
+            f"relevant documents are at the end of their lists (below {place.mean():.0%} of the"
+            f" others on average, in {queries:,} queries): are the scores ranks or distances, for"
+            f" which lower is better? {option('columns', {'score': 'rank'})} reads them so.",
             warning=True,
             facts={"place": float(place.mean())},
         )
