@@ -20,7 +20,7 @@ EVERY = [
     for name, one in metrics.all_metrics("classification").items()
     if one.frame == "metrics" and "probabilities" not in one.needs
 ]
-SHAPES = ("binary", "labels", "several", "weighted", "keys", "sliced", "ties", "probabilities")
+SHAPES = ("labels", "several", "weighted", "keys", "sliced", "ties", "probabilities")
 
 
 def tables(shape: str, seed: int) -> tuple[pl.DataFrame, pl.DataFrame | None, dict[str, Any]]:

@@ -403,7 +403,9 @@ class TestOptions:
         assert rows[0].select("lower", "upper").equals(rows[1].select("lower", "upper"))
 
     def test_spread(self) -> None:
-        ours, theirs = (one.frame("spread") for one in self.both(by="source", spread="source"))
+        ours, theirs = (
+            one.frame("spread") for one in self.both(by="source", spread="source", draws=50)
+        )
         assert set(ours["metric"]) == {"Accuracy", "gap"}
         columns = ["lowest", "highest", "difference", "expected", "expected_95"]
         assert ours.filter(metric="gap").select(columns).equals(theirs.select(columns))

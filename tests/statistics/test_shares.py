@@ -188,11 +188,16 @@ def test_the_note_on_few_counts_positives() -> None:
 
 
 def test_the_interval_contains_the_share() -> None:
-    for n in range(2, 90):
-        for right in (True, False):
-            table = pl.DataFrame({"datum_id": range(n), "metric": "ok", "value": [right] * n})
-            row = ee.score(table, intervals=0.95).metrics.row(0, named=True)
-            assert row["lower"] <= row["value"] <= row["upper"]
+    """Of all and of none of 2 to 89 verdicts, each a metric of one table."""
+    parts = [
+        pl.DataFrame({"datum_id": range(n), "metric": f"{n} {right}", "value": [right] * n})
+        for n in range(2, 90)
+        for right in (True, False)
+    ]
+    rows = ee.score(pl.concat(parts), intervals=0.95).metrics
+    assert rows["metric"].n_unique() == len(parts)
+    assert (rows["lower"] <= rows["value"]).all(ignore_nulls=False)
+    assert (rows["value"] <= rows["upper"]).all(ignore_nulls=False)
 
 
 @pytest.mark.parametrize(
