@@ -111,7 +111,7 @@ def text_lists(
     )
 
 
-_SAMPLED = 1_000  # queries that are looked at before all
+_SAMPLED = 20  # queries that are looked at before all
 _LONG, _QUERIES, _LATE = 5, 10, 0.8
 _QUERIES_OF_PART = 40  # some of many parts have late documents by chance
 _FEW, _PART, _DENSE = 3, 0.05, 0.5
@@ -244,7 +244,8 @@ def _lists(
         )
     if settings.ignore_identical_ids:
         run = _without_own(frames, run, datums)
-    elif run.column is not None:
+    elif run.column is not None and datums.id.dtype == pl.String == run.doc.dtype:
+        # Numbers may be of other things.
         _note_own(frames, run, judged, datums)
     repeats = settings.rules.repeats_allowed
     if repeats:
@@ -304,21 +305,26 @@ def _without_own(frames: Frames, run: Side, datums: Datums) -> Side:
 
 def _note_own(frames: Frames, run: Side, judged: Side, datums: Datums) -> None:
     """Note queries, at least half, whose best document is the query itself, without a judgment."""
-    known = pl.DataFrame({"query": judged.query, "doc": judged.doc})
-    n = 0
+    own: set[tuple[int, str]] = set()
     for end in (_SAMPLED, len(datums)):  # some queries first
         rows = np.flatnonzero(run.query < end)
         query, value = run.query[rows], run.value[rows]
         top = np.full(min(end, len(datums)), -np.inf)
         np.maximum.at(top, query, value)
         best = rows[value == top[query]]
-        first = pl.DataFrame({"query": run.query[best], "doc": run.doc.gather(best)})
-        ids = datums.id.gather(first["query"]).cast(pl.String)
-        named = ~ids.str.contains(r"^\d+$")  # numbers may be of other things
-        own = first.filter(named & (ids == first["doc"].cast(pl.String)))
-        n = own.join(known, on=["query", "doc"], how="anti")["query"].n_unique()
-        if not n or 2 * n < np.isfinite(top).sum():
+        of_best = run.query[best]
+        ids, docs = datums.id.gather(of_best).to_list(), run.doc.gather(best).to_list()
+        own = {
+            (int(query), doc)
+            for query, one, doc in zip(of_best, ids, docs, strict=True)
+            if one == doc and not one.isdigit()
+        }
+        if 2 * len(own) < max(1, np.isfinite(top).sum()):
             return
+    known = zip(judged.query.tolist(), judged.doc.to_list(), strict=True)
+    n = len(own.difference(known))
+    if 2 * n < max(1, len(datums)):
+        return
     words = (
         "query",
         "queries",
