@@ -645,7 +645,9 @@ def refuse_merged(
     if table.datum not in exprs:
         return
     new = exprs[table.datum]
-    pairs = rows.select(old=new.meta.root_names()[0], new=new).drop_nulls().unique()
+    first, *rest = map(pl.col, new.meta.root_names())
+    old = pl.concat_str(first, *rest, separator="/") if rest else first
+    pairs = rows.select(old=old, new=new).drop_nulls().unique()
     merged = pairs.filter(pl.col("new").is_duplicated()).sort("new", "old").collect()
     if merged.height:
         n = merged["new"].n_unique()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from operator import attrgetter
 
@@ -48,7 +48,7 @@ from .geometry import (
     SHAPED_NAMES,
     says_boxes,
 )
-from .ids import check_forms, refuse_merged
+from .ids import check_forms, formed, refuse_merged
 from .infer import check_columns, headless, like_data, one_way, point_out_swap, recognise, unread
 from .opening import Inputs
 from .problems import DatumNouns, Note, Problem, count_of, listing, refuse
@@ -63,7 +63,7 @@ from .sources.explain import explain
 from .sources.json_rows import EXACT, rounded_words
 from .sources.scanning import scan
 from .sources.tables import READ_FAILURES
-from .training import step_columns
+from .training import moments, step_columns
 from .where import SIDES, Condition, filtered, plan_where
 
 # Several files of one side that speak of the same datums: perhaps of two models, scored as one.
@@ -301,11 +301,16 @@ def make_composite_ids(
     for role, side in sides.items():
         naming = side.naming
         own = [input_columns[role][name] for name in names]
-        pieces = [pl.col(name).cast(pl.String) for name in own]
+        dtypes_of = [[one.schema[input_columns[r][n]] for r, one in sides.items()] for n in names]
+        pieces = [_part(pl.col(mine), dtypes) for mine, dtypes in zip(own, dtypes_of, strict=True)]
         if datum in naming.exprs:
             pieces.insert(0, naming.exprs[datum].cast(pl.String))
             own = [*naming.exprs[datum].meta.root_names(), *own]
-        naming.exprs[datum] = pl.concat_str(pieces, separator=_BETWEEN).alias(datum)
+        composite = pl.concat_str(pieces, separator=_BETWEEN)
+        if not all(has_id):  # else the column of ids has these forms
+            column = next(one for one in table_for(task, role).columns if one.name == datum)
+            composite = formed(composite, pl.String(), side.table, column, options.id_format or ())
+        naming.exprs[datum] = composite.alias(datum)
         naming.problems[:] = [one for one in naming.problems if one.column != datum]
         columns_of_id = " and ".join(map(repr, own))
         if unnamed and not _identifies(side):
@@ -328,6 +333,22 @@ def make_composite_ids(
                 code="ids_differ",
                 side=role,
             )
+
+
+def _part(values: pl.Expr, dtypes: Sequence[pl.DataType]) -> pl.Expr:
+    """Write a part of ids as text: one instant alike, whatever its zone, precision and dtype.
+
+    Args:
+        dtypes: of this part in all tables.
+    """
+    text = values.cast(pl.String)
+    zoned = any(isinstance(one, pl.Datetime) and one.time_zone is not None for one in dtypes)
+    if not zoned and (len({*dtypes}) < 2 or not any(one.is_temporal() for one in dtypes)):
+        return text
+    instants = values.map_batches(
+        lambda batch: moments(batch).cast(pl.String), pl.String, is_elementwise=True
+    )
+    return pl.coalesce(instants, text)
 
 
 def _identifies(side: Side) -> bool:

@@ -139,8 +139,8 @@ def _timed(rows: pl.DataFrame, by: Sequence[str], description: str) -> pl.DataFr
     several = rows.height > (rows.select(by).n_unique() if by else 1)
     if isinstance(rows.schema["time"], TEXTS) and several:
         text = rows["time"].cast(pl.String)
-        moments = _moments(text)
-        bad = text.filter(moments.is_null())
+        times = moments(text)
+        bad = text.filter(times.is_null())
         if len(bad):
             raise InputError(
                 f"training ({description}): column 'time' is text, and {count_of(len(bad), 'row')}"
@@ -152,7 +152,7 @@ def _timed(rows: pl.DataFrame, by: Sequence[str], description: str) -> pl.DataFr
                 column="time",
                 count=len(bad),
             )
-        rows = rows.with_columns(moments.alias("time"))
+        rows = rows.with_columns(times.alias("time"))
     keys = [*by, "time"]
     if (n := int(rows.select(pl.struct(keys).is_duplicated().sum()).item())) > 0:
         twice = rows.filter(pl.struct(keys).is_duplicated()).select(keys).row(0)
@@ -168,7 +168,7 @@ def _timed(rows: pl.DataFrame, by: Sequence[str], description: str) -> pl.DataFr
     return rows
 
 
-def _moments(times: pl.Series) -> pl.Series:
+def moments(times: pl.Series) -> pl.Series:
     """Convert times to a comparable dtype: ISO text is parsed, null if invalid."""
     if isinstance(times.dtype, TEXTS):
         text = times.cast(pl.String)
@@ -194,7 +194,7 @@ def digest_of(rows: pl.DataFrame) -> str:
     """Return a digest of a table, independent of the order of its rows and its source."""
     digest = hashlib.sha256()
     for column in rows.select(sorted(rows.columns)).iter_columns():
-        values = _moments(column) if column.name == "time" else column
+        values = moments(column) if column.name == "time" else column
         values = column if values.has_nulls() else values
         digest.update(f"{column.name} {values.dtype} {len(values)}\n".encode())
         if values.dtype == pl.Float64:
@@ -211,18 +211,18 @@ def scored_in_training(
 ) -> list[Note]:
     """Note rows whose series and time occur in the training table."""
     names = [*steps.by, "time"]
-    theirs = steps.rows.select(*steps.by, _moments(steps.rows["time"]))
+    theirs = steps.rows.select(*steps.by, moments(steps.rows["time"]))
     ours = frame.select(own[name].alias(name) for name in names)
     dtype = theirs.schema["time"]
 
-    def moments(times: pl.Series) -> pl.Series:
-        converted = _moments(times)
+    def alike(times: pl.Series) -> pl.Series:
+        converted = moments(times)
         if converted.dtype == dtype:
             return converted
         return pl.Series(times.name, [None], dtype).new_from_index(0, len(times))  # no match
 
     ours = ours.with_columns(
-        pl.col("time").map_batches(moments, return_dtype=dtype, is_elementwise=True)
+        pl.col("time").map_batches(alike, return_dtype=dtype, is_elementwise=True)
     )
     if ours.collect_schema() != theirs.schema:
         return []

@@ -175,3 +175,43 @@ def test_series_are_drawn_as_a_whole() -> None:
         )
         one, two = found.metrics.select("value", "lower", "upper").rows()
         assert one == pytest.approx(two, rel=1e-12)
+
+
+HOURS = pl.datetime_range(
+    pl.datetime(2024, 10, 26), pl.datetime(2024, 10, 28), "6h", time_zone="UTC", eager=True
+).alias("ds")
+DAYS = pl.date_range(pl.date(2024, 2, 25), pl.date(2024, 3, 4), eager=True).alias("ds")
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (HOURS.dt.convert_time_zone("Europe/Berlin"), HOURS),
+        (HOURS.dt.convert_time_zone("Europe/Berlin").dt.strftime("%Y-%m-%dT%H:%M:%S%:z"), HOURS),
+        (HOURS.cast(pl.Datetime("ms", "UTC")), HOURS.dt.convert_time_zone("Asia/Tokyo")),
+        (DAYS, DAYS.cast(pl.Datetime("ns"))),
+        (DAYS.cast(pl.String), DAYS.cast(pl.Datetime("us"))),
+    ],
+)
+def test_instants_match_whatever_their_zone_and_type(ours: pl.Series, theirs: pl.Series) -> None:
+    y = np.arange(9.0)
+    predicted = pl.DataFrame({"unique_id": "a", "ds": ours[::-1], "yhat": y[::-1] + 1.5})
+    card = ee.score(predicted, pl.DataFrame({"unique_id": "a", "ds": theirs, "y": y}))
+    assert card.value("MAE") == 1.5
+    assert {one.code for one in card.findings} <= {
+        "ids_together",
+        "task_inferred",
+        "columns_recognised",
+    }
+
+
+def test_id_format_applies_to_ids_of_several_columns() -> None:
+    predicted = pl.DataFrame({"unique_id": "A", "ds": DAYS.cast(pl.String), "yhat": 1.0})
+    true = pl.DataFrame({"unique_id": "a", "ds": DAYS.cast(pl.String) + " 00:00", "y": 3.0})
+    with refused("no_common_id"):
+        ee.score(predicted, true)
+    forms = ["case", "^(.*?)(?: 00:00)?$"]
+    assert ee.score(predicted, true, id_format=forms).value("MAE") == 2
+    both = pl.concat([true, true.with_columns(unique_id=pl.lit("b"))])
+    with refused("ids_merged", side="ground_truths", count=9):
+        ee.score(predicted, both, id_format=["^[^/]*/(.{10})"])
