@@ -137,6 +137,43 @@ def _twice_wins(positives: Bounds, negatives: Bounds, score: F64, out: Array) ->
         out[s] = twice + _merged(score, u, n_end, v, p_end, n_first)
 
 
+@kernel
+def _wins_by_row(positive: F64, negative: F64, won: Array, lost: Array) -> None:
+    """Merge ascending scores of both classes; see :func:`wins_by_row`."""
+    i, j, n, m = 0, 0, negative.size, positive.size
+    while i < n and j < m:
+        a, b = negative[i], positive[j]
+        if a == b:
+            u, v = i, j
+            while u < n and negative[u] == a:
+                u += 1
+            while v < m and positive[v] == a:
+                v += 1
+            won[j:v] = i + u
+            lost[i:u] = 2 * m - j - v
+            i, j = u, v
+        else:  # both are written, and the lower one is final: no branch on the outcome
+            won[j] = 2 * i
+            lost[i] = 2 * (m - j)
+            lower = int(a < b)
+            i += lower
+            j += 1 - lower
+    won[j:] = 2 * n
+    lost[i:] = 0
+
+
+def wins_by_row(positive: Array, negative: Array) -> tuple[Array, Array]:
+    """Return twice the pairs that each positive wins, and each negative loses, ties 1, float64.
+
+    Args:
+        positive: float64 [m], ascending.
+        negative: float64 [n], ascending.
+    """
+    won, lost = np.empty(positive.size), np.empty(negative.size)
+    _wins_by_row(positive, negative, won, lost)
+    return won, lost
+
+
 @inner
 def _sum(weight: Array, bits: Array, begin: int, end: int, first: int, sums: Array) -> float:
     """Sum of a few weights, exact except for one rounding; ``sums[1]`` is used up."""

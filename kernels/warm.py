@@ -60,6 +60,7 @@ from .scores import (
     drawn_wins,
     pair_wins,
     place_table,
+    wins_by_row,
 )
 from .sums import errors_between
 
@@ -111,6 +112,7 @@ def scores() -> None:
     partition([score], outcome + np.uint8(2), None, None, None, (1, 1, 3))
     partition([score], outcome, code, code, code, (1 << 12, 4, 3))  # laid out in two rounds
     pair_wins((value[:1], value[1:2]), (value[1:2], value[3:]), score)
+    wins_by_row(score, score)
     best_of_blocks(score, 0, 2, np.zeros(2, np.int32), np.zeros(2))
     count_reaching(score, 0, 2, score, np.zeros((2, 4), np.int64))
     side = value[:1], value[2:3]

@@ -535,20 +535,20 @@ def delong(sample: Sample) -> Interval:
     intervals for an effect size measure based on the Mann-Whitney statistic. Part 2" (2006),
     method 5.
     """
-    variance, positives, negatives = sample.variance
+    shape = 3, sample.point.size
+    variance, positives, negatives = np.broadcast_to(sample.variance, shape)
     smaller = np.minimum(positives, negatives)
     z = np.fmax(
         few_units_t(sample.level, sample.units, sample.point.size),
         few_units_t(sample.level, smaller, sample.point.size, below=_MANY),
     )
     bounds = _on_logits(sample, np.sqrt(variance), z)
-    small = ~(variance > 0)
-    return Interval(
-        *(
-            np.where(small, one, other)
-            for one, other in zip(newcombe(sample, positives, negatives), bounds, strict=True)
-        )
-    )
+    small = np.flatnonzero(~(variance > 0) & ~np.isnan(positives * negatives))
+    if small.size:
+        some = newcombe(sample.point[small], sample.level, positives[small], negatives[small])
+        for all_ends, ends in zip(bounds, some, strict=True):
+            all_ends[small] = ends
+    return bounds
 
 
 def logit(sample: Sample) -> Interval:
@@ -585,11 +585,10 @@ def log(sample: Sample) -> Interval:
         return Interval(sample.point / factor, sample.point * factor, se)
 
 
-def newcombe(sample: Sample, positives: Array, negatives: Array) -> Interval:
-    """Compute Newcombe's interval, which inverts Hanley and McNeil's variance; see ``delong``."""
-    z = normal_quantile((1 + sample.level) / 2)
+def newcombe(a: Array, level: float, positives: Array, negatives: Array) -> Interval:
+    """Compute Newcombe's interval of areas: it inverts Hanley and McNeil's variance."""
+    z = normal_quantile((1 + level) / 2)
     pairs, many = positives * negatives, (positives + negatives) / 2 - 1
-    a = np.where(np.isnan(pairs), 0.5, sample.point)  # others are no areas, and may be 2 or -1
 
     def variance(area: Array) -> Array:
         spread = 1 + many * ((1 - area) / (2 - area) + area / (1 + area))
@@ -602,7 +601,7 @@ def newcombe(sample: Sample, positives: Array, negatives: Array) -> Interval:
             middle = (inside + outside) / 2
             within = (a - middle) ** 2 <= z * z * variance(middle)
             inside, outside = np.where(within, middle, inside), np.where(within, outside, middle)
-        bounds.append(np.where(np.isnan(pairs), np.nan, inside))
+        bounds.append(inside)
     return Interval(bounds[0], bounds[1], np.sqrt(variance(a)))
 
 

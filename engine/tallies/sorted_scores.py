@@ -20,6 +20,7 @@ from ..kernels.scores import (
     precision_onward,
     weights_reaching,
     wins,
+    wins_by_row,
 )
 from ..kernels.sums import ExactSums
 from ..schemas.arrays import Array
@@ -589,17 +590,9 @@ def placements(view: ScoredView, keys: Array | None = None) -> dict[tuple[int, i
         group, slot = divmod(s, view.slots.size)
         label = int(view.slots[slot])
         if complete[group, label] and a < b and c < d and b - a + d - c <= _PLACED:
-            positives, negatives = scores.score[a:b], scores.score[c:d]
-            lost = _beaten(negatives, positives)
-            wins = _beaten(positives, negatives), 2.0 * positives.size - lost
+            wins = wins_by_row(scores.score[a:b], scores.score[c:d])
             out[group, label] = Placements((unit[a:b], unit[c:d]), wins)
     return out
-
-
-def _beaten(scores: Array, others: Array) -> Array:
-    """Return twice the number of ``others`` below each score, ties 1; both ascending."""
-    below, upto = (np.searchsorted(others, scores, side) for side in ("left", "right"))
-    return (below + upto).astype(np.float64)
 
 
 def area_variances(view: ScoredView, keys: Array | None, *, clustered: bool) -> Array:
