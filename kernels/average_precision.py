@@ -72,7 +72,8 @@ def _needed(level: int, positives: int, levels: Array, integer_grid: bool) -> in
 
 @kernel
 def _sampled(
-    start: I64,
+    begin: I64,
+    end: I64,
     order: I32,
     hit: U64,
     ignored: U64,
@@ -107,12 +108,12 @@ def _sampled(
     for a in range(n_areas):
         lows |= one << np.uint64(a * n_thresholds)
     n_caps = caps.size
-    for s in range(start.size - 1):
+    for s in range(begin.size):
         fp = false_positives[s]
         plain = plain_ones[s]
         n_kept = 0
         top = -1
-        for i in range(start[s], start[s + 1]):
+        for i in range(begin[s], end[s]):
             r = order[i]
             w = weight[r]
             if w == 0:
@@ -193,7 +194,8 @@ def _sampled(
 def sample_precision(
     first: int,
     last: int,
-    start: Array,
+    begin: Array,
+    end: Array,
     order: Array,
     outcomes: tuple[Array, Array, Array, Array],
     weight: Array,
@@ -210,6 +212,8 @@ def sample_precision(
     """Precision at every recall level, and true positives, per segment and variant.
 
     Args:
+        begin: int64 [s], place in ``order`` at which each segment begins.
+        end: int64 [s], one past its last.
         outcomes: hit uint64 [n], ignored uint64 [n], rank int32 [n], score float64 [n].
         weight: 0 skips a row. Rows of rank >= the last cap must have 0.
         positives: int64 [s, t * a], (weighted) ground truths that are not ignored.
@@ -221,15 +225,16 @@ def sample_precision(
             positives of each part separately.
     """
     n_variants = shape[0] * shape[1]
-    start = start[first : last + 1]
-    longest = int(np.diff(start).max(initial=0))
+    begin, end = begin[first:last], end[first:last]
+    longest = int((end - begin).max(initial=0))
     hit, ignored, rank, score = outcomes
     if carried is None:
         carried = nothing_carried(last - first, shape, levels.size)
     else:
         carried = carried.within(first, last)
     _sampled(
-        start,
+        begin,
+        end,
         order,
         hit,
         ignored,

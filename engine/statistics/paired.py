@@ -6,6 +6,7 @@ import math
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -745,12 +746,19 @@ def by_datum(
         other axes, NaN if undefined; None if too large for memory.
     """
     plan, tallies = run.plan, run.tallies
-    n_labels = len(tallies.labels)
-    cells_each = max(1, plan.does.cells_per_group(n_labels, plan.settings, plan.needs))
-    each = max(1, tuning().group_cells // cells_each)
+    if plan.does.cells_by_datum is None:
+        cells_each = plan.does.cells_per_group(len(tallies.labels), plan.settings, plan.needs)
+        n_cells = np.full(n, max(1, cells_each))
+    else:
+        at = codes >= 0
+        n_cells = np.zeros(n, np.int64)
+        np.add.at(
+            n_cells, codes[at], plan.does.cells_by_datum(tallies, plan.settings, plan.needs)[at]
+        )
+    chunk = np.cumsum(n_cells) // tuning().group_cells
+    firsts = np.flatnonzero(np.diff(chunk, prepend=-1)).tolist()
     collected: dict[tuple[int, int], tuple[Any, Cells, list[Array]]] = {}
-    for first in range(0, n, each):
-        last = min(first + each, n)
+    for first, last in pairwise([*firsts, n]):
         inside = (codes >= first) & (codes < last)
         group = np.where(inside, codes - first, -1).astype(np.int32)
         view = plan.does.view(tallies, plan.settings, group, last - first, threads=run.threads)

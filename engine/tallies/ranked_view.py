@@ -102,6 +102,26 @@ class Block:
         return out
 
 
+class Sparse(msgspec.Struct, frozen=True):
+    """Array [group, label, ...] of which only some pairs of group and label are stored.
+
+    An index has the group, the label, and arrays or numbers for all or none of the further axes.
+
+    Attributes:
+        values: [pairs + 1, ...], the values of each pair, and those of all others.
+        place: int64 [group, label], place of each pair in ``values``.
+    """
+
+    values: Array
+    place: Array
+
+    def __getitem__(self, at: tuple[Any, ...]) -> Array:
+        return np.asarray(self.values[(self.place[at[:2]], *at[2:])])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return self.values[self.place].astype(dtype or self.values.dtype, copy=False)
+
+
 class Query(msgspec.Struct, frozen=True):
     """A query to the view of each span of labels, self-contained so that workers can answer it.
 
@@ -127,7 +147,7 @@ class Query(msgspec.Struct, frozen=True):
         """
         run = RankedRun(self.head, (Span(span.blocks, 0, span.last - span.first),), 0)
         view = RankedView(run, self.labels.some(span.first, span.last), **self.how, **more)
-        return getattr(view, self.name)(*self.given)
+        return tuple(map(np.asarray, getattr(view, self.name)(*self.given)))
 
 
 class RankedView(View):
@@ -255,24 +275,31 @@ class RankedView(View):
         """Combine arrays per word by area range and threshold.
 
         Args:
-            parts: [segment, ..., variant, ...] per word; with resamples as last axis, if any.
+            parts: [segment, ..., variant, ...] per word.
             axis: the axis of variants.
 
         Returns:
-            [group, label, ..., area, threshold, ...].
+            [segment, ..., area, threshold, ...].
         """
-        groups, n_labels, n_areas, n_thresholds = self._shape
-        before, after = parts[0].shape[1:axis], parts[0].shape[axis + 1 :]
-        shape = groups, n_labels, *before, n_areas, n_thresholds, *after
+        _, _, n_areas, n_thresholds = self._shape
+        before, after = parts[0].shape[:axis], parts[0].shape[axis + 1 :]
         if len(parts) == 1:
-            return self._by_draw(parts[0].reshape(shape))
-        out = np.empty(shape, parts[0].dtype)
+            return parts[0].reshape(*before, n_areas, n_thresholds, *after)
+        out = np.empty((*before, n_areas, n_thresholds, *after), parts[0].dtype)
         rest: list[Any] = [slice(None)] * len(after)
         for part, word in zip(parts, self.tally.variants.words, strict=True):
-            block = (groups, n_labels, *before, word.n_areas, word.n_thresholds, *after)
             at: Any = (..., *word.places, *rest)
-            out[at] = part.reshape(block)
-        return self._by_draw(out)
+            out[at] = part.reshape(*before, word.n_areas, word.n_thresholds, *after)
+        return out
+
+    def _of_segments(self, parts: Sequence[Array], axis: int = 1) -> Array:
+        """:meth:`_by_variant` of all segments, [group, label, ..., area, threshold, ...].
+
+        Args:
+            parts: with resamples as last axis, if any.
+        """
+        out = self._by_variant(parts, axis)
+        return self._by_draw(out.reshape(*self._shape[:2], *out.shape[1:]))
 
     def _by_draw(self, array: Array) -> Array:
         """Merge the last axis, if it is that of resamples, with that of groups."""
@@ -334,16 +361,19 @@ class RankedView(View):
     # -- precision and true positives ------------------------------------------------------------
 
     @property
-    def precision(self) -> Array:
+    def precision(self) -> Array | Sparse:
         """Interpolated precision, [group, label, area, threshold, level], at the last cap.
 
         If average precision is the area under the curve, that area is the only level. Resamples
         have the mean of the levels as the only one.
         """
-        return np.asarray(self._precise[0])
+        precision: Array | Sparse = self._precise[0]
+        return precision
 
-    def true_positives(self, lowest_score: float | None) -> Array:
+    def true_positives(self, lowest_score: float | None) -> Array | Sparse:
         """Return true positives by cap, [group, label, cap, area, threshold].
+
+        They are 0 for labels without ground truth.
 
         Args:
             lowest_score: ignore lower scores; None for all.
@@ -352,14 +382,16 @@ class RankedView(View):
         if lowest_score is None or not any(
             tally.skipped.any() or (tally.score < lowest).any() for _, tally in self.run.scan()
         ):
-            return np.asarray(self._precise[1])
-        return np.asarray(self._ask("find_true", lowest)[0])
+            true: Array | Sparse = self._precise[1]
+        else:
+            (true,) = self._ask("find_true", lowest)
+        return true
 
     @Lazy
     def _precise(self) -> Any:
         return self._ask("make_precise")
 
-    def make_precise(self) -> tuple[Array, Array]:
+    def make_precise(self) -> tuple[Array | Sparse, Array | Sparse]:
         """Compute :attr:`precision` and :meth:`true_positives` of all scores."""
         how, levels = self.interpolation, self.interpolation.averaged
         if self.draws is not None:
@@ -370,11 +402,12 @@ class RankedView(View):
             return self._make_drawn(grid)
         sampled, _, true = self._sample(self.caps, levels)
         if how.linear is not None:
-            sampled = averaged(self._curve[0], self.levels, how.linear)
-        elif how.positions is not None:
-            sampled = self._curve[0][..., how.positions]
-        elif how.every_point:
-            sampled /= np.maximum(self.positives, 1)[..., None, None]
+            return averaged(self._curve[0], self.levels, how.linear), true
+        if how.positions is not None:
+            return self._curve[0][..., how.positions], true
+        if how.every_point:
+            positives = self.positives[self.positives.any(axis=-1)]
+            sampled.values[:-1] /= np.maximum(positives, 1)[..., None, None]
         return sampled, true
 
     @Lazy
@@ -384,7 +417,7 @@ class RankedView(View):
             return (*on_lines(self, self._shape), None)
         return at_positions(self, self._shape)
 
-    def find_true(self, lowest: float) -> tuple[Array]:
+    def find_true(self, lowest: float) -> tuple[Array | Sparse]:
         """Compute :meth:`true_positives` of scores from ``lowest`` on."""
         if self.draws is None:
             return (self._sample(self.caps, None, lowest=lowest)[2],)
@@ -410,7 +443,7 @@ class RankedView(View):
         how = self.interpolation
         if how.linear is not None or how.positions is not None:
             return (*self._curve[:2], self._precise[1])
-        return self._sample(np.array([cap]), self.levels, scores=True)
+        return tuple(map(np.asarray, self._sample(np.array([cap]), self.levels, scores=True)))
 
     @property
     def similarity(self) -> Array:
@@ -435,7 +468,7 @@ class RankedView(View):
         *,
         scores: bool = False,
         lowest: float | None = None,
-    ) -> tuple[Array, Array, Array]:
+    ) -> tuple[Sparse, Sparse, Sparse]:
         """Run the average-precision kernel over all rows.
 
         Blocks are read down to the last, and up again: the counts before each are kept.
@@ -448,13 +481,16 @@ class RankedView(View):
 
         Returns:
             precision, scores and true positives, see
-            :func:`evalengine.kernels.average_precision.sample_precision`.
+            :func:`evalengine.kernels.average_precision.sample_precision`, of labels with positives.
         """
-        words, n_segments = self.tally.variants.words, self._slices * len(self.labels)
+        words = self.tally.variants.words
         n_levels = 0 if levels is None else levels.size or 1
         grid = np.zeros(0) if levels is None else levels
         # The kernel skips labels without positives. With scores they get one that no row hits.
         positives = np.maximum(self.positives, 1) if scores else self.positives
+        here = positives.any(axis=-1)
+        some = np.flatnonzero(here)
+        n_segments = some.size + 1  # the last one has no rows
         carried, curves, every = [], [], []
         for word in words:
             shape = word.n_thresholds, word.n_areas
@@ -463,11 +499,11 @@ class RankedView(View):
             reached = np.full((*size, n_levels if scores else 0), np.nan)
             curves.append((np.zeros((*size, n_levels)), reached))
             every.append(np.zeros((n_segments, caps.size, size[1]), np.int64))
-        nothing = [(curve[..., :0].copy(), at[..., :0].copy()) for curve, at in curves]
-        sample = partial(self._sample_block, lowest, caps, positives, grid)
+        sample = partial(self._sample_block, lowest, caps, some, positives[here], grid)
         before = []
         for block in islice(self.blocks(), len(self.run.spans[0].blocks) - 1):
             before.append([Carried(*map(np.copy, one)) for one in carried])
+            nothing = [(curve[..., :0].copy(), at[..., :0].copy()) for curve, at in curves]
             counts = sample(block, carried, nothing)
             for one, total, true in zip(carried, every, counts, strict=True):
                 one.right[:] += true[:, -1]
@@ -485,41 +521,54 @@ class RankedView(View):
                 total += true
             if not n_levels:
                 break
+        place = np.where(here, np.cumsum(here).reshape(here.shape) - 1, some.size)
         precision, reached_at = zip(*curves, strict=True)
-        return self._by_variant(precision), self._by_variant(reached_at), self._by_variant(every, 2)
+        return (
+            Sparse(self._by_variant(precision), place),
+            Sparse(self._by_variant(reached_at), place),
+            Sparse(self._by_variant(every, 2), place),
+        )
 
     def _sample_block(
         self,
         lowest: float | None,
         caps: Array,
+        some: Array,
         positives: Array,
         levels: Array,
         block: Block,
         carried: Sequence[Carried],
         curves: Sequence[tuple[Array, Array]],
     ) -> list[Array]:
-        """Run the kernel over one block, per word; return its true positives by cap."""
+        """Run the kernel over some segments of one block, per word; return true positives by cap.
+
+        Args:
+            some: int64 [s], segments.
+            positives: int64 [s, area].
+        """
         tally = block.tally
         start, order = block.rows
+        begin, end = start[some], start[some + 1]
         weight = self._weight(tally)
         weight[tally.rank >= caps[-1]] = 0
         left_out = tally.skipped if lowest is None else tally.score < lowest
         if left_out.size:
             weight[left_out] = 0
-        of_segment = positives.reshape(start.size - 1, positives.shape[-1])
+        rows_before = np.r_[0, np.cumsum(end - begin)]
         counts = []
         for w, word in enumerate(tally.variants.words):
             size = word.n_thresholds * word.n_areas
-            true = np.zeros((start.size - 1, caps.size, size), np.int64)
+            true = np.zeros((some.size + 1, caps.size, size), np.int64)
             counts.append(true)
             sample = partial(
                 sample_precision,
-                start=start,
+                begin=begin,
+                end=end,
                 order=order,
                 outcomes=(tally.hit[w], tally.ignored[w], tally.rank, tally.score),
                 weight=weight,
                 shape=(word.n_thresholds, word.n_areas),
-                positives=np.repeat(of_segment[:, word.places[0]], word.n_thresholds, axis=1),
+                positives=np.repeat(positives[:, word.places[0]], word.n_thresholds, axis=1),
                 caps=caps,
                 levels=levels,
                 out=(*curves[w], true),
@@ -527,7 +576,7 @@ class RankedView(View):
                 epsilon=self.interpolation.epsilon,
                 carried=carried[w],
             )
-            self.over(start, sample)
+            self.over(rows_before, sample)
         return counts
 
     def _weight(self, tally: Ranked) -> Array:
@@ -574,7 +623,7 @@ class RankedView(View):
                 )
                 self.over(start, count)
                 total[w] += counted[:, :, 1:]
-        tp, fp = (self._by_variant(side, 2) for side in zip(*total, strict=True))
+        tp, fp = (self._of_segments(side, 2) for side in zip(*total, strict=True))
         return tuple(np.ascontiguousarray(np.moveaxis(one, 2, -1)) for one in (tp, fp))
 
     # -- resamples -------------------------------------------------------------------------------
@@ -616,7 +665,7 @@ class RankedView(View):
         for one in counted:
             for m in range(1, one.right.shape[1]):
                 one.right[:, m] += one.right[:, m - 1]
-        return self._by_variant([one.right for one in counted], 2)
+        return self._of_segments([one.right for one in counted], 2)
 
     def _make_drawn(self, grid: Grid) -> tuple[Array, Array]:
         """:meth:`make_precise` per resample."""
@@ -651,7 +700,7 @@ class RankedView(View):
                     epsilon=how.epsilon,
                 )
                 self.over(start, walk)
-        total = self._by_variant([sums for *_, sums in state])
+        total = self._of_segments([sums for *_, sums in state])
         total /= np.maximum(self.positives, 1.0)[..., None] if how.every_point else grid.last + 1
         return total[..., None], true
 
@@ -668,8 +717,8 @@ class RankedView(View):
         true, false = np.zeros((2, *shape))
         for c in reversed(range(len(every))):
             counted = every.pop()
-            true[..., c] = self._by_variant([one.right[:, 0] for one in counted])
-            false[..., c] = self._by_variant(
+            true[..., c] = self._of_segments([one.right[:, 0] for one in counted])
+            false[..., c] = self._of_segments(
                 [
                     one.wrong + one.plain.repeat(word.n_thresholds, axis=1)
                     for one, word in zip(counted, words, strict=True)

@@ -411,6 +411,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         view: returns a tally by groups of datums, from which metrics are computed.
         cells_per_group: approximate numbers in memory per group, for so many labels, settings and
             needs.
+        cells_by_datum: same if each datum is a group, for tallies, settings and needs, int64
+            [n_datums]; None if all datums have equally many.
         own_frames: builds frames that do not consist of cells.
         explain: describes the steps of a run.
         samples: tiny runs that use every kernel except those of large tables.
@@ -459,6 +461,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     merge: Merge
     view: View
     cells_per_group: Callable[[int, Any, Needs], int]
+    cells_by_datum: Callable[[Any, Any, Needs], Array] | None = None
     own_frames: OwnFrames
     explain: Callable[[Any, Needs], list[str]]
     samples: Callable[[], Iterable[Any]]

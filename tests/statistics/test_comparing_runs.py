@@ -182,6 +182,35 @@ def test_wins_and_flips_are_those_of_a_plain_loop():
         assert (some["b"] - some["a"] == (1.0 if word == "better" else -1.0)).all()
 
 
+@pytest.mark.parametrize("cells", [1, 20_000, 4_000_000])
+@pytest.mark.parametrize("dialect", ["standard", "coco", "voc2012", "dota"])
+def test_flips_of_boxes_are_scores_of_single_images(dialect: str, cells: int) -> None:
+    rng = np.random.default_rng(4)
+    image, n = np.repeat(np.arange(14), 5), 70
+    low, size = rng.integers(0, 60, (n, 2)), rng.integers(8, 40, (n, 2))
+    tables = []
+    for shift in (0, 2, 4):
+        corners = np.c_[low + rng.integers(0, shift + 1, (n, 2)), low + size].astype(float)
+        table = pl.DataFrame(corners, schema=["xmin", "ymin", "xmax", "ymax"])
+        named = pl.Series(
+            rng.choice(["a", "b", "c"], n) if shift else ["a", "b", "d", "d", "e"] * 14
+        )
+        tables.append(table.with_columns(datum_id=pl.Series(image), label_value=named))
+    truth, a, b = tables
+    a, b = (one.with_columns(score=pl.Series(rng.random(n))) for one in (a, b))
+    given: dict[str, Any] = {"dialect": dialect, "metrics": ["mAP"], "task": "detection"}
+    with tuned(group_cells=cells):
+        found = ee.compare(a, b, ground_truths=truth, draws=20, **given).flips
+    assert found.height > 4
+    keys = ["iou_threshold", "area"]
+    for (datum,), rows in found.group_by("datum_id"):
+        for side, table in (("a", a), ("b", b)):
+            here = pl.col("datum_id") == datum
+            alone = ee.score(table.filter(here), truth.filter(here), **given).metrics
+            both = rows.join(alone, on=keys, how="left", nulls_equal=True)
+            assert both[side].to_list() == both["value"].to_list()
+
+
 def test_datums_without_a_value_neither_win_nor_tie():
     a, b = sides(3)
     rows = compared(a, b, metrics=["Recall"]).differences

@@ -55,7 +55,7 @@ from .tallies import (
     truth,
     variants,
 )
-from .views import cells_per_group, outcome_bytes, own_frames, view
+from .views import cells_by_datum, cells_per_group, outcome_bytes, own_frames, view
 
 # Tiny tables that make every kernel of detection run once.
 
@@ -456,6 +456,7 @@ TASK = Task(
     merge=merge,
     view=view,
     cells_per_group=cells_per_group,
+    cells_by_datum=cells_by_datum,
     outcome_bytes=outcome_bytes,
     own_frames=own_frames,
     explain=explain,

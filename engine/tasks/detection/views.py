@@ -17,6 +17,7 @@ from ..encoding import Workers
 from .detailed import examples_frame
 from .dialects import FOUND, POINTS
 from .errors import beside, errors_frame, label_errors_frame
+from .overlaps import label_of
 from .settings import Settings
 from .tallies import Tallies, variants
 
@@ -165,3 +166,18 @@ def cells_per_group(n_labels: int, settings: Settings, needs: frozenset[str]) ->
     matched = variants(settings, needs)
     n_levels = len(settings.rules.levels)
     return n_labels * len(matched.areas) * len(matched.thresholds) * n_levels
+
+
+def cells_by_datum(tallies: Tallies, settings: Settings, needs: frozenset[str]) -> Array:
+    """Return :func:`cells_per_group` of each datum as a group, int64 [n_datums].
+
+    Precisions are stored only for labels with ground truth, unless they are read from a curve.
+    """
+    n_labels, n_levels = len(tallies.labels), len(settings.rules.levels)
+    every = cells_per_group(n_labels, settings, needs)
+    if settings.rules.linear is not None or settings.rules.positions is not None:
+        return np.full(len(tallies.datums), every)
+    ranked = tallies.ranked
+    pair = np.unique(ranked.gt_datum * np.int64(n_labels) + label_of(ranked.gt_start))
+    stored = np.bincount(pair // max(1, n_labels), minlength=len(tallies.datums))
+    return stored * cells_per_group(1, settings, needs) + every // n_levels

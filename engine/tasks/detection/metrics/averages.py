@@ -52,7 +52,7 @@ def shape_of(view: RankedView, axis: str) -> tuple[int, int]:
 
 
 def at_ious(view: RankedView, ious: tuple[float, ...]) -> list[int]:
-    return [view.tally.variants.threshold_index(iou) for iou in ious]
+    return [*map(view.tally.variants.threshold_index, ious)]
 
 
 def fill(settings: Settings) -> float:
@@ -198,7 +198,7 @@ def mean_precision(
 def recalls(view: RankedView, settings: Settings, ious: tuple[float, ...]) -> Array:
     """Recall at IoU thresholds, [group, label, cap, area, iou]; NaN undefined."""
     at = at_ious(view, ious)
-    true = view.true_positives(settings.recall_score_threshold)[..., at]
+    true = view.true_positives(settings.recall_score_threshold)[:, :][..., at]
     positives = view.positives[:, :, None, :, None]
     recall = np.full(true.shape, fill(settings))
     np.divide(true, positives, out=recall, where=positives > 0)
@@ -207,14 +207,17 @@ def recalls(view: RankedView, settings: Settings, ious: tuple[float, ...]) -> Ar
 
 def mean_recall(view: RankedView, settings: Settings, ious: tuple[float, ...]) -> Array:
     """Mean recall over labels and IoU thresholds, [group, key, cap, area]."""
-    recall = recalls(view, settings, ious)
+    true, at = view.true_positives(settings.recall_score_threshold), at_ious(view, ious)
     keys = key_members(view)
-    shape = (view.n_groups, len(keys), recall.shape[2], len(settings.areas))
-    out = np.full(shape, np.nan)
+    out = np.full((view.n_groups, len(keys), view.caps.size, len(settings.areas)), np.nan)
     for k, a in np.ndindex(len(keys), len(settings.areas)):
         for groups, labels in members(view, settings, a, keys[k]):
-            for m in range(recall.shape[2]):
-                cubes = recall[groups[:, None], labels, m, a]  # group, label, threshold
+            positives = view.positives[groups[:, None], labels, a][..., None]
+            for m in range(view.caps.size):
+                # group, label, threshold
+                cubes = np.full((*labels.shape, len(at)), fill(settings))
+                several = true[groups[:, None, None], labels[..., None], m, a, at]
+                np.divide(several, positives, out=cubes, where=positives > 0)
                 if settings.rules.mean_over_cells:
                     means = row_means(cubes.transpose(0, 2, 1).reshape(groups.size, -1))
                 else:
@@ -297,7 +300,7 @@ def _ap_averaged(view: RankedView, settings: Settings) -> list[Cells]:
     ious = settings.iou_thresholds
     thresholds = own_thresholds(view, settings)
     if thresholds is not None:
-        value = own_precision(view, settings, thresholds, view.precision)
+        value = own_precision(view, settings, thresholds, np.asarray(view.precision))
     elif settings.rules.mean_over_cells:  # one mean over thresholds and levels, as of COCO's arrays
         some = np.nonzero(view.positives > 0)
         value = np.full(view.positives.shape, fill(settings))
@@ -314,7 +317,7 @@ def _map_averaged(view: RankedView, settings: Settings) -> list[Cells]:
     if thresholds is None:
         value = mean_precision(view, settings, [settings.iou_thresholds])[..., 0]
     else:
-        each = own_precision(view, settings, thresholds, view.precision)
+        each = own_precision(view, settings, thresholds, np.asarray(view.precision))
         value = mean_of_labels(view, settings, each)
     axes = ("group", "key", "area")
     support = sum_by_key(view, view.positives)
