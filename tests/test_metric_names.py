@@ -285,3 +285,12 @@ def test_a_name_is_of_one_metric(task: str) -> None:
     )
     assert [name for name, count in names.items() if count > 1] == []
     assert len(names) > 1
+
+
+def test_a_judged_metric_does_not_make_numbers_texts() -> None:
+    measured = pl.DataFrame({"target": [1.5, 2.0], "prediction": [1.5, 2.5]})
+    with refused("unknown_name", match="MeanError"):
+        ee.score(measured, metrics=["bias"])
+    answers = pl.DataFrame({"input": ["a b", "c"], "prediction": ["d e", "f"]})
+    with refused("column_missing", match="evalengine judge"):
+        ee.score(answers, metrics=["bias"])

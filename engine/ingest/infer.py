@@ -597,11 +597,14 @@ def _refuse_unmade(product: Table, inputs: Inputs, options: Options) -> None:
         return
     source = tables.contracts(product.task)[product.made_of]
 
-    def has_any(table: Table, names: Sequence[str]) -> bool:
-        matches = [column for column in table.columns if column.name in names]
-        return any(has_column(column, options, inputs.schemas[role]) for column in matches)
+    schema = inputs.schemas[role]
+    texts = {name: dtype for name, dtype in schema.items() if not dtype.is_numeric()}
 
-    if has_any(product, product.signs) or not has_any(source, source.any_of):
+    def has_any(table: Table, names: Sequence[str], schema: Mapping[str, pl.DataType]) -> bool:
+        matches = [column for column in table.columns if column.name in names]
+        return any(has_column(column, options, schema) for column in matches)
+
+    if has_any(product, product.signs, schema) or not has_any(source, source.any_of, texts):
         return
     named = tuple(options.metrics or ())
     if options.task is None and [

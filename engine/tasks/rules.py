@@ -468,8 +468,14 @@ _READINGS: tuple[tuple[str, str, Reading], ...] = (
 """Apparent format of one side, alternative format of the other, and the first as a function."""
 
 
-def overlap_warning(predictions: Rows, truths: Rows, datums: Datums, labels: Labels) -> Note | None:
-    """Return a warning about boxes or labels that match only if reinterpreted, or None."""
+def overlap_warning(
+    predictions: Rows, truths: Rows, datums: Datums, labels: Labels, *, whole: bool
+) -> Note | None:
+    """Return a warning about boxes or labels that match only if reinterpreted, or None.
+
+    Args:
+        whole: whether these are all datums, so that a few boxes are noted, too.
+    """
     some = sample(predictions, truths, np.arange(len(datums), dtype=np.int64))
     if not some.fewest:
         return _shifted_ids(predictions, truths, datums)
@@ -478,7 +484,7 @@ def overlap_warning(predictions: Rows, truths: Rows, datums: Datums, labels: Lab
     if as_is >= POOR:
         return doubt or other_labels(some, labels)
     doubt = doubt or _shifted_ids(predictions, truths, datums)
-    return doubt or hardly_any(some, as_is)
+    return doubt or hardly_any(some, as_is, few=whole)
 
 
 def other_box_form(some: Sample, as_is: float = 0.0) -> Note | None:
@@ -538,12 +544,20 @@ def other_box_form(some: Sample, as_is: float = 0.0) -> Note | None:
     return None
 
 
-def hardly_any(some: Sample, as_is: float) -> Note | None:
-    """Return a warning of boxes, at least ten per side, that hardly overlap, or None."""
-    if some.fewest < LEAST or as_is > _HARDLY:
+def hardly_any(some: Sample, as_is: float, *, few: bool = False) -> Note | None:
+    """Return a warning of boxes that hardly overlap, or None.
+
+    Args:
+        few: note fewer than ten boxes on a side, if none overlaps.
+    """
+    least, most = (FEWEST, 0.0) if few and some.fewest < LEAST else (LEAST, _HARDLY)
+    if some.fewest < least or as_is > most:
         return None
     if not (_extents(some.ours).any() and _extents(some.theirs).any()):
         return None
+    if some.fewest < LEAST:
+        message = "no predicted box overlaps a ground truth in the datums of both sides."
+        return Note("boxes_apart", message, facts={"overlap": as_is})
     return _warning(
         "hardly any predicted box overlaps a ground truth. Compare both in one image: images, units"
         " or the order of corners may differ",

@@ -227,3 +227,13 @@ def test_few_boxes_of_labels_counted_from_another_number() -> None:
     moved = found.with_columns(label_value=pl.lit("a"), datum_id=pl.col("datum_id") + 1)
     card = ee.score(moved, truth.with_columns(label_value=pl.lit("a")))
     assert "by -1" in noted(card, "boxes_apart", severity="warning").message
+
+
+def test_a_few_boxes_that_do_not_overlap_are_noted() -> None:
+    corners = ("xmin", "ymin", "xmax", "ymax")
+    truth = pl.DataFrame({"datum_id": [1, 1, 2], "label_value": ["a"] * 3})
+    truth = truth.with_columns(pl.lit(float(10 * i)).alias(c) for i, c in enumerate(corners))
+    for moved, expected in ((500, ["note"]), (0, [])):
+        found = truth.with_columns(pl.col("xmin", "xmax") + moved, score=pl.lit(0.5))
+        findings = ee.score(found, truth).findings
+        assert [one.severity for one in findings if one.code == "boxes_apart"] == expected

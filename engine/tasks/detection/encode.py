@@ -826,7 +826,7 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
     ours = _side(frames.predictions, p_datum, p_label, shapes[0], score)
     theirs = _side(ground_truths, g_datum, g_label, shapes[1], None)
     warnings: list[Note | None] = [
-        overlap_warning(ours, theirs, datums, labels),
+        overlap_warning(ours, theirs, datums, labels, whole=frames.whole),
         doubled(ours, "predictions", len(datums)),
         doubled(theirs, "ground truths", len(datums)),
         _excused(crowd, ignored, numbered),
