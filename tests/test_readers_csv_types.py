@@ -155,3 +155,14 @@ def test_values_may_begin_with_a_hash(tmp_path: Path) -> None:
     texts += ('#,a,b\n1,"c, d, e","f, g"\n', "a,b\n#12,\nc,d\n")
     for text, rows in zip(texts, (1, 1, 2, 1, 2), strict=True):
         assert scan_csv([_file(tmp_path, text)]).collect().height == rows
+
+
+def test_labels_of_true_and_false(tmp_path: Path) -> None:
+    """Two tables of Boolean labels are scored, as 1 and 0."""
+    (tmp_path / "p.csv").write_text("id,label,score\n1,True,.9\n2,False,.8\n3,True,.7\n")
+    (tmp_path / "g.csv").write_text("id,label\n1,True\n2,False\n3,False\n")
+    card = ee.score(tmp_path / "p.csv", tmp_path / "g.csv", metrics=["Accuracy", "F1"])
+    assert card.value("Accuracy") == pytest.approx(2 / 3)
+    assert set(card.labels["label_value"]) == {0, 1}
+    numbers = pl.DataFrame({"id": [1, 2, 3], "label": [1, 0, 0]})
+    assert ee.score(tmp_path / "p.csv", numbers).value("Accuracy") == pytest.approx(2 / 3)

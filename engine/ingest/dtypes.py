@@ -411,8 +411,11 @@ def canonical_dtype(column: Column, dtype: pl.DataType) -> pl.DataType | None:
     """Return the canonical dtype of a column, or None if the given dtype is not accepted.
 
     An all-null column (dtype Null) is accepted for every kind; nulls are checked later. Flags and
-    labels stay numeric until their values are checked.
+    labels stay numeric until their values are checked. Boolean labels, as CSV files have them, are
+    1 and 0.
     """
+    if dtype == pl.Boolean and column.name == "label_value":
+        return pl.Int64()
     if dtype == pl.Null:
         return KINDS[column.kind].default
     if column.single and dtype == pl.Float32:
