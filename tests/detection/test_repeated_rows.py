@@ -22,25 +22,29 @@ def tables() -> tuple[pl.DataFrame, pl.DataFrame]:
     )
 
 
-@pytest.mark.parametrize("role", ["predictions", "ground truths"])
-def test_every_row_twice_is_a_warning(tables, role: str) -> None:
+@pytest.mark.parametrize("role", ["predictions", "ground_truths"])
+@pytest.mark.parametrize("share", [0.3, 0.98, 1])
+def test_rows_appended_again_are_a_warning(tables, role: str, share: float) -> None:
     given = list(tables)
     place = int(role != "predictions")
-    given[place] = pl.concat([given[place]] * 2)
     given[1] = given[1].drop("annotation_id", strict=False)  # ids may appear once
-    said = noted(ee.score(*given), "rows_doubled", severity="warning").message
-    assert f"of the {role}" in said
+    n = int(share * given[place].height)
+    given[place] = pl.concat([given[place], given[place].head(n)])
+    facts = noted(ee.score(*given), "rows_doubled", severity="warning").facts
+    assert (facts["side"], facts["of"]) == (role, given[place].height)
+    assert facts["count"] >= n
     assert ee.check(*given).warnings
 
 
-def test_some_rows_twice_are_legal(tables) -> None:
+def test_few_copies_are_a_note(tables) -> None:
     predictions, truths = tables
-    card = ee.score(pl.concat([predictions, predictions.head(200)]), truths)
-    assert not card.warnings
-    assert "28 of 59 datums" in noted(card, "rows_doubled", severity="note").message
-    few = predictions.unique("datum_id", maintain_order=True)
-    card = ee.score(pl.concat([predictions, few]), truths)  # one row of each
-    assert "rows_doubled" not in {note.code for note in card.findings}
+    card = ee.score(pl.concat([predictions, predictions.head(12)]), truths)
+    assert noted(card, "rows_doubled", severity="note").facts["count"] == 12
+    for clean in (predictions, pl.concat([predictions, predictions.head(2)])):
+        assert "rows_doubled" not in {one.code for one in ee.score(clean, truths).findings}
+    boxes = predictions.with_columns(pl.col("score") / 2)  # a box may have several scores
+    card = ee.score(pl.concat([predictions, boxes]), truths)
+    assert "rows_doubled" not in {one.code for one in card.findings}
 
 
 def test_every_row_twice_in_bounded_memory() -> None:

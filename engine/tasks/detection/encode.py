@@ -55,40 +55,46 @@ from .settings import Settings
 # Duplicated rows: a file given twice, or results that were appended to.
 
 _DATUMS = 200  # looked at, evenly spaced
-_LEAST = 6  # rows below which no warning is given
-_LEAST_DATUMS, _DOUBLED = 3, 0.1  # datums, and their share, if not all are so
+_LEAST, _NOTED = 3, 0.01  # copies, and their share of rows, from which there is a note
+_SURE, _COPIES = 10, 0.1  # the same for a warning, unless every row has a copy
 
 
-def doubled(side: Side, name: str, n_datums: int) -> Note | None:
-    """Return a warning if every row of the sampled datums has a duplicate, a note if of many.
+def doubled(side: Side, role: str, n_datums: int) -> Note | None:
+    """Return a note on rows that repeat another row of their datum, a warning if many do.
 
     Single duplicates are legal: two objects may have the same box.
 
     Args:
-        name: name of the side, for messages.
+        role: name of the side.
     """
-    if side.datum.size < _LEAST:
+    rows = np.arange(side.datum.size)
+    if n_datums > _DATUMS:
+        datums = np.flatnonzero(np.bincount(side.datum, minlength=n_datums))
+        chosen = np.zeros(n_datums, bool)
+        chosen[datums[:: max(1, datums.size // _DATUMS)]] = True
+        rows = np.flatnonzero(chosen[side.datum])
+    least = max(_LEAST, _NOTED * rows.size)
+    boxes = side.boxes(rows)
+    first = np.sort(boxes[:, 0])
+    if np.count_nonzero(first[1:] == first[:-1]) < least:  # decides nearly all tables
         return None
-    datums = np.flatnonzero(np.bincount(side.datum, minlength=n_datums))
-    datums = datums[:: max(1, datums.size // _DATUMS)]
-    chosen = np.zeros(n_datums, bool)
-    chosen[datums] = True
-    rows = np.flatnonzero(chosen[side.datum])
-    datum, boxes, scores = side.datum[rows], side.boxes(rows), side.scores(rows)
-    columns = [datum, side.label[rows], *boxes.T, *([] if scores is None else [scores])]
-    single = np.zeros(n_datums, bool)
-    single[datum[~pl.DataFrame(columns).is_duplicated().to_numpy()]] = True
-    n, of = int((~single[datums]).sum()), datums.size
-    if (~single[datum]).sum() < _LEAST or n < min(of, max(_LEAST_DATUMS, _DOUBLED * of)):
+    scores = side.scores(rows)
+    columns = [side.datum[rows], side.label[rows], *boxes.T, *([] if scores is None else [scores])]
+    table = pl.DataFrame({str(i): column for i, column in enumerate(columns)})
+    n = rows.size - table.n_unique()
+    if n < least:
         return None
-    where = "all datums" if n == of else f"{n:,} of {of:,} datums"
-    return Note(
-        "rows_doubled",
-        f"every row of the {name} appears twice or more, with the same label, box"
-        f"{' and score' * (scores is not None)}, in {where} looked at. Was a file given"
-        " twice, or were results appended to? Each counts as a separate box.",
-        warning=n == of,
+    same = "label and position" if scores is None else "label, position and score"
+    what = (
+        f"of other rows: the same {same} appear twice or more in the datums looked at, and each"
+        " counts separately. If a file was given twice, or results were appended to, remove the"
+        " copies"
     )
+    words = "copy", "copies", what
+    note = note_of("rows_doubled", n, words, before=f"{role.replace('_', ' ')}: ")
+    sure = n > _COPIES * rows.size and (n >= _SURE or bool(table.is_duplicated().all()))
+    facts = {"side": role, "count": n, "of": rows.size, "beyond": _COPIES}
+    return msgspec.structs.replace(note, warning=sure, facts=facts)
 
 
 # KITTI's difficulties (in place of area ranges) and don't-care regions, by its
@@ -827,8 +833,8 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
     theirs = _side(ground_truths, g_datum, g_label, shapes[1], None)
     warnings: list[Note | None] = [
         overlap_warning(ours, theirs, datums, labels, whole=frames.whole),
-        doubled(ours, "predictions", len(datums)),
-        doubled(theirs, "ground truths", len(datums)),
+        doubled(ours, PREDICTIONS, len(datums)),
+        doubled(theirs, GROUND_TRUTHS, len(datums)),
         _excused(crowd, ignored, numbered),
     ]
     area = _floats(ground_truths, "area") if "area" in ground_truths.columns else None
