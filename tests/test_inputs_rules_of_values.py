@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from refusals import refused
@@ -85,6 +86,26 @@ def test_models_whose_rows_are_datums_or_boxes_are_warned_of() -> None:
     assert "several_models" not in kinds(own, boxes.head(2))
     same = found.with_columns(model=pl.lit("A"))
     assert "several_models" not in kinds(same, boxes.head(2))
+
+
+def test_runs_of_the_same_boxes_are_warned_of() -> None:
+    rng = np.random.default_rng(0)
+    n = 200
+    x, y = rng.uniform(0, 600, (2, n))
+    boxes = pl.DataFrame({"datum_id": np.arange(n) // 5, "label_value": rng.choice(["a", "b"], n),
+                          "xmin": x, "ymin": y, "xmax": x + 60, "ymax": y + 60})  # fmt: skip
+    scored = boxes.with_columns(score=rng.random(n), model=pl.lit("A"))
+    for name in ("epoch", "seed", "fold", "checkpoint"):
+        runs = [scored.with_columns(pl.col("xmin") + i, pl.lit(i).alias(name)) for i in range(3)]
+        found = {one.code: one for one in ee.score(pl.concat(runs), boxes).findings}
+        facts = found["several_models"].facts
+        assert (facts["columns"], facts["number"], facts["literal"]) == ([name], 3, "0")
+        assert found["several_models"].severity == "warning"
+        own = scored.with_columns((pl.col("datum_id") % 3).alias(name))  # a fold for each image
+        labels = scored.with_columns((pl.col("label_value") == "a").alias(name))
+        parts = scored.with_columns(pl.Series(name, np.arange(n) % 2))  # no object twice
+        for clean in (own, labels, parts, scored.with_columns(pl.lit(1).alias(name))):
+            assert "several_models" not in kinds(clean, boxes)
 
 
 def test_sources_of_one_fused_list_are_no_models() -> None:

@@ -592,11 +592,12 @@ def early_notes(
     task = sides[TABLE if TABLE in sides else PREDICTIONS].table.task
     of_rules: list[Note] = []
     problems: list[Problem] = []
+    names = values.MODELS | values.RUNS if task == "detection" else values.MODELS
     for role, side in sides.items():
         schema, naming = side.schema, side.naming
         if role in SIDES and (
             naming.constant is not None
-            or not values.MODELS.isdisjoint(map(str.casefold, schema))
+            or not names.isdisjoint(map(str.casefold, schema))
             or (task in values.LISTED and pl.List in schema.values())
             or ("prediction" in naming.exprs and len(schema) > len(naming.exprs))
         ):

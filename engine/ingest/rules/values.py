@@ -13,6 +13,7 @@ import polars as pl
 from evalengine.ingest.both_sides import LABEL_COLUMNS, LONE
 from evalengine.ingest.collecting import Prepared
 from evalengine.ingest.dtypes import MISSING
+from evalengine.ingest.geometry import CORNER_NAMES
 from evalengine.ingest.problems import Note, count_of, listing
 from evalengine.ingest.recognise import Finder, Side
 from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
@@ -27,6 +28,11 @@ MODELS = words(
     " method_name algorithm estimator classifier checkpoint"
 )
 """Names of columns for the model of a row."""
+RUNS = words(
+    "epoch epochs seed random_seed run run_no run_number fold step global_step train_step"
+    " training_step iteration iter"
+)
+"""Names of columns for the run of a model, where each datum has rows of nearly all its values."""
 LISTED = frozenset(["text", "classification"])
 """Tasks with rules about columns of lists."""
 _SPANS = words("spans span entities entity annotations ents predicted_spans")
@@ -35,6 +41,9 @@ _FIELDS = 2  # of a struct that make a span: both ends, or an end and a length
 _HEAD = 2_000  # rows of each side whose texts are compared
 _EQUAL = 0.95  # share of datums with equal texts from which these are the input
 _SHARED = 0.5  # share of datums with rows of several models
+_NEARLY = 0.8  # share of the runs of which a row's datum, and its label, have rows
+_BOXES = 4_000  # rows of a few datums that are compared
+_OVERLAP, _REPEATED = 0.5, 0.3  # IoU of boxes of two runs, and the share of rows with such a box
 _OTHERS = re.compile(
     r"(lag|roll|expand|diff)|[-_.](lo|hi|lower|upper|q|p)[-_.]?\d|(^|[-_.])(lo|hi|low|high|lower|upper"
     r"|lb|ub|min|max|std|stddev|sd|se|sigma|var|variance|raw)([-_.]|$)",
@@ -52,14 +61,14 @@ class Values(msgspec.Struct, frozen=True):
     """Evidence before any row is checked.
 
     Attributes:
-        models: role to the name of a column of models.
+        models: role to names of columns of models or runs.
         spans: role to names of unread columns of spans.
         forecasts: role to names of columns that may be predictions of other models.
     """
 
     ready: Prepared
     options: Options
-    models: dict[str, str]
+    models: dict[str, list[str]]
     spans: dict[str, list[str]]
     forecasts: dict[str, list[str]]
 
@@ -72,8 +81,9 @@ def evidence_of(ready: Prepared, options: Options) -> tuple[set[str], Values]:
         side = ready.sides.get(role)
         if side is None:
             continue
-        if role != GROUND_TRUTHS and not MODELS.isdisjoint(map(str.casefold, side.schema)):
-            models[role] = next(name for name in side.schema if name.casefold() in MODELS)
+        names = MODELS | RUNS if side.table.task == "detection" else MODELS
+        if role != GROUND_TRUTHS and not names.isdisjoint(map(str.casefold, side.schema)):
+            models[role] = [name for name in side.schema if name.casefold() in names]
             signals.add("model_column")
         if side.table.task == "text":
             idle = side.schema.keys() - side.naming.used
@@ -135,7 +145,11 @@ def _rows(evidence: Values, role: str, **columns: pl.Expr) -> pl.LazyFrame:
 
 def _models(evidence: Values) -> Iterator[Facts]:
     """Tables whose datums have rows of several models each."""
-    for role, column in evidence.models.items():
+    found: set[str] = set()
+    columns = [(role, name) for role, names in evidence.models.items() for name in names]
+    for role, column in columns:
+        if role in found:  # one column per table is named
+            continue
         table, exprs = evidence.ready.sides[role].table, evidence.ready.sides[role].naming.exprs
         truths = evidence.ready.sides.get(GROUND_TRUTHS)
         if truths is not None and column in truths.schema:
@@ -150,7 +164,8 @@ def _models(evidence: Values) -> Iterator[Facts]:
         names_of_key = table.key or ((table.datum, "doc_id") if "doc_id" in exprs else ())
         key = [exprs[name] for name in names_of_key if name in exprs]
         if table.datum in exprs:
-            if not key and "model" not in column.casefold():
+            sure = bool(key) or "model" in column.casefold()
+            if not sure and not _runs(evidence, role, column):
                 continue
             named = {f"key {i}": expr for i, expr in enumerate(key or [exprs[table.datum]])}
             rows = _rows(evidence, role, **named, model=pl.col(column))
@@ -171,14 +186,58 @@ def _models(evidence: Values) -> Iterator[Facts]:
             if sets["truth"].n_unique() > 1 or (sets["truth"].list.len() < _EACH).any():
                 continue
             n, of, severity = len(names), len(names), WARNING
+        models = sorted(map(str, names))
+        found.add(role)
         yield Facts(
             severity=severity,
             side=role,
             columns=(column,),
             count=n,
             of=of,
-            values={"models": sorted(map(str, names))[:5], "number": len(names)},
+            values={
+                "models": models[:5],
+                "number": len(names),
+                "literal": str(names.min()) if names.dtype.is_numeric() else sql_text(models[0]),
+            },
         )
+
+
+def _runs(evidence: Values, role: str, column: str) -> bool:
+    """Return whether boxes are of several runs: in the same datums, of the same labels and objects.
+
+    Parts of one run, such as tiles, are in the same datums, too, but they do not overlap.
+    """
+    side = evidence.ready.sides[role]
+    exprs, datum = side.naming.exprs, side.table.datum
+    if side.table.task != "detection" or column in side.naming.used:
+        return False
+    keys = [name for name in (datum, "label_value") if name in exprs]
+    read = {name: exprs[name] for name in (*keys, *CORNER_NAMES) if name in exprs}
+    rows = _rows(evidence, role, **read, run=pl.col(column)).drop_nulls()
+    runs = rows.select(pl.col("run").unique(maintain_order=True)).collect()["run"]
+    for name in keys:
+        by_key = rows.group_by(name, maintain_order=True)
+        by_key = by_key.agg(n=pl.col("run").n_unique(), rows=pl.len()).collect()
+        if (by_key["n"] * by_key["rows"]).sum() < _NEARLY * len(runs) * by_key["rows"].sum():
+            return False
+        if name == datum:
+            datums = by_key.filter(pl.col("rows").cum_sum() <= _BOXES).head(_HEAD)
+            datums = datums if datums.height else by_key.head(1)
+    if not {*CORNER_NAMES} <= read.keys():
+        return True
+    some = pl.col(datum).is_in(datums[datum].implode()), pl.col("run").is_in(runs[:2].implode())
+    few = rows.filter(*some).head(_BOXES).with_row_index("row").collect()
+    pairs = few.join(few, on=keys).filter(pl.col("run") != pl.col("run_right"))
+    low = [pl.max_horizontal(f"{name}min", f"{name}min_right") for name in "xy"]
+    high = [pl.min_horizontal(f"{name}max", f"{name}max_right") for name in "xy"]
+    shared = (high[0] - low[0]).clip(0) * (high[1] - low[1]).clip(0)
+    areas = [
+        (pl.col(f"xmax{end}") - pl.col(f"xmin{end}"))
+        * (pl.col(f"ymax{end}") - pl.col(f"ymin{end}"))
+        for end in ("", "_right")
+    ]
+    same = pairs.filter(shared >= _OVERLAP * (areas[0] + areas[1] - shared))
+    return same["row"].n_unique() >= _REPEATED * few.height
 
 
 def _shared(
@@ -205,11 +264,12 @@ def _shared(
 
 def _say_models(facts: Facts) -> str:
     (column,), models = facts.columns, facts.values["models"]
-    literal = sql_text(models[0])
+    literal = facts.values["literal"]
+    what = "runs by column" if column.casefold() in RUNS else "models by column"
     return (
-        f"{facts.side.replace('_', ' ')}: rows are of {facts.values['number']} models by column"
+        f"{facts.side.replace('_', ' ')}: rows are of {facts.values['number']} {what}"
         f" {column!r} ({listing(models, facts.values['number'])}), and of the same"
-        f" datums. Score one model at a time, {option('where', f'{sql_name(column)} = {literal}')};"
+        f" datums. Score one at a time, {option('where', f'{sql_name(column)} = {literal}')};"
         f" to compare them: `evalengine compare` with {option('model', column)}."
     )
 
