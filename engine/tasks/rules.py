@@ -483,8 +483,12 @@ def overlap_warning(
     doubt = other_box_form(some, as_is) if as_is < FAIR else None
     if as_is >= POOR:
         return doubt or other_labels(some, labels)
-    doubt = doubt or _shifted_ids(predictions, truths, datums)
-    return doubt or hardly_any(some, as_is, few=whole)
+    doubt = (
+        doubt
+        or _shifted_ids(predictions, truths, datums)
+        or hardly_any(some, as_is, few=whole)
+    )
+    return doubt or no_better_than_elsewhere(predictions, truths, len(datums), some, as_is)
 
 
 def other_box_form(some: Sample, as_is: float = 0.0) -> Note | None:
@@ -495,7 +499,7 @@ def other_box_form(some: Sample, as_is: float = 0.0) -> Note | None:
     for name, other in _PAIRS:
         shares = extreme[name].max() <= _SHARE and (_extents(boxes[name]) > 0).any()
         if shares and np.median(extreme[other]) >= _FEW_PIXELS:
-            return _warning(
+            return boxes_apart(
                 f"the {name} are within 0 to {_SHARE:g}, like shares of an image, and the {other}"
                 " in pixels. Multiply x by the image's width and y by its height"
             )
@@ -511,7 +515,7 @@ def other_box_form(some: Sample, as_is: float = 0.0) -> Note | None:
         for words, instead, reading in _READINGS:
             if fitted(reading) >= good:
                 remedy = f", or the {other} {instead}" if instead else ""
-                return _warning(
+                return boxes_apart(
                     f"the {name} seem to {words}{remedy}. COCO's JSON always has x, y, width and"
                     " height, whatever the options: convert the boxes of the file that has others."
                     f" In tables, {option('box_format')} is for lists of both sides; to correct one"
@@ -524,18 +528,18 @@ def other_box_form(some: Sample, as_is: float = 0.0) -> Note | None:
             continue
         if axis is not None:
             name = "xy"[axis]
-            return _warning(
+            return boxes_apart(
                 f"the predictions overlap the ground truths once {name} is {moved[axis]:.4g} -"
                 f" {name}: the images of one side were mirrored. Mirror its boxes"
             )
-        return _warning(
+        return boxes_apart(
             f"the predictions overlap the ground truths once {moved[0]:+.4g} is added to x and"
             f" {moved[1]:+.4g} to y: one side counts from another origin, as after a crop. Correct"
             " the coordinates of that side"
         )
     for scale in _scales(some) if fewest >= LEAST else ():  # a factor fits any few
         if fit(some, ours * scale) >= good:
-            return _warning(
+            return boxes_apart(
                 f"the predictions overlap the ground truths once x is multiplied by about"
                 f" {scale[0]:.3g} and y by about {scale[1]:.3g}: the images were scaled. Scale the"
                 " boxes of one side",
@@ -558,7 +562,7 @@ def hardly_any(some: Sample, as_is: float, *, few: bool = False) -> Note | None:
     if some.fewest < LEAST:
         message = "no predicted box overlaps a ground truth in the datums of both sides."
         return Note("boxes_apart", message, facts={"overlap": as_is})
-    return _warning(
+    return boxes_apart(
         "hardly any predicted box overlaps a ground truth. Compare both in one image: images, units"
         " or the order of corners may differ",
         overlap=as_is,
@@ -566,6 +570,46 @@ def hardly_any(some: Sample, as_is: float, *, few: bool = False) -> Note | None:
 
 
 _HARDLY = 0.02  # mean of the best IoU of each ground truth
+
+
+def no_better_than_elsewhere(
+    predictions: Rows, truths: Rows, n_datums: int, some: Sample, as_is: float
+) -> Note | None:
+    """Return a warning of boxes that fit other datums as well as their own, or None.
+
+    Args:
+        some: rows of the datums of both sides, as they are.
+        as_is: their fit, below :data:`POOR`.
+    """
+    both = [np.bincount(side.datum, minlength=n_datums) > 0 for side in (predictions, truths)]
+    common = np.flatnonzero(both[0] & both[1])
+    if common.size < _COMPARED or some.fewest < _BOXES:
+        return None
+    rng = np.random.default_rng(0)
+    places = np.full(n_datums, -1, np.int64)
+    fits, shares = [], []
+    for i in range(_DEALS):
+        places[common] = rng.permutation(common)
+        if not i and fit(sample(truths, truths, places)) >= POOR:
+            return None  # scenes that resemble each other, as of one camera, are no evidence
+        other = sample(predictions, truths, places)
+        best, _ = other.best(other.iou(other.ours, other.theirs))
+        fits.append(best.mean())
+        shares.append((best >= _ON).mean())
+    best, _ = some.best(some.iou(some.ours, some.theirs))
+    own, elsewhere = float((best >= _ON).mean()), float(np.mean(fits))
+    if own > np.mean(shares) + _HARDLY or as_is > elsewhere + _SPREADS * np.std(fits):
+        return None
+    return boxes_apart(
+        "they overlap the ground truths of their own datums no better than those of others. Are the"
+        " predictions attached to the right ids, and the coordinates of one image size?",
+        overlap=as_is,
+        elsewhere=elsewhere,
+    )
+
+
+_COMPARED, _BOXES = 20, 50  # datums of both sides, and boxes of each side
+_DEALS, _SPREADS = 10, 3.0  # random assignments to datums; their standard deviations
 
 
 def _scales(some: Sample) -> Iterator[Array]:
@@ -628,10 +672,12 @@ _ALIKE = 0.1  # of the median width and height: boxes of one size, offsets that 
 _OFFSETS = 1_000  # that are compared with each other
 
 
-def _warning(reason: str, **facts: Any) -> Note:
+def boxes_apart(reason: str, **facts: Any) -> Note:
+    """Return a warning of boxes that overlap too little."""
     return Note(
         "boxes_apart",
-        f"boxes of the two sides overlap too little, and the numbers mean little: {reason}.",
+        f"boxes of the two sides overlap too little, and the numbers mean little: {reason}"
+        f"{'' if reason.endswith('?') else '.'}",
         warning=True,
         facts=facts,
     )
@@ -651,7 +697,7 @@ def _shifted_ids(predictions: Rows, truths: Rows, datums: Datums) -> Note | None
         places = np.where(numbers[at] == numbers + step, at, -1)
         some = sample(predictions, truths, places)
         if some.fewest >= FEWEST and fit(some) >= good_fit(some.fewest):
-            return _warning(
+            return boxes_apart(
                 f"they overlap once the ids of the predictions are changed by {step:+d}, so one"
                 f" side counts them from another number; write"
                 f" {option('id_format', [*['number'] * text, f'{step:+d}'])}"

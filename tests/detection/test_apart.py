@@ -114,11 +114,36 @@ def test_the_map_of_labels_that_mends(names: list[str]) -> None:
         lambda found: found.update(
             label_value=np.random.default_rng(1).integers(0, 5, IMAGES * EACH)
         ),
-        lambda found: found.update(datum_id=found["datum_id"][::-1].copy()),
     ],
-)  # fmt: skip
+)
 def test_nothing_is_said_of_others(change: Callable[[dict[str, Any]], None]) -> None:
-    """Good boxes; one label for all, labels by chance, and images by chance explain nothing."""
+    """Good boxes; one label for all, and labels by chance explain nothing."""
     found, truths = tables()
     change(found)
     assert not warned(found, truths)
+
+
+def test_predictions_of_other_images() -> None:
+    """Permuted ids are a warning; weak detectors are none."""
+    for seed in range(5):
+        found, truths = tables(seed)
+        chance = np.random.default_rng(seed)
+        moved = {**found, "datum_id": (7 * found["datum_id"] + 9) % (3 * IMAGES)}
+        (finding,) = (
+            one
+            for one in ee.score(pl.DataFrame(moved), pl.DataFrame(truths)).findings
+            if one.severity == "warning"
+        )
+        assert finding.code == "boxes_apart"
+        assert finding.facts["overlap"] < 1.5 * finding.facts["elsewhere"] < 0.25
+        for right in (0.05, 0.1, 0.2):  # of the boxes, others are elsewhere in their image
+            weak = {name: one.copy() for name, one in found.items()}
+            for axis, most in (("x", 400), ("y", 300)):
+                shift = np.where(
+                    np.arange(IMAGES * EACH) < right * IMAGES * EACH,
+                    0,
+                    chance.uniform(-most, most, IMAGES * EACH),
+                )
+                weak[f"{axis}min"] += shift
+                weak[f"{axis}max"] += shift
+            assert warned(weak, truths) == []

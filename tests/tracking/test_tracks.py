@@ -205,6 +205,7 @@ FAULTS: dict[str, tuple[str, dict[str, Any]]] = {
         "frames_exchanged",
         {"frame": pl.col("track_id") + 900, "track_id": pl.col("frame")},
     ),
+    "every second number": ("frames_skipped", {"frame": 2 * pl.col("frame")}),
     "no frame in common": ("no_common_frame", {"frame": 1000 + 7 * pl.col("frame")}),
     "scaled": ("boxes_apart", {c: pl.col(c) * 2 for c in CORNERS}),
     "another origin": ("boxes_apart", {c: pl.col(c) + 25 for c in CORNERS}),
@@ -233,6 +234,27 @@ def test_tracks_that_would_match_otherwise_are_a_warning(fault: str, metric: str
     assert ee.diagnose(found, truth, metrics=metrics).frame.height
     bounded = ee.score(*tracks(9, **changed), metrics=["HOTA"], memory_limit="1GB")
     assert [one.code for one in bounded.findings if one.severity == "warning"] == [kind]
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_exchanged_sequences(step: int) -> None:
+    found, truth = tracks(0)
+    turns = pl.DataFrame({"sequence": [*"abcd"], "next": [*"bcda"], "x": [0.0, 90.0, 900.0, 2e3]})
+    four = [
+        pl.concat([side, side.with_columns(pl.col("sequence").replace({"a": "c", "b": "d"}))])
+        .join(turns, on="sequence")
+        .with_columns(xmin=pl.col("xmin") + pl.col("x"), xmax=pl.col("xmax") + pl.col("x"))
+        for side in (found, truth)
+    ]
+    assert ee.score(*(side.drop("x", "next") for side in four)).warnings == ()
+    moved = four[0]
+    for _ in range(step):
+        moved = moved.drop("x", "next", strict=False).join(turns, on="sequence")
+        moved = moved.with_columns(sequence="next")
+    card = ee.score(moved.drop("x", "next"), four[1].drop("x", "next"))
+    (finding,) = (one for one in card.findings if one.severity == "warning")
+    assert (finding.code, finding.facts["sequences"][0]) == ("boxes_apart", "a")
+    assert finding.facts["sequences"][1] == {1: "d", 2: "c"}[step]
 
 
 @pytest.mark.parametrize("few", ["predictions", "ground_truths"])

@@ -216,8 +216,8 @@ def _runs(evidence: Values, role: str, column: str) -> bool:
     rows = _rows(evidence, role, **read, run=pl.col(column)).drop_nulls()
     runs = rows.select(pl.col("run").unique(maintain_order=True)).collect()["run"]
     for name in keys:
-        by_key = rows.group_by(name, maintain_order=True)
-        by_key = by_key.agg(n=pl.col("run").n_unique(), rows=pl.len()).collect()
+        groups = rows.group_by(name, maintain_order=True)
+        by_key = groups.agg(n=pl.col("run").n_unique(), rows=pl.len()).collect()
         if (by_key["n"] * by_key["rows"]).sum() < _NEARLY * len(runs) * by_key["rows"].sum():
             return False
         if name == datum:

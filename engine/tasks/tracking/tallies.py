@@ -27,9 +27,11 @@ from ..rules import (
     GOOD,
     LEAST,
     POOR,
+    boxes_apart,
     fit,
     good_fit,
     hardly_any,
+    no_better_than_elsewhere,
     other_box_form,
     other_labels,
     sample,
@@ -162,6 +164,7 @@ _MATCHED = 0.25  # share of the smaller side's rows; from here on the boxes agre
 _BETTER = 0.05  # gain in the mean of best IoUs that other frame numbers have to bring
 _SEQUENCES, _FRAMES = 8, 200  # that are looked at if boxes match but first frames differ
 _SHIFTS = (1, -1)
+_TURNS = 50  # other sequences that predictions are compared with
 _GAPS = 5  # between frames of a side, below which a common step is chance
 _AT = 0.5  # IoU at which HOTA's matches are counted here
 
@@ -213,8 +216,14 @@ def disagreement(
     elif some.fewest and predicted.masks is None:
         warning = other_box_form(some)
     warning = warning or _exchanged(truth, predicted) or _no_common_frame(ours, theirs)
+    if warning is None and as_is < POOR:
+        warning = _spaced(truth, predicted, ours, theirs, key, as_is)
+    if warning is None and as_is < POOR:
+        warning = _other_sequences(ours, theirs, key, batch.datums.id)
     if warning is None and some.fewest and predicted.masks is None:
-        return hardly_any(some, as_is)
+        warning = hardly_any(some, as_is)
+        if warning is None and as_is < POOR:
+            return no_better_than_elsewhere(ours, theirs, len(key), some, as_is)
     return warning
 
 
@@ -248,14 +257,23 @@ def _units(truth: Side, predicted: Side) -> tuple[_Units, _Units, Array]:
     return ours, theirs, ordered[:, new].T
 
 
-def _placed(key: Array, shift: int) -> Array:
-    """The code of the frame that is ``shift`` later in the same sequence; -1 without one."""
-    if not shift:
-        return np.arange(len(key), dtype=np.int64)
-    frames = pl.DataFrame({"datum": key[:, 0], "frame": key[:, 1], "code": np.arange(len(key))})
-    wanted = frames.select("datum", frame=pl.col("frame") + shift)
-    at = wanted.join(frames, on=["datum", "frame"], how="left", maintain_order="left")["code"]
-    return at.fill_null(-1).to_numpy()
+def _placed(key: Array, shift: int = 0, sequence: int = 0, wanted: Array | None = None) -> Array:
+    """The code of the frame ``shift`` later, ``sequence`` sequences further on; -1 without one.
+
+    Args:
+        wanted: int64 [n_units, 2], other sequences and frames to look for.
+    """
+    if wanted is None:
+        if not shift and not sequence:
+            return np.arange(len(key), dtype=np.int64)
+        datum = (key[:, 0] + sequence) % (key[:, 0].max() + 1)
+        wanted = np.stack([datum, key[:, 1] + shift], axis=1)
+    names = ["datum", "frame"]
+    frames = pl.DataFrame(key, schema=names).with_row_index("code")
+    places = pl.DataFrame(wanted, schema=names).join(
+        frames, on=names, how="left", maintain_order="left"
+    )
+    return places["code"].cast(pl.Int64).fill_null(-1).to_numpy()
 
 
 def _shifted(
@@ -278,16 +296,61 @@ def _shifted(
     return None
 
 
-def _skipped(truth: Side, predicted: Side) -> Note | None:
-    """A warning of a side that has only every n-th frame of the other's sequences."""
-    sizes = [truth.frame.size, predicted.frame.size]
-    if 2 * max(sizes) < 3 * min(sizes):
-        return None
+def _other_sequences(ours: _Units, theirs: _Units, key: Array, ids: pl.Series) -> Note | None:
+    """A warning of sequences whose predictions are of other sequences, in turn."""
+    for step in range(1, min(len(ids), _TURNS)):
+        some = sample(ours, theirs, _placed(key, 0, step))
+        if some.fewest >= LEAST and fit(some) >= GOOD:
+            first, other = ids[0], ids[step]
+            return boxes_apart(
+                f"those of the sequences are exchanged: predictions of {first!r} overlap the ground"
+                f" truths of {other!r}. Rename the sequences of one side",
+                sequences=[first, other],
+            )
+    return None
+
+
+def _steps(truth: Side, predicted: Side) -> list[int]:
+    """The common step of the frame numbers of both sides; 0 if there are too few."""
     steps = []
     for side in (truth, predicted):
         key = np.unique(np.stack([side.datum, side.frame]), axis=1)
         gaps = np.diff(key[1])[np.diff(key[0]) == 0]
         steps.append(int(np.gcd.reduce(gaps)) if gaps.size >= _GAPS else 0)
+    return steps
+
+
+def _spaced(
+    truth: Side, predicted: Side, ours: _Units, theirs: _Units, key: Array, as_is: float
+) -> Note | None:
+    """A warning of frames that are numbered in other steps, as of a video at another rate."""
+    steps = _steps(truth, predicted)
+    if not min(steps) or steps[0] == steps[1]:
+        return None
+    there, here = (int(side.frame.min()) for side in (truth, predicted))
+    numbers, rest = np.divmod(key[:, 1] - here, steps[1])
+    moved = np.stack([key[:, 0], np.where(rest, -1, there + numbers * steps[0])], axis=1)
+    some = sample(ours, theirs, _placed(key, wanted=moved))
+    well = fit(some) if some.fewest >= LEAST else 0.0
+    if well < max(GOOD, as_is + _BETTER):
+        return None
+    side = "predictions" if steps[1] > steps[0] else "ground_truths"
+    return Note(
+        "frames_skipped",
+        f"boxes overlap once the frames {here}, {here + steps[1]} and so on of the predictions are"
+        f" read as {there}, {there + steps[0]} and so on: one side numbers its frames in other"
+        " steps, and the numbers mean little. Change column 'frame' of that side.",
+        warning=True,
+        facts={"side": side, "steps": steps},
+    )
+
+
+def _skipped(truth: Side, predicted: Side) -> Note | None:
+    """A warning of a side that has only every n-th frame of the other's sequences."""
+    sizes = [truth.frame.size, predicted.frame.size]
+    if 2 * max(sizes) < 3 * min(sizes):
+        return None
+    steps = _steps(truth, predicted)
     if not min(steps) or steps[0] == steps[1]:
         return None
     step, first = max(steps), (predicted if steps[1] > steps[0] else truth).frame.min()
