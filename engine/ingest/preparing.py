@@ -592,7 +592,7 @@ def early_notes(
     task = sides[TABLE if TABLE in sides else PREDICTIONS].table.task
     of_rules: list[Note] = []
     problems: list[Problem] = []
-    names = values.MODELS | values.RUNS if task == "detection" else values.MODELS
+    names = values.DISTINGUISHING.get(task, values.MODELS)
     for role, side in sides.items():
         schema, naming = side.schema, side.naming
         if role in SIDES and (

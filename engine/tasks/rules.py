@@ -469,26 +469,97 @@ _READINGS: tuple[tuple[str, str, Reading], ...] = (
 
 
 def overlap_warning(
-    predictions: Rows, truths: Rows, datums: Datums, labels: Labels, *, whole: bool
+    predictions: Rows,
+    truths: Rows,
+    datums: Datums,
+    labels: Labels,
+    scores: Callable[[Array], Array | None],
+    *,
+    whole: bool,
 ) -> Note | None:
     """Return a warning about boxes or labels that match only if reinterpreted, or None.
 
     Args:
+        scores: returns the scores of rows of the predictions, float64 [k].
         whole: whether these are all datums, so that a few boxes are noted, too.
     """
     some = sample(predictions, truths, np.arange(len(datums), dtype=np.int64))
     if not some.fewest:
         return _shifted_ids(predictions, truths, datums)
-    as_is = fit(some)
-    doubt = other_box_form(some, as_is) if as_is < FAIR else None
+    best, at = some.best(some.iou(some.ours, some.theirs))
+    as_is = float(best.mean())
+    doubt = None
+    if as_is < FAIR:
+        doubt = other_box_form(some, as_is) or _form_of_some(predictions, truths, some, best)
     if as_is >= POOR:
-        return doubt or other_labels(some, labels)
-    doubt = (
-        doubt
-        or _shifted_ids(predictions, truths, datums)
-        or hardly_any(some, as_is, few=whole)
-    )
+        doubt = doubt or other_labels(some, labels, (best, at))
+        return doubt or _scores_reversed(some, scores(some.rows), best, at)
+    doubt = doubt or _shifted_ids(predictions, truths, datums)
+    doubt = doubt or hardly_any(some, as_is, few=whole)
     return doubt or no_better_than_elsewhere(predictions, truths, len(datums), some, as_is)
+
+
+def _form_of_some(predictions: Rows, truths: Rows, some: Sample, best: Array) -> Note | None:
+    """Return a warning of datums whose boxes fit only in another unit or format, or None.
+
+    Args:
+        best: float64 [m], the largest IoU of each ground truth.
+    """
+    fits = np.bincount(some.datum, best) / np.maximum(np.bincount(some.datum), 1)
+    here = np.bincount(some.datum) > 0
+    poor = here & (fits < POOR)
+    n, well = int(poor.sum()), int((fits >= GOOD).sum())
+    if min(n, well) < _OF_EACH:
+        return None
+    places = np.full(int(max(predictions.datum.max(), truths.datum.max())) + 1, -1, np.int64)
+    places[: poor.size][poor] = np.flatnonzero(poor)
+    rest = sample(predictions, truths, places)
+    doubt = other_box_form(rest, fit(rest)) if rest.fewest >= _OF_SOME else None
+    if doubt is None:
+        return None
+    message = f"in {n:,} of {int(here.sum()):,} datums looked at, {doubt.message}"
+    return msgspec.structs.replace(doubt, message=message)
+
+
+_OF_EACH, _OF_SOME = 5, 20  # datums that fit and that do not; boxes of the latter on each side
+
+
+def _scores_reversed(some: Sample, scores: Array | None, best: Array, at: Array) -> Note | None:
+    """Return a warning of scores that are lower for right boxes than for others, or None.
+
+    Args:
+        scores: float64 [k], of the predictions of the sample.
+        best: float64 [m], the largest IoU of each ground truth.
+        at: int64 [m], its prediction.
+    """
+    right = np.unique(at[(best >= _ON) & (some.our_labels[at] == some.their_labels)])
+    if scores is None or right.size < _MANY or scores[right].mean() >= scores.mean():
+        return None  # decides nearly all tables
+    iou = some.iou(some.ours, some.theirs)
+    wrong = np.ones(scores.size, bool)
+    wrong[some.prediction[iou >= _TOUCHES]] = False
+    wrong &= np.isin(some.our_labels, some.our_labels[right])
+    wins = pairs = 0.0
+    for label in np.unique(some.our_labels[right]):  # labels may differ in level
+        mine = scores[right[some.our_labels[right] == label]]
+        other = np.sort(scores[wrong & (some.our_labels == label)])
+        low, high = (np.searchsorted(other, mine, side=side) for side in ("left", "right"))
+        wins += float((low + high).sum()) / 2
+        pairs += mine.size * other.size
+    n = int(wrong.sum())
+    if n < _MANY or wins > _REVERSED * pairs:
+        return None
+    return Note(
+        "scores_reversed",
+        "predictions: boxes that overlap a ground truth of their label have lower scores than boxes"
+        f" that overlap none (ROC AUC {wins / pairs:.2f}). AP ranks the highest score first: if"
+        " these are distances or errors, give their negatives.",
+        warning=True,
+        facts={"auc": wins / pairs},
+    )
+
+
+_REVERSED = 0.25  # ROC AUC of right boxes and those that overlap nothing
 
 
 def other_box_form(some: Sample, as_is: float = 0.0) -> Note | None:
@@ -705,9 +776,15 @@ def _shifted_ids(predictions: Rows, truths: Rows, datums: Datums) -> Note | None
     return None
 
 
-def other_labels(some: Sample, labels: Labels) -> Note | None:
-    """Return a warning about overlapping boxes with different labels, with the label pairs."""
-    best, at = some.best(some.iou(some.ours, some.theirs))
+def other_labels(
+    some: Sample, labels: Labels, nearest: tuple[Array, Array] | None = None
+) -> Note | None:
+    """Return a warning about overlapping boxes with different labels, with the label pairs.
+
+    Args:
+        nearest: the result of :meth:`Sample.best`, if known.
+    """
+    best, at = nearest or some.best(some.iou(some.ours, some.theirs))
     on = best >= _ON
     pairs = counted(some.our_labels[at[on]], some.their_labels[on])
     if pairs is None:
@@ -739,6 +816,8 @@ class Sample(NamedTuple):
         prediction: int64 [n], prediction of each pair of one datum, by ground truth.
         truth: int64 [n], its ground truth.
         start: int64 [m], first pair of each ground truth; all have at least one.
+        rows: int64 [k], rows of the predictions.
+        datum: int64 [m], datum codes of the ground truths.
     """
 
     ours: Array
@@ -748,6 +827,8 @@ class Sample(NamedTuple):
     prediction: Array
     truth: Array
     start: Array
+    rows: Array
+    datum: Array
 
     @property
     def fewest(self) -> int:
@@ -824,6 +905,8 @@ def sample(predictions: Rows, truths: Rows, places: Array) -> Sample:
         prediction,
         truth,
         start,
+        rows,
+        truths.datum[truth_rows],
     )
 
 

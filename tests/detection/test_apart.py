@@ -147,3 +147,46 @@ def test_predictions_of_other_images() -> None:
                 weak[f"{axis}min"] += shift
                 weak[f"{axis}max"] += shift
             assert warned(weak, truths) == []
+
+
+def test_scores_of_other_meaning_or_scale() -> None:
+    found, truths = tables()
+    chance = np.random.default_rng(0)
+    free = {**found, "datum_id": found["datum_id"].copy()}
+    for axis in "xy":  # boxes that overlap nothing, and have lower scores
+        for end in ("min", "max"):
+            free[f"{axis}{end}"] = found[f"{axis}{end}"] + 5000
+    found["score"], free["score"] = chance.uniform(0.4, 1, 240), chance.uniform(0, 0.6, 240)
+    both = pl.concat([pl.DataFrame(found), pl.DataFrame(free)])
+    percent = pl.col("datum_id") < 3 * IMAGES / 2
+    cases = {
+        "scores_reversed": -pl.col("score") + 1,
+        "scores_of_two_scales": pl.when(percent).then(pl.col("score") * 100).otherwise("score"),
+    }
+    for code, score in cases.items():
+        card = ee.score(both.with_columns(score), pl.DataFrame(truths))
+        (finding,) = (one for one in card.findings if one.severity == "warning")
+        assert finding.code == code
+        if code == "scores_reversed":
+            assert finding.facts["auc"] < 0.2
+        else:
+            assert (finding.facts["count"], finding.facts["of"]) == (IMAGES / 2, IMAGES)
+    chances = pl.Series("score", chance.random(480))
+    for clean in (pl.col("score"), pl.col("score") * 100, (pl.col("score") * 9).exp(), chances):
+        assert ee.score(both.with_columns(clean), pl.DataFrame(truths)).warnings == ()
+
+
+@pytest.mark.parametrize(("factor", "offset"), [(2, 0), (0.5, 0), (1, 300)])
+def test_some_images_of_another_scale_or_origin(factor: float, offset: float) -> None:
+    found, truths = tables()
+    some = found["datum_id"] // 3 % 3 == 0
+    for name in ("xmin", "ymin", "xmax", "ymax"):
+        found[name] = np.where(some, factor * found[name] + offset, found[name])
+    (warning,) = warned(found, truths)
+    assert "in 14 of 40 datums" in warning
+    chance = np.random.default_rng(1)
+    for axis in "xy":  # a detector that fails in some images
+        shift = np.where(some, chance.uniform(-200, 200, some.size), 0)
+        for end in ("min", "max"):
+            found[f"{axis}{end}"] = truths[f"{axis}{end}"] + shift
+    assert warned(found, truths) == []

@@ -33,6 +33,8 @@ RUNS = words(
     " training_step iteration iter"
 )
 """Names of columns for the run of a model, where each datum has rows of nearly all its values."""
+DISTINGUISHING = {"detection": MODELS | RUNS}
+"""Names of columns that rules look at, by task; elsewhere only those of models."""
 LISTED = frozenset(["text", "classification"])
 """Tasks with rules about columns of lists."""
 _SPANS = words("spans span entities entity annotations ents predicted_spans")
@@ -81,7 +83,7 @@ def evidence_of(ready: Prepared, options: Options) -> tuple[set[str], Values]:
         side = ready.sides.get(role)
         if side is None:
             continue
-        names = MODELS | RUNS if side.table.task == "detection" else MODELS
+        names = DISTINGUISHING.get(side.table.task, MODELS)
         if role != GROUND_TRUTHS and not names.isdisjoint(map(str.casefold, side.schema)):
             models[role] = [name for name in side.schema if name.casefold() in names]
             signals.add("model_column")
@@ -218,7 +220,10 @@ def _runs(evidence: Values, role: str, column: str) -> bool:
     for name in keys:
         groups = rows.group_by(name, maintain_order=True)
         by_key = groups.agg(n=pl.col("run").n_unique(), rows=pl.len()).collect()
-        if (by_key["n"] * by_key["rows"]).sum() < _NEARLY * len(runs) * by_key["rows"].sum():
+        of_runs, n = by_key.select((pl.col("n") * pl.col("rows")).sum(), pl.col("rows").sum()).row(
+            0
+        )
+        if of_runs < _NEARLY * len(runs) * n:
             return False
         if name == datum:
             datums = by_key.filter(pl.col("rows").cum_sum() <= _BOXES).head(_HEAD)

@@ -474,7 +474,8 @@ class Side(msgspec.Struct, frozen=True):
 
     def scores(self, rows: Array) -> Array | None:
         """Return the scores of table rows, float64 [k]; None for ground truths."""
-        every = np.concatenate([piece.score for piece in self.pieces] or [np.zeros(0)])
+        parts = [piece.score for piece in self.pieces] or [np.zeros(0)]
+        every = parts[0] if len(parts) == 1 else np.concatenate(parts)
         return every[rows].astype(np.float64) if every.size else None
 
 
@@ -631,7 +632,7 @@ def keep_rows(
         frames.notes.append(note_of(kind, n, words, before=f"{side.replace('_', ' ')}: "))
 
 
-def _note_scores(frames: Frames, score: pl.Series) -> None:
+def _note_scores(frames: Frames, score: pl.Series, datum: Array) -> None:
     """Add notes on scores that are not probabilities, and on those that rank nothing.
 
     Default thresholds are in [0, 1]; rows of one score are ranked by their order.
@@ -644,7 +645,10 @@ def _note_scores(frames: Frames, score: pl.Series) -> None:
             note = note_of("tied_scores", n, words, before="predictions: ")
             facts = {"count": n, "of": len(score), "beyond": _TIED}
             frames.notes.append(msgspec.structs.replace(note, warning=True, facts=facts))
-        if low < 0 or high > 1:
+        scales = _two_scales(score, datum) if low >= 0 and 1 < high <= _PERCENT else None
+        if scales is not None:
+            frames.notes.append(scales)
+        elif low < 0 or high > 1:
             frames.notes.append(
                 Note(
                     "scores_beyond_one",
@@ -655,6 +659,26 @@ def _note_scores(frames: Frames, score: pl.Series) -> None:
             )
 
 
+def _two_scales(score: pl.Series, datum: Array) -> Note | None:
+    """A warning of scores in percent in some datums, and as shares in others."""
+    highest = pl.DataFrame({"datum": datum, "score": score}).group_by("datum").max()["score"]
+    percent, shares = highest.filter(highest > 1), highest.filter(highest <= 1)
+    if min(len(percent), len(shares)) < max(_OF_EACH, _SHARE * len(highest)):
+        return None
+    if percent.min() <= _BETWEEN or shares.median() < _PROBABLE:  # type: ignore[operator]
+        return None
+    what = (
+        "with scores in percent, while those of all others are at most 1: boxes of the former rank"
+        " first. Divide their scores by 100"
+    )
+    note = note_of("scores_of_two_scales", len(percent), ("datum", "datums", what))
+    facts = {"count": len(percent), "of": len(highest)}
+    return msgspec.structs.replace(note, warning=True, facts=facts)
+
+
+_PERCENT, _BETWEEN = 100, 10  # highest score in percent; no datum's is between 1 and this
+_PROBABLE = 0.3  # median of the highest scores that are shares
+_OF_EACH, _SHARE = 5, 0.1  # datums of each scale, and their share
 _NAMED = 5  # labels in a note
 _LEAST_TIED, _TIED = 20, 0.9  # rows, and their share, with the highest score
 
@@ -813,7 +837,7 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
     shapes = compared(frames, datums, labels, codes, settings, threads) or (None, None)
     ground_truths = frames.ground_truths
     score = pop_column(frames.predictions, "score")
-    _note_scores(frames, score)
+    _note_scores(frames, score, p_datum)
     crowd, ignore = (
         ground_truths[name].cast(pl.Boolean).to_numpy()
         if name in ground_truths.columns
@@ -832,7 +856,7 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
     ours = _side(frames.predictions, p_datum, p_label, shapes[0], score)
     theirs = _side(ground_truths, g_datum, g_label, shapes[1], None)
     warnings: list[Note | None] = [
-        overlap_warning(ours, theirs, datums, labels, whole=frames.whole),
+        overlap_warning(ours, theirs, datums, labels, ours.scores, whole=frames.whole),
         doubled(ours, PREDICTIONS, len(datums)),
         doubled(theirs, GROUND_TRUTHS, len(datums)),
         _excused(crowd, ignored, numbered),

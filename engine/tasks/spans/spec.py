@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -62,7 +63,9 @@ def _drop_idle(frames: Frames, scored: bool) -> None:
     """
     idle = {"boxes_apart"} if scored else {"boxes_apart", "tied_scores"}
     frames.notes = [
-        msgspec.structs.replace(note, message=note.message.replace("boxes of the", "spans of the"))
+        msgspec.structs.replace(
+            note, message=re.sub("boxes (of the|that)", r"spans \1", note.message)
+        )
         for note in frames.notes
         if note.kind not in idle
     ]
