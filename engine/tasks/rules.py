@@ -646,7 +646,9 @@ _HARDLY = 0.02  # mean of the best IoU of each ground truth
 def no_better_than_elsewhere(
     predictions: Rows, truths: Rows, n_datums: int, some: Sample, as_is: float
 ) -> Note | None:
-    """Return a warning of boxes that fit other datums as well as their own, or None.
+    """Return a note of boxes that fit other datums as well as their own, or None.
+
+    Ids may be permuted; but a model that finds nothing looks the same.
 
     Args:
         some: rows of the datums of both sides, as they are.
@@ -654,7 +656,7 @@ def no_better_than_elsewhere(
     """
     both = [np.bincount(side.datum, minlength=n_datums) > 0 for side in (predictions, truths)]
     common = np.flatnonzero(both[0] & both[1])
-    if common.size < _COMPARED or some.fewest < _BOXES:
+    if not as_is or common.size < _COMPARED or some.fewest < _BOXES:
         return None
     rng = np.random.default_rng(0)
     places = np.full(n_datums, -1, np.int64)
@@ -671,12 +673,11 @@ def no_better_than_elsewhere(
     own, elsewhere = float((best >= _ON).mean()), float(np.mean(fits))
     if own > np.mean(shares) + _HARDLY or as_is > elsewhere + _SPREADS * np.std(fits):
         return None
-    return boxes_apart(
-        "they overlap the ground truths of their own datums no better than those of others. Are the"
-        " predictions attached to the right ids, and the coordinates of one image size?",
-        overlap=as_is,
-        elsewhere=elsewhere,
+    text = (
+        "boxes overlap the ground truths of their own datums no better than those of others. Are"
+        " the predictions attached to the right ids, and the coordinates of one image size?"
     )
+    return Note("boxes_apart", text, facts={"overlap": as_is, "elsewhere": elsewhere})
 
 
 _COMPARED, _BOXES = 20, 50  # datums of both sides, and boxes of each side
@@ -747,8 +748,7 @@ def boxes_apart(reason: str, **facts: Any) -> Note:
     """Return a warning of boxes that overlap too little."""
     return Note(
         "boxes_apart",
-        f"boxes of the two sides overlap too little, and the numbers mean little: {reason}"
-        f"{'' if reason.endswith('?') else '.'}",
+        f"boxes of the two sides overlap too little, and the numbers mean little: {reason}.",
         warning=True,
         facts=facts,
     )
