@@ -124,15 +124,19 @@ def test_nothing_is_said_of_others(change: Callable[[dict[str, Any]], None]) -> 
 
 
 def test_predictions_of_other_images() -> None:
-    """Permuted ids are noted; weak detectors are not."""
+    """Permuted ids are a warning, boxes by chance a note, weak detectors neither."""
     for seed in range(5):
         found, truths = tables(seed)
         chance = np.random.default_rng(seed)
         moved = {**found, "datum_id": (7 * found["datum_id"] + 9) % (3 * IMAGES)}
         card = ee.score(pl.DataFrame(moved), pl.DataFrame(truths))
         (finding,) = (one for one in card.findings if one.code == "boxes_apart")
-        assert finding.severity == "note"
+        assert (finding.severity, finding.facts["share"]) == ("warning", 1)
         assert finding.facts["overlap"] < 1.5 * finding.facts["elsewhere"] < 0.25
+        order = chance.permutation(IMAGES * EACH)
+        mixed = {name: one if name == "datum_id" else one[order] for name, one in moved.items()}
+        card = ee.score(pl.DataFrame(mixed), pl.DataFrame(truths))
+        assert card.warnings == ()
         for right in (0.05, 0.1, 0.2):  # of the boxes, others are elsewhere in their image
             weak = {name: one.copy() for name, one in found.items()}
             for axis, most in (("x", 400), ("y", 300)):
