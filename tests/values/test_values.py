@@ -418,3 +418,25 @@ def test_a_metric_of_only_one_run_is_named() -> None:
     assert "S of b" in note
     same = ee.compare(first, first, task="values")
     assert not [one for one in same.notes if "not all runs" in one]
+
+
+def test_marks_of_missing_values(tmp_path: Path) -> None:
+    value = np.where(np.arange(200) % 10 == 0, -999, np.arange(200) / 200)
+    table = pl.DataFrame({"datum_id": np.arange(200), "COMET": value, "cost": value + 1000})
+    for how in ({}, {"memory_limit": "1GB", "scratch": str(tmp_path / "scratch")}):
+        table.write_parquet(tmp_path / "t.parquet")
+        card = ee.score(tmp_path / "t.parquet", value_columns=["COMET", "cost"], **how)
+        noted(card, "sentinel_values", metric="COMET", count=20, severity="warning")
+    wide = table.with_columns(COMET=pl.when(value > 0).then(value * 2000).otherwise(-999))
+    for fair in (wide, table.with_columns(COMET=pl.lit(-999.0)), table[:11]):
+        card = ee.score(fair, value_columns=["COMET"])
+        assert "sentinel_values" not in {one.code for one in card.findings}
+
+
+def test_the_index_of_a_data_frame_is_no_metric(tmp_path: Path) -> None:
+    for name in ("", "Unnamed: 0"):
+        (tmp_path / "t.csv").write_text(f"{name},comet\n0,0.5\n1,0.25\n")
+        card = ee.score(tmp_path / "t.csv", task="values")
+        assert card.metrics["metric"].to_list() == ["comet"]
+        noted(card, "unread_column", severity="note")
+    assert ee.score(tmp_path / "t.csv", value_columns=["Unnamed: 0"]).value("Unnamed: 0") == 0.5

@@ -23,7 +23,7 @@ from ...tallies.paired_values import Paired, PairedView
 from ...tallies.stats import Column, Fill, Stats, row_places
 from ..contents import ROWS, Content, Contents, Rows
 from ..counted import cells_per_group, counts_in_parts, merge_by, view_of
-from ..encoding import Workers, hashes_of
+from ..encoding import MARKS, Workers, hashes_of
 from ..per_datum import FRAME, per_datum_frame
 from ..rules import out_of_step
 from ..task import Common, Cuts, EachView, Losses, PageFrame, Sample, Task, Unanswered
@@ -141,7 +141,11 @@ _REPEATED, _FAR = 3, 10.0  # rows of a sentinel, and interquartile ranges to all
 
 @np.errstate(all="ignore")
 def _warn_of_sentinels(frames: Frames, paired: Paired) -> None:
-    """Add a warning of one value that repeats far outside all others, such as -999."""
+    """Add a warning of one value that repeats far outside all others, such as -999.
+
+    Usual marks are far if they are beyond the range of all others, other values if they are beyond
+    ten interquartile ranges.
+    """
     if paired.target.size < _LEAST:
         return
     step = max(1, paired.target.size // _QUARTILES)
@@ -152,17 +156,20 @@ def _warn_of_sentinels(frames: Frames, paired: Paired) -> None:
         low, middle, high = np.quantile(values[::step], [0.25, 0.5, 0.75])
         far = _FAR * (high - low)
         for extreme in (values.min(), values.max()):
-            if not 0 < far < abs(extreme - middle) < np.inf:
+            usual = float(extreme) in MARKS
+            if not usual and not 0 < far < abs(extreme - middle) < np.inf:
                 continue
             same = values == extreme
             n = int(np.count_nonzero(same))
-            if n < _REPEATED and frames.whole:
+            if (n < _REPEATED and frames.whole) or 2 * n >= same.size:
                 continue
+            rest = values[~same]
+            apart = min(far or np.inf, np.ptp(rest) or np.inf) if usual else far
             # A true extreme has neighbours, or the other side is extreme there too.
-            if np.abs(values[~same] - extreme).min() <= far:
+            if np.abs(rest - extreme).min() <= apart:
                 continue
             opposite = others[same]
-            if not (opposite == extreme).all() and np.abs(np.median(opposite) - extreme) <= far:
+            if not (opposite == extreme).all() and np.abs(np.median(opposite) - extreme) <= apart:
                 continue
             what = (
                 f"whose {side[:-1]} is {extreme:g}, far outside all others: a mark of missing"

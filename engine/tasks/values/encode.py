@@ -10,13 +10,13 @@ import numpy as np
 import polars as pl
 
 from ...ingest.frames import Frames
-from ...ingest.problems import Note, count_of, listing
+from ...ingest.problems import Note, count_of, listing, note_of
 from ...schemas.arrays import Array
 from ...schemas.contract import ROW, TABLE
 from ...schemas.tables import PASSES, VALUES_BESIDE
 from ...schemas.wording import option
 from ...tallies.stats import Column, Stats
-from ..encoding import row_of_datums, table_datums
+from ..encoding import MARKS, row_of_datums, table_datums
 from ..per_datum import StatsTallies, no_labels
 from .dialects import Settings
 from .metrics import ABSENT, MISSING, SCORED, STATUS, weight_of
@@ -55,6 +55,8 @@ class Findings(msgspec.Struct):
         averaged: metric -> number of rows, and of datums, of which several rows became one value.
         shares: metric of numbers -> number of parts with values, and of those whose values make a
             proportion.
+        marks: metric -> usual mark of missing values, its number of rows, and the lowest and
+            highest other value.
     """
 
     written: dict[str, int] = {}
@@ -63,6 +65,7 @@ class Findings(msgspec.Struct):
     status: dict[str, list[int]] = {}
     averaged: dict[str, list[int]] = {}
     shares: dict[str, list[int]] = {}
+    marks: dict[str, list[float]] = {}
 
 
 def merge_findings(parts: Sequence[Findings]) -> Findings:
@@ -87,6 +90,9 @@ def merge_findings(parts: Sequence[Findings]) -> Findings:
                 of[name] = [
                     a + b for a, b in zip(of.get(name, [0] * len(counts)), counts, strict=True)
                 ]
+        for name, (mark, n, low, high) in part.marks.items():
+            all_n, lowest, highest = merged.marks.get(name, [mark, 0, low, high])[1:]
+            merged.marks[name] = [mark, all_n + n, min(lowest, low), max(highest, high)]
     return merged
 
 
@@ -169,6 +175,11 @@ def _columns(
     missing = np.isnan(value)
     present = value[~missing] if missing.any() else value
     share = _only_0_and_1(present) if present.size else None
+    for extreme in () if share is not False else (present.min(), present.max()):
+        others = present[present != extreme] if float(extreme) in MARKS else present[:0]
+        if 2 * others.size > present.size:
+            n_marks = present.size - others.size
+            findings.marks[name] = [*map(float, (extreme, n_marks, others.min(), others.max()))]
     if share and weight is not None:
         share = bool((weight[~missing] == 1).all())
     if datum is not None and datum.size:
@@ -277,6 +288,16 @@ def notes(findings: Findings, settings: Settings, needs: frozenset[str]) -> list
         result.append(
             Note("values_of_0_and_1", message, len(shares), facts={"metrics": shares[:20]})
         )
+    for name in names:
+        mark, n, low, high = findings.marks.get(name, (0.0, 0, 0.0, 0.0))
+        if n >= _REPEATED and max(low - mark, mark - high) > high - low > 0:
+            what = (
+                f"of {name} with {mark:g}, far outside all others ({low:g} to {high:g}): a mark of"
+                " missing values? Remove these rows"
+            )
+            note = note_of("sentinel_values", int(n), ("row", "rows", what))
+            facts = {"metric": name, "value": str(mark), "count": int(n)}
+            result.append(msgspec.structs.replace(note, warning=True, facts=facts))
     several = {name: findings.averaged[name] for name in sorted(needs) if name in findings.averaged}
     if several:
         rows, datums = (max(counts[i] for counts in several.values()) for i in (0, 1))
@@ -289,6 +310,7 @@ def notes(findings: Findings, settings: Settings, needs: frozenset[str]) -> list
 
 
 _NAMED = 6
+_REPEATED = 3  # rows of a mark of missing values
 
 
 def _first(gaps: Mapping[str, int]) -> dict[str, int]:
